@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// The exit codes, as the help of every command and docs/exit-codes.md say them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2 // wrong flags or arguments, or a config with errors
+	exitRefused     = 4 // a bundle, lock or artifact that is not what it should be
+	exitInterrupted = 130
+)
+
+// coded is an error that asks for an exit code of its own, with advice for the
+// person who reads it.
+type coded struct {
+	error
+	code   int
+	advice string
+}
+
+func (c *coded) Unwrap() error { return c.error }
+
+// usageError marks err as a mistake in the command line.
+func usageError(cmd *cobra.Command, err error) error {
+	return &coded{error: err, code: exitUsage, advice: "see `" + cmd.CommandPath() + " --help`"}
+}
+
+// report prints err as every command does, and gives the exit code.
+func (a *app) report(ctx context.Context, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(a.err, "interrupted; run the same command again to go on")
+		return exitInterrupted
+	}
+	var problems manifest.Problems
+	if errors.As(err, &problems) {
+		a.printProblems(problems)
+		return exitUsage
+	}
+	fmt.Fprintf(a.err, "error: %v\n", err)
+	var c *coded
+	if errors.As(err, &c) {
+		if c.advice != "" {
+			fmt.Fprintf(a.err, "  try   %s\n", c.advice)
+		}
+		return c.code
+	}
+	return exitFailed
+}
+
+// printProblems writes one finding a line, then how many of each there are.
+func (a *app) printProblems(ps manifest.Problems) {
+	errs, warns := 0, 0
+	for _, p := range ps {
+		fmt.Fprintln(a.err, p.String())
+		if p.Severity == manifest.Warning {
+			warns++
+		} else {
+			errs++
+		}
+	}
+	fmt.Fprintf(a.err, "%d errors, %d warnings\n", errs, warns)
+}

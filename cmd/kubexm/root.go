@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what every command shares: where it reads and writes, and the flags
+// of the root command. There is no package-level state.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) (string, bool)
+
+	log     *slog.Logger
+	output  string // -o
+	verbose bool
+}
+
+// run executes one command line and gives its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	return a.report(ctx, err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubexm",
+		Short: "Take Kubernetes into places without internet, and keep it alive there",
+		Long: `kubexm takes Kubernetes into places without internet, and keeps it alive there.
+
+On a host with internet, "kubexm bundle build" turns a cluster config into one
+archive with every binary and image that the config asks for, each pinned by
+digest. The archive is carried in; nothing has to be fetched there.`,
+		Example: `  kubexm config init > config.yaml          # a commented config to start from
+  kubexm config validate -f config.yaml     # every problem, with line and advice
+  kubexm bundle build -f config.yaml        # one archive, the same bytes every time
+  kubexm bundle verify demo-*.tar.zst       # every byte, against its digest`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			level := slog.LevelWarn
+			if a.verbose {
+				level = slog.LevelDebug
+			}
+			a.log = slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+			return nil
+		},
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done, and why, to standard error")
+	root.AddCommand(a.bundleCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand())
+	return root
+}
+
+// outputFlag adds -o with the formats that a command knows, the first by default.
+func (a *app) outputFlag(cmd *cobra.Command, formats ...string) {
+	f := &choice{value: &a.output, allowed: formats}
+	a.output = formats[0]
+	cmd.Flags().VarP(f, "output", "o", "output format: "+f.list())
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}

@@ -1,0 +1,131 @@
+package manifest
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// APIVersion is the version of every document this package reads and writes.
+const APIVersion = "kubexm.mensylisir.io/v1alpha1"
+
+// Kind tells what an artifact is.
+type Kind string
+
+// The kinds of artifacts.
+const (
+	Binary Kind = "binary" // an executable for one platform, alone or in an archive
+	File   Kind = "file"   // any other file: a manifest, a chart's values, a user's own
+	Image  Kind = "image"  // a container image
+	Chart  Kind = "chart"  // a Helm chart
+)
+
+// Need names an artifact without its version, as a step knows it: the lock
+// decides the version, and the set (one per Kubernetes version in the lock)
+// which of several. An empty Set means the lock's first one.
+//
+// For a binary the name is the component's ("kubelet"), followed by the
+// member's where the component is an archive of several ("containerd/ctr").
+// For an image it is the logical name ("pause", "calico/node").
+type Need struct {
+	Kind Kind
+	Name string
+	Set  string
+}
+
+// Lock pins everything a bundle holds. Same lock, same bundle, byte for byte.
+type Lock struct {
+	APIVersion string     `yaml:"apiVersion" json:"apiVersion"`
+	Kind       string     `yaml:"kind" json:"kind"` // "Lock"
+	Cluster    string     `yaml:"cluster" json:"cluster"`
+	Created    time.Time  `yaml:"created" json:"created"` // UTC, whole seconds
+	Serial     int64      `yaml:"serial" json:"serial"`   // grows with every changed lock: the UTC time as yyyymmddhhmmss
+	Config     string     `yaml:"config" json:"config"`   // "sha256:…" of the config without its secrets
+	Platforms  []Platform `yaml:"platforms" json:"platforms"`
+	Sets       []Set      `yaml:"sets" json:"sets"`
+	Artifacts  []Artifact `yaml:"artifacts" json:"artifacts"`
+	Images     []ImagePin `yaml:"images" json:"images"`
+}
+
+// Set is one choice of versions that go together, named after its Kubernetes version.
+type Set struct {
+	Name       string            `yaml:"name" json:"name"`             // "v1.32.2"
+	Components map[string]string `yaml:"components" json:"components"` // component → version
+}
+
+// Trust says who vouches for an artifact's digest.
+type Trust string
+
+// The sources of a digest, the strongest first.
+const (
+	FromCatalog   Trust = "catalog"   // the embedded matrix, or an overlay of it
+	FromConfig    Trust = "config"    // the user's config
+	FromPublished Trust = "published" // upstream's own digest file, read when pinned
+	FromContent   Trust = "content"   // nobody: what was downloaded when pinned
+)
+
+// Artifact is one file to download. Where Archive is set the file is an
+// archive of which only the Members go into the bundle, each as a blob of its own.
+type Artifact struct {
+	ID            string   `yaml:"id" json:"id"` // kind/name/version[/os/arch], unique in the lock
+	Kind          Kind     `yaml:"kind" json:"kind"`
+	Name          string   `yaml:"name" json:"name"`
+	Version       string   `yaml:"version" json:"version"`
+	Platform      Platform `yaml:"platform,omitempty" json:"platform,omitzero"`
+	Sets          []string `yaml:"sets,flow" json:"sets"`
+	Address       string   `yaml:"address" json:"address"`                                 // upstream's own, never a mirror's
+	DigestAddress string   `yaml:"digestAddress,omitempty" json:"digestAddress,omitempty"` // where upstream publishes the digest
+	Archive       string   `yaml:"archive,omitempty" json:"archive,omitempty"`             // "tar.gz" or "" for a plain file
+	Size          int64    `yaml:"size,omitempty" json:"size,omitempty"`                   // bytes of the downloaded file
+	SHA256        string   `yaml:"sha256,omitempty" json:"sha256,omitempty"`               // lower-case hex, of the downloaded file
+	Trust         Trust    `yaml:"trust,omitempty" json:"trust,omitempty"`
+	Members       []Member `yaml:"members,omitempty" json:"members,omitempty"`
+}
+
+// Member is one wanted file of an archive.
+type Member struct {
+	Path   string `yaml:"path" json:"path"`                     // in the archive: "bin/containerd"
+	Name   string `yaml:"name" json:"name"`                     // in a Need: "containerd"
+	Size   int64  `yaml:"size,omitempty" json:"size,omitempty"` // bytes, unpacked
+	SHA256 string `yaml:"sha256,omitempty" json:"sha256,omitempty"`
+}
+
+// ImagePin is one image, pinned by the digest its tag had when it was resolved.
+type ImagePin struct {
+	ID        string          `yaml:"id" json:"id"`               // "image/" + Reference
+	Names     []string        `yaml:"names,flow" json:"names"`    // logical names, as Needs use them
+	Reference string          `yaml:"reference" json:"reference"` // upstream's own, with registry and tag
+	Sets      []string        `yaml:"sets,flow" json:"sets"`
+	MediaType string          `yaml:"mediaType,omitempty" json:"mediaType,omitempty"`
+	Digest    string          `yaml:"digest,omitempty" json:"digest,omitempty"` // "sha256:…" of the index, or of the only manifest
+	Size      int64           `yaml:"size,omitempty" json:"size,omitempty"`     // bytes of that document
+	Trust     Trust           `yaml:"trust,omitempty" json:"trust,omitempty"`
+	Platforms []PlatformImage `yaml:"platforms,omitempty" json:"platforms,omitempty"`
+}
+
+// PlatformImage is the manifest of an image for one wanted platform.
+type PlatformImage struct {
+	Platform  Platform `yaml:"platform" json:"platform"`
+	MediaType string   `yaml:"mediaType" json:"mediaType"`
+	Digest    string   `yaml:"digest" json:"digest"`   // "sha256:…" of the manifest
+	Size      int64    `yaml:"size" json:"size"`       // bytes of the manifest
+	Content   int64    `yaml:"content" json:"content"` // bytes of its config and layers
+}
+
+// Sort puts l into the one order in which a lock is written.
+func (l *Lock) Sort() {
+	for i := range l.Artifacts {
+		slices.Sort(l.Artifacts[i].Sets)
+		slices.SortFunc(l.Artifacts[i].Members, func(a, b Member) int { return cmp.Compare(a.Path, b.Path) })
+	}
+	for i := range l.Images {
+		slices.Sort(l.Images[i].Names)
+		slices.Sort(l.Images[i].Sets)
+		slices.SortFunc(l.Images[i].Platforms, func(a, b PlatformImage) int {
+			return cmp.Compare(a.Platform.String(), b.Platform.String())
+		})
+	}
+	slices.SortFunc(l.Platforms, func(a, b Platform) int { return cmp.Compare(a.String(), b.String()) })
+	slices.SortFunc(l.Artifacts, func(a, b Artifact) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(l.Images, func(a, b ImagePin) int { return cmp.Compare(a.ID, b.ID) })
+}

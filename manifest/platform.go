@@ -1,0 +1,69 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Platform is where an artifact runs: an operating system and an architecture
+// in Go's words ("linux", "amd64"), and, for operating system packages alone,
+// the distribution and its release ("debian", "12"). The zero value means "any".
+type Platform struct {
+	OS           string
+	Arch         string
+	Distribution string
+	Release      string
+}
+
+// String gives "linux/amd64", or "linux/amd64/debian-12" with a distribution,
+// and "" for any platform.
+func (p Platform) String() string {
+	if p == (Platform{}) {
+		return ""
+	}
+	s := p.OS + "/" + p.Arch
+	if p.Distribution != "" {
+		s += "/" + p.Distribution + "-" + p.Release
+	}
+	return s
+}
+
+// ParsePlatform is the inverse of String.
+func ParsePlatform(s string) (Platform, error) {
+	if s == "" {
+		return Platform{}, nil
+	}
+	part := strings.Split(s, "/")
+	if len(part) < 2 || len(part) > 3 || part[0] == "" || part[1] == "" {
+		return Platform{}, fmt.Errorf("platform %q is not os/arch, as in linux/amd64", s)
+	}
+	p := Platform{OS: part[0], Arch: part[1]}
+	if len(part) == 3 {
+		name, release, ok := strings.Cut(part[2], "-")
+		if !ok || name == "" || release == "" {
+			return Platform{}, fmt.Errorf("platform %q: %q is not distribution-release, as in debian-12", s, part[2])
+		}
+		p.Distribution, p.Release = name, release
+	}
+	return p, nil
+}
+
+// MarshalText writes the form that ParsePlatform reads.
+func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads the form that String writes.
+func (p *Platform) UnmarshalText(b []byte) error {
+	q, err := ParsePlatform(string(b))
+	if err != nil {
+		return err
+	}
+	*p = q
+	return nil
+}
+
+// MarshalYAML writes the text form; yaml does not ask for MarshalText on a
+// value inside a sequence of structs with omitempty.
+func (p Platform) MarshalYAML() (any, error) { return p.String(), nil }
+
+// IsZero reports whether p means any platform; yaml's omitempty asks for it.
+func (p Platform) IsZero() bool { return p == Platform{} }
