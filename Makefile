@@ -1,0 +1,120 @@
+# `make` alone prints the targets; each says what it does behind its ##.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS   += --no-print-directory
+
+# What the binary says of itself. A release passes its own: make build VERSION=v0.1.0
+VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
+
+# The same source and toolchain give the same bytes: no paths of this machine, no
+# build id, no state of the checkout, and no C library that differs per host.
+REPRODUCIBLE := -trimpath -buildvcs=false -ldflags='-buildid= -X main.version=$(VERSION)'
+
+# Packages that ./... leaves out, as it does every folder named testdata.
+# import_test.go checks that the list is complete.
+TESTDATA := ./testdata/upstream/...
+
+# Tools are pinned in a module of their own, so that kubexm's go.mod lists what
+# kubexm is made of. Go's build cache keeps them built.
+TOOL := go tool -modfile=testdata/tools/go.mod
+
+# How long each fuzz target runs.
+FUZZTIME ?= 20s
+
+.PHONY: help
+help: ## Print this list
+	@grep -hE '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.* ## (.*)/\1\t\2/' | \
+	    while IFS=$$'\t' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+.PHONY: build
+build: ## Build build/kubexm, the same bytes from the same source
+	@mkdir -p build
+	CGO_ENABLED=0 go build $(REPRODUCIBLE) -o build/kubexm ./cmd/kubexm
+
+.PHONY: quickstart
+quickstart: needs ## Build kubexm, serve an upstream on loopback, then build, verify and list a bundle from it
+	bash testdata/quickstart.sh
+
+.PHONY: upstream
+upstream: ## Serve that upstream alone, until interrupted; writes build/sources.yaml and build/versions.yaml
+	@mkdir -p build
+	go run ./testdata/upstream/cmd serve --out build
+
+.PHONY: test
+test: needs vet house race lint generated rebuild fuzz-short quickstart ## Run everything that CI runs, and install what that needs
+	@echo "all of it passed"
+
+.PHONY: check
+check: test ## The same as test
+
+.PHONY: needs
+needs:
+	@bash testdata/tools/needs.sh
+
+.PHONY: vet
+vet:
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted, run gofmt -w on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet ./... $(TESTDATA)
+
+# Never from the test cache: what it reads is the whole tree.
+.PHONY: house
+house:
+	go test -count=1 .
+
+.PHONY: unit
+unit: ## Run the tests once, without the race detector: the quick round while writing
+	go test ./... $(TESTDATA)
+
+.PHONY: race
+race: ## Run the tests under the race detector
+	CGO_ENABLED=1 go test -race ./... $(TESTDATA)
+
+.PHONY: lint
+lint: ## Run golangci-lint as .golangci.yml sets it, in its pinned version
+	$(TOOL) golangci-lint run ./... $(TESTDATA)
+
+.PHONY: generate
+generate: ## Write every generated file anew
+	go generate ./... $(TESTDATA)
+
+# Compares the checkout before and after, so that work not yet committed is no finding.
+.PHONY: generated
+generated:
+	@mkdir -p build
+	@state() { git status --porcelain --untracked-files=all; git diff HEAD; }; \
+	    state > build/before-generate; $(MAKE) generate; state > build/after-generate; \
+	    diff build/before-generate build/after-generate || { echo "generated files are stale: run make generate and commit what it writes"; exit 1; }
+
+# Two builds from two folders that share nothing but the source.
+.PHONY: rebuild
+rebuild: build ## Build again from a copy elsewhere and compare the bytes
+	@copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
+	    git ls-files -zco --exclude-standard | tar --null --ignore-failed-read -T - -c | tar -x -C "$$copy"; \
+	    (cd "$$copy" && CGO_ENABLED=0 go build $(REPRODUCIBLE) -o kubexm ./cmd/kubexm); \
+	    cmp build/kubexm "$$copy/kubexm"; echo "built twice, the same bytes: sha256 $$(sha256sum build/kubexm | cut -c1-16)…"
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (20s): make fuzz FUZZTIME=10m
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(wildcard */) | sort | \
+	    while IFS=: read -r file func; do \
+	        echo "== $${func#func } in $$(dirname "$$file"), $(FUZZTIME)"; \
+	        go test -run='^$$' -fuzz="^$${func#func }\$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" < /dev/null; \
+	    done
+
+.PHONY: fuzz-short
+fuzz-short:
+	@$(MAKE) fuzz FUZZTIME=5s
+
+.PHONY: cover
+cover: ## Measure test coverage: build/cover.html and a line per package
+	@mkdir -p build
+	go test -coverprofile=build/cover.out ./... $(TESTDATA)
+	go tool cover -html=build/cover.out -o build/cover.html
+	@go tool cover -func=build/cover.out | tail -1
+
+.PHONY: clean
+clean: ## Remove what the targets above wrote (Go's own caches stay)
+	rm -rf build
