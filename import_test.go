@@ -1,0 +1,263 @@
+// Package kubexm_test holds the house rules that the compiler does not: which
+// folder may import which, how long a file may be, and that each package says
+// what it is. It reads the tree itself, every build tag and testdata included,
+// so that nothing is hidden from it that `go list` would pass over.
+package kubexm_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/modfile"
+)
+
+// line is the direction of imports: a folder imports only what stands to its
+// right. Sub-folders belong to their top folder.
+var line = []string{"cmd", "installer", "steps", "registry", "bundle", "packaging", "versions", "manifest"}
+
+// kubexm is this repository. A new folder is added here on purpose, or not at all.
+var kubexm = house{
+	folders: map[string][]string{
+		"cmd/kubexm":      nil,
+		"cmd/versionsgen": nil,
+		"installer":       nil,
+		"steps":           nil,
+		"registry":        nil,
+		"bundle":          {"bundle/archive", "bundle/fetch"},
+		"bundle/archive":  nil,
+		"bundle/fetch":    nil,
+		"packaging":       nil,
+		"versions":        nil,
+		"manifest":        nil,
+
+		"testdata/upstream":     nil,
+		"testdata/upstream/cmd": nil,
+	},
+	plain:   []string{"docs"},
+	skipped: []string{"build", "testdata/imports-bad"},
+	lines:   400,
+}
+
+// house is the shape of a source tree.
+type house struct {
+	// folders holds every folder with Go in it, and for each what it may import
+	// of its own top folder. What it may import of others follows from line.
+	folders map[string][]string
+	plain   []string // top folders that hold no Go
+	skipped []string // folders that are not looked into
+	lines   int      // the most that a file may have; tests and generated code are free
+}
+
+func TestHouse(t *testing.T) {
+	for _, f := range kubexm.findings(t, os.DirFS(".")) {
+		t.Error(f)
+	}
+}
+
+// TestHouseFindsFaults runs the same rules over a tree that breaks each of them.
+func TestHouseFindsFaults(t *testing.T) {
+	bad := house{
+		folders: map[string][]string{
+			"cmd/kubexm":        nil,
+			"steps":             nil,
+			"bundle":            {"bundle/fetch"},
+			"bundle/fetch":      nil,
+			"packaging":         nil,
+			"versions":          nil,
+			"manifest":          nil,
+			"testdata/upstream": nil,
+		},
+		lines: 30,
+	}
+	want := []string{
+		`bundle/bundle.go:6: bundle imports cmd/kubexm: nobody imports a command`,
+		`bundle/bundle.go:7: bundle imports elsewhere: no such folder is listed in import_test.go`,
+		`bundle/fetch/fetch.go:4: bundle/fetch imports bundle: not among what import_test.go lets it import of its own folder: nothing`,
+		`bundle/helpers: holds Go and is not listed in import_test.go`,
+		`cmd/kubexm/main.go:7: cmd/kubexm imports testdata/upstream: only tests and testdata do`,
+		`manifest/manifest.go:4: manifest imports versions: versions stands to its left`,
+		`packaging/long.go: 31 lines, the limit is 30: give one of its ideas a file of its own`,
+		`steps: listed in import_test.go and holds no Go`,
+		`testdata/upstream/upstream.go:6: testdata/upstream imports cmd/kubexm: nobody imports a command`,
+		`util: not a top folder that import_test.go lists`,
+		`versions/versions_test.go:4: versions imports bundle: bundle stands to its left`,
+		`versions: no package comment says what it owns`,
+	}
+	if diff := cmp.Diff(want, bad.findings(t, os.DirFS("testdata/imports-bad"))); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+// TestMakefileNamesTestdata: ./... leaves out every folder named testdata, so
+// the test commands must name what Go is there.
+func TestMakefileNamesTestdata(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^TESTDATA := (.*)$`).FindSubmatch(makefile)
+	if m == nil {
+		t.Fatal("the Makefile sets no TESTDATA")
+	}
+	named := func(folder string) bool {
+		return slices.ContainsFunc(strings.Fields(string(m[1])), func(pattern string) bool {
+			base, tree := strings.CutSuffix(strings.TrimPrefix(pattern, "./"), "/...")
+			return folder == base || tree && strings.HasPrefix(folder, base+"/")
+		})
+	}
+	for folder := range kubexm.folders {
+		if topOf(folder) == "testdata" && !named(folder) {
+			t.Errorf("the Makefile's TESTDATA does not name %s: its tests never run", folder)
+		}
+	}
+}
+
+// findings lists every break of the rules in tree, sorted.
+func (h house) findings(t *testing.T, tree fs.FS) []string {
+	t.Helper()
+	gomod, err := fs.ReadFile(tree, "go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := check{house: h, tree: tree, module: modfile.ModulePath(gomod), seen: map[string]bool{}, commented: map[string]bool{}}
+	if err := fs.WalkDir(tree, ".", c.visit); err != nil {
+		t.Fatal(err)
+	}
+	for folder := range h.folders {
+		if !c.seen[folder] {
+			c.found = append(c.found, folder+": listed in import_test.go and holds no Go")
+		}
+	}
+	for folder, ok := range c.commented {
+		if !ok {
+			c.found = append(c.found, folder+": no package comment says what it owns")
+		}
+	}
+	slices.Sort(c.found)
+	return slices.Compact(c.found)
+}
+
+// check is one walk over a tree.
+type check struct {
+	house
+	tree      fs.FS
+	module    string
+	seen      map[string]bool // folders with Go
+	commented map[string]bool // folders with a package, and whether a comment heads it
+	found     []string
+}
+
+func (c *check) visit(name string, d fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case name == ".":
+		return nil
+	case strings.HasPrefix(d.Name(), "."), slices.Contains(c.skipped, name):
+		if d.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	case d.IsDir():
+		if known := append([]string{"testdata"}, c.plain...); !strings.Contains(name, "/") &&
+			!slices.Contains(line, name) && !slices.Contains(known, name) {
+			c.found = append(c.found, name+": not a top folder that import_test.go lists")
+			return fs.SkipDir
+		}
+		return nil
+	case path.Ext(name) != ".go", path.Dir(name) == "." && strings.HasSuffix(name, "_test.go"):
+		return nil // these tests are the only Go at the root
+	}
+	return c.file(name)
+}
+
+// file applies the rules to one Go file.
+func (c *check) file(name string) error {
+	folder := path.Dir(name)
+	c.seen[folder] = true
+	if _, ok := c.folders[folder]; !ok {
+		c.found = append(c.found, folder+": holds Go and is not listed in import_test.go")
+		return nil
+	}
+	source, err := fs.ReadFile(c.tree, name)
+	if err != nil {
+		return err
+	}
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, name, source, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	test := strings.HasSuffix(name, "_test.go")
+	if !test {
+		c.commented[folder] = c.commented[folder] || parsed.Doc != nil
+		if n := bytes.Count(source, []byte("\n")); n > c.lines && !ast.IsGenerated(parsed) {
+			c.found = append(c.found, fmt.Sprintf("%s: %d lines, the limit is %d: give one of its ideas a file of its own", name, n, c.lines))
+		}
+	}
+	for _, spec := range parsed.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		rel, ok := strings.CutPrefix(imported+"/", c.module+"/")
+		if !ok {
+			continue
+		}
+		rel = strings.TrimSuffix(rel, "/")
+		if why := c.refuse(folder, rel, test); why != "" {
+			c.found = append(c.found, fmt.Sprintf("%s:%d: %s imports %s: %s",
+				name, files.Position(spec.Pos()).Line, folder, rel, why))
+		}
+	}
+	return nil
+}
+
+// refuse says why folder may not import another, or "" when it may.
+func (c *check) refuse(folder, imported string, test bool) string {
+	from, to := topOf(folder), topOf(imported)
+	own := c.folders[folder]
+	_, listed := c.folders[imported]
+	switch {
+	case to == "cmd":
+		return "nobody imports a command"
+	case !listed:
+		return "no such folder is listed in import_test.go"
+	case from == "testdata":
+		return ""
+	case to == "testdata":
+		if !test {
+			return "only tests and testdata do"
+		}
+	case from == to:
+		// The compiler keeps tests from going in circles; within a folder that is enough.
+		if !test && !slices.Contains(own, imported) {
+			may := strings.Join(own, ", ")
+			if may == "" {
+				may = "nothing"
+			}
+			return "not among what import_test.go lets it import of its own folder: " + may
+		}
+	case slices.Index(line, to) < slices.Index(line, from):
+		return to + " stands to its left"
+	}
+	return ""
+}
+
+// topOf is the first element of a folder's path.
+func topOf(folder string) string {
+	top, _, _ := strings.Cut(folder, "/")
+	return top
+}

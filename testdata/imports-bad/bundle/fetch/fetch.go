@@ -1,0 +1,4 @@
+// Package fetch turns round and imports its user.
+package fetch
+
+import _ "example.test/house/bundle"

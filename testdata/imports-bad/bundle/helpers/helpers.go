@@ -1,0 +1,2 @@
+// Package helpers was never agreed on.
+package helpers

@@ -1,0 +1,4 @@
+package main
+
+// Tests may reach for testdata, everywhere.
+import _ "example.test/house/testdata/upstream"

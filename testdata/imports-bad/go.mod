@@ -1,0 +1,3 @@
+module example.test/house
+
+go 1.26.6

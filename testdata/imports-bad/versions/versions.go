@@ -1,0 +1,3 @@
+package versions
+
+import _ "example.test/house/manifest"
