@@ -1,0 +1,23 @@
+package manifest
+
+// Addon is installed once the cluster runs. The short form is its name alone,
+// for an add-on that the matrix knows.
+type Addon struct {
+	// Name of the add-on. One that the matrix knows needs nothing else.
+	Name string `yaml:"name,omitempty" required:"true" format:"label" scalar:"true"`
+	// Type: yaml applies a manifest, helm installs a chart. Default: what the
+	// matrix says of the name, else helm where values are written or the source
+	// is a chart, else yaml.
+	Type string `yaml:"type,omitempty" enum:"yaml|helm"`
+	// Source is where it comes from: an https address or a path of the
+	// manifest; for a chart an oci:// reference, a .tgz's address or path, or
+	// the address of a repository that holds a chart of the add-on's name.
+	// Default: what the matrix says of the name.
+	Source string `yaml:"source,omitempty"`
+	// Version of the add-on. Default: what the matrix holds for the Kubernetes version.
+	Version string `yaml:"version,omitempty" format:"version"`
+	// Namespace to install into. Default: the add-on's own, else its name.
+	Namespace string `yaml:"namespace,omitempty" format:"label"`
+	// Values of the chart. They go into the bundle as they are: put no secrets here.
+	Values map[string]any `yaml:"values,omitempty"`
+}

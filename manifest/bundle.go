@@ -1,0 +1,46 @@
+package manifest
+
+// Bundle says what the archive holds beyond what the cluster itself asks for.
+type Bundle struct {
+	// Platforms the archive serves, as in linux/amd64. Default: the
+	// architectures of the hosts, linux/amd64 without hosts.
+	Platforms []Platform `yaml:"platforms,omitempty"`
+	// OperatingSystems whose packages the archive carries.
+	OperatingSystems []OperatingSystem `yaml:"operatingSystems,omitempty"`
+	// KubernetesVersions beside spec.kubernetes.version, for upgrades.
+	KubernetesVersions []string `yaml:"kubernetesVersions,omitempty" format:"kubernetesVersion"`
+	// Images beside those that the cluster asks for.
+	Images []BundleImage `yaml:"images,omitempty"`
+	// Files beside those that the cluster asks for.
+	Files []BundleFile `yaml:"files,omitempty"`
+}
+
+// OperatingSystem is one distribution with the releases that are wanted of it.
+type OperatingSystem struct {
+	// Name of the distribution, as ID in its /etc/os-release.
+	Name string `yaml:"name,omitempty" required:"true" format:"distribution"`
+	// Releases, as VERSION_ID in its /etc/os-release.
+	Releases []string `yaml:"releases,omitempty" required:"true" format:"release"`
+}
+
+// BundleImage is one further image. The short form is its reference alone.
+type BundleImage struct {
+	// Reference of the image with registry and tag, as in docker.io/library/nginx:1.29.
+	Reference string `yaml:"reference,omitempty" required:"true" format:"image" scalar:"true"`
+	// Digest of the image's index or only manifest, as in sha256:…. Default:
+	// the one that the tag has when it is resolved.
+	Digest string `yaml:"digest,omitempty" format:"digest"`
+}
+
+// BundleFile is one further file.
+type BundleFile struct {
+	// Name of the file in the bundle, unique for its platform.
+	Name string `yaml:"name,omitempty" required:"true" format:"fileName"`
+	// Address it is fetched from. An http address needs an entry of
+	// spec.sources.replace with plainHTTP.
+	Address string `yaml:"address,omitempty" required:"true" format:"url"`
+	// SHA256 of the file in hex. Default: the one that the file has when it is resolved.
+	SHA256 string `yaml:"sha256,omitempty" format:"sha256"`
+	// Platform it is for, as in linux/arm64. Default: any.
+	Platform Platform `yaml:"platform,omitempty"`
+}

@@ -1,0 +1,114 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxRange is the most names one range may stand for: a slip of the finger
+// must not become a million hosts.
+const maxRange = 10000
+
+var rangePattern = regexp.MustCompile(`^([^\[\]]*)\[([0-9]+):([0-9]+)\]([^\[\]]*)$`)
+
+// ExpandRange gives the names that s stands for: node[5:7] is node5, node6 and
+// node7; node[08:10] is node08, node09 and node10, as wide as its first number
+// where that begins with a zero. A name without brackets stands for itself.
+func ExpandRange(s string) ([]string, error) {
+	if !strings.ContainsAny(s, "[]") {
+		return []string{s}, nil
+	}
+	m := rangePattern.FindStringSubmatch(s)
+	if m == nil {
+		return nil, fmt.Errorf("%q is no range, as in node[5:6]", s)
+	}
+	first, err1 := strconv.Atoi(m[2])
+	last, err2 := strconv.Atoi(m[3])
+	if err1 != nil || err2 != nil {
+		return nil, fmt.Errorf("range %q has a number that is too long", s)
+	}
+	if first > last {
+		return nil, fmt.Errorf("range %q runs backwards", s)
+	}
+	if last-first >= maxRange {
+		return nil, fmt.Errorf("range %q stands for more than %d names", s, maxRange)
+	}
+	width := 0
+	if strings.HasPrefix(m[2], "0") {
+		width = len(m[2])
+	}
+	names := make([]string, 0, last-first+1)
+	for n := first; n <= last; n++ {
+		names = append(names, fmt.Sprintf("%s%0*d%s", m[1], width, n, m[4]))
+	}
+	return names, nil
+}
+
+// entries gives what is written under a role.
+func (r RoleGroups) entries(role string) []string {
+	switch role {
+	case RoleEtcd:
+		return r.Etcd
+	case RoleMaster:
+		return r.Master
+	case RoleWorker:
+		return r.Worker
+	case RoleRegistry:
+		return r.Registry
+	case RoleLoadBalancer:
+		return r.LoadBalancer
+	}
+	return nil
+}
+
+// Names gives the host names of a role with its ranges expanded, in the order
+// written, each once. What is no valid range is left out: Decode reports it.
+func (r RoleGroups) Names(role string) []string {
+	var names []string
+	for _, e := range r.entries(role) {
+		more, err := ExpandRange(e)
+		if err != nil {
+			continue
+		}
+		for _, n := range more {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+// HostsWith gives the hosts of a role, in the order in which the role lists them.
+func (c *Cluster) HostsWith(role string) []Host {
+	var hosts []Host
+	for _, name := range c.Spec.RoleGroups.Names(role) {
+		if i := slices.IndexFunc(c.Spec.Hosts, func(h Host) bool { return h.Name == name }); i >= 0 {
+			hosts = append(hosts, c.Spec.Hosts[i])
+		}
+	}
+	return hosts
+}
+
+// BundlePlatforms gives the platforms that the archive serves, sorted:
+// spec.bundle.platforms, else the architectures of the hosts, else linux/amd64.
+func (c *Cluster) BundlePlatforms() []Platform {
+	ps := slices.Clone(c.Spec.Bundle.Platforms)
+	if len(ps) == 0 {
+		for _, h := range c.Spec.Hosts {
+			arch := h.Arch
+			if arch == "" {
+				arch = "amd64"
+			}
+			ps = append(ps, Platform{OS: "linux", Arch: arch})
+		}
+	}
+	if len(ps) == 0 {
+		ps = []Platform{{OS: "linux", Arch: "amd64"}}
+	}
+	slices.SortFunc(ps, func(a, b Platform) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(ps)
+}

@@ -1,0 +1,53 @@
+package manifest
+
+// Registry is the image registry inside the site.
+type Registry struct {
+	// Type: registry installs the distribution registry on the registry host,
+	// harbor installs Harbor there, external uses one that stands already,
+	// none goes without. Default: registry where spec.roleGroups.registry has a
+	// host, else external where privateRegistry is written, else none (empty).
+	Type string `yaml:"type,omitempty" enum:"registry|harbor|external|none"`
+	// Version of the registry or of Harbor. Default: what the matrix holds.
+	Version string `yaml:"version,omitempty" format:"version"`
+	// PrivateRegistry is the registry's name, as in image references: host[:port].
+	// Default: dockerhub.kubexm.local where a registry is installed.
+	PrivateRegistry string `yaml:"privateRegistry,omitempty" format:"registryHost"`
+	// NamespaceOverride puts all images into this one project.
+	NamespaceOverride string `yaml:"namespaceOverride,omitempty"`
+	// Auths are the credentials by registry host.
+	Auths map[string]RegistryAuth `yaml:"auths,omitempty"`
+	// RegistryDataDir holds the images on the registry host.
+	RegistryDataDir string `yaml:"registryDataDir,omitempty" default:"/mnt/registry" format:"path"`
+	// HarborConfig is the part of type harbor.
+	HarborConfig HarborConfig `yaml:"harborConfig,omitempty"`
+}
+
+// RegistryAuth is how the nodes log in to one registry.
+type RegistryAuth struct {
+	// Username to log in with.
+	Username string `yaml:"username,omitempty"`
+	// Password to log in with. A secret.
+	Password Secret `yaml:"password,omitempty"`
+	// SkipTLSVerify speaks TLS without checking the certificate.
+	SkipTLSVerify bool `yaml:"skipTLSVerify,omitempty" default:"false"`
+	// PlainHTTP speaks HTTP without TLS.
+	PlainHTTP bool `yaml:"plainHTTP,omitempty" default:"false"`
+	// CertsPath is a directory with *.crt, *.cert and *.key files for this registry.
+	CertsPath string `yaml:"certsPath,omitempty" format:"path"`
+}
+
+// HarborConfig is what Harbor's own configuration takes from here.
+type HarborConfig struct {
+	// AdminPassword of Harbor's admin user. A secret. Default: one is made and
+	// kept in the workdir.
+	AdminPassword Secret `yaml:"adminPassword,omitempty"`
+	// DatabasePassword of Harbor's database. A secret. Default: one is made and
+	// kept in the workdir.
+	DatabasePassword Secret `yaml:"databasePassword,omitempty"`
+	// HTTPPort of Harbor, which only forwards to HTTPS.
+	HTTPPort int `yaml:"httpPort,omitempty" default:"80" min:"1" max:"65535"`
+	// HTTPSPort of Harbor.
+	HTTPSPort int `yaml:"httpsPort,omitempty" default:"443" min:"1" max:"65535"`
+	// Trivy installs the vulnerability scanner too.
+	Trivy Switch `yaml:"trivy,omitempty"`
+}

@@ -1,0 +1,34 @@
+package manifest
+
+// SourcesKind is the kind of a document that holds Sources alone.
+const SourcesKind = "Sources"
+
+// Sources says where bytes are fetched from instead of from upstream. A
+// replaced address never changes the digest that is expected of the bytes.
+type Sources struct {
+	// Zone is a preset of replacements for a part of the world: cn. Entries of
+	// replace come before it.
+	Zone string `yaml:"zone,omitempty" enum:"cn"`
+	// Replace addresses. Of several entries that match, the one with the
+	// longest from counts.
+	Replace []Replacement `yaml:"replace,omitempty"`
+	// CAFile holds further certificates (PEM) that HTTPS servers are checked against.
+	CAFile string `yaml:"caFile,omitempty"`
+	// DockerConfig is the file with registry credentials, in the form of
+	// docker's config.json. Default: docker's own place for it.
+	DockerConfig string `yaml:"dockerConfig,omitempty"`
+}
+
+// Replacement is one host or prefix with what stands in for it.
+type Replacement struct {
+	// From is host[:port][/prefix] without a scheme, matched whole path segment
+	// by whole path segment. It holds for files and images alike.
+	From string `yaml:"from,omitempty" required:"true" format:"addressPrefix"`
+	// To is [scheme://]host[:port][/prefix]; the scheme is https unless plainHTTP.
+	To string `yaml:"to,omitempty" required:"true" format:"replacement"`
+	// PlainHTTP speaks HTTP without TLS to this address.
+	PlainHTTP bool `yaml:"plainHTTP,omitempty" default:"false"`
+	// Flatten keeps only the last segment of an image's name:
+	// coredns/coredns becomes coredns.
+	Flatten bool `yaml:"flatten,omitempty" default:"false"`
+}
