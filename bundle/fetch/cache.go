@@ -1,0 +1,135 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Cache holds content by its sha256, shared between builds and processes. The
+// package comment describes its layout and what survives a crash.
+type Cache struct {
+	dir   string
+	locks keyedMutex
+}
+
+// OpenCache opens the cache in dir, making it where there is none, and sweeps
+// out partial files that nobody came back for.
+func OpenCache(dir string) (*Cache, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	for _, sub := range []string{"sha256", "partial", "derived"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return nil, fmt.Errorf("open cache: %w", err)
+		}
+	}
+	c := &Cache{dir: dir}
+	if err := c.sweep(time.Now()); err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	return c, nil
+}
+
+// Dir is the cache's absolute path.
+func (c *Cache) Dir() string { return c.dir }
+
+// Has tells whether the cache holds a blob of that name and size. It reads no
+// content: see the package comment for who does.
+func (c *Cache) Has(hexDigest string, size int64) bool {
+	n, ok := c.size(hexDigest)
+	return ok && n == size
+}
+
+// size gives the size of a blob that is there.
+func (c *Cache) size(hexDigest string) (int64, bool) {
+	if !isHexDigest(hexDigest) {
+		return 0, false
+	}
+	info, err := os.Lstat(c.blob(hexDigest))
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+// Open opens a blob for reading. The caller hashes what it reads.
+func (c *Cache) Open(hexDigest string) (*os.File, error) {
+	if !isHexDigest(hexDigest) {
+		return nil, fmt.Errorf("open cached blob: %q is no sha256", hexDigest)
+	}
+	f, err := os.Open(c.blob(hexDigest))
+	if err != nil {
+		return nil, fmt.Errorf("open cached blob: %w", err)
+	}
+	return f, nil
+}
+
+// Discard removes a blob, as one found corrupt, so that it is fetched again.
+// It is no error if the blob is not there.
+func (c *Cache) Discard(hexDigest string) error {
+	if !isHexDigest(hexDigest) {
+		return fmt.Errorf("discard cached blob: %q is no sha256", hexDigest)
+	}
+	if err := os.Remove(c.blob(hexDigest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("discard cached blob: %w", err)
+	}
+	return nil
+}
+
+func (c *Cache) blob(hexDigest string) string {
+	return filepath.Join(c.dir, "sha256", hexDigest[:2], hexDigest)
+}
+
+func (c *Cache) partial(name string) string { return filepath.Join(c.dir, "partial", name) }
+
+// How long nobody has to have touched a partial file before it is swept.
+const (
+	sweepWrites    = 24 * time.Hour
+	sweepDownloads = 30 * 24 * time.Hour
+)
+
+// sweep removes old partial files. A download under way keeps writing to its
+// file, so none in use is ever that old.
+func (c *Cache) sweep(now time.Time) error {
+	entries, err := os.ReadDir(c.partial(""))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		keep := sweepDownloads
+		switch {
+		case strings.HasPrefix(e.Name(), writePrefix):
+			keep = sweepWrites
+		case !strings.HasSuffix(e.Name(), partSuffix) && !strings.HasSuffix(e.Name(), metaSuffix):
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || now.Sub(info.ModTime()) < keep {
+			continue // gone meanwhile, or young
+		}
+		if err := os.Remove(c.partial(e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// isHexDigest tells whether s is a sha256 as a blob's name has it: 64
+// characters of lower-case hex.
+func isHexDigest(s string) bool {
+	if len(s) != 64 {
+		return false
+	}
+	for _, r := range []byte(s) {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
+			return false
+		}
+	}
+	return true
+}

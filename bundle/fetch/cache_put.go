@@ -1,0 +1,176 @@
+package fetch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+const writePrefix = "write-"
+
+// bufferSize is what every copy here moves at once: large enough that system
+// calls do not count, small enough for many transfers at a time.
+const bufferSize = 256 << 10
+
+// Put stores size bytes of r under hexDigest. Bytes that are not what hexDigest
+// and size say give a *DigestError or *SizeError and leave nothing behind. A blob
+// that is there already is left as it is, and r unread.
+func (c *Cache) Put(ctx context.Context, hexDigest string, size int64, r io.Reader) error {
+	if !isHexDigest(hexDigest) {
+		return fmt.Errorf("put into cache: %q is no sha256", hexDigest)
+	}
+	if c.Has(hexDigest, size) {
+		return nil
+	}
+	w, err := c.newBlob()
+	if err != nil {
+		return fmt.Errorf("put into cache: %w", err)
+	}
+	defer w.abort()
+	// One byte more than expected is enough to know that there are too many.
+	if _, err := copyBytes(ctx, w, io.LimitReader(r, size+1)); err != nil {
+		return fmt.Errorf("put into cache: %w", err)
+	}
+	if w.size != size {
+		return &SizeError{Name: "sha256:" + hexDigest, Want: size, Got: w.size}
+	}
+	if got := w.digest(); got != hexDigest {
+		return &DigestError{Name: "sha256:" + hexDigest, Want: hexDigest, Got: got}
+	}
+	return w.commit()
+}
+
+// blobWriter writes one blob whose digest is known only at its end.
+type blobWriter struct {
+	cache *Cache
+	file  *os.File
+	hash  hash.Hash
+	size  int64
+}
+
+func (c *Cache) newBlob() (*blobWriter, error) {
+	f, err := os.CreateTemp(c.partial(""), writePrefix)
+	if err != nil {
+		return nil, err
+	}
+	return &blobWriter{cache: c, file: f, hash: sha256.New()}, nil
+}
+
+// Write adds to the blob.
+func (w *blobWriter) Write(p []byte) (int, error) {
+	n, err := w.file.Write(p)
+	w.hash.Write(p[:n])
+	w.size += int64(n)
+	return n, err
+}
+
+func (w *blobWriter) digest() string { return hex.EncodeToString(w.hash.Sum(nil)) }
+
+// commit gives the blob its name, once its bytes are on the disk.
+func (w *blobWriter) commit() error {
+	f := w.file
+	w.file = nil
+	err := errors.Join(f.Sync(), f.Close())
+	if err == nil {
+		err = w.cache.adopt(f.Name(), w.digest())
+	}
+	if err != nil {
+		return fmt.Errorf("put into cache: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+// abort throws away what was not committed.
+func (w *blobWriter) abort() {
+	if w.file != nil {
+		_ = w.file.Close() // nothing of it is wanted
+		_ = os.Remove(w.file.Name())
+	}
+}
+
+// adopt renames a file of partial/, whose bytes are checked and synced, to the
+// blob of that digest, and syncs the directory that then names it.
+func (c *Cache) adopt(path, hexDigest string) error {
+	if err := os.Chmod(path, 0o644); err != nil {
+		return err
+	}
+	dir := filepath.Dir(c.blob(hexDigest))
+	if err := os.Mkdir(dir, 0o755); err == nil {
+		err = syncDir(filepath.Dir(dir))
+		if err != nil {
+			return err
+		}
+	} else if !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if err := os.Rename(path, c.blob(hexDigest)); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncFile makes the bytes of a closed file durable.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// writeFile replaces the small file at path by content, whole or not at all.
+func (c *Cache) writeFile(path string, content []byte) error {
+	f, err := os.CreateTemp(c.partial(""), writePrefix)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// copyBytes copies until r ends or ctx does.
+func copyBytes(ctx context.Context, w io.Writer, r io.Reader) (int64, error) {
+	var n int64
+	buf := make([]byte, bufferSize)
+	for {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		k, err := r.Read(buf)
+		if k > 0 {
+			m, werr := w.Write(buf[:k])
+			n += int64(m)
+			if werr != nil {
+				return n, werr
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}

@@ -1,0 +1,6 @@
+package fetch
+
+const (
+	partSuffix = ".part"
+	metaSuffix = ".part.meta"
+)

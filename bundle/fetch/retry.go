@@ -1,0 +1,155 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// progressBytes is how much a try has to bring for its failure not to count: a
+// proxy that cuts every connection after a while still lets a large file pass.
+const progressBytes = 64 << 10
+
+// retry calls op until it succeeds, fails for good, or has failed Attempts
+// times in a row without bringing progressBytes.
+func (c *Client) retry(ctx context.Context, name string, op func(context.Context) (brought int64, err error)) error {
+	for failed := 0; ; {
+		brought, err := op(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err = plainError(err)
+		if !temporary(err) {
+			return err
+		}
+		if failed++; brought >= progressBytes {
+			failed = 1
+		}
+		if failed >= c.options.Attempts {
+			return fmt.Errorf("given up after %d tries: %w", failed, err)
+		}
+		pause, ok := c.pause(failed, err)
+		if !ok {
+			return err
+		}
+		c.log.WarnContext(ctx, "download broken, trying again", "name", name, "error", err, "failed", failed, "pause", pause)
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// pause gives how long to wait after the failed-th failure in a row: ours,
+// doubled each time and spread so that many do not come back at once, or what
+// the server asks for. It is not ok to wait longer than MaxWait.
+func (c *Client) pause(failed int, err error) (d time.Duration, ok bool) {
+	d = c.options.MaxBackoff
+	if shift := failed - 1; shift < 16 {
+		d = min(d, c.options.Backoff<<shift)
+	}
+	d = d/2 + rand.N(d)
+	if status, found := errors.AsType[*StatusError](err); found && status.RetryAfter > 0 {
+		d = status.RetryAfter
+	}
+	return d, d <= c.options.MaxWait
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// errShort says that a body ended before all of it came.
+var errShort = errors.New("the connection ended before all of it came")
+
+// temporary tells whether an error of a request may be gone at the next try:
+// what the network does is, what a server says for good, a wrong digest, a
+// certificate, or our own disk is not.
+func temporary(err error) bool {
+	if status, ok := errors.AsType[*StatusError](err); ok {
+		return status.temporary()
+	}
+	if _, ok := errors.AsType[*PlainHTTPError](err); ok {
+		return false
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return !dns.IsNotFound
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return false
+	}
+	if badCertificate(err) {
+		return false
+	}
+	if _, ok := errors.AsType[*StallError](err); ok {
+		return true
+	}
+	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
+		return true
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return true
+	}
+	for _, e := range []error{errShort, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	// net/http has errors without a type for a connection that the server
+	// closed under a request.
+	text := err.Error()
+	return strings.Contains(text, "server closed idle connection") || strings.Contains(text, "transport connection broken") ||
+		strings.Contains(text, "malformed HTTP response")
+}
+
+func badCertificate(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[x509.HostnameError](err)
+	return ok
+}
+
+// plainError takes the address, with all that is secret in it, out of the errors
+// of net/http.
+func plainError(err error) error {
+	e, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Err.(type) {
+	case *StatusError, *StallError, *PlainHTTPError: // they name the address
+		return e.Err
+	}
+	address := "the address"
+	if u, perr := url.Parse(e.URL); perr == nil {
+		address = display(u)
+	}
+	advice := ""
+	if badCertificate(e.Err) {
+		advice = "; if it is right, name its CA in spec.sources.caFile"
+	}
+	return fmt.Errorf("%s %s: %w%s", strings.ToUpper(e.Op), address, e.Err, advice)
+}
