@@ -1,0 +1,171 @@
+package upstream
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fault is one way in which an upstream misbehaves. Its parts go together: a
+// slow answer may be cut as well.
+type Fault struct {
+	// Times is how many requests it befalls, 0 for all.
+	Times int
+	// Status answers without content: 429, 503, 404. RetryAfter goes with it
+	// as a header, in seconds or as a date.
+	Status     int
+	RetryAfter string
+	// Delay passes before the first byte.
+	Delay time.Duration
+	// Rate is the most bytes a second, 0 for as fast as it goes.
+	Rate int64
+	// CutAfter ends the connection after so many bytes of the body; -1 before
+	// the first, 0 never.
+	CutAfter int64
+	// Spoil changes the byte at SpoilAt.
+	Spoil   bool
+	SpoilAt int64
+	// NoRange sends the whole content though a part was asked for.
+	NoRange bool
+}
+
+// Count is what was asked for at one path.
+type Count struct {
+	Requests int   // GET and HEAD that reached it, the refused ones too
+	Bytes    int64 // of bodies, as far as they were sent
+}
+
+// Break makes the answers at path misbehave as f says. A path that ends in "/"
+// stands for everything below it; the longest one that fits counts. Paths are
+// the server's: "/dl.k8s.io/release/…", "/v2/registry.k8s.io/pause/blobs/…".
+func (s *Server) Break(path string, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[path] = &f
+}
+
+// Mend ends every fault.
+func (s *Server) Mend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.faults)
+}
+
+// Counts gives what was asked for since the start or the last Forget, by path.
+func (s *Server) Counts() map[string]Count {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counts)
+}
+
+// Forget sets every count to zero.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.counts)
+}
+
+// begin counts a request for at and gives the fault that befalls it.
+func (s *Server) begin(at string) Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.counts[at]
+	c.Requests++
+	s.counts[at] = c
+	f := s.faults[at]
+	for dir := at; f == nil && dir != ""; {
+		dir = strings.TrimSuffix(dir, "/")
+		dir = dir[:strings.LastIndex(dir, "/")+1]
+		f = s.faults[dir]
+	}
+	if f == nil {
+		return Fault{}
+	}
+	now := *f
+	if f.Times > 0 {
+		if f.Times--; f.Times == 0 {
+			f.Times = -1
+		}
+	} else if f.Times < 0 {
+		return Fault{}
+	}
+	return now
+}
+
+// answer waits as f says, and reports whether it answered in f's stead.
+func (f Fault) answer(m *meter) bool {
+	if f.Delay > 0 {
+		wait(m.ctx, f.Delay)
+	}
+	if f.Status != 0 {
+		if f.RetryAfter != "" {
+			m.Header().Set("Retry-After", f.RetryAfter)
+		}
+		http.Error(m, "this upstream was told to answer "+strconv.Itoa(f.Status), f.Status)
+		return true
+	}
+	if f.CutAfter < 0 {
+		panic(http.ErrAbortHandler) // net/http's way to end a connection
+	}
+	return false
+}
+
+// spoil gives c with the byte that f changes.
+func (f Fault) spoil(c Content) Content {
+	if !f.Spoil {
+		return c
+	}
+	return spoiled{Content: c, at: f.SpoilAt}
+}
+
+// spoiled is content of which one byte is not what it should be.
+type spoiled struct {
+	Content
+	at int64
+}
+
+// ReadAt implements io.ReaderAt.
+func (s spoiled) ReadAt(p []byte, off int64) (int, error) {
+	n, err := s.Content.ReadAt(p, off)
+	if in := s.at - off; in >= 0 && in < int64(n) {
+		p[in] ^= 0x01
+	}
+	return n, err
+}
+
+// meter counts what is sent and lets the fault happen. It lives for one request.
+type meter struct {
+	http.ResponseWriter
+	ctx   context.Context //nolint:containedctx // the request's, and no longer
+	s     *Server
+	at    string
+	fault Fault
+	sent  int64
+}
+
+// Write implements io.Writer.
+func (m *meter) Write(p []byte) (int, error) {
+	f := m.fault
+	if f.Rate > 0 {
+		wait(m.ctx, time.Duration(float64(len(p))/float64(f.Rate)*float64(time.Second)))
+	}
+	cut := f.CutAfter > 0 && m.sent+int64(len(p)) >= f.CutAfter
+	if cut {
+		p = p[:f.CutAfter-m.sent]
+	}
+	n, err := m.ResponseWriter.Write(p)
+	m.sent += int64(n)
+	m.s.mu.Lock()
+	c := m.s.counts[m.at]
+	c.Bytes += int64(n)
+	m.s.counts[m.at] = c
+	m.s.mu.Unlock()
+	if cut {
+		_ = http.NewResponseController(m.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
