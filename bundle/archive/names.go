@@ -1,0 +1,71 @@
+package archive
+
+import (
+	"errors"
+	"strings"
+)
+
+// The member names that are not blobs'.
+const (
+	layoutName = "oci-layout"
+	indexName  = "index.json"
+	slotName   = "kubexm/signatures"
+
+	blobPrefix   = "blobs/sha256/"
+	digestPrefix = "sha256:"
+)
+
+// The bounds of the format.
+const (
+	maxMembers   = 1 << 16
+	maxOCILayout = 4 << 10
+	maxIndexJSON = 1 << 20
+	maxHeadBlob  = 64 << 20
+	maxBlob      = 1 << 42 // 65,536 of these still fit an int64 with room
+)
+
+// checkHex accepts a SHA-256 in 64 lower-case digits.
+func checkHex(s string) error {
+	if len(s) != 64 {
+		return errors.New("not 64 hexadecimal digits")
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return errors.New("not lower-case hexadecimal")
+		}
+	}
+	return nil
+}
+
+// checkDigest accepts "sha256:" and 64 lower-case digits.
+func checkDigest(d string) error {
+	hex, ok := strings.CutPrefix(d, digestPrefix)
+	if !ok {
+		return errors.New("not a sha256 digest")
+	}
+	return checkHex(hex)
+}
+
+// checkName accepts the names that the format knows and nothing else.
+func checkName(name string) error {
+	switch name {
+	case layoutName, indexName, slotName:
+		return nil
+	}
+	hex, ok := strings.CutPrefix(name, blobPrefix)
+	if !ok {
+		return errors.New("not a name of this format")
+	}
+	return checkHex(hex)
+}
+
+// blobName gives the member name of a digest that checkDigest accepts.
+func blobName(digest string) string { return blobPrefix + digest[len(digestPrefix):] }
+
+// nameDigest gives the digest that a member name stands for, "" where it is not a blob's.
+func nameDigest(name string) string {
+	if hex, ok := strings.CutPrefix(name, blobPrefix); ok {
+		return digestPrefix + hex
+	}
+	return ""
+}

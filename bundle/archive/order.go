@@ -1,0 +1,93 @@
+package archive
+
+// order follows the members of an archive one by one and refuses what cannot
+// come next. It does not know which members are compressed: a stream without
+// index does not tell.
+type order struct {
+	seen      map[string]bool
+	slot      bool // the slot has passed
+	slotAt    int  // its place in the sequence
+	descended bool // the second sorted run has begun
+	last      string
+}
+
+// next takes the next member's name and its size in bytes.
+func (o *order) next(name string, size int64) error {
+	if err := checkName(name); err != nil {
+		return &Error{Code: ErrName, Member: name, Offset: noOffset, Detail: "member refused", Err: err}
+	}
+	if o.seen == nil {
+		o.seen = make(map[string]bool)
+	}
+	if o.seen[name] {
+		return fault(ErrDuplicate, name, noOffset, "the member comes twice")
+	}
+	n := len(o.seen)
+	o.seen[name] = true
+	if n >= maxMembers {
+		return fault(ErrLimit, name, noOffset, "more than %d members", maxMembers)
+	}
+	if err := o.place(n, name); err != nil {
+		return err
+	}
+	return o.size(name, size)
+}
+
+// place checks that name may be the n-th member, counted from 0.
+func (o *order) place(n int, name string) error {
+	want := ""
+	switch {
+	case n == 0:
+		want = layoutName
+	case n == 1:
+		want = indexName
+	case name == layoutName || name == indexName:
+		want = "a blob"
+	}
+	if want != "" && name != want {
+		return fault(ErrOrder, name, noOffset, "%s should come here", want)
+	}
+	switch {
+	case name == slotName:
+		o.slot, o.slotAt = true, n
+		return nil
+	case !o.slot:
+		return nil
+	case name < o.last && o.descended:
+		return fault(ErrOrder, name, noOffset, "blobs are not sorted by digest")
+	case name < o.last:
+		o.descended = true
+	}
+	o.last = name
+	return nil
+}
+
+// size checks what the format says about a member's size.
+func (o *order) size(name string, size int64) error {
+	limit := int64(maxBlob)
+	switch {
+	case name == slotName:
+		if size != slotSize {
+			return fault(ErrSlot, name, noOffset, "the slot has %d bytes, it must have %d", size, slotSize)
+		}
+		return nil
+	case name == layoutName:
+		limit = maxOCILayout
+	case name == indexName:
+		limit = maxIndexJSON
+	case !o.slot:
+		limit = maxHeadBlob
+	}
+	if size < 0 || size > limit {
+		return fault(ErrLimit, name, noOffset, "%d bytes, at most %d are possible here", size, limit)
+	}
+	return nil
+}
+
+// end says whether the sequence may end here.
+func (o *order) end() error {
+	if !o.slot {
+		return fault(ErrMissing, slotName, noOffset, "the archive ends before its signature slot")
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+)
+
+// slotSize is the size of the signature slot's data.
+const slotSize = 256 << 10
+
+// emptySlot is the slot of an unsigned archive.
+func emptySlot() []byte { return bytes.Repeat([]byte{' '}, slotSize) }
+
+// parseSlot gives the slot's lines without the spaces that follow them.
+func parseSlot(slot []byte) ([]byte, error) {
+	lines := slot[:bytes.LastIndexByte(slot, '\n')+1]
+	if strings.Trim(string(slot[len(lines):]), " ") != "" {
+		return nil, fault(ErrSlot, slotName, noOffset, "something other than spaces follows the signatures")
+	}
+	if err := checkLines(lines); err != nil {
+		return nil, err
+	}
+	return lines, nil
+}
+
+// checkLines accepts JSON objects, one a line, each line ended.
+func checkLines(lines []byte) error {
+	n := 0
+	for line := range bytes.Lines(lines) {
+		n++
+		body, ended := bytes.CutSuffix(line, []byte{'\n'})
+		if !ended || len(body) < 2 || body[0] != '{' || body[len(body)-1] != '}' || !json.Valid(body) {
+			return fault(ErrSlot, slotName, noOffset, "line %d of the signatures is not one JSON object", n)
+		}
+	}
+	return nil
+}
+
+// WriteSignatures puts lines into the signature slot of the archive at path, in
+// place of what was there, and flushes them to the disk. No other byte of the
+// file changes. lines are JSON objects, one a line, at most 256 KiB; none at
+// all makes the archive unsigned. A slot that a killed run left half-written is
+// no obstacle.
+func WriteSignatures(path string, lines []byte) error {
+	if len(lines) > slotSize {
+		return fault(ErrSlot, slotName, noOffset, "%d bytes of signatures, the slot has %d", len(lines), slotSize)
+	}
+	if err := checkLines(lines); err != nil {
+		return err
+	}
+	lock, err := takeLock(path)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	r, err := Open(path)
+	if err != nil {
+		return err
+	}
+	m := *r.slot()
+	if err := r.Close(); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	slot := emptySlot()
+	copy(slot, lines)
+	if _, err := f.WriteAt(appendRawFrame(nil, slot), m.Offset+headLen); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,119 @@
+package archive
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"sync"
+)
+
+// piece is how much is written or read at once: eight blocks.
+const pieceSize = 8 * blockSize
+
+// pieceBuffer holds a piece with its headers, and a member's head and padding.
+const pieceBuffer = pieceSize + 8*blockHeaderLen + 2<<10
+
+// buffers is a pool of piece buffers.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) get() *[]byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return p
+	}
+	p := make([]byte, pieceBuffer)
+	return &p
+}
+
+func (b *buffers) put(p *[]byte) { b.pool.Put(p) }
+
+// storedWriter writes one stored member to its place.
+type storedWriter struct {
+	dst io.WriterAt
+	off int64 // where the next byte of the file goes
+	buf []byte
+}
+
+func (w *storedWriter) flush() error {
+	n, err := w.dst.WriteAt(w.buf, w.off)
+	w.off += int64(n)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// writeStored copies exactly m.Size bytes from r into m's place and checks that
+// they hash to m.Digest (unless it has none) and that no more follow.
+func writeStored(ctx context.Context, dst io.WriterAt, m *Member, r io.Reader, pool *buffers) error {
+	head, err := headFrame(m.Name, m.Size)
+	if err != nil {
+		return err
+	}
+	p := pool.get()
+	defer pool.put(p)
+	w := &storedWriter{dst: dst, off: m.Offset, buf: append((*p)[:0], head...)}
+	if m.Size > 0 {
+		w.buf = append(w.buf, rawFrameHeader...)
+	}
+	sum := sha256.New()
+	for left := m.Size; left > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := int(min(left, blockSize))
+		left -= int64(n)
+		w.buf = appendBlockHeader(w.buf, n, left == 0)
+		data := w.buf[len(w.buf) : len(w.buf)+n]
+		if got, err := io.ReadFull(r, data); err != nil {
+			return shortRead(m, m.Size-left-int64(n-got), err)
+		}
+		sum.Write(data)
+		w.buf = w.buf[:len(w.buf)+n]
+		if len(w.buf) >= pieceSize {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := checkEnd(m, r, sum); err != nil {
+		return err
+	}
+	w.buf = append(w.buf, paddingFrame(m.Size)...)
+	return w.flush()
+}
+
+// shortRead words an early end; any other error stays what it is, so that the
+// caller can see its own.
+func shortRead(m *Member, got int64, err error) error {
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Error{Code: ErrSize, Member: m.Name, Offset: noOffset, Err: io.ErrUnexpectedEOF,
+			Detail: "content ends after " + byteCount(got) + " of " + byteCount(m.Size)}
+	}
+	return err
+}
+
+// checkEnd checks that r ends here and that all that came from it hashes to
+// the member's digest.
+func checkEnd(m *Member, r io.Reader, sum hash.Hash) error {
+	var more [1]byte
+	for range 100 { // a reader may give nothing without an error, but not for ever
+		n, err := r.Read(more[:])
+		switch {
+		case n > 0:
+			return fault(ErrSize, m.Name, noOffset, "content goes on after %s", byteCount(m.Size))
+		case err == io.EOF:
+			return checkSum(m, sum)
+		case err != nil:
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+func checkSum(m *Member, sum hash.Hash) error {
+	if got := digestPrefix + hex.EncodeToString(sum.Sum(nil)); m.Digest != "" && got != m.Digest {
+		return fault(ErrDigest, m.Name, noOffset, "content is %s", got)
+	}
+	return nil
+}
