@@ -1,0 +1,210 @@
+package versions
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// locker gathers one lock and every problem on the way.
+type locker struct {
+	catalog   *Catalog
+	cluster   *manifest.Cluster
+	lock      *manifest.Lock
+	current   *manifest.Set // the set that wants go into
+	artifacts map[string]*manifest.Artifact
+	images    map[string]*manifest.ImagePin
+	problems  manifest.Problems
+	said      map[string]bool
+}
+
+func (l *locker) say(p manifest.Problem) {
+	if key := p.String(); !l.said[key] {
+		l.said[key] = true
+		l.problems = append(l.problems, p)
+	}
+}
+
+// want adds what a config asks for of one component to the current set.
+func (l *locker) want(w want) {
+	component, ok := l.catalog.components[w.component]
+	if !ok {
+		l.say(manifest.Problem{
+			Path: w.path, Message: w.component + " is not in the matrix",
+			Advice: nearest(w.component, l.catalog.Names()),
+		})
+		return
+	}
+	version, ok := l.version(component, w)
+	if !ok {
+		return
+	}
+	release := component.release(version)
+	if component.Kind == Package {
+		l.say(manifest.Problem{
+			Severity: manifest.Warning, Path: w.path,
+			Message: fmt.Sprintf("%s comes as a package of the operating system, which this bundle does not hold", w.component),
+			Advice:  "have it in the package repositories of the site: " + strings.Join(release.Packages, ", "),
+		})
+		return
+	}
+	if release.Unresolved != "" {
+		l.say(manifest.Problem{
+			Path: w.path, Message: fmt.Sprintf("%s %s cannot be fetched: %s", w.component, version, release.Unresolved),
+			Advice: "choose another version, or give its address and sha256 in a file for --versions",
+		})
+		return
+	}
+	l.current.Components[w.component] = version
+	if w.parts&files != 0 && release.Address != "" {
+		l.files(w, component.Kind, version, release)
+	}
+	if w.parts&images != 0 {
+		for _, image := range release.Images {
+			ref := expand(image.Reference, version, "")
+			l.image(image.Name, ref, l.catalog.images[ref], manifest.FromCatalog, []string{l.current.Name})
+		}
+	}
+}
+
+// version decides the version of a component: the config's, else the default.
+func (l *locker) version(component *Component, w want) (string, bool) {
+	if w.version == "" {
+		v, ok := l.catalog.Default(w.component, l.current.Name)
+		if !ok {
+			if why := component.Unresolved; why != "" {
+				l.say(manifest.Problem{Path: w.path, Message: w.component + " cannot be fetched: " + why,
+					Advice: "give a version with its address and sha256 in a file for --versions"})
+			} else if component.Kind == Package {
+				return "", true
+			} else {
+				l.say(manifest.Problem{Path: w.path, Message: fmt.Sprintf("no version of %s goes with Kubernetes %s", w.component, l.current.Name),
+					Advice: "name one yourself; `kubexm versions " + w.component + "` lists them"})
+			}
+		}
+		return v, ok
+	}
+	v, ok := component.spelling(w.version)
+	if !ok && w.component == "etcd-image" {
+		v, ok = component.newestBuild(w.version)
+	}
+	if !ok {
+		l.unknown(w.component, w.version, w.path)
+		return "", false
+	}
+	if r := component.release(v); !r.goesWith(l.current.Name) {
+		advice := "leave the version out to take the one that goes with it"
+		if d, ok := l.catalog.Default(w.component, l.current.Name); ok {
+			advice = "use " + d + ", or leave the version out"
+		}
+		l.say(manifest.Problem{
+			Severity: manifest.Warning, Path: w.path, Advice: advice,
+			Message: fmt.Sprintf("%s %s goes with Kubernetes %s, not with %s", w.component, v, r.Kubernetes, l.current.Name),
+		})
+	}
+	return v, true
+}
+
+// unknown says that the matrix has no such version, and which come close.
+func (l *locker) unknown(name, version, path string) {
+	l.say(manifest.Problem{
+		Path: path, Message: fmt.Sprintf("%s %s is not in the matrix", name, version),
+		Advice: "use one of " + strings.Join(closest(version, l.catalog.Versions(name)), ", ") +
+			" (`kubexm versions " + name + "` lists all), or add yours with --versions",
+	})
+}
+
+// files adds the files of one release, one artifact for each wanted platform.
+func (l *locker) files(w want, kind manifest.Kind, version string, r Release) {
+	if len(r.Architectures) == 0 {
+		l.artifact(newArtifact(kind, w.component, version, manifest.Platform{}, r))
+		return
+	}
+	for _, p := range l.lock.Platforms {
+		if p.OS != "linux" || !slices.Contains(r.Architectures, p.Arch) {
+			l.say(manifest.Problem{
+				Path: w.path, Message: fmt.Sprintf("%s %s has no build for %s", w.component, version, p),
+				Advice: "it has " + strings.Join(r.Architectures, ", ") + "; choose another version, or leave the platform out of spec.bundle.platforms",
+			})
+			continue
+		}
+		l.artifact(newArtifact(kind, w.component, version, manifest.Platform{OS: p.OS, Arch: p.Arch}, r))
+	}
+}
+
+// newArtifact fills the templates of a release in for one platform.
+func newArtifact(kind manifest.Kind, name, version string, p manifest.Platform, r Release) manifest.Artifact {
+	if kind != manifest.Binary {
+		kind = manifest.File // a manifest beside images or a chart
+	}
+	arch := p.Arch
+	sum := r.SHA256[arch]
+	if arch == "" {
+		sum = r.SHA256[anyArch]
+	}
+	a := manifest.Artifact{
+		ID: artifactID(kind, name, version, p), Kind: kind, Name: name, Version: version, Platform: p,
+		Address: expand(r.Address, version, arch), DigestAddress: expand(r.DigestAddress, version, arch),
+		Archive: r.Archive, SHA256: sum,
+	}
+	if sum != "" {
+		a.Trust = manifest.FromCatalog
+	}
+	for _, m := range r.Members {
+		a.Members = append(a.Members, manifest.Member{Path: expand(m.Path, version, arch), Name: m.Name})
+	}
+	return a
+}
+
+func artifactID(kind manifest.Kind, name, version string, p manifest.Platform) string {
+	id := string(kind) + "/" + name + "/" + version
+	if !p.IsZero() {
+		id += "/" + p.String()
+	}
+	return id
+}
+
+// artifact adds a to the current set; one that stands already serves both.
+func (l *locker) artifact(a manifest.Artifact) {
+	known, ok := l.artifacts[a.ID]
+	if !ok {
+		known = &a
+		l.artifacts[a.ID] = known
+	}
+	known.Sets = append(known.Sets, l.current.Name)
+}
+
+// image adds one image under a logical name.
+func (l *locker) image(name, ref, digest string, trust manifest.Trust, sets []string) {
+	pin, ok := l.images[ref]
+	if !ok {
+		pin = &manifest.ImagePin{ID: string(manifest.Image) + "/" + ref, Reference: ref}
+		l.images[ref] = pin
+	}
+	if digest != "" && pin.Digest == "" {
+		pin.Digest, pin.Trust = digest, trust
+	}
+	pin.Names = append(pin.Names, name)
+	pin.Sets = append(pin.Sets, sets...)
+}
+
+// finish puts everything into the lock, sorted and without repeats.
+func (l *locker) finish() {
+	for _, id := range slices.Sorted(maps.Keys(l.artifacts)) {
+		a := l.artifacts[id]
+		slices.Sort(a.Sets)
+		a.Sets = slices.Compact(a.Sets)
+		l.lock.Artifacts = append(l.lock.Artifacts, *a)
+	}
+	for _, ref := range slices.Sorted(maps.Keys(l.images)) {
+		pin := l.images[ref]
+		slices.Sort(pin.Names)
+		slices.Sort(pin.Sets)
+		pin.Names, pin.Sets = slices.Compact(pin.Names), slices.Compact(pin.Sets)
+		l.lock.Images = append(l.lock.Images, *pin)
+	}
+	l.lock.Sort()
+}

@@ -1,0 +1,146 @@
+package versions
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// overlay lays doc over c.
+func (c *Catalog) overlay(doc *Document) manifest.Problems {
+	var ps manifest.Problems
+	for _, name := range slices.Sorted(maps.Keys(doc.Components)) {
+		over := doc.Components[name]
+		base, known := c.components[name]
+		if !known {
+			if over.Kind == "" {
+				ps = append(ps, manifest.Problem{
+					Path: "components." + name, Message: "is no component of the matrix, and has no kind",
+					Advice: nearest(name, c.Names()) + ", or give it a kind to add it as your own",
+				})
+				continue
+			}
+			base = &Component{Kind: over.Kind, Versions: map[string]Release{}}
+			c.own[name] = true
+		}
+		merged := base.merge(over)
+		ps = append(ps, merged.problems("components."+name, slices.Sorted(maps.Keys(over.Versions)))...)
+		c.components[name] = merged
+	}
+	maps.Copy(c.images, doc.Images)
+	return ps
+}
+
+// merge gives base with over laid over it; neither is changed.
+func (c *Component) merge(over *Component) *Component {
+	m := *c
+	m.Recipe = over.Recipe.over(c.Recipe)
+	m.Always = c.Always || over.Always
+	if over.Kind != "" {
+		m.Kind = over.Kind
+	}
+	if over.About != "" {
+		m.About = over.About
+	}
+	m.Versions = maps.Clone(c.Versions)
+	for version, rel := range over.Versions {
+		spelled, known := c.spelling(version)
+		if !known {
+			m.Versions[version] = rel
+			continue
+		}
+		m.Versions[spelled] = c.mergeRelease(spelled, rel)
+	}
+	return &m
+}
+
+// mergeRelease lays rel over one known version. Architectures that the matrix
+// knows stay, though the overlay may name the digest of one of them alone.
+func (c *Component) mergeRelease(version string, rel Release) Release {
+	old, whole := c.Versions[version], c.release(version)
+	merged := rel
+	merged.Recipe = rel.Recipe.over(old.Recipe)
+	merged.SHA256 = maps.Clone(old.SHA256)
+	if rel.Address != "" && rel.Address != whole.Address {
+		merged.SHA256 = nil // another file: the old digests say nothing of it
+	}
+	if len(rel.SHA256) > 0 {
+		if merged.SHA256 == nil {
+			merged.SHA256 = map[string]string{}
+		}
+		maps.Copy(merged.SHA256, rel.SHA256)
+	}
+	if merged.Kubernetes == "" {
+		merged.Kubernetes = old.Kubernetes
+	}
+	if merged.With == nil {
+		merged.With = old.With
+	}
+	if rel.Architectures == nil && len(whole.Architectures) > 0 {
+		archs := slices.Clone(whole.Architectures)
+		for arch := range rel.SHA256 {
+			if arch != anyArch && !slices.Contains(archs, arch) {
+				archs = append(archs, arch)
+			}
+		}
+		slices.Sort(archs)
+		merged.Architectures = archs
+	}
+	if rel.Unresolved == "" && (len(rel.SHA256) > 0 || rel.Address != "") {
+		merged.Unresolved = ""
+	}
+	return merged
+}
+
+// problems says what keeps some versions of c from being fetched.
+func (c *Component) problems(path string, among []string) manifest.Problems {
+	var ps manifest.Problems
+	for _, v := range among {
+		spelled, ok := c.spelling(v)
+		if !ok {
+			continue
+		}
+		if why := c.release(spelled).lacks(c.Kind); why != "" {
+			ps = append(ps, manifest.Problem{Path: path + ".versions." + v, Message: why, Advice: "add it here or to the component"})
+		}
+	}
+	return ps
+}
+
+// lacks says what a release of a kind needs and does not have; "" is complete.
+func (r Release) lacks(kind manifest.Kind) string {
+	hasFile := r.Address != ""
+	switch {
+	case r.Unresolved != "" || kind == Package:
+		return ""
+	case (kind == manifest.Binary || kind == manifest.File) && !hasFile:
+		return "has no address"
+	case kind == manifest.Image && len(r.Images) == 0:
+		return "has no images"
+	case kind == manifest.Chart && len(r.Images) == 0 && r.Chart == "":
+		return "has neither images nor a chart"
+	case hasFile && len(r.SHA256) == 0 && r.DigestAddress == "":
+		return "has an address, but neither a sha256 nor the address of a published one"
+	case (r.Archive == "") != (len(r.Members) == 0):
+		return "must have members when it is an archive, and none when it is not"
+	case kind == manifest.Binary && len(r.Architectures) == 0:
+		return "is a binary without an architecture"
+	}
+	if r.DigestAddress == "" && hasFile {
+		for _, arch := range r.Architectures {
+			if r.SHA256[arch] == "" {
+				return fmt.Sprintf("has no digest for %s", arch)
+			}
+		}
+	}
+	if len(r.Architectures) == 0 && hasFile && r.SHA256[anyArch] == "" && r.DigestAddress == "" {
+		return "is one file for every architecture: its digest goes under any"
+	}
+	if len(r.Architectures) > 1 && hasFile && !strings.Contains(r.Address, "{arch}") && !strings.Contains(r.Address, "{machine}") {
+		return "has one address for several architectures; write {arch} or {machine} into it"
+	}
+	return ""
+}

@@ -1,0 +1,65 @@
+package versions
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Resolve names everything that a cluster config asks for: versions, addresses
+// and the digests that are known. It asks neither network nor clock: sizes and
+// the other digests are left for pinning, Created, Serial and Config for the
+// caller. Every problem is reported at once; warnings alone still give a lock.
+func (c *Catalog) Resolve(cluster *manifest.Cluster) (*manifest.Lock, manifest.Problems) {
+	l := &locker{catalog: c, cluster: cluster, artifacts: map[string]*manifest.Artifact{}, images: map[string]*manifest.ImagePin{}, said: map[string]bool{}}
+	l.lock = &manifest.Lock{
+		APIVersion: manifest.APIVersion, Kind: manifest.LockKind,
+		Cluster: cluster.Metadata.Name, Platforms: cluster.BundlePlatforms(),
+	}
+	for i, version := range setVersions(cluster) {
+		path := "spec.kubernetes.version"
+		if i > 0 {
+			path = fmt.Sprintf("spec.bundle.kubernetesVersions[%d]", i-1)
+		}
+		l.set(version, path)
+	}
+	l.extras()
+	l.finish()
+	if l.problems.Err() != nil {
+		return nil, l.problems
+	}
+	return l.lock, l.problems
+}
+
+// setVersions gives the Kubernetes versions of the bundle, the config's own first.
+func setVersions(cluster *manifest.Cluster) []string {
+	return append([]string{cluster.Spec.Kubernetes.Version}, cluster.Spec.Bundle.KubernetesVersions...)
+}
+
+// set adds one set: everything the config asks for at one Kubernetes version.
+func (l *locker) set(version, path string) {
+	kubernetes, _, ok := l.catalog.Release(Kubernetes, version)
+	if !ok {
+		l.unknown(Kubernetes, version, path)
+		return
+	}
+	if slices.ContainsFunc(l.lock.Sets, func(s manifest.Set) bool { return s.Name == kubernetes }) {
+		return
+	}
+	l.lock.Sets = append(l.lock.Sets, manifest.Set{Name: kubernetes, Components: map[string]string{Kubernetes: kubernetes}})
+	l.current = &l.lock.Sets[len(l.lock.Sets)-1]
+	for _, family := range families {
+		for _, w := range family(l.cluster) {
+			l.want(w)
+		}
+	}
+	for _, name := range l.catalog.always() {
+		l.want(want{component: name, path: "components." + name, parts: files | images})
+	}
+}
+
+// always gives the components that every bundle holds, sorted.
+func (c *Catalog) always() []string {
+	return slices.DeleteFunc(c.Names(), func(name string) bool { return !c.components[name].Always })
+}
