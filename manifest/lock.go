@@ -112,6 +112,21 @@ type PlatformImage struct {
 	Content   int64    `yaml:"content" json:"content"` // bytes of its config and layers
 }
 
+// Clone gives a copy that shares nothing with l that Sort would move.
+func (l *Lock) Clone() *Lock {
+	c := *l
+	c.Platforms = slices.Clone(l.Platforms)
+	c.Artifacts = slices.Clone(l.Artifacts)
+	for i, a := range c.Artifacts {
+		c.Artifacts[i].Sets, c.Artifacts[i].Members = slices.Clone(a.Sets), slices.Clone(a.Members)
+	}
+	c.Images = slices.Clone(l.Images)
+	for i, im := range c.Images {
+		c.Images[i].Names, c.Images[i].Sets, c.Images[i].Platforms = slices.Clone(im.Names), slices.Clone(im.Sets), slices.Clone(im.Platforms)
+	}
+	return &c
+}
+
 // Sort puts l into the one order in which a lock is written.
 func (l *Lock) Sort() {
 	for i := range l.Artifacts {

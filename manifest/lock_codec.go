@@ -1,0 +1,179 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// LockKind is the kind a lock document states.
+const LockKind = "Lock"
+
+// maxLock bounds a lock read from a bundle or a folder; one with 500 images of
+// two platforms is under 1 MiB.
+const maxLock = 16 << 20
+
+// lockHeader opens every written lock.
+const lockHeader = "# Written by kubexm; pins every byte of a bundle. Commit it; change it with `kubexm bundle lock`.\n"
+
+var (
+	hexDigest    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	prefixDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// EncodeLock writes l sorted, in the only form a lock has: two equal locks are
+// equal bytes.
+func EncodeLock(l *Lock) ([]byte, error) {
+	c := l.Clone()
+	c.Sort()
+	c.Created = c.Created.UTC()
+	var b bytes.Buffer
+	b.WriteString(lockHeader)
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(c); err != nil {
+		return nil, fmt.Errorf("encode lock: %w", err)
+	}
+	if err := e.Close(); err != nil {
+		return nil, fmt.Errorf("encode lock: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// DecodeLock reads a lock strictly: unknown fields, malformed digests, repeated
+// ids and unpinned entries are problems, all reported at once.
+func DecodeLock(r io.Reader) (*Lock, Problems) {
+	text, err := io.ReadAll(io.LimitReader(r, maxLock+1))
+	if err != nil {
+		return nil, Problems{{Message: "cannot be read: " + err.Error()}}
+	}
+	if len(text) > maxLock {
+		return nil, Problems{{Message: fmt.Sprintf("larger than %d bytes", maxLock), Advice: "this is not a lock that kubexm wrote"}}
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	var l Lock
+	if err := d.Decode(&l); err != nil {
+		return nil, yamlProblems(err)
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, Problems{{Message: "holds a second document", Advice: "a lock is one document; write it anew with `kubexm bundle lock`"}}
+	}
+	ps := l.check()
+	if ps.Err() != nil {
+		return nil, ps
+	}
+	return &l, ps
+}
+
+// yamlProblems gives each line of a yaml error a place.
+func yamlProblems(err error) Problems {
+	const advice = "write it anew with `kubexm bundle lock`"
+	var typed *yaml.TypeError
+	messages := []string{strings.TrimPrefix(err.Error(), "yaml: ")}
+	if errors.As(err, &typed) {
+		messages = typed.Errors
+	}
+	var ps Problems
+	for _, m := range messages {
+		p := Problem{Message: m, Advice: advice}
+		if n, _ := fmt.Sscanf(m, "line %d:", &p.Line); n == 1 {
+			_, p.Message, _ = strings.Cut(m, ": ")
+			p.Column = 1
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+// check finds everything that keeps a decoded lock from being used.
+func (l *Lock) check() Problems {
+	var ps Problems
+	bad := func(path, format string, args ...any) {
+		ps = append(ps, Problem{Path: path, Message: fmt.Sprintf(format, args...), Advice: "write it anew with `kubexm bundle lock`"})
+	}
+	if l.APIVersion != APIVersion || l.Kind != LockKind {
+		bad("apiVersion", "is %s %s, not %s %s", l.APIVersion, l.Kind, APIVersion, LockKind)
+	}
+	if l.Cluster == "" {
+		bad("cluster", "is missing")
+	}
+	if l.Created.IsZero() || l.Serial <= 0 {
+		bad("serial", "created and serial are missing")
+	}
+	if !prefixDigest.MatchString(l.Config) {
+		bad("config", "%q is not a sha256 digest", l.Config)
+	}
+	if len(l.Sets) == 0 {
+		bad("sets", "is empty")
+	}
+	sets := map[string]bool{}
+	for _, s := range l.Sets {
+		if sets[s.Name] {
+			bad("sets", "%s stands twice", s.Name)
+		}
+		sets[s.Name] = true
+	}
+	ids := map[string]bool{}
+	common := func(path, id string, in []string) {
+		if ids[id] {
+			bad(path, "id %s stands twice", id)
+		}
+		ids[id] = true
+		for _, s := range in {
+			if !sets[s] {
+				bad(path+".sets", "%s is no set of this lock", s)
+			}
+		}
+	}
+	for i, a := range l.Artifacts {
+		path := fmt.Sprintf("artifacts[%d]", i)
+		common(path, a.ID, a.Sets)
+		l.checkArtifact(path, a, bad)
+	}
+	for i, im := range l.Images {
+		path := fmt.Sprintf("images[%d]", i)
+		common(path, im.ID, im.Sets)
+		checkImage(path, im, bad)
+	}
+	return ps
+}
+
+func (l *Lock) checkArtifact(path string, a Artifact, bad func(path, format string, args ...any)) {
+	if a.Address == "" {
+		bad(path+".address", "is missing")
+	}
+	if !hexDigest.MatchString(a.SHA256) || a.Size < 0 {
+		bad(path, "%s is not pinned: sha256 %q, size %d", a.ID, a.SHA256, a.Size)
+	}
+	if (a.Archive == "") != (len(a.Members) == 0) {
+		bad(path+".members", "an archive, and nothing else, has members")
+	}
+	for j, m := range a.Members {
+		if !hexDigest.MatchString(m.SHA256) || m.Size < 0 || m.Name == "" || m.Path == "" {
+			bad(fmt.Sprintf("%s.members[%d]", path, j), "%s is not pinned: sha256 %q, size %d", m.Path, m.SHA256, m.Size)
+		}
+	}
+}
+
+func checkImage(path string, im ImagePin, bad func(path, format string, args ...any)) {
+	if im.Reference == "" {
+		bad(path+".reference", "is missing")
+	}
+	if !prefixDigest.MatchString(im.Digest) || im.MediaType == "" || im.Size <= 0 {
+		bad(path, "%s is not pinned: digest %q, size %d", im.ID, im.Digest, im.Size)
+	}
+	if len(im.Platforms) == 0 {
+		bad(path+".platforms", "is empty")
+	}
+	for j, p := range im.Platforms {
+		if !prefixDigest.MatchString(p.Digest) || p.Size <= 0 || p.MediaType == "" || p.Content < 0 {
+			bad(fmt.Sprintf("%s.platforms[%d]", path, j), "%s is not pinned: digest %q, size %d", p.Platform, p.Digest, p.Size)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Blob is one file that a bundle holds of an artifact: the download itself, or
+// one member of it.
+type Blob struct {
+	Name   string // what the file is called when unpacked: "kubelet", "ctr"
+	SHA256 string // lower-case hex
+	Size   int64  // bytes
+}
+
+// Blobs gives the files that a goes into a bundle as.
+func (a Artifact) Blobs() []Blob {
+	if a.Archive == "" {
+		name := a.Name
+		if a.Kind != Binary {
+			name = path.Base(a.Address)
+		}
+		return []Blob{{Name: path.Base(name), SHA256: a.SHA256, Size: a.Size}}
+	}
+	bs := make([]Blob, len(a.Members))
+	for i, m := range a.Members {
+		bs[i] = Blob{Name: m.Name, SHA256: m.SHA256, Size: m.Size}
+	}
+	return bs
+}
+
+// File finds the blob that n means on platform p. A file for any platform
+// answers every p.
+func (l *Lock) File(n Need, p Platform) (Blob, error) {
+	set, err := l.set(n)
+	if err != nil {
+		return Blob{}, err
+	}
+	component, member, inArchive := strings.Cut(n.Name, "/")
+	for _, a := range l.Artifacts {
+		if a.Kind != n.Kind || !slices.Contains(a.Sets, set) || (!a.Platform.IsZero() && a.Platform != p) {
+			continue
+		}
+		if a.Name == n.Name && a.Archive == "" {
+			return a.Blobs()[0], nil
+		}
+		if !inArchive || a.Name != component {
+			continue
+		}
+		for _, b := range a.Blobs() {
+			if b.Name == member {
+				return b, nil
+			}
+		}
+	}
+	return Blob{}, fmt.Errorf("%s %s for %s is not in the lock (set %s)", n.Kind, n.Name, p, set)
+}
+
+// Image finds the image that n means.
+func (l *Lock) Image(n Need) (ImagePin, error) {
+	set, err := l.set(n)
+	if err != nil {
+		return ImagePin{}, err
+	}
+	for _, im := range l.Images {
+		if slices.Contains(im.Sets, set) && slices.Contains(im.Names, n.Name) {
+			return im, nil
+		}
+	}
+	return ImagePin{}, fmt.Errorf("image %s is not in the lock (set %s)", n.Name, set)
+}
+
+// set gives the set that n asks for: its own, or the lock's first.
+func (l *Lock) set(n Need) (string, error) {
+	if n.Set == "" && len(l.Sets) > 0 {
+		return l.Sets[0].Name, nil
+	}
+	for _, s := range l.Sets {
+		if s.Name == n.Set {
+			return s.Name, nil
+		}
+	}
+	return "", fmt.Errorf("%s %s: set %q is not in the lock", n.Kind, n.Name, n.Set)
+}
