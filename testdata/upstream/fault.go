@@ -156,16 +156,22 @@ func (m *meter) Write(p []byte) (int, error) {
 	if cut {
 		p = p[:f.CutAfter-m.sent]
 	}
+	// Counted before it is sent: who has the last byte finds it counted.
+	m.count(len(p))
 	n, err := m.ResponseWriter.Write(p)
+	m.count(n - len(p))
 	m.sent += int64(n)
-	m.s.mu.Lock()
-	c := m.s.counts[m.at]
-	c.Bytes += int64(n)
-	m.s.counts[m.at] = c
-	m.s.mu.Unlock()
 	if cut {
 		_ = http.NewResponseController(m.ResponseWriter).Flush()
 		panic(http.ErrAbortHandler)
 	}
 	return n, err
+}
+
+func (m *meter) count(n int) {
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	c := m.s.counts[m.at]
+	c.Bytes += int64(n)
+	m.s.counts[m.at] = c
 }
