@@ -1,0 +1,205 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// BuildRequest says what to build and where.
+type BuildRequest struct {
+	Lock     *manifest.Lock
+	Config   []byte // the cluster config without secrets; its sha256 is Lock.Config
+	Output   string // the archive's path; written beside it first, and renamed
+	Cache    *fetch.Cache
+	Fetcher  Fetcher
+	Parallel int // blobs fetched and written at once; at least 1
+
+	// Planned, if set, is told what is to be done before a byte of payload moves.
+	Planned func(Plan)
+}
+
+// Plan is what a build will do.
+type Plan struct {
+	Blobs    int   // distinct blobs
+	Bytes    int64 // their bytes
+	Cached   int64 // bytes of them that the cache holds already
+	Download int64 // bytes to download: an archive of files may be smaller than what is wanted of it
+	Space    []Space
+}
+
+// Built says what came of it.
+type Built struct {
+	Path  string        `json:"path"`
+	Root  digest.Digest `json:"root"`  // digest of the root index: the bundle's identity
+	Bytes int64         `json:"bytes"` // size of the archive
+}
+
+// Build writes the archive that r.Lock pins. Equal lock and config give equal
+// bytes, whatever the parallelism and the state of the cache. When it fails or
+// is stopped, nothing stands at r.Output that did not stand there before, and
+// what was fetched stays in the cache.
+func Build(ctx context.Context, r BuildRequest) (*Built, error) {
+	if got := digest.FromBytes(r.Config).String(); got != r.Lock.Config {
+		return nil, fmt.Errorf("config has digest %s, the lock was made for %s", got, r.Lock.Config)
+	}
+	h, err := newHead(r.Lock, r.Config)
+	if err != nil {
+		return nil, err
+	}
+	all, err := jobs(ctx, r.Fetcher, r.Lock, r.Parallel)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := layoutOf(h, all)
+	if err != nil {
+		return nil, err
+	}
+	plan := planOf(r, all, layout)
+	if err := checkSpace(plan.Space); err != nil {
+		return nil, err
+	}
+	if r.Planned != nil {
+		r.Planned(plan)
+	}
+	w, err := archive.Create(r.Output, layout, archive.WriteOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", r.Output, err)
+	}
+	b := &builder{BuildRequest: r, writer: w}
+	if err := b.fill(ctx, h, all); err != nil {
+		return nil, errors.Join(err, w.Abort())
+	}
+	if err := w.Close(ctx, b.open); err != nil {
+		return nil, fmt.Errorf("finish %s: %w", r.Output, errors.Join(err, w.Abort()))
+	}
+	info, err := os.Stat(r.Output)
+	if err != nil {
+		return nil, err
+	}
+	return &Built{Path: filepath.Clean(r.Output), Root: h.root.descriptor.Digest, Bytes: info.Size()}, nil
+}
+
+// layoutOf places the head and every blob in the archive.
+func layoutOf(h *head, all []job) (*archive.Layout, error) {
+	contents := [][]byte{h.root.bytes}
+	for _, d := range h.metadata {
+		contents = append(contents, d.bytes)
+	}
+	var blobs []archive.Blob
+	for _, d := range h.artifacts {
+		blobs = append(blobs, archive.Blob{Digest: d.descriptor.Digest.String(), Size: int64(len(d.bytes))})
+	}
+	for _, j := range all {
+		blobs = append(blobs, j.blobs...)
+	}
+	return archive.NewLayout(ociLayout, h.index, contents, blobs)
+}
+
+// builder is one Build at work.
+type builder struct {
+	BuildRequest
+	writer *archive.Writer
+}
+
+// fill fetches every blob and writes the stored ones where they belong. The
+// compressed ones wait in the cache for Close.
+func (b *builder) fill(ctx context.Context, h *head, all []job) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(b.Parallel, 1))
+	for _, d := range h.artifacts {
+		if err := b.writer.WriteStored(ctx, d.descriptor.Digest.String(), bytes.NewReader(d.bytes)); err != nil {
+			return err
+		}
+	}
+	largestFirst(all)
+	for _, j := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			if err := b.bring(ctx, j); err != nil {
+				return fmt.Errorf("%s: %w", j.name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// bring fetches one job and checks or writes its blobs. A blob that the cache
+// holds but that is not what its name says is thrown away and fetched again, once.
+func (b *builder) bring(ctx context.Context, j job) error {
+	if err := j.fetch(ctx); err != nil {
+		return err
+	}
+	for _, blob := range j.blobs {
+		err := b.place(ctx, blob)
+		if !corrupt(err) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := b.Cache.Discard(hexOf(blob.Digest)); err != nil {
+			return err
+		}
+		if err := j.fetch(ctx); err != nil {
+			return err
+		}
+		if err := b.place(ctx, blob); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place writes a stored blob from the cache into the archive. Of a compressed
+// one, whose place is not known yet, it reads and checks every byte.
+func (b *builder) place(ctx context.Context, blob archive.Blob) error {
+	f, err := b.Cache.Open(hexOf(blob.Digest))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !blob.Compress {
+		return b.writer.WriteStored(ctx, blob.Digest, f)
+	}
+	return check(ctx, f, blob)
+}
+
+// check reads all of r and compares it with what blob says.
+func check(ctx context.Context, r io.Reader, blob archive.Blob) error {
+	h := sha256.New()
+	n, err := io.Copy(h, &meter{r: r, err: ctx.Err, add: func(int64) {}})
+	if err != nil {
+		return err
+	}
+	if got := "sha256:" + hex.EncodeToString(h.Sum(nil)); got != blob.Digest || n != blob.Size {
+		return &archive.Error{Code: archive.ErrDigest, Offset: -1,
+			Detail: fmt.Sprintf("cached blob %s has %d bytes and digest %s", blob.Digest, n, got)}
+	}
+	return nil
+}
+
+// corrupt tells whether err says that content is not what its name says.
+func corrupt(err error) bool {
+	return errors.Is(err, archive.ErrDigest) || errors.Is(err, archive.ErrSize)
+}
+
+func (b *builder) open(d string) (io.ReadCloser, error) { return b.Cache.Open(hexOf(d)) }
+
+func hexOf(d string) string { return digest.Digest(d).Encoded() }

@@ -1,0 +1,134 @@
+package bundle
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// A tree deeper or wider than these is not one that kubexm built.
+const (
+	maxDepth       = 6
+	maxDescriptors = 1 << 20
+)
+
+// checkClosure walks from the root to every blob it leads to, and compares that
+// set with what the lock pins and with what the archive holds. Children of an
+// image's index that the lock does not want may be absent: the index stays as
+// published, and the bundle carries the wanted platforms.
+func (b *Bundle) checkClosure(root v1.Index) error {
+	w := &walk{bundle: b, held: b.held(), reached: map[string]bool{}}
+	w.reached[b.Root.Digest.String()] = true
+	for _, d := range root.Manifests {
+		w.required(d, 1)
+	}
+	for _, want := range pinnedBlobs(b.Lock) {
+		if !w.reached[want.digest] {
+			w.fail("%s: blob %s is pinned by the lock and not part of the bundle", want.id, want.digest)
+		}
+	}
+	for d := range w.held {
+		if !w.reached[d] {
+			w.fail("blob %s belongs to nothing in the bundle", d)
+		}
+	}
+	slices.SortFunc(w.errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(w.errs...)
+}
+
+// walk collects what a root leads to.
+type walk struct {
+	bundle  *Bundle
+	held    map[string]int64
+	reached map[string]bool
+	errs    []error
+}
+
+func (w *walk) fail(format string, args ...any) {
+	w.errs = append(w.errs, &FormatError{What: fmt.Sprintf(format, args...)})
+}
+
+// required walks a descriptor whose blob has to be there.
+func (w *walk) required(d v1.Descriptor, depth int) {
+	name := d.Digest.String()
+	size, ok := w.held[name]
+	switch {
+	case d.Digest.Validate() != nil:
+		w.fail("descriptor with digest %q", name)
+	case !ok:
+		w.fail("blob %s is missing", name)
+	case size != d.Size:
+		w.fail("blob %s has %d bytes, its descriptor says %d", name, size, d.Size)
+	case depth > maxDepth || len(w.reached) > maxDescriptors:
+		w.fail("blob %s lies too deep", name)
+	case !w.reached[name]:
+		w.reached[name] = true
+		w.children(d, depth)
+	}
+}
+
+// children walks what a manifest or an index names.
+func (w *walk) children(d v1.Descriptor, depth int) {
+	switch d.MediaType {
+	case v1.MediaTypeImageIndex, mediaDockerList:
+		var index v1.Index
+		if err := w.document(d, &index); err != nil {
+			w.fail("index %s: %v", d.Digest, err)
+			return
+		}
+		for _, c := range index.Manifests {
+			if _, ok := w.held[c.Digest.String()]; ok {
+				w.required(c, depth+1)
+			}
+		}
+	case v1.MediaTypeImageManifest, mediaDockerManifest:
+		var m v1.Manifest
+		if err := w.document(d, &m); err != nil {
+			w.fail("manifest %s: %v", d.Digest, err)
+			return
+		}
+		for _, c := range append([]v1.Descriptor{m.Config}, m.Layers...) {
+			w.required(c, depth+1)
+		}
+	}
+}
+
+func (w *walk) document(d v1.Descriptor, v any) error {
+	text, err := w.bundle.read(d)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}
+
+// The media types of Docker's form of an index and a manifest.
+const (
+	mediaDockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
+	mediaDockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+)
+
+// pinned is a blob that a lock names, with the id of what it belongs to.
+type pinned struct{ id, digest string }
+
+func pinnedBlobs(l *manifest.Lock) []pinned {
+	var ps []pinned
+	for _, a := range l.Artifacts {
+		for _, b := range a.Blobs() {
+			ps = append(ps, pinned{a.ID, digest.NewDigestFromEncoded(digest.SHA256, b.SHA256).String()})
+		}
+	}
+	for _, im := range l.Images {
+		ps = append(ps, pinned{im.ID, im.Digest})
+		for _, p := range im.Platforms {
+			ps = append(ps, pinned{im.ID, p.Digest})
+		}
+	}
+	return ps
+}

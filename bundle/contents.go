@@ -1,0 +1,100 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Fetcher brings what a lock pins into the cache; *fetch.Client is the one.
+type Fetcher interface {
+	FetchArtifact(ctx context.Context, a manifest.Artifact) error
+	ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error)
+	FetchContent(ctx context.Context, im manifest.ImagePin, c fetch.Content) error
+}
+
+// job brings some blobs into the cache: those of one artifact, or one piece of
+// an image's content.
+type job struct {
+	name  string
+	size  int64 // bytes to download, as far as the lock says
+	blobs []archive.Blob
+	fetch func(context.Context) error
+}
+
+// jobs lists what has to come for l, each blob in one job alone. The manifests
+// of the images are fetched to know their layers.
+func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job, error) {
+	var all []job
+	for _, a := range l.Artifacts {
+		j := job{name: a.ID, size: a.Size, fetch: func(ctx context.Context) error { return f.FetchArtifact(ctx, a) }}
+		for _, b := range a.Blobs() {
+			j.blobs = append(j.blobs, archive.Blob{Digest: "sha256:" + b.SHA256, Size: b.Size, Compress: compressFile(a)})
+		}
+		all = append(all, j)
+	}
+	contents := make([][]fetch.Content, len(l.Images))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(parallel, 1))
+	for i, im := range l.Images {
+		g.Go(func() (err error) {
+			contents[i], err = f.ImageContent(gctx, im)
+			if err != nil {
+				return fmt.Errorf("%s: %w", im.ID, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i, im := range l.Images {
+		for _, c := range contents[i] {
+			all = append(all, job{
+				name: im.Reference, size: c.Size,
+				blobs: []archive.Blob{{Digest: c.Digest, Size: c.Size, Compress: compressContent(c.MediaType)}},
+				fetch: func(ctx context.Context) error { return f.FetchContent(ctx, im, c) },
+			})
+		}
+	}
+	return distinct(all)
+}
+
+// distinct drops the blobs that an earlier job brings already, and the jobs
+// that are left with none.
+func distinct(all []job) ([]job, error) {
+	sizes := map[string]int64{}
+	var out []job
+	for _, j := range all {
+		var own []archive.Blob
+		for _, b := range j.blobs {
+			n, twice := sizes[b.Digest]
+			if twice && n != b.Size {
+				return nil, fmt.Errorf("%s: blob %s has %d bytes here and %d elsewhere", j.name, b.Digest, b.Size, n)
+			}
+			if !twice {
+				own = append(own, b)
+			}
+			sizes[b.Digest] = b.Size
+		}
+		if j.blobs = own; len(own) > 0 {
+			out = append(out, j)
+		}
+	}
+	return out, nil
+}
+
+// largestFirst keeps the end of a build from waiting for one large blob alone.
+func largestFirst(js []job) {
+	slices.SortStableFunc(js, func(a, b job) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
+	})
+}

@@ -1,0 +1,18 @@
+// Package bundle owns what a bundle is: a lock turned into one archive with
+// every byte that the lock names, and read back with every byte checked.
+//
+//	Pin      a resolved lock gains sizes and the digests still missing (network)
+//	Drift    what a resolved lock asks for that a pinned one does not say
+//	Build    a pinned lock becomes an archive
+//	Open     an archive becomes a Bundle, its head verified, its closure complete
+//	Verify   every byte of an archive against its digest
+//
+// What a bundle holds is one OCI root index. Its children are manifests and
+// indexes only, so that any OCI registry can hold a whole bundle: one artifact
+// manifest for the lock, the config and the summary; one for each file or
+// archive of files; and each image's own index or manifest, byte for byte as
+// published.
+//
+// The bytes of the archive are bundle/archive's, getting artifacts is
+// bundle/fetch's. bundle imports these, versions and manifest.
+package bundle

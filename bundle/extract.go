@@ -1,0 +1,239 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	specs "github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// ExtractOptions narrows an extraction.
+type ExtractOptions struct {
+	Names    []string    // ids, names, logical names or references; none means all
+	Progress func(int64) // told how many bytes were written since the last call; may be nil
+}
+
+// ExistsError says that a folder to extract into is not empty.
+type ExistsError struct{ Dir string }
+
+func (e *ExistsError) Error() string { return e.Dir + " is not empty" }
+
+// Document gives one of the documents that describe b, as it is stored:
+// "lock", "config" or "summary".
+func (b *Bundle) Document(name string) ([]byte, error) {
+	media := map[string]string{"lock": mediaLock, "config": mediaConfig, "summary": mediaSummary}
+	text, ok := b.texts[media[name]]
+	if !ok {
+		return nil, fmt.Errorf("a bundle has no document %q", name)
+	}
+	return text, nil
+}
+
+// ExtractFiles writes the artifacts' files under dir as
+// component/version/os-arch/name and gives their number.
+func (b *Bundle) ExtractFiles(ctx context.Context, dir string, o ExtractOptions) (int, error) {
+	chosen, err := choose(o.Names, b.Lock.Artifacts, func(a manifest.Artifact, n string) bool { return a.ID == n || a.Name == n })
+	if err != nil {
+		return 0, err
+	}
+	t, err := b.target(ctx, dir, o.Progress)
+	if err != nil {
+		return 0, err
+	}
+	defer t.close()
+	n := 0
+	for _, a := range chosen {
+		mode := fs.FileMode(0o644)
+		if a.Kind == manifest.Binary {
+			mode = 0o755
+		}
+		platform := "any"
+		if !a.Platform.IsZero() {
+			platform = a.Platform.OS + "-" + a.Platform.Arch
+		}
+		for _, blob := range a.Blobs() {
+			name := path.Join(a.Name, a.Version, platform, blob.Name)
+			if err := t.blob("sha256:"+blob.SHA256, name, mode); err != nil {
+				return n, fmt.Errorf("%s: %w", a.ID, err)
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+// ExtractImages writes images as an OCI layout in dir whose index.json names
+// each by its reference, and gives their number. Indexes stay as published:
+// platforms that the bundle does not carry are named in them and absent.
+func (b *Bundle) ExtractImages(ctx context.Context, dir string, o ExtractOptions) (int, error) {
+	chosen, err := choose(o.Names, b.Lock.Images, func(im manifest.ImagePin, n string) bool {
+		return im.ID == n || im.Reference == n || slices.Contains(im.Names, n)
+	})
+	if err != nil {
+		return 0, err
+	}
+	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
+	w := &walk{bundle: b, held: b.held(), reached: map[string]bool{}}
+	for _, im := range chosen {
+		d := imageDescriptor(im)
+		index.Manifests = append(index.Manifests, d)
+		w.required(d, 1)
+	}
+	if err := errors.Join(w.errs...); err != nil {
+		return 0, err
+	}
+	return len(chosen), b.writeLayout(ctx, dir, index, w.reached, o.Progress)
+}
+
+// ExtractLayout writes the whole bundle as an OCI layout whose index.json names
+// the root alone, and gives the number of its blobs.
+func (b *Bundle) ExtractLayout(ctx context.Context, dir string, o ExtractOptions) (int, error) {
+	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{b.Root}}
+	all := map[string]bool{}
+	for d := range b.held() {
+		all[d] = true
+	}
+	return len(all), b.writeLayout(ctx, dir, index, all, o.Progress)
+}
+
+// writeLayout writes blobs, and the index last: a layout with an index.json is whole.
+func (b *Bundle) writeLayout(ctx context.Context, dir string, index v1.Index, blobs map[string]bool, progress func(int64)) error {
+	t, err := b.target(ctx, dir, progress)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	text, err := encode(index)
+	if err != nil {
+		return err
+	}
+	for _, d := range slices.Sorted(maps.Keys(blobs)) {
+		if err := t.blob(d, path.Join("blobs", "sha256", digest.Digest(d).Encoded()), 0o644); err != nil {
+			return err
+		}
+	}
+	return errors.Join(t.file("oci-layout", ociLayout), t.file("index.json", text))
+}
+
+// target is a folder that is being extracted into.
+type target struct {
+	ctx      func() error // the context's error
+	bundle   *Bundle
+	root     *os.Root
+	progress func(int64)
+}
+
+// target opens dir, which has to be empty or absent. All writing goes through
+// os.Root: no name can lead out of it.
+func (b *Bundle) target(ctx context.Context, dir string, progress func(int64)) (*target, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) > 0 {
+		return nil, &ExistsError{Dir: dir}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if progress == nil {
+		progress = func(int64) {}
+	}
+	return &target{ctx: ctx.Err, bundle: b, root: root, progress: progress}, nil
+}
+
+func (t *target) close() { _ = t.root.Close() } // nothing is written through it any more
+
+// blob copies one blob to name. It stands there under a name of its own until
+// its last byte was checked.
+func (t *target) blob(d, name string, mode fs.FileMode) error {
+	rc, _, err := t.bundle.archive.Blob(d)
+	if err != nil {
+		return err
+	}
+	defer rc.Close()
+	return t.write(name, mode, rc)
+}
+
+func (t *target) file(name string, text []byte) error {
+	return t.write(name, 0o644, bytes.NewReader(text))
+}
+
+func (t *target) write(name string, mode fs.FileMode, r io.Reader) error {
+	if err := t.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	part := name + ".part"
+	f, err := t.root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, &meter{r: r, err: t.ctx, add: t.progress})
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, t.root.Remove(part))
+	}
+	return t.root.Rename(part, name)
+}
+
+// meter counts what is read and stops when the context is over.
+type meter struct {
+	r   io.Reader
+	err func() error
+	add func(int64)
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if err := m.err(); err != nil {
+		return 0, err
+	}
+	n, err := m.r.Read(p)
+	m.add(int64(n))
+	return n, err
+}
+
+// choose gives the items that any of names means, or all without names. A name
+// that means none is an error.
+func choose[T any](names []string, all []T, is func(T, string) bool) ([]T, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var chosen []T
+	for _, x := range all {
+		if slices.ContainsFunc(names, func(n string) bool { return is(x, n) }) {
+			chosen = append(chosen, x)
+		}
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(all, func(x T) bool { return is(x, n) }) {
+			return nil, fmt.Errorf("%s is not in the bundle", n)
+		}
+	}
+	return chosen, nil
+}
+
+// held gives every blob of the archive with its size.
+func (b *Bundle) held() map[string]int64 {
+	m := map[string]int64{}
+	for _, x := range b.archive.Members() {
+		if x.Digest != "" {
+			m[x.Digest] = x.Size
+		}
+	}
+	return m
+}

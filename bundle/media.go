@@ -1,0 +1,49 @@
+package bundle
+
+import (
+	"path"
+	"slices"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// The media and artifact types that make up a bundle.
+const (
+	TypeRoot     = "application/vnd.kubexm.bundle.v1"
+	TypeMetadata = "application/vnd.kubexm.metadata.v1"
+	TypeArtifact = "application/vnd.kubexm.artifact.v1"
+
+	mediaLock    = "application/vnd.kubexm.lock.v1+yaml"
+	mediaConfig  = "application/vnd.kubexm.config.v1+yaml"
+	mediaSummary = "application/vnd.kubexm.summary.v1+json"
+	mediaFile    = "application/octet-stream"
+)
+
+// The annotations of the root's children.
+const (
+	annotationID       = "io.kubexm.artifact.id"
+	annotationCluster  = "io.kubexm.cluster"
+	annotationSerial   = "io.kubexm.serial"
+	annotationImage    = "io.containerd.image.name" // containerd's own word for an image's full reference
+	annotationPlatform = "io.kubexm.platform"
+)
+
+// packed are the endings of files that are compressed already: compressing them
+// again costs time and gains nothing.
+var packed = []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip", ".jar", ".rpm", ".deb"}
+
+// compressFile tells whether an artifact's blobs are worth compressing. It
+// looks at the lock alone: the archive's layout must follow from the lock.
+func compressFile(a manifest.Artifact) bool {
+	return a.Archive != "" || !slices.Contains(packed, path.Ext(a.Address))
+}
+
+// compressContent tells the same of an image's content: layers are compressed
+// as published, except the rare plain tar.
+func compressContent(mediaType string) bool {
+	switch mediaType {
+	case "application/vnd.oci.image.layer.v1.tar", "application/vnd.docker.image.rootfs.diff.tar":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Verifier checks the signatures of a bundle: the content of the signature slot
+// against the digest of the root. bundle/sign will hold the one that people use.
+type Verifier interface {
+	Verify(ctx context.Context, root v1.Descriptor, signatures []byte) error
+}
+
+// Policy says which bundles are trusted. The zero Policy trusts none.
+type Policy struct {
+	Verifier Verifier
+	// AllowUnsigned trusts any bundle that is whole, whoever made it.
+	AllowUnsigned bool
+}
+
+// ErrUntrusted is why a Policy refuses a bundle.
+var ErrUntrusted = errors.New("bundle is not trusted")
+
+func (p Policy) check(ctx context.Context, root v1.Descriptor, signatures []byte) error {
+	if p.Verifier != nil && len(bytes.TrimSpace(signatures)) > 0 {
+		if err := p.Verifier.Verify(ctx, root, signatures); err != nil {
+			return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		}
+		return nil
+	}
+	if p.AllowUnsigned {
+		return nil
+	}
+	if len(bytes.TrimSpace(signatures)) > 0 {
+		return fmt.Errorf("%w: it is signed, and no key to check that with was given", ErrUntrusted)
+	}
+	return fmt.Errorf("%w: it is not signed", ErrUntrusted)
+}
+
+// Bundle is an archive whose head was checked: its lock, its config, and the
+// complete set of blobs that these name.
+type Bundle struct {
+	Root    v1.Descriptor
+	Lock    *manifest.Lock
+	Config  []byte // the cluster config without secrets, as YAML
+	Summary Summary
+	Signed  bool // the signature slot is not empty; Policy says whether that counts
+
+	archive *archive.Reader
+	texts   map[string][]byte // the metadata's documents as stored, by media type
+}
+
+// Open reads the head of the archive at path, asks policy about its root before
+// anything else is looked at, and checks that the archive holds exactly the
+// blobs that the root leads to. No payload is read: see Verify.
+func Open(ctx context.Context, path string, policy Policy) (*Bundle, error) {
+	r, err := archive.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	b := &Bundle{archive: r}
+	if err := b.readHead(ctx, policy); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, r.Close()))
+	}
+	return b, nil
+}
+
+// Close closes the archive.
+func (b *Bundle) Close() error { return b.archive.Close() }
+
+func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
+	if err := b.readRoot(ctx, policy); err != nil {
+		return err
+	}
+	var root v1.Index
+	if err := b.decode(b.Root, &root); err != nil {
+		return fmt.Errorf("root index: %w", err)
+	}
+	if root.ArtifactType != TypeRoot || len(root.Manifests) == 0 || root.Manifests[0].ArtifactType != TypeMetadata {
+		return &FormatError{What: fmt.Sprintf("root index is a %q without %s as its first child", root.ArtifactType, TypeMetadata)}
+	}
+	if err := b.readMetadata(root.Manifests[0]); err != nil {
+		return err
+	}
+	return b.checkClosure(root)
+}
+
+// readRoot takes the root's descriptor from index.json, which is covered by no
+// signature: all it may say is one digest, and the policy judges that.
+func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
+	text, err := b.archive.File("index.json")
+	if err != nil {
+		return err
+	}
+	var index v1.Index
+	if err := strictJSON(text, &index); err != nil {
+		return fmt.Errorf("index.json: %w", err)
+	}
+	if len(index.Manifests) != 1 {
+		return &FormatError{What: fmt.Sprintf("index.json names %d manifests, not the one root", len(index.Manifests))}
+	}
+	b.Root = index.Manifests[0]
+	if b.Root.MediaType != v1.MediaTypeImageIndex || b.Root.Digest.Validate() != nil {
+		return &FormatError{What: fmt.Sprintf("index.json names a %s with digest %q as its root", b.Root.MediaType, b.Root.Digest)}
+	}
+	signatures, err := b.archive.Signatures()
+	if err != nil {
+		return err
+	}
+	b.Signed = len(bytes.TrimSpace(signatures)) > 0
+	return policy.check(ctx, b.Root, signatures)
+}
+
+func (b *Bundle) readMetadata(d v1.Descriptor) error {
+	var m v1.Manifest
+	if err := b.decode(d, &m); err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	found := map[string][]byte{}
+	for _, l := range m.Layers {
+		text, err := b.read(l)
+		if err != nil {
+			return fmt.Errorf("metadata: %w", err)
+		}
+		found[l.MediaType] = text
+	}
+	for _, want := range []string{mediaLock, mediaConfig, mediaSummary} {
+		if found[want] == nil {
+			return &FormatError{What: "the metadata lacks a " + want}
+		}
+	}
+	lock, problems := manifest.DecodeLock(bytes.NewReader(found[mediaLock]))
+	if err := problems.In("kubexm.lock").Err(); err != nil {
+		return &FormatError{What: "the lock in it is not one: " + err.Error()}
+	}
+	b.Lock, b.Config, b.texts = lock, found[mediaConfig], found
+	if got := digest.FromBytes(b.Config).String(); got != lock.Config {
+		return &FormatError{What: fmt.Sprintf("its config has digest %s, its lock was made for %s", got, lock.Config)}
+	}
+	if err := strictJSON(found[mediaSummary], &b.Summary); err != nil {
+		return fmt.Errorf("summary: %w", err)
+	}
+	return nil
+}
+
+// maxDocument bounds a manifest, index or other document that is read whole.
+const maxDocument = 16 << 20
+
+// read gives the bytes of a small blob, checked against its descriptor.
+func (b *Bundle) read(d v1.Descriptor) ([]byte, error) {
+	if d.Size > maxDocument {
+		return nil, &FormatError{What: fmt.Sprintf("document %s has %d bytes", d.Digest, d.Size)}
+	}
+	rc, size, err := b.archive.Blob(d.Digest.String())
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	if size != d.Size {
+		return nil, &FormatError{What: fmt.Sprintf("blob %s has %d bytes, its descriptor says %d", d.Digest, size, d.Size)}
+	}
+	text, err := io.ReadAll(rc)
+	if err != nil {
+		return nil, fmt.Errorf("blob %s: %w", d.Digest, err)
+	}
+	return text, nil
+}
+
+func (b *Bundle) decode(d v1.Descriptor, v any) error {
+	text, err := b.read(d)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}

@@ -1,0 +1,167 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	specs "github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// ociLayout is the content of the oci-layout member.
+var ociLayout = []byte(`{"imageLayoutVersion":"1.0.0"}`)
+
+// document is one small blob that is made here rather than fetched.
+type document struct {
+	descriptor v1.Descriptor
+	bytes      []byte
+}
+
+func newDocument(mediaType string, b []byte) document {
+	return document{bytes: b, descriptor: v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))}}
+}
+
+// head is everything of a bundle that follows from the lock and the config
+// without a byte of payload.
+type head struct {
+	root      document
+	metadata  []document // root's first child and its layers, in the order they are stored
+	artifacts []document // one manifest an artifact, in the lock's order
+	index     []byte     // index.json
+}
+
+// newHead makes the root and all documents under it. Its bytes depend on
+// nothing but lock, config and summary.
+func newHead(l *manifest.Lock, config []byte) (*head, error) {
+	lock, err := manifest.EncodeLock(l)
+	if err != nil {
+		return nil, err
+	}
+	summary, err := encode(Summarize(l))
+	if err != nil {
+		return nil, err
+	}
+	empty := newDocument(v1.MediaTypeEmptyJSON, v1.DescriptorEmptyJSON.Data)
+	layers := []document{
+		titled(newDocument(mediaLock, lock), "kubexm.lock"),
+		titled(newDocument(mediaConfig, config), "config.yaml"),
+		titled(newDocument(mediaSummary, summary), "summary.json"),
+	}
+	created := l.Created.UTC().Format(time.RFC3339)
+	meta, err := artifactManifest(TypeMetadata, created, layers)
+	if err != nil {
+		return nil, err
+	}
+	meta.descriptor.Annotations = map[string]string{annotationID: "metadata"}
+	h := &head{metadata: append([]document{meta, empty}, layers...)}
+
+	root := v1.Index{
+		Versioned:    specs.Versioned{SchemaVersion: 2},
+		MediaType:    v1.MediaTypeImageIndex,
+		ArtifactType: TypeRoot,
+		Manifests:    []v1.Descriptor{meta.descriptor},
+		Annotations: map[string]string{
+			v1.AnnotationCreated: created,
+			annotationCluster:    l.Cluster,
+			annotationSerial:     strconv.FormatInt(l.Serial, 10),
+		},
+	}
+	for _, a := range l.Artifacts {
+		m, err := fileManifest(a, created)
+		if err != nil {
+			return nil, err
+		}
+		h.artifacts = append(h.artifacts, m)
+		root.Manifests = append(root.Manifests, m.descriptor)
+	}
+	for _, im := range l.Images {
+		root.Manifests = append(root.Manifests, imageDescriptor(im))
+	}
+	text, err := encode(root)
+	if err != nil {
+		return nil, err
+	}
+	h.root = newDocument(v1.MediaTypeImageIndex, text)
+	h.root.descriptor.ArtifactType = TypeRoot
+	h.index, err = encode(v1.Index{
+		Versioned: specs.Versioned{SchemaVersion: 2},
+		MediaType: v1.MediaTypeImageIndex,
+		Manifests: []v1.Descriptor{h.root.descriptor},
+	})
+	return h, err
+}
+
+// fileManifest wraps the blobs of one artifact, so that any OCI tool can pull
+// them by name.
+func fileManifest(a manifest.Artifact, created string) (document, error) {
+	var layers []document
+	for _, b := range a.Blobs() {
+		layers = append(layers, titled(document{descriptor: v1.Descriptor{
+			MediaType: mediaFile, Digest: digest.NewDigestFromEncoded(digest.SHA256, b.SHA256), Size: b.Size,
+		}}, b.Name))
+	}
+	m, err := artifactManifest(TypeArtifact, created, layers)
+	if err != nil {
+		return document{}, fmt.Errorf("%s: %w", a.ID, err)
+	}
+	m.descriptor.Annotations = map[string]string{annotationID: a.ID}
+	if !a.Platform.IsZero() {
+		m.descriptor.Annotations[annotationPlatform] = a.Platform.String()
+	}
+	return m, nil
+}
+
+// artifactManifest makes an OCI 1.1 artifact manifest over layers.
+func artifactManifest(kind, created string, layers []document) (document, error) {
+	m := v1.Manifest{
+		Versioned:    specs.Versioned{SchemaVersion: 2},
+		MediaType:    v1.MediaTypeImageManifest,
+		ArtifactType: kind,
+		Config:       v1.DescriptorEmptyJSON,
+		Annotations:  map[string]string{v1.AnnotationCreated: created},
+	}
+	for _, l := range layers {
+		m.Layers = append(m.Layers, l.descriptor)
+	}
+	text, err := encode(m)
+	if err != nil {
+		return document{}, err
+	}
+	d := newDocument(v1.MediaTypeImageManifest, text)
+	d.descriptor.ArtifactType = kind
+	return d, nil
+}
+
+// imageDescriptor names an image as containerd and OCI tools look for it.
+func imageDescriptor(im manifest.ImagePin) v1.Descriptor {
+	return v1.Descriptor{
+		MediaType: im.MediaType,
+		Digest:    digest.Digest(im.Digest),
+		Size:      im.Size,
+		Annotations: map[string]string{
+			annotationID:         im.ID,
+			annotationImage:      im.Reference,
+			v1.AnnotationRefName: im.Reference,
+		},
+	}
+}
+
+func titled(d document, title string) document {
+	d.descriptor.Annotations = map[string]string{v1.AnnotationTitle: title}
+	return d
+}
+
+// encode is the one JSON form of everything made here: Go sorts map keys, so
+// equal values are equal bytes.
+func encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return append(b, '\n'), nil
+}

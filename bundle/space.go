@@ -1,0 +1,124 @@
+package bundle
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mensylisir/kubexm/bundle/archive"
+)
+
+// Space is what a build needs on one file system.
+type Space struct {
+	Dirs []string `json:"dirs"` // the folders on it that are written to
+	Need int64    `json:"need"` // bytes that will be written
+	Free int64    `json:"free"` // bytes that an ordinary user may still write
+
+	device uint64
+}
+
+// SpaceError says which file systems are too small, with figures for each.
+type SpaceError struct{ Short []Space }
+
+func (e *SpaceError) Error() string {
+	var parts []string
+	for _, s := range e.Short {
+		parts = append(parts, fmt.Sprintf("the file system of %s has %s free and needs %s",
+			strings.Join(s.Dirs, " and "), Bytes(s.Free), Bytes(s.Need)))
+	}
+	return "not enough free space: " + strings.Join(parts, "; ")
+}
+
+// planOf counts what is to be done, and what it takes on each file system.
+func planOf(r BuildRequest, all []job, l *archive.Layout) Plan {
+	p := Plan{}
+	var missing, largest int64
+	for _, j := range all {
+		here := true
+		for _, b := range j.blobs {
+			p.Blobs++
+			p.Bytes += b.Size
+			if r.Cache.Has(hexOf(b.Digest), b.Size) {
+				p.Cached += b.Size
+			} else {
+				missing, here = missing+b.Size, false
+			}
+		}
+		if !here {
+			p.Download += j.size
+			largest = max(largest, j.size)
+		}
+	}
+	// An archive of files stands in the cache beside what is taken out of it,
+	// one for each of the downloads at work.
+	inFlight := min(p.Download, largest*int64(max(r.Parallel, 1)))
+	p.Space = addSpace(p.Space, filepath.Dir(r.Output), l.MaxSize())
+	p.Space = addSpace(p.Space, r.Cache.Dir(), missing+inFlight)
+	return p
+}
+
+// addSpace adds need bytes under dir to the file system that holds it.
+func addSpace(all []Space, dir string, need int64) []Space {
+	free, device, err := freeSpace(dir)
+	if err != nil {
+		return all // a file system that does not say cannot be checked
+	}
+	for i := range all {
+		if all[i].device == device {
+			all[i].Need += need
+			all[i].Dirs = append(all[i].Dirs, dir)
+			return all
+		}
+	}
+	return append(all, Space{Dirs: []string{dir}, Need: need, Free: free, device: device})
+}
+
+func checkSpace(all []Space) error {
+	var short []Space
+	for _, s := range all {
+		if s.Need > s.Free {
+			short = append(short, s)
+		}
+	}
+	if len(short) == 0 {
+		return nil
+	}
+	return &SpaceError{Short: short}
+}
+
+// freeSpace gives the bytes free to an ordinary user under dir, or under its
+// nearest parent that exists, and which file system that is.
+func freeSpace(dir string) (free int64, device uint64, err error) {
+	for {
+		var st unix.Stat_t
+		if err = unix.Stat(dir, &st); err == nil {
+			var fs unix.Statfs_t
+			if err = unix.Statfs(dir, &fs); err != nil {
+				return 0, 0, fmt.Errorf("free space of %s: %w", dir, err)
+			}
+			return int64(fs.Bavail) * int64(fs.Bsize), uint64(st.Dev), nil //nolint:gosec // sizes of real file systems fit
+		}
+		parent := filepath.Dir(dir)
+		if !os.IsNotExist(err) || parent == dir {
+			return 0, 0, fmt.Errorf("free space of %s: %w", dir, err)
+		}
+		dir = parent
+	}
+}
+
+// Bytes writes a count of bytes for a person: "512 B", "1.4 GiB".
+func Bytes(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, exp := float64(n)/unit, 0
+	for f >= unit && exp < 4 {
+		f /= unit
+		exp++
+	}
+	return fmt.Sprintf("%.1f %ciB", f, "KMGTP"[exp])
+}

@@ -1,0 +1,44 @@
+package bundle
+
+import (
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Summary says what a bundle is in a few lines: `bundle show` prints it, and a
+// person with nothing but tar and zstd can read it.
+type Summary struct {
+	Cluster   string              `json:"cluster"`
+	Serial    int64               `json:"serial"`
+	Created   time.Time           `json:"created"`
+	Sets      []manifest.Set      `json:"sets"`
+	Platforms []manifest.Platform `json:"platforms"`
+	Artifacts int                 `json:"artifacts"` // files and archives of files
+	Files     int                 `json:"files"`     // files that these hold
+	FileBytes int64               `json:"fileBytes"`
+	Images    int                 `json:"images"`
+	// ImageBytes counts a layer that several images share once for each.
+	ImageBytes int64 `json:"imageBytes"`
+}
+
+// Summarize counts what l pins.
+func Summarize(l *manifest.Lock) Summary {
+	s := Summary{
+		Cluster: l.Cluster, Serial: l.Serial, Created: l.Created.UTC(), Sets: l.Sets, Platforms: l.Platforms,
+		Artifacts: len(l.Artifacts), Images: len(l.Images),
+	}
+	for _, a := range l.Artifacts {
+		for _, b := range a.Blobs() {
+			s.Files++
+			s.FileBytes += b.Size
+		}
+	}
+	for _, im := range l.Images {
+		s.ImageBytes += im.Size
+		for _, p := range im.Platforms {
+			s.ImageBytes += p.Size + p.Content
+		}
+	}
+	return s
+}
