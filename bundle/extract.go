@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	specs "github.com/opencontainers/image-spec/specs-go"
@@ -231,7 +232,7 @@ func choose[T any](names []string, all []T, is func(T, string) bool) ([]T, error
 func (b *Bundle) held() map[string]int64 {
 	m := map[string]int64{}
 	for _, x := range b.archive.Members() {
-		if x.Digest != "" {
+		if strings.HasPrefix(x.Name, "blobs/") {
 			m[x.Digest] = x.Size
 		}
 	}

@@ -1,0 +1,367 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	specs "github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// world is an upstream in memory with a lock that pins it: two files, one
+// archive of files, and one image of which one platform is wanted.
+type world struct {
+	lock   *manifest.Lock
+	config []byte
+	blobs  map[string][]byte // hex → bytes
+	image  []fetch.Content
+	cache  *fetch.Cache
+
+	mu      sync.Mutex
+	fetched []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{blobs: map[string][]byte{}, config: []byte("kind: Cluster\n")}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	random := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rnd.UintN(17))
+		}
+		return b
+	}
+	layer := v1.Descriptor{MediaType: v1.MediaTypeImageLayerGzip, Digest: digest.Digest("sha256:" + w.put(random(300<<10))), Size: 300 << 10}
+	config := w.json(t, v1.MediaTypeImageConfig, map[string]any{"architecture": "amd64", "os": "linux"})
+	image := w.json(t, v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer}})
+	absent := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("s390x"), Size: 5}
+	index := w.json(t, v1.MediaTypeImageIndex, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{absent, image}})
+	for _, d := range []v1.Descriptor{index, image, config, layer} {
+		w.image = append(w.image, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType})
+	}
+	l := unpinned()
+	l.Config = digest.FromBytes(w.config).String()
+	l.Created, l.Serial = noon, 20260506120000
+	l.Artifacts[0].SHA256, l.Artifacts[0].Size, l.Artifacts[0].Trust = w.put(random(1<<20)), 1<<20, manifest.FromCatalog
+	l.Artifacts[1].SHA256, l.Artifacts[1].Size, l.Artifacts[1].Archive = hexA, 99, "tar.gz"
+	l.Artifacts[1].Members = []manifest.Member{
+		{Path: "bin/a", Name: "a", SHA256: w.put(random(5 << 20)), Size: 5 << 20},
+		{Path: "bin/b", Name: "b", SHA256: w.put(nil), Size: 0},
+	}
+	l.Images[0].Digest, l.Images[0].Size, l.Images[0].MediaType = index.Digest.String(), index.Size, index.MediaType
+	l.Images[0].Platforms = []manifest.PlatformImage{{Platform: linux, MediaType: image.MediaType, Digest: image.Digest.String(), Size: image.Size, Content: config.Size + layer.Size}}
+	w.lock = l
+	w.cache = openCache(t)
+	return w
+}
+
+func openCache(t *testing.T) *fetch.Cache {
+	t.Helper()
+	c, err := fetch.OpenCache(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) put(b []byte) string {
+	h := sha256.Sum256(b)
+	name := hex.EncodeToString(h[:])
+	w.blobs[name] = b
+	return name
+}
+
+func (w *world) json(t *testing.T, mediaType string, v any) v1.Descriptor {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v1.Descriptor{MediaType: mediaType, Digest: digest.Digest("sha256:" + w.put(b)), Size: int64(len(b))}
+}
+
+func (w *world) fetch(ctx context.Context, name string, size int64) error {
+	if w.cache.Has(name, size) {
+		return nil
+	}
+	w.mu.Lock()
+	w.fetched = append(w.fetched, name)
+	w.mu.Unlock()
+	return w.cache.Put(ctx, name, size, bytes.NewReader(w.blobs[name]))
+}
+
+func (w *world) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
+	for _, b := range a.Blobs() {
+		if err := w.fetch(ctx, b.SHA256, b.Size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) ImageContent(ctx context.Context, _ manifest.ImagePin) ([]fetch.Content, error) {
+	return w.image, nil
+}
+
+func (w *world) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.Content) error {
+	return w.fetch(ctx, hexOf(c.Digest), c.Size)
+}
+
+func (w *world) build(t *testing.T, parallel int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	_, err := Build(context.Background(), BuildRequest{Lock: w.lock, Config: w.config, Output: path, Cache: w.cache, Fetcher: w, Parallel: parallel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var anyone = Policy{AllowUnsigned: true}
+
+func TestBuildIsTheSameBytesEachTime(t *testing.T) {
+	w := newWorld(t)
+	first, err := os.ReadFile(w.build(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	warm, err := os.ReadFile(w.build(t, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cache = openCache(t)
+	cold, err := os.ReadFile(w.build(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, warm) || !bytes.Equal(first, cold) {
+		t.Error("three builds of one lock differ")
+	}
+}
+
+func TestOpenGivesBackWhatWasBuilt(t *testing.T) {
+	w := newWorld(t)
+	path := w.build(t, 2)
+	b, err := Verify(context.Background(), path, anyone, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if !bytes.Equal(b.Config, w.config) || b.Lock.Serial != w.lock.Serial || b.Signed || b.Summary.Files != 3 {
+		t.Errorf("config %q, serial %d, signed %v, %d files", b.Config, b.Lock.Serial, b.Signed, b.Summary.Files)
+	}
+	dir := filepath.Join(t.TempDir(), "files")
+	if n, err := b.ExtractFiles(context.Background(), dir, ExtractOptions{}); err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "runc", "linux-amd64", "a"))
+	if err != nil || !bytes.Equal(got, w.blobs[w.lock.Artifacts[1].Members[0].SHA256]) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	var exists *ExistsError
+	if _, err := b.ExtractFiles(context.Background(), dir, ExtractOptions{}); !errors.As(err, &exists) {
+		t.Errorf("a folder that is not empty: %v", err)
+	}
+	if _, err := b.ExtractFiles(context.Background(), filepath.Join(t.TempDir(), "new"), ExtractOptions{Names: []string{"nginx"}}); err == nil {
+		t.Error("a name that is not there was extracted")
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	path := newWorld(t).build(t, 2)
+	if _, err := Open(context.Background(), path, Policy{}); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("the zero policy: %v", err)
+	}
+	if err := archive.WriteSignatures(path, []byte("{\"a\":1}\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(context.Background(), path, Policy{}); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("signed, without a key: %v", err)
+	}
+	if _, err := Open(context.Background(), path, Policy{Verifier: verdict{errors.New("no")}, AllowUnsigned: true}); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("a wrong signature counts for more than --allow-unsigned: %v", err)
+	}
+	b, err := Open(context.Background(), path, Policy{Verifier: verdict{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.Signed || b.Close() != nil {
+		t.Error("signed is not told")
+	}
+}
+
+type verdict struct{ err error }
+
+func (v verdict) Verify(context.Context, v1.Descriptor, []byte) error { return v.err }
+
+func TestCorruptCacheIsFetchedAgain(t *testing.T) {
+	w := newWorld(t)
+	want, err := os.ReadFile(w.build(t, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{w.lock.Artifacts[0].SHA256, w.image[3].Digest[7:]} { // one compressed, one stored
+		path := filepath.Join(w.cache.Dir(), "sha256", name[:2], name)
+		b := bytes.Clone(w.blobs[name])
+		b[len(b)/2] ^= 1
+		if err := errors.Join(os.Chmod(path, 0o644), os.WriteFile(path, b, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.fetched = nil
+	got, err := os.ReadFile(w.build(t, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got) || len(w.fetched) != 2 {
+		t.Errorf("same bytes: %v; fetched again: %v", bytes.Equal(want, got), w.fetched)
+	}
+}
+
+func TestBuildFailsWhole(t *testing.T) {
+	w := newWorld(t)
+	delete(w.blobs, w.lock.Artifacts[0].SHA256)
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	_, err := Build(context.Background(), BuildRequest{Lock: w.lock, Config: w.config, Output: path, Cache: w.cache, Fetcher: w, Parallel: 2})
+	if err == nil || !strings.Contains(err.Error(), "binary/kubelet") {
+		t.Errorf("%v", err)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if _, err := Build(context.Background(), BuildRequest{Lock: w.lock, Config: []byte("other"), Output: path, Cache: w.cache, Fetcher: w}); err == nil {
+		t.Error("a config that the lock was not made for was built")
+	}
+}
+
+// An archive can be whole, byte by byte, and still not be what its lock says:
+// its maker was another program. Each of these is refused by Open.
+func TestOpenRefusesOddBundles(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(w *world, h *head, blobs *[]archive.Blob)
+		want string
+	}{
+		"a blob too many": {func(w *world, _ *head, blobs *[]archive.Blob) {
+			*blobs = append(*blobs, archive.Blob{Digest: "sha256:" + w.put([]byte("odd")), Size: 3})
+		}, "belongs to nothing"},
+		"a blob too few": {func(w *world, _ *head, blobs *[]archive.Blob) {
+			*blobs = dropBlob(*blobs, w.image[3].Digest)
+		}, "is missing"},
+		"a platform too few": {func(w *world, _ *head, blobs *[]archive.Blob) {
+			for _, i := range []int{1, 2, 3} {
+				*blobs = dropBlob(*blobs, w.image[i].Digest)
+			}
+		}, "is pinned by the lock and not part of the bundle"},
+		"two roots": {func(_ *world, h *head, _ *[]archive.Blob) {
+			h.index = bytes.Replace(h.index, []byte(`"manifests":[`), []byte(`"manifests":[`+descriptorText(h)+`,`), 1)
+		}, "names 2 manifests"},
+		"a root of another type": {func(_ *world, h *head, _ *[]archive.Blob) {
+			h.index = bytes.Replace(h.index, []byte(v1.MediaTypeImageIndex+`","digest`), []byte(v1.MediaTypeImageManifest+`","digest`), 1)
+		}, "as its root"},
+		"index.json with more in it": {func(_ *world, h *head, _ *[]archive.Blob) {
+			h.index = append(bytes.TrimSpace(h.index), []byte(` {}`)...)
+		}, "follows the JSON value"},
+		"another config": {func(w *world, h *head, _ *[]archive.Blob) {
+			l := w.lock.Clone()
+			other, err := newHead(l, []byte("kind: Other\n"))
+			if err != nil {
+				panic(err)
+			}
+			*h = *other
+		}, "its config has digest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			path := w.write(t, c.edit)
+			_, err := Open(context.Background(), path, anyone)
+			var format *FormatError
+			if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func descriptorText(h *head) string {
+	b, err := json.Marshal(h.root.descriptor)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func dropBlob(bs []archive.Blob, d string) []archive.Blob {
+	var out []archive.Blob
+	for _, b := range bs {
+		if b.Digest != d {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// write makes an archive by hand, after edit changed what goes into it.
+func (w *world) write(t *testing.T, edit func(*world, *head, *[]archive.Blob)) string {
+	t.Helper()
+	ctx := context.Background()
+	h, err := newHead(w.lock, w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blobs []archive.Blob
+	all, err := jobs(ctx, w, w.lock, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range all {
+		blobs = append(blobs, j.blobs...)
+	}
+	for _, d := range h.artifacts {
+		blobs = append(blobs, archive.Blob{Digest: d.descriptor.Digest.String(), Size: int64(len(d.bytes))})
+		w.put(d.bytes)
+	}
+	edit(w, h, &blobs)
+	contents := [][]byte{h.root.bytes}
+	for _, d := range h.metadata {
+		contents = append(contents, d.bytes)
+	}
+	layout, err := archive.NewLayout(ociLayout, h.index, contents, blobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "odd.tar.zst")
+	aw, err := archive.Create(path, layout, archive.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blobs {
+		if !b.Compress {
+			if err := aw.WriteStored(ctx, b.Digest, bytes.NewReader(w.blobs[hexOf(b.Digest)])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err = aw.Close(ctx, func(d string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(w.blobs[hexOf(d)])), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
