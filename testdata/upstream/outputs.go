@@ -2,34 +2,34 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// SourcesFor writes a Sources document that sends every one of hosts to the server
-// at base, an address like http://127.0.0.1:8080.
-func SourcesFor(hosts []string, base string) ([]byte, error) {
-	type spec struct {
-		Replace []manifest.Replacement `yaml:"replace"`
-	}
-	doc := struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string `yaml:"kind"`
-		Spec       spec   `yaml:"spec"`
-	}{APIVersion: manifest.APIVersion, Kind: manifest.SourcesKind}
+// SourcesFor writes a Sources document that sends every one of hosts to the
+// server at base, an address like http://127.0.0.1:8080. A CA's file goes with
+// an https address.
+func SourcesFor(hosts []string, base, caFile string) ([]byte, error) {
+	spec := manifest.Sources{CAFile: caFile}
 	for _, h := range hosts {
-		doc.Spec.Replace = append(doc.Spec.Replace, manifest.Replacement{From: h, To: base + "/" + h, PlainHTTP: true})
+		spec.Replace = append(spec.Replace, manifest.Replacement{From: h, To: base + "/" + h, PlainHTTP: strings.HasPrefix(base, "http://")})
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Where the loopback upstream stands in for the internet. Use it with --sources.\n")
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	if err := enc.Encode(doc); err != nil {
+	if err := enc.Encode(struct {
+		APIVersion string           `yaml:"apiVersion"`
+		Kind       string           `yaml:"kind"`
+		Spec       manifest.Sources `yaml:"spec"`
+	}{manifest.APIVersion, manifest.SourcesKind, spec}); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), enc.Close()
@@ -56,4 +56,80 @@ func writeFile(name string, b []byte) error {
 		_ = os.Remove(f.Name())
 	}
 	return err
+}
+
+// Paths says where WriteFiles put what it wrote.
+type Paths struct {
+	Sources  string // for --sources
+	Versions string // for --versions
+	CA       string // "" where none was given
+}
+
+// WriteFiles writes sources.yaml and versions.yaml into dir, and ca.pem where a
+// CA is given. With them kubexm takes the server at base for the internet, and
+// expects of every file and image the stand-in's digest.
+func (s *Server) WriteFiles(dir, base string, ca []byte) (Paths, error) {
+	p := Paths{Sources: filepath.Join(dir, "sources.yaml"), Versions: filepath.Join(dir, "versions.yaml")}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return p, err
+	}
+	if ca != nil {
+		var err error
+		if p.CA, err = filepath.Abs(filepath.Join(dir, "ca.pem")); err != nil {
+			return p, err
+		}
+		if err := writeFile(p.CA, ca); err != nil {
+			return p, err
+		}
+	}
+	src, err := SourcesFor(s.Hosts(), base, p.CA)
+	if err != nil {
+		return p, err
+	}
+	over, err := overlayFor(s.Lock())
+	if err != nil {
+		return p, err
+	}
+	if err := writeFile(p.Sources, src); err != nil {
+		return p, err
+	}
+	return p, writeFile(p.Versions, over)
+}
+
+// overlayFor writes a Versions document that pins what l pins: the digest of
+// each file under its component, version and architecture, and of each image.
+// What a config names by address belongs to no component and is left out.
+func overlayFor(l *manifest.Lock) ([]byte, error) {
+	type release struct {
+		SHA256 map[string]string `yaml:"sha256"`
+	}
+	type component struct {
+		Versions map[string]release `yaml:"versions"`
+	}
+	doc := struct {
+		APIVersion string               `yaml:"apiVersion"`
+		Kind       string               `yaml:"kind"`
+		Components map[string]component `yaml:"components"`
+		Images     map[string]string    `yaml:"images"`
+	}{manifest.APIVersion, "Versions", map[string]component{}, map[string]string{}}
+	for _, a := range l.Artifacts {
+		if a.Version == "config" {
+			continue
+		}
+		c, ok := doc.Components[a.Name]
+		if !ok {
+			c = component{Versions: map[string]release{}}
+			doc.Components[a.Name] = c
+		}
+		r, ok := c.Versions[a.Version]
+		if !ok {
+			r = release{SHA256: map[string]string{}}
+			c.Versions[a.Version] = r
+		}
+		r.SHA256[cmp.Or(a.Platform.Arch, "any")] = a.SHA256
+	}
+	for _, i := range l.Images {
+		doc.Images[i.Reference] = i.Digest
+	}
+	return yaml.Marshal(doc)
 }

@@ -4,12 +4,17 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -417,5 +422,67 @@ func TestWhatCannotBeMade(t *testing.T) {
 		if _, err := New(t.Context(), l, Options{Scale: 0.001}); err == nil {
 			t.Errorf("%s: made something", name)
 		}
+	}
+}
+
+func TestWriteFiles(t *testing.T) {
+	s, _ := serve(t, Options{})
+	dir := filepath.Join(t.TempDir(), "new")
+	_, ca, err := Certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.WriteFiles(dir, "https://127.0.0.1:1", ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := os.ReadFile(p.Sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []string{"dl.k8s.io", "docker.io", "ghcr.io", "github.com", "metallb.github.io", "quay.io", "registry.k8s.io"} {
+		if want := "- from: " + h + "\n      to: https://127.0.0.1:1/" + h + "\n"; !strings.Contains(string(src), want) {
+			t.Errorf("sources.yaml lacks\n%s", want)
+		}
+	}
+	over, err := os.ReadFile(p.Versions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range s.Lock().Artifacts {
+		if !strings.Contains(string(over), a.SHA256) {
+			t.Errorf("versions.yaml lacks the digest of %s", a.ID)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 3 {
+		t.Errorf("wrote %v, %v", left, err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	s, _ := serve(t, Options{})
+	c, ca, err := Certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, l) }()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	res, err := client.Get("https://" + l.Addr().String() + "/v2/")
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("over TLS: %v", err)
+	} else {
+		res.Body.Close()
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("stopped with %v", err)
 	}
 }
