@@ -50,6 +50,7 @@ type Client struct {
 	log     *slog.Logger
 	http    *http.Client
 	base    *transport
+	limits  archiveLimits
 	sources rewriter
 	keys    authn.Keychain
 
@@ -83,6 +84,7 @@ func New(o Options) (*Client, error) {
 		log:          o.Log,
 		http:         &http.Client{Transport: base, CheckRedirect: checkRedirect},
 		base:         base,
+		limits:       defaultLimits(),
 		sources:      sources,
 		keys:         keys,
 		repositories: map[string]*http.Client{},

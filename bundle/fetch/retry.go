@@ -29,7 +29,7 @@ func (c *Client) retry(ctx context.Context, name string, op func(context.Context
 			return nil
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 		err = plainError(err)
 		if !temporary(err) {
@@ -74,7 +74,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 }
 

@@ -1,0 +1,109 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// fetchArchive brings the members of a into the cache. The archive's own digest
+// is checked before any of it is unpacked.
+func (c *Client) fetchArchive(ctx context.Context, a manifest.Artifact) error {
+	done := func() bool {
+		for _, m := range a.Members {
+			if !c.cache.Has(m.SHA256, m.Size) {
+				return false
+			}
+		}
+		return true
+	}
+	if done() {
+		return nil
+	}
+	j, err := c.fileJob(a, a.Size)
+	if err != nil {
+		return err
+	}
+	return c.download(ctx, j, done, func(p *part) error {
+		_, err := c.unpack(ctx, a, j, p)
+		return err
+	})
+}
+
+// pinArchive fills in what a and its members lack, from the record of an earlier
+// download of the same archive, or from the archive.
+func (c *Client) pinArchive(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
+	if len(a.Members) == 0 {
+		return a, errors.New("an archive without wanted members")
+	}
+	size := int64(-1)
+	if a.Size > 0 {
+		size = a.Size
+	}
+	j, err := c.fileJob(a, size)
+	if err != nil {
+		return a, err
+	}
+	pinned := a
+	recorded := func() bool {
+		if a.SHA256 == "" {
+			return false
+		}
+		var ok bool
+		pinned, ok = c.cache.readDerived(a.SHA256).pin(a)
+		return ok
+	}
+	if recorded() {
+		return pinned, nil
+	}
+	err = c.download(ctx, j, recorded, func(p *part) error {
+		var err error
+		pinned, err = c.unpack(ctx, a, j, p)
+		return err
+	})
+	if err != nil {
+		return a, err
+	}
+	return pinned, nil
+}
+
+// unpack makes blobs of a's members, remembers what they are, and gives a with
+// everything filled in. p, which holds the checked archive, is removed.
+func (c *Client) unpack(ctx context.Context, a manifest.Artifact, j *job, p *part) (manifest.Artifact, error) {
+	if a.SHA256 == "" {
+		a.SHA256, a.Trust = p.digest(), manifest.FromContent
+	}
+	a.Size = p.have
+	x := &extraction{cache: c.cache, path: p.path, format: a.Archive, limits: c.limits}
+	defer x.abort()
+	if err := x.run(ctx, memberPaths(a.Members)); err != nil {
+		return a, fmt.Errorf("archive %s: %w", a.Address, err)
+	}
+	members := make([]manifest.Member, len(a.Members))
+	for i, m := range a.Members {
+		w := x.found[m.Path]
+		if m.SHA256 != "" && m.SHA256 != w.digest() {
+			return a, &DigestError{Name: a.ID + ": member " + m.Path, Address: a.Address, Target: j.target, Want: m.SHA256, Got: w.digest()}
+		}
+		m.Size, m.SHA256 = w.size, w.digest()
+		members[i] = m
+	}
+	a.Members = members
+	if err := x.commit(); err != nil {
+		return a, err
+	}
+	if err := c.cache.addDerived(a); err != nil {
+		return a, fmt.Errorf("remember what is in the archive: %w", err)
+	}
+	return a, p.remove()
+}
+
+func memberPaths(ms []manifest.Member) []string {
+	paths := make([]string, len(ms))
+	for i, m := range ms {
+		paths[i] = m.Path
+	}
+	return paths
+}

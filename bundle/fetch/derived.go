@@ -1,0 +1,117 @@
+package fetch
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// derivedVersion is the form of the records that this code writes and reads.
+const derivedVersion = 1
+
+// derived records what the wanted members of an archive are, so that who has
+// them needs the archive no more.
+type derived struct {
+	Version int             `json:"version"`
+	Archive string          `json:"archive"` // its sha256
+	Size    int64           `json:"size"`    // its bytes
+	Members []derivedMember `json:"members"` // sorted by path
+}
+
+type derivedMember struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+func (c *Cache) derivedPath(archive string) string {
+	return filepath.Join(c.dir, "derived", archive+".json")
+}
+
+// readDerived gives the record of an archive, empty if there is none that can be used.
+func (c *Cache) readDerived(archive string) derived {
+	f, err := os.Open(c.derivedPath(archive))
+	if err != nil {
+		return derived{}
+	}
+	defer f.Close()
+	d, err := decodeDerived(io.LimitReader(f, derivedBytes), archive)
+	if err != nil {
+		return derived{} // as good as none: it is written anew
+	}
+	return d
+}
+
+// derivedBytes bounds a record.
+const derivedBytes = 1 << 20
+
+// decodeDerived reads the record of an archive, strictly.
+func decodeDerived(r io.Reader, archive string) (derived, error) {
+	var d derived
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return d, err
+	}
+	j := json.NewDecoder(bytes.NewReader(b))
+	j.DisallowUnknownFields()
+	if err := j.Decode(&d); err != nil {
+		return derived{}, err
+	}
+	if _, err := j.Token(); !errors.Is(err, io.EOF) {
+		return derived{}, errors.New("something follows the record")
+	}
+	if d.Version != derivedVersion || d.Archive != archive || d.Size < 0 {
+		return derived{}, fmt.Errorf("not a record of version %d for %s", derivedVersion, archive)
+	}
+	for _, m := range d.Members {
+		if m.Path == "" || m.Size < 0 || !isHexDigest(m.SHA256) {
+			return derived{}, fmt.Errorf("member %q is not whole", m.Path)
+		}
+	}
+	return d, nil
+}
+
+// pin fills in a and its members; it is not ok if d does not know them all, or
+// if a says something else.
+func (d derived) pin(a manifest.Artifact) (manifest.Artifact, bool) {
+	if d.Archive == "" || d.Archive != a.SHA256 || (a.Size > 0 && a.Size != d.Size) {
+		return a, false
+	}
+	known := map[string]derivedMember{}
+	for _, m := range d.Members {
+		known[m.Path] = m
+	}
+	members := slices.Clone(a.Members)
+	for i, m := range members {
+		k, ok := known[m.Path]
+		if !ok || (m.SHA256 != "" && m.SHA256 != k.SHA256) {
+			return a, false
+		}
+		members[i].Size, members[i].SHA256 = k.Size, k.SHA256
+	}
+	a.Size, a.Members = d.Size, members
+	return a, true
+}
+
+// addDerived remembers a's members besides those remembered before.
+func (c *Cache) addDerived(a manifest.Artifact) error {
+	d := derived{Version: derivedVersion, Archive: a.SHA256, Size: a.Size, Members: c.readDerived(a.SHA256).Members}
+	for _, m := range a.Members {
+		d.Members = slices.DeleteFunc(d.Members, func(k derivedMember) bool { return k.Path == m.Path })
+		d.Members = append(d.Members, derivedMember{Path: m.Path, Size: m.Size, SHA256: m.SHA256})
+	}
+	slices.SortFunc(d.Members, func(a, b derivedMember) int { return cmp.Compare(a.Path, b.Path) })
+	b, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	return c.writeFile(c.derivedPath(a.SHA256), append(b, '\n'))
+}

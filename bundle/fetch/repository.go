@@ -1,0 +1,180 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// repository is the place of one image, in the registry that stands in for
+// upstream's if one does.
+type repository struct {
+	client   *Client
+	address  string         // upstream's reference, for people
+	ref      name.Reference // the one to ask
+	plain    bool
+	identity string // what to resolve: a tag, or "sha256:…"
+}
+
+// repository finds where to ask for reference.
+func (c *Client) repository(reference string) (*repository, error) {
+	target, plain := c.rewrite(reference)
+	target = strings.TrimPrefix(strings.TrimPrefix(target, "https://"), "http://")
+	var options []name.Option
+	if plain {
+		options = append(options, name.Insecure)
+	}
+	ref, err := name.ParseReference(target, options...)
+	if err != nil {
+		return nil, fmt.Errorf("image reference %s: %w", target, err)
+	}
+	return &repository{client: c, address: reference, ref: ref, plain: plain, identity: ref.Identifier()}, nil
+}
+
+// url gives the address of a manifest or blob; what is "manifests" or "blobs".
+func (r *repository) url(what, identity string) *url.URL {
+	u := &url.URL{
+		Scheme: "https", Host: r.ref.Context().RegistryStr(),
+		Path: "/v2/" + r.ref.Context().RepositoryStr() + "/" + what + "/" + identity,
+	}
+	if r.plain {
+		u.Scheme = "http"
+	}
+	return u
+}
+
+// target is the name of a blob or manifest where it is asked for.
+func (r *repository) target(identity string) string {
+	if strings.HasPrefix(identity, "sha256:") {
+		return r.ref.Context().Name() + "@" + identity
+	}
+	return r.ref.Context().Name() + ":" + identity
+}
+
+// login gives the client for r's requests. The first call asks the registry how
+// to log in, and does.
+func (r *repository) login(ctx context.Context) (*http.Client, error) {
+	c, place := r.client, r.ref.Context()
+	key := r.url("", "").String()
+	leave, err := c.entering.enter(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	c.mu.Lock()
+	client := c.repositories[key]
+	c.mu.Unlock()
+	if client != nil {
+		return client, nil
+	}
+	auth, err := authn.Resolve(ctx, c.keys, place)
+	if err != nil {
+		return nil, fmt.Errorf("credentials for %s: %w", place, err)
+	}
+	var base http.RoundTripper = c.base
+	if r.plain {
+		base = withoutTLS{c.base, place.RegistryStr()}
+	}
+	t, err := registry.NewWithContext(ctx, place.Registry, auth, base, []string{place.Scope(registry.PullScope)})
+	if err != nil {
+		return nil, loginError(err)
+	}
+	client = &http.Client{Transport: t, CheckRedirect: checkRedirect}
+	c.mu.Lock()
+	c.repositories[key] = client
+	c.mu.Unlock()
+	return client, nil
+}
+
+// loginError gives the registry's refusal the form that all refusals have here.
+func loginError(err error) error {
+	refused, ok := errors.AsType[*registry.Error](err)
+	if !ok {
+		return err
+	}
+	e := &StatusError{Method: http.MethodGet, Code: refused.StatusCode}
+	if refused.Request != nil {
+		e.Method, e.Address = refused.Request.Method, display(refused.Request.URL)
+	}
+	for _, d := range refused.Errors {
+		e.Message = oneLine(e.Message + " " + d.String())
+	}
+	e.Message = e.Message[:min(len(e.Message), messageBytes)]
+	return e
+}
+
+// withoutTLS keeps the registry library from trying https first where Sources
+// says plain http.
+type withoutTLS struct {
+	*transport
+	host string
+}
+
+// RoundTrip sends one request.
+func (t withoutTLS) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme == "https" && req.URL.Host == t.host {
+		return nil, fmt.Errorf("%s is asked over plain http", t.host)
+	}
+	return t.transport.RoundTrip(req)
+}
+
+// open is the job.open of r's blobs.
+func (r *repository) open(digest string) func(context.Context) (doer, *url.URL, error) {
+	return func(ctx context.Context) (doer, *url.URL, error) {
+		client, err := r.login(allowPlainHTTP(ctx, r.plain))
+		if err != nil {
+			return nil, nil, err
+		}
+		return plainDoer{client, r.plain}, r.url("blobs", digest), nil
+	}
+}
+
+// get reads a manifest or index as served.
+func (r *repository) get(ctx context.Context, identity string) (b []byte, mediaType string, err error) {
+	ctx = allowPlainHTTP(ctx, r.plain)
+	err = r.client.retry(ctx, r.address, func(ctx context.Context) (int64, error) {
+		var err error
+		b, mediaType, err = r.getOnce(ctx, identity)
+		return 0, err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return b, mediaType, nil
+}
+
+func (r *repository) getOnce(ctx context.Context, identity string) ([]byte, string, error) {
+	client, err := r.login(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url("manifests", identity).String(), nil)
+	if err != nil {
+		return nil, "", err
+	}
+	req.Header.Set("Accept", strings.Join(documentTypes(), ","))
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, "", statusError(resp)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, documentBytes+1))
+	if err != nil {
+		return nil, "", err
+	}
+	if len(b) > documentBytes {
+		return nil, "", fmt.Errorf("%s has more than %d bytes, too many for a manifest", r.target(identity), documentBytes)
+	}
+	return b, resp.Header.Get("Content-Type"), nil
+}
