@@ -99,8 +99,9 @@ func (c *Catalog) Release(name, version string) (string, Release, bool) {
 }
 
 // Default gives the version of a component that goes with a Kubernetes
-// version when a config names none: what that very release asks for, else the
-// newest that goes with it and can be fetched.
+// version when a config names none: what that very release asks for, else what
+// the component it follows has, else the newest that goes with it and can be
+// fetched.
 func (c *Catalog) Default(name, kubernetes string) (string, bool) {
 	spelled, k, ok := c.Release(Kubernetes, kubernetes)
 	if !ok {
@@ -110,13 +111,17 @@ func (c *Catalog) Default(name, kubernetes string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	asked, ok := k.With[name]
-	if !ok && strings.HasPrefix(name, "kube") {
-		_, ok = x.Versions[spelled]
-		asked = spelled
-	}
-	if ok {
+	if asked, ok := k.With[name]; ok {
 		return x.spelling(asked)
+	}
+	if name == Kubernetes || x.Follows == Kubernetes {
+		return x.spelling(spelled)
+	}
+	if _, ok := c.components[x.Follows]; ok && x.Follows != name {
+		if followed, ok := c.Default(x.Follows, spelled); ok {
+			return x.spelling(followed)
+		}
+		return "", false
 	}
 	for _, v := range c.Versions(name) {
 		r := x.release(v)

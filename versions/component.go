@@ -14,8 +14,14 @@ const Package manifest.Kind = "package"
 // Component is one line of the matrix: what it is, where its releases live,
 // and the releases that are known.
 type Component struct {
-	Kind  manifest.Kind `yaml:"kind,omitempty" json:"kind"`
-	About string        `yaml:"about,omitempty" json:"about,omitempty"` // one line for a reader
+	Kind manifest.Kind `yaml:"kind,omitempty" json:"kind"`
+	// Family groups the matrix for readers: kubernetes, etcd, runtime, network,
+	// registry, load-balancer, dns, addon, tool. An add-on of a config is one of
+	// family addon, or an own component without a family.
+	Family string `yaml:"family,omitempty" json:"family,omitempty"`
+	About  string `yaml:"about,omitempty" json:"about,omitempty"` // one line for a reader
+	// Follows names the component whose version this one always has.
+	Follows string `yaml:"follows,omitempty" json:"follows,omitempty"`
 	// Always puts an own component into every bundle, whatever the config asks for.
 	Always   bool               `yaml:"always,omitempty" json:"always,omitempty"`
 	Recipe   `yaml:",inline"`   // holds for every release that does not say otherwise

@@ -20,7 +20,11 @@ type want struct {
 	parts     parts
 	version   string // what the config says; "" takes the default
 	path      string // where in the config, for problems
+	addon     bool   // only an add-on may bear the name
 }
+
+// familyNames are the words that group the matrix, in the order it is shown in.
+var familyNames = []string{"kubernetes", "etcd", "runtime", "network", "registry", "load-balancer", "dns", "addon", "tool"}
 
 // families decide, each for its part of the config, which components are
 // wanted. Together they are the whole answer.
@@ -32,17 +36,17 @@ var families = []func(*manifest.Cluster) []want{
 func kubernetesWants(c *manifest.Cluster) []want {
 	const path = "spec.kubernetes.version"
 	ws := []want{
-		{"kubelet", files, "", path},
-		{"kubectl", files, "", path},
-		{"pause", images, "", path},
+		{component: "kubelet", parts: files, path: path},
+		{component: "kubectl", parts: files, path: path},
+		{component: "pause", parts: images, path: path},
 	}
 	part := files
 	if c.Spec.Kubernetes.Type != "kubexm" {
 		part = images
-		ws = append(ws, want{"kubeadm", files, "", path})
+		ws = append(ws, want{component: "kubeadm", parts: files, path: path})
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
-		ws = append(ws, want{name, part, "", path})
+		ws = append(ws, want{component: name, parts: part, path: path})
 	}
 	return ws
 }
@@ -53,25 +57,25 @@ func etcdWants(c *manifest.Cluster) []want {
 	case "external":
 		return nil
 	case "kubeadm":
-		return []want{{"etcd-image", images, e.Version, "spec.etcd.version"}}
+		return []want{{component: "etcd-image", parts: images, version: e.Version, path: "spec.etcd.version"}}
 	default:
-		return []want{{"etcd", files, e.Version, "spec.etcd.version"}}
+		return []want{{component: "etcd", parts: files, version: e.Version, path: "spec.etcd.version"}}
 	}
 }
 
 func runtimeWants(c *manifest.Cluster) []want {
 	r := c.Spec.Runtime
 	const path, chosen = "spec.runtime.type", "spec.runtime.version"
-	ws := []want{{"cni-plugins", files, "", path}, {"crictl", files, "", path}}
+	ws := []want{{component: "cni-plugins", parts: files, path: path}, {component: "crictl", parts: files, path: path}}
 	switch r.Type {
 	case "docker":
-		return append(ws, want{"docker", files, r.Version, chosen}, want{"cri-dockerd", files, "", path})
+		return append(ws, want{component: "docker", parts: files, version: r.Version, path: chosen}, want{component: "cri-dockerd", parts: files, path: path})
 	case "cri-o":
-		return append(ws, want{"cri-o", files, r.Version, chosen})
+		return append(ws, want{component: "cri-o", parts: files, version: r.Version, path: chosen})
 	case "isulad":
-		return append(ws, want{"isulad", files, r.Version, chosen})
+		return append(ws, want{component: "isulad", parts: files, version: r.Version, path: chosen})
 	default:
-		return append(ws, want{"containerd", files, r.Version, chosen}, want{"runc", files, "", path}, want{"nerdctl", files, "", path})
+		return append(ws, want{component: "containerd", parts: files, version: r.Version, path: chosen}, want{component: "runc", parts: files, path: path}, want{component: "nerdctl", parts: files, path: path})
 	}
 }
 
@@ -79,13 +83,13 @@ func networkWants(c *manifest.Cluster) []want {
 	n := c.Spec.Network
 	var ws []want
 	if n.Plugin != "none" {
-		ws = append(ws, want{n.Plugin, files | images, n.Version, "spec.network.version"})
+		ws = append(ws, want{component: n.Plugin, parts: files | images, version: n.Version, path: "spec.network.version"})
 	}
 	if n.Plugin == "calico" {
-		ws = append(ws, want{"calicoctl", files, n.Version, "spec.network.version"})
+		ws = append(ws, want{component: "calicoctl", parts: files, path: "spec.network.version"})
 	}
 	if n.Multus.Enabled {
-		ws = append(ws, want{"multus", files | images, "", "spec.network.multus"})
+		ws = append(ws, want{component: "multus", parts: files | images, path: "spec.network.multus"})
 	}
 	return ws
 }
@@ -94,13 +98,13 @@ func registryWants(c *manifest.Cluster) []want {
 	r := c.Spec.Registry
 	switch r.Type {
 	case "registry":
-		return []want{{"registry", files, r.Version, "spec.registry.version"}}
+		return []want{{component: "registry", parts: files, version: r.Version, path: "spec.registry.version"}}
 	case "harbor":
 		// Harbor runs in containers of Docker on its own host, whatever the nodes run.
 		return []want{
-			{"harbor", files, r.Version, "spec.registry.version"},
-			{"docker", files, dockerVersion(c), "spec.registry.type"},
-			{"docker-compose", files, "", "spec.registry.type"},
+			{component: "harbor", parts: files, version: r.Version, path: "spec.registry.version"},
+			{component: "docker", parts: files, version: dockerVersion(c), path: "spec.registry.type"},
+			{component: "docker-compose", parts: files, path: "spec.registry.type"},
 		}
 	}
 	return nil
@@ -119,24 +123,24 @@ func loadBalancerWants(c *manifest.Cluster) []want {
 	const internal, external = "spec.loadBalancer.internal.type", "spec.loadBalancer.external.type"
 	switch {
 	case lb.Mode == "internal" && lb.Internal.Type != "":
-		return []want{{lb.Internal.Type, images, "", internal}}
+		return []want{{component: lb.Internal.Type, parts: images, path: internal}}
 	case lb.Mode == "external" && lb.External.Type == "kubexm-kh":
-		return []want{{"keepalived", files, "", external}, {"haproxy-package", files, "", external}}
+		return []want{{component: "keepalived", parts: files, path: external}, {component: "haproxy-package", parts: files, path: external}}
 	case lb.Mode == "external" && lb.External.Type == "kubexm-kn":
-		return []want{{"keepalived", files, "", external}, {"nginx-package", files, "", external}}
+		return []want{{component: "keepalived", parts: files, path: external}, {component: "nginx-package", parts: files, path: external}}
 	}
 	return nil
 }
 
 func dnsWants(c *manifest.Cluster) []want {
-	ws := []want{{"coredns", images, "", "spec.kubernetes.version"}}
+	ws := []want{{component: "coredns", parts: images, path: "spec.kubernetes.version"}}
 	local := c.Spec.DNS.NodeLocalDNS
 	on := len(local.ExternalZones) > 0
 	if local.Enabled != nil {
 		on = *local.Enabled
 	}
 	if on {
-		ws = append(ws, want{"node-local-dns", images, "", "spec.dns.nodelocaldns"})
+		ws = append(ws, want{component: "node-local-dns", parts: images, path: "spec.dns.nodelocaldns"})
 	}
 	return ws
 }
@@ -144,11 +148,11 @@ func dnsWants(c *manifest.Cluster) []want {
 func addonWants(c *manifest.Cluster) []want {
 	var ws []want
 	if c.Spec.Storage.OpenEBS.BasePath != "" {
-		ws = append(ws, want{"openebs", files | images, "", "spec.storage.openebs"})
+		ws = append(ws, want{component: "openebs", parts: files | images, path: "spec.storage.openebs"})
 	}
 	for i, a := range c.Spec.Addons {
 		if a.Source == "" {
-			ws = append(ws, want{a.Name, files | images, a.Version, fmt.Sprintf("spec.addons[%d]", i)})
+			ws = append(ws, want{component: a.Name, parts: files | images, version: a.Version, path: fmt.Sprintf("spec.addons[%d]", i), addon: true})
 		}
 	}
 	return ws
@@ -158,7 +162,7 @@ func addonWants(c *manifest.Cluster) []want {
 func toolWants(c *manifest.Cluster) []want {
 	charts := map[string]bool{"cilium": true, "kube-ovn": true, "hybridnet": true}
 	if len(c.Spec.Addons) > 0 || c.Spec.Storage.OpenEBS.BasePath != "" || charts[c.Spec.Network.Plugin] {
-		return []want{{"helm", files, "", "spec.addons"}}
+		return []want{{component: "helm", parts: files, path: "spec.addons"}}
 	}
 	return nil
 }

@@ -31,10 +31,19 @@ func (l *locker) say(p manifest.Problem) {
 // want adds what a config asks for of one component to the current set.
 func (l *locker) want(w want) {
 	component, ok := l.catalog.components[w.component]
-	if !ok {
+	if !ok || (w.addon && !l.catalog.isAddon(w.component)) {
+		known := l.catalog.Names()
+		if w.addon {
+			known = slices.DeleteFunc(known, func(name string) bool { return !l.catalog.isAddon(name) })
+		}
+		l.say(manifest.Problem{Path: w.path, Message: w.component + " is not in the matrix", Advice: nearest(w.component, known)})
+		return
+	}
+	if component.Kind == Package {
 		l.say(manifest.Problem{
-			Path: w.path, Message: w.component + " is not in the matrix",
-			Advice: nearest(w.component, l.catalog.Names()),
+			Severity: manifest.Warning, Path: w.path,
+			Message: fmt.Sprintf("%s comes as a package of the operating system, which this bundle does not hold", w.component),
+			Advice:  "have it in the package repositories of the site: " + strings.Join(component.Packages, ", "),
 		})
 		return
 	}
@@ -43,14 +52,6 @@ func (l *locker) want(w want) {
 		return
 	}
 	release := component.release(version)
-	if component.Kind == Package {
-		l.say(manifest.Problem{
-			Severity: manifest.Warning, Path: w.path,
-			Message: fmt.Sprintf("%s comes as a package of the operating system, which this bundle does not hold", w.component),
-			Advice:  "have it in the package repositories of the site: " + strings.Join(release.Packages, ", "),
-		})
-		return
-	}
 	if release.Unresolved != "" {
 		l.say(manifest.Problem{
 			Path: w.path, Message: fmt.Sprintf("%s %s cannot be fetched: %s", w.component, version, release.Unresolved),
@@ -70,22 +71,15 @@ func (l *locker) want(w want) {
 	}
 }
 
-// version decides the version of a component: the config's, else the default.
+// version decides the version of a component: the config's, else that of the
+// component it follows, else the default.
 func (l *locker) version(component *Component, w want) (string, bool) {
 	if w.version == "" {
-		v, ok := l.catalog.Default(w.component, l.current.Name)
-		if !ok {
-			if why := component.Unresolved; why != "" {
-				l.say(manifest.Problem{Path: w.path, Message: w.component + " cannot be fetched: " + why,
-					Advice: "give a version with its address and sha256 in a file for --versions"})
-			} else if component.Kind == Package {
-				return "", true
-			} else {
-				l.say(manifest.Problem{Path: w.path, Message: fmt.Sprintf("no version of %s goes with Kubernetes %s", w.component, l.current.Name),
-					Advice: "name one yourself; `kubexm versions " + w.component + "` lists them"})
-			}
+		if followed, ok := l.current.Components[component.Follows]; ok {
+			w.version = followed
+		} else {
+			return l.byDefault(component, w)
 		}
-		return v, ok
 	}
 	v, ok := component.spelling(w.version)
 	if !ok && w.component == "etcd-image" {
@@ -106,6 +100,24 @@ func (l *locker) version(component *Component, w want) (string, bool) {
 		})
 	}
 	return v, true
+}
+
+func (l *locker) byDefault(component *Component, w want) (string, bool) {
+	v, ok := l.catalog.Default(w.component, l.current.Name)
+	switch {
+	case ok:
+	case component.Unresolved != "":
+		l.say(manifest.Problem{
+			Path: w.path, Message: w.component + " cannot be fetched: " + component.Unresolved,
+			Advice: "give a version with its address and sha256 in a file for --versions",
+		})
+	default:
+		l.say(manifest.Problem{
+			Path: w.path, Message: fmt.Sprintf("no version of %s goes with Kubernetes %s", w.component, l.current.Name),
+			Advice: "name one yourself; `kubexm versions " + w.component + "` lists them",
+		})
+	}
+	return v, ok
 }
 
 // unknown says that the matrix has no such version, and which come close.

@@ -42,8 +42,10 @@ func (c *Component) merge(over *Component) *Component {
 	if over.Kind != "" {
 		m.Kind = over.Kind
 	}
-	if over.About != "" {
-		m.About = over.About
+	for into, from := range map[*string]string{&m.About: over.About, &m.Family: over.Family, &m.Follows: over.Follows} {
+		if from != "" {
+			*into = from
+		}
 	}
 	m.Versions = maps.Clone(c.Versions)
 	for version, rel := range over.Versions {

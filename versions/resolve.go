@@ -59,6 +59,12 @@ func (l *locker) set(version, path string) {
 	}
 }
 
+// isAddon reports whether a config may name a component as an add-on.
+func (c *Catalog) isAddon(name string) bool {
+	family := c.components[name].Family
+	return family == "addon" || (c.own[name] && family == "")
+}
+
 // always gives the components that every bundle holds, sorted.
 func (c *Catalog) always() []string {
 	return slices.DeleteFunc(c.Names(), func(name string) bool { return !c.components[name].Always })

@@ -44,7 +44,9 @@ func (r *reader) component(n *yaml.Node, path string) *Component {
 	var kind string
 	known := r.recipe(&c.Recipe)
 	known["kind"] = r.text(&kind, oneOf("binary", "file", "image", "chart", "package"))
+	known["family"] = r.text(&c.Family, oneOf(familyNames...))
 	known["about"] = r.text(&c.About)
+	known["follows"] = r.text(&c.Follows, matches(nameForm, "is not a component"))
 	known["always"] = r.truth(&c.Always)
 	known["versions"] = func(n *yaml.Node, path string) {
 		r.each(n, path, func(key, value *yaml.Node, at string) {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// facts are the tables of public release metadata that the matrix is made from.
+type facts struct {
+	checksums map[string]map[string]map[string]string // component → version → architecture → sha256
+	kubeadm   map[string]map[string]string            // Kubernetes version → image → tag
+	addons    map[string]map[string][]string          // add-on → version → images
+}
+
+// readFacts reads the three tables in a folder.
+func readFacts(dir string) (*facts, error) {
+	f := &facts{}
+	for name, into := range map[string]any{
+		"checksums.yaml": &f.checksums, "kubeadm-images.yaml": &f.kubeadm, "addon-images.yaml": &f.addons,
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if err := strict(text, into); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return f, nil
+}
+
+// kubernetes gives the versions that both tables hold: the newest of them is
+// the newest of the matrix.
+func (f *facts) kubernetes() []string {
+	var out []string
+	for v := range f.checksums["kubelet"] {
+		if _, ok := f.kubeadm[v]; ok {
+			out = append(out, v)
+		}
+	}
+	return out
+}

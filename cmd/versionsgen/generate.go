@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/versions"
+)
+
+// generate joins sources, facts and tags into one document per component.
+func generate(sources map[string]*source, f *facts, tagged map[string]map[string]tagged) (map[string]*versions.Document, error) {
+	out := map[string]*versions.Document{}
+	for name, s := range sources {
+		g := &generator{name: name, source: s, facts: f, tagged: tagged[name], doc: &versions.Document{
+			APIVersion: manifest.APIVersion, Kind: versions.DocumentKind,
+			Components: map[string]*versions.Component{name: &s.Component},
+		}}
+		if err := g.run(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out[name] = g.doc
+	}
+	return out, nil
+}
+
+// generator makes one component's document.
+type generator struct {
+	name   string
+	source *source
+	facts  *facts
+	tagged map[string]tagged
+	doc    *versions.Document
+}
+
+func (g *generator) run() error {
+	g.source.Versions = map[string]versions.Release{}
+	if g.name == versions.Kubernetes {
+		g.kubernetes()
+		return nil
+	}
+	for _, v := range g.versions() {
+		ok, err := inRange(v, g.source.Take)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		r, err := g.release(v)
+		if err != nil {
+			return err
+		}
+		g.source.Versions[g.spell(v)] = r
+	}
+	return nil
+}
+
+// spell writes a version as upstream's tag has it.
+func (g *generator) spell(v string) string {
+	if g.source.Follows == versions.Kubernetes {
+		return "v" + v
+	}
+	return g.source.Prefix + strings.TrimPrefix(v, g.source.Prefix)
+}
+
+// versions gives every version that some table holds, once.
+func (g *generator) versions() []string {
+	s := g.source
+	all := map[string]bool{}
+	add := func(vs ...string) {
+		for _, v := range vs {
+			all[v] = true
+		}
+	}
+	switch {
+	case s.Follows == versions.Kubernetes:
+		add(g.facts.kubernetes()...)
+	case s.Kubeadm != "":
+		for _, asked := range g.facts.kubeadm {
+			add(asked[s.Kubeadm])
+		}
+	case s.Table != "":
+		add(slices.Collect(maps.Keys(g.facts.checksums[s.Table]))...)
+	case s.Addon != "":
+		add(slices.Collect(maps.Keys(g.facts.addons[s.Addon]))...)
+	}
+	add(slices.Collect(maps.Keys(g.tagged))...)
+	add(s.Known...)
+	add(s.Published...)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// release joins what the tables hold of one version.
+func (g *generator) release(v string) (versions.Release, error) {
+	var r versions.Release
+	for _, rule := range g.source.Rules {
+		ok, err := inRange(v, rule.In)
+		if err != nil {
+			return r, err
+		}
+		if ok {
+			r = rule.Release
+			break
+		}
+	}
+	if g.source.Minor {
+		x, err := semver.NewVersion(v)
+		if err != nil {
+			return r, err
+		}
+		r.Kubernetes = fmt.Sprintf(">=%d.%d, <%d.%d", x.Major(), x.Minor(), x.Major(), x.Minor()+1)
+	}
+	g.digests(v, &r)
+	if g.source.Addon != "" {
+		r.Images = g.images(g.facts.addons[g.source.Addon][v])
+	}
+	if t := g.tagged[v]; len(t.Images) > 0 {
+		r.Images = g.images(slices.Sorted(maps.Keys(t.Images)))
+		for ref, digest := range t.Images {
+			if digest != "" {
+				if g.doc.Images == nil {
+					g.doc.Images = map[string]string{}
+				}
+				g.doc.Images[ref] = digest
+			}
+		}
+	}
+	return r, nil
+}
+
+// digests takes over the sha256 of one version.
+func (g *generator) digests(v string, r *versions.Release) {
+	if t := g.tagged[v]; t.SHA256 != "" {
+		r.SHA256 = map[string]string{"any": t.SHA256}
+	}
+	row := g.facts.checksums[g.source.Table][v]
+	for arch, sum := range row {
+		if g.source.Only != nil && !slices.Contains(g.source.Only, arch) {
+			continue
+		}
+		if r.SHA256 == nil {
+			r.SHA256 = map[string]string{}
+		}
+		r.SHA256[arch] = sum
+	}
+}
+
+// images names the images of a release: by the component where there is one,
+// else by component and the last segment of the repository.
+func (g *generator) images(refs []string) []versions.Image {
+	refs = slices.Clone(refs)
+	slices.Sort(refs)
+	refs = slices.Compact(refs)
+	var out []versions.Image
+	for _, ref := range refs {
+		name := g.name
+		if len(refs) > 1 {
+			repository, _, _ := strings.Cut(path.Base(ref), ":")
+			name += "/" + repository
+		}
+		out = append(out, versions.Image{Name: name, Reference: ref})
+	}
+	return out
+}
+
+// kubernetes lists the releases with what kubeadm of each asks for.
+func (g *generator) kubernetes() {
+	for _, v := range g.facts.kubernetes() {
+		asked := g.facts.kubeadm[v]
+		etcd, _, _ := strings.Cut(asked["etcd"], "-")
+		g.source.Versions["v"+v] = versions.Release{With: map[string]string{
+			"coredns": asked["coredns"], "pause": asked["pause"], "etcd-image": asked["etcd"], "etcd": "v" + etcd,
+		}}
+	}
+}

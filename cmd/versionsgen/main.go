@@ -1,0 +1,85 @@
+// Command versionsgen writes versions/data, the matrix that kubexm carries. It
+// is a maintainers' tool: the binary that people run never calls it.
+//
+//	go run ./cmd/versionsgen -facts DIR -out versions/data
+//	go run ./cmd/versionsgen -clones DIR -tags cmd/versionsgen/tags.yaml
+//
+// The first joins source.yaml (what a maintainer knows), the facts (tables of
+// public release metadata) and tags.yaml (what upstream repositories hold at
+// their tags). The second writes tags.yaml anew from local clones. Neither asks
+// the network; both write the same bytes from the same input.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+func main() {
+	facts := flag.String("facts", "", "folder with checksums.yaml, kubeadm-images.yaml and addon-images.yaml")
+	out := flag.String("out", "versions/data", "folder to write the matrix into")
+	clones := flag.String("clones", "", "folder with clones of the repositories in source.yaml, as owner/name")
+	tags := flag.String("tags", "", "file to write what the clones' tags hold into")
+	flag.Parse()
+	var err error
+	switch {
+	case *clones != "" && *tags != "":
+		err = writeTags(context.Background(), *clones, *tags)
+	case *facts != "":
+		err = writeMatrix(*facts, *out)
+	default:
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "versionsgen:", err)
+		os.Exit(1)
+	}
+}
+
+func writeMatrix(factsDir, out string) error {
+	sources, err := readSources()
+	if err != nil {
+		return err
+	}
+	tagged, err := readTags()
+	if err != nil {
+		return err
+	}
+	f, err := readFacts(factsDir)
+	if err != nil {
+		return err
+	}
+	docs, err := generate(sources, f, tagged)
+	if err != nil {
+		return err
+	}
+	return writeData(out, docs)
+}
+
+func writeTags(ctx context.Context, clones, file string) error {
+	sources, err := readSources()
+	if err != nil {
+		return err
+	}
+	found, err := readClones(ctx, clones, sources)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	b.WriteString(tagsHeader)
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(found); err != nil {
+		return err
+	}
+	if err := e.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(file, b.Bytes(), 0o644)
+}
