@@ -149,6 +149,7 @@ func (r *Reader) content(m *Member) ([]byte, error) {
 		return nil, err
 	}
 	var buf bytes.Buffer
+	buf.Grow(int(m.Size))
 	_, err = b.WriteTo(&buf)
 	return buf.Bytes(), errors.Join(err, b.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"strings"
 )
 
 // slotSize is the size of the signature slot's data.
@@ -16,7 +15,7 @@ func emptySlot() []byte { return bytes.Repeat([]byte{' '}, slotSize) }
 // parseSlot gives the slot's lines without the spaces that follow them.
 func parseSlot(slot []byte) ([]byte, error) {
 	lines := slot[:bytes.LastIndexByte(slot, '\n')+1]
-	if strings.Trim(string(slot[len(lines):]), " ") != "" {
+	if len(bytes.TrimLeft(slot[len(lines):], " ")) > 0 {
 		return nil, fault(ErrSlot, slotName, noOffset, "something other than spaces follows the signatures")
 	}
 	if err := checkLines(lines); err != nil {

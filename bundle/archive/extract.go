@@ -1,0 +1,320 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// ExtractOptions bounds an extraction.
+type ExtractOptions struct {
+	// Limit is the most data to write, in bytes. There is no default.
+	Limit int64
+	// Head, if not nil, is called once the head and the signature slot are in
+	// the stage directory and before any other blob is read: the place to check
+	// a signature. It gives digest and size of every blob that must follow; any
+	// other is refused, and so is one that does not come. A nil map takes every
+	// blob that is what its name says.
+	Head func(stage *os.Root) (map[string]int64, error)
+	// Progress, if not nil, is called with the bytes of data just written.
+	Progress func(n int64)
+}
+
+// Extract unpacks a bundle archive from a stream into dir, an OCI layout with
+// the signature slot beside it. It needs no index and takes any zstd framing,
+// but only the tar that the format prescribes: known names, regular files,
+// sizes within bounds, every blob equal to its name, an end, nothing after it.
+//
+// dir must not exist or be an empty directory. Everything is written to
+// .name.part beside it and renamed when all of it was right and on the disk; on
+// any error nothing stays behind. Errors that concern the format are *Error.
+func Extract(ctx context.Context, rd io.Reader, dir string, o ExtractOptions) (err error) {
+	if o.Limit <= 0 {
+		return fault(ErrInput, "", noOffset, "an extraction needs a limit")
+	}
+	st, err := newStage(dir)
+	if err != nil {
+		return err
+	}
+	x := &extraction{ctx: ctx, ExtractOptions: o, stage: st, buf: make([]byte, pieceSize)}
+	if err := x.run(rd); err != nil {
+		return errors.Join(err, st.discard())
+	}
+	if err := st.publish(); err != nil {
+		return errors.Join(err, st.discard())
+	}
+	return nil
+}
+
+// extraction is one Extract at work.
+type extraction struct {
+	ctx context.Context //nolint:containedctx // lives for one call of Extract
+	ExtractOptions
+	stage *stage
+	scan  *frameScanner
+	tar   io.Reader // the decoded stream
+	buf   []byte
+
+	order   order
+	seen    []Member // names, digests and sizes, in order
+	total   int64
+	wanted  map[string]int64 // what Head asked for and has not come
+	limited bool             // wanted holds
+}
+
+func (x *extraction) run(rd io.Reader) error {
+	x.scan = newFrameScanner(rd, scanBuffer)
+	if magic, err := x.scan.br.Peek(4); string(magic) != rawFrameHeader[:4] {
+		if err != nil && err != io.EOF {
+			return err
+		}
+		return fault(ErrFormat, "", 0, "not a bundle archive")
+	}
+	dec, err := newDecoder(x.scan)
+	if err != nil {
+		return x.broken(err, "")
+	}
+	defer dec.Close()
+	x.tar = dec
+	for {
+		more, err := x.member()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	if err := x.order.end(); err != nil {
+		return err
+	}
+	for digest := range x.wanted {
+		return fault(ErrMissing, blobName(digest), noOffset, "the archive ends without %d blobs, among them this", len(x.wanted))
+	}
+	return x.after()
+}
+
+// member takes one member from the tar; false means that the tar has ended.
+func (x *extraction) member() (bool, error) {
+	if err := x.ctx.Err(); err != nil {
+		return false, err
+	}
+	var block [tarBlock]byte
+	if err := x.fill(block[:], ""); err != nil {
+		return false, err
+	}
+	if block == [tarBlock]byte{} {
+		return false, x.end()
+	}
+	m, err := parseHeader(block[:])
+	if err != nil {
+		return false, err
+	}
+	if err := x.admit(m); err != nil {
+		return false, err
+	}
+	if err := x.write(m); err != nil {
+		return false, err
+	}
+	padding := x.buf[:paddingLen(m.Size)]
+	if err := x.fill(padding, m.Name); err != nil {
+		return false, err
+	}
+	if len(bytes.Trim(padding, "\x00")) > 0 {
+		return false, fault(ErrPadding, m.Name, noOffset, "the tar padding is not zeros")
+	}
+	x.seen = append(x.seen, *m)
+	if m.Name == slotName {
+		return true, x.head()
+	}
+	return true, nil
+}
+
+// parseHeader accepts the one header that a name and a size can have. The rest
+// of it finds the word for what is wrong with any other.
+func parseHeader(block []byte) (*Member, error) {
+	field, _, _ := strings.Cut(string(block[:100]), "\x00")
+	if string(block[257:262]) != "ustar" {
+		return nil, fault(ErrHeader, "", noOffset, "not a tar header")
+	}
+	if t := block[156]; t != tar.TypeReg {
+		return nil, fault(ErrType, field, noOffset, "a member of type %q, only regular files are taken", t)
+	}
+	if err := checkName(field); err != nil {
+		return nil, &Error{Code: ErrName, Member: field, Offset: noOffset, Detail: "member refused", Err: err}
+	}
+	h, err := tar.NewReader(bytes.NewReader(block)).Next()
+	if err != nil {
+		return nil, &Error{Code: ErrHeader, Member: field, Offset: noOffset, Detail: "the tar header is damaged", Err: err}
+	}
+	if h.Size > maxBlob {
+		return nil, fault(ErrLimit, field, noOffset, "%d bytes, at most %d are possible", h.Size, int64(maxBlob))
+	}
+	want, err := tarHeader(field, h.Size)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(block, want) {
+		return nil, fault(ErrHeader, field, noOffset, "a tar header other than the format's: mode, owner, time or a field out of use is set")
+	}
+	return &Member{Name: field, Digest: nameDigest(field), Size: h.Size}, nil
+}
+
+// admit says whether m may come here and be that large.
+func (x *extraction) admit(m *Member) error {
+	if err := x.order.next(m.Name, m.Size); err != nil {
+		return err
+	}
+	if m.Size > x.Limit-x.total {
+		return fault(ErrLimit, m.Name, noOffset, "the archive holds more than the %d bytes allowed", x.Limit)
+	}
+	x.total += m.Size
+	if !x.limited {
+		return nil
+	}
+	size, ok := x.wanted[m.Digest]
+	if !ok {
+		return fault(ErrUnexpected, m.Name, noOffset, "the bundle's root does not know this blob")
+	}
+	if size != m.Size {
+		return fault(ErrSize, m.Name, noOffset, "the member has %d bytes, the bundle's root says %d", m.Size, size)
+	}
+	delete(x.wanted, m.Digest)
+	return nil
+}
+
+// write copies a member's data to the stage and checks its digest.
+func (x *extraction) write(m *Member) (err error) {
+	f, err := x.stage.create(m.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	for left := m.Size; left > 0; {
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
+		p := x.buf[:min(left, int64(len(x.buf)))]
+		if err := x.fill(p, m.Name); err != nil {
+			return err
+		}
+		sum.Write(p)
+		if _, err := f.Write(p); err != nil {
+			return err
+		}
+		left -= int64(len(p))
+		if x.Progress != nil {
+			x.Progress(int64(len(p)))
+		}
+	}
+	return checkSum(m, sum)
+}
+
+// head checks the slot's grammar and asks Head what may follow.
+func (x *extraction) head() error {
+	slot, err := x.stage.root.ReadFile(slotName)
+	if err != nil {
+		return err
+	}
+	if _, err := parseSlot(slot); err != nil {
+		return err
+	}
+	if x.Head == nil {
+		return nil
+	}
+	wanted, err := x.Head(x.stage.root)
+	if err != nil || wanted == nil {
+		return err
+	}
+	x.limited, x.wanted = true, make(map[string]int64, len(wanted))
+	for d, n := range wanted {
+		if !x.order.seen[blobName(d)] {
+			x.wanted[d] = n
+		}
+	}
+	return nil
+}
+
+// fill reads exactly p from the tar.
+func (x *extraction) fill(p []byte, member string) error {
+	if _, err := io.ReadFull(x.tar, p); err != nil {
+		return x.broken(err, member)
+	}
+	return nil
+}
+
+// end takes the second block of the tar's end and makes sure that it is one.
+func (x *extraction) end() error {
+	var block [tarBlock]byte
+	if err := x.fill(block[:], ""); err != nil {
+		return err
+	}
+	if block != [tarBlock]byte{} {
+		return fault(ErrEnd, "", noOffset, "the tar's end is damaged")
+	}
+	n, err := io.ReadFull(x.tar, block[:1])
+	if n > 0 {
+		return fault(ErrTrailing, "", noOffset, "data follows the tar's end")
+	}
+	if err != io.EOF {
+		return x.broken(err, "")
+	}
+	return nil
+}
+
+// after takes what follows the tar: nothing, or the one index frame, which must
+// be about this tar.
+func (x *extraction) after() error {
+	at := x.scan.offset
+	if !x.scan.skippable {
+		return nil // the scanner saw the stream's end
+	}
+	frame, err := io.ReadAll(io.LimitReader(x.scan.br, skippableLen+maxIndex+int64(trailerLen)+1))
+	if err != nil {
+		return err
+	}
+	if len(frame) < skippableLen+trailerLen || string(frame[len(frame)-len(trailerMagic):]) != trailerMagic {
+		var h zstd.Header
+		if err := h.Decode(frame); err == nil && int64(len(frame)) > int64(h.HeaderSize)+int64(h.SkippableSize) {
+			return fault(ErrTrailing, "", at, "the file goes on after its last frame")
+		}
+		return fault(ErrTruncated, "", at+int64(len(frame)), "the index ends early")
+	}
+	members, err := parseIndexFrame(frame, at)
+	if err != nil {
+		return err
+	}
+	if len(members) != len(x.seen) {
+		return fault(ErrIndex, "", at, "the index lists %d members, the archive has %d", len(members), len(x.seen))
+	}
+	for i, m := range members {
+		if s := x.seen[i]; m.Name != s.Name || m.Size != s.Size || s.Digest != "" && m.Digest != s.Digest {
+			return fault(ErrIndex, s.Name, at, "the index lists another member in this place")
+		}
+	}
+	return nil
+}
+
+// broken words what the decoder or the scanner found while member was read.
+func (x *extraction) broken(err error, member string) error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		named := *e
+		named.Member = member
+		return &named
+	case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
+		return fault(ErrEnd, member, x.scan.offset, "the tar ends before its end")
+	case x.ctx.Err() != nil:
+		return x.ctx.Err()
+	}
+	return &Error{Code: ErrFrame, Member: member, Offset: x.scan.offset, Detail: "cannot be decompressed", Err: err}
+}
