@@ -33,12 +33,12 @@ func where(address string) (string, error) {
 
 // makeFile makes the stand-in of a: its content, and in a the size and digest
 // of it and of its members. Salt makes another content of the same shape.
-func makeFile(a *manifest.Artifact, scale float64, salt string) (file, error) {
-	name := a.Address + salt
+func makeFile(a *manifest.Artifact, salt string, scale float64) (file, error) {
+	name, plain := a.Address+salt, a.Address // sizes stay when the content changes
 	f := file{typ: "application/octet-stream"}
 	switch {
 	case a.Archive == "tar.gz":
-		g, err := makeArchive(a, name, scale)
+		g, err := makeArchive(a, salt, scale)
 		if err != nil {
 			return file{}, fmt.Errorf("%s: %w", a.ID, err)
 		}
@@ -54,7 +54,7 @@ func makeFile(a *manifest.Artifact, scale float64, salt string) (file, error) {
 	case strings.HasSuffix(a.Address, ".yaml"), strings.HasSuffix(a.Address, ".yml"):
 		f.body, f.typ = text(configMap(a.Name, a.Version, name)), "text/plain; charset=utf-8"
 	default:
-		f.body = executable(a.Name, a.Version, a.Platform, name, size(name, smallFile, largeFile, scale))
+		f.body = executable(a.Name, a.Version, a.Platform, name, size(plain, smallFile, largeFile, scale))
 	}
 	if f.sha256 == "" {
 		var err error
@@ -91,7 +91,7 @@ func note(name, version string) string {
 
 // makeArchive makes an archive with a's members at their paths and two files
 // that nobody asked for.
-func makeArchive(a *manifest.Artifact, name string, scale float64) (*gzipped, error) {
+func makeArchive(a *manifest.Artifact, salt string, scale float64) (*gzipped, error) {
 	// Releases packed with `tar -C bin .` begin every name with "./".
 	prefix, top := "", ""
 	if strings.HasSuffix(a.Address, ".tgz") {
@@ -106,10 +106,10 @@ func makeArchive(a *manifest.Artifact, name string, scale float64) (*gzipped, er
 	entries := []entry{{name: prefix + path.Join(top, "README.md"), mode: 0o644, body: text(note(a.Name, a.Version))}}
 	for i := range a.Members {
 		m := &a.Members[i]
-		seed := name + "/" + m.Path
+		seed := a.Address + "/" + m.Path
 		// A file of twenty members is larger than one of one, though not twenty times.
 		share := scale * 2 / float64(len(a.Members)+1)
-		body := executable(m.Name, a.Version, a.Platform, seed, size(seed, smallFile, largeFile, share))
+		body := executable(m.Name, a.Version, a.Platform, seed+salt, size(seed, smallFile, largeFile, share))
 		sha, err := sha256Of(body)
 		if err != nil {
 			return nil, err
@@ -117,8 +117,8 @@ func makeArchive(a *manifest.Artifact, name string, scale float64) (*gzipped, er
 		m.Size, m.SHA256 = body.Size(), sha
 		entries = append(entries, entry{name: prefix + m.Path, mode: 0o755, body: body})
 	}
-	extra := size(name+"/extra", 16<<10, 256<<10, scale)
-	entries = append(entries, entry{name: prefix + path.Join(top, "contrib/not-wanted"), mode: 0o755, body: program(name+"/extra", extra)})
+	extra := size(a.Address+"/extra", 16<<10, 256<<10, scale)
+	entries = append(entries, entry{name: prefix + path.Join(top, "contrib/not-wanted"), mode: 0o755, body: program(a.Address+"/extra"+salt, extra)})
 	tape, err := archive(entries)
 	if err != nil {
 		return nil, err

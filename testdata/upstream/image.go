@@ -136,7 +136,7 @@ func (img *image) addLayers(reference, salt string, p manifest.Platform, form sh
 	base := fmt.Sprintf("base-%d/%s", choose("base of "+reference, 3), p)
 	names := []string{base}
 	for i := range 1 + choose("layers of "+reference, 3) {
-		names = append(names, fmt.Sprintf("%s%s/%s/%d", reference, salt, p, i))
+		names = append(names, fmt.Sprintf("%s/%s/%d", reference, p, i))
 	}
 	if choose("empty layers of "+reference, 3) == 0 {
 		names = append(names, "", "")
@@ -144,15 +144,16 @@ func (img *image) addLayers(reference, salt string, p manifest.Platform, form sh
 	var layers []v1.Descriptor
 	var diffs []digest.Digest
 	for _, name := range names {
-		var entries []entry
-		if name != "" {
-			entries = []entry{
-				{name: "usr/share/doc/STAND-IN", mode: 0o644, body: text(note(reference, p.String()))},
-				{name: "usr/lib/content", mode: 0o644, body: packed(name, size(name, smallLayer, largeLayer, scale))},
-			}
+		content := func(seed string) entry {
+			return entry{name: "usr/lib/content", mode: 0o644, body: packed(seed, size(name, smallLayer, largeLayer, scale))}
 		}
-		if name == base {
-			entries = entries[1:] // nothing of the image's own: the layer is shared
+		var entries []entry
+		switch name {
+		case "":
+		case base:
+			entries = []entry{content(name)} // nothing of the image's own: the layer is shared
+		default:
+			entries = []entry{{name: "usr/share/doc/STAND-IN", mode: 0o644, body: text(note(reference, p.String()))}, content(name + salt)}
 		}
 		tape, err := archive(entries)
 		if err != nil {

@@ -91,16 +91,17 @@ func (s *Server) Lock() *manifest.Lock {
 }
 
 // Change publishes something else where address was: for a file's address
-// other bytes of the same length, with a digest file that agrees; for an
-// image's reference another image under the same tag, while the old one stays
-// to be had by digest. Lock gives the new digests from then on. It reports
-// whether the address is known.
+// other bytes, of the same length where it is no archive, with a digest file
+// that agrees; for an image's reference another image under the same tag, while
+// the old one stays to be had by digest. Lock gives the new digests from then
+// on. Each salt makes another content; none publishes the first one again. It
+// reports whether the address is known.
 func (s *Server) Change(address, salt string) (bool, error) {
 	s.mu.Lock()
 	l := clone(s.lock)
 	s.mu.Unlock()
 	if of := byAddress(l.Artifacts)[address]; of != nil {
-		err := s.putFile(of, "#"+salt)
+		err := s.putFile(of, salt)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.lock.Artifacts = l.Artifacts
@@ -108,7 +109,7 @@ func (s *Server) Change(address, salt string) (bool, error) {
 	}
 	for i := range l.Images {
 		if l.Images[i].Reference == address {
-			err := s.putImage(&l.Images[i], "#"+salt)
+			err := s.putImage(&l.Images[i], salt)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.lock.Images[i] = l.Images[i]
@@ -142,7 +143,7 @@ func (s *Server) putFile(as []*manifest.Artifact, salt string) error {
 	}
 	slices.SortFunc(a.Members, func(x, y manifest.Member) int { return strings.Compare(x.Path, y.Path) })
 	a.Members = slices.CompactFunc(a.Members, func(x, y manifest.Member) bool { return x.Path == y.Path })
-	f, err := makeFile(&a, s.o.Scale, salt)
+	f, err := makeFile(&a, salt, s.o.Scale)
 	if err != nil {
 		return err
 	}

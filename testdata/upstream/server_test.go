@@ -324,12 +324,23 @@ func TestChangePublishesSomethingElse(t *testing.T) {
 	if err != nil || hexOf(b) != after.Artifacts[0].SHA256 {
 		t.Errorf("serves %s, %v; the lock says %s", hexOf(b), err, after.Artifacts[0].SHA256)
 	}
+	if a, b := after.Artifacts[0], before.Artifacts[0]; a.Archive == "" && a.Size != b.Size {
+		t.Errorf("the file has %d bytes, before it had %d", a.Size, b.Size)
+	}
 	repo, tag, _ := strings.Cut(before.Images[0].Reference, ":")
 	for what, want := range map[string]string{tag: after.Images[0].Digest, before.Images[0].Digest: before.Images[0].Digest} {
 		res, b, err := get(t, url+"/v2/"+repo+"/manifests/"+what)
 		if err != nil || "sha256:"+hexOf(b) != want || res.Header.Get("Docker-Content-Digest") != want {
 			t.Errorf("%s gives %s, %v; want %s", what, hexOf(b), err, want)
 		}
+	}
+	for _, address := range []string{before.Artifacts[0].Address, before.Images[0].Reference} {
+		if _, err := s.Change(address, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(before, s.Lock()); d != "" {
+		t.Errorf("without a salt it is not the first content again:\n%s", d)
 	}
 }
 
