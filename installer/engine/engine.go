@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Engine runs graphs. Its fields are set before Run and not changed afterwards.
+type Engine struct {
+	// Host gives the facade of a host.
+	Host func(manifest.Host) *steps.Host
+	// Commands is how many steps run at once, Uploads how many of them may move
+	// much data; at least 1 each.
+	Commands, Uploads int
+	// Timeout is for steps that name none; 0 is none.
+	Timeout time.Duration
+	// DryRun looks and reports, and changes nothing.
+	DryRun bool
+	// Stop, once closed, starts nothing new and lets what runs end. Cancelling
+	// Run's context breaks off what runs, too.
+	Stop <-chan struct{}
+	// Report is told what happens, one event at a time; may be nil.
+	Report func(Event)
+}
+
+// ErrStopped says that a run was stopped before its end.
+var ErrStopped = errors.New("stopped before the end; run the same command again to go on")
+
+// unit is one step on one host.
+type unit struct {
+	node *plan.Node
+	meta steps.Meta
+	host *steps.Host
+	deps []*unit
+	done chan struct{} // closed when it ended, well or not
+	ok   bool          // readable once done is closed
+	ran  bool
+}
+
+// run is one Run at work.
+type run struct {
+	*Engine
+	graph    *plan.Graph
+	halt     chan struct{} // closed at the first failure, or by Stop
+	haltOnce sync.Once
+	commands chan struct{}
+	uploads  chan struct{}
+
+	mu       sync.Mutex
+	errs     []error
+	finished []*unit // in the order in which they ended
+
+	reporting sync.Mutex
+}
+
+// Run walks g. The first failure stops new starts and lets running steps end;
+// then what failed half way is rolled back. All failures are returned, joined,
+// each a *steps.Error.
+func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
+	r := &run{
+		Engine: e, graph: g, halt: make(chan struct{}),
+		commands: make(chan struct{}, max(e.Commands, 1)), uploads: make(chan struct{}, max(e.Uploads, 1)),
+	}
+	over := make(chan struct{})
+	defer close(over)
+	if e.Stop != nil {
+		go func() {
+			select {
+			case <-e.Stop:
+				r.stop()
+			case <-over:
+			}
+		}()
+	}
+	var wg sync.WaitGroup
+	for _, u := range r.units(&steps.Board{}) {
+		wg.Go(func() { r.walk(ctx, u) })
+	}
+	wg.Wait()
+	if len(r.errs) > 0 && !e.DryRun {
+		r.rollback(context.WithoutCancel(ctx))
+	}
+	return r.result(ctx)
+}
+
+func (r *run) stop() { r.haltOnce.Do(func() { close(r.halt) }) }
+
+func (r *run) stopped() bool {
+	select {
+	case <-r.halt:
+		return true
+	default:
+		return false
+	}
+}
+
+// units expands the graph into steps on hosts, with what each waits for.
+func (r *run) units(board *steps.Board) []*unit {
+	byNode := map[*plan.Node]map[string]*unit{}
+	hosts := map[string]*steps.Host{}
+	var all []*unit
+	for _, n := range r.graph.Nodes { // dependencies point backwards: all that a unit waits for exists
+		byNode[n] = map[string]*unit{}
+		for _, h := range n.Hosts {
+			if hosts[h.Name] == nil {
+				hosts[h.Name] = r.Host(h).WithBoard(board)
+			}
+			meta := n.Step.Meta()
+			u := &unit{node: n, meta: meta, host: hosts[h.Name].ForStep(meta), done: make(chan struct{})}
+			for _, d := range n.Deps {
+				for name, before := range byNode[d.On] {
+					if !d.Lane || name == h.Name {
+						u.deps = append(u.deps, before)
+					}
+				}
+			}
+			byNode[n][h.Name] = u
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// walk waits for what comes before u, then for a free slot, and runs it. It
+// waits before it takes a slot: else steps that wait could fill all slots.
+func (r *run) walk(ctx context.Context, u *unit) {
+	defer close(u.done)
+	for _, d := range u.deps {
+		<-d.done
+		if !d.ok {
+			return
+		}
+	}
+	slots := []chan struct{}{r.commands}
+	if u.meta.Upload {
+		slots = []chan struct{}{r.uploads, r.commands}
+	}
+	for _, s := range slots {
+		select {
+		case s <- struct{}{}:
+			defer func() { <-s }()
+		case <-r.halt:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+	if r.stopped() || ctx.Err() != nil {
+		return
+	}
+	begin := time.Now()
+	r.report(u, Event{Outcome: Started})
+	outcome, changes, err := r.try(ctx, u)
+	r.end(ctx, u, Event{Outcome: outcome, Changes: changes, Took: time.Since(begin), Err: err})
+}
+
+// end records how u ended.
+func (r *run) end(ctx context.Context, u *unit, e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.finished = append(r.finished, u)
+	switch {
+	case e.Err == nil:
+		u.ok = true
+	case ctx.Err() != nil && errors.Is(e.Err, context.Canceled):
+		e.Outcome = Interrupted
+		r.errs = append(r.errs, e.Err)
+		r.stop()
+	default:
+		e.Outcome = Failed
+		e.Err = &steps.Error{Node: u.node.ID, Host: u.host.Name, Err: e.Err}
+		r.errs = append(r.errs, e.Err)
+		r.stop()
+	}
+	r.report(u, e)
+}
+
+func (r *run) result(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(r.errs) > 0:
+		return errors.Join(r.errs...)
+	case r.stopped():
+		return ErrStopped
+	}
+	return nil
+}
+
+func (r *run) report(u *unit, e Event) {
+	if r.Report == nil {
+		return
+	}
+	r.reporting.Lock()
+	defer r.reporting.Unlock()
+	e.Time, e.Module, e.Task, e.Node, e.Step, e.Host = time.Now(), u.node.Module, u.node.Task, u.node.ID, u.meta.Name, u.host.Name
+	if e.Err != nil {
+		e.Error = e.Err.Error()
+	}
+	r.Report(e)
+}

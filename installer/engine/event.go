@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"time"
+)
+
+// Outcome is how a step ended on a host.
+type Outcome string
+
+// The outcomes.
+const (
+	Started     Outcome = "started"
+	Skipped     Outcome = "already done"
+	Ran         Outcome = "ran"
+	Would       Outcome = "would run" // in a dry run
+	Retried     Outcome = "tried again"
+	Failed      Outcome = "failed"
+	RolledBack  Outcome = "rolled back"
+	Interrupted Outcome = "interrupted"
+)
+
+// Event is one thing that happened. Events are delivered one at a time, in
+// the order in which they happened.
+type Event struct {
+	Time    time.Time     `json:"time"`
+	Module  string        `json:"module"`
+	Task    string        `json:"task"` // module/task
+	Node    string        `json:"node"` // the id in the plan
+	Step    string        `json:"step"`
+	Host    string        `json:"host"`
+	Outcome Outcome       `json:"outcome"`
+	Took    time.Duration `json:"took,omitempty"` // nanoseconds
+	Changes []string      `json:"changes,omitempty"`
+	Err     error         `json:"-"`
+	Error   string        `json:"error,omitempty"`
+}

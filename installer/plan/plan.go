@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Scope is all that a planner may know: what is wanted, which set of the lock,
+// and the hosts to act on. Targets narrows a later change to some hosts, while
+// Cluster still describes the whole.
+type Scope struct {
+	Cluster *manifest.Cluster
+	Set     string   // of the lock; "" is its first
+	Targets []string // host names; none means all
+}
+
+// Role gives the hosts of a role, narrowed to the targets.
+func (s Scope) Role(role string) []manifest.Host {
+	return s.narrow(s.Cluster.HostsWith(role))
+}
+
+// Hosts gives every host once, narrowed to the targets.
+func (s Scope) Hosts() []manifest.Host { return s.narrow(s.Cluster.Spec.Hosts) }
+
+func (s Scope) narrow(all []manifest.Host) []manifest.Host {
+	if len(s.Targets) == 0 {
+		return all
+	}
+	var out []manifest.Host
+	for _, h := range all {
+		if slices.Contains(s.Targets, h.Name) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// First gives the first host of a role, or none.
+func (s Scope) First(role string) []manifest.Host {
+	hosts := s.Role(role)
+	return hosts[:min(1, len(hosts))]
+}
+
+// Whole is the same scope without targets.
+func (s Scope) Whole() Scope { s.Targets = nil; return s }
+
+// Task says which steps, where, in what order. It holds no business logic:
+// that is the steps'.
+type Task struct {
+	Name string
+	When func(Scope) bool // nil is always
+	Plan func(Scope) Fragment
+}
+
+// Module joins the tasks that make one part of a cluster. Without Join its
+// tasks run one after another.
+type Module struct {
+	Name  string
+	Tasks []Task
+	// Join puts the tasks' fragments, in order, together: with Seq and Par.
+	// Tasks that are left out by When are empty fragments.
+	Join func([]Fragment) Fragment
+}
+
+// Pipeline answers one request with modules, one after another.
+type Pipeline struct {
+	Name    string
+	Short   string
+	Modules []Module
+	// UndoTask widens a rollback from the step that failed to its whole task:
+	// right for a creation, wrong for a rolling restart of healthy members.
+	UndoTask bool
+}
+
+// Build expands p for s into a graph, and proves that node ids are unique and
+// that every output read has a writer before it.
+func Build(p Pipeline, s Scope) (*Graph, error) {
+	var all []Fragment
+	for _, m := range p.Modules {
+		fragments := make([]Fragment, len(m.Tasks))
+		for i, t := range m.Tasks {
+			if t.When == nil || t.When(s) {
+				fragments[i] = t.Plan(s)
+				label(fragments[i], m.Name, t.Name, p.UndoTask)
+			}
+		}
+		join := m.Join
+		if join == nil {
+			join = func(fs []Fragment) Fragment { return Seq(fs...) }
+		}
+		all = append(all, join(fragments))
+	}
+	g := &Graph{Name: p.Name, Nodes: Seq(all...).nodes}
+	if err := g.checkNodes(); err != nil {
+		return nil, fmt.Errorf("plan %s: %w", p.Name, err)
+	}
+	if err := errors.Join(g.checkOutputs()...); err != nil {
+		return nil, fmt.Errorf("plan %s: %w", p.Name, err)
+	}
+	return g, nil
+}
+
+func label(f Fragment, module, task string, undo bool) {
+	for _, n := range f.nodes {
+		n.Module, n.Task, n.undoTask = module, module+"/"+task, undo
+		n.ID = n.Task + "/" + n.Step.Meta().Name
+		if n.suffix != "" {
+			n.ID += "[" + n.suffix + "]"
+		}
+	}
+}

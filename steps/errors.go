@@ -1,0 +1,74 @@
+package steps
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Error is what the engine adds at the border of a step: which one, and where.
+type Error struct {
+	Node, Host string
+	Err        error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s on %s: %v", e.Node, e.Host, e.Err) }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// advised is an error with what the reader can do about it.
+type advised struct {
+	error
+	advice string
+}
+
+func (a *advised) Unwrap() error { return a.error }
+
+// Advise attaches what the reader can do about err; nil stays nil.
+func Advise(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &advised{err, fmt.Sprintf(format, args...)}
+}
+
+// Advice gives all that was attached to err, the outermost first.
+func Advice(err error) []string {
+	var out []string
+	var walk func(error)
+	walk = func(err error) {
+		var a *advised
+		switch {
+		case err == nil:
+		case errors.As(err, &a):
+			out = append(out, a.advice)
+			walk(a.error)
+		}
+	}
+	walk(err)
+	return out
+}
+
+// Finding is one thing that a read-only check holds against a host.
+type Finding struct {
+	Host    string `json:"host"`
+	Check   string `json:"check"` // the step's name
+	What    string `json:"what"`
+	Advice  string `json:"advice,omitempty"`
+	Warning bool   `json:"warning,omitempty"` // said, and passed
+}
+
+// Findings is an error that holds everything a check found, so that a person
+// mends a host once.
+type Findings []Finding
+
+func (f Findings) Error() string {
+	s := ""
+	for i, x := range f {
+		if i > 0 {
+			s += "; "
+		}
+		s += x.What
+	}
+	return s
+}

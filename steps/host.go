@@ -1,0 +1,96 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Artifacts opens what a bundle holds.
+type Artifacts interface {
+	// File opens the blob that n means on p. Its bytes are checked as they are read.
+	File(ctx context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error)
+	// Image gives the pin of the image that n means.
+	Image(n manifest.Need) (manifest.ImagePin, error)
+}
+
+// Host is what a step works through: one host's data, its hands, and what the
+// run knows. It holds no context and no way up to the plan or the engine.
+type Host struct {
+	manifest.Host
+	Platform  manifest.Platform
+	Cluster   *manifest.Cluster
+	Log       *slog.Logger
+	Artifacts Artifacts
+
+	board *Board
+	meta  Meta
+	undo  []func(context.Context) error
+}
+
+// ForStep narrows h to what one step declares, with an empty list of what to undo.
+func (h *Host) ForStep(m Meta) *Host {
+	c := *h
+	c.meta, c.undo = m, nil
+	return &c
+}
+
+// WithBoard gives h the board of a run.
+func (h *Host) WithBoard(b *Board) *Host {
+	c := *h
+	c.board = b
+	return &c
+}
+
+// OnRollback adds something to undo, as testing.T.Cleanup does.
+func (h *Host) OnRollback(f func(context.Context) error) { h.undo = append(h.undo, f) }
+
+// Unwind undoes what OnRollback was given, the newest first, all of it.
+func (h *Host) Unwind(ctx context.Context) error {
+	var errs []error
+	for _, f := range slices.Backward(h.undo) {
+		errs = append(errs, f(ctx))
+	}
+	h.undo = nil
+	return errors.Join(errs...)
+}
+
+// Artifact opens a file of the bundle for this host. A step opens only what it
+// declares: else the proof that the bundle is complete would be worth nothing.
+func (h *Host) Artifact(ctx context.Context, n manifest.Need) (io.ReadCloser, manifest.Blob, error) {
+	if err := h.declared(n); err != nil {
+		return nil, manifest.Blob{}, err
+	}
+	return h.Artifacts.File(ctx, n, h.Platform)
+}
+
+// Image gives an image of the bundle, declared like an Artifact.
+func (h *Host) Image(n manifest.Need) (manifest.ImagePin, error) {
+	if err := h.declared(n); err != nil {
+		return manifest.ImagePin{}, err
+	}
+	return h.Artifacts.Image(n)
+}
+
+func (h *Host) declared(n manifest.Need) error {
+	if !slices.Contains(h.meta.Needs, n) {
+		return fmt.Errorf("step %s opens %s %s without declaring it", h.meta.Name, n.Kind, n.Name)
+	}
+	return nil
+}
+
+// Wrote tells whether every output that the step declares was given. A step
+// that is Done but has not given them runs all the same.
+func (h *Host) Wrote() bool {
+	for _, k := range h.meta.Writes {
+		if !h.board.has(k, h.Name) {
+			return false
+		}
+	}
+	return true
+}
