@@ -36,6 +36,7 @@ type Fault struct {
 type Count struct {
 	Requests int   // GET and HEAD that reached it, the refused ones too
 	Bytes    int64 // of bodies, as far as they were sent
+	Size     int64 // of what stands there, in bytes; 0 when there is nothing
 }
 
 // Break makes the answers at path misbehave as f says. A path that ends in "/"
@@ -173,5 +174,13 @@ func (m *meter) count(n int) {
 	defer m.s.mu.Unlock()
 	c := m.s.counts[m.at]
 	c.Bytes += int64(n)
+	m.s.counts[m.at] = c
+}
+
+func (m *meter) size(n int64) {
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	c := m.s.counts[m.at]
+	c.Size = n
 	m.s.counts[m.at] = c
 }

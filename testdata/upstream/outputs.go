@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/versions"
 )
 
 // SourcesFor writes a Sources document that sends every one of hosts to the
@@ -86,7 +86,7 @@ func (s *Server) WriteFiles(dir, base string, ca []byte) (Paths, error) {
 	if err != nil {
 		return p, err
 	}
-	over, err := overlayFor(s.Lock())
+	over, err := versions.OverlayFor(s.Lock())
 	if err != nil {
 		return p, err
 	}
@@ -94,42 +94,4 @@ func (s *Server) WriteFiles(dir, base string, ca []byte) (Paths, error) {
 		return p, err
 	}
 	return p, writeFile(p.Versions, over)
-}
-
-// overlayFor writes a Versions document that pins what l pins: the digest of
-// each file under its component, version and architecture, and of each image.
-// What a config names by address belongs to no component and is left out.
-func overlayFor(l *manifest.Lock) ([]byte, error) {
-	type release struct {
-		SHA256 map[string]string `yaml:"sha256"`
-	}
-	type component struct {
-		Versions map[string]release `yaml:"versions"`
-	}
-	doc := struct {
-		APIVersion string               `yaml:"apiVersion"`
-		Kind       string               `yaml:"kind"`
-		Components map[string]component `yaml:"components"`
-		Images     map[string]string    `yaml:"images"`
-	}{manifest.APIVersion, "Versions", map[string]component{}, map[string]string{}}
-	for _, a := range l.Artifacts {
-		if a.Version == "config" {
-			continue
-		}
-		c, ok := doc.Components[a.Name]
-		if !ok {
-			c = component{Versions: map[string]release{}}
-			doc.Components[a.Name] = c
-		}
-		r, ok := c.Versions[a.Version]
-		if !ok {
-			r = release{SHA256: map[string]string{}}
-			c.Versions[a.Version] = r
-		}
-		r.SHA256[cmp.Or(a.Platform.Arch, "any")] = a.SHA256
-	}
-	for _, i := range l.Images {
-		doc.Images[i.Reference] = i.Digest
-	}
-	return yaml.Marshal(doc)
 }

@@ -72,6 +72,7 @@ func (s *Server) lookFile(at string) (file, bool) {
 
 // serve answers with content, whole or the range that was asked for.
 func (m *meter) serve(r *http.Request, c Content, sha256 string) {
+	m.size(c.Size())
 	m.Header().Set("ETag", `"`+sha256+`"`)
 	m.Header().Set("Accept-Ranges", "bytes")
 	if m.fault.NoRange {

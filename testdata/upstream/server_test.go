@@ -391,7 +391,7 @@ func TestFaults(t *testing.T) {
 	if _, b, err := get(t, url+path); err == nil || !bytes.Equal(b, all[:5000]) {
 		t.Errorf("cut after 5000 bytes: %d came, error %v", len(b), err)
 	}
-	if c := s.Counts()[path]; c != (Count{Requests: 1, Bytes: 5000}) {
+	if c := s.Counts()[path]; c != (Count{Requests: 1, Bytes: 5000, Size: int64(len(all))}) {
 		t.Errorf("counted %+v", c)
 	}
 	fresh(Fault{Times: 1, CutAfter: -1})
