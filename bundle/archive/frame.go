@@ -1,11 +1,5 @@
 package archive
 
-import (
-	"archive/tar"
-	"bytes"
-	"time"
-)
-
 // Raw frames: zstd frames of raw blocks, whose length follows from that of
 // their content.
 const (
@@ -57,19 +51,6 @@ func appendRawFrame(dst, data []byte) []byte {
 		data = data[n:]
 	}
 	return dst
-}
-
-// tarHeader makes the one header that a member of this name and size may have.
-func tarHeader(name string, size int64) ([]byte, error) {
-	var b bytes.Buffer
-	err := tar.NewWriter(&b).WriteHeader(&tar.Header{
-		Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644,
-		ModTime: time.Unix(0, 0), Format: tar.FormatGNU,
-	})
-	if err != nil {
-		return nil, fault(ErrInput, name, noOffset, "no tar header for %d bytes: %v", size, err)
-	}
-	return b.Bytes(), nil
 }
 
 // headFrame makes the frame of a member's tar header, headLen bytes long.
