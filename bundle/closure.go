@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,36 +75,16 @@ func (w *walk) required(d v1.Descriptor, depth int) {
 
 // children walks what a manifest or an index names.
 func (w *walk) children(d v1.Descriptor, depth int) {
-	switch d.MediaType {
-	case v1.MediaTypeImageIndex, mediaDockerList:
-		var index v1.Index
-		if err := w.document(d, &index); err != nil {
-			w.fail("index %s: %v", d.Digest, err)
-			return
-		}
-		for _, c := range index.Manifests {
-			if _, ok := w.held[c.Digest.String()]; ok {
-				w.required(c, depth+1)
-			}
-		}
-	case v1.MediaTypeImageManifest, mediaDockerManifest:
-		var m v1.Manifest
-		if err := w.document(d, &m); err != nil {
-			w.fail("manifest %s: %v", d.Digest, err)
-			return
-		}
-		for _, c := range append([]v1.Descriptor{m.Config}, m.Layers...) {
+	children, err := w.bundle.children(d)
+	if err != nil {
+		w.errs = append(w.errs, err)
+		return
+	}
+	for _, c := range children {
+		if _, ok := w.held[c.Digest.String()]; ok || !IsIndex(d.MediaType) {
 			w.required(c, depth+1)
 		}
 	}
-}
-
-func (w *walk) document(d v1.Descriptor, v any) error {
-	text, err := w.bundle.read(d)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, v)
 }
 
 // The media types of Docker's form of an index and a manifest.

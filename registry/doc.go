@@ -1,7 +1,12 @@
-// Package registry will own names and transfer into a container registry: which
-// name an image has at a site, which of a bundle's images a registry lacks, and
-// sending those straight from the archive. So far it holds this comment only:
-// nothing of it is built.
+// Package registry owns names and transfer into a container registry: which
+// name an image has at a site (Mapper), which of a bundle's images a registry
+// lacks (Missing), and sending those straight from the archive (Seed).
+//
+// Nothing is unpacked: a blob is read from its place in the archive, hashed on
+// the way, and sent. Blobs go first, then manifests, then indexes, then tags:
+// whoever sees a tag finds everything behind it. What a registry holds already
+// is not sent, so an interrupted Seed goes on where it stopped. Manifests and
+// indexes are sent as published, so digests at the site are upstream's.
 //
 // It may import bundle, packaging, versions and manifest.
 package registry

@@ -1,0 +1,87 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Blob opens a blob of the bundle. Its bytes are checked as they are read: the
+// last Read gives an error when they are not what the digest says.
+func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) { return b.archive.Blob(digest) }
+
+// Tree lists what a registry has to hold for an image, each thing after all
+// that it refers to: blobs, then manifests, then the index.
+func (b *Bundle) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
+	t := &tree{bundle: b, held: b.held(), seen: map[string]bool{}}
+	if err := t.add(imageDescriptor(im), 1); err != nil {
+		return nil, fmt.Errorf("%s: %w", im.Reference, err)
+	}
+	return t.out, nil
+}
+
+type tree struct {
+	bundle *Bundle
+	held   map[string]int64
+	seen   map[string]bool
+	out    []v1.Descriptor
+}
+
+func (t *tree) add(d v1.Descriptor, depth int) error {
+	if t.seen[d.Digest.String()] || depth > maxDepth {
+		return nil
+	}
+	t.seen[d.Digest.String()] = true
+	children, err := t.bundle.children(d)
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if _, ok := t.held[c.Digest.String()]; !ok && IsIndex(d.MediaType) {
+			continue // a platform that the bundle does not carry
+		}
+		if err := t.add(c, depth+1); err != nil {
+			return err
+		}
+	}
+	t.out = append(t.out, d)
+	return nil
+}
+
+// children gives what a manifest or an index names; other blobs name nothing.
+func (b *Bundle) children(d v1.Descriptor) ([]v1.Descriptor, error) {
+	if !IsIndex(d.MediaType) && !IsManifest(d.MediaType) {
+		return nil, nil
+	}
+	text, err := b.read(d)
+	if err != nil {
+		return nil, err
+	}
+	var m struct {
+		Manifests []v1.Descriptor `json:"manifests"`
+		Config    v1.Descriptor   `json:"config"`
+		Layers    []v1.Descriptor `json:"layers"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", d.MediaType, d.Digest, err)
+	}
+	if IsIndex(d.MediaType) {
+		return m.Manifests, nil
+	}
+	return append([]v1.Descriptor{m.Config}, m.Layers...), nil
+}
+
+// IsManifest tells whether a registry serves this media type as a manifest and
+// not as a blob; an index is one too.
+func IsManifest(mediaType string) bool {
+	return mediaType == v1.MediaTypeImageManifest || mediaType == mediaDockerManifest || IsIndex(mediaType)
+}
+
+// IsIndex tells whether this media type is an index, OCI or Docker.
+func IsIndex(mediaType string) bool {
+	return mediaType == v1.MediaTypeImageIndex || mediaType == mediaDockerList
+}

@@ -1,0 +1,253 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// shelf is a Source in memory.
+type shelf struct {
+	blobs map[string][]byte
+	trees map[string][]v1.Descriptor
+}
+
+func (s *shelf) put(mediaType string, b []byte) v1.Descriptor {
+	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))}
+	s.blobs[d.Digest.String()] = b
+	return d
+}
+
+func (s *shelf) Blob(d string) (io.ReadCloser, int64, error) {
+	b, ok := s.blobs[d]
+	if !ok {
+		return nil, 0, errors.New("no such blob")
+	}
+	return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
+}
+
+func (s *shelf) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
+	return s.trees[im.Reference], nil
+}
+
+// image adds an image; others are named by its index and absent, as platforms
+// that a bundle does not carry are.
+func (s *shelf) image(ref string, base []byte, others ...v1.Descriptor) manifest.ImagePin {
+	layer := s.put(v1.MediaTypeImageLayerGzip, base)
+	own := s.put(v1.MediaTypeImageLayerGzip, []byte("layer of "+ref))
+	config := s.put(v1.MediaTypeImageConfig, fmt.Appendf(nil, `{"os":"linux","architecture":"amd64","ref":%q}`, ref))
+	m := s.put(v1.MediaTypeImageManifest, mustJSON(v1.Manifest{MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer, own}}))
+	index := s.put(v1.MediaTypeImageIndex, mustJSON(v1.Index{MediaType: v1.MediaTypeImageIndex, Manifests: append([]v1.Descriptor{m}, others...)}))
+	s.trees[ref] = []v1.Descriptor{config, layer, own, m, index}
+	return manifest.ImagePin{ID: "image/" + ref, Reference: ref, MediaType: index.MediaType, Digest: index.Digest.String(), Size: index.Size}
+}
+
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// site is a registry that counts uploads and can refuse some requests.
+type site struct {
+	*httptest.Server
+	uploads atomic.Int32
+	mu      sync.Mutex
+	refuse  func(*http.Request) bool
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	h := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	s := &site{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		refuse := s.refuse != nil && s.refuse(r)
+		s.mu.Unlock()
+		if refuse {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/blobs/uploads/") {
+			s.uploads.Add(1)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) target() Target {
+	return Target{Mapper: Mapper{Host: strings.TrimPrefix(s.URL, "http://")}, PlainHTTP: true}
+}
+
+func (s *site) digestOf(t *testing.T, path string) string {
+	t.Helper()
+	resp, err := http.Get(s.URL + "/v2/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp.Status
+	}
+	h := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(h[:])
+}
+
+func newShelf() (*shelf, []manifest.ImagePin) {
+	s := &shelf{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}
+	base := bytes.Repeat([]byte("base"), 100<<10)
+	return s, []manifest.ImagePin{s.image("registry.k8s.io/pause:3.10", base), s.image("registry.k8s.io/coredns/coredns:v1.11.3", base), s.image("docker.io/library/nginx:1", base)}
+}
+
+func TestSeedThenNothingIsMissing(t *testing.T) {
+	shelf, images := newShelf()
+	site := newSite(t)
+	missing, err := Missing(context.Background(), site.target(), images)
+	if err != nil || len(missing) != 3 {
+		t.Fatal(missing, err)
+	}
+	var sent atomic.Int64
+	done, err := Seed(context.Background(), site.target(), shelf, images, Options{Parallel: 4, Sent: func(n int64) { sent.Add(n) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Images != 3 || sent.Load() == 0 {
+		t.Errorf("%+v, %d bytes sent", done, sent.Load())
+	}
+	for _, im := range images {
+		path, tag, err := site.target().Repository(im.Reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := site.digestOf(t, path+"/manifests/"+tag); got != im.Digest {
+			t.Errorf("%s is %s at the site, %s upstream", im.Reference, got, im.Digest)
+		}
+	}
+	missing, err = Missing(context.Background(), site.target(), images)
+	if err != nil || len(missing) != 0 {
+		t.Errorf("still missing: %v, %v", missing, err)
+	}
+	before := site.uploads.Load()
+	if _, err := Seed(context.Background(), site.target(), shelf, images, Options{Parallel: 4}); err != nil {
+		t.Fatal(err)
+	}
+	if n := site.uploads.Load() - before; n != 0 {
+		t.Errorf("%d blobs were sent again", n)
+	}
+}
+
+// No tag may be seen before its content: break the wire at each request in
+// turn; afterwards every tag that answers leads to a whole image, and a second
+// run completes the rest.
+func TestSeedInterruptedAnywhere(t *testing.T) {
+	shelf, images := newShelf()
+	for k := 1; ; k++ {
+		site := newSite(t)
+		n, broke := 0, false
+		site.refuse = func(*http.Request) bool { n++; broke = broke || n >= k; return n >= k }
+		_, err := Seed(context.Background(), site.target(), shelf, images, Options{Parallel: 2})
+		site.mu.Lock()
+		whole := !broke
+		site.mu.Unlock()
+		if whole {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err == nil {
+			t.Fatalf("request %d was refused, and Seed says all is well", k)
+		}
+		site.mu.Lock()
+		site.refuse = nil
+		site.mu.Unlock()
+		for _, im := range images {
+			path, tag, _ := site.target().Repository(im.Reference)
+			if site.digestOf(t, path+"/manifests/"+tag) != im.Digest {
+				continue
+			}
+			for _, d := range shelf.trees[im.Reference] {
+				kind := "/blobs/"
+				if bundle.IsManifest(d.MediaType) {
+					kind = "/manifests/"
+				}
+				if got := site.digestOf(t, path+kind+d.Digest.String()); got != d.Digest.String() {
+					t.Fatalf("broken at request %d: %s is tagged, and %s of it is %s", k, im.Reference, d.Digest, got)
+				}
+			}
+		}
+		if _, err := Seed(context.Background(), site.target(), shelf, images, Options{Parallel: 2}); err != nil {
+			t.Fatalf("broken at request %d, then: %v", k, err)
+		}
+		if missing, err := Missing(context.Background(), site.target(), images); err != nil || len(missing) > 0 {
+			t.Fatalf("broken at request %d: missing %v, %v", k, missing, err)
+		}
+		site.Close()
+	}
+}
+
+func TestMissingSeesAnotherDigest(t *testing.T) {
+	shelf, images := newShelf()
+	site := newSite(t)
+	if _, err := Seed(context.Background(), site.target(), shelf, images, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	images[1].Digest = images[0].Digest
+	missing, err := Missing(context.Background(), site.target(), images)
+	if err != nil || len(missing) != 1 || missing[0].ID != images[1].ID {
+		t.Errorf("%v, %v", missing, err)
+	}
+}
+
+func TestSparseIndexRefused(t *testing.T) {
+	shelf, _ := newShelf()
+	sparse := shelf.image("quay.io/a/b:1", []byte("x"), v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("absent"), Size: 3})
+	_, err := Seed(context.Background(), newSite(t).target(), shelf, []manifest.ImagePin{sparse}, Options{})
+	var refused *SparseError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "validation.manifests.indexes") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMapper(t *testing.T) {
+	for _, c := range []struct{ namespace, ref, want string }{
+		{"", "registry.k8s.io/pause:3.10", "reg.site:5000/registry.k8s.io/pause:3.10"},
+		{"kube", "registry.k8s.io/coredns/coredns:v1.11.3", "reg.site:5000/kube/registry.k8s.io/coredns/coredns:v1.11.3"},
+		{"", "nginx", "reg.site:5000/docker.io/library/nginx:latest"},
+		{"", "localhost:5000/a/b:1", "reg.site:5000/localhost-5000/a/b:1"},
+		{"", "quay.io/a/b@" + string(digest.FromString("x")), "reg.site:5000/quay.io/a/b@" + string(digest.FromString("x"))},
+		{"", "quay.io/a/b:1@" + string(digest.FromString("x")), "reg.site:5000/quay.io/a/b:1@" + string(digest.FromString("x"))},
+	} {
+		got, err := Mapper{Host: "reg.site:5000", Namespace: c.namespace}.Map(c.ref)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.ref, got, err, c.want)
+		}
+	}
+	if got, err := (Mapper{}).Map("a//b"); err == nil {
+		t.Errorf("a bad reference became %s", got)
+	}
+}
