@@ -95,7 +95,7 @@ func (c *Client) fileJob(a manifest.Artifact, size int64) (*job, error) {
 
 // fileAddress gives the address to ask in place of upstream's.
 func (c *Client) fileAddress(address string) (shown string, u *url.URL, plain bool, err error) {
-	target, plain := c.rewrite(address)
+	target, plain := c.options.Sources.Rewrite(address)
 	u, err = url.Parse(target)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return "", nil, false, fmt.Errorf("%q is no http address of a file", target)

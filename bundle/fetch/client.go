@@ -17,13 +17,6 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// rewriter replaces addresses: manifest.Sources is one. Given upstream's address
-// of a file (https://…) or reference of an image (registry.k8s.io/pause:3.10) it
-// gives the one to ask, of the same form, and whether that is asked over plain http.
-type rewriter interface {
-	Rewrite(address string) (target string, plainHTTP bool)
-}
-
 // Options configures a Client. Cache is required; the zero value of everything
 // else is a sane default.
 type Options struct {
@@ -51,7 +44,6 @@ type Client struct {
 	http    *http.Client
 	base    *transport
 	limits  archiveLimits
-	sources rewriter
 	keys    authn.Keychain
 
 	mu           sync.Mutex
@@ -76,7 +68,6 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, _ := any(&o.Sources).(rewriter)
 	base := newTransport(o, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
 	return &Client{
 		cache:        o.Cache,
@@ -85,7 +76,6 @@ func New(o Options) (*Client, error) {
 		http:         &http.Client{Transport: base, CheckRedirect: checkRedirect},
 		base:         base,
 		limits:       defaultLimits(),
-		sources:      sources,
 		keys:         keys,
 		repositories: map[string]*http.Client{},
 	}, nil
@@ -135,14 +125,6 @@ func certificates(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("read certificates: %s holds none in PEM form", file)
 	}
 	return pool, nil
-}
-
-// rewrite gives the address to ask in place of upstream's.
-func (c *Client) rewrite(address string) (target string, plainHTTP bool) {
-	if c.sources == nil {
-		return address, false
-	}
-	return c.sources.Rewrite(address)
 }
 
 // plainKey marks a context whose requests may go over plain http.

@@ -134,10 +134,13 @@ func (w *watched) Read(p []byte) (int, error) {
 	if w.since += int64(n); w.since >= stallBytes {
 		w.left, w.since = w.stall, 0
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = w.cause(err)
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
 	}
-	return n, err
+	if cause := w.cause(err); cause != err { //nolint:errorlint // the same one or another
+		return n, cause
+	}
+	return n, fmt.Errorf("read %s: %w", w.address, err)
 }
 
 // Close ends the request and lets the next one to the host begin.

@@ -26,7 +26,7 @@ type repository struct {
 
 // repository finds where to ask for reference.
 func (c *Client) repository(reference string) (*repository, error) {
-	target, plain := c.rewrite(reference)
+	target, plain := c.options.Sources.Rewrite(reference)
 	target = strings.TrimPrefix(strings.TrimPrefix(target, "https://"), "http://")
 	var options []name.Option
 	if plain {

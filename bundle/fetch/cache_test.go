@@ -1,0 +1,147 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+func hoursOf(n int) time.Duration { return time.Duration(n) * time.Hour }
+
+func fileTime(t *testing.T, path string) time.Time {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.ModTime()
+}
+
+func TestCachePut(t *testing.T) {
+	c, err := OpenCache(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := noise(1, 600<<10)
+	d, n := sum(content), int64(len(content))
+	broken := errors.New("broken")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	refused := []struct {
+		name   string
+		ctx    context.Context
+		digest string
+		size   int64
+		r      io.Reader
+		check  func(error) bool
+	}{
+		{"other bytes", t.Context(), d, n, bytes.NewReader(noise(2, 600<<10)), is[*DigestError]},
+		{"too short", t.Context(), d, n, bytes.NewReader(content[1:]), is[*SizeError]},
+		{"too long", t.Context(), d, n, io.MultiReader(bytes.NewReader(content), strings.NewReader("x")), is[*SizeError]},
+		{"endless", t.Context(), d, n, endless{}, is[*SizeError]},
+		{"reader fails", t.Context(), d, n, io.MultiReader(bytes.NewReader(content[:1000]), iotest.ErrReader(broken)), func(err error) bool { return errors.Is(err, broken) }},
+		{"cancelled", cancelled, d, n, bytes.NewReader(content), func(err error) bool { return errors.Is(err, context.Canceled) }},
+		{"no digest", t.Context(), "../../../etc/x", n, bytes.NewReader(content), func(err error) bool { return err != nil }},
+		{"upper case", t.Context(), strings.ToUpper(d), n, bytes.NewReader(content), func(err error) bool { return err != nil }},
+	}
+	for _, test := range refused {
+		if err := c.Put(test.ctx, test.digest, test.size, test.r); !test.check(err) {
+			t.Errorf("%s: error %v", test.name, err)
+		}
+		if blobs := blobsOf(t, c); len(blobs) > 0 {
+			t.Errorf("%s: left %v", test.name, blobs)
+		}
+		mustBeClean(t, c)
+	}
+	if err := c.Put(t.Context(), d, n, iotest.HalfReader(bytes.NewReader(content))); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, c, content)
+	if err := c.Put(t.Context(), d, n, iotest.ErrReader(broken)); err != nil {
+		t.Errorf("second put: %v", err)
+	}
+	if info, err := os.Stat(c.blob(d)); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if !c.Has(d, n) || c.Has(d, n-1) || c.Has(sum(nil), 0) || c.Has("x", 1) {
+		t.Error("Has is wrong")
+	}
+	for range 2 { // what is gone is gone
+		if err := c.Discard(d); err != nil {
+			t.Error(err)
+		}
+	}
+	if c.Has(d, n) {
+		t.Error("discarded blob is there")
+	}
+	if _, err := c.Open(d); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("open of a discarded blob: %v", err)
+	}
+	for _, bad := range []string{"", "..", strings.Repeat("/", 64)} {
+		if _, err := c.Open(bad); err == nil {
+			t.Errorf("opened %q", bad)
+		}
+		if err := c.Discard(bad); err == nil {
+			t.Errorf("discarded %q", bad)
+		}
+	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestLockWaitsAndGivesUp(t *testing.T) {
+	dir := t.TempDir()
+	for _, other := range []bool{false, true} {
+		a, err := OpenCache(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := a
+		if other { // as another process
+			if b, err = OpenCache(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log := client(t, Options{Cache: a}).log
+		unlock, err := a.lock(t.Context(), log, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if _, err := b.lock(short, log, "k"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("other process %t: error %v, want the deadline", other, err)
+		}
+		cancel()
+		free, err := b.lock(t.Context(), log, "another")
+		if err != nil {
+			t.Fatal(err)
+		}
+		free()
+		got := make(chan error, 1)
+		go func() {
+			unlock, err := b.lock(context.WithoutCancel(t.Context()), log, "k")
+			if err == nil {
+				unlock()
+			}
+			got <- err
+		}()
+		unlock()
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+		mustBeClean(t, a)
+	}
+}
