@@ -33,8 +33,15 @@ type Catalog struct {
 // digest and all, from then on. Every problem of every overlay is reported; an
 // overlay that is an *os.File is named in them.
 func Load(overlays ...io.Reader) (*Catalog, manifest.Problems) {
+	c, problems := loadEmbedded()
+	if problems.Err() != nil {
+		return nil, problems
+	}
+	return c.with(overlays)
+}
+
+func loadEmbedded() (*Catalog, manifest.Problems) {
 	c := &Catalog{components: map[string]*Component{}, images: map[string]string{}, own: map[string]bool{}}
-	var all manifest.Problems
 	files, err := fs.Glob(embedded, "data/*.yaml")
 	if err != nil {
 		return nil, manifest.Problems{{Message: err.Error()}}
@@ -49,11 +56,19 @@ func Load(overlays ...io.Reader) (*Catalog, manifest.Problems) {
 			return nil, ps
 		}
 		maps.Copy(c.components, doc.Components)
+		maps.Copy(c.images, doc.Images)
 	}
+	return c, nil
+}
+
+// with gives a copy of c with overlays laid over it.
+func (c *Catalog) with(overlays []io.Reader) (*Catalog, manifest.Problems) {
+	laid := &Catalog{components: maps.Clone(c.components), images: maps.Clone(c.images), own: maps.Clone(c.own)}
+	var all manifest.Problems
 	for _, in := range overlays {
 		doc, ps := decode(in)
 		if ps.Err() == nil {
-			ps = append(ps, c.overlay(doc)...)
+			ps = append(ps, laid.overlay(doc)...)
 		}
 		if named, ok := in.(interface{ Name() string }); ok {
 			ps = ps.In(named.Name())
@@ -63,7 +78,7 @@ func Load(overlays ...io.Reader) (*Catalog, manifest.Problems) {
 	if all.Err() != nil {
 		return nil, all
 	}
-	return c, all
+	return laid, all
 }
 
 // Names gives every component, sorted.

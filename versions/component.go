@@ -82,8 +82,10 @@ func (r Recipe) over(base Recipe) Recipe {
 			*own = from
 		}
 	}
+	if r.Address == "" { // the two go together: one file, and what upstream says of it
+		text(&r.DigestAddress, base.DigestAddress)
+	}
 	text(&r.Address, base.Address)
-	text(&r.DigestAddress, base.DigestAddress)
 	text(&r.Archive, base.Archive)
 	text(&r.Chart, base.Chart)
 	text(&r.Unresolved, base.Unresolved)

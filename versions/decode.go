@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -73,15 +72,15 @@ func (r *reader) add(n *yaml.Node, path, message, advice string) {
 // field reads one value of a mapping.
 type field func(n *yaml.Node, path string)
 
-// mapping hands every value of n to its reader, and says which keys have none.
-func (r *reader) mapping(n *yaml.Node, path string, known map[string]field) {
+// mapping hands every value of n to the reader of its key, and says which keys
+// have none; known lists those that have.
+func (r *reader) mapping(n *yaml.Node, path string, known []string, reader func(key string) field) {
 	r.each(n, path, func(key *yaml.Node, value *yaml.Node, at string) {
-		read, ok := known[key.Value]
-		if !ok {
-			r.add(key, at, "unknown field", nearest(key.Value, slices.Collect(maps.Keys(known))))
+		if read := reader(key.Value); read != nil {
+			read(value, at)
 			return
 		}
-		read(value, at)
+		r.add(key, at, "unknown field", nearest(key.Value, slices.Clone(known)))
 	})
 }
 
@@ -174,6 +173,9 @@ func nearest(word string, known []string) string {
 	slices.Sort(known)
 	best, distance := "", len(word)/2+2
 	for _, k := range known {
+		if len(word) > 1 && strings.HasPrefix(k, word) {
+			return "did you mean " + k
+		}
 		if d := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}

@@ -21,6 +21,8 @@ type want struct {
 	version   string // what the config says; "" takes the default
 	path      string // where in the config, for problems
 	addon     bool   // only an add-on may bear the name
+	// on are the platforms it is wanted for; none means all of the bundle.
+	on []manifest.Platform
 }
 
 // familyNames are the words that group the matrix, in the order it is shown in.
@@ -69,13 +71,18 @@ func runtimeWants(c *manifest.Cluster) []want {
 	ws := []want{{component: "cni-plugins", parts: files, path: path}, {component: "crictl", parts: files, path: path}}
 	switch r.Type {
 	case "docker":
-		return append(ws, want{component: "docker", parts: files, version: r.Version, path: chosen}, want{component: "cri-dockerd", parts: files, path: path})
+		return append(ws,
+			want{component: "docker", parts: files, version: r.Version, path: chosen},
+			want{component: "cri-dockerd", parts: files, path: path})
 	case "cri-o":
 		return append(ws, want{component: "cri-o", parts: files, version: r.Version, path: chosen})
 	case "isulad":
 		return append(ws, want{component: "isulad", parts: files, version: r.Version, path: chosen})
 	default:
-		return append(ws, want{component: "containerd", parts: files, version: r.Version, path: chosen}, want{component: "runc", parts: files, path: path}, want{component: "nerdctl", parts: files, path: path})
+		return append(ws,
+			want{component: "containerd", parts: files, version: r.Version, path: chosen},
+			want{component: "runc", parts: files, path: path},
+			want{component: "nerdctl", parts: files, path: path})
 	}
 }
 
@@ -101,13 +108,27 @@ func registryWants(c *manifest.Cluster) []want {
 		return []want{{component: "registry", parts: files, version: r.Version, path: "spec.registry.version"}}
 	case "harbor":
 		// Harbor runs in containers of Docker on its own host, whatever the nodes run.
+		on := registryPlatforms(c)
 		return []want{
-			{component: "harbor", parts: files, version: r.Version, path: "spec.registry.version"},
-			{component: "docker", parts: files, version: dockerVersion(c), path: "spec.registry.type"},
-			{component: "docker-compose", parts: files, path: "spec.registry.type"},
+			{component: "harbor", parts: files, version: r.Version, path: "spec.registry.version", on: on},
+			{component: "docker", parts: files, version: dockerVersion(c), path: "spec.registry.type", on: on},
+			{component: "docker-compose", parts: files, path: "spec.registry.type", on: on},
 		}
 	}
 	return nil
+}
+
+// registryPlatforms gives the platforms of the registry hosts; none without such a host.
+func registryPlatforms(c *manifest.Cluster) []manifest.Platform {
+	var on []manifest.Platform
+	for _, h := range c.HostsWith(manifest.RoleRegistry) {
+		arch := h.Arch
+		if arch == "" {
+			arch = "amd64"
+		}
+		on = append(on, manifest.Platform{OS: "linux", Arch: arch})
+	}
+	return on
 }
 
 // dockerVersion is the nodes' own where they run Docker too: one is enough.
@@ -124,10 +145,12 @@ func loadBalancerWants(c *manifest.Cluster) []want {
 	switch {
 	case lb.Mode == "internal" && lb.Internal.Type != "":
 		return []want{{component: lb.Internal.Type, parts: images, path: internal}}
-	case lb.Mode == "external" && lb.External.Type == "kubexm-kh":
-		return []want{{component: "keepalived", parts: files, path: external}, {component: "haproxy-package", parts: files, path: external}}
-	case lb.Mode == "external" && lb.External.Type == "kubexm-kn":
-		return []want{{component: "keepalived", parts: files, path: external}, {component: "nginx-package", parts: files, path: external}}
+	case lb.Mode != "external":
+		return nil
+	case lb.External.Type == "kubexm-kh":
+		return []want{{component: "keepalived", path: external}, {component: "haproxy-package", path: external}}
+	case lb.External.Type == "kubexm-kn":
+		return []want{{component: "keepalived", path: external}, {component: "nginx-package", path: external}}
 	}
 	return nil
 }

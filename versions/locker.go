@@ -135,7 +135,11 @@ func (l *locker) files(w want, kind manifest.Kind, version string, r Release) {
 		l.artifact(newArtifact(kind, w.component, version, manifest.Platform{}, r))
 		return
 	}
-	for _, p := range l.lock.Platforms {
+	platforms := l.lock.Platforms
+	if w.on != nil {
+		platforms = w.on
+	}
+	for _, p := range platforms {
 		if p.OS != "linux" || !slices.Contains(r.Architectures, p.Arch) {
 			l.say(manifest.Problem{
 				Path: w.path, Message: fmt.Sprintf("%s %s has no build for %s", w.component, version, p),

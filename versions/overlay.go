@@ -65,23 +65,21 @@ func (c *Component) mergeRelease(version string, rel Release) Release {
 	old, whole := c.Versions[version], c.release(version)
 	merged := rel
 	merged.Recipe = rel.Recipe.over(old.Recipe)
-	merged.SHA256 = maps.Clone(old.SHA256)
-	if rel.Address != "" && rel.Address != whole.Address {
-		merged.SHA256 = nil // another file: the old digests say nothing of it
+	moved := rel.Address != "" && rel.Address != whole.Address
+	if !moved { // another file: the old digests say nothing of it
+		merged.SHA256 = maps.Clone(old.SHA256)
 	}
-	if len(rel.SHA256) > 0 {
-		if merged.SHA256 == nil {
-			merged.SHA256 = map[string]string{}
-		}
-		maps.Copy(merged.SHA256, rel.SHA256)
+	if merged.SHA256 == nil {
+		merged.SHA256 = map[string]string{}
 	}
+	maps.Copy(merged.SHA256, rel.SHA256)
 	if merged.Kubernetes == "" {
 		merged.Kubernetes = old.Kubernetes
 	}
 	if merged.With == nil {
 		merged.With = old.With
 	}
-	if rel.Architectures == nil && len(whole.Architectures) > 0 {
+	if rel.Architectures == nil && !moved && len(whole.Architectures) > 0 {
 		archs := slices.Clone(whole.Architectures)
 		for arch := range rel.SHA256 {
 			if arch != anyArch && !slices.Contains(archs, arch) {

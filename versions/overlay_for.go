@@ -30,15 +30,14 @@ func OverlayFor(lock *manifest.Lock) ([]byte, error) {
 			groups[key] = append(groups[key], a)
 		}
 	}
-	for _, as := range groups {
-		if err := o.release(as); err != nil {
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	for _, key := range keys {
+		if err := o.release(groups[key]); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range lock.Sets {
-		if _, _, known := matrix.Release(Kubernetes, s.Name); !known {
-			o.component(Kubernetes).Versions[s.Name] = Release{With: s.Components}
-		}
+		o.set(s, lock.Images)
 	}
 	for _, image := range lock.Images {
 		if image.Digest != "" {
@@ -53,6 +52,42 @@ type overlayWriter struct {
 	doc    *Document
 }
 
+// set writes the versions of a set that the embedded matrix does not know.
+func (o *overlayWriter) set(s manifest.Set, images []manifest.ImagePin) {
+	for name, version := range s.Components {
+		if _, _, known := o.matrix.Release(name, version); known {
+			continue
+		}
+		c := o.component(name)
+		r := c.Versions[version]
+		base, known := o.matrix.Component(name)
+		if !known && c.Kind == "" {
+			c.Kind = manifest.Image
+		}
+		if name == Kubernetes {
+			r.With = s.Components
+		}
+		if !known || base.Images == nil {
+			r.Images = imagesOf(name, s.Name, images)
+		}
+		c.Versions[version] = r
+	}
+}
+
+// imagesOf gives the images of a component: theirs are its name, or begin with
+// it and a slash.
+func imagesOf(component, set string, images []manifest.ImagePin) []Image {
+	var out []Image
+	for _, image := range images {
+		for _, name := range image.Names {
+			if (name == component || strings.HasPrefix(name, component+"/")) && slices.Contains(image.Sets, set) {
+				out = append(out, Image{Name: name, Reference: image.Reference})
+			}
+		}
+	}
+	return out
+}
+
 func (o *overlayWriter) component(name string) *Component {
 	if o.doc.Components[name] == nil {
 		o.doc.Components[name] = &Component{Versions: map[string]Release{}}
@@ -62,21 +97,15 @@ func (o *overlayWriter) component(name string) *Component {
 
 // release writes one version, given as one artifact for each platform.
 func (o *overlayWriter) release(as []manifest.Artifact) error {
-	a := as[0]
-	_, known := o.matrix.Component(a.Name)
-	var whole Release
-	if known {
-		_, whole, _ = o.matrix.Release(a.Name, a.Version)
-		if whole.Address == "" { // a version that the matrix does not know
-			whole.Recipe = o.matrix.components[a.Name].Recipe
-		}
-	}
+	first := as[0]
+	whole, known := o.whole(first)
 	var r Release
+	moved := false
 	for _, a := range as {
 		arch := a.Platform.Arch
-		key := arch
-		if a.Platform.IsZero() {
-			key = anyArch
+		moved = moved || expand(whole.Address, a.Version, arch) != a.Address
+		if arch == "" {
+			arch = anyArch
 		} else {
 			r.Architectures = append(r.Architectures, arch)
 		}
@@ -84,51 +113,74 @@ func (o *overlayWriter) release(as []manifest.Artifact) error {
 			if r.SHA256 == nil {
 				r.SHA256 = map[string]string{}
 			}
-			r.SHA256[key] = a.SHA256
-		}
-		if expand(whole.Address, a.Version, arch) != a.Address {
-			address, err := common(as, func(a manifest.Artifact) string { return a.Address })
-			if err != nil {
-				return err
-			}
-			r.Address, r.DigestAddress = address, a.DigestAddress
+			r.SHA256[arch] = a.SHA256
 		}
 	}
 	slices.Sort(r.Architectures)
 	if slices.Equal(r.Architectures, whole.Architectures) || len(r.SHA256) > 0 {
-		r.Architectures = nil
+		r.Architectures = nil // they go without saying
 	}
-	c := o.component(a.Name)
-	if !known {
-		c.Kind, r.Archive = a.Kind, a.Archive
-		for i, m := range a.Members {
-			path, err := common(as, func(a manifest.Artifact) string { return a.Members[i].Path })
-			if err != nil {
-				return err
-			}
-			r.Members = append(r.Members, Member{Path: path, Name: m.Name})
+	var err error
+	if moved {
+		if r.Address, err = common(as, func(a manifest.Artifact) string { return a.Address }); err != nil {
+			return err
+		}
+		if r.DigestAddress, err = common(as, func(a manifest.Artifact) string { return a.DigestAddress }); err != nil {
+			return err
 		}
 	}
-	c.Versions[a.Version] = r
+	c := o.component(first.Name)
+	if !known {
+		c.Kind, r.Archive = first.Kind, first.Archive
+		if r.Members, err = commonMembers(as); err != nil {
+			return err
+		}
+	}
+	c.Versions[first.Version] = r
 	return nil
+}
+
+// whole gives what the embedded matrix knows of an artifact's component: the
+// version itself, or what would hold for a new one.
+func (o *overlayWriter) whole(a manifest.Artifact) (Release, bool) {
+	c, known := o.matrix.Component(a.Name)
+	if !known {
+		return Release{}, false
+	}
+	if _, r, ok := o.matrix.Release(a.Name, a.Version); ok {
+		return r, true
+	}
+	return Release{Recipe: c.Recipe}, true
+}
+
+func commonMembers(as []manifest.Artifact) ([]Member, error) {
+	var out []Member
+	for i, m := range as[0].Members {
+		path, err := common(as, func(a manifest.Artifact) string { return a.Members[i].Path })
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Member{Path: path, Name: m.Name})
+	}
+	return out, nil
 }
 
 // common gives the template that a text of every artifact comes from.
 func common(as []manifest.Artifact, text func(manifest.Artifact) string) (string, error) {
-	templates := map[string]bool{}
+	plain, templates := map[string]bool{}, map[string]bool{}
 	for _, a := range as {
 		s := text(a)
-		if arch := a.Platform.Arch; arch != "" && len(as) > 1 {
+		plain[s] = true
+		if arch := a.Platform.Arch; arch != "" {
 			s = strings.ReplaceAll(strings.ReplaceAll(s, machines[arch], "{machine}"), arch, "{arch}")
 		}
 		templates[s] = true
 	}
-	if len(templates) != 1 {
-		return "", fmt.Errorf("%s %s: its addresses and paths differ by more than the architecture: %s",
-			as[0].Name, as[0].Version, strings.Join(slices.Sorted(maps.Keys(templates)), ", "))
+	for _, one := range []map[string]bool{templates, plain} {
+		if len(one) == 1 {
+			return slices.Collect(maps.Keys(one))[0], nil
+		}
 	}
-	for s := range templates {
-		return s, nil
-	}
-	return "", nil
+	return "", fmt.Errorf("%s %s: its addresses and paths differ by more than the architecture: %s",
+		as[0].Name, as[0].Version, strings.Join(slices.Sorted(maps.Keys(plain)), ", "))
 }

@@ -118,7 +118,11 @@ func (g *generator) release(v string) (versions.Release, error) {
 	}
 	g.digests(v, &r)
 	if g.source.Addon != "" {
-		r.Images = g.images(g.facts.addons[g.source.Addon][v])
+		refs := slices.Clone(g.facts.addons[g.source.Addon][v])
+		for _, more := range g.source.More {
+			refs = append(refs, strings.ReplaceAll(more, "{version}", strings.TrimPrefix(v, "v")))
+		}
+		r.Images = g.images(refs)
 	}
 	if t := g.tagged[v]; len(t.Images) > 0 {
 		r.Images = g.images(slices.Sorted(maps.Keys(t.Images)))
@@ -154,7 +158,6 @@ func (g *generator) digests(v string, r *versions.Release) {
 // images names the images of a release: by the component where there is one,
 // else by component and the last segment of the repository.
 func (g *generator) images(refs []string) []versions.Image {
-	refs = slices.Clone(refs)
 	slices.Sort(refs)
 	refs = slices.Compact(refs)
 	var out []versions.Image

@@ -22,6 +22,7 @@ type source struct {
 	versions.Component `yaml:",inline"`
 	Table              string   `yaml:"table"`
 	Addon              string   `yaml:"addon"`
+	More               []string `yaml:"more"`
 	Kubeadm            string   `yaml:"kubeadm"`
 	Tags               *tags    `yaml:"tags"`
 	Prefix             string   `yaml:"prefix"`
