@@ -408,7 +408,10 @@ func hostileSizes() []hostile {
 		{"size with spaces", with(raw(name, func(b []byte) { copy(b[124:], "          0") })), ErrHeader},
 		{"large oci-layout", edit(func(es []entry) []entry { es[0] = file(layoutName, make([]byte, maxOCILayout+1)); return es }), ErrLimit},
 		{"large index.json", edit(func(es []entry) []entry { es[1] = file(indexName, make([]byte, maxIndexJSON+1)); return es }), ErrLimit},
-		{"head blob too large", edit(func(es []entry) []entry { es[2] = raw(es[2].Name, func(b []byte) { copy(b[124:], fmt.Sprintf("%011o", maxHeadBlob+1)) }); return es }), ErrLimit},
+		{"head blob too large", edit(func(es []entry) []entry {
+			es[2] = raw(es[2].Name, func(b []byte) { copy(b[124:], fmt.Sprintf("%011o", maxHeadBlob+1)) })
+			return es
+		}), ErrLimit},
 		{"small slot", edit(func(es []entry) []entry { es[3] = file(slotName, emptySlot()[1:]); return es }), ErrSlot},
 		{"large slot", edit(func(es []entry) []entry { es[3] = file(slotName, append(emptySlot(), ' ')); return es }), ErrSlot},
 		{"slot with rubbish", edit(func(es []entry) []entry { es[3].data[5000] = 'x'; return es }), ErrSlot},

@@ -15,7 +15,7 @@ const (
 	trailerMagic   = "kubexmB1"
 	trailerLen     = 8 + 8 + sha256.Size + len(trailerMagic)
 	indexFormat    = "kubexm-archive/1"
-	maxIndex       = 32 << 20 // 65,536 members of at most 400 bytes, and room
+	maxIndex       = 16 << 20 // 32,768 members of at most 400 bytes, and room
 )
 
 // indexHead is the first line of the index.

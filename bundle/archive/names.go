@@ -17,11 +17,11 @@ const (
 
 // The bounds of the format.
 const (
-	maxMembers   = 1 << 16
+	maxMembers   = 1 << 15
 	maxOCILayout = 4 << 10
 	maxIndexJSON = 1 << 20
 	maxHeadBlob  = 64 << 20
-	maxBlob      = 1 << 42 // 65,536 of these still fit an int64 with room
+	maxBlob      = 1 << 42 // 32,768 of these still fit an int64 with room
 )
 
 // checkHex accepts a SHA-256 in 64 lower-case digits.

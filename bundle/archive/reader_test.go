@@ -245,16 +245,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	retext := func(change func(string) string) []byte {
 		index := change(string(appendIndex(nil, members)))
-		out := append(bytes.Clone(b[:frameAt]), skippableMagic...)
-		out = binary.LittleEndian.AppendUint32(out, uint32(len(index)+trailerLen))
-		out = append(out, index...)
-		out = binary.LittleEndian.AppendUint64(out, uint64(frameAt+skippableLen))
-		out = binary.LittleEndian.AppendUint64(out, uint64(len(index)))
-		sum := digestOf([]byte(index))
-		for i := range 32 {
-			out = append(out, unhex(sum[7+2*i])<<4|unhex(sum[8+2*i]))
-		}
-		return append(out, trailerMagic...)
+		return append(bytes.Clone(b[:frameAt]), indexFrame([]byte(index), frameAt)...)
 	}
 	same := func(s string) string { return s }
 	if !bytes.Equal(retext(same), b) {
@@ -337,13 +328,6 @@ func TestOpenRefuses(t *testing.T) {
 			}
 		})
 	}
-}
-
-func unhex(c byte) byte {
-	if c >= 'a' {
-		return c - 'a' + 10
-	}
-	return c - '0'
 }
 
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
