@@ -1,0 +1,220 @@
+package components
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Builder builds components into a cache.
+type Builder struct {
+	Root  string    // the checkout
+	Cache string    // where what is built goes
+	Log   io.Writer // a line for each component, and what a failing build said
+}
+
+// DefaultCache is ${XDG_CACHE_HOME:-~/.cache}/kubexm-lab.
+func DefaultCache() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "kubexm-lab"), nil
+}
+
+// Build builds each of all that the cache lacks, one after the other.
+func (b *Builder) Build(ctx context.Context, all []Component) error {
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil { //nolint:gosec // programs, for whoever may read them
+		return err
+	}
+	lock := flock.New(filepath.Join(b.Cache, ".components.lock"))
+	if _, err := lock.TryLockContext(ctx, time.Second); err != nil {
+		return fmt.Errorf("wait for another build: %w", err)
+	}
+	defer lock.Unlock() //nolint:errcheck // nothing is left to do
+	for _, c := range all {
+		if err := b.one(ctx, c); err != nil {
+			return fmt.Errorf("build %s %s: %w", c.Name, c.Version, err)
+		}
+	}
+	return nil
+}
+
+// Ready reports whether the cache holds c as its row and modules are now.
+func (b *Builder) Ready(ctx context.Context, c Component) (bool, error) {
+	want, err := b.stamp(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	have, err := os.ReadFile(filepath.Join(c.Dir(b.Cache), "stamp"))
+	if os.IsNotExist(err) {
+		return false, nil
+	}
+	return string(have) == want, err
+}
+
+func (b *Builder) one(ctx context.Context, c Component) error {
+	begun := time.Now()
+	if err := b.modules(ctx, c); err != nil {
+		return err
+	}
+	ready, err := b.Ready(ctx, c)
+	if err != nil || ready {
+		return err
+	}
+	if err := need(c.Packages); err != nil {
+		return err
+	}
+	dir := c.Dir(b.Cache)
+	part := dir + ".part"
+	if err := os.RemoveAll(part); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(part, 0o755); err != nil { //nolint:gosec // as above
+		return err
+	}
+	if err := b.programs(ctx, c, part); err != nil {
+		return err
+	}
+	if err := b.files(ctx, c, part); err != nil {
+		return err
+	}
+	stamp, err := b.stamp(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(part, "stamp"), []byte(stamp), 0o644); err != nil { //nolint:gosec // as above
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.Rename(part, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.Log, "built %s %s: %s (%s)\n", c.Name, c.Version, strings.Join(c.names(), " "), time.Since(begun).Round(time.Second))
+	return nil
+}
+
+// programs builds all programs of c with one run of go, which shares what they share.
+func (b *Builder) programs(ctx context.Context, c Component, into string) error {
+	mod := []string{}
+	if c.Add != "" {
+		file, err := b.withAdded(ctx, c)
+		if err != nil {
+			return err
+		}
+		mod = append(mod, "-modfile="+file)
+	}
+	for _, name := range c.names() {
+		args := append([]string{"build", "-p", fmt.Sprint(max(1, runtime.NumCPU()/2)), "-trimpath", "-buildvcs=false"}, mod...)
+		args = append(args, "-tags", c.Tags, "-ldflags", c.ldflags(), "-o", filepath.Join(into, name), c.Programs[name])
+		if err := b.run(b.goCommand(ctx, c, args...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files copies what c takes from its module as it stands.
+func (b *Builder) files(ctx context.Context, c Component, into string) error {
+	if len(c.Files) == 0 {
+		return nil
+	}
+	module, err := b.moduleDir(ctx, c)
+	if err != nil {
+		return err
+	}
+	for name, path := range c.Files {
+		content, err := os.ReadFile(filepath.Join(module, path))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(into, name), content, 0o644); err != nil { //nolint:gosec // as above
+			return err
+		}
+	}
+	return nil
+}
+
+// goCommand runs go at a low priority in the component's folder.
+func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "10", "go"}, args...)...) //nolint:gosec // the table says what
+	cmd.Dir = b.folder(c)
+	cgo := "0"
+	if c.CGO {
+		cgo = "1"
+	}
+	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOFLAGS=", "GOWORK=off")
+	return cmd
+}
+
+// run runs cmd and shows what it said only when it fails.
+func (b *Builder) run(cmd *exec.Cmd) error {
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintf(b.Log, "%s\n", strings.TrimSpace(said.String()))
+		return fmt.Errorf("%s: %w", strings.Join(cmd.Args[3:min(len(cmd.Args), 5)], " "), err)
+	}
+	return nil
+}
+
+// stamp is a digest of everything that decides what is built.
+func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
+	h := sha256.New()
+	row, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	h.Write(row) //nolint:errcheck // a hash takes every write
+	fmt.Fprintln(h, runtime.GOARCH)
+	version := exec.CommandContext(ctx, "go", "env", "GOVERSION")
+	version.Dir = b.Root
+	version.Stdout = h
+	if err := version.Run(); err != nil {
+		return "", fmt.Errorf("go env: %w", err)
+	}
+	from := []string{"go.mod", "go.sum"}
+	if c.Add != "" {
+		from = append(from, c.Add)
+	}
+	if c.Module == "" {
+		from = []string{"main.go"}
+	}
+	for _, name := range from {
+		content, err := os.ReadFile(filepath.Join(b.folder(c), name))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s %d\n", name, len(content))
+		h.Write(content) //nolint:errcheck // as above
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// need says which of Debian's packages are to be installed first.
+func need(packages []string) error {
+	var lacking []string
+	for _, p := range packages {
+		if exec.Command("dpkg-query", "-s", p).Run() != nil { //nolint:gosec,noctx // a name of the table, and done at once
+			lacking = append(lacking, p)
+		}
+	}
+	if len(lacking) > 0 {
+		return fmt.Errorf("it needs packages of the system: apt-get install %s", strings.Join(lacking, " "))
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package components
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// folder holds what c is built from: its module files, or its source where it is the lab's own.
+func (b *Builder) folder(c Component) string {
+	if c.Module == "" {
+		return filepath.Join(b.Root, "testdata", "lab", "images", c.Name)
+	}
+	if b.pinned(c) {
+		return filepath.Join(b.Root, "testdata", "lab", "components", c.Name)
+	}
+	return filepath.Join(b.Cache, "modules", c.Name, c.Version)
+}
+
+// pinned reports whether c is at the version that the checkout holds the modules of.
+func (b *Builder) pinned(c Component) bool {
+	rows, err := Table("")
+	if err != nil {
+		return false
+	}
+	row, err := Find(rows, c.Name)
+	return err == nil && row.Version == c.Version
+}
+
+// modules sees to the module files of a version that the checkout does not hold.
+func (b *Builder) modules(ctx context.Context, c Component) error {
+	if c.Module == "" || b.pinned(c) {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(b.folder(c), "go.sum")); err == nil {
+		return nil
+	}
+	return b.Pin(ctx, c)
+}
+
+// Pin writes the component's go.mod and go.sum: the module at its version, and
+// what its programs need at the versions that it asks for.
+func (b *Builder) Pin(ctx context.Context, c Component) error {
+	dir := b.folder(c)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // nothing secret
+		return err
+	}
+	for _, old := range []string{"go.mod", "go.sum"} {
+		if err := os.Remove(filepath.Join(dir, old)); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	mod, err := b.newModule(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), mod, 0o644); err != nil { //nolint:gosec // as above
+		return err
+	}
+	args := []string{"list", "-mod=mod", "-deps", "-tags", c.Tags}
+	for _, name := range c.names() {
+		args = append(args, c.Programs[name])
+	}
+	return b.run(b.goCommand(ctx, c, args...))
+}
+
+// newModule gives a go.mod that asks for c's module alone, with the settings
+// that upstream builds with.
+func (b *Builder) newModule(ctx context.Context, c Component) ([]byte, error) {
+	served := c.Module
+	if c.Served != "" {
+		served = c.Served
+	}
+	upstream, err := b.upstreamModule(ctx, served+"@"+c.Version)
+	if err != nil {
+		return nil, err
+	}
+	f := new(modfile.File)
+	steps := []error{
+		f.AddModuleStmt("github.com/mensylisir/kubexm/testdata/lab/components/" + c.Name),
+		f.AddGoStmt("1.26"),
+	}
+	if c.Served != "" {
+		steps = append(steps, f.AddReplace(c.Module, "", c.Served, c.Version))
+	}
+	for _, g := range upstream.Godebug {
+		steps = append(steps, f.AddGodebug(g.Key, g.Value))
+	}
+	for _, r := range upstream.Replace {
+		// A folder of the module's own repository is published as a module of its own.
+		if strings.HasPrefix(r.New.Path, "./staging/") {
+			steps = append(steps, f.AddReplace(r.Old.Path, "", r.Old.Path, "v0"+strings.TrimPrefix(c.Version, "v1")))
+		}
+	}
+	steps = append(steps, f.AddRequire(c.Module, c.Version))
+	for _, name := range c.names() {
+		if !strings.HasPrefix(c.Programs[name], c.Module) {
+			steps = append(steps, f.AddRequire(c.Programs[name], c.Version))
+		}
+		steps = append(steps, f.AddTool(c.Programs[name]))
+	}
+	for _, err := range steps {
+		if err != nil {
+			return nil, err
+		}
+	}
+	f.Cleanup()
+	return f.Format()
+}
+
+// upstreamModule reads the go.mod of a module at a version.
+func (b *Builder) upstreamModule(ctx context.Context, at string) (*modfile.File, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", at)
+	empty, err := os.MkdirTemp(b.Cache, "none-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(empty) //nolint:errcheck // empty, and in a cache
+	cmd.Dir = empty
+	out, err := cmd.Output()
+	var m struct{ GoMod, Error string }
+	if jerr := json.Unmarshal(out, &m); jerr != nil || m.Error != "" {
+		return nil, fmt.Errorf("download %s: %s (%w)", at, m.Error, err)
+	}
+	raw, err := os.ReadFile(m.GoMod)
+	if err != nil {
+		return nil, err
+	}
+	return modfile.ParseLax(at, raw, nil)
+}
+
+// moduleDir is where Go keeps the source of c's module.
+func (b *Builder) moduleDir(ctx context.Context, c Component) (string, error) {
+	// Without -mod=readonly's checks of the whole graph it says where, after it has fetched it.
+	if err := b.run(b.goCommand(ctx, c, "mod", "download", c.Module)); err != nil {
+		return "", err
+	}
+	cmd := b.goCommand(ctx, c, "list", "-m", "-f", "{{.Dir}}", c.Module)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go list -m %s: %w", c.Module, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// withAdded copies c's module beside the cache, puts the row's file into its
+// top folder, and gives a go.mod that builds from the copy.
+func (b *Builder) withAdded(ctx context.Context, c Component) (string, error) {
+	module, err := b.moduleDir(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(b.Cache, "source", c.Name, c.Version)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	source := filepath.Join(dir, "source")
+	if err := copyTree(module, source); err != nil {
+		return "", err
+	}
+	added, err := os.ReadFile(filepath.Join(b.folder(c), c.Add))
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(source, strings.TrimSuffix(c.Add, ".in")), added, 0o644); err != nil { //nolint:gosec // source
+		return "", err
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(b.folder(c), name))
+		if err != nil {
+			return "", err
+		}
+		if name == "go.mod" {
+			content = append(bytes.TrimRight(content, "\n"), fmt.Appendf(nil, "\n\nreplace %s => %s\n", c.Module, source)...)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil { //nolint:gosec // as above
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "go.mod"), nil
+}
+
+// copyTree copies files and folders, writable where the module cache's are not.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755) //nolint:gosec // source
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), content, 0o644) //nolint:gosec // as above
+	})
+}
+
+// Checkout finds the top folder of the module's checkout, at or above the working folder.
+func Checkout() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if raw, err := os.ReadFile(filepath.Join(at, "go.mod")); err == nil && modfile.ModulePath(raw) == "github.com/mensylisir/kubexm" {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no checkout of kubexm holds %s", dir)
+		}
+	}
+}
