@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -81,11 +82,11 @@ func (r *repository) login(ctx context.Context) (*http.Client, error) {
 	}
 	var base http.RoundTripper = c.base
 	if r.plain {
-		base = withoutTLS{c.base, place.RegistryStr()}
+		base = withoutTLS{c.base, place.RegistryStr(), new(atomic.Pointer[error])}
 	}
 	t, err := registry.NewWithContext(ctx, place.Registry, auth, base, []string{place.Scope(registry.PullScope)})
 	if err != nil {
-		return nil, loginError(err)
+		return nil, r.loginError(err)
 	}
 	client = &http.Client{Transport: t, CheckRedirect: checkRedirect}
 	c.mu.Lock()
@@ -95,8 +96,11 @@ func (r *repository) login(ctx context.Context) (*http.Client, error) {
 }
 
 // loginError gives the registry's refusal the form that all refusals have here.
-func loginError(err error) error {
+func (r *repository) loginError(err error) error {
 	refused, ok := errors.AsType[*registry.Error](err)
+	if e, isURL := errors.AsType[*url.Error](err); !ok && isURL && r.plain {
+		return &url.Error{Op: e.Op, URL: strings.Replace(e.URL, "https://", "http://", 1), Err: e.Err}
+	}
 	if !ok {
 		return err
 	}
@@ -111,19 +115,32 @@ func loginError(err error) error {
 	return e
 }
 
-// withoutTLS keeps the registry library from trying https first where Sources
-// says plain http.
+// withoutTLS speaks plain http where the registry library would try https
+// first, and beside it http: it is told the failure of the first try twice.
 type withoutTLS struct {
 	*transport
-	host string
+	host   string
+	failed *atomic.Pointer[error]
 }
 
 // RoundTrip sends one request.
 func (t withoutTLS) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme == "https" && req.URL.Host == t.host {
-		return nil, fmt.Errorf("%s is asked over plain http", t.host)
+	if req.URL.Host != t.host {
+		return t.transport.RoundTrip(req)
 	}
-	return t.transport.RoundTrip(req)
+	if req.URL.Scheme == "http" {
+		if err := t.failed.Load(); err != nil && req.URL.Path == "/v2/" { // what a login asks
+			return nil, *err
+		}
+		return t.transport.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	req.URL.Scheme = "http"
+	resp, err := t.transport.RoundTrip(req)
+	if err != nil {
+		t.failed.Store(&err)
+	}
+	return resp, err
 }
 
 // open is the job.open of r's blobs.
