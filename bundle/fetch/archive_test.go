@@ -113,11 +113,11 @@ func TestArchiveComesAgainForWhatIsMissing(t *testing.T) {
 	u := serve(t, served(b, ""))
 	o := options(t, u)
 	c := client(t, o)
-	a, err := c.PinArtifact(t.Context(), archiveOf(b, "tar.gz", "a"))
-	if err != nil {
+	if _, err := c.PinArtifact(t.Context(), archiveOf(b, "tar.gz", "a")); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = c.PinArtifact(t.Context(), archiveOf(b, "tar.gz", "a", "b")); err != nil {
+	a, err := c.PinArtifact(t.Context(), archiveOf(b, "tar.gz", "a", "b"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := o.Cache.Discard(sum([]byte("aa"))); err != nil {

@@ -22,16 +22,16 @@ type Cache struct {
 func OpenCache(dir string) (*Cache, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open cache: %w", err)
+		return nil, err
 	}
 	for _, sub := range []string{"sha256", "partial", "derived"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			return nil, fmt.Errorf("open cache: %w", err)
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil { //nolint:gosec // the folder that the person named
+			return nil, err
 		}
 	}
 	c := &Cache{dir: dir}
 	if err := c.sweep(time.Now()); err != nil {
-		return nil, fmt.Errorf("open cache: %w", err)
+		return nil, err
 	}
 	return c, nil
 }

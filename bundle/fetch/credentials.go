@@ -21,7 +21,7 @@ func keychain(file string) (authn.Keychain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read registry credentials: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	c, err := config.LoadFromReader(f)
 	if err != nil {
 		return nil, fmt.Errorf("read registry credentials: %s: %w", file, err)

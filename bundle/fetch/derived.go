@@ -42,7 +42,7 @@ func (c *Cache) readDerived(archive string) derived {
 	if err != nil {
 		return derived{}
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	d, err := decodeDerived(io.LimitReader(f, derivedBytes), archive)
 	if err != nil {
 		return derived{} // as good as none: it is written anew

@@ -57,7 +57,7 @@ func newTransport(o Options, tlsConfig *tls.Config) *transport {
 
 // RoundTrip sends one request.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme != "https" && !(req.URL.Scheme == "http" && plainHTTPAllowed(req.Context())) {
+	if req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !plainHTTPAllowed(req.Context())) {
 		return nil, &PlainHTTPError{Address: display(req.URL)}
 	}
 	slot, err := t.enter(req.Context(), req.URL.Host)

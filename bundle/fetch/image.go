@@ -120,7 +120,7 @@ func (c *Cache) read(hexDigest string, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	b, err := io.ReadAll(io.LimitReader(f, size))
 	if err != nil {
 		return nil, err

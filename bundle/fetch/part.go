@@ -111,7 +111,7 @@ func (p *part) rehash(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	p.hash.Reset()
 	p.have, err = copyBytes(ctx, p.hash, f)
 	return err

@@ -60,7 +60,7 @@ func (c *Client) pause(failed int, err error) (d time.Duration, ok bool) {
 	if shift := failed - 1; shift < 16 {
 		d = min(d, c.options.Backoff<<shift)
 	}
-	d = d/2 + rand.N(d)
+	d = d/2 + rand.N(d) //nolint:gosec // it spreads load, no secret depends on it
 	if status, found := errors.AsType[*StatusError](err); found && status.RetryAfter > 0 {
 		d = status.RetryAfter
 	}
@@ -139,8 +139,7 @@ func plainError(err error) error {
 	if !ok {
 		return err
 	}
-	switch e.Err.(type) {
-	case *StatusError, *StallError, *PlainHTTPError: // they name the address
+	if namesAddress(e.Err) {
 		return e.Err
 	}
 	address := "the address"
@@ -152,4 +151,16 @@ func plainError(err error) error {
 		advice = "; if it is right, name its CA in spec.sources.caFile"
 	}
 	return fmt.Errorf("%s %s: %w%s", strings.ToUpper(e.Op), address, e.Err, advice)
+}
+
+// namesAddress tells whether err is one of this package's that says where.
+func namesAddress(err error) bool {
+	if _, ok := errors.AsType[*StatusError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*StallError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*PlainHTTPError](err)
+	return ok
 }
