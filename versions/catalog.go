@@ -140,15 +140,16 @@ func (c *Catalog) Default(name, kubernetes string) (string, bool) {
 	}
 	for _, v := range c.Versions(name) {
 		r := x.release(v)
-		if r.Unresolved == "" && r.goesWith(spelled) && !preRelease(v) {
+		if r.Unresolved == "" && r.GoesWith(spelled) && !preRelease(v) {
 			return v, true
 		}
 	}
 	return "", false
 }
 
-// goesWith reports whether r is meant for a Kubernetes version.
-func (r Release) goesWith(kubernetes string) bool {
+// GoesWith reports whether r is meant for a Kubernetes version; a release
+// that says nothing goes with all.
+func (r Release) GoesWith(kubernetes string) bool {
 	if r.Kubernetes == "" {
 		return true
 	}

@@ -112,7 +112,7 @@ func defaultProblems(c *Catalog) []string {
 				out = append(out, at+": default "+v+" is no version")
 			case r.Unresolved != "":
 				out = append(out, at+": default "+v+" is unresolved")
-			case !r.goesWith(kubernetes):
+			case !r.GoesWith(kubernetes):
 				out = append(out, at+": default "+v+" goes with "+r.Kubernetes)
 			case r.lacks(x.Kind) != "":
 				out = append(out, at+": default "+v+" "+r.lacks(x.Kind))

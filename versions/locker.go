@@ -89,7 +89,7 @@ func (l *locker) version(component *Component, w want) (string, bool) {
 		l.unknown(w.component, w.version, w.path)
 		return "", false
 	}
-	if r := component.release(v); !r.goesWith(l.current.Name) {
+	if r := component.release(v); !r.GoesWith(l.current.Name) {
 		advice := "leave the version out to take the one that goes with it"
 		if d, ok := l.catalog.Default(w.component, l.current.Name); ok {
 			advice = "use " + d + ", or leave the version out"
