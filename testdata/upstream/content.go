@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"hash"
 	"io"
 	"math/rand/v2"
@@ -117,7 +118,7 @@ func (c *chain) ReadAt(p []byte, off int64) (int, error) {
 		begin := c.ends[i] - c.parts[i].Size()
 		n, err := c.parts[i].ReadAt(p[done:], off+int64(done)-begin)
 		done += n
-		if err != nil && err != io.EOF { //nolint:errorlint // io.ReaderAt gives io.EOF itself
+		if err != nil && !errors.Is(err, io.EOF) {
 			return done, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -61,7 +62,7 @@ func TestContentIsTheSameAtEveryOffset(t *testing.T) {
 				if n != min(len(p), rest) {
 					t.Fatalf("ReadAt(%d bytes, %d) gave %d", len(p), off, n)
 				}
-				if (n < len(p)) != (err == io.EOF) || err != nil && err != io.EOF {
+				if (n < len(p)) != errors.Is(err, io.EOF) || err != nil && !errors.Is(err, io.EOF) {
 					t.Fatalf("ReadAt(%d bytes, %d) gave %d, %v", len(p), off, n, err)
 				}
 				if n > 0 && !bytes.Equal(p[:n], want[off:off+int64(n)]) {
@@ -125,7 +126,7 @@ func TestArchiveIsTar(t *testing.T) {
 	var got string
 	for {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -47,7 +47,7 @@ func writeFile(name string, b []byte) error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Chmod(f.Name(), 0o644) //nolint:gosec // no secret in it, and people read it
+		err = os.Chmod(f.Name(), 0o644)
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), name)

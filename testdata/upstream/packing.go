@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
@@ -108,18 +109,18 @@ func compress(inner Content) (*gzipped, error) {
 	buf := make([]byte, storedMax)
 	for b := range g.blocks() {
 		n := g.blockSize(b)
-		if _, err := inner.ReadAt(buf[:n], b*storedMax); err != nil && err != io.EOF { //nolint:errorlint // io.ReaderAt gives io.EOF itself
+		if _, err := inner.ReadAt(buf[:n], b*storedMax); err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 		for _, h := range []hash.Hash{in, crc, out} {
 			if h == out {
-				h.Write(g.blockHead(b)) //nolint:errcheck // as above
+				h.Write(g.blockHead(b))
 			}
-			h.Write(buf[:n]) //nolint:errcheck // as above
+			h.Write(buf[:n])
 		}
 	}
 	g.crc = crc.Sum32()
-	out.Write(g.tail()) //nolint:errcheck // as above
+	out.Write(g.tail())
 	g.digest, g.content = sum(out), sum(in)
 	return g, nil
 }
@@ -168,7 +169,7 @@ func (g *gzipped) ReadAt(p []byte, off int64) (int, error) {
 		default:
 			in -= storedHead
 			n := min(g.blockSize(b)-in, int64(len(p)-done))
-			if _, err := g.inner.ReadAt(p[done:done+int(n)], b*storedMax+in); err != nil && err != io.EOF { //nolint:errorlint // as above
+			if _, err := g.inner.ReadAt(p[done:done+int(n)], b*storedMax+in); err != nil && !errors.Is(err, io.EOF) {
 				return done, err
 			}
 			done += int(n)
