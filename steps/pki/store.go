@@ -1,0 +1,136 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Store keeps pairs as NAME.crt and NAME.key in one folder.
+type Store struct{ Dir string }
+
+// Authority gives the CA of that name, made now if there is none.
+func (s Store) Authority(name, commonName string, now time.Time) (Pair, error) {
+	p, err := s.load(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return p, err
+	}
+	if p, err = NewAuthority(commonName, now); err != nil {
+		return Pair{}, err
+	}
+	return s.create(name, p)
+}
+
+// Leaf gives the certificate of that name, made anew where there is none or
+// the one there no longer answers r.
+func (s Store) Leaf(name string, ca Pair, r Request, now time.Time) (Pair, error) {
+	p, err := s.load(name)
+	if err == nil && p.Answers(r, ca, now) {
+		return p, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Pair{}, err
+	}
+	if p, err = ca.Issue(r, now); err != nil {
+		return Pair{}, err
+	}
+	return p, s.replace(name, p)
+}
+
+func (s Store) path(name, suffix string) string { return filepath.Join(s.Dir, name+suffix) }
+
+func (s Store) load(name string) (Pair, error) {
+	cert, err := os.ReadFile(s.path(name, ".crt"))
+	if err != nil {
+		return Pair{}, fmt.Errorf("certificate %s: %w", name, err)
+	}
+	key, err := os.ReadFile(s.path(name, ".key"))
+	if err != nil {
+		return Pair{}, fmt.Errorf("key of %s: %w", name, err)
+	}
+	p, err := Decode(cert, key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("%s: %w", s.path(name, ".crt"), err)
+	}
+	return p, nil
+}
+
+// create writes a pair that must not be there: two runs at once must not end
+// with two CAs of one name. The key is written first and the certificate last,
+// so that a certificate always has its key.
+func (s Store) create(name string, p Pair) (Pair, error) {
+	cert, key, err := p.Encode()
+	if err != nil {
+		return Pair{}, err
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return Pair{}, err
+	}
+	// A key without a certificate is what an interrupted creation leaves behind.
+	if err := os.Remove(s.path(name, ".key")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Pair{}, err
+	}
+	if err := writeNew(s.path(name, ".key"), key, 0o600); err != nil {
+		return Pair{}, err
+	}
+	return p, writeNew(s.path(name, ".crt"), cert, 0o644)
+}
+
+// replace writes a leaf in place of an older one. The certificate goes first
+// and comes last: what a crash leaves in between counts as none, and is made anew.
+func (s Store) replace(name string, p Pair) error {
+	for _, suffix := range []string{".crt", ".key"} {
+		if err := os.Remove(s.path(name, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	_, err := s.create(name, p)
+	return err
+}
+
+func writeNew(path string, b []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Encode gives p as PEM: the certificate, and the key as PKCS #8.
+func (p Pair) Encode() (cert, key []byte, err error) {
+	der, err := x509.MarshalPKCS8PrivateKey(p.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate.Raw})
+	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// Decode reads what Encode wrote. The key has to fit the certificate.
+func Decode(cert, key []byte) (Pair, error) {
+	cb, _ := pem.Decode(cert)
+	kb, _ := pem.Decode(key)
+	if cb == nil || kb == nil || cb.Type != "CERTIFICATE" {
+		return Pair{}, errors.New("not a certificate and a key in PEM")
+	}
+	c, err := x509.ParseCertificate(cb.Bytes)
+	if err != nil {
+		return Pair{}, err
+	}
+	k, err := x509.ParsePKCS8PrivateKey(kb.Bytes)
+	if err != nil {
+		return Pair{}, err
+	}
+	ec, ok := k.(*ecdsa.PrivateKey)
+	if !ok || !ec.PublicKey.Equal(c.PublicKey) {
+		return Pair{}, errors.New("the key is not the certificate's")
+	}
+	return Pair{Certificate: c, Key: ec}, nil
+}
