@@ -1,0 +1,84 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Down takes the lab away, with everything that belongs to it, and says what
+// it could not remove. It is no error to call it again.
+func (l *Lab) Down() error {
+	var errs []error
+	for i := range l.Hosts {
+		h := &l.Hosts[i]
+		// Nothing in a process namespace outlives its first process: no unit, shim or pod.
+		for _, id := range h.Holder.children() {
+			if h.Holder.alive() {
+				_ = syscall.Kill(id, syscall.SIGKILL)
+			}
+		}
+		if err := h.Holder.end(0); err != nil {
+			errs = append(errs, fmt.Errorf("host %s: %w", h.Name, err))
+		}
+	}
+	errs = append(errs, l.Watcher.end(syscall.SIGTERM), l.removeNetwork(), l.removeCgroups())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("take lab %s down: %w", l.Name, err) // its folder stays, so that this can be done again
+	}
+	if err := l.release(); err != nil {
+		return fmt.Errorf("take lab %s down: %w", l.Name, err)
+	}
+	if left := l.Leftovers(); len(left) > 0 {
+		return fmt.Errorf("lab %s is down, and left behind: %s", l.Name, strings.Join(left, "; "))
+	}
+	return nil
+}
+
+// Leftovers lists what is there of the lab on this machine: while it is up all
+// of it, and after Down nothing.
+func (l *Lab) Leftovers() []string {
+	var left []string
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		left = append(left, err.Error())
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, l.Dir+"/") || strings.Contains(line, "/"+l.netns("")) {
+			left = append(left, "mount "+strings.TrimSpace(line))
+		}
+	}
+	patterns := map[string]string{
+		"namespace":     "/run/netns/kxl-" + l.Name + "-*",
+		"resolver":      "/etc/netns/kxl-" + l.Name + "-*",
+		"control group": "/sys/fs/cgroup/*/kubexm-lab/" + l.Name,
+		"folder":        l.Dir,
+	}
+	for _, dir := range l.Cgroups {
+		patterns["control group "+dir] = dir
+	}
+	for what, pattern := range patterns {
+		found, _ := filepath.Glob(pattern) // the patterns are right
+		for _, path := range found {
+			left = append(left, strings.Fields(what)[0]+" "+path)
+		}
+	}
+	loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // as above
+	for _, file := range loops {
+		if of, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(of), l.Dir+"/") {
+			left = append(left, "loop device "+strings.TrimSpace(string(of)))
+		}
+	}
+	for _, h := range l.Hosts {
+		if h.Holder.alive() {
+			left = append(left, fmt.Sprintf("process %d of %s", h.Holder.ID, h.Name))
+		}
+	}
+	if l.Watcher.alive() {
+		left = append(left, fmt.Sprintf("process %d, the watcher", l.Watcher.ID))
+	}
+	return sorted(left)
+}

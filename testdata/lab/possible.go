@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// programs are what a lab calls, with Debian's packages of them.
+var programs = map[string]string{
+	"ip": "iproute2", "nft": "nftables", "tcpdump": "tcpdump", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
+	"mmdebstrap": "mmdebstrap", "mkfs.ext4": "e2fsprogs", "unshare": "util-linux", "nsenter": "util-linux", "sysctl": "procps",
+	"depmod": "kmod",
+}
+
+// Possible gives the reason why no lab can go up here, or nil.
+func Possible() error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("a lab needs Linux; this is %s", runtime.GOOS)
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("a lab needs root, to make namespaces and mounts")
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/systemd"); err != nil {
+		return errors.New("a lab needs control groups of version 1 on this machine, one hierarchy per controller")
+	}
+	var lacking []string
+	for program, packaged := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			lacking = append(lacking, packaged)
+		}
+	}
+	if len(lacking) > 0 {
+		return fmt.Errorf("a lab needs programs that are missing: apt-get install %s", strings.Join(sorted(lacking), " "))
+	}
+	return nil
+}
