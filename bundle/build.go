@@ -75,7 +75,7 @@ func Build(ctx context.Context, r BuildRequest) (*Built, error) {
 	if r.Planned != nil {
 		r.Planned(plan)
 	}
-	w, err := archive.Create(r.Output, layout, archive.WriteOptions{})
+	w, err := archive.Create(r.Output, layout, archive.WriteOptions{}) //nolint:contextcheck // it writes a few KiB: nothing to interrupt
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.Output, err)
 	}
@@ -174,7 +174,7 @@ func (b *builder) place(ctx context.Context, blob archive.Blob) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only: nothing to lose
 	if !blob.Compress {
 		return b.writer.WriteStored(ctx, blob.Digest, f)
 	}

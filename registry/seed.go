@@ -122,7 +122,7 @@ type seeder struct {
 func newSeeder(t Target, src Source, o Options) *seeder {
 	base := t.Client
 	if base == nil {
-		base = http.DefaultClient
+		base = &http.Client{}
 	}
 	hc := *base
 	hc.Transport = retry.NewTransport(base.Transport)

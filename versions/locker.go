@@ -75,11 +75,11 @@ func (l *locker) want(w want) {
 // component it follows, else the default.
 func (l *locker) version(component *Component, w want) (string, bool) {
 	if w.version == "" {
-		if followed, ok := l.current.Components[component.Follows]; ok {
-			w.version = followed
-		} else {
+		followed, ok := l.current.Components[component.Follows]
+		if !ok {
 			return l.byDefault(component, w)
 		}
+		w.version = followed
 	}
 	v, ok := component.spelling(w.version)
 	if !ok && w.component == "etcd-image" {

@@ -32,11 +32,11 @@ func storedLen(n int64) int64 { return headLen + rawFrameLen(n) + rawFrameLen(pa
 
 // appendBlockHeader appends the header of a raw block of n bytes.
 func appendBlockHeader(dst []byte, n int, last bool) []byte {
-	h := uint32(n) << 3 // type 0 in bits 1 and 2: raw
+	h := uint32(n) << 3 //nolint:gosec // at most blockSize; type 0 in bits 1 and 2: raw
 	if last {
 		h |= 1
 	}
-	return append(dst, byte(h), byte(h>>8), byte(h>>16))
+	return append(dst, byte(h), byte(h>>8), byte(h>>16)) //nolint:gosec // its three bytes
 }
 
 // appendRawFrame appends the raw frame of data, nothing for no data.

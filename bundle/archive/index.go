@@ -46,9 +46,9 @@ func appendLine(dst []byte, v any) []byte {
 func appendIndexFrame(dst []byte, offset int64, members []Member) []byte {
 	index := appendIndex(nil, members)
 	dst = append(dst, skippableMagic...)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(index)+trailerLen))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(index)+trailerLen)) //nolint:gosec // at most maxIndex
 	dst = append(dst, index...)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(offset+skippableLen))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(offset+skippableLen)) //nolint:gosec // offsets are not negative
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(len(index)))
 	sum := sha256.Sum256(index)
 	dst = append(dst, sum[:]...)
@@ -62,10 +62,11 @@ func parseTrailer(tail []byte, size int64) (offset, length int64, err error) {
 		return 0, 0, fault(ErrTruncated, "", size, "no index where the file ends: it was cut short, or something was added")
 	}
 	off, n := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
-	if n > maxIndex || off > uint64(size) || off+n != uint64(size)-uint64(trailerLen) || off < skippableLen {
+	end := uint64(size) //nolint:gosec // a file's size, not negative
+	if n > maxIndex || off > end || off+n != end-uint64(trailerLen) || off < skippableLen {
 		return 0, 0, fault(ErrIndex, "", size-int64(trailerLen), "the file's end does not say where the index is")
 	}
-	return int64(off), int64(n), nil
+	return int64(off), int64(n), nil //nolint:gosec // both within size, as just checked
 }
 
 // parseIndexFrame reads a whole index frame that begins at offset in the file,

@@ -66,7 +66,7 @@ func WriteSignatures(path string, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // the close that counts is the last line's
 	slot := emptySlot()
 	copy(slot, lines)
 	if _, err := f.WriteAt(appendRawFrame(nil, slot), m.Offset+headLen); err != nil {

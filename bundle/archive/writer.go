@@ -90,7 +90,7 @@ func (w *Writer) begin() (err error) {
 	if err := reserve(w.file, w.layout.storedEnd); err != nil {
 		return fmt.Errorf("reserve %d bytes for %s: %w", w.layout.storedEnd, w.path, err)
 	}
-	ctx := context.Background() // a few small writes, nothing to interrupt
+	ctx := context.Background() //nolint:forbidigo // a few small writes, nothing to interrupt
 	for i, data := range append(w.layout.small[:len(w.layout.small):len(w.layout.small)], emptySlot()) {
 		if err := writeStored(ctx, w.file, &w.members[i], bytes.NewReader(data), &w.pool); err != nil {
 			return err

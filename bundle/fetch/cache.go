@@ -25,7 +25,7 @@ func OpenCache(dir string) (*Cache, error) {
 		return nil, err
 	}
 	for _, sub := range []string{"sha256", "partial", "derived"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil { //nolint:gosec // the folder that the person named
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, err
 		}
 	}
