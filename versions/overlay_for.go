@@ -22,6 +22,10 @@ func OverlayFor(lock *manifest.Lock) ([]byte, error) {
 	if err := problems.Err(); err != nil {
 		return nil, fmt.Errorf("read the matrix: %w", err)
 	}
+	return overlayFor(matrix, lock)
+}
+
+func overlayFor(matrix *Catalog, lock *manifest.Lock) ([]byte, error) {
 	o := &overlayWriter{matrix: matrix, doc: &Document{Components: map[string]*Component{}, Images: map[string]string{}}}
 	groups := map[[2]string][]manifest.Artifact{}
 	for _, a := range lock.Artifacts {

@@ -55,7 +55,7 @@ func readClones(ctx context.Context, dir string, sources map[string]*source) (ma
 type clone struct{ dir string }
 
 func (c clone) git(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", c.dir}, args...)...)
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", c.dir}, args...)...) //nolint:gosec // a maintainer names the clones
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
