@@ -1,0 +1,196 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// grace is how long a command that was told to stop may take before it is killed.
+const grace = 2 * time.Second
+
+// Exec runs one command; see connector.Conn.
+func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, error) {
+	w := connector.Wire{
+		Addr: c.cfg.addr(), Path: c.cfg.Path, Sudo: c.sudo,
+		Start: func(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+			return c.start(ctx, cmd.Verb, argv, stdin, stdout, stderr)
+		},
+	}
+	if c.Root() {
+		w.Sudo = nil
+	}
+	return w.Execute(ctx, cmd)
+}
+
+// start runs argv in a channel of its own. It is a connector.Start.
+func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	if err := c.gate.enter(ctx); err != nil {
+		return 0, err
+	}
+	entered := true
+	defer func() {
+		if entered {
+			c.gate.leave()
+		}
+	}()
+	for {
+		cl, sess, err := c.open(ctx)
+		var refused *ssh.OpenChannelError
+		if errors.As(err, &refused) && c.gate.tooMany() {
+			// The server takes fewer at a time than was thought: wait for one to end.
+			c.gate.leave()
+			entered = false
+			if err := c.gate.enter(ctx); err != nil {
+				return 0, err
+			}
+			entered = true
+			continue
+		}
+		if refused != nil {
+			return 0, fmt.Errorf("%s opens no session for a command: %w", c.cfg.addr(), plainRefusal(err))
+		}
+		if err != nil {
+			return 0, err
+		}
+		r := &running{Session: sess, client: cl, addr: c.cfg.addr(), verb: verb}
+		return r.run(ctx, argv, stdin, stdout, stderr)
+	}
+}
+
+// open opens a channel for one command. A connection that turns out to be broken
+// is made again once: nothing was run on it.
+func (c *Conn) open(ctx context.Context) (*client, *ssh.Session, error) {
+	for again := true; ; again = false {
+		cl, err := c.connect(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		sess, err := newSession(ctx, cl)
+		if err == nil {
+			return cl, sess, nil
+		}
+		var refused *ssh.OpenChannelError
+		if errors.As(err, &refused) || ctx.Err() != nil {
+			return nil, nil, err
+		}
+		cl.end(err)
+		<-cl.gone
+		if !again {
+			return nil, nil, &connector.DialError{
+				Addr: c.cfg.addr(), Err: fmt.Errorf("the connection breaks as soon as it is made: %w", cl.cause(err)),
+				Hint: "see the host's own log: `journalctl -u ssh -u sshd`",
+			}
+		}
+	}
+}
+
+// newSession is cl.NewSession for those who cannot wait for ever.
+func newSession(ctx context.Context, cl *client) (*ssh.Session, error) {
+	type opened struct {
+		*ssh.Session
+		error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		s, err := cl.NewSession()
+		done <- opened{s, err}
+	}()
+	select {
+	case o := <-done:
+		return o.Session, o.error
+	case <-ctx.Done():
+		go func() {
+			if o := <-done; o.error == nil {
+				_ = o.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// running is one command on its channel.
+type running struct {
+	*ssh.Session
+	client *client
+	addr   string
+	verb   string
+}
+
+func (r *running) run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.Stdout, r.Stderr = stdout, stderr
+	in, err := r.StdinPipe()
+	if err != nil {
+		return 0, err
+	}
+	type end struct {
+		exit int
+		err  error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		// exec: the shell makes place for the command, which then gets the signals.
+		if err := r.Start("exec " + connector.Quote(argv)); err != nil {
+			ended <- end{0, r.broken(err)}
+			return
+		}
+		go connector.Feed(in, stdin, stop)
+		exit, err := r.wait()
+		ended <- end{exit, err}
+	}()
+	defer r.Close()
+	select {
+	case e := <-ended:
+		return e.exit, e.err
+	case <-ctx.Done():
+	}
+	go func() { _ = r.Signal(ssh.SIGTERM) }() // blocks where the line is dead
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		go func() {
+			_ = r.Signal(ssh.SIGKILL)
+			_ = r.Close()
+		}()
+	}
+	return 0, context.Cause(ctx)
+}
+
+// wait gives the exit status when all output was read.
+func (r *running) wait() (int, error) {
+	err := r.Wait()
+	var exit *ssh.ExitError
+	switch {
+	case err == nil:
+		return 0, nil
+	case !errors.As(err, &exit):
+		return 0, r.broken(err)
+	case exit.Signal() != "":
+		return 128 + signals[ssh.Signal(exit.Signal())], nil
+	}
+	return exit.ExitStatus(), nil
+}
+
+func (r *running) broken(err error) error {
+	var missing *ssh.ExitMissingError
+	if errors.As(err, &missing) || errors.Is(err, io.EOF) {
+		err = errors.New("it was closed from the other side")
+	}
+	return &connector.BrokenError{Addr: r.addr, Verb: r.verb, Err: r.client.cause(err)}
+}
+
+// signals are those that SSH names, with their numbers on Linux.
+var signals = map[ssh.Signal]int{
+	ssh.SIGHUP: 1, ssh.SIGINT: 2, ssh.SIGQUIT: 3, ssh.SIGILL: 4, ssh.SIGABRT: 6, ssh.SIGFPE: 8,
+	ssh.SIGKILL: 9, ssh.SIGUSR1: 10, ssh.SIGSEGV: 11, ssh.SIGUSR2: 12, ssh.SIGPIPE: 13, ssh.SIGALRM: 14, ssh.SIGTERM: 15,
+}

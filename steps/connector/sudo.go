@@ -1,0 +1,202 @@
+package connector
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+)
+
+// Start runs argv as the login user, as it is, and gives its exit status when
+// all its output was written. It does not wait for stdin to end.
+type Start func(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error)
+
+// begun runs first as root: it says so, then becomes the command. sudo's own
+// words end there, and only then may the command's input follow: sent earlier, a
+// password that sudo did not ask for would end up in the command's input.
+const begun = `printf %s "$1" >&2; shift; exec "$@"`
+
+// longestPreamble is how much sudo may say (the lecture, a message of the day)
+// before the command begins.
+const longestPreamble = 64 << 10
+
+// Sudo makes commands root's over one connection. It tries without a password
+// first, then gives the password on standard input to a prompt that no one can
+// guess; the password is in no argv, no environment and no log. Once sudo has
+// refused, Run says so without asking again: every wrong password counts towards
+// locking the account.
+//
+// It is safe for concurrent use.
+type Sudo struct {
+	Addr, User string
+	Password   string // empty: there is none
+
+	once    sync.Once
+	lock    chan struct{} // of the fields below; a channel, so that waiting can be interrupted
+	settled bool
+	ask     bool // sudo wants the password
+	refused *SudoError
+}
+
+// Run runs argv as root. Nothing of stdin is read before the command itself runs.
+func (s *Sudo) Run(ctx context.Context, start Start, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	ask, err := s.settle(ctx, start)
+	if err != nil {
+		return 0, err
+	}
+	return s.run(ctx, start, ask, argv, stdin, stdout, stderr)
+}
+
+// settle finds out, once per connection, whether sudo wants a password.
+func (s *Sudo) settle(ctx context.Context, start Start) (ask bool, err error) {
+	s.once.Do(func() { s.lock = make(chan struct{}, 1) })
+	select {
+	case s.lock <- struct{}{}:
+		defer func() { <-s.lock }()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	if s.settled {
+		if s.refused != nil {
+			return false, s.refused
+		}
+		return s.ask, nil
+	}
+	for _, ask := range []bool{false, true} {
+		_, err := s.run(ctx, start, ask, []string{"true"}, nil, io.Discard, io.Discard)
+		var refused *SudoError
+		switch {
+		case errors.As(err, &refused):
+			s.refused = refused
+		case err != nil:
+			return false, err
+		default:
+			s.settled, s.ask, s.refused = true, ask, nil
+			return ask, nil
+		}
+		if s.Password == "" {
+			break
+		}
+	}
+	s.settled = true
+	return false, s.refused
+}
+
+// run runs argv under sudo once, with or without the password.
+func (s *Sudo) run(ctx context.Context, start Start, ask bool, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	prompt, token := "kubexm-"+rand.Text()+":", "kubexm-"+rand.Text()+"."
+	full := []string{"sudo", "-n", "--"}
+	if ask {
+		// -k: a password given shortly before does not count, so that sudo always
+		// behaves the same way.
+		full = []string{"sudo", "-k", "-S", "-p", prompt, "--"}
+	}
+	full = append(full, "/bin/sh", "-c", begun, "sh", token)
+	full = append(full, argv...)
+
+	in := &gate{state: make(chan struct{}), command: stdin, password: s.Password + "\n"}
+	defer in.end()
+	words := &preamble{prompt: []byte(prompt), begun: []byte(token), gate: in, to: stderr}
+	exit, err := start(ctx, full, in, stdout, words)
+	if err != nil {
+		return exit, err
+	}
+	if !words.done {
+		said := strings.TrimSpace(strings.ReplaceAll(string(words.buf), prompt, ""))
+		// With passwd_tries=1 there is no second prompt, only these words.
+		wrong := words.prompts > 1 || words.prompts == 1 && strings.Contains(said, "incorrect password")
+		return 0, &SudoError{Addr: s.Addr, User: s.User, Wrong: wrong, Stderr: said}
+	}
+	return exit, nil
+}
+
+// preamble reads the standard error until the command begins, then hands it on.
+type preamble struct {
+	prompt, begun []byte
+	gate          *gate
+	to            io.Writer
+	buf           []byte
+	prompts       int
+	done          bool
+}
+
+func (p *preamble) Write(b []byte) (int, error) {
+	if p.done {
+		return p.to.Write(b)
+	}
+	p.buf = append(p.buf, b...)
+	if i := bytes.Index(p.buf, p.begun); i >= 0 {
+		p.done = true
+		p.gate.open()
+		rest := p.buf[i+len(p.begun):]
+		p.buf = nil
+		if len(rest) > 0 {
+			if _, err := p.to.Write(rest); err != nil {
+				return 0, err
+			}
+		}
+		return len(b), nil
+	}
+	if n := bytes.Count(p.buf, p.prompt); n > p.prompts {
+		p.prompts = n
+		if n == 1 {
+			p.gate.ask()
+		} else {
+			p.gate.end() // asked again: the password is wrong, and a second try would be as wrong
+		}
+	}
+	if len(p.buf) > longestPreamble {
+		p.gate.end()
+		p.buf = p.buf[:longestPreamble]
+	}
+	return len(b), nil
+}
+
+// gate is the input of a command under sudo: the password when it is asked for,
+// then, once the command begins, the command's own input.
+type gate struct {
+	command  io.Reader
+	password string
+
+	mu    sync.Mutex
+	asked bool
+	begun bool
+	ended bool
+	state chan struct{} // closed and replaced when one of them changes
+}
+
+func (g *gate) open() { g.set(&g.begun) }
+func (g *gate) ask()  { g.set(&g.asked) }
+func (g *gate) end()  { g.set(&g.ended) }
+
+func (g *gate) set(what *bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	*what = true
+	close(g.state)
+	g.state = make(chan struct{})
+}
+
+func (g *gate) Read(b []byte) (int, error) {
+	for {
+		g.mu.Lock()
+		asked, begun, ended, changed := g.asked, g.begun, g.ended, g.state
+		if asked && !begun && g.password != "" {
+			n := copy(b, g.password)
+			g.password = g.password[n:]
+			g.mu.Unlock()
+			return n, nil
+		}
+		g.mu.Unlock()
+		switch {
+		case ended, begun && g.command == nil:
+			return 0, io.EOF
+		case begun:
+			return g.command.Read(b)
+		}
+		<-changed
+	}
+}

@@ -1,0 +1,60 @@
+package connector
+
+// The verbs that the runner gives to its commands. What each takes and prints is
+// fixed by the runner's scripts; a simulated host has to print the same, and the
+// suite in runnertest holds both to it. Arguments are those of Cmd.Args.
+const (
+	VerbExec = "exec" // any program; a simulated host knows it only from its script
+
+	VerbRead     = "fs.read"     // PATH -> content; exit 44: no such file
+	VerbWrite    = "fs.write"    // PATH SIZE MODE OWNER, content on stdin
+	VerbPut      = "fs.put"      // PATH SIZE, content on stdin -> a file beside PATH
+	VerbSeal     = "fs.seal"     // PATH SHA256 MODE OWNER: what fs.put left becomes PATH
+	VerbDigest   = "fs.digest"   // PATH -> "SHA256\n"; exit 44
+	VerbStat     = "fs.stat"     // PATH -> one record; exit 44
+	VerbList     = "fs.list"     // PATH -> records; exit 44
+	VerbMkdir    = "fs.mkdir"    // PATH MODE OWNER -> the folders made, each ended by NUL
+	VerbAttr     = "fs.attr"     // PATH MODE OWNER; exit 44
+	VerbRemove   = "fs.remove"   // PATH: a file or link; none is fine
+	VerbRmdir    = "fs.rmdir"    // PATH: an empty folder; none is fine; exit 47: not empty
+	VerbPurge    = "fs.purge"    // PATH and all below, on the same file system
+	VerbLink     = "fs.link"     // PATH TARGET
+	VerbCopy     = "fs.copy"     // FROM TO, with mode, owner and times; exit 44
+	VerbRename   = "fs.rename"   // FROM TO; exit 44
+	VerbSysctl   = "sysctl.read" // KEY -> value; exit 44
+	VerbSysctlW  = "sysctl.write"
+	VerbModule   = "module.state" // NAME -> loaded, builtin, available or absent
+	VerbModprobe = "module.load"
+	VerbRmmod    = "module.unload"
+
+	VerbUnitShow    = "unit.show" // NAME -> properties, one a line
+	VerbUnitStart   = "unit.start"
+	VerbUnitStop    = "unit.stop"
+	VerbUnitRestart = "unit.restart"
+	VerbUnitReload  = "unit.reload"
+	VerbUnitEnable  = "unit.enable"
+	VerbUnitDisable = "unit.disable"
+	VerbUnitMask    = "unit.mask"
+	VerbUnitUnmask  = "unit.unmask"
+	VerbUnitReset   = "unit.reset-failed"
+	VerbUnitScan    = "unit.daemon-reload"
+	VerbUnitJournal = "unit.journal" // NAME LINES -> the last lines of its log
+
+	VerbJobStart = "job.start" // UNIT LOG ARGV...; exit 48: a unit of that name exists
+	VerbJobPoll  = "job.poll"  // UNIT LOG OFFSET -> state, a blank line, the log from OFFSET
+	VerbJobClear = "job.clear" // UNIT LOG
+
+	VerbUser       = "user.get"  // NAME -> a line of passwd, then its groups; exit 44
+	VerbUserAdd    = "user.add"  // useradd's own arguments, the name last
+	VerbUserDel    = "user.del"  // NAME
+	VerbGroup      = "group.get" // NAME -> a line of group; exit 44
+	VerbGroupAdd   = "group.add" // groupadd's own arguments, the name last
+	VerbGroupDel   = "group.del" // NAME
+	VerbHostname   = "host.name"
+	VerbHostnameW  = "host.rename" // NAME
+	VerbBootID     = "host.boot-id"
+	VerbReboot     = "host.reboot"
+	VerbFacts      = "host.facts" // -> sections, see runner.ParseFacts
+	VerbPackages   = "pkg.query"  // NAME... -> "NAME VERSION" of those installed
+	VerbHasProgram = "exec.find"  // NAME -> its path; exit 44
+)

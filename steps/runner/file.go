@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// LargestFile is how many bytes ReadFile reads.
+const LargestFile = 16 << 20
+
+// Attr is who may do what with a file or a folder.
+type Attr struct {
+	Mode fs.FileMode // permission bits, setuid, setgid, sticky; 0 means 0644, of a folder 0755
+	// Owner and Group are names or numbers. Empty leaves what the file has, and a
+	// new file to root.
+	Owner, Group string
+}
+
+// args gives the mode as chmod takes it, and the owner as chown does.
+func (a Attr) args(otherwise fs.FileMode) (mode, owner string) {
+	m := a.Mode
+	if m == 0 {
+		m = otherwise
+	}
+	bits := uint32(m.Perm())
+	if m&fs.ModeSetuid != 0 {
+		bits |= 0o4000
+	}
+	if m&fs.ModeSetgid != 0 {
+		bits |= 0o2000
+	}
+	if m&fs.ModeSticky != 0 {
+		bits |= 0o1000
+	}
+	owner = a.Owner
+	if a.Group != "" {
+		owner += ":" + a.Group
+	}
+	return fmt.Sprintf("%04o", bits), owner
+}
+
+// ReadFile gives what a file holds, up to LargestFile bytes (else ErrTooLarge).
+// It follows links.
+func (r *Runner) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	res, err := r.do(ctx, connector.Cmd{
+		Verb: connector.VerbRead, Argv: shell(scriptRead, path), Sudo: true, Limit: LargestFile,
+	})
+	switch {
+	case exited(err, exitAbsent):
+		return nil, absent("read", path)
+	case err != nil:
+		return nil, err
+	case res.Truncated:
+		return nil, &fs.PathError{Op: "read", Path: path, Err: ErrTooLarge}
+	}
+	return res.Stdout, nil
+}
+
+// Download writes what a file holds to w, of any size.
+func (r *Runner) Download(ctx context.Context, path string, w io.Writer) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	_, err := r.do(ctx, connector.Cmd{
+		Verb: connector.VerbRead, Argv: shell(scriptRead, path), Sudo: true, Stdout: w, Limit: 1,
+	})
+	if exited(err, exitAbsent) {
+		return absent("read", path)
+	}
+	return err
+}
+
+// WriteFile makes a file hold data: written beside, synced, renamed. A link in
+// its place is replaced, not followed. The folder has to be there.
+func (r *Runner) WriteFile(ctx context.Context, path string, data []byte, a Attr) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	mode, owner := a.args(0o644)
+	_, err := r.script(ctx, connector.VerbWrite, scriptWrite, bytes.NewReader(data), path, strconv.Itoa(len(data)), mode, owner)
+	if exited(err, exitShort) {
+		return &fs.PathError{Op: "write", Path: path, Err: ErrShort}
+	}
+	return err
+}
+
+// Digest gives the SHA-256 of a file, 64 hexadecimal digits. It follows links.
+func (r *Runner) Digest(ctx context.Context, path string) (string, error) {
+	if err := checkPath(path); err != nil {
+		return "", err
+	}
+	res, err := r.script(ctx, connector.VerbDigest, scriptDigest, nil, path)
+	switch {
+	case exited(err, exitAbsent):
+		return "", absent("digest", path)
+	case err != nil:
+		return "", err
+	}
+	sum := strings.TrimSpace(string(res.Stdout))
+	if len(sum) != 64 || strings.Trim(sum, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("digest %s: %q is no sha256", path, sum)
+	}
+	return sum, nil
+}
+
+// Info is what a host says about one name.
+type Info struct {
+	Name         string      // the path that was asked for; in a list the name alone
+	Mode         fs.FileMode // type and permissions
+	Size         int64       // bytes
+	UID, GID     int
+	Owner, Group string // names; UNKNOWN where the host has none
+	ModTime      time.Time
+	Target       string // of a link
+}
+
+// IsDir tells whether it is a folder.
+func (i Info) IsDir() bool { return i.Mode.IsDir() }
+
+// IsLink tells whether it is a symbolic link.
+func (i Info) IsLink() bool { return i.Mode&fs.ModeSymlink != 0 }
+
+// IsRegular tells whether it is a file.
+func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
+
+// Attr gives what WriteFile and Mkdir need to make it so again, by number.
+func (i Info) Attr() Attr {
+	return Attr{
+		Mode:  i.Mode & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky),
+		Owner: strconv.Itoa(i.UID), Group: strconv.Itoa(i.GID),
+	}
+}
+
+// Has tells whether it has the permissions and owners of a; what a leaves empty counts as had.
+func (i Info) Has(a Attr) bool {
+	mode := a.Mode
+	if mode == 0 {
+		mode = 0o644
+		if i.IsDir() {
+			mode = 0o755
+		}
+	}
+	is := func(want, name string, id int) bool { return want == "" || want == name || want == strconv.Itoa(id) }
+	return i.Attr().Mode == mode && is(a.Owner, i.Owner, i.UID) && is(a.Group, i.Group, i.GID)
+}
+
+// Stat tells what path is. It does not follow a link.
+func (r *Runner) Stat(ctx context.Context, path string) (Info, error) {
+	if err := checkPath(path); err != nil {
+		return Info{}, err
+	}
+	res, err := r.script(ctx, connector.VerbStat, scriptStat, nil, path)
+	switch {
+	case exited(err, exitAbsent):
+		return Info{}, absent("stat", path)
+	case err != nil:
+		return Info{}, err
+	}
+	infos, err := parseInfos(res.Stdout)
+	if err != nil || len(infos) != 1 {
+		return Info{}, fmt.Errorf("stat %s: %q is not one record: %w", path, res.Stdout, err)
+	}
+	return infos[0], nil
+}
+
+// List gives what a folder holds, sorted by name.
+func (r *Runner) List(ctx context.Context, dir string) ([]Info, error) {
+	if err := checkPath(dir); err != nil {
+		return nil, err
+	}
+	res, err := r.do(ctx, connector.Cmd{
+		Verb: connector.VerbList, Argv: shell(scriptList, dir), Sudo: true, Limit: LargestFile,
+	})
+	switch {
+	case exited(err, exitAbsent):
+		return nil, absent("list", dir)
+	case err != nil:
+		return nil, err
+	case res.Truncated:
+		return nil, &fs.PathError{Op: "list", Path: dir, Err: ErrTooLarge}
+	}
+	infos, err := parseInfos(res.Stdout)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", dir, err)
+	}
+	return infos, nil
+}

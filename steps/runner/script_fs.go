@@ -1,0 +1,125 @@
+package runner
+
+// beside sets t to the place beside $1 where a new file is made: hidden, so that
+// whoever reads the folder (kubelet its manifests, containerd its certs.d) passes
+// over it, and with a fixed name, so that a next run clears away what a lost
+// connection left.
+const beside = `set -eu; umask 077
+d=${1%/*}; t=$d/.${1##*/}.kubexm-new
+`
+
+// settle gives t its owner ($4) and mode ($3) and moves it to $1, on disk before
+// and after.
+const settle = `
+if [ -n "$4" ]; then chown -h -- "$4" "$t"; fi
+chmod -- "$3" "$t"
+sync -- "$t"
+mv -fT -- "$t" "$1"
+trap - EXIT
+sync -- "${d:-/}"
+`
+
+// sum sets h to the SHA-256 of the file $t. openssl is several times as fast as
+// the sha256sum of some distributions.
+const sum = `
+if command -v openssl >/dev/null 2>&1; then h=$(openssl dgst -sha256 -r <"$t"); else h=$(sha256sum <"$t"); fi
+h=${h%% *}
+`
+
+const (
+	scriptRead = `[ -e "$1" ] || exit 44
+exec cat -- "$1"`
+
+	scriptDigest = `set -eu
+[ -e "$1" ] || exit 44
+t=$1
+` + sum + `printf '%s\n' "$h"`
+
+	// PATH SIZE MODE OWNER
+	scriptWrite = beside + `trap 'rm -f -- "$t"' EXIT
+rm -f -- "$t"
+set -C; cat >"$t"; set +C
+[ "$(stat -c %s -- "$t")" = "$2" ] || exit 45
+` + settle
+
+	// PATH SIZE
+	scriptPut = beside + `trap 'rm -f -- "$t"' EXIT
+rm -f -- "$t"
+set -C; cat >"$t"; set +C
+[ "$(stat -c %s -- "$t")" = "$2" ] || exit 45
+trap - EXIT`
+
+	// PATH SHA256 MODE OWNER
+	scriptSeal = beside + `[ -f "$t" ] || exit 44
+trap 'rm -f -- "$t"' EXIT
+` + sum + `[ "$h" = "$2" ] || exit 46
+` + settle
+
+	// The fields of a record end with NUL: numbers, user, group, name, target.
+	scriptStat = `set -eu
+[ -e "$1" ] || [ -L "$1" ] || exit 44
+stat --printf '%f %s %u %g %Y\0%U\0%G\0%n\0' -- "$1"
+if [ -L "$1" ]; then readlink -n -- "$1"; fi
+printf '\0'`
+
+	scriptList = `set -eu
+[ -d "$1" ] || exit 44
+cd -- "$1"
+for f in * .[!.]* ..?*; do
+	[ -e "$f" ] || [ -L "$f" ] || continue
+	stat --printf '%f %s %u %g %Y\0%U\0%G\0%n\0' -- "$f"
+	if [ -L "$f" ]; then readlink -n -- "$f"; fi
+	printf '\0'
+done`
+
+	// PATH MODE OWNER; prints the folders that it made.
+	scriptMkdir = `set -eu; umask 022
+path=$1; mode=$2; owner=$3; d=$1
+set --
+while [ ! -d "$d" ]; do
+	set -- "$d" "$@"
+	d=${d%/*}; d=${d:-/}
+done
+for made; do
+	if [ "$made" = "$path" ]; then mkdir -m "$mode" -- "$made"; else mkdir -- "$made"; fi
+	printf '%s\0' "$made"
+done
+if [ -n "$owner" ]; then chown -- "$owner" "$path"; fi
+chmod -- "$mode" "$path"
+if [ $# -gt 0 ]; then sync -- "$d"; fi`
+
+	// PATH MODE OWNER
+	scriptAttr = `set -eu
+[ -e "$1" ] || exit 44
+if [ -n "$3" ]; then chown -- "$3" "$1"; fi
+chmod -- "$2" "$1"`
+
+	scriptRmdir = `if [ ! -d "$1" ] || [ -L "$1" ]; then exit 0; fi
+rmdir -- "$1" 2>/dev/null && exit 0
+[ -z "$(ls -A -- "$1")" ] || exit 47
+exec rmdir -- "$1"`
+
+	// PATH TARGET
+	scriptLink = beside + `rm -f -- "$t"
+ln -s -- "$2" "$t"
+mv -fT -- "$t" "$1"
+sync -- "${d:-/}"`
+
+	// PATH FROM
+	scriptCopy = beside + `[ -e "$2" ] || [ -L "$2" ] || exit 44
+if [ -d "$2" ] && [ ! -L "$2" ]; then echo "is a folder" >&2; exit 1; fi
+trap 'rm -f -- "$t"' EXIT
+rm -f -- "$t"
+cp -aT -- "$2" "$t"
+if [ ! -L "$t" ]; then sync -- "$t"; fi
+mv -fT -- "$t" "$1"
+trap - EXIT
+sync -- "${d:-/}"`
+
+	// PATH FROM
+	scriptRename = `set -eu
+[ -e "$2" ] || [ -L "$2" ] || exit 44
+mv -fT -- "$2" "$1"
+d=${1%/*}; sync -- "${d:-/}"
+d=${2%/*}; sync -- "${d:-/}"`
+)
