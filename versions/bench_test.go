@@ -9,3 +9,12 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkResolve(b *testing.B) {
+	c, config := load(b), cluster(configs["high-availability"])
+	for b.Loop() {
+		if _, problems := c.Resolve(config); problems.Err() != nil {
+			b.Fatal(problems)
+		}
+	}
+}

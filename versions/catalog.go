@@ -1,6 +1,7 @@
 package versions
 
 import (
+	"cmp"
 	"embed"
 	"io"
 	"io/fs"
@@ -174,21 +175,24 @@ func (c *Component) spelling(version string) (string, bool) {
 
 // newestFirst sorts versions; what is no semantic version comes last.
 func newestFirst(vs []string) []string {
+	parsed := make(map[string]*semver.Version, len(vs))
+	for _, v := range vs {
+		if x, err := semver.NewVersion(v); err == nil {
+			parsed[v] = x
+		}
+	}
 	slices.SortFunc(vs, func(a, b string) int {
-		x, errX := semver.NewVersion(a)
-		y, errY := semver.NewVersion(b)
-		switch {
-		case errX != nil && errY != nil:
+		x, y := parsed[a], parsed[b]
+		if x != nil && y != nil {
+			return cmp.Or(y.Compare(x), strings.Compare(b, a))
+		}
+		if x == nil && y == nil {
 			return strings.Compare(b, a)
-		case errX != nil:
+		}
+		if x == nil {
 			return 1
-		case errY != nil:
-			return -1
 		}
-		if d := y.Compare(x); d != 0 {
-			return d
-		}
-		return strings.Compare(b, a)
+		return -1
 	})
 	return vs
 }
