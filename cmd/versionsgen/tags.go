@@ -55,7 +55,7 @@ func readClones(ctx context.Context, dir string, sources map[string]*source) (ma
 type clone struct{ dir string }
 
 func (c clone) git(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", c.dir}, args...)...) //nolint:gosec // a maintainer names the clones
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", c.dir}, args...)...) //nolint:gosec,forbidigo // a maintainer runs this, and names the clones
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
