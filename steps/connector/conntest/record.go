@@ -1,0 +1,201 @@
+package conntest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// Recorder hands commands on to a real host and keeps what was said. Commands
+// are kept one after another, in the order in which they ended.
+type Recorder struct {
+	conn     connector.Conn
+	redactor *connector.Redactor
+
+	mu  sync.Mutex
+	arc txtar.Archive
+	n   int
+}
+
+// Record gives a Recorder before conn. What redactor knows, and what a command
+// calls a secret, is not written; nil knows nothing.
+func Record(conn connector.Conn, redactor *connector.Redactor) *Recorder {
+	return &Recorder{conn: conn, redactor: redactor}
+}
+
+// Exec runs one command and keeps it.
+func (r *Recorder) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {
+	hash := sha256.New()
+	had := c.Stdin != nil
+	if had {
+		c.Stdin = io.TeeReader(c.Stdin, hash)
+	}
+	res, err := r.conn.Exec(ctx, c)
+	e := entry{Verb: c.Verb, Argv: c.Argv, Sudo: c.Sudo, Exit: res.Exit, stdout: res.Stdout, stderr: res.Stderr}
+	if had {
+		e.Stdin = hex.EncodeToString(hash.Sum(nil))
+	}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	e.write(&r.arc, r.n, r.redactor.With(c.Secrets...))
+	return res, err
+}
+
+// Close closes the connection.
+func (r *Recorder) Close() error { return r.conn.Close() }
+
+// Archive gives all that was kept, as txtar.
+func (r *Recorder) Archive() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return txtar.Format(&r.arc)
+}
+
+// WriteFile writes the Archive to a file.
+func (r *Recorder) WriteFile(path string) error {
+	return os.WriteFile(path, r.Archive(), 0o644)
+}
+
+// entry is one command and its answer.
+type entry struct {
+	Verb  string
+	Argv  []string
+	Sudo  bool
+	Stdin string // its SHA-256; empty: there was none
+	Exit  int
+	Error string
+
+	stdout, stderr []byte
+}
+
+// write adds the entry as up to three files: NNN the command, NNN.stdout and
+// NNN.stderr what it printed. A stream that txtar cannot hold has .base64 added.
+func (e entry) write(arc *txtar.Archive, n int, red *connector.Redactor) {
+	name := fmt.Sprintf("%03d", n)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "verb %s\n", e.Verb)
+	for _, a := range red.Argv(e.Argv) {
+		quoted, _ := json.Marshal(a) // a string always marshals
+		fmt.Fprintf(&b, "arg %s\n", quoted)
+	}
+	fmt.Fprintf(&b, "sudo %t\n", e.Sudo)
+	if e.Stdin != "" {
+		fmt.Fprintf(&b, "stdin %s\n", e.Stdin)
+	}
+	fmt.Fprintf(&b, "exit %d\n", e.Exit)
+	if e.Error != "" {
+		quoted, _ := json.Marshal(red.String(e.Error))
+		fmt.Fprintf(&b, "error %s\n", quoted)
+	}
+	arc.Files = append(arc.Files, txtar.File{Name: name, Data: b.Bytes()})
+	for _, s := range []struct {
+		name string
+		data []byte
+	}{{"stdout", e.stdout}, {"stderr", e.stderr}} {
+		if len(s.data) == 0 {
+			continue
+		}
+		f := txtar.File{Name: name + "." + s.name, Data: []byte(red.String(string(s.data)))}
+		if !fits(f.Data) {
+			f.Name += ".base64"
+			f.Data = []byte(base64.StdEncoding.EncodeToString(f.Data) + "\n")
+		}
+		arc.Files = append(arc.Files, f)
+	}
+}
+
+// fits tells whether txtar gives data back as it is.
+func fits(data []byte) bool {
+	if !utf8.Valid(data) || !bytes.HasSuffix(data, []byte("\n")) {
+		return false
+	}
+	back := txtar.Parse(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: "x", Data: data}}}))
+	return len(back.Files) == 1 && bytes.Equal(back.Files[0].Data, data)
+}
+
+// readEntries reads an archive back.
+func readEntries(b []byte) ([]entry, error) {
+	var out []entry
+	for _, f := range txtar.Parse(b).Files {
+		name, stream, part := strings.Cut(f.Name, ".")
+		if _, err := strconv.Atoi(name); err != nil {
+			return nil, fmt.Errorf("%s: not a number", f.Name)
+		}
+		if !part {
+			e, err := readEntry(f.Data)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", f.Name, err)
+			}
+			out = append(out, e)
+			continue
+		}
+		data := f.Data
+		if plain, coded := strings.CutSuffix(stream, ".base64"); coded {
+			var err error
+			if data, err = base64.StdEncoding.DecodeString(strings.TrimSpace(string(data))); err != nil {
+				return nil, fmt.Errorf("%s: %w", f.Name, err)
+			}
+			stream = plain
+		}
+		switch {
+		case len(out) == 0:
+			return nil, fmt.Errorf("%s: before any command", f.Name)
+		case stream == "stdout":
+			out[len(out)-1].stdout = data
+		case stream == "stderr":
+			out[len(out)-1].stderr = data
+		default:
+			return nil, fmt.Errorf("%s: neither stdout nor stderr", f.Name)
+		}
+	}
+	return out, nil
+}
+
+func readEntry(b []byte) (entry, error) {
+	var e entry
+	for line := range strings.Lines(string(b)) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		var err error
+		switch key {
+		case "verb":
+			e.Verb = value
+		case "arg":
+			var a string
+			err = json.Unmarshal([]byte(value), &a)
+			e.Argv = append(e.Argv, a)
+		case "sudo":
+			e.Sudo, err = strconv.ParseBool(value)
+		case "stdin":
+			e.Stdin = value
+		case "exit":
+			e.Exit, err = strconv.Atoi(value)
+		case "error":
+			err = json.Unmarshal([]byte(value), &e.Error)
+		default:
+			err = errors.New("unknown word")
+		}
+		if err != nil {
+			return entry{}, fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,271 @@
+package conntest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// TB is the part of testing.TB that a Sim needs.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// Sim is a host in memory. It is safe for concurrent use.
+type Sim struct {
+	t TB
+
+	mu       sync.Mutex
+	machine  Machine
+	files    map[string]*File
+	units    map[string]*unit
+	sysctls  map[string]string
+	boot     map[string]string            // the kernel's own settings
+	keysOf   map[string]map[string]string // the settings that come with a module
+	modules  map[string]string            // to loaded, builtin, available
+	users    map[string]account
+	groups   map[string]int
+	packages map[string]string
+	jobs     map[string]*job
+	hostname string
+	boots    int
+	calls    []Call
+	handlers []handler
+	fault    Fault
+	closed   bool
+}
+
+// Call is one command that a Sim was given.
+type Call struct {
+	Verb string
+	Argv []string // for VerbExec
+	Args []string // what connector.Cmd.Args gives
+	Sudo bool
+	Exit int
+	Err  error
+}
+
+func (c Call) String() string {
+	if c.Verb == connector.VerbExec {
+		return connector.Quote(c.Argv)
+	}
+	return strings.TrimSpace(c.Verb + " " + connector.Quote(c.Args))
+}
+
+// Fault is how a wire breaks.
+type Fault struct {
+	// At is the command at which it breaks, the next one being 1; 0 means never.
+	At int
+	// After lets the command take effect before the answer is lost.
+	After bool
+	// Stay keeps the host out of reach until Mend.
+	Stay bool
+}
+
+// Handler answers a command in place of the Sim. It may change the Sim by its
+// methods. ok false hands the command on.
+type Handler func(c connector.Cmd, stdin []byte) (res connector.Result, ok bool)
+
+type handler struct {
+	match func(connector.Cmd) bool
+	do    Handler
+}
+
+// New gives a host with an empty Debian's folders and kernel settings. t fails
+// when the host is given a command that it does not know; nil leaves it at the error.
+func New(t TB) *Sim {
+	s := &Sim{
+		t: t, machine: DefaultMachine(),
+		files: map[string]*File{}, units: map[string]*unit{}, modules: map[string]string{}, packages: map[string]string{},
+		jobs: map[string]*job{}, hostname: "node1", boots: 1,
+	}
+	s.initFiles()
+	s.initKernel()
+	s.initUsers()
+	return s
+}
+
+// Exec runs one command; see connector.Conn.
+func (s *Sim) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {
+	if c.Verb == "" {
+		c.Verb = connector.VerbExec
+	}
+	if err := errors.Join(c.Check(), ctx.Err()); err != nil {
+		return connector.Result{}, err
+	}
+	// A sender is read before the host is locked: it may be slow, or another host.
+	var stdin []byte
+	if c.Stdin != nil {
+		var err error
+		if stdin, err = io.ReadAll(c.Stdin); err != nil {
+			return connector.Result{}, fmt.Errorf("read the input: %w", err)
+		}
+	}
+	breaks, err := s.begin(c)
+	if err != nil {
+		return connector.Result{}, s.note(c, 0, err)
+	}
+	res, err := s.answer(c, stdin)
+	if err == nil && breaks {
+		err = broken(c)
+	}
+	if err != nil {
+		return connector.Result{}, s.note(c, 0, err)
+	}
+	return s.deliver(c, res)
+}
+
+// deliver hands the answer on as a wire does: to the command's writers, and
+// within its limit.
+func (s *Sim) deliver(c connector.Cmd, res connector.Result) (connector.Result, error) {
+	var failed error
+	out := connector.NewOutput(c, func(err error) { failed = err })
+	_, _ = out.Stdout().Write(res.Stdout) // tells failed
+	_, _ = out.Stderr().Write(res.Stderr)
+	_ = s.note(c, res.Exit, failed)
+	return out.Result(res.Exit), failed
+}
+
+// begin counts the command, and tells whether the wire breaks now or after it.
+func (s *Sim) begin(c connector.Cmd) (after bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false, connector.ErrClosed
+	}
+	if s.fault.At == 0 {
+		return false, nil
+	}
+	if s.fault.At > 1 {
+		s.fault.At--
+		return false, nil
+	}
+	after = s.fault.After
+	if !s.fault.Stay {
+		s.fault = Fault{}
+	} else {
+		s.fault.After = false
+	}
+	if after {
+		return true, nil
+	}
+	return false, broken(c)
+}
+
+func broken(c connector.Cmd) error {
+	return &connector.BrokenError{Addr: "sim", Verb: c.Verb, Err: io.ErrUnexpectedEOF}
+}
+
+func (s *Sim) note(c connector.Cmd, exit int, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, Call{Verb: c.Verb, Argv: slices.Clone(c.Argv), Args: slices.Clone(c.Args()), Sudo: c.Sudo, Exit: exit, Err: err})
+	return err
+}
+
+// answer finds who knows the command.
+func (s *Sim) answer(c connector.Cmd, stdin []byte) (connector.Result, error) {
+	s.mu.Lock()
+	handlers := slices.Clone(s.handlers)
+	s.mu.Unlock()
+	for _, h := range slices.Backward(handlers) { // the newest first
+		if h.match(c) {
+			if res, ok := h.do(c, stdin); ok { // not locked: it may use the Sim
+				return res, nil
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, known := range []func(connector.Cmd, []byte) (connector.Result, bool){s.doFile, s.doTree, s.doUnit, s.doSystem, s.doJob} {
+		if res, ok := known(c, stdin); ok {
+			return res, nil
+		}
+	}
+	err := fmt.Errorf("sim: nothing is scripted for %s", Call{Verb: c.Verb, Argv: c.Argv, Args: c.Args()})
+	if s.t != nil {
+		s.t.Helper()
+		s.t.Errorf("%v", err)
+	}
+	return connector.Result{}, err
+}
+
+// Close makes Exec fail from now on.
+func (s *Sim) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// Script answers a program that is called with exactly these words.
+func (s *Sim) Script(res connector.Result, argv ...string) {
+	s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbExec && slices.Equal(c.Argv, argv) },
+		func(connector.Cmd, []byte) (connector.Result, bool) { return res, true })
+}
+
+// HandleProgram answers every call of a program, whatever its arguments.
+func (s *Sim) HandleProgram(program string, do Handler) {
+	s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbExec && c.Argv[0] == program }, do)
+}
+
+// Fail answers a verb about a certain first argument with an exit status and a
+// complaint. An empty argument means any.
+func (s *Sim) Fail(verb, arg string, exit int, stderr string) {
+	s.Handle(func(c connector.Cmd) bool {
+		args := c.Args()
+		return c.Verb == verb && (arg == "" || len(args) > 0 && args[0] == arg)
+	}, func(connector.Cmd, []byte) (connector.Result, bool) {
+		return connector.Result{Exit: exit, Stderr: []byte(stderr)}, true
+	})
+}
+
+// Handle answers every command that match takes. What was added last is asked first.
+func (s *Sim) Handle(match func(connector.Cmd) bool, do Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers = append(s.handlers, handler{match, do})
+}
+
+// Break makes the wire break; it counts from the next command.
+func (s *Sim) Break(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = f
+}
+
+// Mend brings the host back into reach.
+func (s *Sim) Mend() { s.Break(Fault{}) }
+
+// Calls gives the commands so far.
+func (s *Sim) Calls() []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// ForgetCalls empties the list that Calls gives.
+func (s *Sim) ForgetCalls() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = nil
+}
+
+func exits(code int, stderr string, args ...any) (connector.Result, bool) {
+	res := connector.Result{Exit: code}
+	if stderr != "" {
+		res.Stderr = []byte(fmt.Sprintf(stderr, args...) + "\n")
+	}
+	return res, true
+}
+
+func says(format string, args ...any) (connector.Result, bool) {
+	return connector.Result{Stdout: []byte(fmt.Sprintf(format, args...))}, true
+}

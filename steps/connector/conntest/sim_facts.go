@@ -1,0 +1,115 @@
+package conntest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Machine is what a Sim says about itself when it is asked for facts.
+type Machine struct {
+	OSRelease string // the text of /etc/os-release
+	Machine   string // as uname -m
+	Kernel    string
+	CPUs      int
+	MemoryMiB int
+	Addresses []string // of eth0, with their length: 192.0.2.11/24
+	Swap      bool
+	CgroupV2  bool
+	SELinux   string // Enforcing, Permissive, Disabled; empty: none
+	Packages  string // apt-get, dnf, yum, zypper
+	FreeMiB   int    // of the one disk, which has twice as much
+	// ClockAhead is how far its clock is ahead.
+	ClockAhead time.Duration
+	// Ports are lines as ss -Hlntup prints them.
+	Ports []string
+}
+
+// DefaultMachine is a small Debian 12.
+func DefaultMachine() Machine {
+	return Machine{
+		OSRelease: `PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
+NAME="Debian GNU/Linux"
+VERSION_ID="12"
+VERSION_CODENAME=bookworm
+ID=debian
+`,
+		Machine: "x86_64", Kernel: "6.1.0-28-amd64", CPUs: 4, MemoryMiB: 8192,
+		Addresses: []string{"192.0.2.11/24"}, CgroupV2: true, Packages: "apt-get", FreeMiB: 50 << 10,
+		Ports: []string{`tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=612,fd=3))`},
+	}
+}
+
+// SetMachine changes what the host says about itself.
+func (s *Sim) SetMachine(change func(*Machine)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.machine)
+}
+
+// SetHostname names the host.
+func (s *Sim) SetHostname(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hostname = name
+	s.files["/etc/hostname"] = &File{Mode: 0o644, Data: []byte(name + "\n")}
+}
+
+// facts prints what scriptFacts of the runner does.
+func (s *Sim) facts() string {
+	m := s.machine
+	var b strings.Builder
+	section := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "\n==> %s\n", name)
+		if text := fmt.Sprintf(format, args...); text != "" {
+			b.WriteString(strings.TrimSuffix(text, "\n") + "\n")
+		}
+	}
+	var addrs strings.Builder
+	for _, a := range m.Addresses {
+		family := "inet"
+		if strings.Contains(a, ":") {
+			family = "inet6"
+		}
+		fmt.Fprintf(&addrs, "2: eth0    %s %s scope global eth0\\       valid_lft forever preferred_lft forever\n", family, a)
+	}
+	swaps, swapTotal := "", 0
+	if m.Swap {
+		swaps, swapTotal = "/dev/vdb partition 1048572 0 -2", 1048572
+	}
+	cgroup := "tmpfs"
+	if m.CgroupV2 {
+		cgroup = "cgroup2fs"
+	}
+	now := time.Now().Add(m.ClockAhead)
+	section("os-release", "%s", m.OSRelease)
+	section("machine", "%s", m.Machine)
+	section("kernel", "%s", m.Kernel)
+	section("hostname", "%s", s.hostname)
+	section("machine-id", "%s", digest([]byte(s.hostname))[:32])
+	section("product-uuid", "%s", digest([]byte("uuid"+s.hostname))[:36])
+	section("boot-id", "%s", s.bootID())
+	section("cpus", "%d", m.CPUs)
+	section("meminfo", "MemTotal: %d kB\nMemAvailable: %d kB\nSwapTotal: %d kB", m.MemoryMiB<<10, m.MemoryMiB<<9, swapTotal)
+	section("swaps", "Filename Type Size Used Priority\n%s", swaps)
+	section("addresses", "1: lo    inet 127.0.0.1/8 scope host lo\n%s", addrs.String())
+	section("links", "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 link/loopback 00:00:00:00:00:00\n2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 link/ether 52:54:00:12:34:56")
+	section("route4", "default via 192.0.2.1 dev eth0")
+	section("route6", "")
+	section("cgroup", "%s", cgroup)
+	section("selinux", "%s", m.SELinux)
+	section("init", "systemd\nrunning")
+	section("systemd", "systemd 252 (252.38-1~deb12u1)")
+	section("time", "%d.%09d\n+0000", now.Unix(), now.Nanosecond())
+	section("disks", "Filesystem Type 1024-blocks Used Available Capacity Mounted on\n/dev/vda1 ext4 %d %d %d 50%% /", m.FreeMiB<<11, m.FreeMiB<<10, m.FreeMiB<<10)
+	section("inodes", "Filesystem Inodes IUsed IFree IUse%% Mounted on\n/dev/vda1 6553600 100000 6453600 2%% /")
+	section("resolv-link", "/etc/resolv.conf")
+	section("resolv", "nameserver 192.0.2.1")
+	section("packages", "/usr/bin/%s", m.Packages)
+	section("firewall", "")
+	section("virt", "kvm")
+	section("user", "root\n0")
+	section("ports", "%s", strings.Join(m.Ports, "\n"))
+	section("end", "")
+	return b.String()
+}

@@ -1,0 +1,307 @@
+package conntest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// File is a file, folder or link on a Sim. Its type is in Mode.
+type File struct {
+	Mode     fs.FileMode
+	Data     []byte
+	Target   string // of a link
+	UID, GID int
+}
+
+// initFiles makes the folders that every distribution has.
+func (s *Sim) initFiles() {
+	for _, d := range []string{
+		"/etc/systemd/system", "/usr/lib/systemd/system", "/etc/sysctl.d", "/etc/modules-load.d", "/etc/profile.d",
+		"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/bin", "/usr/sbin", "/var/lib", "/var/log", "/var/backups",
+		"/opt", "/root", "/home", "/run", "/proc", "/sys", "/dev", "/mnt",
+	} {
+		s.addDir(d, 0o755)
+	}
+	s.addDir("/tmp", 0o777|fs.ModeSticky)
+	s.files["/etc/hosts"] = &File{Mode: 0o644, Data: []byte("127.0.0.1 localhost\n::1 localhost\n")}
+	s.files["/etc/hostname"] = &File{Mode: 0o644, Data: []byte(s.hostname + "\n")}
+	s.files["/etc/fstab"] = &File{Mode: 0o644, Data: []byte("UUID=1 / ext4 defaults 0 1\n")}
+}
+
+func (s *Sim) addDir(p string, mode fs.FileMode) {
+	if _, ok := s.files[p]; ok {
+		return
+	}
+	if p != "/" {
+		s.addDir(path.Dir(p), 0o755)
+	}
+	s.files[p] = &File{Mode: mode | fs.ModeDir}
+}
+
+// AddFile puts a file on the host, root's, with the folders above it.
+func (s *Sim) AddFile(p, data string, mode fs.FileMode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addDir(path.Dir(p), 0o755)
+	s.files[p] = &File{Mode: mode, Data: []byte(data)}
+}
+
+// AddDir puts a folder on the host, with those above it.
+func (s *Sim) AddDir(p string, mode fs.FileMode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addDir(p, mode)
+}
+
+// AddLink puts a symbolic link on the host.
+func (s *Sim) AddLink(p, target string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addDir(path.Dir(p), 0o755)
+	s.files[p] = link(target)
+}
+
+// RemoveAll takes path and all below it off the host.
+func (s *Sim) RemoveAll(p string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.purge(p)
+}
+
+// File gives what is at a path; links are not followed.
+func (s *Sim) File(p string) (File, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.files[p]
+	if !ok {
+		return File{}, false
+	}
+	c := *f
+	c.Data = bytes.Clone(f.Data)
+	return c, true
+}
+
+// Read gives what a file holds, following links; "" where there is none.
+func (s *Sim) Read(p string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.files[s.resolve(p, true)]; ok {
+		return string(f.Data)
+	}
+	return ""
+}
+
+func link(target string) *File { return &File{Mode: fs.ModeSymlink | 0o777, Target: target} }
+
+// resolve gives the path without links in it; last says whether a link in the
+// last place is followed too. What does not exist stays as it is.
+func (s *Sim) resolve(p string, last bool) string {
+	for range 40 { // as many links as Linux follows
+		next, done := s.resolveOnce(p, last)
+		if done {
+			return next
+		}
+		p = next
+	}
+	return p
+}
+
+func (s *Sim) resolveOnce(p string, last bool) (string, bool) {
+	at := "/"
+	parts := strings.Split(strings.Trim(path.Clean(p), "/"), "/")
+	for i, part := range parts {
+		next := path.Join(at, part)
+		f, ok := s.files[next]
+		if ok && f.Mode&fs.ModeSymlink != 0 && (last || i < len(parts)-1) {
+			target := f.Target
+			if !path.IsAbs(target) {
+				target = path.Join(at, target)
+			}
+			return path.Join(append([]string{target}, parts[i+1:]...)...), false
+		}
+		at = next
+	}
+	return at, true
+}
+
+// dirOf gives the place of a new file, or what a shell would complain about.
+func (s *Sim) dirOf(p string) (string, string) {
+	p = s.resolve(p, false)
+	switch d, ok := s.files[path.Dir(p)]; {
+	case !ok:
+		return p, fmt.Sprintf("cannot create %s: Directory nonexistent", p)
+	case !d.Mode.IsDir():
+		return p, fmt.Sprintf("cannot create %s: Not a directory", p)
+	}
+	return p, ""
+}
+
+func beside(p string) string { return path.Join(path.Dir(p), "."+path.Base(p)+".kubexm-new") }
+
+// doFile knows the verbs about one file.
+func (s *Sim) doFile(c connector.Cmd, stdin []byte) (connector.Result, bool) {
+	args := c.Args()
+	switch c.Verb {
+	case connector.VerbRead, connector.VerbDigest:
+		f, ok := s.files[s.resolve(args[0], true)]
+		switch {
+		case !ok:
+			return exits(44, "")
+		case f.Mode.IsDir():
+			return exits(1, "cat: %s: Is a directory", args[0])
+		case c.Verb == connector.VerbDigest:
+			return says("%s\n", digest(f.Data))
+		}
+		return connector.Result{Stdout: bytes.Clone(f.Data)}, true
+	case connector.VerbWrite:
+		return s.write(args[0], args[1], stdin, func(f *File) string { return s.attr(f, args[2], args[3]) }, args[0])
+	case connector.VerbPut:
+		return s.write(beside(args[0]), args[1], stdin, func(*File) string { return "" }, beside(args[0]))
+	case connector.VerbSeal:
+		return s.seal(args[0], args[1], args[2], args[3])
+	case connector.VerbAttr:
+		f, ok := s.files[s.resolve(args[0], true)]
+		if !ok {
+			return exits(44, "")
+		}
+		return done(s.attr(f, args[1], args[2]))
+	case connector.VerbStat:
+		p := s.resolve(args[0], false)
+		f, ok := s.files[p]
+		if !ok {
+			return exits(44, "")
+		}
+		return connector.Result{Stdout: s.record(f, args[0])}, true
+	}
+	return connector.Result{}, false
+}
+
+func done(complaint string) (connector.Result, bool) {
+	if complaint != "" {
+		return exits(1, "%s", complaint)
+	}
+	return connector.Result{}, true
+}
+
+func (s *Sim) write(p, size string, data []byte, attr func(*File) string, to string) (connector.Result, bool) {
+	to, complaint := s.dirOf(to)
+	if complaint != "" {
+		return exits(2, "sh: 1: %s", complaint)
+	}
+	if size != strconv.Itoa(len(data)) {
+		return exits(45, "")
+	}
+	if old, ok := s.files[to]; ok && old.Mode.IsDir() {
+		return exits(1, "mv: cannot overwrite directory '%s' with non-directory", p)
+	}
+	f := &File{Mode: 0o600, Data: data}
+	if c := attr(f); c != "" {
+		return exits(1, "%s", c)
+	}
+	s.files[to] = f
+	return connector.Result{}, true
+}
+
+func (s *Sim) seal(p, sum, mode, owner string) (connector.Result, bool) {
+	p = s.resolve(p, false)
+	f, ok := s.files[beside(p)]
+	if !ok {
+		return exits(44, "")
+	}
+	delete(s.files, beside(p))
+	if digest(f.Data) != sum {
+		return exits(46, "")
+	}
+	if old, ok := s.files[p]; ok && old.Mode.IsDir() {
+		return exits(1, "mv: cannot overwrite directory '%s' with non-directory", p)
+	}
+	if c := s.attr(f, mode, owner); c != "" {
+		return exits(1, "%s", c)
+	}
+	s.files[p] = f
+	return connector.Result{}, true
+}
+
+// attr gives f a mode and an owner, or says what chown would.
+func (s *Sim) attr(f *File, mode, owner string) string {
+	if owner != "" {
+		user, group, _ := strings.Cut(owner, ":")
+		if user != "" {
+			uid, ok := s.uid(user)
+			if !ok {
+				return fmt.Sprintf("chown: invalid user: '%s'", owner)
+			}
+			f.UID = uid
+		}
+		if group != "" {
+			gid, ok := s.gid(group)
+			if !ok {
+				return fmt.Sprintf("chown: invalid group: '%s'", owner)
+			}
+			f.GID = gid
+		}
+	}
+	bits, err := strconv.ParseUint(mode, 8, 12)
+	if err != nil {
+		return fmt.Sprintf("chmod: invalid mode: '%s'", mode)
+	}
+	f.Mode = f.Mode.Type() | permissions(uint32(bits))
+	return ""
+}
+
+func permissions(bits uint32) fs.FileMode {
+	m := fs.FileMode(bits & 0o777)
+	for bit, mode := range map[uint32]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
+		if bits&bit != 0 {
+			m |= mode
+		}
+	}
+	return m
+}
+
+// record prints what scriptStat of the runner does.
+func (s *Sim) record(f *File, name string) []byte {
+	st := uint32(f.Mode.Perm())
+	size := len(f.Data)
+	switch {
+	case f.Mode.IsDir():
+		st, size = st|0o040000, 4096
+	case f.Mode&fs.ModeSymlink != 0:
+		st, size = st|0o120000, len(f.Target)
+	default:
+		st |= 0o100000
+	}
+	for mode, bit := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if f.Mode&mode != 0 {
+			st |= bit
+		}
+	}
+	return fmt.Appendf(nil, "%x %d %d %d %d\x00%s\x00%s\x00%s\x00%s\x00", st, size, f.UID, f.GID, 1700000000,
+		s.userName(f.UID), s.groupName(f.GID), name, f.Target)
+}
+
+// children gives the names directly in a folder, sorted.
+func (s *Sim) children(dir string) []string {
+	var names []string
+	for p := range s.files {
+		if p != "/" && path.Dir(p) == dir {
+			names = append(names, path.Base(p))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

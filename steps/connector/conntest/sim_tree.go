@@ -1,0 +1,141 @@
+package conntest
+
+import (
+	"bytes"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// doTree knows the verbs about folders, links, and moving things.
+func (s *Sim) doTree(c connector.Cmd, _ []byte) (connector.Result, bool) {
+	args := c.Args()
+	switch c.Verb {
+	case connector.VerbList:
+		dir := s.resolve(args[0], true)
+		d, ok := s.files[dir]
+		if !ok || !d.Mode.IsDir() {
+			return exits(44, "")
+		}
+		var out []byte
+		for _, name := range s.children(dir) {
+			out = append(out, s.record(s.files[path.Join(dir, name)], name)...)
+		}
+		return connector.Result{Stdout: out}, true
+	case connector.VerbMkdir:
+		return s.mkdir(args[0], args[1], args[2])
+	case connector.VerbRemove:
+		p := s.resolve(args[0], false)
+		if f, ok := s.files[p]; ok && f.Mode.IsDir() {
+			return exits(1, "rm: cannot remove '%s': Is a directory", args[0])
+		}
+		delete(s.files, p)
+		return connector.Result{}, true
+	case connector.VerbRmdir:
+		p := s.resolve(args[0], false)
+		if f, ok := s.files[p]; !ok || !f.Mode.IsDir() {
+			return connector.Result{}, true
+		}
+		if len(s.children(p)) > 0 {
+			return exits(47, "")
+		}
+		delete(s.files, p)
+		return connector.Result{}, true
+	case connector.VerbPurge:
+		s.purge(s.resolve(args[0], false))
+		return connector.Result{}, true
+	case connector.VerbLink:
+		p, complaint := s.dirOf(args[0])
+		if complaint != "" {
+			return exits(1, "ln: %s", complaint)
+		}
+		if f, ok := s.files[p]; ok && f.Mode.IsDir() {
+			return exits(1, "mv: cannot overwrite directory '%s' with non-directory", p)
+		}
+		s.files[p] = link(args[1])
+		return connector.Result{}, true
+	case connector.VerbCopy, connector.VerbRename:
+		return s.move(c.Verb == connector.VerbCopy, args[0], args[1])
+	}
+	return connector.Result{}, false
+}
+
+func (s *Sim) mkdir(p, mode, owner string) (connector.Result, bool) {
+	var missing []string
+	for d := p; ; d = path.Dir(d) {
+		f, ok := s.files[s.resolve(d, true)]
+		if ok && f.Mode.IsDir() {
+			break
+		}
+		missing = append(missing, d)
+	}
+	slices.Reverse(missing)
+	var out bytes.Buffer
+	for _, d := range missing {
+		at := s.resolve(d, false)
+		if f, ok := s.files[at]; ok && !f.Mode.IsDir() {
+			res, known := exits(1, "mkdir: cannot create directory '%s': File exists", d)
+			res.Stdout = out.Bytes()
+			return res, known
+		}
+		s.files[at] = &File{Mode: fs.ModeDir | 0o755}
+		out.WriteString(d + "\x00")
+	}
+	complaint := s.attr(s.files[s.resolve(p, true)], mode, owner)
+	res, known := done(complaint)
+	res.Stdout = out.Bytes()
+	return res, known
+}
+
+func (s *Sim) purge(p string) {
+	for name := range s.files {
+		if name == p || strings.HasPrefix(name, p+"/") {
+			delete(s.files, name)
+		}
+	}
+}
+
+func (s *Sim) move(keep bool, to, from string) (connector.Result, bool) {
+	from = s.resolve(from, false)
+	f, ok := s.files[from]
+	if !ok {
+		return exits(44, "")
+	}
+	if keep && f.Mode.IsDir() {
+		return exits(1, "is a folder")
+	}
+	to, complaint := s.dirOf(to)
+	if complaint != "" {
+		return exits(1, "mv: %s", complaint)
+	}
+	if old, ok := s.files[to]; ok {
+		switch {
+		case old.Mode.IsDir() && !f.Mode.IsDir():
+			return exits(1, "mv: cannot overwrite directory '%s' with non-directory", to)
+		case !old.Mode.IsDir() && f.Mode.IsDir():
+			return exits(1, "mv: cannot overwrite non-directory '%s' with directory", to)
+		case old.Mode.IsDir() && len(s.children(to)) > 0:
+			return exits(1, "mv: cannot move '%s' to '%s': Directory not empty", from, to)
+		}
+	}
+	if keep {
+		c := *f
+		c.Data = bytes.Clone(f.Data)
+		s.files[to] = &c
+		return connector.Result{}, true
+	}
+	moved := map[string]*File{}
+	for name, g := range s.files {
+		if name == from || strings.HasPrefix(name, from+"/") {
+			moved[to+strings.TrimPrefix(name, from)] = g
+			delete(s.files, name)
+		}
+	}
+	for name, g := range moved {
+		s.files[name] = g
+	}
+	return connector.Result{}, true
+}

@@ -1,0 +1,78 @@
+package conntest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Snapshot is the state of a host, one line per thing, sorted. Two hosts are the
+// same when their snapshots are. What comes and goes by itself is not in it:
+// jobs, their logs, what systemd holds in memory of a unit that does not run.
+type Snapshot []string
+
+// Snapshot gives the state of the host.
+func (s *Sim) Snapshot() Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out Snapshot
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for p, f := range s.files {
+		switch {
+		case strings.HasPrefix(p, "/run/kubexm"):
+		case f.Target != "":
+			add("file %s -> %s", p, f.Target)
+		case f.Mode.IsDir():
+			add("file %s %s %d:%d", p, f.Mode, f.UID, f.GID)
+		default:
+			add("file %s %s %d:%d %d bytes %s", p, f.Mode, f.UID, f.GID, len(f.Data), digest(f.Data)[:16])
+		}
+	}
+	for name, u := range s.units {
+		if u.active || u.failed {
+			add("unit %s active=%t failed=%t ran=%s", name, u.active, u.failed, digest([]byte(u.ran))[:16])
+		}
+	}
+	for k, v := range s.sysctls {
+		add("sysctl %s = %s", k, v)
+	}
+	for m, st := range s.modules {
+		add("module %s %s", m, st)
+	}
+	for n, a := range s.users {
+		add("user %s %d:%d %s %s %s", n, a.uid, a.gid, a.home, a.shell, strings.Join(a.groups, ","))
+	}
+	for n, g := range s.groups {
+		add("group %s %d", n, g)
+	}
+	for n, v := range s.packages {
+		add("package %s %s", n, v)
+	}
+	add("hostname %s", s.hostname)
+	slices.Sort(out)
+	return out
+}
+
+// Diff tells what is only in a ("- …") or only in b ("+ …"); empty: they are the same.
+func Diff(a, b Snapshot) string {
+	inA, inB := map[string]bool{}, map[string]bool{}
+	for _, l := range a {
+		inA[l] = true
+	}
+	for _, l := range b {
+		inB[l] = true
+	}
+	all := maps.Clone(inA)
+	maps.Copy(all, inB)
+	var out []string
+	for _, l := range slices.Sorted(maps.Keys(all)) {
+		switch {
+		case !inB[l]:
+			out = append(out, "- "+l)
+		case !inA[l]:
+			out = append(out, "+ "+l)
+		}
+	}
+	return strings.Join(out, "\n")
+}
