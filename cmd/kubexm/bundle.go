@@ -1,8 +1,123 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+)
 
 func (a *app) bundleCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bundle", Short: "Build, check and open bundles", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use:   "bundle",
+		Short: "Build, check and open bundles",
+		Long: `A bundle is one archive, NAME.tar.zst, with every binary and image that a cluster
+config asks for, each pinned by digest in a lock. It is an OCI layout inside:
+"tar --zstd -tf" lists it, and "kubexm bundle extract --oci" hands it to any OCI tool.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleExtract())
 	return cmd
+}
+
+// sourceFlags are the flags of the commands that resolve a config and ask upstream.
+type sourceFlags struct {
+	config   string
+	lock     string
+	sources  string
+	versions string
+	cacheDir string
+	parallel int
+	update   bool
+}
+
+func (f *sourceFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; - reads standard input")
+	fs.StringVar(&f.lock, "lock", "", "the lock (default kubexm.lock beside the config)")
+	fs.StringVar(&f.sources, "sources", "", "a file of kind Sources: mirrors, laid over spec.sources")
+	fs.StringVar(&f.versions, "versions", "", "a file of kind Versions: own versions and digests, laid over the embedded matrix")
+	fs.StringVar(&f.cacheDir, "cache-dir", "", "where fetched content is kept (default $KUBEXM_CACHE, else $XDG_CACHE_HOME/kubexm)")
+	fs.IntVarP(&f.parallel, "parallel", "p", 8, "how much is fetched at once")
+	for _, name := range []string{"filename", "sources", "versions"} {
+		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
+	}
+	_ = cmd.MarkFlagRequired("filename")
+}
+
+// lockPath is where the lock stands: beside the config, unless a flag says otherwise.
+func (f *sourceFlags) lockPath() string {
+	if f.lock != "" {
+		return f.lock
+	}
+	if f.config == "-" {
+		return "kubexm.lock"
+	}
+	return filepath.Join(filepath.Dir(f.config), "kubexm.lock")
+}
+
+// cacheDirVariable names the environment variable that stands in for --cache-dir.
+const cacheDirVariable = "KUBEXM_CACHE"
+
+func (a *app) cache(f *sourceFlags) (*fetch.Cache, error) {
+	dir := f.cacheDir
+	if dir == "" {
+		dir, _ = a.env(cacheDirVariable)
+	}
+	if dir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return nil, &coded{error: err, code: exitUsage, advice: "name a folder with --cache-dir"}
+		}
+		dir = filepath.Join(base, "kubexm")
+	}
+	c, err := fetch.OpenCache(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	return c, nil
+}
+
+// policyFlags are the flags of the commands that trust what they read.
+type policyFlags struct{ allowUnsigned bool }
+
+func (f *policyFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.allowUnsigned, "allow-unsigned", false,
+		"accept a bundle whose maker cannot be proved; its bytes are checked all the same")
+}
+
+func (f *policyFlags) policy() bundle.Policy { return bundle.Policy{AllowUnsigned: f.allowUnsigned} }
+
+// refused gives an error about a bundle, a lock or an artifact its exit code
+// and, where there is something to do, advice.
+func refused(err error) error {
+	var format *bundle.FormatError
+	var damaged *archive.Error
+	var wrong *fetch.DigestError
+	var size *fetch.SizeError
+	var space *bundle.SpaceError
+	var exists *bundle.ExistsError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bundle.ErrUntrusted):
+		return &coded{error: err, code: exitRefused, advice: "--allow-unsigned accepts it, if you know where it comes from"}
+	case errors.As(err, &wrong), errors.As(err, &size):
+		return &coded{error: err, code: exitRefused} // says itself what to do
+	case errors.As(err, &exists):
+		return &coded{error: err, code: exitUsage, advice: "name a new folder"}
+	case errors.Is(err, archive.ErrBusy):
+		return &coded{error: err, code: exitFailed, advice: "wait for the other build, or choose another name for the archive"}
+	case errors.As(err, &format), errors.As(err, &damaged):
+		return &coded{error: err, code: exitRefused, advice: "carry the archive again, or build it anew"}
+	case errors.As(err, &space):
+		return &coded{error: err, code: exitFailed, advice: "choose another place for the archive, or for the cache with --cache-dir"}
+	}
+	return err
 }

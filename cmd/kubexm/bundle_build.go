@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+type buildFlags struct {
+	sourceFlags
+	locked bool
+	dryRun bool
+	force  bool
+}
+
+func (a *app) bundleBuild() *cobra.Command {
+	f := &buildFlags{}
+	cmd := &cobra.Command{
+		Use:   "build -f CONFIG [ARCHIVE]",
+		Short: "Turn a cluster config into one archive",
+		Long: `Resolve a config, pin it in kubexm.lock (or use the lock that stands), fetch every
+artifact, check each against its digest, and write one archive. The default name is
+CLUSTER-SERIAL.tar.zst in the current folder.
+
+The same lock gives the same bytes, whatever the cache holds and however much runs at
+once. Stop it at any time: run again, it goes on with what was fetched.
+
+Exit codes: 0 done, 1 failed, 2 mistakes in the config or flags, 4 something fetched is
+not what the lock says, 130 interrupted.`,
+		Example: `  kubexm bundle build -f config.yaml
+  kubexm bundle build -f config.yaml site.tar.zst
+  kubexm bundle build -f config.yaml --locked            # in CI: refuse any drift from the lock
+  kubexm bundle build -f config.yaml --dry-run           # what would be fetched
+  kubexm bundle build -f config.yaml --sources mirrors.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			output := ""
+			if len(args) == 1 {
+				output = args[0]
+			}
+			return a.runBuild(cmd.Context(), f, output)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&f.locked, "locked", false, "refuse to build when the lock does not answer the config exactly")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be fetched and written, without asking anybody; write nothing")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace an archive that stands already")
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error {
+	r, err := a.resolve(&f.sourceFlags)
+	if err != nil {
+		return err
+	}
+	if f.locked && !r.current() {
+		return driftError(r)
+	}
+	if f.dryRun {
+		return a.printPlan(r, &f.sourceFlags)
+	}
+	cache, err := a.cache(&f.sourceFlags)
+	if err != nil {
+		return err
+	}
+	p := a.progress(a.output != "text")
+	defer p.stop()
+	c, err := a.client(&f.sourceFlags, cache, r.cluster, p)
+	if err != nil {
+		return err
+	}
+	lock := r.previous
+	if !r.current() {
+		p.phase("pin")
+		if lock, err = a.pin(ctx, r, c, f.parallel); err != nil {
+			return err
+		}
+	}
+	if output == "" {
+		output = fmt.Sprintf("%s-%d.tar.zst", lock.Cluster, lock.Serial)
+	}
+	if err := refuseExisting(output, f.force); err != nil {
+		return err
+	}
+	built, err := a.build(ctx, f, r, lock, cache, c, p, output)
+	p.stop()
+	if err != nil {
+		return err
+	}
+	return a.printBuilt(built, lock)
+}
+
+func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *manifest.Lock, cache *fetch.Cache,
+	c *fetch.Client, p *progress, output string) (*bundle.Built, error) {
+	p.phase("build")
+	built, err := bundle.Build(ctx, bundle.BuildRequest{
+		Lock: lock, Config: r.config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
+		Planned: func(plan bundle.Plan) { p.total(plan) },
+	})
+	return built, refused(err)
+}
+
+// driftError says why --locked refuses.
+func driftError(r *resolution) error {
+	advice := "run `kubexm bundle lock -f …`, look at what changed, and commit it"
+	if r.previous == nil {
+		return &coded{error: fmt.Errorf("there is no lock at %s", r.path), code: exitRefused, advice: advice}
+	}
+	return &coded{error: fmt.Errorf("%s does not answer the config:%s", r.path, listChanges(r.changes, 20)), code: exitRefused, advice: advice}
+}
+
+// printBuilt closes a build: what stands where, and the next command to type.
+func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock) error {
+	if a.output == "json" {
+		return a.printJSON(struct {
+			*bundle.Built
+			Summary bundle.Summary `json:"summary"`
+		}{b, bundle.Summarize(l)})
+	}
+	s := bundle.Summarize(l)
+	var sets []string
+	for _, x := range l.Sets {
+		sets = append(sets, x.Name)
+	}
+	fmt.Fprintf(a.out, "%s: %s, Kubernetes %s, %d files, %d images, serial %d\n", b.Path, bundle.Bytes(b.Bytes),
+		strings.Join(sets, ", "), s.Files, s.Images, s.Serial)
+	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify --allow-unsigned %s\n", b.Root, b.Path)
+	return nil
+}
+
+// printPlan lists what the lock and the config ask for. A size that nobody has
+// asked for yet is a question mark.
+func (a *app) printPlan(r *resolution, f *sourceFlags) error {
+	rows := lockRows(r.lock)
+	if a.output == "json" {
+		return a.printJSON(struct {
+			Lock    string          `json:"lock"`
+			Changes []bundle.Change `json:"changes"`
+			Rows    []row           `json:"artifacts"`
+		}{r.path, r.changes, rows})
+	}
+	if err := a.printRows(rows); err != nil {
+		return err
+	}
+	if r.current() {
+		fmt.Fprintf(a.out, "%s is current: nothing has to be pinned\n", r.path)
+	} else {
+		fmt.Fprintf(a.out, "%s would change:%s\n", r.path, listChanges(r.changes, 20))
+	}
+	return nil
+}

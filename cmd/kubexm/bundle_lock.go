@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+func (a *app) bundleLock() *cobra.Command {
+	f := &sourceFlags{}
+	cmd := &cobra.Command{
+		Use:   "lock -f CONFIG",
+		Short: "Resolve a config and pin every artifact of it",
+		Long: `Resolve a config against the version matrix, ask upstream for what the matrix does
+not know (sizes, image digests, members of archives), and write it all to kubexm.lock.
+
+A lock that stands keeps its pins where they still answer the config. With --update,
+image tags and digests that only upstream vouches for are asked for anew. When nothing
+changed, the file stays as it is.`,
+		Example: `  kubexm bundle lock -f config.yaml
+  kubexm bundle lock -f config.yaml --update       # have tags moved?
+  kubexm bundle lock -f config.yaml -o json        # the changes, for a script`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := a.resolve(f)
+			if err != nil {
+				return err
+			}
+			if r.current() {
+				return a.printLocked(r, r.previous, nil)
+			}
+			cache, err := a.cache(f)
+			if err != nil {
+				return err
+			}
+			p := a.progress(a.output != "text")
+			c, err := a.client(f, cache, r.cluster, p)
+			if err != nil {
+				return err
+			}
+			l, err := a.pin(cmd.Context(), r, c, f.parallel)
+			p.stop()
+			if err != nil {
+				return err
+			}
+			_, changes := bundle.Adopt(l, r.previous)
+			return a.printLocked(r, l, changes)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&f.update, "update", false, "ask upstream anew for what only upstream decides")
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+// printLocked says what the lock at r.path holds and what changed in it.
+func (a *app) printLocked(r *resolution, l *manifest.Lock, changes []bundle.Change) error {
+	s := bundle.Summarize(l)
+	if a.output == "json" {
+		return a.printJSON(struct {
+			Path    string          `json:"path"`
+			Summary bundle.Summary  `json:"summary"`
+			Changes []bundle.Change `json:"changes"`
+		}{r.path, s, changes})
+	}
+	state := fmt.Sprintf("%d changes", len(changes))
+	if len(changes) == 0 {
+		state = "unchanged"
+	}
+	fmt.Fprintf(a.out, "%s: serial %d, %d files (%s), %d images (%s), %s%s\n", r.path, s.Serial,
+		s.Files, bundle.Bytes(s.FileBytes), s.Images, bundle.Bytes(s.ImageBytes), state, listChanges(changes, 20))
+	for _, x := range l.Artifacts {
+		if x.Trust == manifest.FromPublished || x.Trust == manifest.FromContent {
+			fmt.Fprintf(a.out, "  %s: digest %s\n", x.ID, trustText(x.Trust))
+		}
+	}
+	return nil
+}
+
+// trustText says who vouches for a digest, for a person.
+func trustText(t manifest.Trust) string {
+	switch t {
+	case manifest.FromCatalog:
+		return "known to the matrix"
+	case manifest.FromConfig:
+		return "given in the config"
+	case manifest.FromPublished:
+		return "as published beside the file when it was pinned"
+	default:
+		return "of what was served when it was pinned; nobody else vouches for it"
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+)
+
+// reading is the policy of commands that only tell what an archive says of
+// itself: they give nothing out, so they trust nothing.
+var reading = bundle.Policy{AllowUnsigned: true}
+
+func (a *app) bundleLs() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ls ARCHIVE",
+		Aliases: []string{"list"},
+		Short:   "List what a bundle holds",
+		Long: `List every file and image of a bundle, with version, platform, size and digest. The head
+of the archive is checked; its payload is not read (see "kubexm bundle verify").`,
+		Example: "  kubexm bundle ls demo.tar.zst\n  kubexm bundle ls demo.tar.zst -o json | jq -r '.[].digest'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := bundle.Open(cmd.Context(), args[0], reading)
+			if err != nil {
+				return refused(err)
+			}
+			defer b.Close()
+			rows := lockRows(b.Lock)
+			switch a.output {
+			case "json":
+				return a.printJSON(rows)
+			case "yaml":
+				return a.printYAML(rows)
+			}
+			return a.printRows(rows)
+		},
+	}
+	completeArchives(cmd)
+	a.outputFlag(cmd, "table", "json", "yaml")
+	return cmd
+}
+
+func (a *app) bundleShow() *cobra.Command {
+	var part string
+	cmd := &cobra.Command{
+		Use:   "show ARCHIVE [ID]",
+		Short: "Show what a bundle is, or one artifact of it",
+		Long: `Show a bundle's cluster, serial, versions, platforms and root digest; with an id or a
+name, everything the lock says of that artifact. --part prints the lock, the config or the
+summary as they are stored.`,
+		Example: `  kubexm bundle show demo.tar.zst
+  kubexm bundle show demo.tar.zst containerd
+  kubexm bundle show demo.tar.zst --part lock > kubexm.lock`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := bundle.Open(cmd.Context(), args[0], reading)
+			if err != nil {
+				return refused(err)
+			}
+			defer b.Close()
+			if part != "" {
+				return a.printPart(b, part)
+			}
+			if len(args) == 2 {
+				return a.showArtifact(b, args[1])
+			}
+			return a.showBundle(b)
+		},
+	}
+	cmd.Flags().Var(&choice{value: &part, allowed: []string{"lock", "config", "summary"}}, "part", "print one stored document: lock, config, summary")
+	completeArchives(cmd)
+	a.outputFlag(cmd, "text", "json", "yaml")
+	return cmd
+}
+
+func (a *app) printPart(b *bundle.Bundle, part string) error {
+	text, err := b.Document(part)
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(text)
+	return err
+}
+
+func (a *app) showBundle(b *bundle.Bundle) error {
+	if a.output != "text" {
+		return a.printValue(struct {
+			Root    string         `json:"root" yaml:"root"`
+			Signed  bool           `json:"signed" yaml:"signed"`
+			Summary bundle.Summary `json:"summary" yaml:"summary"`
+		}{b.Root.Digest.String(), b.Signed, b.Summary})
+	}
+	s := b.Summary
+	signed := "no"
+	if b.Signed {
+		signed = "yes (not checked by this command)"
+	}
+	fmt.Fprintf(a.out, "cluster    %s\nserial     %d\ncreated    %s\nroot       %s\nsigned     %s\n",
+		s.Cluster, s.Serial, s.Created.Format("2006-01-02 15:04:05 MST"), b.Root.Digest, signed)
+	var platforms []string
+	for _, p := range s.Platforms {
+		platforms = append(platforms, p.String())
+	}
+	fmt.Fprintf(a.out, "platforms  %s\nfiles      %d (%s)\nimages     %d (%s)\n", strings.Join(platforms, ", "),
+		s.Files, bundle.Bytes(s.FileBytes), s.Images, bundle.Bytes(s.ImageBytes))
+	for _, set := range s.Sets {
+		fmt.Fprintf(a.out, "set        Kubernetes %s\n", set.Name)
+		for _, name := range sortedKeys(set.Components) {
+			fmt.Fprintf(a.out, "             %-24s %s\n", name, set.Components[name])
+		}
+	}
+	return nil
+}
+
+// showArtifact prints what the lock says of every artifact or image that the
+// word names: by id, name, logical name or reference.
+func (a *app) showArtifact(b *bundle.Bundle, word string) error {
+	var found []any
+	var names []string
+	for _, x := range b.Lock.Artifacts {
+		names = append(names, x.Name)
+		if x.ID == word || x.Name == word {
+			found = append(found, x)
+		}
+	}
+	for _, im := range b.Lock.Images {
+		names = append(names, im.Names...)
+		repo, _ := splitTag(im.Reference)
+		if im.ID == word || im.Reference == word || repo == word || slices.Contains(im.Names, word) {
+			found = append(found, im)
+		}
+	}
+	if len(found) == 0 {
+		return &coded{error: fmt.Errorf("%s is not in the bundle%s", word, didYouMean(word, names)), code: exitFailed, advice: "see `kubexm bundle ls`"}
+	}
+	if a.output == "json" {
+		return a.printJSON(found)
+	}
+	return a.printYAML(found)
+}

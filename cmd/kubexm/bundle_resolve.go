@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/versions"
+)
+
+// resolution is a config and what it resolves to, before anyone asks upstream.
+type resolution struct {
+	cluster  *manifest.Cluster
+	config   []byte // without secrets
+	resolved *manifest.Lock
+	previous *manifest.Lock // the lock that stands, or nil
+	lock     *manifest.Lock // resolved with the pins of previous that still hold
+	changes  []bundle.Change
+	path     string // of the lock
+}
+
+// current tells whether the lock that stands answers the config.
+func (r *resolution) current() bool { return r.previous != nil && len(r.changes) == 0 }
+
+// resolve reads the config, the matrix and the lock that stands.
+func (a *app) resolve(f *sourceFlags) (*resolution, error) {
+	cluster, err := a.loadCluster(f.config, f.sources)
+	if err != nil {
+		return nil, err
+	}
+	r := &resolution{cluster: cluster, path: f.lockPath()}
+	if r.config, err = cluster.Public(); err != nil {
+		return nil, fmt.Errorf("write the config without its secrets: %w", err)
+	}
+	catalog, err := a.loadCatalog(f.versions)
+	if err != nil {
+		return nil, err
+	}
+	var problems manifest.Problems
+	r.resolved, problems = catalog.Resolve(cluster)
+	if err := problems.In(f.config).Err(); err != nil {
+		return nil, err
+	}
+	a.printWarnings(problems)
+	r.resolved.Config = digest.FromBytes(r.config).String()
+	if r.previous, err = readLock(r.path); err != nil {
+		return nil, err
+	}
+	base := r.previous
+	if f.update && base != nil {
+		base = forget(base)
+	}
+	r.lock, r.changes = bundle.Adopt(r.resolved, base)
+	return r, nil
+}
+
+// loadCatalog gives the embedded matrix with the overlay of a file, if any.
+func (a *app) loadCatalog(path string) (*versions.Catalog, error) {
+	var overlays []io.Reader
+	if path != "" {
+		f, err := os.Open(path) //nolint:gosec // the user names the file
+		if err != nil {
+			return nil, &coded{error: err, code: exitUsage}
+		}
+		defer f.Close()
+		overlays = append(overlays, f)
+	}
+	c, problems := versions.Load(overlays...)
+	if err := problems.In(path).Err(); err != nil {
+		return nil, err
+	}
+	a.printWarnings(problems)
+	return c, nil
+}
+
+// readLock gives the lock at path, or nil where none stands.
+func readLock(path string) (*manifest.Lock, error) {
+	f, err := os.Open(path) //nolint:gosec // the user names the file
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	l, problems := manifest.DecodeLock(f)
+	if err := problems.In(path).Err(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// forget drops the pins that upstream decides, so that they are asked for anew:
+// image tags, and digests that nobody but upstream vouches for.
+func forget(l *manifest.Lock) *manifest.Lock {
+	c := *l
+	c.Images = nil
+	c.Artifacts = nil
+	for _, a := range l.Artifacts {
+		if a.Trust == manifest.FromCatalog || a.Trust == manifest.FromConfig {
+			c.Artifacts = append(c.Artifacts, a)
+		}
+	}
+	return &c
+}
+
+// client is the network side of a build, with progress shown to the user.
+func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p fetch.Progress) (*fetch.Client, error) {
+	return fetch.New(fetch.Options{
+		Cache: cache, Sources: cluster.Spec.Sources, Log: a.log, Progress: p, Parallel: f.parallel,
+		UserAgent: "kubexm/" + ownVersion(),
+	})
+}
+
+// pin completes r's lock and writes it, when something of it changed.
+func (a *app) pin(ctx context.Context, r *resolution, c bundle.Pinner, parallel int) (*manifest.Lock, error) {
+	now, err := a.now()
+	if err != nil {
+		return nil, err
+	}
+	o := bundle.PinOptions{Parallel: parallel, Now: now}
+	if r.previous != nil {
+		o.Previous = r.previous.Serial
+	}
+	l, err := bundle.Pin(ctx, c, r.lock, o)
+	if err != nil {
+		return nil, refused(err)
+	}
+	if _, changes := bundle.Adopt(l, r.previous); len(changes) == 0 && r.previous != nil {
+		return r.previous, nil // asked anew, and nothing was new
+	}
+	text, err := manifest.EncodeLock(l)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeFile(r.path, text); err != nil {
+		return nil, fmt.Errorf("write lock: %w", err)
+	}
+	return l, nil
+}
+
+// now is the time that goes into a new lock; SOURCE_DATE_EPOCH sets it, as
+// reproducible-builds.org describes.
+func (a *app) now() (time.Time, error) {
+	s, ok := a.env("SOURCE_DATE_EPOCH")
+	if !ok || s == "" {
+		return time.Now(), nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return time.Time{}, &coded{error: fmt.Errorf("SOURCE_DATE_EPOCH=%q is not a number of seconds", s), code: exitUsage}
+	}
+	return time.Unix(n, 0), nil
+}
+
+// writeFile replaces path in one step: a reader sees the old file or the new one.
+func writeFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already when the rename went well
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// listChanges writes changes as lines, the first ones only when there are many.
+func listChanges(changes []bundle.Change, limit int) string {
+	var b strings.Builder
+	for i, c := range changes {
+		if i == limit {
+			fmt.Fprintf(&b, "\n  … and %d more", len(changes)-limit)
+			break
+		}
+		b.WriteString("\n  " + c.String())
+	}
+	return b.String()
+}

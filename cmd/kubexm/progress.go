@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+)
+
+// plainEvery is how often long work says where it is when nobody watches a
+// terminal: often enough for a log, seldom enough to read one.
+const plainEvery = 5 * time.Second
+
+// progress shows long work on standard error: a live bar with rate, time left
+// and current items on a terminal, a line every few seconds elsewhere.
+type progress struct {
+	out   io.Writer
+	quiet bool
+	live  bool
+
+	mu       sync.Mutex
+	name     string // of the phase
+	start    time.Time
+	done     int64 // bytes
+	expected int64 // bytes; 0 is unknown
+	current  map[int]string
+	next     int
+
+	bars *mpb.Progress
+	bar  *mpb.Bar
+	tick chan struct{} // closed to end the plain lines
+}
+
+// progress starts showing; quiet shows nothing.
+func (a *app) progress(quiet bool) *progress {
+	f, ok := a.err.(*os.File)
+	return &progress{out: a.err, quiet: quiet, live: ok && term.IsTerminal(int(f.Fd())), current: map[int]string{}}
+}
+
+// phase begins a new piece of work whose size is not known yet.
+func (p *progress) phase(name string) {
+	p.stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.name, p.start, p.done, p.expected = name, time.Now(), 0, 0
+	switch {
+	case p.quiet:
+	case p.live:
+		p.startBar()
+	default:
+		p.tick = make(chan struct{})
+		go p.lines(p.tick)
+	}
+}
+
+// total tells what a build will do, once that is known.
+func (p *progress) total(plan bundle.Plan) {
+	p.mu.Lock()
+	p.done = 0
+	p.mu.Unlock()
+	p.expect(plan.Download)
+	var space []string
+	for _, s := range plan.Space {
+		space = append(space, fmt.Sprintf("up to %s on the file system of %s, %s free there", bundle.Bytes(s.Need), strings.Join(s.Dirs, " and "), bundle.Bytes(s.Free)))
+	}
+	p.say(fmt.Sprintf("build: %d blobs, %s, of which %s are cached; to download %s; %s", plan.Blobs, bundle.Bytes(plan.Bytes),
+		bundle.Bytes(plan.Cached), bundle.Bytes(plan.Download), strings.Join(space, "; ")))
+}
+
+// expect sets how many bytes the phase will take.
+func (p *progress) expect(n int64) {
+	p.mu.Lock()
+	p.expected = n
+	bar := p.bar
+	p.mu.Unlock()
+	if bar != nil { // without the lock: drawing the bar takes it too
+		bar.SetTotal(n, false)
+	}
+}
+
+// add counts n bytes; it may be negative when a download starts anew.
+func (p *progress) add(n int64) {
+	p.mu.Lock()
+	p.done += n
+	done, bar := p.done, p.bar
+	p.mu.Unlock()
+	if bar != nil {
+		bar.SetCurrent(done)
+	}
+}
+
+// say prints a line without breaking the bar.
+func (p *progress) say(line string) {
+	p.mu.Lock()
+	bars := p.bars
+	p.mu.Unlock()
+	switch {
+	case p.quiet:
+	case bars != nil:
+		_, _ = bars.Write([]byte(line + "\n")) // a lost line of progress is no failure
+	default:
+		fmt.Fprintln(p.out, line)
+	}
+}
+
+// stop ends the phase; it may be called twice.
+func (p *progress) stop() {
+	p.mu.Lock()
+	bars, bar, tick := p.bars, p.bar, p.tick
+	p.bars, p.bar, p.tick = nil, nil, nil
+	p.mu.Unlock()
+	if bar != nil {
+		bar.Abort(true)
+		bars.Wait()
+	}
+	if tick != nil {
+		close(tick)
+	}
+}
+
+// Start implements fetch.Progress.
+func (p *progress) Start(name string, _ int64) fetch.Transfer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next++
+	p.current[p.next] = name
+	return &transfer{p: p, id: p.next}
+}
+
+type transfer struct {
+	p  *progress
+	id int
+}
+
+func (t *transfer) Add(n int64) { t.p.add(n) }
+
+func (t *transfer) Done(error) {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	delete(t.p.current, t.id)
+}
+
+// items names what is under way, the oldest first.
+func (p *progress) items(limit int) string {
+	ids := slices.Sorted(maps.Keys(p.current))
+	var names []string
+	for _, id := range ids[:min(limit, len(ids))] {
+		names = append(names, p.current[id])
+	}
+	if len(ids) > limit {
+		names = append(names, fmt.Sprintf("%d more", len(ids)-limit))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p *progress) startBar() {
+	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithAutoRefresh(), mpb.WithWidth(40))
+	p.bar = p.bars.AddBar(0,
+		mpb.PrependDecorators(decor.Name(p.name+" "), decor.CountersKibiByte("% .1f of % .1f")),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return fmt.Sprintf("%s  %s", p.pace(), p.items(2))
+		})))
+}
+
+// lines prints where the work is until done is closed.
+func (p *progress) lines(done <-chan struct{}) {
+	t := time.NewTicker(plainEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-t.C:
+		}
+		p.mu.Lock()
+		line := fmt.Sprintf("%s: %s", p.name, bundle.Bytes(p.done))
+		if p.expected > 0 {
+			line += fmt.Sprintf(" of %s (%d %%)", bundle.Bytes(p.expected), p.done*100/p.expected)
+		}
+		line += ", " + p.pace()
+		if items := p.items(4); items != "" {
+			line += "; now " + items
+		}
+		p.mu.Unlock()
+		fmt.Fprintln(p.out, line)
+	}
+}
+
+// pace gives the rate since the phase began and, where the end is known, the
+// time left at that rate.
+func (p *progress) pace() string {
+	elapsed := time.Since(p.start).Seconds()
+	if elapsed < 0.5 || p.done <= 0 {
+		return "…"
+	}
+	rate := float64(p.done) / elapsed
+	s := bundle.Bytes(int64(rate)) + "/s"
+	if left := p.expected - p.done; left > 0 {
+		s += fmt.Sprintf(", %s left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second))
+	}
+	return s
+}

@@ -1,0 +1,130 @@
+package manifest
+
+import (
+	"io"
+	"reflect"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Decode reads a cluster config strictly and completes it: second spellings are
+// put in place, every value is checked, defaults are filled in, and the fields
+// are held against each other. All problems are found in one go. The Cluster is
+// nil when one of them is an error.
+func Decode(r io.Reader) (*Cluster, Problems) {
+	d := parse(r)
+	if d.root == nil || !d.header(ClusterKind) {
+		d.problems.Sort()
+		return nil, d.problems
+	}
+	d.moveAliases()
+	c := &Cluster{}
+	w := &walker{document: d}
+	w.value(d.root, reflect.ValueOf(c).Elem(), "", "", 0)
+	d.required(reflect.ValueOf(c).Elem(), "")
+	c.public = d.public(c)
+	d.setDefaults(reflect.ValueOf(c).Elem(), "")
+	d.inherit(c)
+	d.derive(c)
+	d.validate(c)
+	d.notYetBuilt()
+	d.problems.Sort()
+	if d.problems.Err() != nil {
+		return nil, d.problems
+	}
+	return c, d.problems
+}
+
+// DecodeSources reads a document of kind Sources.
+func DecodeSources(r io.Reader) (Sources, Problems) {
+	d := parse(r)
+	if d.root == nil || !d.header(SourcesKind) {
+		d.problems.Sort()
+		return Sources{}, d.problems
+	}
+	var doc struct {
+		APIVersion string  `yaml:"apiVersion" required:"true"`
+		Kind       string  `yaml:"kind" required:"true"`
+		Spec       Sources `yaml:"spec" required:"true"`
+	}
+	w := &walker{document: d}
+	v := reflect.ValueOf(&doc).Elem()
+	w.value(d.root, v, "", "", 0)
+	d.required(v, "")
+	d.validateSources(doc.Spec, "spec")
+	d.problems.Sort()
+	return doc.Spec, d.problems
+}
+
+// header checks apiVersion and kind first: of a document of another kind every
+// field would be a problem, and none of them the point.
+func (d *document) header(kind string) bool {
+	_, _, version := lookup(d.root, []string{"apiVersion"})
+	_, _, have := lookup(d.root, []string{"kind"})
+	ok := true
+	check := func(n *yaml.Node, path, want string) {
+		switch {
+		case n == nil:
+			d.add(Error, d.root, path, "is missing", "write "+path+": "+want)
+			ok = false
+		case n.Value != want:
+			d.add(Error, n, path, "is "+shown(n.Value)+", not "+want, "write "+path+": "+want)
+			ok = false
+		}
+	}
+	check(version, "apiVersion", APIVersion)
+	check(have, "kind", kind)
+	return ok
+}
+
+// required reports fields that have to be written and are not. A struct that is
+// not written at all asks for its fields too, unless it is optional as a whole.
+func (d *document) required(v reflect.Value, path string) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type() == secretType || reflect.PointerTo(v.Type()).Implements(textType) {
+			return
+		}
+		for _, f := range fieldsOf(v.Type()) {
+			at := join(path, f.name)
+			fv := v.FieldByIndex(f.index)
+			if f.tag.Get("required") == "true" && fv.IsZero() && !d.reported(at) {
+				d.add(Error, d.nearestPlace(at), at, "is missing", "see `kubexm config explain "+plainPath(at)+"`")
+			}
+			d.required(fv, at)
+		}
+	case reflect.Slice:
+		if v.Type() == argsType {
+			return
+		}
+		for i := range v.Len() {
+			d.required(v.Index(i), indexed(path, i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			d.required(v.Elem(), path)
+		}
+	}
+}
+
+// reported tells whether an error about path stands already.
+func (d *document) reported(path string) bool {
+	for _, p := range d.problems {
+		if p.Path == path && p.Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+// nearestPlace gives the node of path, or of the nearest mapping around it that
+// is written.
+func (d *document) nearestPlace(path string) *yaml.Node {
+	for path != "" {
+		if n, ok := d.places[path]; ok {
+			return n
+		}
+		path = parentPath(path)
+	}
+	return d.root
+}

@@ -1,0 +1,157 @@
+package manifest
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// setDefaults fills fields that are not written from their tags. A field that
+// is written keeps what was written, also when that is zero.
+func (d *document) setDefaults(v reflect.Value, path string) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type() == secretType || reflect.PointerTo(v.Type()).Implements(textType) {
+			return
+		}
+		for _, f := range fieldsOf(v.Type()) {
+			at := join(path, f.name)
+			fv := v.FieldByIndex(f.index)
+			if def, ok := f.tag.Lookup("default"); ok && !d.written[at] && fv.IsZero() {
+				setText(fv, def, f.tag)
+			}
+			d.setDefaults(fv, at)
+		}
+	case reflect.Slice:
+		if v.Type() == argsType {
+			return
+		}
+		for i := range v.Len() {
+			d.setDefaults(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() && v.Elem().Kind() == reflect.Struct {
+			d.setDefaults(v.Elem(), path)
+		}
+	}
+}
+
+// setText sets v from the text of a default tag. The tags are fixed with the
+// program, and a test reads every one of them.
+func setText(v reflect.Value, text string, tag reflect.StructTag) {
+	switch {
+	case v.Kind() == reflect.Pointer:
+		p := reflect.New(v.Type().Elem())
+		setText(p.Elem(), text, tag)
+		v.Set(p)
+	case v.Type() == reflect.TypeFor[Duration]():
+		var d Duration
+		if d.UnmarshalText([]byte(text)) == nil {
+			v.Set(reflect.ValueOf(d))
+		}
+	case v.Kind() == reflect.String:
+		v.SetString(text)
+	case v.Kind() == reflect.Bool:
+		v.SetBool(text == "true")
+	case v.Kind() == reflect.Int || v.Kind() == reflect.Int64:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			v.SetInt(n)
+		}
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.String:
+		for part := range strings.SplitSeq(text, ",") {
+			v.Set(reflect.Append(v, reflect.ValueOf(part).Convert(v.Type().Elem())))
+		}
+	}
+}
+
+// inherit gives every host what spec.ssh says and the host does not.
+func (d *document) inherit(c *Cluster) {
+	for i := range c.Spec.Hosts {
+		h := &c.Spec.Hosts[i]
+		path := fmt.Sprintf("spec.hosts[%d]", i)
+		from, to := reflect.ValueOf(c.Spec.SSH), reflect.ValueOf(&h.SSH).Elem()
+		own := d.written[path+".password"] || d.written[path+".privateKeyPath"] || d.written[path+".agent"]
+		for _, f := range fieldsOf(to.Type()) {
+			if d.written[join(path, f.name)] {
+				continue
+			}
+			// A way to log in of the host's own stands for itself: a password
+			// written on the host is not mixed with a key meant for the others.
+			if own && (f.name == "password" || f.name == "privateKeyPath" || f.name == "passphrase" || f.name == "agent") {
+				continue
+			}
+			to.FieldByIndex(f.index).Set(from.FieldByIndex(f.index))
+		}
+		useAgent(&h.Login)
+		if h.JumpHost != nil {
+			j := *h.JumpHost
+			useAgent(&j.Login)
+			h.JumpHost = &j
+		}
+		if len(h.InternalAddress) == 0 && isIP(h.Address) {
+			h.InternalAddress = []string{h.Address}
+		}
+	}
+}
+
+func useAgent(l *Login) {
+	if l.Agent == nil {
+		on := l.Password.IsZero() && l.PrivateKeyPath == ""
+		l.Agent = &on
+	}
+}
+
+// derive sets the defaults that depend on other fields.
+func (d *document) derive(c *Cluster) {
+	s := &c.Spec
+	if s.LoadBalancer.Mode == "" {
+		switch {
+		case s.LoadBalancer.External.Type != "":
+			s.LoadBalancer.Mode = "external"
+		case s.LoadBalancer.Internal.Type != "":
+			s.LoadBalancer.Mode = "internal"
+		default:
+			s.LoadBalancer.Mode = "none"
+		}
+	}
+	if s.Kubernetes.KubeProxy.Mode == "" {
+		s.Kubernetes.KubeProxy.Mode = "ipvs"
+		if minor(s.Kubernetes.Version) >= 35 {
+			s.Kubernetes.KubeProxy.Mode = "nftables"
+		}
+	}
+	if s.Network.Calico.IPIPMode == "" {
+		s.Network.Calico.IPIPMode = "Always"
+		if s.Network.Calico.VXLANMode != "Never" {
+			s.Network.Calico.IPIPMode = "Never"
+		}
+	}
+	if s.Registry.Type == "" {
+		switch {
+		case len(s.RoleGroups.Registry) > 0:
+			s.Registry.Type = "registry"
+		case s.Registry.PrivateRegistry != "":
+			s.Registry.Type = "external"
+		}
+	}
+	if s.Registry.Type == "none" {
+		s.Registry.Type = ""
+	}
+	if s.Registry.PrivateRegistry == "" && (s.Registry.Type == "registry" || s.Registry.Type == "harbor") {
+		s.Registry.PrivateRegistry = "dockerhub.kubexm.local"
+	}
+	if s.DNS.NodeLocalDNS.Enabled == nil {
+		on := len(s.DNS.NodeLocalDNS.ExternalZones) > 0
+		s.DNS.NodeLocalDNS.Enabled = &on
+	}
+}
+
+// minor gives the minor number of a Kubernetes version, 0 when it has none.
+func minor(version string) int {
+	var major, n int
+	if _, err := fmt.Sscanf(version, "v%d.%d", &major, &n); err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,187 @@
+package manifest
+
+import (
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // a build host in a container has no zone files
+
+	"github.com/distribution/reference"
+)
+
+var (
+	labelPattern     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	hostnamePattern  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
+	k8sVersion       = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+	versionPattern   = regexp.MustCompile(`^v?[0-9]+(\.[0-9A-Za-z]+)*([-+][0-9A-Za-z.-]+)?$`)
+	wordPattern      = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+	packagePattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._:~=*-]*$`)
+	fileNamePattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+	interfacePattern = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,15}$`)
+	portPattern      = regexp.MustCompile(`^([0-9]{1,5})-([0-9]{1,5})$`)
+	digestPattern    = prefixDigest
+	labelName        = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+)
+
+// formats are the shapes of text fields: each gives advice when s has another
+// shape, and "" when it is right.
+var formats = map[string]func(s string) (advice string){
+	"label":             byPattern(labelPattern, "use lower-case letters, digits and dashes, at most 63"),
+	"hostname":          byPattern(hostnamePattern, "use a DNS name in lower case: letters, digits, dashes and dots"),
+	"kubernetesVersion": byPattern(k8sVersion, "write it with its leading v and all three numbers, as in v1.33.1"),
+	"version":           byPattern(versionPattern, "write numbers with dots, as in 1.7.24"),
+	"distribution":      byPattern(wordPattern, "write the ID of its /etc/os-release, as in debian"),
+	"release":           byPattern(wordPattern, "write the VERSION_ID of its /etc/os-release, as in 12"),
+	"package":           byPattern(packagePattern, "write a package's name"),
+	"fileName":          byPattern(fileNamePattern, "use letters, digits, dots, dashes and underscores, without folders"),
+	"interface":         byPattern(interfacePattern, "write a network interface's name, as in eth0"),
+	"digest":            byPattern(digestPattern, "write sha256: and 64 characters of lower-case hex"),
+	"sha256":            byPattern(hexDigest, "write 64 characters of lower-case hex"),
+	"ip":                when(isIP, "write an IP address, as in 10.0.0.1 or fd00::1"),
+	"host":              when(isHost, "write an IP address or a DNS name in lower case"),
+	"cidr":              cidrAdvice,
+	"url":               when(isURL, "write a whole address, as in https://example.com/file"),
+	"path":              when(func(s string) bool { return path.IsAbs(s) && path.Clean(s) == s }, "write an absolute path without . and .. and without a slash at its end"),
+	"image":             when(isImage, "write registry, name and tag, as in docker.io/library/nginx:1.29"),
+	"registryHost":      when(isHostPort, "write host or host:port, without a scheme"),
+	"registry":          when(func(s string) bool { return isHostPort(s) || isURL(s) }, "write host, host:port or a whole address"),
+	"addressPrefix":     when(func(s string) bool { return isPrefix(s) }, "write host[:port][/prefix] without a scheme, as in dl.k8s.io"),
+	"replacement":       when(isReplacement, "write [http:// or https://]host[:port][/prefix]"),
+	"portRange":         portRangeAdvice,
+	"timezone":          timezoneAdvice,
+	"nameserver":        when(isNameserver, "write an IP address, with a port where it is not 53: 10.0.0.1, 10.0.0.1:5353, [fd00::1]:53"),
+	"zone":              when(isZone, "write a DNS name, with a port where it is not 53: example.com, example.io:1053"),
+	"hostsFile":         hostsAdvice,
+}
+
+func byPattern(p *regexp.Regexp, advice string) func(string) string {
+	return when(p.MatchString, advice)
+}
+
+func when(ok func(string) bool, advice string) func(string) string {
+	return func(s string) string {
+		if ok(s) {
+			return ""
+		}
+		return advice
+	}
+}
+
+func isIP(s string) bool {
+	a, err := netip.ParseAddr(s)
+	return err == nil && a.Zone() == ""
+}
+
+func isHost(s string) bool {
+	// What looks like a broken IPv4 address is no host name either.
+	if strings.Trim(s, "0123456789.") == "" {
+		return isIP(s)
+	}
+	return isIP(s) || (len(s) <= 253 && hostnamePattern.MatchString(s))
+}
+
+func cidrAdvice(s string) string {
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil:
+		return "write an address range, as in 10.233.64.0/18"
+	case p != p.Masked():
+		return "the range begins at " + p.Masked().String()
+	}
+	return ""
+}
+
+func isURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil
+}
+
+func isImage(s string) bool {
+	n, err := reference.ParseNormalizedNamed(s)
+	return err == nil && !reference.IsNameOnly(n)
+}
+
+func isHostPort(s string) bool {
+	host, port, found := cutPort(s)
+	return isHost(host) && (!found || isPort(port))
+}
+
+// cutPort splits host:port and [v6]:port; a bare IPv6 address has no port.
+func cutPort(s string) (host, port string, found bool) {
+	if rest, ok := strings.CutPrefix(s, "["); ok {
+		host, after, _ := strings.Cut(rest, "]")
+		port, found = strings.CutPrefix(after, ":")
+		return host, port, found
+	}
+	if strings.Count(s, ":") != 1 {
+		return s, "", false
+	}
+	host, port, found = strings.Cut(s, ":")
+	return host, port, found
+}
+
+func isPort(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n >= 1 && n <= 65535
+}
+
+func isPrefix(s string) bool {
+	host, rest, _ := strings.Cut(s, "/")
+	return isHostPort(host) && !strings.Contains(rest, "//") && !strings.ContainsAny(s, " ?#@")
+}
+
+func isReplacement(s string) bool {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		return isPrefix(s)
+	}
+	return (scheme == "http" || scheme == "https") && isPrefix(rest)
+}
+
+func portRangeAdvice(s string) string {
+	m := portPattern.FindStringSubmatch(s)
+	if m == nil || !isPort(m[1]) || !isPort(m[2]) {
+		return "write first-last, as in 30000-32767"
+	}
+	first, _ := strconv.Atoi(m[1])
+	if last, _ := strconv.Atoi(m[2]); first > last {
+		return "the first port is above the last"
+	}
+	return ""
+}
+
+func timezoneAdvice(s string) string {
+	if _, err := time.LoadLocation(s); err != nil || s == "Local" {
+		return "write a name of the IANA database, as in Europe/Berlin or Asia/Shanghai"
+	}
+	return ""
+}
+
+func isNameserver(s string) bool {
+	host, port, found := cutPort(s)
+	return isIP(host) && (!found || isPort(port))
+}
+
+func isZone(s string) bool {
+	name, port, found := cutPort(s)
+	name = strings.TrimSuffix(name, ".")
+	return (hostnamePattern.MatchString(name) || name == "") && (!found || isPort(port)) && s != ""
+}
+
+func hostsAdvice(s string) string {
+	for line := range strings.Lines(s) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if len(words) < 2 || !isIP(words[0]) {
+			return "each line is an IP address and names, as in /etc/hosts; this one is not: " + shown(strings.TrimSpace(line))
+		}
+	}
+	return ""
+}

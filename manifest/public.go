@@ -1,0 +1,212 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// secretPrefix begins the names of the environment variables that stand in for
+// secrets which were written in the config.
+const secretPrefix = "KUBEXM_"
+
+// Public gives the config without its secrets, as a bundle carries it: what was
+// written, with second spellings in place and without defaults. A secret that
+// was written becomes ${env:KUBEXM_<PATH>}, as does a file: reference, for the
+// file stays where it is; an ${env:…} reference stays. Equal configs are equal
+// bytes, and decoding them gives an equal Cluster but for the secrets.
+func (c *Cluster) Public() ([]byte, error) {
+	if c.public == nil {
+		return nil, fmt.Errorf("this cluster was not read by Decode")
+	}
+	return slices.Clone(c.public), nil
+}
+
+// public encodes c before defaults are set.
+func (d *document) public(c *Cluster) []byte {
+	e := encoder{document: d, cluster: c}
+	n := e.node(reflect.ValueOf(c).Elem(), "")
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := cmp.Or(enc.Encode(n), enc.Close()); err != nil {
+		d.add(Error, nil, "", "cannot be written back: "+err.Error(), "")
+		return nil
+	}
+	return b.Bytes()
+}
+
+type encoder struct {
+	*document
+	cluster *Cluster
+}
+
+// node gives the YAML of v, or nil when nothing was written there.
+func (e *encoder) node(v reflect.Value, path string) *yaml.Node {
+	t := v.Type()
+	switch {
+	case t == secretType:
+		return e.secretNode(v, path)
+	case t == argsType:
+		return argsNode(v)
+	case t == anyMap:
+		return freeNode(v)
+	case v.Kind() == reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return e.node(v.Elem(), path)
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		if v.IsZero() && !e.written[path] {
+			return nil
+		}
+		m, _ := v.Interface().(encoding.TextMarshaler)
+		text, err := m.MarshalText()
+		if err != nil {
+			return nil
+		}
+		return textNode(string(text))
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return e.structNode(v, path)
+	case reflect.Slice:
+		if v.Len() == 0 {
+			return nil
+		}
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			item := e.node(v.Index(i), indexed(path, i))
+			if item == nil {
+				item = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+			}
+			n.Content = append(n.Content, item)
+		}
+		return n
+	case reflect.Map:
+		return e.mapNode(v, path)
+	}
+	if v.IsZero() && !e.written[path] {
+		return nil
+	}
+	n := &yaml.Node{}
+	if n.Encode(v.Interface()) != nil {
+		return nil
+	}
+	return n
+}
+
+func (e *encoder) structNode(v reflect.Value, path string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range fieldsOf(v.Type()) {
+		if child := e.node(v.FieldByIndex(f.index), join(path, f.name)); child != nil {
+			n.Content = append(n.Content, textNode(f.name), child)
+		}
+	}
+	if len(n.Content) > 0 {
+		return n
+	}
+	if e.written[path] { // storage.openebs: {} means something
+		n.Style = yaml.FlowStyle
+		return n
+	}
+	return nil
+}
+
+func (e *encoder) mapNode(v reflect.Value, path string) *yaml.Node {
+	if v.Len() == 0 {
+		return nil
+	}
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, k := range v.MapKeys() {
+		child := e.node(v.MapIndex(k), join(path, k.String()))
+		if child == nil {
+			child = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		}
+		n.Content = append(n.Content, textNode(k.String()), child)
+	}
+	sortPairs(n)
+	return n
+}
+
+// sortPairs puts a mapping into the order of its keys.
+func sortPairs(n *yaml.Node) {
+	pairs := slices.Collect(slices.Chunk(slices.Clone(n.Content), 2))
+	slices.SortFunc(pairs, func(a, b []*yaml.Node) int { return cmp.Compare(a[0].Value, b[0].Value) })
+	n.Content = slices.Concat(pairs...)
+}
+
+func textNode(s string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	if s == "" || n.Style == 0 {
+		var enc yaml.Node
+		if enc.Encode(s) == nil { // quotes what YAML would read as something else
+			return &enc
+		}
+	}
+	return n
+}
+
+func argsNode(v reflect.Value) *yaml.Node {
+	if v.Len() == 0 {
+		return nil
+	}
+	n := &yaml.Node{Kind: yaml.SequenceNode}
+	for i := range v.Len() {
+		if a, ok := v.Index(i).Interface().(Arg); ok {
+			n.Content = append(n.Content, textNode(a.Name+"="+a.Value))
+		}
+	}
+	return n
+}
+
+func freeNode(v reflect.Value) *yaml.Node {
+	if v.Len() == 0 {
+		return nil
+	}
+	n := &yaml.Node{}
+	if n.Encode(v.Interface()) != nil {
+		return nil
+	}
+	return n
+}
+
+func (e *encoder) secretNode(v reflect.Value, path string) *yaml.Node {
+	s, ok := v.Interface().(Secret)
+	if !ok || s.IsZero() {
+		return nil
+	}
+	if name, isEnv := s.env(); isEnv {
+		return textNode("${env:" + name + "}")
+	}
+	return textNode("${env:" + e.variable(path) + "}")
+}
+
+// variable names the environment variable for the secret at path: hosts by
+// their names, everything in upper case, other characters as underscores.
+func (e *encoder) variable(path string) string {
+	for i, h := range e.cluster.Spec.Hosts {
+		path = strings.Replace(path, indexed("spec.hosts", i)+".", "spec.hosts."+h.Name+".", 1)
+	}
+	path = strings.TrimPrefix(path, "spec.")
+	var b strings.Builder
+	b.WriteString(secretPrefix)
+	last := '_'
+	for _, r := range strings.ToUpper(path) {
+		if (r < 'A' || r > 'Z') && (r < '0' || r > '9') {
+			r = '_'
+		}
+		if r != '_' || last != '_' {
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	return strings.TrimSuffix(b.String(), "_")
+}

@@ -1,0 +1,157 @@
+package manifest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"go.yaml.in/yaml/v3"
+)
+
+// checkTags holds a value against the tags of its field: enum, min, max, format.
+func (w *walker) checkTags(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
+	switch v.Kind() {
+	case reflect.String:
+		s := v.String()
+		if s == "" {
+			return
+		}
+		if words := enumOf(tag); len(words) > 0 && !slices.Contains(words, s) {
+			w.add(Error, n, path, fmt.Sprintf("%q is not one of %s", shown(s), strings.Join(words, ", ")), suggest(s, words))
+			return
+		}
+		if f, ok := formats[tag.Get("format")]; ok {
+			if advice := f(s); advice != "" {
+				w.add(Error, n, path, fmt.Sprintf("%q is not valid here", shown(s)), advice)
+			}
+		}
+	case reflect.Int, reflect.Int64:
+		low, high := tag.Get("min"), tag.Get("max")
+		if lo, err := strconv.ParseInt(low, 10, 64); err == nil && v.Int() < lo {
+			w.add(Error, n, path, fmt.Sprintf("%d is below the least value %d", v.Int(), lo), bounds(low, high))
+		}
+		if hi, err := strconv.ParseInt(high, 10, 64); err == nil && v.Int() > hi {
+			w.add(Error, n, path, fmt.Sprintf("%d is above the greatest value %d", v.Int(), hi), bounds(low, high))
+		}
+	}
+}
+
+func bounds(low, high string) string {
+	switch {
+	case low != "" && high != "":
+		return "write a number from " + low + " to " + high
+	case low != "":
+		return "write a number of " + low + " or more"
+	}
+	return "write a number of at most " + high
+}
+
+func enumOf(tag reflect.StructTag) []string {
+	if e := tag.Get("enum"); e != "" {
+		return strings.Split(e, "|")
+	}
+	return nil
+}
+
+// nearest gives the candidate closest to word, if one is close.
+func nearest(word string, candidates []string) string {
+	best, distance := "", len(word)/3+2
+	for _, c := range candidates {
+		d := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(c))
+		if d < distance {
+			best, distance = c, d
+		}
+	}
+	return best
+}
+
+func suggest(word string, candidates []string) string {
+	if n := nearest(word, candidates); n != "" {
+		return "did you mean " + n + "?"
+	}
+	return "choose one of them"
+}
+
+// unknown reports a field that its mapping does not have, with the nearest that
+// it has, or the place where a field of that name belongs.
+func (w *walker) unknown(key *yaml.Node, path string, fields []field) {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	name := key.Value
+	if clean := strings.TrimRight(name, "： "); clean != name || strings.Contains(name, "：") {
+		w.add(Error, key, join(path, name), "has a full-width colon in its name", "write : and a space")
+		return
+	}
+	advice := "its fields are " + strings.Join(names, ", ")
+	if n := nearest(name, names); n != "" {
+		advice = "did you mean " + n + "?"
+	} else if elsewhere := homesOf(name); len(elsewhere) > 0 {
+		advice = "that field belongs to " + strings.Join(elsewhere, " or ")
+	}
+	where := path
+	if where == "" {
+		where = "the document"
+	}
+	w.add(Error, key, join(path, name), "is no field of "+where, advice)
+}
+
+// homesOf gives the mappings that do have a field of that name.
+func homesOf(name string) []string {
+	var out []string
+	for _, p := range FieldPaths() {
+		if parent, last, ok := cutLast(p); ok && last == name && !slices.Contains(out, parent) {
+			out = append(out, parent)
+		}
+	}
+	return out[:min(len(out), 3)]
+}
+
+func cutLast(path string) (parent, last string, ok bool) {
+	i := strings.LastIndexByte(path, '.')
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}
+
+// plainPath is path without indexes and map keys, as `config explain` takes it.
+func plainPath(path string) string {
+	var b strings.Builder
+	depth := 0
+	for _, r := range path {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case depth == 0:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// FieldPaths lists every leaf field of a Cluster, as "spec.etcd.type".
+func FieldPaths() []string {
+	var out []string
+	var walk func(t reflect.Type, path string)
+	walk = func(t reflect.Type, path string) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t != argsType || t.Kind() == reflect.Map && t != anyMap {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || t == secretType || reflect.PointerTo(t).Implements(textType) {
+			out = append(out, path)
+			return
+		}
+		for _, f := range fieldsOf(t) {
+			walk(f.typ, join(path, f.name))
+		}
+	}
+	walk(reflect.TypeFor[Cluster](), "")
+	return out
+}
