@@ -258,7 +258,7 @@ func (s *compressedSource) broken(err error) error {
 
 func (s *compressedSource) close() {
 	s.r.pool.put(s.buf)
-	if s.dec != nil {
+	if s.dec != nil && s.dec.Reset(nil) == nil {
 		s.r.decoders.Put(s.dec)
 	}
 }

@@ -41,7 +41,7 @@ func Extract(ctx context.Context, rd io.Reader, dir string, o ExtractOptions) (e
 	if err != nil {
 		return err
 	}
-	x := &extraction{ctx: ctx, ExtractOptions: o, stage: st, buf: make([]byte, pieceSize)}
+	x := &extraction{stop: ctx.Err, ExtractOptions: o, stage: st, buf: make([]byte, pieceSize)}
 	if err := x.run(rd); err != nil {
 		return errors.Join(err, st.discard())
 	}
@@ -53,8 +53,8 @@ func Extract(ctx context.Context, rd io.Reader, dir string, o ExtractOptions) (e
 
 // extraction is one Extract at work.
 type extraction struct {
-	ctx context.Context //nolint:containedctx // lives for one call of Extract
 	ExtractOptions
+	stop  func() error // the context's Err
 	stage *stage
 	scan  *frameScanner
 	tar   io.Reader // the decoded stream
@@ -68,7 +68,7 @@ type extraction struct {
 }
 
 func (x *extraction) run(rd io.Reader) error {
-	x.scan = newFrameScanner(rd, scanBuffer)
+	x.scan = newFrameScanner(interruptible{rd, x.stop}, scanBuffer)
 	if magic, err := x.scan.br.Peek(4); string(magic) != rawFrameHeader[:4] {
 		if err != nil && err != io.EOF {
 			return err
@@ -101,9 +101,6 @@ func (x *extraction) run(rd io.Reader) error {
 
 // member takes one member from the tar; false means that the tar has ended.
 func (x *extraction) member() (bool, error) {
-	if err := x.ctx.Err(); err != nil {
-		return false, err
-	}
 	var block [tarBlock]byte
 	if err := x.fill(block[:], ""); err != nil {
 		return false, err
@@ -167,9 +164,6 @@ func (x *extraction) write(m *Member) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := sha256.New()
 	for left := m.Size; left > 0; {
-		if err := x.ctx.Err(); err != nil {
-			return err
-		}
 		p := x.buf[:min(left, int64(len(x.buf)))]
 		if err := x.fill(p, m.Name); err != nil {
 			return err
@@ -281,8 +275,8 @@ func (x *extraction) broken(err error, member string) error {
 		return &named
 	case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
 		return fault(ErrEnd, member, x.scan.offset, "the tar ends before its end")
-	case x.ctx.Err() != nil:
-		return x.ctx.Err()
+	case x.stop() != nil:
+		return x.stop()
 	}
 	return &Error{Code: ErrFrame, Member: member, Offset: x.scan.offset, Detail: "cannot be decompressed", Err: err}
 }

@@ -461,7 +461,7 @@ func refused(t *testing.T, r io.Reader, o ExtractOptions, want Code) {
 	runtime.ReadMemStats(&before)
 	start := time.Now()
 	err := Extract(t.Context(), r, filepath.Join(inner, "out"), o)
-	if d := time.Since(start); d > 10*time.Second {
+	if d := time.Since(start); d > 10*time.Second && !raceEnabled {
 		t.Errorf("took %s", d)
 	}
 	runtime.ReadMemStats(&after)
@@ -556,11 +556,6 @@ func TestHostileFrames(t *testing.T) {
 	})
 }
 
-// zeros is an endless stream.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
 func TestBombs(t *testing.T) {
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {
@@ -578,18 +573,16 @@ func TestBombs(t *testing.T) {
 		refused(t, bytes.NewReader(bomb), ExtractOptions{Limit: 299 << 20}, ErrLimit)
 	})
 	t.Run("endless zeros", func(t *testing.T) {
-		var b bytes.Buffer
-		w, err := zstd.NewWriter(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.CopyN(w, zeros{}, 1<<30); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		refused(t, io.MultiReader(bytes.NewReader(appendRawFrame(nil, head)), &b), ExtractOptions{Limit: 1 << 30}, ErrTrailing)
+		r, w := io.Pipe()
+		frame := enc.EncodeAll(make([]byte, 10<<20), nil)
+		go func() {
+			_, err := w.Write(appendRawFrame(nil, head))
+			for err == nil {
+				_, err = w.Write(frame)
+			}
+		}()
+		refused(t, r, ExtractOptions{Limit: 1 << 30}, ErrTrailing)
+		r.Close()
 	})
 	t.Run("window of 64 MiB", func(t *testing.T) {
 		w, err := zstd.NewWriter(nil, zstd.WithWindowSize(64<<20), zstd.WithSingleSegment(false))

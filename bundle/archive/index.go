@@ -26,19 +26,14 @@ type indexHead struct {
 
 // appendIndex appends the index of members: one JSON object a line.
 func appendIndex(dst []byte, members []Member) []byte {
-	dst = appendLine(dst, indexHead{Format: indexFormat, Members: len(members)})
+	b := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(b)
+	// A buffer takes all bytes, and strings and numbers always encode.
+	_ = enc.Encode(indexHead{Format: indexFormat, Members: len(members)})
 	for i := range members {
-		dst = appendLine(dst, &members[i])
+		_ = enc.Encode(&members[i])
 	}
-	return dst
-}
-
-func appendLine(dst []byte, v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil { // strings and numbers always marshal
-		b = []byte(err.Error())
-	}
-	return append(append(dst, b...), '\n')
+	return b.Bytes()
 }
 
 // appendIndexFrame appends the skippable frame that lists members and begins at

@@ -22,7 +22,7 @@ const killEnv = "KUBEXM_TEST_KILL"
 
 // victim is the content that a killed writer writes.
 func victim() *sample {
-	return newSample([]int{10, 3 * pieceSize, blockSize}, []int{100, 3*chunkSize + 9})
+	return newSample([]int{10, 2 * pieceSize, blockSize}, []int{100, chunkSize + 9})
 }
 
 // stopper is a reader that says so and waits for its end at one of the reads
@@ -39,7 +39,7 @@ func (s stopper) Read(p []byte) (int, error) {
 		select {}
 	}
 	*s.reads++
-	return s.Reader.Read(p[:min(len(p), 100_000)])
+	return s.Reader.Read(p[:min(len(p), 200_000)])
 }
 
 // TestVictim is not a test of its own.
@@ -142,7 +142,7 @@ func TestKilledWriter(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.tar.zst")
 	kills := 0
-	for at := 0; ; at += 5 {
+	for at := 0; ; at += 4 {
 		if killed(t, fmt.Sprintf("write:%d", at), path, 0) {
 			break
 		}
@@ -151,7 +151,7 @@ func TestKilledWriter(t *testing.T) {
 			t.Fatalf("killed at read %d: a file under the final name: %v", at, got)
 		}
 	}
-	if kills < 10 {
+	if kills < 6 {
 		t.Errorf("only %d kills", kills)
 	}
 	if !bytes.Equal(read(t, path), want) {

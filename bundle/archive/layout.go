@@ -161,5 +161,5 @@ func (l *Layout) MaxSize() int64 {
 }
 
 // Members lists what will be written, in file order. The compressed ones have
-// no place yet.
+// no place yet, and zeros for a checksum.
 func (l *Layout) Members() []Member { return slices.Clone(l.members) }

@@ -35,11 +35,12 @@ func noise(n int, seed uint64) []byte {
 
 func text(n int, seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 2))
-	var b bytes.Buffer
-	for b.Len() < n {
-		fmt.Fprintf(&b, "node-%d has %d pods on 10.0.%d.%d\n", r.IntN(50), r.IntN(110), r.IntN(256), r.IntN(256))
+	b := make([]byte, 0, n+16)
+	for len(b) < n {
+		b = append(b, "node-pods-etcd-apiserver-10.0.\n"[r.IntN(5)*5:][:5+r.IntN(5)]...)
+		b = append(b, '0'+byte(r.IntN(10)))
 	}
-	return b.Bytes()[:n]
+	return b[:n]
 }
 
 // newSample has one stored blob of noise for each size in stored and one

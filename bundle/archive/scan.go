@@ -8,6 +8,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// maxFrameHeader is the longest header of a frame: magic, flags, window,
+// dictionary and content size.
+const maxFrameHeader = 4 + 1 + 1 + 4 + 8
+
 // maxWindow is the largest window that a frame of a stream may ask for.
 const maxWindow = 64 << 20
 
@@ -71,7 +75,7 @@ func (s *frameScanner) step() error {
 }
 
 func (s *frameScanner) frame() error {
-	b, err := s.br.Peek(zstd.HeaderMaxSize)
+	b, err := s.br.Peek(maxFrameHeader)
 	if len(b) == 0 || err != nil && err != io.EOF {
 		return err
 	}

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -45,7 +44,7 @@ func (w *storedWriter) flush() error {
 
 // writeStored copies exactly m.Size bytes from r into m's place and checks that
 // they hash to m.Digest (unless it has none) and that no more follow.
-func writeStored(ctx context.Context, dst io.WriterAt, m *Member, r io.Reader, pool *buffers) error {
+func writeStored(dst io.WriterAt, m *Member, r io.Reader, pool *buffers) error {
 	head, err := headFrame(m.Name, m.Size)
 	if err != nil {
 		return err
@@ -58,9 +57,6 @@ func writeStored(ctx context.Context, dst io.WriterAt, m *Member, r io.Reader, p
 	}
 	sum := sha256.New()
 	for left := m.Size; left > 0; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		n := int(min(left, blockSize))
 		left -= int64(n)
 		w.buf = appendBlockHeader(w.buf, n, left == 0)
@@ -116,4 +112,17 @@ func checkSum(m *Member, sum hash.Hash) error {
 		return fault(ErrDigest, m.Name, noOffset, "content is %s", got)
 	}
 	return nil
+}
+
+// interruptible ends reading when its context has ended.
+type interruptible struct {
+	r    io.Reader
+	stop func() error // the context's Err
+}
+
+func (i interruptible) Read(p []byte) (int, error) {
+	if err := i.stop(); err != nil {
+		return 0, err
+	}
+	return i.r.Read(p)
 }

@@ -63,13 +63,13 @@ func (r *Reader) verify(ctx context.Context, m *Member, progress func(n int64)) 
 	if err != nil {
 		return err
 	}
-	_, err = b.WriteTo(meter{ctx, progress})
+	_, err = b.WriteTo(meter{ctx.Err, progress})
 	return errors.Join(err, b.Close())
 }
 
 // meter counts what passes and ends it with its context.
 type meter struct {
-	ctx      context.Context //nolint:containedctx // lives for one call of WriteTo, which takes no context
+	stop     func() error // the context's Err
 	progress func(n int64)
 }
 
@@ -77,5 +77,5 @@ func (m meter) Write(p []byte) (int, error) {
 	if m.progress != nil {
 		m.progress(int64(len(p)))
 	}
-	return len(p), m.ctx.Err()
+	return len(p), m.stop()
 }

@@ -90,9 +90,8 @@ func (w *Writer) begin() (err error) {
 	if err := reserve(w.file, w.layout.storedEnd); err != nil {
 		return fmt.Errorf("reserve %d bytes for %s: %w", w.layout.storedEnd, w.path, err)
 	}
-	ctx := context.Background() //nolint:forbidigo // a few small writes, nothing to interrupt
 	for i, data := range append(w.layout.small[:len(w.layout.small):len(w.layout.small)], emptySlot()) {
-		if err := writeStored(ctx, w.file, &w.members[i], bytes.NewReader(data), &w.pool); err != nil {
+		if err := writeStored(w.file, &w.members[i], bytes.NewReader(data), &w.pool); err != nil {
 			return err
 		}
 	}
@@ -121,7 +120,7 @@ func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) er
 	case was != missing:
 		return fault(ErrDuplicate, blobName(digest), noOffset, "the blob is written already")
 	}
-	err := writeStored(ctx, w.file, &w.members[i], r, &w.pool)
+	err := writeStored(w.file, &w.members[i], interruptible{r, ctx.Err}, &w.pool)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.states[digest] = written
@@ -154,6 +153,9 @@ func (w *Writer) WriteCompressed(ctx context.Context, open func(digest string) (
 	}()
 	if from == len(w.members) {
 		return nil
+	}
+	if open == nil {
+		return fault(ErrMissing, w.members[from].Name, noOffset, "%d compressed blobs are not written, the first is this", len(w.members)-from)
 	}
 	c := newCompressor(w.workers)
 	c.members, c.open, c.dst, c.off, c.commit = w.layout.members, open, w.file, w.end, w.commit

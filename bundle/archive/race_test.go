@@ -1,0 +1,7 @@
+//go:build race
+
+package archive
+
+// raceEnabled tells tests that count seconds or bytes by the ten thousand that
+// everything takes ten times as long.
+const raceEnabled = true
