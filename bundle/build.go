@@ -75,7 +75,7 @@ func Build(ctx context.Context, r BuildRequest) (*Built, error) {
 	if r.Planned != nil {
 		r.Planned(plan)
 	}
-	w, err := archive.Create(r.Output, layout, archive.WriteOptions{}) //nolint:contextcheck // it writes a few KiB: nothing to interrupt
+	w, err := archive.Create(r.Output, layout, archive.WriteOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.Output, err)
 	}
