@@ -30,29 +30,33 @@ var line = []string{"cmd", "installer", "steps", "registry", "bundle", "packagin
 // kubexm is this repository. A new folder is added here on purpose, or not at all.
 var kubexm = house{
 	folders: map[string][]string{
-		"cmd/kubexm":            nil,
-		"cmd/versionsgen":       nil,
-		"installer":             nil,
-		"installer/engine":      {"installer/plan"},
-		"installer/plan":        nil,
-		"steps":                 {"steps/connector", "steps/runner"},
-		"steps/connector":       nil,
-		"steps/connector/local": {"steps/connector"},
-		"steps/connector/ssh":   {"steps/connector"},
-		"steps/pki":             nil,
-		"steps/runner":          {"steps/connector"},
-		"registry":              nil,
-		"bundle":                {"bundle/archive", "bundle/fetch"},
-		"bundle/archive":        nil,
-		"bundle/fetch":          nil,
-		"packaging":             nil,
-		"versions":              nil,
-		"manifest":              nil,
+		"cmd/kubexm":               nil,
+		"cmd/versionsgen":          nil,
+		"installer":                nil,
+		"installer/engine":         {"installer/plan"},
+		"installer/plan":           nil,
+		"steps":                    {"steps/connector", "steps/runner"},
+		"steps/connector":          nil,
+		"steps/connector/conntest": {"steps/connector"},
+		"steps/connector/local":    {"steps/connector"},
+		"steps/connector/ssh":      {"steps/connector"},
+		"steps/connector/sshtest":  nil,
+		"steps/pki":                nil,
+		"steps/runner":             {"steps/connector"},
+		"steps/runner/runnertest":  {"steps/connector", "steps/connector/conntest", "steps/runner"},
+		"registry":                 nil,
+		"bundle":                   {"bundle/archive", "bundle/fetch"},
+		"bundle/archive":           nil,
+		"bundle/fetch":             nil,
+		"packaging":                nil,
+		"versions":                 nil,
+		"manifest":                 nil,
 
 		"testdata/e2e":                nil,
 		"testdata/lab":                nil,
 		"testdata/lab/cmd":            nil,
 		"testdata/lab/components":     nil,
+		"testdata/lab/images":         nil,
 		"testdata/lab/images/labtool": nil,
 		"testdata/lab/images/pause":   nil,
 		"testdata/upstream":           nil,
@@ -61,15 +65,18 @@ var kubexm = house{
 	// Plans are made and walked without knowing what a step does; what acts on a
 	// host knows of no bundle; the archive's bytes mean nothing to who writes them.
 	narrow: map[string][]string{
-		"installer/engine":      {"steps", "manifest"},
-		"installer/plan":        {"steps", "manifest"},
-		"steps/connector":       {"manifest"},
-		"steps/connector/local": {"manifest"},
-		"steps/connector/ssh":   {"manifest"},
-		"steps/pki":             {"manifest"},
-		"steps/runner":          {"manifest"},
-		"bundle/archive":        nil,
-		"bundle/fetch":          {"manifest"},
+		"installer/engine":         {"steps", "manifest"},
+		"installer/plan":           {"steps", "manifest"},
+		"steps/connector":          {"manifest"},
+		"steps/connector/conntest": nil,
+		"steps/connector/local":    {"manifest"},
+		"steps/connector/ssh":      {"manifest"},
+		"steps/connector/sshtest":  nil,
+		"steps/pki":                {"manifest"},
+		"steps/runner":             {"manifest"},
+		"steps/runner/runnertest":  nil,
+		"bundle/archive":           nil,
+		"bundle/fetch":             {"manifest"},
 	},
 	plain:   []string{"docs"},
 	skipped: []string{"build", "testdata/imports-bad"},
@@ -101,6 +108,7 @@ func TestHouseFindsFaults(t *testing.T) {
 			"steps":             nil,
 			"bundle":            {"bundle/fetch"},
 			"bundle/fetch":      nil,
+			"bundle/fetchtest":  {"bundle/fetch"},
 			"packaging":         nil,
 			"versions":          nil,
 			"manifest":          nil,
@@ -110,8 +118,9 @@ func TestHouseFindsFaults(t *testing.T) {
 		lines:  30,
 	}
 	want := []string{
-		`bundle/bundle.go:6: bundle imports cmd/kubexm: nobody imports a command`,
-		`bundle/bundle.go:7: bundle imports elsewhere: no such folder is listed in import_test.go`,
+		`bundle/bundle.go:6: bundle imports bundle/fetchtest: only tests do`,
+		`bundle/bundle.go:7: bundle imports cmd/kubexm: nobody imports a command`,
+		`bundle/bundle.go:8: bundle imports elsewhere: no such folder is listed in import_test.go`,
 		`bundle/fetch/fetch.go:5: bundle/fetch imports bundle: not among what import_test.go lets it import of its own folder: nothing`,
 		`bundle/fetch/fetch.go:7: bundle/fetch imports versions: not among what import_test.go lets it import of other folders: manifest`,
 		`bundle/helpers: holds Go and is not listed in import_test.go`,
@@ -266,6 +275,8 @@ func (c *check) refuse(folder, imported string, test bool) string {
 		return "no such folder is listed in import_test.go"
 	case from == "testdata":
 		return ""
+	case isTestHelp(imported) && !isTestHelp(folder) && !test:
+		return "only tests do"
 	case to == "testdata":
 		if !test {
 			return "only tests and testdata do"
@@ -284,6 +295,9 @@ func (c *check) refuse(folder, imported string, test bool) string {
 	}
 	return ""
 }
+
+// isTestHelp tells whether a folder helps tests alone, as its name's end says.
+func isTestHelp(folder string) bool { return strings.HasSuffix(folder, "test") }
 
 func list(folders []string) string {
 	if len(folders) == 0 {

@@ -3,6 +3,7 @@ package bundle
 
 import (
 	_ "example.test/house/bundle/fetch"
+	_ "example.test/house/bundle/fetchtest"
 	_ "example.test/house/cmd/kubexm"
 	_ "example.test/house/elsewhere"
 	_ "example.test/house/versions"
