@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"strconv"
@@ -40,15 +41,15 @@ func Record(conn connector.Conn, redactor *connector.Redactor) *Recorder {
 
 // Exec runs one command and keeps it.
 func (r *Recorder) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {
-	hash := sha256.New()
+	in := &hashing{Reader: c.Stdin, hash: sha256.New()}
 	had := c.Stdin != nil
 	if had {
-		c.Stdin = io.TeeReader(c.Stdin, hash)
+		c.Stdin = in
 	}
 	res, err := r.conn.Exec(ctx, c)
 	e := entry{Verb: c.Verb, Argv: c.Argv, Sudo: c.Sudo, Exit: res.Exit, stdout: res.Stdout, stderr: res.Stderr}
 	if had {
-		e.Stdin = hex.EncodeToString(hash.Sum(nil))
+		e.Stdin = in.sum()
 	}
 	if err != nil {
 		e.Error = err.Error()
@@ -73,6 +74,27 @@ func (r *Recorder) Archive() []byte {
 // WriteFile writes the Archive to a file.
 func (r *Recorder) WriteFile(path string) error {
 	return os.WriteFile(path, r.Archive(), 0o644)
+}
+
+// hashing hashes what is read. A command that ends early may leave a Read behind.
+type hashing struct {
+	io.Reader
+	mu   sync.Mutex
+	hash hash.Hash
+}
+
+func (h *hashing) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, _ = h.hash.Write(b[:n]) // never fails
+	return n, err
+}
+
+func (h *hashing) sum() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return hex.EncodeToString(h.hash.Sum(nil))
 }
 
 // entry is one command and its answer.

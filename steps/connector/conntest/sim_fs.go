@@ -207,6 +207,7 @@ func (s *Sim) write(p, size string, data []byte, attr func(*File) string, to str
 	if c := attr(f); c != "" {
 		return exits(1, "%s", c)
 	}
+	delete(s.files, beside(to)) // what a lost connection left
 	s.files[to] = f
 	return connector.Result{}, true
 }

@@ -55,6 +55,7 @@ func (s *Sim) doTree(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		if f, ok := s.files[p]; ok && f.Mode.IsDir() {
 			return exits(1, "mv: cannot overwrite directory '%s' with non-directory", p)
 		}
+		delete(s.files, beside(p))
 		s.files[p] = link(args[1])
 		return connector.Result{}, true
 	case connector.VerbCopy, connector.VerbRename:
@@ -122,6 +123,7 @@ func (s *Sim) move(keep bool, to, from string) (connector.Result, bool) {
 		}
 	}
 	if keep {
+		delete(s.files, beside(to))
 		c := *f
 		c.Data = bytes.Clone(f.Data)
 		s.files[to] = &c

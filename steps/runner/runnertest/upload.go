@@ -1,0 +1,182 @@
+package runnertest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"testing"
+
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+func upload(_ *testing.T, b *bench) {
+	u := runner.Upload{Path: b.path("tool"), Size: 7, SHA256: sha("content"), Open: opens("content")}
+	have, err := b.r.Uploaded(b.ctx, u)
+	b.ok(err)
+	if have {
+		b.Fatal("a file that is not there counts as uploaded")
+	}
+	changed, err := b.r.Upload(b.ctx, u)
+	b.ok(err)
+	if !changed {
+		b.Fatal("the first upload changed nothing")
+	}
+	b.holds(u.Path, "content")
+	b.has(u.Path, runner.Attr{Mode: 0o755})
+	b.only("tool")
+}
+
+func uploadAgain(_ *testing.T, b *bench) {
+	opened := 0
+	u := runner.Upload{
+		Path: b.path("tool"), Size: 7, SHA256: sha("content"), Attr: runner.Attr{Mode: 0o700},
+		Open: func(ctx context.Context) (io.ReadCloser, error) {
+			opened++
+			return opens("content")(ctx)
+		},
+	}
+	want := func(what string, changes bool, opens int) {
+		b.Helper()
+		changed, err := b.r.Upload(b.ctx, u)
+		b.ok(err)
+		if changed != changes || opened != opens {
+			b.Fatalf("%s: changed %t, opened %d times in all; want %t, %d", what, changed, opened, changes, opens)
+		}
+		have, err := b.r.Uploaded(b.ctx, u)
+		b.ok(err)
+		if !have {
+			b.Fatalf("%s: not uploaded", what)
+		}
+		b.holds(u.Path, "content")
+		b.has(u.Path, u.Attr)
+	}
+	want("new", true, 1)
+	want("again", false, 1)
+	b.ok(b.r.SetAttr(b.ctx, u.Path, runner.Attr{Mode: 0o600}))
+	want("other mode", true, 1)
+	b.ok(b.r.WriteFile(b.ctx, u.Path, []byte("CONTENT"), u.Attr))
+	want("other bytes of the same size", true, 2)
+	b.ok(b.r.WriteFile(b.ctx, u.Path, []byte("longer content"), u.Attr))
+	want("other size", true, 3)
+	b.ok(b.r.Link(b.ctx, "/etc/hostname", u.Path))
+	want("a link in its place", true, 4)
+}
+
+func uploadWrong(_ *testing.T, b *bench) {
+	p := b.path("tool")
+	b.ok(b.r.WriteFile(b.ctx, p, []byte("before"), runner.Attr{}))
+	_, err := b.r.Upload(b.ctx, runner.Upload{Path: p, Size: 7, SHA256: sha("content"), Open: opens("CONTENT")})
+	var wrong *runner.DigestError
+	if !errors.As(err, &wrong) || wrong.Path != p {
+		b.Fatalf("error is %v, want a DigestError", err)
+	}
+	b.holds(p, "before")
+	b.only("tool")
+	_, err = b.r.Upload(b.ctx, runner.Upload{Path: b.Dir, Size: 7, SHA256: sha("content"), Open: opens("content")})
+	if err == nil {
+		b.Fatal("a folder was taken for a place of a file")
+	}
+	_, err = b.r.Upload(b.ctx, runner.Upload{Path: b.path("none/tool"), Size: 7, SHA256: sha("content"), Open: opens("content")})
+	b.refused(err)
+	broken := errors.New("the disk is broken")
+	_, err = b.r.Upload(b.ctx, runner.Upload{
+		Path: b.path("x"), Size: 7, SHA256: sha("content"),
+		Open: func(context.Context) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader([]byte("con")), failing{broken})), nil
+		},
+	})
+	b.is(err, broken)
+	if _, err := b.r.Stat(b.ctx, b.path("x")); !errors.Is(err, fs.ErrNotExist) {
+		b.Fatalf("half a file is there: %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func uploads(_ *testing.T, b *bench) {
+	var us []runner.Upload
+	var want []string
+	for i := range 5 {
+		text := fmt.Sprintf("content %d", i)
+		u := runner.Upload{Path: b.path(fmt.Sprint("tool", i)), Size: int64(len(text)), SHA256: sha(text), Open: opens(text)}
+		us = append(us, u)
+		if i == 2 {
+			b.ok(b.r.WriteFile(b.ctx, u.Path, []byte(text), runner.Attr{Mode: 0o755}))
+			continue
+		}
+		want = append(want, u.Path)
+	}
+	changed, err := b.r.Uploads(b.ctx, us)
+	b.ok(err)
+	if !slices.Equal(changed, want) {
+		b.Fatalf("changed %q, want %q", changed, want)
+	}
+	changed, err = b.r.Uploads(b.ctx, us)
+	b.ok(err)
+	if len(changed) != 0 {
+		b.Fatalf("the second time changed %q", changed)
+	}
+	// One that fails: what came before it is there, what comes after is not.
+	b.ok(b.r.Remove(b.ctx, us[0].Path))
+	b.ok(b.r.Remove(b.ctx, us[4].Path))
+	us[3].SHA256 = sha("something else")
+	changed, err = b.r.Uploads(b.ctx, us)
+	var wrong *runner.DigestError
+	if !errors.As(err, &wrong) || !slices.Equal(changed, []string{us[0].Path}) {
+		b.Fatalf("changed %q, error %v", changed, err)
+	}
+	b.holds(us[3].Path, "content 3")
+}
+
+func leftovers(_ *testing.T, b *bench) {
+	// What a lost connection left beside a file is cleared away by the next write.
+	left := b.path(".file.kubexm-new")
+	b.ok(b.r.WriteFile(b.ctx, left, []byte("half"), runner.Attr{}))
+	b.ok(b.r.WriteFile(b.ctx, b.path("file"), []byte("whole"), runner.Attr{}))
+	b.only("file")
+	b.ok(b.r.WriteFile(b.ctx, left, []byte("half"), runner.Attr{}))
+	_, err := b.r.Upload(b.ctx, runner.Upload{Path: b.path("file"), Size: 3, SHA256: sha("new"), Open: opens("new")})
+	b.ok(err)
+	b.only("file")
+	b.ok(b.r.Link(b.ctx, "elsewhere", left))
+	b.ok(b.r.WriteFile(b.ctx, b.path("file"), []byte("whole"), runner.Attr{}))
+	b.holds(b.path("file"), "whole")
+	b.only("file")
+}
+
+func large(_ *testing.T, b *bench) {
+	data := make([]byte, 9<<20)
+	for i := range data {
+		data[i] = byte(i >> 3 * 7)
+	}
+	sum := sha256.Sum256(data)
+	u := runner.Upload{
+		Path: b.path("large"), Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]),
+		Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+	}
+	_, err := b.r.Upload(b.ctx, u)
+	b.ok(err)
+	var down bytes.Buffer
+	b.ok(b.r.Download(b.ctx, u.Path, &down))
+	if !bytes.Equal(down.Bytes(), data) {
+		b.Fatalf("%d bytes came back, not the %d that went", down.Len(), len(data))
+	}
+	got, err := b.r.ReadFile(b.ctx, u.Path)
+	b.ok(err)
+	if !bytes.Equal(got, data) {
+		b.Fatal("ReadFile gave other bytes")
+	}
+	u.Path, u.Size = b.path("larger"), runner.LargestFile+1
+	data = make([]byte, u.Size)
+	b.ok(b.r.WriteFile(b.ctx, u.Path, data, runner.Attr{}))
+	_, err = b.r.ReadFile(b.ctx, u.Path)
+	b.is(err, runner.ErrTooLarge)
+}
