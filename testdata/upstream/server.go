@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
@@ -27,6 +28,8 @@ type Options struct {
 	Single []string
 	// Login, where set, is asked for by the registry, as a token.
 	Login *Login
+	// Real is served in place of stand-ins, as far as it goes.
+	Real Real
 }
 
 // Server serves stand-ins for what a lock names. It is an http.Handler; all of
@@ -34,13 +37,14 @@ type Options struct {
 type Server struct {
 	o Options
 
-	mu     sync.Mutex
-	lock   *manifest.Lock      // with the stand-ins' digests
-	files  map[string]file     // by path
-	sums   map[string][]string // a digest file's path → the paths of what it speaks of
-	repos  map[string]*repository
-	faults map[string]*Fault
-	counts map[string]Count
+	mu      sync.Mutex
+	lock    *manifest.Lock      // with the stand-ins' digests
+	files   map[string]file     // by path
+	sums    map[string][]string // a digest file's path → the paths of what it speaks of
+	repos   map[string]*repository
+	faults  map[string]*Fault
+	counts  map[string]Count
+	genuine map[string]bool // the references of images that are no stand-ins
 }
 
 // repository is one image name of the registry.
@@ -59,6 +63,7 @@ func New(ctx context.Context, lock *manifest.Lock, o Options) (*Server, error) {
 	s := &Server{
 		o: o, lock: clone(lock), files: map[string]file{}, sums: map[string][]string{},
 		repos: map[string]*repository{}, faults: map[string]*Fault{}, counts: map[string]Count{},
+		genuine: map[string]bool{},
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -143,7 +148,10 @@ func (s *Server) putFile(as []*manifest.Artifact, salt string) error {
 	}
 	slices.SortFunc(a.Members, func(x, y manifest.Member) int { return strings.Compare(x.Path, y.Path) })
 	a.Members = slices.CompactFunc(a.Members, func(x, y manifest.Member) bool { return x.Path == y.Path })
-	f, err := makeFile(&a, salt, s.o.Scale)
+	f, found, err := s.o.Real.file(&a)
+	if err == nil && (!found || salt != "") {
+		f, err = makeFile(&a, salt, s.o.Scale)
+	}
 	if err != nil {
 		return err
 	}
@@ -183,12 +191,17 @@ func (s *Server) putImage(p *manifest.ImagePin, salt string) error {
 	}
 	form := shapeOf(p.Reference)
 	form.single = slices.Contains(s.o.Single, p.Reference)
-	img, err := makeImage(p.Reference, salt, s.platforms(), form, s.o.Scale)
+	img, err := s.o.Real.image(p.Reference)
+	genuine := img != nil && salt == ""
+	if err == nil && !genuine {
+		img, err = makeImage(p.Reference, salt, s.platforms(), form, s.o.Scale)
+	}
 	if err != nil {
 		return fmt.Errorf("image %q: %w", p.Reference, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.genuine[p.Reference] = genuine
 	name := reference.Domain(ref) + "/" + reference.Path(ref)
 	repo := s.repos[name]
 	if repo == nil {
@@ -247,7 +260,11 @@ func (s *Server) Hosts() []string {
 
 // Run serves on l until ctx ends, then closes every connection.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
-	h := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	h := &http.Server{
+		Handler: s, ReadHeaderTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients that leave are part of the game
+	}
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
 	if err := h.Serve(l); ctx.Err() == nil {

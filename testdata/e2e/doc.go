@@ -1,0 +1,16 @@
+// Package e2e holds the tests that run the kubexm command as a person does:
+// the binary is built, the internet is the loopback upstream, and what counts
+// is what stands on the disk afterwards.
+//
+//   - reproduce_test.go: the same lock gives the same bytes;
+//   - tamper_test.go: one changed byte of an archive is found and named;
+//   - drift_test.go: what upstream changed is refused with both digests;
+//   - kill_test.go: killed at any point, a second run ends in the same bytes;
+//   - forms_test.go: mirrors and images that are published in other ways;
+//   - interop_test.go: other tools read what a bundle holds;
+//   - resources_test.go: memory stays flat and disk is what the archive takes.
+//
+// KUBEXM_E2E_SCALE makes the content of resources_test.go larger: 1 is about as
+// large as the quickstart's, 10 about 1.5 GB. KUBEXM_E2E_SEED moves the points at
+// which kill_test.go kills.
+package e2e
