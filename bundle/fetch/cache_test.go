@@ -6,10 +6,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 func hoursOf(n int) time.Duration { return time.Duration(n) * time.Hour }
@@ -143,5 +146,71 @@ func TestLockWaitsAndGivesUp(t *testing.T) {
 			t.Error(err)
 		}
 		mustBeClean(t, a)
+	}
+}
+
+// TestLockPassesOn: who waits for a lock and gets it as its file is removed does
+// not hold what the next one will ask for.
+func TestLockPassesOn(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *Cache {
+		c, err := OpenCache(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first, second, third := open(), open(), open()
+	log := client(t, Options{Cache: first}).log
+	unlock, err := first.lock(t.Context(), log, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type held struct {
+		unlock func()
+		err    error
+	}
+	got := make(chan held)
+	go func() {
+		unlock, err := second.lock(context.WithoutCancel(t.Context()), log, "k")
+		got <- held{unlock, err}
+	}()
+	time.Sleep(lockPoll / 2) // it waits by now, with the file open
+	unlock()
+	h := <-got
+	if h.err != nil {
+		t.Fatal(h.err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 2*lockPoll)
+	defer cancel()
+	if free, err := third.lock(short, log, "k"); err == nil {
+		t.Error("two hold one lock")
+		free()
+	}
+	h.unlock()
+	mustBeClean(t, first)
+}
+
+// TestLockOfARemovedFile is the moment between opening a lock file and locking
+// it, in which its holder removes it.
+func TestLockOfARemovedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k.lock")
+	f := flock.New(path)
+	if ok, err := f.TryLock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	defer f.Close()
+	if !sameFile(f, path) {
+		t.Error("the file that is locked is not taken for the one at its path")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if sameFile(f, path) {
+		t.Error("a removed file is taken for the one at its path")
+	}
+	write(t, path, nil)
+	if sameFile(f, path) {
+		t.Error("another file is taken for the one that is locked")
 	}
 }

@@ -82,7 +82,7 @@ func decodeDerived(r io.Reader, archive string) (derived, error) {
 // pin fills in a and its members; it is not ok if d does not know them all, or
 // if a says something else.
 func (d derived) pin(a manifest.Artifact) (manifest.Artifact, bool) {
-	if d.Archive == "" || d.Archive != a.SHA256 || (a.Size > 0 && a.Size != d.Size) {
+	if d.Archive == "" || (a.Size > 0 && a.Size != d.Size) {
 		return a, false
 	}
 	known := map[string]derivedMember{}

@@ -70,11 +70,13 @@ func (c *Client) download(ctx context.Context, j *job, done func() bool, finish 
 // broken proxy's.
 func (c *Client) complete(ctx context.Context, j *job, p *part, t Transfer) error {
 	restarted := false
+	furthest := int64(0) // bytes from an earlier start are no progress
 	return c.retry(ctx, j.name, func(ctx context.Context) (int64, error) {
-		var brought int64
+		began := furthest
 		for {
-			n, err := c.attempt(ctx, j, p, t)
-			brought += n
+			err := c.attempt(ctx, j, p, t)
+			furthest = max(furthest, p.have)
+			brought := furthest - began
 			if err == nil && j.sha256 != "" && p.digest() != j.sha256 {
 				err = &DigestError{Name: j.name, Address: j.address, Target: j.target, Want: j.sha256, Got: p.digest()}
 			}
@@ -104,18 +106,18 @@ func wrongContent(err error) bool {
 }
 
 // attempt asks once for what p lacks.
-func (c *Client) attempt(ctx context.Context, j *job, p *part, t Transfer) (brought int64, err error) {
+func (c *Client) attempt(ctx context.Context, j *job, p *part, t Transfer) error {
 	client, address, err := j.open(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	source := hexOf(address.String())
 	if err := p.load(ctx, j, source, t); err != nil {
-		return 0, fmt.Errorf("continue download: %w", err)
+		return fmt.Errorf("continue download: %w", err)
 	}
 	req, err := grab.NewRequest(p.path, address.String())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	req.Size = max(p.total(j), 0) // grab's word for unknown is 0
 	req.IgnoreRemoteTime = true
@@ -127,7 +129,7 @@ func (c *Client) attempt(ctx context.Context, j *job, p *part, t Transfer) (brou
 	g := &grab.Client{HTTPClient: x, BufferSize: bufferSize}
 	err = g.Do(req.WithContext(ctx)).Err()
 	if errors.Is(err, grab.ErrBadLength) {
-		err = errShort // exchange has said more wherever it could
+		err = errShort // a body without a length of its own ended early
 	}
-	return x.brought, err
+	return err
 }

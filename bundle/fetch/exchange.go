@@ -21,7 +21,6 @@ type exchange struct {
 	job      *job
 	source   string
 	transfer Transfer
-	brought  int64 // bytes that came
 }
 
 type doer interface {
@@ -50,7 +49,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, err
 	}
-	resp.Body = &received{ReadCloser: resp.Body, part: x.part, job: x.job, transfer: x.transfer, brought: &x.brought}
+	resp.Body = &received{ReadCloser: resp.Body, part: x.part, job: x.job, transfer: x.transfer}
 	return resp, nil
 }
 

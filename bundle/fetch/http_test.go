@@ -1,14 +1,17 @@
 package fetch
 
 import (
+	"context"
 	"encoding/pem"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -78,7 +81,7 @@ func TestRedirectDownToPlainHTTPIsRefused(t *testing.T) {
 	o := options(t, u)
 	o.Sources = manifest.Sources{CAFile: ca, Replace: []manifest.Replacement{{From: "upstream.test", To: u.Listener.Addr().String()}}}
 	err := client(t, o).FetchArtifact(t.Context(), plainFile(content))
-	if !is[*PlainHTTPError](err) || !strings.Contains(err.Error(), "over plain http") {
+	if !is[*PlainHTTPError](err) || !strings.Contains(err.Error(), "redirects to plain http") {
 		t.Errorf("error %v, want a PlainHTTPError", err)
 	}
 	if err != nil && strings.Contains(err.Error(), "secret") {
@@ -121,6 +124,63 @@ func TestRefusedConnectionIsRetried(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "given up after 3 tries") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// TestStall runs on a clock of its own: a source is as slow as its reader says.
+func TestStall(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		bytes int           // each read brings
+		pause time.Duration // before each read
+		disk  time.Duration // after each read
+		reads int           // that succeed, of 20
+	}{
+		{"fast enough", stallBytes, 900 * time.Millisecond, 0, 20},
+		{"fast enough in two reads", stallBytes / 2, 450 * time.Millisecond, 0, 20},
+		{"silent", stallBytes, 1100 * time.Millisecond, 0, 0},
+		{"drips", 1, 400 * time.Millisecond, 0, 2},
+		{"slow disk of ours", stallBytes, 100 * time.Millisecond, time.Hour, 20},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				w := &watched{
+					ctx: ctx, cancel: cancel, stall: time.Second, left: time.Second, address: "x", release: func() {},
+					body: io.NopCloser(sleepy{ctx, test.pause, test.bytes}),
+				}
+				w.timer = time.AfterFunc(time.Hour, w.expire)
+				w.timer.Stop()
+				defer w.Close()
+				buf := make([]byte, 2*stallBytes)
+				for i := range 20 {
+					_, err := w.Read(buf)
+					if err != nil != (i >= test.reads) {
+						t.Fatalf("read %d: error %v", i, err)
+					}
+					if err != nil {
+						if !is[*StallError](err) {
+							t.Errorf("error %v is no StallError", err)
+						}
+						return
+					}
+					time.Sleep(test.disk)
+				}
+			})
+		})
+	}
+}
+
+type sleepy struct {
+	ctx   context.Context
+	pause time.Duration
+	bytes int
+}
+
+func (s sleepy) Read(p []byte) (int, error) {
+	if err := sleep(s.ctx, s.pause); err != nil {
+		return 0, errors.New("the request was cancelled")
+	}
+	return s.bytes, nil
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -62,8 +62,12 @@ func TestSparseIndex(t *testing.T) {
 	arm := g.image(t, "team/app", "", "linux/arm64/v8", shared)
 	s390 := g.image(t, "team/app", "", "linux/s390x", noise(3, 1000))
 	proof := g.image(t, "team/app", "", "unknown/unknown", noise(4, 1000))
-	proof.Annotations = map[string]string{"vnd.docker.reference.type": "attestation-manifest"}
-	root := g.index(t, "team/app", "v1", amd, arm, s390, proof)
+	marked := g.image(t, "team/app", "", "linux/amd64", noise(5, 1000))
+	marked.Annotations = map[string]string{"vnd.docker.reference.type": "attestation-manifest"}
+	signature := g.image(t, "team/app", "", "linux/amd64", noise(6, 1000))
+	signature.ArtifactType = "application/vnd.example.signature"
+	// Before the image, where the first of equals would be chosen.
+	root := g.index(t, "team/app", "v1", marked, signature, amd, arm, s390, proof)
 	u := serve(t, g.ServeHTTP)
 	o := options(t, u)
 	c := client(t, o)
@@ -91,7 +95,7 @@ func TestSparseIndex(t *testing.T) {
 	if diff := cmp.Diff(wantContents, contents); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
-	for _, d := range []ocispec.Descriptor{s390, proof} {
+	for _, d := range []ocispec.Descriptor{s390, proof, marked, signature} {
 		if _, err := c.cache.Open(d.Digest.Encoded()); err == nil {
 			t.Errorf("%v was fetched", d.Platform)
 		}
@@ -402,6 +406,32 @@ func TestLockThatDoesNotFit(t *testing.T) {
 		t.Errorf("error %v, want a SizeError", err)
 	}
 	if _, err := c.ImageContent(t.Context(), pin("upstream.test/app:v1")); err == nil || !strings.Contains(err.Error(), "not pinned") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestSizesThatDisagree: no blob has two sizes.
+func TestSizesThatDisagree(t *testing.T) {
+	g := newRegistry()
+	layer := g.blob(ocispec.MediaTypeImageLayerGzip, noise(1, 100))
+	var children []ocispec.Descriptor
+	for i, p := range []string{"linux/amd64", "linux/arm64"} {
+		l := layer
+		l.Size += int64(i)
+		m := ocispec.Manifest{Config: g.blob(ocispec.MediaTypeImageConfig, []byte("{}")), Layers: []ocispec.Descriptor{l}}
+		m.SchemaVersion = 2
+		d := g.put("app", "", indented(t, m), ocispec.MediaTypeImageManifest)
+		d.Platform = platformFrom(p)
+		children = append(children, d)
+	}
+	g.index(t, "app", "v1", children...)
+	u := serve(t, g.ServeHTTP)
+	c := client(t, options(t, u))
+	im, err := c.PinImage(t.Context(), pin("upstream.test/app:v1"), []manifest.Platform{amd64, arm64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ImageContent(t.Context(), im); err == nil || !strings.Contains(err.Error(), "has 100 bytes in one place and 101 in another") {
 		t.Errorf("error %v", err)
 	}
 }

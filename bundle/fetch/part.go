@@ -167,24 +167,20 @@ type received struct {
 	part     *part
 	job      *job
 	transfer Transfer
-	brought  *int64
 }
 
-// Read reads on, and ends with an error where the body is too long or too short.
+// Read reads on, and ends with an error where the body is too long. grab tells
+// one that is too short.
 func (r *received) Read(b []byte) (int, error) {
 	n, err := r.ReadCloser.Read(b)
 	p := r.part
 	p.hash.Write(b[:n])
 	p.have += int64(n)
 	p.told += int64(n)
-	*r.brought += int64(n)
 	r.transfer.Add(int64(n))
 	total := p.total(r.job)
 	if total >= 0 && p.have > total {
 		return n, r.job.sizeError(p.have)
-	}
-	if errors.Is(err, io.EOF) && p.have < total {
-		return n, errShort // the end of a body without a length says nothing
 	}
 	return n, err
 }

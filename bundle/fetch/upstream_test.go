@@ -177,7 +177,7 @@ func options(t *testing.T, u *upstream) Options {
 			{From: "upstream.test", To: u.Listener.Addr().String(), PlainHTTP: true},
 		}},
 		Log:   slog.New(slog.NewTextHandler(testWriter{t}, nil)),
-		Stall: 2 * time.Second, Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, MaxWait: 3 * time.Second,
+		Stall: 10 * time.Second, Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, MaxWait: 3 * time.Second,
 	}
 }
 
