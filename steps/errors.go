@@ -1,8 +1,9 @@
 package steps
 
 import (
-	"errors"
 	"fmt"
+
+	"github.com/mensylisir/kubexm/steps/connector"
 )
 
 // Error is what the engine adds at the border of a step: which one, and where.
@@ -32,17 +33,27 @@ func Advise(err error, format string, args ...any) error {
 	return &advised{err, fmt.Sprintf(format, args...)}
 }
 
-// Advice gives all that was attached to err, the outermost first.
+// Advice gives all that was attached to err or that it knows itself, the
+// outermost first.
 func Advice(err error) []string {
 	var out []string
 	var walk func(error)
 	walk = func(err error) {
-		var a *advised
-		switch {
-		case err == nil:
-		case errors.As(err, &a):
-			out = append(out, a.advice)
-			walk(a.error)
+		switch e := err.(type) { //nolint:errorlint // every layer is looked at, one by one
+		case nil:
+			return
+		case *advised:
+			out = append(out, e.advice)
+		case connector.Advised:
+			out = append(out, e.Advice())
+		}
+		switch e := err.(type) { //nolint:errorlint // the same
+		case interface{ Unwrap() error }:
+			walk(e.Unwrap())
+		case interface{ Unwrap() []error }:
+			for _, x := range e.Unwrap() {
+				walk(x)
+			}
 		}
 	}
 	walk(err)

@@ -9,12 +9,15 @@ import (
 	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Artifacts opens what a bundle holds.
 type Artifacts interface {
 	// File opens the blob that n means on p. Its bytes are checked as they are read.
 	File(ctx context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error)
+	// Lookup gives the lock's entry of a file.
+	Lookup(n manifest.Need, p manifest.Platform) (manifest.Blob, error)
 	// Image gives the pin of the image that n means.
 	Image(n manifest.Need) (manifest.ImagePin, error)
 }
@@ -23,8 +26,11 @@ type Artifacts interface {
 // run knows. It holds no context and no way up to the plan or the engine.
 type Host struct {
 	manifest.Host
+	*runner.Runner
 	Platform  manifest.Platform
 	Cluster   *manifest.Cluster
+	Facts     runner.Facts
+	Workdir   string // the cluster's folder on the machine kubexm runs on
 	Log       *slog.Logger
 	Artifacts Artifacts
 
@@ -67,6 +73,14 @@ func (h *Host) Artifact(ctx context.Context, n manifest.Need) (io.ReadCloser, ma
 		return nil, manifest.Blob{}, err
 	}
 	return h.Artifacts.File(ctx, n, h.Platform)
+}
+
+// Lookup gives the lock's entry of a file for this host, declared like an Artifact.
+func (h *Host) Lookup(n manifest.Need) (manifest.Blob, error) {
+	if err := h.declared(n); err != nil {
+		return manifest.Blob{}, err
+	}
+	return h.Artifacts.Lookup(n, h.Platform)
 }
 
 // Image gives an image of the bundle, declared like an Artifact.

@@ -1,0 +1,76 @@
+package op
+
+import (
+	"context"
+
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Do is for what has no resource form: kubeadm init, a member added, a wait.
+// Without Done there is nothing to observe, and Meta.Always has to say so.
+type Do struct {
+	M    steps.Meta
+	Done func(context.Context, *steps.Host) (bool, error)
+	Act  Fn
+	Undo Fn // nil: nothing to undo
+}
+
+// Meta gives M, and Always where there is nothing to observe.
+func (d *Do) Meta() steps.Meta {
+	m := d.M
+	m.Always = m.Always || d.Done == nil
+	return m
+}
+
+// Precheck asks Done.
+func (d *Do) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, error) {
+	if d.Done == nil {
+		return steps.Todo, nil
+	}
+	done, err := d.Done(ctx, h)
+	if err != nil || !done {
+		return steps.Todo, err
+	}
+	return steps.Done, nil
+}
+
+// Run acts.
+func (d *Do) Run(ctx context.Context, h *steps.Host) error { return d.Act(ctx, h) }
+
+// Rollback undoes what Act registered, then calls Undo.
+func (d *Do) Rollback(ctx context.Context, h *steps.Host) error {
+	if err := h.Unwind(ctx); err != nil || d.Undo == nil {
+		return err
+	}
+	return d.Undo(ctx, h)
+}
+
+// Check is a step that only looks: it is Done when it finds nothing, and fails
+// with what it found. Findings that are warnings alone let it pass; the caller
+// hears of them through say.
+func Check(name string, look func(context.Context, *steps.Host) (steps.Findings, error), say func(steps.Finding)) steps.Step {
+	return &Do{
+		M: steps.Meta{Name: name, Always: true},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			found, err := look(ctx, h)
+			if err != nil {
+				return err
+			}
+			var bad steps.Findings
+			for _, f := range found {
+				f.Host, f.Check = h.Name, name
+				if f.Warning {
+					if say != nil {
+						say(f)
+					}
+					continue
+				}
+				bad = append(bad, f)
+			}
+			if len(bad) > 0 {
+				return bad
+			}
+			return nil
+		},
+	}
+}
