@@ -216,11 +216,10 @@ func (x *taken) copied(t *testing.T) []copied {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	t.Cleanup(r.Close)
+	host := emptyRegistry(t)
 	var list []copied
 	for i, p := range x.images {
-		to, err := orasremote.NewRepository(fmt.Sprintf("%s/image-%d", strings.TrimPrefix(r.URL, "http://"), i))
+		to, err := orasremote.NewRepository(fmt.Sprintf("%s/image-%d", host, i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,18 +236,30 @@ func (x *taken) copied(t *testing.T) []copied {
 	return list
 }
 
-// readWithOrasTool reads every image's document with the oras command.
+// readWithOrasTool copies every image for every wanted platform from the layout
+// to a registry with the oras command. Its way of writing a place in a layout has
+// no room for a registry's name: an image is asked for by digest.
 func readWithOrasTool(t *testing.T, x *taken) {
-	for _, p := range x.images {
-		if got := "sha256:" + hashOf(x.tool(t, "oras", "manifest", "fetch", "--oci-layout", x.layout+":"+p.Reference)); got != p.Digest {
+	oras := x.pinnedTool(t, "oras", "oras.land/oras/cmd/oras", "../tools/oras/go.mod")
+	host := emptyRegistry(t)
+	for i, p := range x.images {
+		from := x.layout + "@" + p.Digest
+		if got := "sha256:" + hashOf(x.tool(t, oras, "manifest", "fetch", "--oci-layout", from)); got != p.Digest {
 			t.Errorf("%s is %s, want %s", p.Reference, got, p.Digest)
+		}
+		for _, q := range p.Platforms {
+			to := fmt.Sprintf("%s/image-%d:%s", host, i, q.Platform.Arch)
+			x.tool(t, oras, "cp", "--no-tty", "--platform", q.Platform.String(), "--from-oci-layout", from, "--to-plain-http", to)
+			if got := "sha256:" + hashOf(x.tool(t, oras, "manifest", "fetch", "--plain-http", to)); got != q.Digest {
+				t.Errorf("%s for %s is %s, want %s", p.Reference, q.Platform, got, q.Digest)
+			}
 		}
 	}
 }
 
 // readWithCrane checks every image, layer by layer.
 func readWithCrane(t *testing.T, x *taken) {
-	crane := x.crane(t)
+	crane := x.pinnedTool(t, "crane", "github.com/google/go-containerregistry/cmd/crane", "../tools/oci/go.mod")
 	for _, c := range x.copied(t) {
 		if got := strings.TrimSpace(string(x.tool(t, crane, "digest", "--insecure", c.at))); got != c.image.Digest {
 			t.Errorf("%s is %s, want %s", c.at, got, c.image.Digest)
@@ -257,19 +268,27 @@ func readWithCrane(t *testing.T, x *taken) {
 	}
 }
 
-// crane gives the path of crane: the one that is installed, or else the one that
-// testdata/tools pins.
-func (x *taken) crane(t *testing.T) string {
+// pinnedTool gives the path of a command: the one that is installed, or else the
+// one that testdata/tools pins.
+func (x *taken) pinnedTool(t *testing.T, name, from, module string) string {
 	t.Helper()
-	if path, err := exec.LookPath("crane"); err == nil {
+	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
-	path := filepath.Join(x.dir, "crane")
-	c := exec.CommandContext(t.Context(), "go", "build", "-modfile=../tools/oci/go.mod", "-o", path, "github.com/google/go-containerregistry/cmd/crane")
+	path := filepath.Join(x.dir, name)
+	c := exec.CommandContext(t.Context(), "go", "build", "-modfile="+module, "-o", path, from)
 	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("build crane: %v\n%s", err, out)
+		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}
 	return path
+}
+
+// emptyRegistry serves a registry and gives its address.
+func emptyRegistry(t *testing.T) string {
+	t.Helper()
+	r := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(r.Close)
+	return strings.TrimPrefix(r.URL, "http://")
 }
 
 // readWithTar lists the archive as anybody can.
