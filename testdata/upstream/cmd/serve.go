@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -76,12 +77,11 @@ func (o *opened) run(ctx context.Context) error { return o.server.Run(ctx, o.lis
 
 // resolve gives the lock of a config, nothing of it pinned.
 func resolve(config string) (*manifest.Lock, error) {
-	f, err := os.Open(filepath.Clean(config))
+	text, err := os.ReadFile(filepath.Clean(config))
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	cluster, problems := manifest.Decode(f)
+	cluster, problems := manifest.Decode(bytes.NewReader(text))
 	if err := problems.In(config).Err(); err != nil {
 		return nil, err
 	}
