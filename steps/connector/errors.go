@@ -55,8 +55,14 @@ func (e *AuthError) Advice() string {
 	if len(e.Tried) == 0 {
 		return fmt.Sprintf("set password, privateKeyPath or agent for this host; the agent is asked at SSH_AUTH_SOCK; or put a key of yours into ~%s/.ssh/authorized_keys there", e.User)
 	}
+	if len(e.Tried) > fewKeys {
+		return "servers give up after a few keys: set privateKeyPath and agent: false for this host, so that the right key comes first"
+	}
 	return fmt.Sprintf("check user, password and privateKeyPath of this host in the config, and ~%s/.ssh/authorized_keys there", e.User)
 }
+
+// fewKeys is how many attempts sshd allows by its MaxAuthTries, less the password's.
+const fewKeys = 5
 
 // KeyError says that a private key on this machine cannot be used.
 type KeyError struct {

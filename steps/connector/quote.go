@@ -15,7 +15,7 @@ func Quote(argv []string) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		// A first word without a slash is quoted always: "if" and "time" are words of the shell's.
+		// A first word without a slash is quoted always: "if" and "case" are words of the shell's.
 		if a != "" && strings.Trim(a, plain) == "" && (i > 0 || strings.Contains(a, "/")) {
 			b.WriteString(a)
 			continue

@@ -65,7 +65,7 @@ func (k *hostKeys) readPin() error {
 			Hint: "write it as `ssh-keyscan` prints it (ssh-ed25519 AAAA…) or as `ssh-keygen -l` does (SHA256:…)",
 		}
 	}
-	k.pin, k.choices = pub, [][]string{algorithmsOf(pub)}
+	k.pin, k.choices = pub, [][]string{thenOthers(algorithmsOf(pub))}
 	return nil
 }
 
@@ -90,21 +90,28 @@ func (k *hostKeys) readKnown() error {
 		}
 	}
 	k.verify = verify
-	known := k.known()
 	var algorithms []string
-	for _, entry := range known {
+	for _, entry := range k.known() {
 		if isAuthority(entry) {
 			algorithms = append(algorithms, certificates...)
 			continue
 		}
 		algorithms = append(algorithms, algorithmsOf(entry.Key)...)
 	}
-	if len(algorithms) == 0 {
-		algorithms = slices.Concat(families...)
-	}
 	slices.SortStableFunc(algorithms, func(a, b string) int { return rank(a) - rank(b) })
-	k.choices = [][]string{slices.Compact(algorithms)}
+	k.choices = [][]string{thenOthers(slices.Compact(algorithms))}
 	return nil
+}
+
+// thenOthers puts the other algorithms behind those that the known keys go with:
+// a host that lost its known key shows another, which can be told as a change.
+func thenOthers(first []string) []string {
+	for _, a := range slices.Concat(families...) {
+		if !slices.Contains(first, a) {
+			first = append(first, a)
+		}
+	}
+	return first
 }
 
 // rank orders algorithms: certificates, then as in families.
