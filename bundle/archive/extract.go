@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -155,7 +156,8 @@ func (x *extraction) admit(m *Member) error {
 	return nil
 }
 
-// write copies a member's data to the stage and checks its digest.
+// write copies a member's data to the stage and checks its digest, or notes it
+// where the name does not tell.
 func (x *extraction) write(m *Member) (err error) {
 	f, err := x.stage.create(m.Name)
 	if err != nil {
@@ -176,6 +178,9 @@ func (x *extraction) write(m *Member) (err error) {
 		if x.Progress != nil {
 			x.Progress(int64(len(p)))
 		}
+	}
+	if m.Digest == "" && m.Name != slotName {
+		m.Digest = digestPrefix + hex.EncodeToString(sum.Sum(nil))
 	}
 	return checkSum(m, sum)
 }
@@ -258,7 +263,7 @@ func (x *extraction) after() error {
 		return fault(ErrIndex, "", at, "the index lists %d members, the archive has %d", len(members), len(x.seen))
 	}
 	for i, m := range members {
-		if s := x.seen[i]; m.Name != s.Name || m.Size != s.Size || s.Digest != "" && m.Digest != s.Digest {
+		if s := x.seen[i]; m.Name != s.Name || m.Size != s.Size || m.Digest != s.Digest {
 			return fault(ErrIndex, s.Name, at, "the index lists another member in this place")
 		}
 	}

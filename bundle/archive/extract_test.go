@@ -510,6 +510,8 @@ func TestHostileFrames(t *testing.T) {
 		m.Digest = digestOf([]byte("other"))
 		m.Name = blobName(m.Digest)
 	}
+	wrong := slices.Clone(members)
+	wrong[1].Digest = members[0].Digest
 	stripped := members[:len(members)-1]
 	for _, c := range []struct {
 		name string
@@ -531,6 +533,7 @@ func TestHostileFrames(t *testing.T) {
 		{"trailing frame without index", slices.Concat(b[:frameAt], enc.EncodeAll([]byte("more"), nil)), ErrTrailing},
 		{"trailing garbage without index", slices.Concat(b[:frameAt], []byte("garbage after it")), ErrFrame},
 		{"index of another archive", appendIndexFrame(bytes.Clone(b[:frameAt]), frameAt, other), ErrIndex},
+		{"index with another digest for index.json", appendIndexFrame(bytes.Clone(b[:frameAt]), frameAt, wrong), ErrIndex},
 		{"index of fewer members", appendIndexFrame(bytes.Clone(b[:frameAt]), frameAt, stripped), ErrIndex},
 		{"index cut", b[:len(b)-5], ErrTruncated},
 		{"window of 1 GiB", patched(5, 20<<3), ErrWindow},
