@@ -27,6 +27,10 @@ import (
 // right. Sub-folders belong to their top folder.
 var line = []string{"cmd", "installer", "steps", "registry", "bundle", "packaging", "versions", "manifest"}
 
+// domain is what the steps of one domain (containerd, kubeadm, …) are made of;
+// no domain knows another.
+var domain = []string{"steps", "steps/op", "steps/pki", "steps/runner"}
+
 // kubexm is this repository. A new folder is added here on purpose, or not at all.
 var kubexm = house{
 	folders: map[string][]string{
@@ -41,6 +45,14 @@ var kubexm = house{
 		"steps/connector/local":    {"steps/connector"},
 		"steps/connector/ssh":      {"steps/connector"},
 		"steps/connector/sshtest":  nil,
+		"steps/containerd":         domain,
+		"steps/kubeadm":            domain,
+		"steps/kubernetes":         domain,
+		"steps/network":            domain,
+		"steps/node":               domain,
+		"steps/preflight":          domain,
+		"steps/registryd":          domain,
+		"steps/op":                 {"steps", "steps/runner"},
 		"steps/pki":                nil,
 		"steps/runner":             {"steps/connector"},
 		"steps/runner/runnertest":  {"steps/connector", "steps/connector/conntest", "steps/runner"},
@@ -72,6 +84,7 @@ var kubexm = house{
 		"steps/connector/local":    {"manifest"},
 		"steps/connector/ssh":      {"manifest"},
 		"steps/connector/sshtest":  nil,
+		"steps/op":                 {"manifest"},
 		"steps/pki":                {"manifest"},
 		"steps/runner":             {"manifest"},
 		"steps/runner/runnertest":  nil,
