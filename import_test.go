@@ -34,6 +34,7 @@ var domain = []string{"steps", "steps/op", "steps/pki", "steps/runner"}
 // kubexm is this repository. A new folder is added here on purpose, or not at all.
 var kubexm = house{
 	folders: map[string][]string{
+		"cmd/configdoc":            nil,
 		"cmd/kubexm":               nil,
 		"cmd/versionsgen":          nil,
 		"installer":                nil,
