@@ -10,9 +10,10 @@ import (
 // Blob is one file that a bundle holds of an artifact: the download itself, or
 // one member of it.
 type Blob struct {
-	Name   string // what the file is called when unpacked: "kubelet", "ctr"
-	SHA256 string // lower-case hex
-	Size   int64  // bytes
+	Name    string // what the file is called when unpacked: "kubelet", "ctr"
+	Version string // of the artifact it belongs to
+	SHA256  string // lower-case hex
+	Size    int64  // bytes
 }
 
 // Blobs gives the files that a goes into a bundle as.
@@ -22,11 +23,11 @@ func (a Artifact) Blobs() []Blob {
 		if a.Kind != Binary {
 			name = path.Base(a.Address)
 		}
-		return []Blob{{Name: path.Base(name), SHA256: a.SHA256, Size: a.Size}}
+		return []Blob{{Name: path.Base(name), Version: a.Version, SHA256: a.SHA256, Size: a.Size}}
 	}
 	bs := make([]Blob, len(a.Members))
 	for i, m := range a.Members {
-		bs[i] = Blob{Name: m.Name, SHA256: m.SHA256, Size: m.Size}
+		bs[i] = Blob{Name: m.Name, Version: a.Version, SHA256: m.SHA256, Size: m.Size}
 	}
 	return bs
 }

@@ -9,11 +9,15 @@ import (
 	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Artifacts opens what a bundle holds.
 type Artifacts interface {
+	registry.Source
+	// Images gives every image of the set that the run uses.
+	Images() []manifest.ImagePin
 	// File opens the blob that n means on p. Its bytes are checked as they are read.
 	File(ctx context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error)
 	// Lookup gives the lock's entry of a file.

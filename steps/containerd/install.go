@@ -1,0 +1,140 @@
+package containerd
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"path"
+	"strings"
+	"text/template"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+//go:embed templates
+var files embed.FS
+
+var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.tmpl"))
+
+// Socket is where the kubelet and crictl reach the runtime.
+const Socket = "unix:///run/containerd/containerd.sock"
+
+// Unit is the runtime's systemd unit.
+const Unit = "containerd.service"
+
+// plugins are the CNI plugins that the catalogue takes out of their archive.
+var plugins = []string{
+	"bandwidth", "bridge", "dhcp", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
+	"portmap", "ptp", "sbr", "static", "tuning", "vlan", "vrf",
+}
+
+func binaries() []op.Resource {
+	blob := func(dir, need string) op.Resource {
+		return op.Blob{Path: path.Join(dir, path.Base(need)), Need: manifest.Need{Kind: manifest.Binary, Name: need}}
+	}
+	rs := []op.Resource{
+		blob("/usr/local/bin", "containerd/containerd"),
+		blob("/usr/local/bin", "containerd/containerd-shim-runc-v2"),
+		blob("/usr/local/bin", "containerd/ctr"),
+		blob("/usr/local/sbin", "runc"),
+		blob("/usr/local/bin", "crictl/crictl"),
+		op.Dir{Path: "/opt/cni", Own: true},
+		op.Dir{Path: "/opt/cni/bin", Own: true},
+	}
+	for _, p := range plugins {
+		rs = append(rs, blob("/opt/cni/bin", "cni-plugins/"+p))
+	}
+	return rs
+}
+
+// Binaries brings containerd, runc, crictl and the CNI plugins to a node.
+func Binaries() steps.Step {
+	return op.Ensure("containerd.install-binaries", binaries(), op.Upload)
+}
+
+// RemoveBinaries is its inverse.
+func RemoveBinaries() steps.Step { return op.Remove("containerd.remove-binaries", binaries()) }
+
+func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
+	rs := []op.Resource{
+		op.Dir{Path: "/etc/containerd", Own: true},
+		op.Dir{Path: "/etc/containerd/certs.d", Own: true},
+		op.Dir{Path: dataDir(c), Attr: runner.Attr{Mode: 0o711}, Own: true},
+		config{c},
+		op.Text("/etc/crictl.yaml", func(context.Context, *steps.Host) ([]byte, error) {
+			return []byte("runtime-endpoint: " + Socket + "\nimage-endpoint: " + Socket + "\ntimeout: 30\n"), nil
+		}),
+		op.Text("/etc/systemd/system/"+Unit, func(context.Context, *steps.Host) ([]byte, error) {
+			return files.ReadFile("templates/" + Unit)
+		}),
+		op.Unit{Name: Unit},
+	}
+	return append(rs, m.resources()...) // read at every pull: no restart is needed
+}
+
+// Service configures and starts containerd, with every image coming through m.
+func Service(c *manifest.Cluster, m *Mirrors) steps.Step {
+	return op.Ensure("containerd.start", service(c, m))
+}
+
+// StopService is its inverse. What containers still run is stopped first.
+func StopService(c *manifest.Cluster, m *Mirrors) steps.Step {
+	return op.Remove("containerd.stop", service(c, m), op.Destroys)
+}
+
+func dataDir(c *manifest.Cluster) string {
+	if d := c.Spec.Runtime.Containerd.DataDir; d != "" {
+		return d
+	}
+	return "/var/lib/containerd"
+}
+
+// pause is the image that every pod's sandbox runs.
+var pause = manifest.Need{Kind: manifest.Image, Name: "pause"}
+
+// config is /etc/containerd/config.toml. It names the sandbox image, which the
+// bundle's lock knows.
+type config struct{ cluster *manifest.Cluster }
+
+func (c config) file() op.File {
+	return op.Text("/etc/containerd/config.toml", func(_ context.Context, h *steps.Host) ([]byte, error) {
+		im, err := h.Image(pause)
+		if err != nil {
+			return nil, err
+		}
+		version, err := h.Lookup(containerdNeed)
+		if err != nil {
+			return nil, err
+		}
+		name := "config-v3.toml.tmpl"
+		if strings.HasPrefix(strings.TrimPrefix(version.Version, "v"), "1.") {
+			name = "config-v2.toml.tmpl"
+		}
+		var b bytes.Buffer
+		err = templates.ExecuteTemplate(&b, name, struct {
+			DataDir, Sandbox string
+			SystemdCgroup    bool
+		}{dataDir(c.cluster), im.Reference, c.cluster.Spec.Kubernetes.Kubelet.CgroupDriver == "systemd"})
+		return b.Bytes(), err
+	})
+}
+
+var containerdNeed = manifest.Need{Kind: manifest.Binary, Name: "containerd/containerd"}
+
+func (c config) String() string { return c.file().String() }
+
+// Needs is the sandbox image, and containerd's own version.
+func (config) Needs() []manifest.Need { return []manifest.Need{pause, containerdNeed} }
+
+// Want compares the file.
+func (c config) Want(ctx context.Context, h *steps.Host, earlier bool) (*op.Change, error) {
+	return c.file().Want(ctx, h, earlier)
+}
+
+// Gone removes it.
+func (c config) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	return c.file().Gone(ctx, h)
+}

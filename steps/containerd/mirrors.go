@@ -1,0 +1,98 @@
+package containerd
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+
+	"github.com/mensylisir/kubexm/registry"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Mirrors say that every image comes from the site's registry.
+type Mirrors struct {
+	registry.Mapper
+	Upstreams []string // upstream registries that the bundle has images of
+	// CA gives the certificate that the registry's is checked with, as PEM.
+	CA func(*steps.Host) ([]byte, error)
+	// Login gives the user who may pull.
+	Login     func(*steps.Host) (user, password string, err error)
+	PlainHTTP bool
+}
+
+// Upstreams gives the registries of image references, each once.
+func Upstreams(references []string) []string {
+	var out []string
+	for _, r := range references {
+		n, err := reference.ParseNormalizedNamed(r)
+		if err == nil && !slices.Contains(out, reference.Domain(n)) {
+			out = append(out, reference.Domain(n))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+const certsDir = "/etc/containerd/certs.d"
+
+func (m *Mirrors) resources() []op.Resource {
+	if m == nil {
+		return nil
+	}
+	caFile := path.Join(certsDir, "kubexm-registry.crt")
+	rs := []op.Resource{op.Text(caFile, func(_ context.Context, h *steps.Host) ([]byte, error) { return m.CA(h) })}
+	add := func(upstream, prefix string) {
+		dir := path.Join(certsDir, upstream)
+		rs = append(rs, op.Dir{Path: dir, Own: true}, op.File{
+			Path: path.Join(dir, "hosts.toml"), Attr: runner.Attr{Mode: 0o600}, Secret: true,
+			Body: func(_ context.Context, h *steps.Host) ([]byte, error) { return m.hosts(h, prefix, caFile) },
+		})
+	}
+	for _, u := range m.Upstreams {
+		add(strings.ReplaceAll(u, ":", "_"), path.Join(m.Namespace, registry.Prefix(u)))
+	}
+	add(m.Host, "")
+	add("_default", "")
+	return rs
+}
+
+// hosts writes one hosts.toml. The server is the site's registry as well: what
+// it lacks is missing, and the internet is never asked.
+func (m *Mirrors) hosts(h *steps.Host, prefix, caFile string) ([]byte, error) {
+	scheme := "https://"
+	if m.PlainHTTP {
+		scheme = "http://"
+	}
+	base, override := scheme+m.Host, ""
+	if prefix != "" {
+		base, override = base+"/v2/"+prefix, "override_path = true\n"
+	}
+	user, password, err := m.Login(h)
+	if err != nil {
+		return nil, err
+	}
+	header := ""
+	if user != "" {
+		header = fmt.Sprintf("Authorization = [%q]\n", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "server = %q\ncapabilities = [\"pull\", \"resolve\"]\nca = %q\n%s", base, caFile, override)
+	if header != "" {
+		fmt.Fprintf(&b, "[header]\n  %s", header)
+	}
+	fmt.Fprintf(&b, "\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n  ca = %q\n", base, caFile)
+	if override != "" {
+		b.WriteString("  " + override)
+	}
+	if header != "" {
+		fmt.Fprintf(&b, "  [host.%q.header]\n    %s", base, header)
+	}
+	return []byte(b.String()), nil
+}

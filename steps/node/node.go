@@ -1,0 +1,133 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+)
+
+// settings are the kernel settings that kubelet, kube-proxy and the pod network
+// need.
+func settings(c *manifest.Cluster) []op.Sysctl {
+	s := []op.Sysctl{
+		{Key: "net.bridge.bridge-nf-call-iptables", Value: "1"},
+		{Key: "net.bridge.bridge-nf-call-ip6tables", Value: "1"},
+		{Key: "net.ipv4.ip_forward", Value: "1"},
+	}
+	if dual(c) {
+		s = append(s, op.Sysctl{Key: "net.ipv6.conf.all.forwarding", Value: "1"})
+	}
+	return s
+}
+
+func dual(c *manifest.Cluster) bool {
+	return slices.ContainsFunc(c.Spec.Network.KubePodsCIDR, func(s string) bool { return strings.Contains(s, ":") })
+}
+
+// modules are the kernel modules that these settings, containerd and kube-proxy
+// need.
+func modules(c *manifest.Cluster) []string {
+	m := []string{"overlay", "br_netfilter", "nf_conntrack"}
+	if c.Spec.Kubernetes.KubeProxy.Mode == "ipvs" {
+		m = append(m, "ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh")
+	}
+	if c.Spec.Network.Plugin == "flannel" && c.Spec.Network.Flannel.Backend == "vxlan" {
+		m = append(m, "vxlan")
+	}
+	return m
+}
+
+func kernel(c *manifest.Cluster) []op.Resource {
+	rs := []op.Resource{
+		op.Text("/etc/modules-load.d/kubexm.conf", func(context.Context, *steps.Host) ([]byte, error) {
+			return []byte(strings.Join(modules(c), "\n") + "\n"), nil
+		}),
+	}
+	for _, m := range modules(c) {
+		rs = append(rs, op.Module{Name: m})
+	}
+	rs = append(rs, op.Text("/etc/sysctl.d/99-kubexm-cri.conf", func(context.Context, *steps.Host) ([]byte, error) {
+		var b strings.Builder
+		for _, s := range settings(c) {
+			fmt.Fprintf(&b, "%s = %s\n", s.Key, s.Value)
+		}
+		return []byte(b.String()), nil
+	}))
+	for _, s := range settings(c) {
+		rs = append(rs, s)
+	}
+	return rs
+}
+
+// Kernel loads modules and sets kernel settings, now and after each reboot.
+func Kernel(c *manifest.Cluster) steps.Step { return op.Ensure("node.configure-kernel", kernel(c)) }
+
+// ResetKernel is its inverse.
+func ResetKernel(c *manifest.Cluster) steps.Step { return op.Remove("node.reset-kernel", kernel(c)) }
+
+func names(c *manifest.Cluster) []op.Resource {
+	return []op.Resource{op.Block{Path: "/etc/hosts", Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
+		return Hosts(c, h.Name), nil
+	}}}
+}
+
+// Names writes the cluster's names into /etc/hosts.
+func Names(c *manifest.Cluster) steps.Step { return op.Ensure("node.update-etc-hosts", names(c)) }
+
+// RemoveNames is its inverse.
+func RemoveNames(c *manifest.Cluster) steps.Step {
+	return op.Remove("node.restore-etc-hosts", names(c))
+}
+
+// Hosts gives the lines of /etc/hosts on the host of that name: all hosts, the
+// control plane's name, the registry's name, and the config's own lines.
+func Hosts(c *manifest.Cluster, self string) []byte {
+	var b strings.Builder
+	line := func(address string, names ...string) {
+		if address != "" && len(names) > 0 {
+			fmt.Fprintf(&b, "%s %s\n", address, strings.Join(names, " "))
+		}
+	}
+	for _, h := range c.Spec.Hosts {
+		for _, a := range h.InternalAddress {
+			line(a, h.Name, h.Name+"."+c.Spec.Kubernetes.ClusterName)
+		}
+	}
+	if cp := c.Spec.ControlPlaneEndpoint; !cp.ExternalDNS {
+		line(EndpointAddress(c, self), cp.Domain)
+	}
+	if r := c.HostsWith(manifest.RoleRegistry); len(r) > 0 {
+		name, _, _ := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")
+		line(Address(r[0]), name)
+	}
+	for _, e := range c.Spec.Extra.Hosts {
+		line(e.Address, e.Domain)
+	}
+	return []byte(b.String())
+}
+
+// EndpointAddress is what the control plane's name means on a host: the virtual
+// IP where there is one, else the first master. (With several masters and no
+// load balancer, each master means itself once it has joined.)
+func EndpointAddress(c *manifest.Cluster, _ string) string {
+	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
+		return a
+	}
+	if m := c.HostsWith(manifest.RoleMaster); len(m) > 0 {
+		return Address(m[0])
+	}
+	return ""
+}
+
+// Address is the address of a host that the cluster's machines use.
+func Address(h manifest.Host) string {
+	if len(h.InternalAddress) > 0 {
+		return h.InternalAddress[0]
+	}
+	return h.Address
+}
