@@ -139,6 +139,8 @@ func (x *extraction) walk(ctx context.Context, visit func(name string, h *tar.He
 // unpacker undoes the compression.
 func unpacker(format string, r io.Reader) (io.ReadCloser, error) {
 	switch format {
+	case "tar":
+		return io.NopCloser(r), nil
 	case "tar.gz", "tgz":
 		return gzip.NewReader(r)
 	case "tar.zst":
@@ -149,7 +151,7 @@ func unpacker(format string, r io.Reader) (io.ReadCloser, error) {
 		}
 		return z.IOReadCloser(), nil
 	}
-	return nil, fmt.Errorf("format %q is not known; known are tar.gz, tgz and tar.zst", format)
+	return nil, fmt.Errorf("format %q is not known; known are tar, tar.gz, tgz and tar.zst", format)
 }
 
 // note remembers an entry, for links and for advice.

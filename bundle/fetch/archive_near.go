@@ -3,6 +3,7 @@ package fetch
 import (
 	"archive/tar"
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,7 +20,8 @@ func (x *extraction) near(name string) string {
 		distance int
 	}
 	var all []candidate
-	for n, e := range x.entries {
+	for _, n := range slices.Sorted(maps.Keys(x.entries)) {
+		e := x.entries[n]
 		if len(n) > longest || e.kind == tar.TypeDir { // a folder is never meant
 			continue
 		}
@@ -32,9 +34,7 @@ func (x *extraction) near(name string) string {
 	if len(all) == 0 {
 		return "; it holds no files"
 	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
-	})
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
 	var names []string
 	for _, c := range all[:min(len(all), most)] {
 		names = append(names, oneLine(c.name))

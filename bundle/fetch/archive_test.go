@@ -25,12 +25,15 @@ func pack(t testing.TB, format string, entries ...entry) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	var z io.WriteCloser
-	if format == "tar.zst" {
+	switch format {
+	case "tar":
+		z = uncompressed{&b}
+	case "tar.zst":
 		var err error
 		if z, err = zstd.NewWriter(&b); err != nil {
 			t.Fatal(err)
 		}
-	} else {
+	default:
 		z = gzip.NewWriter(&b)
 	}
 	w := tar.NewWriter(z)
@@ -59,6 +62,10 @@ func pack(t testing.TB, format string, entries ...entry) []byte {
 	return b.Bytes()
 }
 
+type uncompressed struct{ io.Writer }
+
+func (uncompressed) Close() error { return nil }
+
 func archiveOf(content []byte, format string, members ...string) manifest.Artifact {
 	a := manifest.Artifact{
 		ID: "binary/tool/1/linux/amd64", Kind: manifest.Binary, Name: "tool", Version: "1",
@@ -71,7 +78,7 @@ func archiveOf(content []byte, format string, members ...string) manifest.Artifa
 }
 
 func TestArchiveMembers(t *testing.T) {
-	for _, format := range []string{"tar.gz", "tgz", "tar.zst"} {
+	for _, format := range []string{"tar", "tar.gz", "tgz", "tar.zst"} {
 		t.Run(format, func(t *testing.T) {
 			b := pack(t, format, entry{"./", ""}, entry{"./bin/", ""}, entry{"./bin/a", "content of a"},
 				entry{"bin/b", "content of b"}, entry{"bin/link", "->a"}, entry{"bin/hard", "=>bin/b"}, entry{"early", "->bin/../late"}, entry{"late", "content of late"},
@@ -312,4 +319,33 @@ func TestBrokenRecordIsAsGoodAsNone(t *testing.T) {
 			t.Errorf("record %q was not written anew", record)
 		}
 	}
+}
+
+// FuzzExtract gives the extraction any bytes as a tar. Nothing may appear but
+// files that wait to be committed, within the limits.
+func FuzzExtract(f *testing.F) {
+	f.Add(pack(f, "tar", entry{"a", "aa"}), "a")
+	f.Add(pack(f, "tar", entry{"x/", ""}, entry{"x/a", "->../b"}, entry{"b", "=>c"}, entry{"c", "cc"}), "x/a")
+	f.Add(pack(f, "tar", entry{"../a", "aa"}), "../a")
+	f.Add(pack(f, "tar", entry{"a", strings.Repeat("a", 900)}), "a")
+	f.Add(pack(f, "tar", entry{"a", "fifo"}), "./a")
+	cache, err := OpenCache(f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	path := filepath.Join(f.TempDir(), "archive")
+	f.Fuzz(func(t *testing.T, b []byte, wanted string) {
+		write(t, path, b)
+		x := &extraction{cache: cache, path: path, format: "tar", limits: archiveLimits{entries: 20, member: 800, total: 100_000}}
+		if err := x.run(t.Context(), []string{wanted}); err == nil {
+			if w := x.found[wanted]; w == nil || w.size > 800 {
+				t.Errorf("%q gives %+v", wanted, w)
+			}
+		}
+		x.abort()
+		mustBeClean(t, cache)
+		if blobs := blobsOf(t, cache); len(blobs) > 0 {
+			t.Errorf("left %v", blobs)
+		}
+	})
 }

@@ -37,6 +37,9 @@ func (c *Client) PinImage(ctx context.Context, im manifest.ImagePin, platforms [
 	}
 	if im.Trust == "" {
 		im.Trust = manifest.FromContent
+		if r.byDigest() {
+			im.Trust = manifest.FromConfig
+		}
 	}
 	offers, err := (&search{repository: r}).offers(ctx, root, 0)
 	if err != nil {

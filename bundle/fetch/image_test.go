@@ -361,8 +361,8 @@ func TestRegistryLies(t *testing.T) {
 	}
 	// A reference that has the digest asks for that.
 	byDigest := pin("upstream.test/app:v1@" + root.Digest.String())
-	if got, err := c.PinImage(t.Context(), byDigest, []manifest.Platform{amd64}); err != nil || got.Digest != root.Digest.String() {
-		t.Errorf("by digest: %v, %s", err, got.Digest)
+	if got, err := c.PinImage(t.Context(), byDigest, []manifest.Platform{amd64}); err != nil || got.Digest != root.Digest.String() || got.Trust != manifest.FromConfig {
+		t.Errorf("by digest: %v, %s, %s", err, got.Digest, got.Trust)
 	}
 	for i, ct := range contents {
 		o := options(t, u)

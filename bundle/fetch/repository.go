@@ -40,6 +40,9 @@ func (c *Client) repository(reference string) (*repository, error) {
 	return &repository{client: c, address: reference, ref: ref, plain: plain, identity: ref.Identifier()}, nil
 }
 
+// byDigest tells whether the reference itself says which digest is meant.
+func (r *repository) byDigest() bool { return strings.HasPrefix(r.identity, "sha256:") }
+
 // url gives the address of a manifest or blob; what is "manifests" or "blobs".
 func (r *repository) url(what, identity string) *url.URL {
 	u := &url.URL{
