@@ -335,6 +335,37 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// TestSortedRuns holds that blobs are sorted in two runs, and that the second
+// begins with the first compressed one.
+func TestSortedRuns(t *testing.T) {
+	a, b, c := digestOf([]byte("b")), digestOf([]byte("a")), digestOf([]byte("d")) // 3e…, ca…, 18…
+	for _, x := range []struct {
+		name       string
+		stored     []string
+		compressed []string
+		want       error
+	}{
+		{"both sorted", []string{a, b}, []string{c}, nil},
+		{"one run", nil, []string{c, a, b}, nil},
+		{"stored unsorted", []string{b, a}, nil, ErrOrder},
+		{"compressed unsorted", nil, []string{b, a}, ErrOrder},
+		{"descent before the compressed ones", []string{a, c}, []string{b}, ErrOrder},
+		{"descent among the compressed ones", []string{a}, []string{b, c}, ErrOrder},
+		{"two descents", []string{b, a}, []string{c}, ErrOrder},
+	} {
+		members := []Member{smallMember(0, []byte("{}")), smallMember(1, []byte("{}")), {Name: slotName, Size: slotSize}}
+		for _, d := range x.stored {
+			members = append(members, Member{Name: blobName(d), Digest: d})
+		}
+		for _, d := range x.compressed {
+			members = append(members, Member{Name: blobName(d), Digest: d, XXH64: pendingXXH64})
+		}
+		if err := checkMembers(members); !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
+			t.Errorf("%s: %v, want %v", x.name, err, x.want)
+		}
+	}
+}
+
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Open(dir); !errors.Is(err, ErrFormat) {
