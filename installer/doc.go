@@ -1,6 +1,7 @@
-// Package installer will own deciding and ordering: it turns a config, a bundle
-// and what the hosts report into a graph of steps, and runs it. So far it holds
-// this comment only: nothing of it is built.
+// Package installer will own one run: opening a bundle, reaching the hosts,
+// gathering what they report, and keeping the run's journal and lock. That is
+// not built. Its two sub-folders are: plan, the shape of work, and engine, which
+// carries it out.
 //
 // It may import steps, registry, bundle, packaging, versions and manifest.
 package installer
