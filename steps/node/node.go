@@ -131,3 +131,9 @@ func Address(h manifest.Host) string {
 	}
 	return h.Address
 }
+
+// ForgetRecords removes what kubexm wrote down about the host's state before:
+// the last step of a removal.
+func ForgetRecords() steps.Step {
+	return op.Remove("node.forget-records", []op.Resource{op.Records{}})
+}

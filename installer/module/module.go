@@ -1,0 +1,62 @@
+// Package module says which tasks make one part of a cluster, and which of them
+// may run side by side.
+//
+// It may import installer/plan, installer/task and steps' vocabulary.
+package module
+
+import (
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/task"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+)
+
+// Preflight looks at hosts before anything changes.
+func Preflight(say func(steps.Finding)) plan.Module {
+	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(say)}}
+}
+
+// Foundation prepares the nodes, installs the runtime and Kubernetes' own
+// programs, and fills the registry meanwhile; then the images come to the nodes.
+func Foundation() plan.Module {
+	return plan.Module{
+		Name:  "foundation",
+		Tasks: []plan.Task{task.PrepareNodes(), task.InstallRegistry(), task.InstallRuntime(), task.InstallKubernetes(), task.PreloadImages()},
+		Join: func(f []plan.Fragment) plan.Fragment {
+			prepare, registry, runtime, kubernetes, preload := f[0], f[1], f[2], f[3], f[4]
+			return plan.Seq(prepare, plan.Par(registry, plan.Seq(runtime, kubernetes)), preload)
+		},
+	}
+}
+
+// ControlPlane makes the first master.
+func ControlPlane() plan.Module {
+	return plan.Module{Name: "control-plane", Tasks: []plan.Task{task.InitControlPlane()}}
+}
+
+// Nodes installs the pod network and joins the workers, side by side.
+func Nodes() plan.Module {
+	return plan.Module{Name: "nodes", Tasks: []plan.Task{task.InstallNetwork(), task.JoinWorkers()},
+		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...) }}
+}
+
+// Finish is the end of a creation.
+func Finish(applied func(*steps.Host) kubernetes.Applied) plan.Module {
+	return plan.Module{Name: "finish", Tasks: []plan.Task{task.Finish(applied)}}
+}
+
+// Drain moves the pods off the nodes.
+func Drain() plan.Module {
+	return plan.Module{Name: "drain", Tasks: []plan.Task{task.DrainNodes()}}
+}
+
+// Removal takes everything away, in the reverse order of a creation.
+func Removal() plan.Module {
+	return plan.Module{
+		Name:  "removal",
+		Tasks: []plan.Task{task.ResetNodes(), task.UninstallRuntime(), task.UninstallRegistry(), task.RestoreNodes()},
+		Join: func(f []plan.Fragment) plan.Fragment {
+			return plan.Seq(plan.Par(plan.Seq(f[0], f[1]), f[2]), f[3])
+		},
+	}
+}

@@ -1,0 +1,40 @@
+// Package pipeline says which modules answer one request. A new operation is a
+// new function here.
+//
+// It may import installer/plan, installer/module and steps' vocabulary.
+package pipeline
+
+import (
+	"github.com/mensylisir/kubexm/installer/module"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+)
+
+// Context is what pipelines are told beside the scope.
+type Context struct {
+	Say     func(steps.Finding)                  // hears warnings of checks
+	Applied func(*steps.Host) kubernetes.Applied // what the cluster is to remember
+}
+
+// Create makes a cluster.
+func Create(c Context) plan.Pipeline {
+	return plan.Pipeline{Name: "create", Short: "Create a cluster", UndoTask: true, Modules: []plan.Module{
+		module.Preflight(c.Say), module.Foundation(), module.ControlPlane(), module.Nodes(), module.Finish(c.Applied),
+	}}
+}
+
+// Delete takes a cluster away.
+func Delete(Context) plan.Pipeline {
+	return plan.Pipeline{Name: "delete", Short: "Delete a cluster and everything that came with it", Modules: []plan.Module{
+		module.Drain(), module.Removal(),
+	}}
+}
+
+// Reset cleans hosts whose cluster is gone.
+func Reset(Context) plan.Pipeline {
+	return plan.Pipeline{Name: "reset", Short: "Clean hosts whose cluster is gone", Modules: []plan.Module{module.Removal()}}
+}
+
+// All lists every pipeline, by the name that `kubexm plan` takes.
+func All(c Context) []plan.Pipeline { return []plan.Pipeline{Create(c), Delete(c), Reset(c)} }

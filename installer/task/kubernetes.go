@@ -1,0 +1,85 @@
+package task
+
+import (
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/network"
+)
+
+// InstallKubernetes brings kubeadm, kubelet and kubectl to every node.
+func InstallKubernetes() plan.Task {
+	return plan.Task{Name: "install-kubernetes", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(nodes(s), kubeadm.Install())
+	}}
+}
+
+// InitControlPlane makes the first master, and fetches its kubeconfig.
+func InitControlPlane() plan.Task {
+	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubernetes.FetchKubeconfig())
+	}}
+}
+
+// InstallNetwork applies the pod network.
+func InstallNetwork() plan.Task {
+	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return s.Cluster.Spec.Network.Plugin == "flannel" },
+		Plan: func(s plan.Scope) plan.Fragment {
+			return plan.On(s.Whole().First(manifest.RoleMaster), network.Flannel(s.Cluster))
+		}}
+}
+
+// JoinWorkers serves a new cluster and a new node alike: the token is made on
+// the first master, the join runs on the targets.
+func JoinWorkers() plan.Task {
+	return plan.Task{Name: "join-workers", Plan: func(s plan.Scope) plan.Fragment {
+		workers := onlyWorkers(s)
+		if len(workers) == 0 {
+			return plan.Fragment{}
+		}
+		return plan.Seq(
+			plan.On(s.Whole().First(manifest.RoleMaster), kubeadm.MintToken()),
+			plan.On(workers, kubeadm.JoinWorker(s.Cluster)),
+		)
+	}}
+}
+
+// onlyWorkers are the workers that are no masters.
+func onlyWorkers(s plan.Scope) []manifest.Host {
+	masters := len(s.Role(manifest.RoleMaster))
+	return nodes(s)[masters:]
+}
+
+// Finish labels the nodes, configures CoreDNS, records what was applied and
+// waits until all is Ready.
+func Finish(applied func(*steps.Host) kubernetes.Applied) plan.Task {
+	return plan.Task{Name: "finish", Plan: func(s plan.Scope) plan.Fragment {
+		ss := []steps.Step{kubernetes.LabelNodes(s.Cluster)}
+		if d := s.Cluster.Spec.DNS; d.DNSEtcHosts != "" || d.CoreDNS.AdditionalConfigs != "" || d.CoreDNS.RewriteBlock != "" ||
+			len(d.CoreDNS.ExternalZones)+len(d.CoreDNS.UpstreamDNSServers) > 0 {
+			ss = append(ss, kubernetes.CoreDNS(s.Cluster))
+		}
+		ss = append(ss, kubernetes.Record(applied), kubernetes.WaitReady(s.Cluster))
+		return plan.On(s.Whole().First(manifest.RoleMaster), ss...)
+	}}
+}
+
+// DrainNodes moves pods off the workers.
+func DrainNodes() plan.Task {
+	return plan.Task{Name: "drain-nodes", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Drain(s.Cluster))
+	}}
+}
+
+// ResetNodes takes Kubernetes off the nodes, workers before masters.
+func ResetNodes() plan.Task {
+	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.Seq(
+			plan.On(onlyWorkers(s), kubeadm.Reset()),
+			plan.On(s.Role(manifest.RoleMaster), kubernetes.RemoveKubeconfig(), kubeadm.Reset()),
+			plan.On(nodes(s), kubeadm.Uninstall()),
+		)
+	}}
+}

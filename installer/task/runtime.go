@@ -1,0 +1,88 @@
+package task
+
+import (
+	"time"
+
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/containerd"
+	"github.com/mensylisir/kubexm/steps/registryd"
+)
+
+// InstallRegistry brings up the site's registry on its host and fills it.
+func InstallRegistry() plan.Task {
+	return plan.Task{Name: "install-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Role(manifest.RoleRegistry), registryd.Install(s.Cluster), registryd.Seed(s.Cluster, imageNeeds(s.Cluster)))
+	}}
+}
+
+// UninstallRegistry is its inverse.
+func UninstallRegistry() plan.Task {
+	return plan.Task{Name: "uninstall-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Cluster))
+	}}
+}
+
+func hasRegistry(s plan.Scope) bool { return s.Cluster.Spec.Registry.Type == "registry" }
+
+// InstallRuntime brings containerd to every node. Its binaries need no registry
+// and travel while that is being filled.
+func InstallRuntime() plan.Task {
+	return plan.Task{Name: "install-runtime", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(nodes(s), containerd.Binaries(), containerd.Service(s.Cluster, mirrors(s.Cluster)))
+	}}
+}
+
+// PreloadImages pulls and pins what the nodes will run.
+func PreloadImages() plan.Task {
+	return plan.Task{Name: "preload-images", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster)))
+	}}
+}
+
+// UninstallRuntime is the inverse of InstallRuntime, with all images.
+func UninstallRuntime() plan.Task {
+	return plan.Task{Name: "uninstall-runtime", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(nodes(s), containerd.StopService(s.Cluster, mirrors(s.Cluster)), containerd.RemoveBinaries())
+	}}
+}
+
+// mirrors sends every pull to the site's registry.
+func mirrors(c *manifest.Cluster) *containerd.Mirrors {
+	if c.Spec.Registry.Type != "registry" {
+		return nil
+	}
+	return &containerd.Mirrors{
+		Mapper:    registryd.MapperOf(c),
+		Upstreams: upstreams,
+		CA:        func(h *steps.Host) ([]byte, error) { return registryd.AccessOf(h).CA(time.Now()) },
+		Login: func(h *steps.Host) (string, string, error) {
+			p, err := registryd.AccessOf(h).Password(registryd.PullUser)
+			return registryd.PullUser, p, err
+		},
+	}
+}
+
+// upstreams are the registries that the catalogue's images come from.
+var upstreams = []string{"docker.io", "gcr.io", "ghcr.io", "quay.io", "registry.k8s.io"}
+
+// imageNames are the images of the parts that a cluster is made of.
+func imageNames(c *manifest.Cluster) []string {
+	names := []string{"pause", "coredns", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+	if c.Spec.Etcd.Type == "kubeadm" {
+		names = append(names, "etcd")
+	}
+	if c.Spec.Network.Plugin == "flannel" {
+		names = append(names, "flannel/flannel", "flannel/flannel-cni-plugin")
+	}
+	return names
+}
+
+func imageNeeds(c *manifest.Cluster) []manifest.Need {
+	var out []manifest.Need
+	for _, n := range imageNames(c) {
+		out = append(out, manifest.Need{Kind: manifest.Image, Name: n})
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+package containerd
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// pinned keeps the kubelet from collecting an image.
+const pinned = "io.cri-containerd.pinned=pinned"
+
+// controlPlane are the images that run on masters alone.
+var controlPlane = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
+
+// Preload pulls the images that a node will run before anything asks for them,
+// and pins them: a node that lost its registry still starts.
+func Preload(c *manifest.Cluster, names []string) steps.Step {
+	var needs []manifest.Need
+	for _, n := range names {
+		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: n})
+	}
+	return &op.Do{
+		M: steps.Meta{Name: "containerd.preload-images", Needs: needs, Timeout: 30 * time.Minute, Retry: steps.Retry{Times: 2, Wait: 5 * time.Second}},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			missing, err := missingImages(ctx, h, c, needs)
+			return err == nil && len(missing) == 0, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			missing, err := missingImages(ctx, h, c, needs)
+			if err != nil {
+				return err
+			}
+			for _, ref := range missing {
+				if _, err := h.Exec(ctx, "crictl", "pull", ref); err != nil {
+					return steps.Advise(err, "see `journalctl -u containerd` on %s, and whether the registry holds %s", h.Name, ref)
+				}
+				if _, err := h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "label", ref, pinned); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// missingImages gives the references that the node lacks, or has unpinned.
+func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, needs []manifest.Need) ([]string, error) {
+	res, err := h.Run(ctx, runner.Cmd{Argv: []string{"ctr", "--namespace", "k8s.io", "images", "list", "labels~=io.cri-containerd.pinned", "--quiet"}, OK: []int{1}})
+	if err != nil {
+		return nil, err
+	}
+	have := strings.Fields(string(res.Stdout))
+	if res.Exit != 0 {
+		have = nil
+	}
+	master := slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name)
+	var missing []string
+	for _, n := range needs {
+		if slices.Contains(controlPlane, n.Name) && !master {
+			continue
+		}
+		im, err := h.Image(n)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(have, im.Reference) {
+			missing = append(missing, im.Reference)
+		}
+	}
+	return missing, nil
+}

@@ -1,0 +1,234 @@
+package kubeadm
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// object is a piece of a Kubernetes document; yaml sorts its keys, so equal
+// values are equal bytes.
+type object = map[string]any
+
+// api is the version of kubeadm's own documents: v1beta4 exists from 1.31 on,
+// and turns flags into lists.
+func api(c *manifest.Cluster) string {
+	if minor(c) >= 31 {
+		return "kubeadm.k8s.io/v1beta4"
+	}
+	return "kubeadm.k8s.io/v1beta3"
+}
+
+func minor(c *manifest.Cluster) int {
+	var major, n int
+	if _, err := fmt.Sscanf(c.Spec.Kubernetes.Version, "v%d.%d", &major, &n); err != nil {
+		return 0
+	}
+	return n
+}
+
+// args gives flags in the form that the version of the document wants. Of a flag
+// that stands twice the last one counts.
+func args(c *manifest.Cluster, as manifest.Args) any {
+	if len(as) == 0 {
+		return nil
+	}
+	if minor(c) >= 31 {
+		var out []object
+		for _, a := range as {
+			out = append(out, object{"name": a.Name, "value": a.Value})
+		}
+		return out
+	}
+	out := object{}
+	for _, a := range as {
+		out[a.Name] = a.Value
+	}
+	return out
+}
+
+// with puts ours before the user's own: theirs count.
+func with(ours manifest.Args, users manifest.Args) manifest.Args {
+	out := slices.Clone(ours)
+	for _, u := range users {
+		out = slices.DeleteFunc(out, func(a manifest.Arg) bool { return a.Name == u.Name })
+	}
+	return append(out, users...)
+}
+
+// InitConfig is the configuration of kubeadm init on h.
+func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
+	docs := []object{
+		{
+			"apiVersion": api(c), "kind": "InitConfiguration",
+			"localAPIEndpoint": object{"advertiseAddress": address(h.Host), "bindPort": 6443},
+			"nodeRegistration": registration(c, h),
+		},
+		clusterConfig(c), kubeletConfig(c, h), proxyConfig(c),
+	}
+	return encode(docs...)
+}
+
+func encode(docs ...object) ([]byte, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	for _, d := range docs {
+		if err := e.Encode(d); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), e.Close()
+}
+
+func address(h manifest.Host) string {
+	if len(h.InternalAddress) > 0 {
+		return h.InternalAddress[0]
+	}
+	return h.Address
+}
+
+// Endpoint is the control plane's name and port.
+func Endpoint(c *manifest.Cluster) string {
+	return c.Spec.ControlPlaneEndpoint.Domain + ":" + strconv.Itoa(c.Spec.ControlPlaneEndpoint.Port)
+}
+
+func registration(c *manifest.Cluster, h *steps.Host) object {
+	o := object{
+		"name": h.Name, "criSocket": "unix:///run/containerd/containerd.sock",
+		"kubeletExtraArgs": args(c, with(manifest.Args{{Name: "node-ip", Value: strings.Join(h.InternalAddress, ",")}}, c.Spec.Kubernetes.Kubelet.ExtraArgs)),
+	}
+	// A master that is a worker too runs pods: it has no taint.
+	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleWorker), h.Name) {
+		o["taints"] = []object{}
+	}
+	return o
+}
+
+func clusterConfig(c *manifest.Cluster) object {
+	k, n := c.Spec.Kubernetes, c.Spec.Network
+	sans := append([]string{c.Spec.ControlPlaneEndpoint.Domain}, k.APIServer.CertSANs...)
+	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
+		sans = append(sans, a)
+	}
+	for _, m := range c.HostsWith(manifest.RoleMaster) {
+		sans = append(sans, m.Name, m.Address)
+		sans = append(sans, m.InternalAddress...)
+	}
+	slices.Sort(sans)
+	gates := featureGates(c)
+	masks := manifest.Args{}
+	for _, r := range n.KubePodsCIDR {
+		switch dual := len(n.KubePodsCIDR) > 1; {
+		case !dual && strings.Contains(r, ":"):
+			masks = append(masks, manifest.Arg{Name: "node-cidr-mask-size", Value: strconv.Itoa(k.NodeCIDRMaskSizeIPv6)})
+		case !dual:
+			masks = append(masks, manifest.Arg{Name: "node-cidr-mask-size", Value: strconv.Itoa(k.NodeCIDRMaskSize)})
+		case strings.Contains(r, ":"):
+			masks = append(masks, manifest.Arg{Name: "node-cidr-mask-size-ipv6", Value: strconv.Itoa(k.NodeCIDRMaskSizeIPv6)})
+		default:
+			masks = append(masks, manifest.Arg{Name: "node-cidr-mask-size-ipv4", Value: strconv.Itoa(k.NodeCIDRMaskSize)})
+		}
+	}
+	return object{
+		"apiVersion": api(c), "kind": "ClusterConfiguration",
+		"clusterName": "kubernetes", "kubernetesVersion": k.Version, "controlPlaneEndpoint": Endpoint(c),
+		"networking": object{
+			"dnsDomain": k.ClusterName, "podSubnet": strings.Join(n.KubePodsCIDR, ","), "serviceSubnet": strings.Join(n.KubeServiceCIDR, ","),
+		},
+		"apiServer": object{
+			"certSANs":  slices.Compact(sans),
+			"extraArgs": args(c, with(append(manifest.Args{{Name: "service-node-port-range", Value: k.APIServer.ServiceNodePortRange}}, gates...), k.APIServer.ExtraArgs)),
+		},
+		"controllerManager": object{"extraArgs": args(c, with(append(masks, gates...), k.ControllerManager.ExtraArgs))},
+		"scheduler":         object{"extraArgs": args(c, with(gates, k.Scheduler.ExtraArgs))},
+		"etcd":              object{"local": object{"dataDir": c.Spec.Etcd.DataDir, "extraArgs": args(c, etcdArgs(c))}},
+	}
+}
+
+func etcdArgs(c *manifest.Cluster) manifest.Args {
+	e := c.Spec.Etcd
+	number := func(name string, n int64) manifest.Arg {
+		return manifest.Arg{Name: name, Value: strconv.FormatInt(n, 10)}
+	}
+	as := manifest.Args{
+		number("heartbeat-interval", int64(e.HeartbeatInterval)), number("election-timeout", int64(e.ElectionTimeout)),
+		number("snapshot-count", int64(e.SnapshotCount)), number("quota-backend-bytes", e.QuotaBackendBytes),
+		number("max-request-bytes", e.MaxRequestBytes), {Name: "metrics", Value: e.Metrics}, {Name: "log-level", Value: e.LogLevel},
+	}
+	for _, p := range []struct {
+		name string
+		n    *int
+	}{{"auto-compaction-retention", e.AutoCompactionRetention}, {"max-snapshots", e.MaxSnapshots}, {"max-wals", e.MaxWALs}} {
+		if p.n != nil {
+			as = append(as, number(p.name, int64(*p.n)))
+		}
+	}
+	return with(as, e.ExtraArgs)
+}
+
+// featureGates as one flag; gates that the version no longer knows are left out.
+func featureGates(c *manifest.Cluster) manifest.Args {
+	var words []string
+	for name, on := range knownGates(c) {
+		words = append(words, fmt.Sprintf("%s=%t", name, on))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	slices.Sort(words)
+	return manifest.Args{{Name: "feature-gates", Value: strings.Join(words, ",")}}
+}
+
+func knownGates(c *manifest.Cluster) map[string]bool {
+	out := map[string]bool{}
+	for name, on := range c.Spec.Kubernetes.FeatureGates {
+		if !manifest.GateGone(name, c.Spec.Kubernetes.Version) {
+			out[name] = on
+		}
+	}
+	return out
+}
+
+func kubeletConfig(c *manifest.Cluster, h *steps.Host) object {
+	k := c.Spec.Kubernetes
+	o := object{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"cgroupDriver": k.Kubelet.CgroupDriver, "maxPods": k.MaxPods, "podPidsLimit": k.PodPidsLimit,
+	}
+	if gates := knownGates(c); len(gates) > 0 {
+		o["featureGates"] = gates
+	}
+	// The stub of systemd-resolved answers on the loopback address: to a pod
+	// that is the pod itself, and CoreDNS would ask itself for ever.
+	if h.Facts.Resolv.Kind == "systemd-resolved-stub" {
+		o["resolvConf"] = "/run/systemd/resolve/resolv.conf"
+	}
+	if minor(c) >= 35 && !h.Facts.CgroupV2 {
+		o["failCgroupV1"] = false
+	}
+	return o
+}
+
+func proxyConfig(c *manifest.Cluster) object {
+	p := c.Spec.Kubernetes.KubeProxy
+	o := object{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+		"mode": p.Mode, "clusterCIDR": strings.Join(c.Spec.Network.KubePodsCIDR, ","),
+		"iptables": object{"masqueradeAll": p.MasqueradeAll},
+	}
+	if p.Mode == "ipvs" {
+		o["ipvs"] = object{"excludeCIDRs": p.IPVS.ExcludeCIDRs, "strictARP": true}
+	}
+	if gates := knownGates(c); len(gates) > 0 {
+		o["featureGates"] = gates
+	}
+	return o
+}

@@ -1,0 +1,5 @@
+// Package kubeadm brings up Kubernetes with kubeadm: its binaries and the
+// kubelet's unit, the first control plane, workers that join, and the way back.
+//
+// It may import steps, steps/op, steps/pki and manifest.
+package kubeadm

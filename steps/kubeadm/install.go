@@ -1,0 +1,32 @@
+package kubeadm
+
+import (
+	"context"
+	"embed"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+)
+
+//go:embed templates
+var files embed.FS
+
+func resources() []op.Resource {
+	var rs []op.Resource
+	for _, name := range []string{"kubeadm", "kubelet", "kubectl"} {
+		rs = append(rs, op.Blob{Path: "/usr/local/bin/" + name, Need: manifest.Need{Kind: manifest.Binary, Name: name}})
+	}
+	return append(rs,
+		op.Text("/etc/systemd/system/kubelet.service", func(context.Context, *steps.Host) ([]byte, error) {
+			return files.ReadFile("templates/kubelet.service")
+		}),
+		op.Unit{Name: "kubelet.service", Idle: true}, // kubeadm starts it, once it has a configuration
+	)
+}
+
+// Install brings kubeadm, kubelet and kubectl to a node.
+func Install() steps.Step { return op.Ensure("kubeadm.install", resources(), op.Upload) }
+
+// Uninstall is its inverse.
+func Uninstall() steps.Step { return op.Remove("kubeadm.uninstall", resources()) }

@@ -1,0 +1,124 @@
+package kubeadm
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/pki"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Token is what a node joins with.
+type Token struct {
+	Value  string // a secret, good for 15 minutes
+	CAHash string
+}
+
+// Join carries a token from the first master to the nodes of the same run. It
+// is never written to this machine's disk.
+var Join = steps.NewKey[Token]("kubeadm.join")
+
+// MintToken makes a token on the first master.
+func MintToken() steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubeadm.mint-token", Writes: []steps.AnyKey{Join}, Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", "15m", "--description", "kubexm: nodes that join")
+			if err != nil {
+				return err
+			}
+			ca, err := h.ReadFile(ctx, "/etc/kubernetes/pki/ca.crt")
+			if err != nil {
+				return err
+			}
+			block, _ := pem.Decode(ca)
+			if block == nil {
+				return errors.New("/etc/kubernetes/pki/ca.crt holds no certificate")
+			}
+			cert, err := x509.ParseCertificate(block.Bytes)
+			if err != nil {
+				return fmt.Errorf("/etc/kubernetes/pki/ca.crt: %w", err)
+			}
+			return Join.Put(h, Token{Value: strings.TrimSpace(string(out)), CAHash: pki.PublicKeyHash(cert)})
+		},
+	}
+}
+
+// joinFile lies in memory, and only while kubeadm reads it: it holds the token.
+const joinFile = "/run/kubexm/kubeadm-join.yaml"
+
+// JoinWorker makes a node a worker of the cluster.
+func JoinWorker(c *manifest.Cluster) steps.Step {
+	return &op.Do{
+		M:    steps.Meta{Name: "kubeadm.join-worker", Reads: []steps.AnyKey{Join}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
+		Done: joined,
+		Act: func(ctx context.Context, h *steps.Host) error {
+			if half, err := begun(ctx, h); err != nil {
+				return err
+			} else if half {
+				if err := reset(ctx, h); err != nil {
+					return err
+				}
+			}
+			t, err := Join.Get(h)
+			if err != nil {
+				return err
+			}
+			text, err := JoinConfig(c, h, t)
+			if err != nil {
+				return err
+			}
+			if _, err := h.Mkdir(ctx, "/run/kubexm", runner.Attr{Mode: 0o700}); err != nil {
+				return err
+			}
+			if err := h.WriteFile(ctx, joinFile, text, runner.Attr{Mode: 0o600}); err != nil {
+				return err
+			}
+			_, err = h.RunJob(ctx, runner.Job{Name: "kubeadm-join", Argv: []string{"kubeadm", "join", "--config", joinFile}, Secrets: []string{t.Value}})
+			if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
+				err = rerr
+			}
+			return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, Endpoint(c))
+		},
+		Undo: func(ctx context.Context, h *steps.Host) error {
+			half, err := begun(ctx, h)
+			if err != nil || !half {
+				return err
+			}
+			return reset(ctx, h)
+		},
+	}
+}
+
+// joined tells whether the kubelet has its own credentials and runs.
+func joined(ctx context.Context, h *steps.Host) (bool, error) {
+	for _, p := range []string{"/etc/kubernetes/kubelet.conf", "/var/lib/kubelet/pki/kubelet-client-current.pem"} {
+		if _, err := h.Stat(ctx, p); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	u, err := h.Unit(ctx, "kubelet.service")
+	return u.IsActive(), err
+}
+
+// JoinConfig is the configuration of kubeadm join on a worker.
+func JoinConfig(c *manifest.Cluster, h *steps.Host, t Token) ([]byte, error) {
+	return encode(object{
+		"apiVersion": api(c), "kind": "JoinConfiguration",
+		"nodeRegistration": registration(c, h),
+		"discovery": object{"bootstrapToken": object{
+			"apiServerEndpoint": Endpoint(c), "token": t.Value, "caCertHashes": []string{t.CAHash},
+		}},
+	})
+}

@@ -1,0 +1,170 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// KubeconfigPath is the administrator's kubeconfig on the machine kubexm runs on.
+func KubeconfigPath(workdir string) string { return filepath.Join(workdir, "kubeconfig") }
+
+// FetchKubeconfig brings the administrator's kubeconfig to the cluster's folder
+// here, and to ~/.kube/config of the login user on the master.
+func FetchKubeconfig() steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.fetch-kubeconfig"},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			text, err := h.ReadFile(ctx, kubeadm.AdminConf)
+			if err != nil {
+				return false, err
+			}
+			here, err := os.ReadFile(KubeconfigPath(h.Workdir))
+			if err != nil || string(here) != string(text) {
+				return false, nil //nolint:nilerr // written anew
+			}
+			_, err = h.Stat(ctx, kubeDir(h)+"/config")
+			if errors.Is(err, fs.ErrNotExist) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			text, err := h.ReadFile(ctx, kubeadm.AdminConf)
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(h.Workdir, 0o700); err != nil {
+				return err
+			}
+			if err := os.WriteFile(KubeconfigPath(h.Workdir), text, 0o600); err != nil {
+				return err
+			}
+			a := runner.Attr{Mode: 0o700, Owner: h.Login.User}
+			if _, err := h.Mkdir(ctx, kubeDir(h), a); err != nil {
+				return err
+			}
+			a.Mode = 0o600
+			return h.WriteFile(ctx, kubeDir(h)+"/config", text, a)
+		},
+	}
+}
+
+func kubeDir(h *steps.Host) string {
+	if h.Login.User == "root" || h.Login.User == "" {
+		return "/root/.kube"
+	}
+	return path.Join("/home", h.Login.User, ".kube")
+}
+
+// RemoveKubeconfig is the inverse of FetchKubeconfig on the master.
+func RemoveKubeconfig() steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.remove-kubeconfig"},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			_, err := h.Stat(ctx, kubeDir(h)+"/config")
+			if errors.Is(err, fs.ErrNotExist) {
+				return true, nil
+			}
+			return false, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			if err := h.RemoveAll(ctx, kubeDir(h)+"/cache"); err != nil {
+				return err
+			}
+			if err := h.Remove(ctx, kubeDir(h)+"/config"); err != nil {
+				return err
+			}
+			if err := h.RemoveDir(ctx, kubeDir(h)); err != nil && !errors.Is(err, runner.ErrNotEmpty) {
+				return err
+			}
+			return nil
+		},
+	}
+}
+
+// Applied is what a cluster remembers of how it was made.
+type Applied struct {
+	Config       []byte // without secrets
+	ConfigDigest string
+	LockDigest   string
+	Serial       string
+	Root         string
+}
+
+// Record keeps in the cluster what was applied: later changes start from it.
+func Record(a func(*steps.Host) Applied) steps.Step {
+	return Apply("kubernetes.record-applied", nil, func(_ context.Context, h *steps.Host) ([]byte, error) {
+		x := a(h)
+		return yaml.Marshal(map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "kubexm", "namespace": "kube-system"},
+			"data": map[string]string{
+				"config.yaml": string(x.Config), "config": x.ConfigDigest, "lock": x.LockDigest, "serial": x.Serial, "bundle": x.Root,
+			},
+		})
+	})
+}
+
+// CoreDNS puts the config's blocks into CoreDNS's own configuration.
+func CoreDNS(c *manifest.Cluster) steps.Step {
+	return Apply("kubernetes.configure-coredns", nil, func(context.Context, *steps.Host) ([]byte, error) {
+		return yaml.Marshal(map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "coredns", "namespace": "kube-system"},
+			"data":     map[string]string{"Corefile": Corefile(c)},
+		})
+	})
+}
+
+// Corefile is kubeadm's own, with the blocks of spec.dns in their places.
+func Corefile(c *manifest.Cluster) string {
+	d := c.Spec.DNS
+	var b strings.Builder
+	for _, z := range d.CoreDNS.ExternalZones {
+		b.WriteString(strings.Join(z.Zones, " ") + " {\n    errors\n")
+		for _, r := range z.Rewrite {
+			b.WriteString("    rewrite " + r + "\n")
+		}
+		b.WriteString("    forward . " + strings.Join(z.Nameservers, " ") + "\n    cache " + strconv.Itoa(z.Cache) + "\n    loadbalance\n    reload\n}\n")
+	}
+	b.WriteString(".:53 {\n    errors\n    health {\n       lameduck 5s\n    }\n    ready\n")
+	block(&b, d.CoreDNS.AdditionalConfigs)
+	block(&b, d.CoreDNS.RewriteBlock)
+	b.WriteString("    kubernetes " + c.Spec.Kubernetes.ClusterName + " in-addr.arpa ip6.arpa {\n       pods insecure\n       fallthrough in-addr.arpa ip6.arpa\n       ttl 30\n    }\n    prometheus :9153\n")
+	if lines := strings.TrimSpace(d.DNSEtcHosts); lines != "" {
+		b.WriteString("    hosts {\n")
+		for line := range strings.Lines(lines) {
+			b.WriteString("       " + strings.TrimSpace(line) + "\n")
+		}
+		b.WriteString("       fallthrough\n    }\n")
+	}
+	up := "/etc/resolv.conf"
+	if len(d.CoreDNS.UpstreamDNSServers) > 0 {
+		up = strings.Join(d.CoreDNS.UpstreamDNSServers, " ")
+	}
+	b.WriteString("    forward . " + up + " {\n       max_concurrent 1000\n    }\n    cache 30 {\n       disable success " +
+		c.Spec.Kubernetes.ClusterName + "\n       disable denial " + c.Spec.Kubernetes.ClusterName + "\n    }\n    loop\n    reload\n    loadbalance\n}\n")
+	return b.String()
+}
+
+func block(b *strings.Builder, text string) {
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		if s := strings.TrimRight(line, "\n "); s != "" {
+			b.WriteString("    " + s + "\n")
+		}
+	}
+}

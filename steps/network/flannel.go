@@ -1,0 +1,125 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+)
+
+// Flannel applies flannel's manifest with the cluster's pod ranges and backend.
+func Flannel(c *manifest.Cluster) steps.Step {
+	need := manifest.Need{Kind: manifest.File, Name: "flannel"}
+	return kubernetes.Apply("network.install-flannel", []manifest.Need{
+		need, {Kind: manifest.Image, Name: "flannel/flannel"}, {Kind: manifest.Image, Name: "flannel/flannel-cni-plugin"},
+	}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		rc, _, err := h.Artifact(ctx, need)
+		if err != nil {
+			return nil, err
+		}
+		defer rc.Close()
+		text, err := io.ReadAll(rc)
+		if err != nil {
+			return nil, err
+		}
+		return flannelFor(c, text)
+	})
+}
+
+// flannelFor puts the config into flannel's manifest.
+func flannelFor(c *manifest.Cluster, text []byte) ([]byte, error) {
+	conf := map[string]any{"EnableNFTables": false, "Backend": map[string]any{"Type": backend(c)}}
+	for _, r := range c.Spec.Network.KubePodsCIDR {
+		if strings.Contains(r, ":") {
+			conf["EnableIPv6"], conf["IPv6Network"] = true, r
+		} else {
+			conf["Network"] = r
+		}
+	}
+	if conf["Network"] == nil {
+		conf["EnableIPv4"] = false
+	}
+	net, err := json.MarshalIndent(conf, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	found := false
+	out, err := editDocuments(text, func(doc *yaml.Node) error {
+		if valueAt(doc, "kind") != "ConfigMap" {
+			return nil
+		}
+		n := nodeAt(doc, "data", "net-conf.json")
+		if n == nil {
+			return nil
+		}
+		found = true
+		n.SetString(string(net) + "\n")
+		return nil
+	})
+	if err == nil && !found {
+		err = errors.New("flannel's manifest has no ConfigMap with net-conf.json: is it flannel's?")
+	}
+	return out, err
+}
+
+// backend in flannel's word.
+func backend(c *manifest.Cluster) string { return c.Spec.Network.Flannel.Backend }
+
+// editDocuments decodes each document of a manifest, lets edit change its tree,
+// and writes them all.
+func editDocuments(text []byte, edit func(*yaml.Node) error) ([]byte, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var n yaml.Node
+		if err := d.Decode(&n); errors.Is(err, io.EOF) {
+			return b.Bytes(), e.Close()
+		} else if err != nil {
+			return nil, fmt.Errorf("manifest: %w", err)
+		}
+		if len(n.Content) == 0 || n.Content[0].Kind != yaml.MappingNode {
+			continue
+		}
+		if err := edit(n.Content[0]); err != nil {
+			return nil, err
+		}
+		if err := e.Encode(&n); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// nodeAt gives the value under a path of keys, or nil.
+func nodeAt(n *yaml.Node, path ...string) *yaml.Node {
+	for _, key := range path {
+		var next *yaml.Node
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				next = n.Content[i+1]
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		n = next
+	}
+	return n
+}
+
+func valueAt(n *yaml.Node, path ...string) string {
+	if v := nodeAt(n, path...); v != nil {
+		return v.Value
+	}
+	return ""
+}

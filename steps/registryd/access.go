@@ -1,0 +1,139 @@
+package registryd
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/pki"
+)
+
+// The users of the registry: kubexm pushes, the nodes pull.
+const (
+	PushUser = "kubexm-push"
+	PullUser = "kubexm-pull"
+)
+
+// Access is what it takes to speak to the registry: it is made once, in the
+// cluster's folder, and read back afterwards.
+type Access struct {
+	Dir string // workdir/certs/registry
+}
+
+// AccessOf gives the access of h's cluster.
+func AccessOf(h *steps.Host) Access {
+	return Access{Dir: filepath.Join(h.Workdir, "certs", "registry")}
+}
+
+func (a Access) store() pki.Store { return pki.Store{Dir: a.Dir} }
+
+// Authority gives the registry's CA.
+func (a Access) Authority(now time.Time) (pki.Pair, error) {
+	return a.store().Authority("ca", "kubexm registry CA", now)
+}
+
+// CA gives the CA's certificate as PEM.
+func (a Access) CA(now time.Time) ([]byte, error) {
+	ca, err := a.Authority(now)
+	if err != nil {
+		return nil, err
+	}
+	cert, _, err := ca.Encode()
+	return cert, err
+}
+
+// Password gives a user's password, made now if there is none.
+func (a Access) Password(user string) (string, error) {
+	path := filepath.Join(a.Dir, user+".password")
+	b, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(b)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	raw := make([]byte, 24)
+	if _, err := rand.Read(raw); err != nil {
+		return "", err
+	}
+	p := base64.RawURLEncoding.EncodeToString(raw)
+	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(p + "\n")
+	return p, errors.Join(err, f.Sync(), f.Close())
+}
+
+// htpasswd gives the registry's password file. A hash has a salt of its own
+// each time: have is kept as long as it answers for the passwords.
+func (a Access) htpasswd(have []byte) ([]byte, error) {
+	var out strings.Builder
+	same := true
+	for _, user := range []string{PushUser, PullUser} {
+		p, err := a.Password(user)
+		if err != nil {
+			return nil, err
+		}
+		hash := hashOf(have, user)
+		if hash == "" || bcrypt.CompareHashAndPassword([]byte(hash), []byte(p)) != nil {
+			same = false
+			b, err := bcrypt.GenerateFromPassword([]byte(p), bcrypt.DefaultCost)
+			if err != nil {
+				return nil, err
+			}
+			hash = string(b)
+		}
+		fmt.Fprintf(&out, "%s:%s\n", user, hash)
+	}
+	if same && out.Len() == len(have) {
+		return have, nil
+	}
+	return []byte(out.String()), nil
+}
+
+func hashOf(file []byte, user string) string {
+	for line := range strings.Lines(string(file)) {
+		if hash, ok := strings.CutPrefix(strings.TrimSpace(line), user+":"); ok {
+			return hash
+		}
+	}
+	return ""
+}
+
+// client gives an HTTP client that checks the registry against its own CA.
+func (a Access) client(base *http.Transport, now time.Time) (*http.Client, error) {
+	ca, err := a.Authority(now)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.Certificate)
+	base.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return &http.Client{Transport: base}, nil
+}
+
+// HostPort gives the name and port that images carry; without a port it is 443.
+func HostPort(c *manifest.Cluster) (name, port string) {
+	name, port, found := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")
+	if !found {
+		port = "443"
+	}
+	return name, port
+}
