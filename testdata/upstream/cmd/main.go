@@ -19,7 +19,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err := root().ExecuteContext(ctx)
 	var ended *exec.ExitError
@@ -60,9 +60,11 @@ func serveCommand() *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "serving stand-ins for %d files and %d images at %s until interrupted (Ctrl-C)\n",
 				len(u.lock.Artifacts), len(u.lock.Images), u.url)
-			fmt.Fprintf(cmd.OutOrStdout(), "  use it  build/kubexm bundle build -f %s --sources %s --versions %s --lock %s\n",
-				f.config, u.paths.Sources, u.paths.Versions, filepath.Join(f.out, "upstream.lock"))
-			return u.run(cmd.Context())
+			fmt.Fprintf(cmd.OutOrStdout(), "  use it  build/kubexm bundle build -f %s --sources %s --versions %s --lock %s --cache-dir %s\n",
+				f.config, u.paths.Sources, u.paths.Versions, filepath.Join(f.out, "upstream.lock"), filepath.Join(f.out, "cache"))
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+			defer stop()
+			return u.run(ctx)
 		},
 	}
 	f.add(cmd)
@@ -92,10 +94,14 @@ func withCommand() *cobra.Command {
 	return cmd
 }
 
-// child runs a command in the foreground. An interrupt from the terminal
-// reaches it directly; one that was sent to this process is passed on.
+// child runs a command in the foreground. An interrupt from the terminal reaches
+// it without us, and it may have something to finish: we end when it does. A
+// SIGTERM that was sent to this process alone is passed on.
 func child(ctx context.Context, args []string) error {
-	c := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // running it is what was asked for
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt) // caught, not ignored: what is ignored the child would ignore too
+	defer signal.Stop(interrupts)
+	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	return c.Run()
