@@ -64,6 +64,7 @@ var kubexm = house{
 		"packaging":                nil,
 		"versions":                 nil,
 		"manifest":                 nil,
+		"manifest/schema":          {"manifest"},
 
 		"testdata/e2e":                nil,
 		"testdata/lab":                nil,

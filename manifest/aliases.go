@@ -2,25 +2,29 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Alias is a second spelling of a field. The first spelling is the one that
-// kubexm writes itself.
+// Alias is a second spelling of a field, or, where From and To are the same, of
+// its values. The first spelling is the one that kubexm writes itself.
 type Alias struct {
 	From  string            // the second spelling
 	To    string            // the field it stands for
 	Words map[string]string // values that are spelled otherwise there; an empty one stands for nothing
+	// Scalar is the field that a plain value fills, where To is a mapping.
+	Scalar string
+	Lines  bool // lines as in /etc/hosts are taken too
 }
 
 // Aliases lists every second spelling that is accepted, in the order in which
 // they are put in place.
 func Aliases() []Alias {
 	return []Alias{
-		{From: "spec.kubernetes.containerRuntime", To: "spec.runtime"},
+		{From: "spec.kubernetes.containerRuntime", To: "spec.runtime", Scalar: "spec.runtime.type"},
 		{From: "spec.runtime.containerd.version", To: "spec.runtime.version"},
 		{From: "spec.runtime.docker.version", To: "spec.runtime.version"},
 		{From: "spec.runtime.cri-o.version", To: "spec.runtime.version"},
@@ -50,32 +54,29 @@ func Aliases() []Alias {
 		{From: "spec.network.podCidr", To: "spec.network.kubePodsCIDR"},
 		{From: "spec.network.serviceCidr", To: "spec.network.kubeServiceCIDR"},
 		{From: "spec.extra.etcdresolve", To: "spec.extra.resolves"},
-		{From: "spec.host", To: "spec.extra.hosts"},
-	}
-}
-
-// addonAliases are second spellings within each entry of spec.addons.
-func addonAliases() []Alias {
-	return []Alias{
-		{From: "url", To: "source"},
-		{From: "path", To: "source"},
-		{From: "type", To: "type", Words: map[string]string{"chart": "helm"}},
+		{From: "spec.host", To: "spec.extra.hosts", Lines: true},
+		{From: "spec.addons.url", To: "spec.addons.source"},
+		{From: "spec.addons.path", To: "spec.addons.source"},
+		{From: "spec.addons.type", To: "spec.addons.type", Words: map[string]string{"chart": "helm"}},
 	}
 }
 
 // moveAliases puts every second spelling where its field is.
 func (d *document) moveAliases() {
-	for _, a := range Aliases() {
-		d.move(d.root, a, "")
-	}
 	_, _, addons := lookup(d.root, []string{"spec", "addons"})
-	if addons == nil || addons.Kind != yaml.SequenceNode {
-		return
-	}
-	for i, n := range addons.Content {
-		for _, a := range addonAliases() {
+	for _, a := range Aliases() {
+		from, inAddon := strings.CutPrefix(a.From, "spec.addons.")
+		if !inAddon {
+			d.move(d.root, a, "")
+			continue
+		}
+		if addons == nil || addons.Kind != yaml.SequenceNode {
+			continue
+		}
+		a.From, a.To = from, strings.TrimPrefix(a.To, "spec.addons.")
+		for i, n := range addons.Content {
 			if n.Kind == yaml.MappingNode {
-				d.move(n, a, fmt.Sprintf("spec.addons[%d].", i))
+				d.move(n, a, indexed("spec.addons", i)+".")
 			}
 		}
 	}
@@ -101,9 +102,9 @@ func (d *document) move(root *yaml.Node, a Alias, prefix string) {
 	}
 	to := a.To
 	switch {
-	case to == "spec.runtime" && n.Kind == yaml.ScalarNode:
-		to = "spec.runtime.type"
-	case to == "spec.extra.hosts" && n.Kind == yaml.ScalarNode:
+	case a.Scalar != "" && n.Kind == yaml.ScalarNode:
+		to = a.Scalar
+	case a.Lines && n.Kind == yaml.ScalarNode:
 		n = hostLines(n)
 	}
 	d.insert(root, strings.Split(to, "."), key, n, prefix+a.From, prefix+to)
@@ -206,4 +207,9 @@ func hostLines(n *yaml.Node) *yaml.Node {
 		}
 	}
 	return list
+}
+
+// SortedWords lists the values that are spelled otherwise, but for the empty one.
+func (a Alias) SortedWords() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.Words)), func(w string) bool { return w == "" })
 }

@@ -4,9 +4,9 @@ package manifest
 const ClusterKind = "Cluster"
 
 // Cluster is what a person wants: one Kubernetes cluster and the bundle that
-// carries everything for it. Decode reads it.
+// carries everything for it.
 //
-// Struct tags say what the decoder, the schema and `kubexm config explain`
+// Decode reads it. Struct tags say what the decoder, the schema and `kubexm config explain`
 // share: default (the value of a field that is not written), enum (the allowed
 // words), min and max, format (see formats.go), scalar (the field that a plain
 // value in place of the mapping fills), split (a plain value is split there).

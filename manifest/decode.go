@@ -3,6 +3,7 @@ package manifest
 import (
 	"io"
 	"reflect"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -11,8 +12,9 @@ import (
 // put in place, every value is checked, defaults are filled in, and the fields
 // are held against each other. All problems are found in one go. The Cluster is
 // nil when one of them is an error.
-func Decode(r io.Reader) (*Cluster, Problems) {
-	d := parse(r)
+func Decode(r io.Reader) (*Cluster, Problems) { return decodeCluster(parse(r)) }
+
+func decodeCluster(d *document) (*Cluster, Problems) {
 	if d.root == nil || !d.header(ClusterKind) {
 		d.problems.Sort()
 		return nil, d.problems
@@ -36,8 +38,22 @@ func Decode(r io.Reader) (*Cluster, Problems) {
 }
 
 // DecodeSources reads a document of kind Sources.
-func DecodeSources(r io.Reader) (Sources, Problems) {
+func DecodeSources(r io.Reader) (Sources, Problems) { return decodeSources(parse(r)) }
+
+// Check gives every problem of a document, a Cluster or Sources by its kind.
+func Check(r io.Reader) Problems {
 	d := parse(r)
+	if d.root != nil {
+		if _, _, kind := lookup(d.root, []string{"kind"}); kind != nil && kind.Value == SourcesKind {
+			_, problems := decodeSources(d)
+			return problems
+		}
+	}
+	_, problems := decodeCluster(d)
+	return problems
+}
+
+func decodeSources(d *document) (Sources, Problems) {
 	if d.root == nil || !d.header(SourcesKind) {
 		d.problems.Sort()
 		return Sources{}, d.problems
@@ -107,15 +123,26 @@ func (d *document) required(v reflect.Value, path string) {
 	}
 }
 
-// reported tells whether an error about path stands already.
+// reported tells whether an error about path stands already: about the field, a
+// part of it, what holds it, or a misspelt name that may have meant it.
 func (d *document) reported(path string) bool {
 	for _, p := range d.problems {
-		if p.Path == path && p.Severity == Error {
+		if p.Severity == Error && (within(p.Path, path) || within(path, p.Path)) {
+			return true
+		}
+	}
+	for g := range d.guessed {
+		if within(path, g) {
 			return true
 		}
 	}
 	return false
 }
+
+// sound tells whether none of the fields has an error. A rule that holds fields
+// against each other asks first: of two problems with one cause the second only
+// leads astray.
+func (d *document) sound(paths ...string) bool { return !slices.ContainsFunc(paths, d.reported) }
 
 // nearestPlace gives the node of path, or of the nearest mapping around it that
 // is written.

@@ -12,3 +12,6 @@
 // manifest is the last folder of the import line: it imports no other package
 // of this module.
 package manifest
+
+//go:generate go run ../cmd/configdoc -docstrings docstrings_gen.go
+//go:generate go run ../cmd/configdoc -pages ../docs

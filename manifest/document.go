@@ -25,6 +25,7 @@ type document struct {
 	problems Problems
 	places   map[string]*yaml.Node // path → the node of its value
 	written  map[string]bool       // paths of fields that the document holds
+	guessed  map[string]bool       // paths of fields that a misspelt name may have meant
 }
 
 func (d *document) add(severity Severity, n *yaml.Node, path, message, advice string) {
@@ -37,7 +38,7 @@ func (d *document) add(severity Severity, n *yaml.Node, path, message, advice st
 
 // parse reads exactly one mapping.
 func parse(r io.Reader) *document {
-	d := &document{places: map[string]*yaml.Node{}, written: map[string]bool{}}
+	d := &document{places: map[string]*yaml.Node{}, written: map[string]bool{}, guessed: map[string]bool{}}
 	text, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err != nil {
 		d.add(Error, nil, "", "cannot be read: "+err.Error(), "")

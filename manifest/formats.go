@@ -27,9 +27,18 @@ var (
 	labelName        = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 )
 
-// formats are the shapes of text fields: each gives advice when s has another
-// shape, and "" when it is right.
-var formats = map[string]func(s string) (advice string){
+// format is a shape of text fields.
+type format struct {
+	words string                         // what to write, as advice
+	check func(s string) (advice string) // "" when s is right, else what to do
+}
+
+// FormatWords says what a field of the format takes: "an IP address, as in …".
+func FormatWords(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(formats[name].words, "write "), "use ")
+}
+
+var formats = map[string]format{
 	"label":             byPattern(labelPattern, "use lower-case letters, digits and dashes, at most 63"),
 	"hostname":          byPattern(hostnamePattern, "use a DNS name in lower case: letters, digits, dashes and dots"),
 	"kubernetesVersion": byPattern(k8sVersion, "write it with its leading v and all three numbers, as in v1.33.1"),
@@ -43,7 +52,7 @@ var formats = map[string]func(s string) (advice string){
 	"sha256":            byPattern(hexDigest, "write 64 characters of lower-case hex"),
 	"ip":                when(isIP, "write an IP address, as in 10.0.0.1 or fd00::1"),
 	"host":              when(isHost, "write an IP address or a DNS name in lower case"),
-	"cidr":              cidrAdvice,
+	"cidr":              {"write an address range, as in 10.233.64.0/18", cidrAdvice},
 	"url":               when(isURL, "write a whole address, as in https://example.com/file"),
 	"path":              when(func(s string) bool { return path.IsAbs(s) && path.Clean(s) == s }, "write an absolute path without . and .. and without a slash at its end"),
 	"image":             when(isImage, "write registry, name and tag, as in docker.io/library/nginx:1.29"),
@@ -51,24 +60,22 @@ var formats = map[string]func(s string) (advice string){
 	"registry":          when(func(s string) bool { return isHostPort(s) || isURL(s) }, "write host, host:port or a whole address"),
 	"addressPrefix":     when(func(s string) bool { return isPrefix(s) }, "write host[:port][/prefix] without a scheme, as in dl.k8s.io"),
 	"replacement":       when(isReplacement, "write [http:// or https://]host[:port][/prefix]"),
-	"portRange":         portRangeAdvice,
-	"timezone":          timezoneAdvice,
+	"portRange":         {"write first-last, as in 30000-32767", portRangeAdvice},
+	"timezone":          {"write a name of the IANA database, as in Europe/Berlin or Asia/Shanghai", timezoneAdvice},
 	"nameserver":        when(isNameserver, "write an IP address, with a port where it is not 53: 10.0.0.1, 10.0.0.1:5353, [fd00::1]:53"),
 	"zone":              when(isZone, "write a DNS name, with a port where it is not 53: example.com, example.io:1053"),
-	"hostsFile":         hostsAdvice,
+	"hostsFile":         {"write lines of an IP address and names, as in /etc/hosts", hostsAdvice},
 }
 
-func byPattern(p *regexp.Regexp, advice string) func(string) string {
-	return when(p.MatchString, advice)
-}
+func byPattern(p *regexp.Regexp, words string) format { return when(p.MatchString, words) }
 
-func when(ok func(string) bool, advice string) func(string) string {
-	return func(s string) string {
+func when(ok func(string) bool, words string) format {
+	return format{words, func(s string) string {
 		if ok(s) {
 			return ""
 		}
-		return advice
-	}
+		return words
+	}}
 }
 
 func isIP(s string) bool {

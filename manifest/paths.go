@@ -15,3 +15,10 @@ func parentPath(path string) string {
 	i := strings.LastIndexByte(path, '.')
 	return path[:max(i, 0)]
 }
+
+// within tells whether path is top or lies under it. Nothing lies under the
+// document itself here: an error about it is not one about every field.
+func within(path, top string) bool {
+	rest, ok := strings.CutPrefix(path, top)
+	return ok && top != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}

@@ -24,7 +24,7 @@ func (w *walker) checkTags(n *yaml.Node, v reflect.Value, path string, tag refle
 			return
 		}
 		if f, ok := formats[tag.Get("format")]; ok {
-			if advice := f(s); advice != "" {
+			if advice := f.check(s); advice != "" {
 				w.add(Error, n, path, fmt.Sprintf("%q is not valid here", shown(s)), advice)
 			}
 		}
@@ -90,6 +90,7 @@ func (w *walker) unknown(key *yaml.Node, path string, fields []field) {
 	advice := "its fields are " + strings.Join(names, ", ")
 	if n := nearest(name, names); n != "" {
 		advice = "did you mean " + n + "?"
+		w.guessed[join(path, n)] = true
 	} else if elsewhere := homesOf(name); len(elsewhere) > 0 {
 		advice = "that field belongs to " + strings.Join(elsewhere, " or ")
 	}

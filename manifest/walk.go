@@ -16,6 +16,7 @@ type field struct {
 	tag   reflect.StructTag
 	index []int
 	typ   reflect.Type
+	owner reflect.Type // the struct that declares it
 }
 
 // fieldsOf lists the fields that a mapping may hold.
@@ -31,7 +32,7 @@ func fieldsOf(t reflect.Type) []field {
 				out = append(out, in)
 			}
 		case name != "" && name != "-" && f.IsExported():
-			out = append(out, field{name: name, tag: f.Tag, index: []int{i}, typ: f.Type})
+			out = append(out, field{name: name, tag: f.Tag, index: []int{i}, typ: f.Type, owner: t})
 		}
 	}
 	return out

@@ -1,8 +1,110 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/schema"
+)
 
 func (a *app) configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Write, check and explain cluster configs", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Write, check and explain cluster configs",
+		Example: `  kubexm config init --out config.yaml      # a commented config to start from
+  kubexm config validate -f config.yaml     # every problem, with line and advice
+  kubexm config explain spec.etcd           # what a field means, and what it takes`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(a.configInit(), a.configValidate(), a.configSchema(), a.configExplain())
+	return cmd
+}
+
+func (a *app) configValidate() *cobra.Command {
+	file := ""
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE",
+		Short: "Report every problem of a config, with line and advice",
+		Long: `Read a cluster config, or a document of sources, and report every problem of it
+at once, each with line, column, field and advice.
+
+Errors mean that the config cannot be used; the exit code is 2 then. Warnings
+are said and passed: something may not be meant, or a field is accepted that
+nothing acts on yet. Only the document is looked at: which versions exist is a
+matter of "kubexm versions" and of building the bundle.`,
+		Example: `  kubexm config validate -f config.yaml
+  kubexm config validate -f - < config.yaml
+  kubexm config validate -f config.yaml -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.validate(file) },
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "the config; - reads standard input")
+	_ = cmd.MarkFlagRequired("file")
+	_ = cmd.MarkFlagFilename("file", "yaml", "yml")
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) validate(path string) error {
+	problems, err := a.problemsOf(path)
+	if err != nil {
+		return err
+	}
+	failed := problems.Err()
+	if a.output == "json" {
+		if problems == nil {
+			problems = manifest.Problems{}
+		}
+		if err := a.printJSON(map[string]any{"file": path, "ok": failed == nil, "problems": problems}); err != nil {
+			return err
+		}
+		if failed != nil {
+			return &coded{error: errSaid, code: exitUsage}
+		}
+		return nil
+	}
+	if failed != nil {
+		return failed
+	}
+	a.printWarnings(problems)
+	_, err = fmt.Fprintf(a.out, "%s: ok, %s\n", path, count(len(problems), "warning"))
+	return err
+}
+
+// count gives "1 warning", "2 warnings".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (a *app) configSchema() *cobra.Command {
+	kind := manifest.ClusterKind
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of a config, for editors and other programs",
+		Long: `Print the JSON Schema (draft 2020-12) of a cluster config, or of a document of
+sources. An editor that knows it completes fields and shows what they mean.
+
+It says which fields there are, of which type, with which words and ranges.
+What holds between fields, "kubexm config validate" checks.`,
+		Example: `  kubexm config schema > cluster.schema.json
+  # then, as the first line of the config, for editors with the YAML language server:
+  # yaml-language-server: $schema=cluster.schema.json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if kind == manifest.SourcesKind {
+				return a.printJSON(schema.Sources())
+			}
+			return a.printJSON(schema.Cluster())
+		},
+	}
+	kinds := []string{manifest.ClusterKind, manifest.SourcesKind}
+	choose := &choice{value: &kind, allowed: kinds, name: "kind"}
+	cmd.Flags().Var(choose, "kind", "the kind of document: "+choose.list())
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

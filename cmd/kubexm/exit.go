@@ -27,6 +27,9 @@ type coded struct {
 	advice string
 }
 
+// errSaid ends a command that has said on standard output what is wrong.
+var errSaid = errors.New("said already")
+
 func (c *coded) Unwrap() error { return c.error }
 
 // usageError marks err as a mistake in the command line.
@@ -48,9 +51,12 @@ func (a *app) report(ctx context.Context, err error) int {
 		a.printProblems(problems)
 		return exitUsage
 	}
-	fmt.Fprintf(a.err, "error: %v\n", err)
 	var c *coded
-	if errors.As(err, &c) {
+	coded := errors.As(err, &c)
+	if !errors.Is(err, errSaid) {
+		fmt.Fprintf(a.err, "error: %v\n", err)
+	}
+	if coded {
 		if c.advice != "" {
 			fmt.Fprintf(a.err, "  try   %s\n", c.advice)
 		}
@@ -70,5 +76,5 @@ func (a *app) printProblems(ps manifest.Problems) {
 			errs++
 		}
 	}
-	fmt.Fprintf(a.err, "%d errors, %d warnings\n", errs, warns)
+	fmt.Fprintf(a.err, "%s, %s\n", count(errs, "error"), count(warns, "warning"))
 }

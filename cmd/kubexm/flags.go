@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 type choice struct {
 	value   *string
 	allowed []string
+	name    string // of the value in the help; "" is format
 }
 
 func (c *choice) String() string {
@@ -27,6 +29,7 @@ func (c *choice) Set(s string) error {
 	return nil
 }
 
-func (c *choice) Type() string { return "format" }
+// Type names the value in the help.
+func (c *choice) Type() string { return cmp.Or(c.name, "format") }
 
 func (c *choice) list() string { return strings.Join(c.allowed, ", ") }

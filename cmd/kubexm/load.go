@@ -56,6 +56,16 @@ func (a *app) decodeCluster(path string) (*manifest.Cluster, manifest.Problems, 
 	return c, problems.In(path), nil
 }
 
+// problemsOf reads a document of either kind and gives everything found in it.
+func (a *app) problemsOf(path string) (manifest.Problems, error) {
+	r, closing, err := a.openInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer closing()
+	return manifest.Check(r).In(path), nil
+}
+
 func (a *app) loadSources(path string) (manifest.Sources, error) {
 	r, closing, err := a.openInput(path)
 	if err != nil {

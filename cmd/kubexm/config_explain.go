@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+func (a *app) configExplain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain [FIELD]",
+		Short: "Say what a field of the config means, and what it takes",
+		Long: `Say what a field of the cluster config means: its type, its default, what it
+takes, and how else it may be spelled. Of a mapping, its fields are listed.
+Without a field, the whole config's are.`,
+		Example: `  kubexm config explain
+  kubexm config explain spec.etcd
+  kubexm config explain spec.hosts.internalAddress
+  kubexm config explain spec.kubernetes.containerRuntime   # a second spelling`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			path := ""
+			if len(args) > 0 {
+				path = strings.TrimSuffix(args[0], ".")
+			}
+			return a.explain(path)
+		},
+		ValidArgsFunction: completeFields,
+	}
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+// completeFields offers the fields of the mapping that is being typed.
+func completeFields(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	parent, ok := manifest.ConfigFields().Find(typed[:max(strings.LastIndexByte(typed, '.'), 0)])
+	if !ok {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	directive := cobra.ShellCompDirectiveNoFileComp
+	for _, f := range parent.Fields {
+		if strings.HasPrefix(f.Path, typed) {
+			out = append(out, f.Path+"\t"+f.Summary())
+		}
+	}
+	if len(out) > 0 {
+		directive |= cobra.ShellCompDirectiveNoSpace // a mapping's fields may follow
+	}
+	return out, directive
+}
+
+func (a *app) explain(path string) error {
+	f, alias, err := findField(path)
+	if err != nil {
+		return err
+	}
+	e := newExplanation(f)
+	if a.output == "json" {
+		return a.printJSON(e)
+	}
+	if alias != "" {
+		if _, err := fmt.Fprintf(a.out, "%s is a second spelling of %s.\n\n", alias, f.Path); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprint(a.out, e.text())
+	return err
+}
+
+// findField finds a field by its path or a second spelling of it.
+func findField(path string) (f manifest.Field, alias string, err error) {
+	root := manifest.ConfigFields()
+	if f, ok := root.Find(path); ok {
+		return f, "", nil
+	}
+	for _, a := range manifest.Aliases() {
+		rest, ok := strings.CutPrefix(path, a.From)
+		if !ok || a.From == a.To || rest != "" && rest[0] != '.' {
+			continue
+		}
+		if f, ok := root.Find(a.To + rest); ok {
+			return f, path, nil
+		}
+	}
+	return f, "", &coded{
+		error: fmt.Errorf("%s is no field of the config%s", path, nearField(root, path)),
+		code:  exitUsage, advice: "kubexm config explain",
+	}
+}
+
+// nearField names the fields that a person may have meant: those of the same
+// last name first.
+func nearField(root manifest.Field, path string) string {
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	var same, all []string
+	for _, f := range root.All() {
+		if f.Name == last && last != "" {
+			same = append(same, f.Path)
+		}
+		all = append(all, f.Path)
+	}
+	if len(same) > 0 {
+		return "; did you mean " + strings.Join(same[:min(len(same), 3)], " or ") + "?"
+	}
+	return didYouMean(path, all)
+}
+
+// explanation is a field as people and programs read it.
+type explanation struct {
+	Field       string     `json:"field"`
+	Type        string     `json:"type"`
+	Required    bool       `json:"required,omitempty"`
+	Default     string     `json:"default,omitempty"`
+	Allowed     string     `json:"allowed,omitempty"`
+	AlsoWritten []string   `json:"alsoWritten,omitempty"`
+	Meaning     string     `json:"meaning"`
+	NotYetBuilt string     `json:"notYetBuilt,omitempty"`
+	Fields      []subField `json:"fields,omitempty"`
+}
+
+type subField struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Summary string `json:"summary"`
+}
+
+func newExplanation(f manifest.Field) explanation {
+	e := explanation{
+		Field: f.Path, Type: f.Type(), Required: f.Required, Default: f.DefaultText(), Allowed: f.Allowed(),
+		AlsoWritten: manifest.OtherSpellings(f.Path), Meaning: f.Meaning(), NotYetBuilt: manifest.WaitingFor(f.Path),
+	}
+	if f.Scalar != "" {
+		e.AlsoWritten = append(e.AlsoWritten, "a plain value, which is its "+f.Scalar)
+	}
+	if f.ShortForm != "" {
+		e.AlsoWritten = append(e.AlsoWritten, f.ShortForm)
+	}
+	for _, sub := range f.Fields {
+		e.Fields = append(e.Fields, subField{sub.Name, sub.Type(), sub.Summary()})
+		if f.Path != "" {
+			continue
+		}
+		for _, x := range sub.Fields { // the document itself has little to show
+			e.Fields = append(e.Fields, subField{x.Path, x.Type(), x.Summary()})
+		}
+	}
+	return e
+}
+
+// text lays the explanation out for a terminal.
+func (e explanation) text() string {
+	var b strings.Builder
+	if e.Field != "" {
+		b.WriteString(e.Field + "\n\n")
+	}
+	b.WriteString(wrap(e.Meaning, "  "))
+	if e.Field != "" {
+		b.WriteString("\n")
+	}
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "  %-14s%s\n", name, strings.TrimSpace(wrap(value, strings.Repeat(" ", 16))))
+		}
+	}
+	if e.Field != "" {
+		row("type", e.Type)
+	}
+	if e.Required && len(e.Fields) == 0 {
+		row("required", "yes")
+	}
+	row("default", e.Default)
+	row("takes", e.Allowed)
+	row("also written", strings.Join(e.AlsoWritten, "; "))
+	row("not yet built", e.NotYetBuilt)
+	if len(e.Fields) == 0 {
+		return b.String()
+	}
+	b.WriteString("\n  Fields\n")
+	width := 0
+	for _, f := range e.Fields {
+		width = max(width, len(f.Name))
+	}
+	for _, f := range e.Fields {
+		indent := strings.Repeat(" ", width+6)
+		fmt.Fprintf(&b, "    %-*s  %s", width, f.Name, strings.TrimLeft(wrap(f.Summary, indent), " "))
+	}
+	return b.String()
+}
+
+// lineWidth is how wide a terminal is taken to be.
+const lineWidth = 80
+
+// wrap breaks text into lines that begin with indent.
+func wrap(text, indent string) string {
+	var b strings.Builder
+	line := indent
+	for _, word := range strings.Fields(text) {
+		if line != indent && len([]rune(line))+1+len([]rune(word)) > lineWidth {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	return b.String() + line + "\n"
+}

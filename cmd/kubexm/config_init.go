@@ -1,0 +1,63 @@
+package main
+
+import (
+	"embed"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// starters are commented configs, one a template.
+//
+//go:embed starters/*.yaml
+var starters embed.FS
+
+// templates are the names of the starters, the first by default.
+var templates = []string{"single", "ha", "harbor", "dual-stack"}
+
+func (a *app) configInit() *cobra.Command {
+	template, out, force := templates[0], "", false
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a commented config to start from",
+		Long: `Write a commented cluster config to start from, to standard output or a file.
+
+  single      one machine that does everything
+  ha          three masters with etcd, three workers, two load balancers, a registry
+  harbor      the same with Harbor as the registry, add-ons and a mirror
+  dual-stack  IPv4 and IPv6 side by side
+
+Each can be built as it is. Change the addresses, then read on: "kubexm config
+explain" says what every field means.`,
+		Example: `  kubexm config init > config.yaml
+  kubexm config init --template ha --out config.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := starters.ReadFile("starters/" + template + ".yaml")
+			if err != nil {
+				return err
+			}
+			if out == "" || out == "-" {
+				_, err = a.out.Write(text)
+				return err
+			}
+			return writeNew(out, text, force)
+		},
+	}
+	t := &choice{value: &template, allowed: templates, name: "template"}
+	cmd.Flags().VarP(t, "template", "t", "which one: "+t.list())
+	cmd.Flags().StringVar(&out, "out", "", "write to this file instead of standard output")
+	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it stands already")
+	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templates, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagFilename("out", "yaml", "yml")
+	return cmd
+}
+
+// writeNew writes a file that a person will go on with: never over another one
+// unasked. Passwords may come to stand in it, so that it is its owner's alone.
+func writeNew(path string, text []byte, force bool) error {
+	if err := refuseExisting(path, force); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}

@@ -1,0 +1,256 @@
+package manifest
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// FieldKind is what a field's value is.
+type FieldKind string
+
+// The kinds of values.
+const (
+	TextField    FieldKind = "text"
+	NumberField  FieldKind = "whole number"
+	SwitchField  FieldKind = "true or false"
+	SecretField  FieldKind = "secret"
+	TimeField    FieldKind = "time span"
+	PlatField    FieldKind = "platform"
+	FlagsField   FieldKind = "flags"
+	FreeField    FieldKind = "anything" // a mapping that kubexm hands on as it is
+	MappingField FieldKind = "mapping"
+)
+
+// Field is what the types of the config say of one field: the decoder, the JSON
+// Schema, `kubexm config explain` and the docs all go by it.
+type Field struct {
+	Path     string // without indexes and map keys: "spec.hosts.address"; "" is the document
+	Name     string // "address"
+	Kind     FieldKind
+	List     bool   // a list of Kind; a single value is taken as a list of one
+	Map      bool   // names of the writer's choice, each with a Kind
+	Required bool   // has to be written: it, or for a mapping a field of it
+	Default  string // what counts when the field is not written; "" when nothing does, or see Doc
+	Enum     []string
+	Min, Max string // of a number; "" without a bound
+	Format   string // the shape of a text; FormatAdvice says it in words
+	Scalar   string // the field that a plain value in place of the mapping fills
+	// ShortForm is how else the mapping may be written: "key=value:effect".
+	ShortForm string
+	Doc       string // the docstring: whole sentences
+	Fields    []Field
+}
+
+// ConfigFields gives the whole config as a tree.
+func ConfigFields() Field {
+	return Field{Kind: MappingField, Doc: docstrings["Cluster"], Fields: subFields(reflect.TypeFor[Cluster](), "")}
+}
+
+// SourcesFields gives a document of kind Sources as a tree, but for its header.
+func SourcesFields() Field {
+	return Field{Path: "spec", Name: "spec", Kind: MappingField, Required: true, Doc: docstrings["Sources"],
+		Fields: subFields(reflect.TypeFor[Sources](), "spec")}
+}
+
+func subFields(t reflect.Type, path string) []Field {
+	var out []Field
+	for _, f := range fieldsOf(t) {
+		out = append(out, newField(f, join(path, f.name)))
+	}
+	return out
+}
+
+func newField(f field, path string) Field {
+	out := Field{
+		Path: path, Name: f.name, Doc: docstrings[f.owner.Name()+"."+f.owner.Field(f.index[len(f.index)-1]).Name],
+		Required: f.tag.Get("required") == "true", Default: f.tag.Get("default"), Enum: enumOf(f.tag),
+		Min: f.tag.Get("min"), Max: f.tag.Get("max"), Format: f.tag.Get("format"),
+	}
+	t, optional := f.typ, false
+	for {
+		switch {
+		case t.Kind() == reflect.Pointer:
+			optional = true
+		case t.Kind() == reflect.Slice && t != argsType:
+			out.List = true
+		case t.Kind() == reflect.Map && t != anyMap:
+			out.Map = true
+		default:
+			out.Kind = kindOf(t)
+			if out.Kind == MappingField {
+				out.Fields = subFields(t, path)
+				out.Scalar = scalarOf(t)
+				whole := !out.List && !out.Map && !optional // its required fields are asked for even when it is not written
+				out.Required = out.Required || whole && slices.ContainsFunc(out.Fields, func(f Field) bool { return f.Required })
+				if t == reflect.TypeFor[Taint]() {
+					out.ShortForm = "key=value:effect or key:effect"
+				}
+			}
+			return out
+		}
+		t = t.Elem()
+	}
+}
+
+// scalarOf names the field that a plain value fills, "" where none does.
+func scalarOf(t reflect.Type) string {
+	for _, f := range fieldsOf(t) {
+		if f.tag.Get("scalar") == "true" {
+			return f.name
+		}
+	}
+	return ""
+}
+
+func kindOf(t reflect.Type) FieldKind {
+	switch t {
+	case secretType:
+		return SecretField
+	case argsType:
+		return FlagsField
+	case anyMap:
+		return FreeField
+	case reflect.TypeFor[Duration]():
+		return TimeField
+	case reflect.TypeFor[Platform]():
+		return PlatField
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return SwitchField
+	case reflect.Int, reflect.Int64:
+		return NumberField
+	case reflect.Struct:
+		return MappingField
+	}
+	return TextField
+}
+
+// Type says the kind of value in words: "list of text".
+func (f Field) Type() string {
+	kind := string(f.Kind)
+	switch {
+	case f.List && f.Kind == MappingField:
+		return "list of mappings"
+	case f.List && f.Kind == PlatField:
+		return "list of platforms"
+	case f.List:
+		return "list of " + kind
+	case f.Map && f.Kind == MappingField:
+		return "mapping of names to mappings"
+	case f.Map:
+		return "mapping of names to " + kind
+	}
+	return kind
+}
+
+// DefaultText gives the default in words, as far as the tags or the docstring
+// name one.
+func (f Field) DefaultText() string {
+	if f.Default != "" {
+		return f.Default
+	}
+	if _, after, ok := strings.Cut(f.Doc, "Default: "); ok {
+		return strings.TrimSuffix(after, ".")
+	}
+	return ""
+}
+
+// Meaning gives the docstring without its sentence about the default.
+func (f Field) Meaning() string {
+	before, _, _ := strings.Cut(f.Doc, "Default: ")
+	return strings.TrimSpace(before)
+}
+
+// Summary gives the first sentence of the docstring.
+func (f Field) Summary() string {
+	meaning := f.Meaning()
+	if i := strings.Index(meaning, ". "); i >= 0 {
+		return meaning[:i+1]
+	}
+	return meaning
+}
+
+// Allowed says in words which values the field takes beyond its type.
+func (f Field) Allowed() string {
+	switch {
+	case len(f.Enum) > 0:
+		return strings.Join(f.Enum, ", ")
+	case f.Min != "" && f.Max != "":
+		return f.Min + " to " + f.Max
+	case f.Min != "":
+		return f.Min + " or more"
+	}
+	return FormatWords(f.Format)
+}
+
+// Find gives the field at a path as people write it, with or without indexes.
+func (f Field) Find(path string) (Field, bool) {
+	if path = plainPath(path); path == f.Path {
+		return f, true
+	}
+	for _, sub := range f.Fields {
+		if sub.Path == path || strings.HasPrefix(path, sub.Path+".") {
+			return sub.Find(path)
+		}
+	}
+	return Field{}, false
+}
+
+// All gives f and every field under it, mappings before their fields.
+func (f Field) All() []Field {
+	out := []Field{f}
+	for _, sub := range f.Fields {
+		out = append(out, sub.All()...)
+	}
+	return out
+}
+
+// Bounds gives the range of a number, with ok false where a side is open.
+func (f Field) Bounds() (low, high int64, hasLow, hasHigh bool) {
+	low, errLow := strconv.ParseInt(f.Min, 10, 64)
+	high, errHigh := strconv.ParseInt(f.Max, 10, 64)
+	return low, high, errLow == nil, errHigh == nil
+}
+
+// OtherSpellings lists how else the field at path may be written: other places,
+// and other words for its values.
+func OtherSpellings(path string) []string {
+	var out []string
+	for _, a := range Aliases() {
+		if a.To != path {
+			continue
+		}
+		var words []string
+		for _, w := range a.SortedWords() {
+			words = append(words, w+" for "+a.Words[w])
+		}
+		said := strings.Join(words, ", ")
+		switch {
+		case a.From == a.To:
+			out = append(out, said)
+		case said != "":
+			out = append(out, a.From+" ("+said+")")
+		default:
+			out = append(out, a.From)
+		}
+	}
+	return out
+}
+
+// WaitingFor tells what the field at path waits for, "" where something acts on
+// it, or on a field under it, today.
+func WaitingFor(path string) string {
+	under := func(p, top string) bool { return p == top || strings.HasPrefix(p, top+".") }
+	if slices.ContainsFunc(Used(), func(u string) bool { return under(u, path) }) {
+		return ""
+	}
+	for _, w := range NotYetBuilt() {
+		if under(path, w.Path) {
+			return w.For
+		}
+	}
+	return ""
+}
