@@ -62,7 +62,12 @@ func BenchmarkWriteCompressed(b *testing.B) {
 // files, two workers each, and reports the median ratio of their times: a
 // machine that others use says nothing by its absolute figures.
 func BenchmarkVerify(b *testing.B) {
-	s, n := benchSample(false)
+	b.Run("stored", func(b *testing.B) { benchmarkVerify(b, false) })
+	b.Run("mixed", func(b *testing.B) { benchmarkVerify(b, true) })
+}
+
+func benchmarkVerify(b *testing.B, compress bool) {
+	s, n := benchSample(compress)
 	r := mustOpen(b, s.file(b))
 	dir := b.TempDir()
 	for _, x := range s.blobs {
