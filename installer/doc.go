@@ -1,7 +1,7 @@
-// Package installer will own one run: opening a bundle, reaching the hosts,
-// gathering what they report, and keeping the run's journal and lock. That is
-// not built. Its two sub-folders are: plan, the shape of work, and engine, which
-// carries it out.
+// Package installer owns one run: the cluster's folder on this machine, the
+// bundle, the connections to the hosts and what these report, the plan, and the
+// journal. What is done on a host is steps' business, in which order plan's,
+// and carrying it out engine's.
 //
 // It may import steps, registry, bundle, packaging, versions and manifest.
 package installer

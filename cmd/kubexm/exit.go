@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
 )
 
 // The exit codes, as the help of every command and docs/exit-codes.md say them.
@@ -15,6 +17,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2 // wrong flags or arguments, or a config with errors
+	exitPreflight   = 3 // hosts are not as they have to be; nothing was changed
 	exitRefused     = 4 // a bundle, lock or artifact that is not what it should be
 	exitInterrupted = 130
 )
@@ -25,6 +28,7 @@ type coded struct {
 	error
 	code   int
 	advice string
+	said   bool // it was printed already, in a form of its own
 }
 
 // errSaid ends a command that has said on standard output what is wrong.
@@ -46,6 +50,14 @@ func (a *app) report(ctx context.Context, err error) int {
 		fmt.Fprintln(a.err, "interrupted; run the same command again to go on")
 		return exitInterrupted
 	}
+	var hosts installer.HostErrors
+	if errors.As(err, &hosts) {
+		for _, e := range hosts {
+			fmt.Fprintf(a.err, "error: %v\n", e)
+			a.printAdvice(e)
+		}
+		return exitPreflight
+	}
 	var problems manifest.Problems
 	if errors.As(err, &problems) {
 		a.printProblems(problems)
@@ -62,7 +74,15 @@ func (a *app) report(ctx context.Context, err error) int {
 		}
 		return c.code
 	}
+	a.printAdvice(err)
 	return exitFailed
+}
+
+// printAdvice says what can be done about err, as far as it knows itself.
+func (a *app) printAdvice(err error) {
+	for _, advice := range steps.Advice(err) {
+		fmt.Fprintf(a.err, "  try   %s\n", advice)
+	}
 }
 
 // printProblems writes one finding a line, then how many of each there are.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,10 +16,25 @@ func main() { os.Exit(realMain()) }
 // realMain is main with its exit code as a value: the script tests run it in
 // processes of their own.
 func realMain() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal is not caught: the default action ends the process at once.
-	context.AfterFunc(ctx, stop)
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, stop: make(chan struct{})}
+	go a.listen(cancel)
 	return a.run(ctx, os.Args[1:])
+}
+
+// listen turns signals into an end: a command that can stop in good order does
+// so at the first and breaks off at the second, every other breaks off at the
+// first. One more is not caught: the default action ends the process at once.
+func (a *app) listen(cancel context.CancelFunc) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	<-signals
+	if a.orderly.Load() {
+		fmt.Fprintln(a.err, "stopping: what runs is brought to its end; once more breaks it off")
+		close(a.stop)
+		<-signals
+	}
+	signal.Stop(signals)
+	cancel()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 )
@@ -14,6 +15,10 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
+
+	// orderly says that the running command stops in good order when stop is closed.
+	orderly atomic.Bool
+	stop    chan struct{}
 
 	log     *slog.Logger
 	output  string // -o
@@ -36,11 +41,13 @@ func (a *app) root() *cobra.Command {
 
 On a host with internet, "kubexm bundle build" turns a cluster config into one
 archive with every binary and image that the config asks for, each pinned by
-digest. The archive is carried in; nothing has to be fetched there.`,
+digest. The archive is carried in. There "kubexm install --bundle" verifies it and
+makes the cluster over SSH, without one packet leaving the site.`,
 		Example: `  kubexm config init > config.yaml          # a commented config to start from
   kubexm config validate -f config.yaml     # every problem, with line and advice
   kubexm bundle build -f config.yaml        # one archive, the same bytes every time
-  kubexm bundle verify demo-*.tar.zst       # every byte, against its digest`,
+  kubexm bundle verify demo-*.tar.zst       # every byte, against its digest
+  kubexm install --bundle demo.tar.zst      # at the site: the cluster, to Ready nodes`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -58,7 +65,8 @@ digest. The archive is carried in; nothing has to be fetched there.`,
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done, and why, to standard error")
-	root.AddCommand(a.bundleCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand())
+	root.AddCommand(a.bundleCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand(),
+		a.installCommand(), a.createCommand(), a.deleteCommand(), a.resetCommand(), a.planCommand(), a.getCommand())
 	return root
 }
 

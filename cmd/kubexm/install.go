@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// siteFlags are the flags of commands that work on a cluster's hosts.
+type siteFlags struct {
+	policyFlags
+	config   string
+	bundle   string
+	workdir  string
+	parallel int
+	dryRun   bool
+	yes      bool
+}
+
+func (f *siteFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; without it the bundle's own")
+	fs.StringVarP(&f.bundle, "bundle", "b", "", "the bundle")
+	fs.StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
+	fs.IntVarP(&f.parallel, "parallel", "p", 16, "how many steps run at once")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "look at every host and say what would change; change nothing")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
+	_ = cmd.MarkFlagFilename("bundle", "tar.zst")
+	f.policyFlags.add(cmd)
+}
+
+func (a *app) installCommand() *cobra.Command {
+	f := &siteFlags{}
+	cmd := &cobra.Command{
+		Use:   "install --bundle ARCHIVE",
+		Short: "Make the cluster that a bundle is for",
+		Long: `Verify a bundle, reach every host, look at all of them, and make the cluster: the
+registry filled straight from the archive, the runtime, the control plane, the pod
+network, the workers, until all is Ready. It runs on a machine that is no member of the
+cluster, over SSH. No packet leaves the site.
+
+Run it again at any time: what is done is passed over. Ctrl-C once lets running steps
+end, twice breaks them off.
+
+The config is the bundle's own unless -f gives another. Secrets are not in a bundle: give
+them in -f, or in the environment variables that the command names when they are missing.`,
+		Example: `  kubexm install --bundle demo.tar.zst
+  kubexm install --bundle demo.tar.zst -f config.yaml     # with its secrets
+  kubexm install --bundle demo.tar.zst --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
+	}
+	f.add(cmd)
+	_ = cmd.MarkFlagRequired("bundle")
+	return cmd
+}
+
+func (a *app) createCommand() *cobra.Command {
+	f := &siteFlags{}
+	cluster := &cobra.Command{
+		Use: "cluster -f CONFIG --bundle ARCHIVE", Short: "Make a cluster; the same as install", Args: cobra.NoArgs,
+		Example: "  kubexm create cluster -f config.yaml --bundle demo.tar.zst",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
+	}
+	f.add(cluster)
+	_ = cluster.MarkFlagRequired("bundle")
+	cmd := &cobra.Command{Use: "create", Short: "Make a cluster", Args: cobra.NoArgs}
+	cmd.AddCommand(cluster)
+	return cmd
+}
+
+func (a *app) deleteCommand() *cobra.Command {
+	f := &siteFlags{}
+	cluster := &cobra.Command{
+		Use: "cluster -f CONFIG", Short: "Take a cluster away, with everything that came with it", Args: cobra.NoArgs,
+		Long: `Drain the nodes, reset them, and remove everything that kubexm brought, in reverse order:
+what was there before comes back. All data of the cluster and of its registry is lost.`,
+		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --yes",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Delete) },
+	}
+	f.add(cluster)
+	cluster.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
+	cmd := &cobra.Command{Use: "delete", Short: "Take a cluster away", Args: cobra.NoArgs}
+	cmd.AddCommand(cluster)
+	return cmd
+}
+
+func (a *app) resetCommand() *cobra.Command {
+	f := &siteFlags{}
+	cmd := &cobra.Command{
+		Use: "reset -f CONFIG", Short: "Clean hosts whose cluster is gone", Args: cobra.NoArgs,
+		Long:    "Take Kubernetes and everything that kubexm brought off the hosts of a config, without asking a control plane.",
+		Example: "  kubexm reset -f config.yaml --yes",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Reset) },
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
+	return cmd
+}
+
+// site is what a command works on, before any host is asked.
+type site struct {
+	cluster *manifest.Cluster
+	bundle  *bundle.Bundle // nil without --bundle
+	graph   *plan.Graph
+	context *pipeline.Context
+}
+
+// openSite verifies the bundle, reads the config, makes the plan and proves the
+// bundle complete for it: all of that before a host is touched.
+func (a *app) openSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Context) plan.Pipeline) (*site, error) {
+	s := &site{context: &pipeline.Context{}}
+	if f.bundle == "" && f.config == "" {
+		return nil, &coded{error: errors.New("neither -f nor --bundle is given"), code: exitUsage, advice: "name the config, or the bundle that holds it"}
+	}
+	var err error
+	if f.bundle != "" {
+		if s.bundle, err = bundle.Open(ctx, f.bundle, f.policy()); err != nil {
+			return nil, refused(err)
+		}
+	}
+	if s.cluster, err = a.siteConfig(f, s.bundle); err != nil {
+		return nil, err
+	}
+	s.context.Say = func(x steps.Finding) { fmt.Fprintf(a.err, "warning: %s: %s; %s\n", x.Host, x.What, x.Advice) }
+	if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version}); err != nil {
+		return nil, err
+	}
+	if s.bundle != nil && s.graph.Name == "create" {
+		if err := s.graph.CheckBundle(s.bundle.Lock, s.cluster.Spec.Kubernetes.Version); err != nil {
+			return nil, &coded{error: err, code: exitRefused, advice: "build the bundle from this config: kubexm bundle build -f …"}
+		}
+	}
+	return s, nil
+}
+
+// siteConfig reads the config that -f names, else the bundle's.
+func (a *app) siteConfig(f *siteFlags, b *bundle.Bundle) (*manifest.Cluster, error) {
+	var c *manifest.Cluster
+	if f.config != "" {
+		var err error
+		if c, err = a.loadCluster(f.config, ""); err != nil {
+			return nil, err
+		}
+	} else {
+		var problems manifest.Problems
+		c, problems = manifest.Decode(bytes.NewReader(b.Config))
+		if err := problems.In("config of " + f.bundle).Err(); err != nil {
+			return nil, err
+		}
+	}
+	if err := unsupported(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// unsupported names what a config asks for and no pipeline can do yet: better
+// before the first host is touched than half way.
+func unsupported(c *manifest.Cluster) error {
+	var ps manifest.Problems
+	no := func(path, what, advice string) {
+		ps = append(ps, manifest.Problem{Path: path, Message: what + " cannot be installed yet", Advice: advice})
+	}
+	s := c.Spec
+	if len(s.Hosts) == 0 {
+		ps = append(ps, manifest.Problem{Path: "spec.hosts", Message: "has no host", Advice: "list the machines of the cluster"})
+	}
+	if s.Kubernetes.Type != "kubeadm" {
+		no("spec.kubernetes.type", "type "+s.Kubernetes.Type, "write type: kubeadm")
+	}
+	if s.Etcd.Type != "kubeadm" {
+		no("spec.etcd.type", "type "+s.Etcd.Type, "write type: kubeadm")
+	}
+	if s.Runtime.Type != "containerd" {
+		no("spec.runtime.type", "runtime "+s.Runtime.Type, "write type: containerd")
+	}
+	if s.Network.Plugin != "flannel" && s.Network.Plugin != "none" {
+		no("spec.network.plugin", "plugin "+s.Network.Plugin, "write plugin: flannel")
+	}
+	if s.Registry.Type != "registry" {
+		no("spec.registry.type", "a site without a registry host of type registry", "give a host the role registry, and write type: registry")
+	}
+	if len(s.RoleGroups.Names(manifest.RoleMaster)) > 1 {
+		no("spec.roleGroups.master", "more than one master", "name one master")
+	}
+	if s.LoadBalancer.Mode != "none" {
+		no("spec.loadBalancer.mode", "a load balancer", "leave it out")
+	}
+	if len(s.Addons) > 0 {
+		no("spec.addons", "an add-on", "leave it out")
+	}
+	return ps.Err()
+}
+
+// runSite carries out a pipeline on the hosts.
+func (a *app) runSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Context) plan.Pipeline) error {
+	s, err := a.openSite(ctx, f, pipe)
+	if err != nil {
+		return err
+	}
+	if s.bundle != nil {
+		defer s.bundle.Close()
+	}
+	if s.graph.Name != "create" && !f.yes && !f.dryRun {
+		return &coded{error: fmt.Errorf("%s of cluster %s destroys it", s.graph.Name, s.cluster.Metadata.Name), code: exitUsage, advice: "--yes does it; --dry-run says what it would do"}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "/root"
+	}
+	session, err := installer.Open(ctx, installer.Options{
+		Cluster: s.cluster, Bundle: s.bundle, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel,
+	})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if s.bundle != nil { // now that there is a session, the plan knows what to record
+		s.context.Applied = session.Applied
+		if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set()}); err != nil {
+			return err
+		}
+	}
+	return a.carryOut(ctx, f, s, session)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+)
+
+func (a *app) planCommand() *cobra.Command {
+	var config string
+	var names []string
+	for _, p := range pipeline.All(pipeline.Context{}) {
+		names = append(names, p.Name)
+	}
+	cmd := &cobra.Command{
+		Use:       "plan PIPELINE -f CONFIG",
+		Short:     "Print which steps a request takes, on which hosts, in which order",
+		Long:      "Print the plan of a pipeline (create, delete, reset) for a config. No host is asked.",
+		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: names,
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := a.loadCluster(config, "")
+			if err != nil {
+				return err
+			}
+			for _, p := range pipeline.All(pipeline.Context{}) {
+				if p.Name != args[0] {
+					continue
+				}
+				g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+				if err != nil {
+					return err
+				}
+				return a.printPlanGraph(g)
+			}
+			return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of create, delete, reset"}
+		},
+	}
+	cmd.Flags().StringVarP(&config, "filename", "f", "", "the cluster config; - reads standard input")
+	_ = cmd.MarkFlagRequired("filename")
+	a.outputFlag(cmd, "text", "dot", "mermaid", "json")
+	return cmd
+}
+
+func (a *app) printPlanGraph(g *plan.Graph) error {
+	switch a.output {
+	case "dot":
+		_, err := fmt.Fprint(a.out, g.Dot())
+		return err
+	case "mermaid":
+		_, err := fmt.Fprint(a.out, g.Mermaid())
+		return err
+	case "json":
+		return a.printJSON(g.View())
+	}
+	_, err := fmt.Fprint(a.out, g.String())
+	return err
+}

@@ -1,0 +1,56 @@
+package installer
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// artifacts gives steps what a bundle holds of one set of its lock.
+type artifacts struct {
+	bundle *bundle.Bundle
+	set    string
+}
+
+func (a artifacts) need(n manifest.Need) manifest.Need {
+	if n.Set == "" {
+		n.Set = a.set
+	}
+	return n
+}
+
+func (a artifacts) Lookup(n manifest.Need, p manifest.Platform) (manifest.Blob, error) {
+	return a.bundle.Lock.File(a.need(n), p)
+}
+
+func (a artifacts) File(_ context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error) {
+	b, err := a.Lookup(n, p)
+	if err != nil {
+		return nil, b, err
+	}
+	rc, _, err := a.bundle.Blob("sha256:" + b.SHA256)
+	return rc, b, err
+}
+
+func (a artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
+	return a.bundle.Lock.Image(a.need(n))
+}
+
+func (a artifacts) Images() []manifest.ImagePin {
+	var out []manifest.ImagePin
+	for _, im := range a.bundle.Lock.Images {
+		if slices.Contains(im.Sets, a.set) {
+			out = append(out, im)
+		}
+	}
+	return out
+}
+
+func (a artifacts) Blob(digest string) (io.ReadCloser, int64, error) { return a.bundle.Blob(digest) }
+
+func (a artifacts) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) { return a.bundle.Tree(im) }

@@ -1,0 +1,46 @@
+package installer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// hostSecrets gives the secrets of a host's way to log in.
+func hostSecrets(h manifest.Host) map[string]manifest.Secret {
+	m := map[string]manifest.Secret{"password": h.Password, "passphrase": h.Passphrase, "sudoPassword": h.SudoPassword}
+	if h.JumpHost != nil {
+		m["jumpHost.password"], m["jumpHost.passphrase"] = h.JumpHost.Password, h.JumpHost.Passphrase
+	}
+	return m
+}
+
+// checkSecrets finds every secret that the config names and nobody gave.
+func (s *Session) checkSecrets() error {
+	var ps manifest.Problems
+	for i, h := range s.Cluster.Spec.Hosts {
+		for field, secret := range hostSecrets(h) {
+			if _, err := secret.Reveal(s.LookupEnv, os.ReadFile); errors.Is(err, manifest.ErrSecretMissing) {
+				ps = append(ps, manifest.Problem{Path: fmt.Sprintf("spec.hosts[%d].%s", i, field), Message: err.Error(),
+					Advice: "set it, or give the config with its secrets by -f"})
+			}
+		}
+	}
+	ps.Sort()
+	return ps.Err()
+}
+
+// secrets are what must not be shown of what hosts print.
+func (s *Session) secrets() []string {
+	var out []string
+	for _, h := range s.Cluster.Spec.Hosts {
+		for _, secret := range hostSecrets(h) {
+			if v, err := secret.Reveal(s.LookupEnv, os.ReadFile); err == nil && v != "" {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}

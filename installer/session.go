@@ -1,0 +1,175 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/ssh"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Options say what a run works with.
+type Options struct {
+	Cluster *manifest.Cluster
+	Bundle  *bundle.Bundle // nil where the run opens no artifact
+	Base    string         // the folder that .kubexm lies in
+	Log     *slog.Logger
+
+	LookupEnv func(string) (string, bool)
+	Home      string // of the user, for ~ and known_hosts
+	// Parallel is how many hosts are asked at once.
+	Parallel int
+}
+
+// Session is one run on one cluster: its folder locked, its hosts reached.
+type Session struct {
+	Options
+	Workdir Workdir
+
+	unlock func()
+	mu     sync.Mutex
+	hosts  map[string]*steps.Host
+	conns  []connector.Conn
+}
+
+// HostErrors are all hosts that could not be reached, each with its reason.
+type HostErrors []error
+
+func (e HostErrors) Error() string {
+	var lines []string
+	for _, x := range e {
+		lines = append(lines, x.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives each of them.
+func (e HostErrors) Unwrap() []error { return e }
+
+// Open locks the cluster's folder, reaches every host and gathers what it is.
+// It reports every host that it cannot reach, not the first alone.
+func Open(ctx context.Context, o Options) (*Session, error) {
+	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := w.Lock()
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{Options: o, Workdir: w, unlock: unlock, hosts: map[string]*steps.Host{}}
+	if err := s.connect(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close ends the connections and gives the folder free.
+func (s *Session) Close() error {
+	var errs []error
+	for _, c := range s.conns {
+		errs = append(errs, c.Close())
+	}
+	s.unlock()
+	return errors.Join(errs...)
+}
+
+func (s *Session) connect(ctx context.Context) error {
+	if err := s.checkSecrets(); err != nil {
+		return err
+	}
+	dialer := ssh.NewDialer(ssh.Env{
+		LookupEnv: s.LookupEnv, ReadFile: os.ReadFile, Home: s.Home, Record: s.Workdir.KnownHosts(), Log: s.Log,
+		KnownHosts: []string{filepath.Join(s.Home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts"},
+	})
+	redactor := connector.NewRedactor(s.secrets()...)
+	var g errgroup.Group
+	g.SetLimit(max(s.Parallel, 1))
+	var failed HostErrors
+	for _, h := range s.Cluster.Spec.Hosts {
+		g.Go(func() error {
+			host, err := s.reach(ctx, dialer, redactor, h)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if err != nil {
+				failed = append(failed, fmt.Errorf("host %s (%s): %w", h.Name, h.Address, err))
+				return nil
+			}
+			s.hosts[h.Name] = host
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions above keep their errors
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+		return failed
+	}
+	return nil
+}
+
+func (s *Session) reach(ctx context.Context, d *ssh.Dialer, red *connector.Redactor, h manifest.Host) (*steps.Host, error) {
+	conn, err := d.Host(h)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.conns = append(s.conns, conn)
+	s.mu.Unlock()
+	log := s.Log.With("host", h.Name)
+	r := runner.New(conn, runner.Options{Redactor: red, Log: log})
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	facts, err := r.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	host := &steps.Host{
+		Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts, Workdir: s.Workdir.Dir, Log: log,
+	}
+	if s.Bundle != nil {
+		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set()}
+	}
+	return host, nil
+}
+
+// Set is the set of the lock that answers the config's Kubernetes version.
+func (s *Session) Set() string { return s.Cluster.Spec.Kubernetes.Version }
+
+// Host gives the facade of a host.
+func (s *Session) Host(h manifest.Host) *steps.Host { return s.hosts[h.Name] }
+
+// Applied is what the cluster is to remember of this run.
+func (s *Session) Applied(*steps.Host) kubernetes.Applied {
+	lock, err := s.Bundle.Document("lock")
+	if err != nil {
+		lock = nil
+	}
+	config, err := s.Cluster.Public()
+	if err != nil {
+		config = s.Bundle.Config
+	}
+	return kubernetes.Applied{
+		Config: config, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
+		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Root: s.Bundle.Root.Digest.String(),
+	}
+}

@@ -1,0 +1,72 @@
+package installer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Workdir is a cluster's folder on this machine: .kubexm/<cluster>.
+type Workdir struct{ Dir string }
+
+// NewWorkdir gives the folder of a cluster below base, making it where there is
+// none. What lies in it is secret: keys, tokens, kubeconfigs.
+func NewWorkdir(base, cluster string) (Workdir, error) {
+	w := Workdir{Dir: filepath.Join(base, ".kubexm", cluster)}
+	for _, sub := range []string{"", "certs", "hosts", "applied", "runs"} {
+		if err := os.MkdirAll(filepath.Join(w.Dir, sub), 0o700); err != nil {
+			return w, fmt.Errorf("workdir: %w", err)
+		}
+	}
+	return w, nil
+}
+
+// KnownHosts is the cluster's own file of host keys.
+func (w Workdir) KnownHosts() string { return filepath.Join(w.Dir, "known_hosts") }
+
+// Run is the journal of a run that begins at t.
+func (w Workdir) Run(t time.Time) string {
+	return filepath.Join(w.Dir, "runs", t.UTC().Format("2006-01-02T15-04-05")+".jsonl")
+}
+
+// Applied is where the last successful run keeps a document.
+func (w Workdir) Applied(name string) string { return filepath.Join(w.Dir, "applied", name) }
+
+// BusyError says that another run works on the same cluster.
+type BusyError struct{ Dir, Holder string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("another run works on this cluster (%s, %s)", e.Dir, e.Holder)
+}
+
+// Lock keeps other runs on this machine away from the cluster until the
+// returned function is called.
+func (w Workdir) Lock() (unlock func(), err error) {
+	path := filepath.Join(w.Dir, "lock")
+	l := flock.New(path, flock.SetPermissions(0o600))
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	holder := path + ".holder"
+	if !ok {
+		who, err := os.ReadFile(holder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, &BusyError{Dir: w.Dir, Holder: strings.TrimSpace(string(who))}
+	}
+	if err := os.WriteFile(holder, fmt.Appendf(nil, "process %d since %s\n", os.Getpid(), time.Now().Format(time.RFC3339)), 0o600); err != nil {
+		return nil, errors.Join(err, l.Unlock())
+	}
+	return func() {
+		_ = os.Remove(holder)
+		_ = l.Unlock() // the process ends soon, and the lock with it
+	}, nil
+}
