@@ -27,8 +27,8 @@ import (
 // right. Sub-folders belong to their top folder.
 var line = []string{"cmd", "installer", "steps", "registry", "bundle", "packaging", "versions", "manifest"}
 
-// domain is what the steps of one domain (containerd, kubeadm, …) are made of;
-// no domain knows another.
+// domain is what the steps of one domain (containerd, kubeadm, …) are made of. A
+// domain that needs another one names it below.
 var domain = []string{"steps", "steps/op", "steps/pki", "steps/runner"}
 
 // kubexm is this repository. A new folder is added here on purpose, or not at all.
@@ -37,9 +37,12 @@ var kubexm = house{
 		"cmd/configdoc":            nil,
 		"cmd/kubexm":               nil,
 		"cmd/versionsgen":          nil,
-		"installer":                nil,
+		"installer":                {"installer/engine", "installer/pipeline", "installer/plan"},
 		"installer/engine":         {"installer/plan"},
+		"installer/module":         {"installer/plan", "installer/task"},
+		"installer/pipeline":       {"installer/module", "installer/plan"},
 		"installer/plan":           nil,
+		"installer/task":           {"installer/plan"},
 		"steps":                    {"steps/connector", "steps/runner"},
 		"steps/connector":          nil,
 		"steps/connector/conntest": {"steps/connector"},
@@ -48,11 +51,11 @@ var kubexm = house{
 		"steps/connector/sshtest":  nil,
 		"steps/containerd":         domain,
 		"steps/kubeadm":            domain,
-		"steps/kubernetes":         domain,
-		"steps/network":            domain,
+		"steps/kubernetes":         append([]string{"steps/kubeadm"}, domain...),    // it speaks to what kubeadm made, as its admin
+		"steps/network":            append([]string{"steps/kubernetes"}, domain...), // it applies a manifest
 		"steps/node":               domain,
 		"steps/preflight":          domain,
-		"steps/registryd":          domain,
+		"steps/registryd":          append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
 		"steps/op":                 {"steps", "steps/runner"},
 		"steps/pki":                nil,
 		"steps/runner":             {"steps/connector"},
@@ -79,8 +82,14 @@ var kubexm = house{
 	// Plans are made and walked without knowing what a step does; what acts on a
 	// host knows of no bundle; the archive's bytes mean nothing to who writes them.
 	narrow: map[string][]string{
-		"installer/engine":         {"steps", "manifest"},
-		"installer/plan":           {"steps", "manifest"},
+		"installer/engine":   {"steps", "manifest"},
+		"installer/module":   {"steps", "steps/kubernetes", "manifest"},
+		"installer/pipeline": {"steps", "steps/kubernetes", "manifest"},
+		"installer/plan":     {"steps", "manifest"},
+		// A task says which steps, where, in what order. It cannot reach anything to
+		// write a step of its own with.
+		"installer/task": {"steps", "steps/containerd", "steps/kubeadm", "steps/kubernetes", "steps/network",
+			"steps/node", "steps/preflight", "steps/registryd", "manifest"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,
 		"steps/connector/local":    {"manifest"},
