@@ -40,7 +40,7 @@ func JoinWorkers() plan.Task {
 			return plan.Fragment{}
 		}
 		return plan.Seq(
-			plan.On(s.Whole().First(manifest.RoleMaster), kubeadm.MintToken()),
+			plan.On(s.Whole().First(manifest.RoleMaster), kubeadm.MintToken(workers)),
 			plan.On(workers, kubeadm.JoinWorker(s.Cluster)),
 		)
 	}}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,10 +28,27 @@ type Token struct {
 // is never written to this machine's disk.
 var Join = steps.NewKey[Token]("kubeadm.join")
 
-// MintToken makes a token on the first master.
-func MintToken() steps.Step {
+// MintToken makes a token on the first master, when one of the nodes that are to
+// join is not a node yet. Else it gives an empty one, and nobody asks for more.
+func MintToken(joining []manifest.Host) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.mint-token", Writes: []steps.AnyKey{Join}, Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", "jsonpath={.items[*].metadata.name}")
+			var cmd *runner.CmdError
+			if errors.As(err, &cmd) {
+				return false, nil
+			}
+			if err != nil {
+				return false, err
+			}
+			for _, j := range joining {
+				if !slices.Contains(strings.Fields(out), j.Name) {
+					return false, nil
+				}
+			}
+			return true, Join.Put(h, Token{})
+		},
+		M: steps.Meta{Name: "kubeadm.mint-token", Writes: []steps.AnyKey{Join}, Always: true, Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", "15m", "--description", "kubexm: nodes that join")
 			if err != nil {
@@ -72,6 +90,10 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 			t, err := Join.Get(h)
 			if err != nil {
 				return err
+			}
+			if t.Value == "" {
+				return steps.Advise(errors.New("the cluster knows this node, and the node does not know the cluster"),
+					"take it out of the cluster and run again: kubectl delete node %s", h.Name)
 			}
 			text, err := JoinConfig(c, h, t)
 			if err != nil {
