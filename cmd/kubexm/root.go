@@ -21,7 +21,7 @@ type app struct {
 	stop    chan struct{}
 
 	log     *slog.Logger
-	output  string // -o
+	output  string // -o of the command that runs
 	verbose bool
 }
 
@@ -57,7 +57,10 @@ makes the cluster over SSH, without one packet leaving the site.`,
 				level = slog.LevelDebug
 			}
 			a.log = slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
-			return nil
+			if f := cmd.Flags().Lookup("output"); f != nil {
+				a.output = f.Value.String()
+			}
+			return flagsAsWanted(cmd)
 		},
 	}
 	root.SetIn(a.in)
@@ -67,13 +70,14 @@ makes the cluster over SSH, without one packet leaving the site.`,
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done, and why, to standard error")
 	root.AddCommand(a.bundleCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand(),
 		a.installCommand(), a.createCommand(), a.deleteCommand(), a.resetCommand(), a.planCommand(), a.getCommand())
+	strictUsage(root)
 	return root
 }
 
 // outputFlag adds -o with the formats that a command knows, the first by default.
 func (a *app) outputFlag(cmd *cobra.Command, formats ...string) {
-	f := &choice{value: &a.output, allowed: formats}
-	a.output = formats[0]
+	format := formats[0]
+	f := &choice{value: &format, allowed: formats}
 	cmd.Flags().VarP(f, "output", "o", "output format: "+f.list())
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
