@@ -220,7 +220,7 @@ func (e *SudoError) Advice() string {
 	switch {
 	case e.Wrong:
 		return fmt.Sprintf("set sudoPassword of this host in the config to the password of %s", e.User)
-	case strings.Contains(e.Stderr, "not found"):
+	case strings.Contains(e.Stderr, "not found"), strings.Contains(e.Stderr, "No such file"):
 		return "install sudo on the host, or log in as root"
 	case strings.Contains(e.Stderr, "sudoers"):
 		return fmt.Sprintf("let %s become root: a line such as `%s ALL=(ALL) NOPASSWD: ALL` in /etc/sudoers.d/kubexm (edit with visudo)", e.User, e.User)

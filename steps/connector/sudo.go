@@ -108,7 +108,8 @@ func (s *Sudo) run(ctx context.Context, start Start, ask bool, argv []string, st
 		said := strings.TrimSpace(strings.ReplaceAll(string(words.buf), prompt, ""))
 		// With passwd_tries=1 there is no second prompt, only these words.
 		wrong := words.prompts > 1 || words.prompts == 1 && strings.Contains(said, "incorrect password")
-		return 0, &SudoError{Addr: s.Addr, User: s.User, Wrong: wrong, Stderr: said}
+		// Before the reason there may be a lecture.
+		return 0, &SudoError{Addr: s.Addr, User: s.User, Wrong: wrong, Stderr: said[strings.LastIndexByte(said, '\n')+1:]}
 	}
 	return exit, nil
 }

@@ -185,3 +185,5 @@ func TestTooManyKeys(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 }
+
+func keys(ks ...xssh.PublicKey) []xssh.PublicKey { return ks }

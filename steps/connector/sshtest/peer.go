@@ -60,7 +60,7 @@ func (p *peer) join(ch ssh.Channel, conn net.Conn) {
 func (p *peer) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if limit := p.server.cfg.MaxSessions; limit > 0 && p.sessions >= limit {
+	if limit := p.server.cfg.MaxSessions; limit != 0 && p.sessions >= limit {
 		return false
 	}
 	p.sessions++

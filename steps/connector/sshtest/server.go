@@ -22,7 +22,7 @@ type Config struct {
 	Interactive string          // the answer to the one question of keyboard-interactive; empty: none is asked
 	Keys        []ssh.PublicKey // that may log in
 	HostKeys    []ssh.Signer    // empty: a new ed25519 key
-	MaxSessions int             // per connection; 0: any number
+	MaxSessions int             // per connection; 0: any number, -1: none
 	NoForward   bool            // refuse to forward TCP
 	Dir         string          // where commands run; empty: a new folder
 	Env         []string        // what commands have in their environment; empty: a PATH
