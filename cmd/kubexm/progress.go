@@ -167,12 +167,24 @@ func (p *progress) items(limit int) string {
 func (p *progress) startBar() {
 	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithAutoRefresh(), mpb.WithWidth(40))
 	p.bar = p.bars.AddBar(0,
-		mpb.PrependDecorators(decor.Name(p.name+" "), decor.CountersKibiByte("% .1f of % .1f")),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.name + ": " + p.amount() + " "
+		})),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			return fmt.Sprintf("%s  %s", p.pace(), p.items(2))
+			return fmt.Sprintf(" %s  %s", p.pace(), p.items(2))
 		})))
+}
+
+// amount says how much is done, and of how much where that is known.
+func (p *progress) amount() string {
+	if p.expected == 0 {
+		return bundle.Bytes(p.done)
+	}
+	return fmt.Sprintf("%s of %s (%d %%)", bundle.Bytes(p.done), bundle.Bytes(p.expected), p.done*100/p.expected)
 }
 
 // lines prints where the work is until done is closed.
@@ -186,11 +198,7 @@ func (p *progress) lines(done <-chan struct{}) {
 		case <-t.C:
 		}
 		p.mu.Lock()
-		line := fmt.Sprintf("%s: %s", p.name, bundle.Bytes(p.done))
-		if p.expected > 0 {
-			line += fmt.Sprintf(" of %s (%d %%)", bundle.Bytes(p.expected), p.done*100/p.expected)
-		}
-		line += ", " + p.pace()
+		line := p.name + ": " + p.amount() + ", " + p.pace()
 		if items := p.items(4); items != "" {
 			line += "; now " + items
 		}
