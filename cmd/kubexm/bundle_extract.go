@@ -24,7 +24,8 @@ With names (an id, a component, an image's name or reference), only these. Nothi
 under DIR that was not checked; a folder that is not empty is refused.`,
 		Example: `  kubexm bundle extract --allow-unsigned demo.tar.zst --files bin kubelet kubectl
   kubexm bundle extract --allow-unsigned demo.tar.zst --oci images
-  skopeo inspect oci:images:registry.k8s.io/pause:3.10`,
+  oras manifest fetch --oci-layout images@sha256:…        # any image, by its digest
+  skopeo inspect oci:images:ghcr.io/flannel-io/flannel:v0.28.9   # one that was published in OCI's own form`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := bundle.Open(cmd.Context(), args[0], f.policy())
