@@ -64,7 +64,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 		return driftError(r)
 	}
 	if f.dryRun {
-		return a.printPlan(r, &f.sourceFlags)
+		return a.printPlan(r)
 	}
 	cache, err := a.cache(&f.sourceFlags)
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock) error {
 
 // printPlan lists what the lock and the config ask for. A size that nobody has
 // asked for yet is a question mark.
-func (a *app) printPlan(r *resolution, f *sourceFlags) error {
+func (a *app) printPlan(r *resolution) error {
 	rows := lockRows(r.lock)
 	if a.output == "json" {
 		return a.printJSON(struct {

@@ -70,7 +70,7 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 func (a *app) loadCatalog(path string) (*versions.Catalog, error) {
 	var overlays []io.Reader
 	if path != "" {
-		f, err := os.Open(path) //nolint:gosec // the user names the file
+		f, err := os.Open(path)
 		if err != nil {
 			return nil, &coded{error: err, code: exitUsage}
 		}
@@ -87,7 +87,7 @@ func (a *app) loadCatalog(path string) (*versions.Catalog, error) {
 
 // readLock gives the lock at path, or nil where none stands.
 func readLock(path string) (*manifest.Lock, error) {
-	f, err := os.Open(path) //nolint:gosec // the user names the file
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -79,7 +79,7 @@ func (a *app) hostAt(s *site, name string) string {
 
 // flatten gives the single errors of a joined one.
 func flatten(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the outermost join alone is taken apart
+	if j, ok := err.(interface{ Unwrap() []error }); ok { // the outermost join alone is taken apart
 		var out []error
 		for _, e := range j.Unwrap() {
 			out = append(out, flatten(e)...)

@@ -74,7 +74,7 @@ type reading struct {
 
 func (r *reading) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // readers give io.EOF itself
+	if err != nil && err != io.EOF {
 		r.err = err
 	}
 	return n, err

@@ -73,7 +73,7 @@ func (b Blob) String() string { return "file " + b.Path }
 // Needs is the one file.
 func (b Blob) Needs() []manifest.Need { return []manifest.Need{b.Need} }
 
-func (b Blob) upload(ctx context.Context, h *steps.Host) (runner.Upload, error) {
+func (b Blob) upload(_ context.Context, h *steps.Host) (runner.Upload, error) {
 	blob, err := h.Lookup(b.Need)
 	if err != nil {
 		return runner.Upload{}, err

@@ -107,7 +107,7 @@ func sign(t *x509.Certificate, ca *Pair) (Pair, error) {
 
 // Answers tells whether p still serves r at the given time: signed by ca, for
 // exactly these names and uses, and valid for at least a tenth of its life.
-func (p Pair) Answers(r Request, ca Pair, now time.Time) bool {
+func (p Pair) Answers(r Request, ca Pair, now time.Time) bool { //nolint:revive,staticcheck // elsewhere the receiver is the authority; here it is who answers to one
 	c := p.Certificate
 	if c.CheckSignatureFrom(ca.Certificate) != nil || c.Subject.CommonName != r.CommonName || !slices.Equal(c.Subject.Organization, r.Organizations) {
 		return false

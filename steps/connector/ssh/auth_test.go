@@ -63,7 +63,7 @@ func serveAgent(t *testing.T, kinds ...string) (string, []xssh.PublicKey) {
 	for _, s := range signers {
 		keys = append(keys, s.PublicKey())
 	}
-	dir, err := os.MkdirTemp("", "agent") // a socket's path is short
+	dir, err := os.MkdirTemp("", "agent") //nolint:usetesting // a socket's path is short
 	if err != nil {
 		t.Fatal(err)
 	}
