@@ -21,6 +21,9 @@ TESTDATA := ./testdata/e2e/... ./testdata/lab/... ./testdata/upstream/...
 # kubexm is made of. Go's build cache keeps them built.
 TOOL := go tool -modfile=testdata/tools/go.mod
 
+# The config that `make upstream` serves everything for.
+CONFIG ?= testdata/configs/quickstart.yaml
+
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
 
@@ -39,9 +42,9 @@ quickstart: needs ## Build kubexm, serve an upstream on loopback, then build, ve
 	bash testdata/quickstart.sh
 
 .PHONY: upstream
-upstream: ## Serve that upstream alone, until interrupted; writes build/sources.yaml and build/versions.yaml
+upstream: ## Serve that upstream alone, until interrupted; writes build/sources.yaml and build/versions.yaml (CONFIG=…)
 	@mkdir -p build
-	go run ./testdata/upstream/cmd serve --out build
+	go run ./testdata/upstream/cmd serve -f $(CONFIG) --out build
 
 .PHONY: test
 test: needs vet house race lint generated rebuild fuzz-short quickstart ## Run everything that CI runs, and install what that needs
@@ -70,7 +73,7 @@ unit: ## Run the tests once, without the race detector: the quick round while wr
 
 .PHONY: race
 race: ## Run the tests under the race detector
-	CGO_ENABLED=1 go test -race ./... $(TESTDATA)
+	CGO_ENABLED=1 go test -race -timeout 30m ./... $(TESTDATA)
 
 .PHONY: lint
 lint: ## Run golangci-lint as .golangci.yml sets it, in its pinned version
