@@ -158,6 +158,7 @@ func (d *document) insert(root *yaml.Node, path []string, key, n *yaml.Node, fro
 			k := *key
 			k.Value = name
 			root.Content = append(root.Content, &k, n)
+			d.moved[to] = from
 			return
 		case next == nil:
 			k := *key

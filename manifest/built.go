@@ -1,9 +1,6 @@
 package manifest
 
-import (
-	"slices"
-	"strings"
-)
+import "go.yaml.in/yaml/v3"
 
 // Waiting is a field, with everything under it, that is read and checked and
 // that nothing acts on yet.
@@ -66,28 +63,26 @@ func Used() []string {
 
 // notYetBuilt says plainly which written fields nothing acts on, each once.
 func (d *document) notYetBuilt() {
+	first := d.firstWritten()
 	for _, w := range NotYetBuilt() {
-		if path := d.firstWritten(w.Path); path != "" {
+		if path := first[w.Path]; path != "" {
 			d.add(Warning, d.places[path], path, "accepted, not yet built: "+w.For, "")
 		}
 	}
 }
 
-// firstWritten gives the first place in the document where a field is written,
+// firstWritten gives, for each field that the document holds, its first place,
 // whatever list it lies in.
-func (d *document) firstWritten(field string) string {
-	if d.written[field] {
-		return field
-	}
-	var found []string
+func (d *document) firstWritten() map[string]string {
+	first := map[string]string{}
 	for path := range d.written {
-		if plainPath(path) == field && strings.Contains(path, "[") {
-			found = append(found, path)
+		field := plainPath(path)
+		old, ok := first[field]
+		if !ok || before(d.places[path], d.places[old]) || !before(d.places[old], d.places[path]) && path < old {
+			first[field] = path
 		}
 	}
-	if len(found) == 0 {
-		return ""
-	}
-	slices.SortFunc(found, func(a, b string) int { return d.places[a].Line - d.places[b].Line })
-	return found[0]
+	return first
 }
+
+func before(a, b *yaml.Node) bool { return a.Line < b.Line || a.Line == b.Line && a.Column < b.Column }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -16,8 +17,7 @@ func Decode(r io.Reader) (*Cluster, Problems) { return decodeCluster(parse(r)) }
 
 func decodeCluster(d *document) (*Cluster, Problems) {
 	if d.root == nil || !d.header(ClusterKind) {
-		d.problems.Sort()
-		return nil, d.problems
+		return nil, d.finish()
 	}
 	d.moveAliases()
 	c := &Cluster{}
@@ -30,11 +30,11 @@ func decodeCluster(d *document) (*Cluster, Problems) {
 	d.derive(c)
 	d.validate(c)
 	d.notYetBuilt()
-	d.problems.Sort()
-	if d.problems.Err() != nil {
-		return nil, d.problems
+	problems := d.finish()
+	if problems.Err() != nil {
+		return nil, problems
 	}
-	return c, d.problems
+	return c, problems
 }
 
 // DecodeSources reads a document of kind Sources.
@@ -54,9 +54,9 @@ func Check(r io.Reader) Problems {
 }
 
 func decodeSources(d *document) (Sources, Problems) {
+	d.sources = true
 	if d.root == nil || !d.header(SourcesKind) {
-		d.problems.Sort()
-		return Sources{}, d.problems
+		return Sources{}, d.finish()
 	}
 	var doc struct {
 		APIVersion string  `yaml:"apiVersion" required:"true"`
@@ -68,8 +68,7 @@ func decodeSources(d *document) (Sources, Problems) {
 	w.value(d.root, v, "", "", 0)
 	d.required(v, "")
 	d.validateSources(doc.Spec, "spec")
-	d.problems.Sort()
-	return doc.Spec, d.problems
+	return doc.Spec, d.finish()
 }
 
 // header checks apiVersion and kind first: of a document of another kind every
@@ -105,7 +104,11 @@ func (d *document) required(v reflect.Value, path string) {
 			at := join(path, f.name)
 			fv := v.FieldByIndex(f.index)
 			if f.tag.Get("required") == "true" && fv.IsZero() && !d.reported(at) {
-				d.add(Error, d.nearestPlace(at), at, "is missing", "see `kubexm config explain "+plainPath(at)+"`")
+				message := "is missing"
+				if d.written[at] {
+					message = "is empty"
+				}
+				d.add(Error, d.nearestPlace(at), at, message, d.howTo(f, at))
 			}
 			d.required(fv, at)
 		}
@@ -143,6 +146,32 @@ func (d *document) reported(path string) bool {
 // against each other asks first: of two problems with one cause the second only
 // leads astray.
 func (d *document) sound(paths ...string) bool { return !slices.ContainsFunc(paths, d.reported) }
+
+// explain is the advice to read about the field at path.
+func (d *document) explain(path string) string {
+	if d.full() {
+		return "" // nobody will read it
+	}
+	if rest, ok := strings.CutPrefix(path, "spec"); ok && d.sources {
+		path = "spec.sources" + rest
+	}
+	f, ok := ConfigFields().Find(path)
+	if !ok || f.Path == "" {
+		return "start from `kubexm config init`"
+	}
+	return "see `kubexm config explain " + f.Path + "`"
+}
+
+// howTo is the advice on a field that is not written.
+func (d *document) howTo(f field, path string) string {
+	if format, ok := formats[f.tag.Get("format")]; ok {
+		return format.words
+	}
+	if words := enumOf(f.tag); len(words) > 0 {
+		return "write one of " + strings.Join(words, ", ")
+	}
+	return d.explain(path)
+}
 
 // nearestPlace gives the node of path, or of the nearest mapping around it that
 // is written.

@@ -8,7 +8,7 @@ import (
 )
 
 // setDefaults fills fields that are not written from their tags. A field that
-// is written keeps what was written, also when that is zero.
+// is written keeps what was written, also when that is zero or false.
 func (d *document) setDefaults(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -18,7 +18,7 @@ func (d *document) setDefaults(v reflect.Value, path string) {
 		for _, f := range fieldsOf(v.Type()) {
 			at := join(path, f.name)
 			fv := v.FieldByIndex(f.index)
-			if def, ok := f.tag.Lookup("default"); ok && !d.written[at] && fv.IsZero() {
+			if def, ok := f.tag.Lookup("default"); ok && fv.IsZero() && (!d.written[at] || isEmptyText(fv)) {
 				setText(fv, def, f.tag)
 			}
 			d.setDefaults(fv, at)
@@ -35,6 +35,12 @@ func (d *document) setDefaults(v reflect.Value, path string) {
 			d.setDefaults(v.Elem(), path)
 		}
 	}
+}
+
+// isEmptyText tells whether v is a text or a list: an empty one of these says
+// nothing, where zero and false do.
+func isEmptyText(v reflect.Value) bool {
+	return v.Kind() == reflect.String || v.Kind() == reflect.Slice
 }
 
 // setText sets v from the text of a default tag. The tags are fixed with the

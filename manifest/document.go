@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -26,9 +27,36 @@ type document struct {
 	places   map[string]*yaml.Node // path → the node of its value
 	written  map[string]bool       // paths of fields that the document holds
 	guessed  map[string]bool       // paths of fields that a misspelt name may have meant
+	moved    map[string]string     // paths of fields → the second spelling that they are written in
+	sources  bool                  // the document is of kind Sources
+	more     bool                  // there were more problems than are listed
+}
+
+// maxProblems is the most that one reading reports: nobody mends more at once,
+// and a file that is no config at all has a problem on every line.
+const maxProblems = 200
+
+// full tells whether further problems are left out. The first error always gets in.
+func (d *document) full() bool { return len(d.problems) >= maxProblems && d.problems.Err() != nil }
+
+// finish sorts the problems and gives those under second spellings the paths
+// that the document has.
+func (d *document) finish() Problems {
+	for i, p := range d.problems {
+		d.problems[i].Path = d.asWritten(p.Path)
+	}
+	d.problems.Sort()
+	if d.more {
+		d.problems = append(d.problems, Problem{Message: fmt.Sprintf("has more problems than these %d", len(d.problems)), Advice: "mend these first"})
+	}
+	return d.problems
 }
 
 func (d *document) add(severity Severity, n *yaml.Node, path, message, advice string) {
+	if d.full() {
+		d.more = true
+		return
+	}
 	p := Problem{Severity: severity, Path: path, Message: message, Advice: advice}
 	if n != nil {
 		p.Line, p.Column = n.Line, n.Column
@@ -38,7 +66,7 @@ func (d *document) add(severity Severity, n *yaml.Node, path, message, advice st
 
 // parse reads exactly one mapping.
 func parse(r io.Reader) *document {
-	d := &document{places: map[string]*yaml.Node{}, written: map[string]bool{}, guessed: map[string]bool{}}
+	d := &document{places: map[string]*yaml.Node{}, written: map[string]bool{}, guessed: map[string]bool{}, moved: map[string]string{}}
 	text, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err != nil {
 		d.add(Error, nil, "", "cannot be read: "+err.Error(), "")
@@ -56,7 +84,7 @@ func parse(r io.Reader) *document {
 		d.add(Error, nil, "", "is empty", "start from `kubexm config init`")
 		return d
 	case err != nil:
-		d.syntax(err)
+		d.syntax(text, err)
 		return d
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
@@ -68,6 +96,28 @@ func parse(r io.Reader) *document {
 	}
 	d.root = n.Content[0]
 	return d
+}
+
+// withoutLine gives yaml's words alone: its line is often that of the mapping
+// around the place.
+func withoutLine(err error) string {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		_, message, _ = strings.Cut(rest, ": ")
+	}
+	return message
+}
+
+// brokenLine finds the line that yaml stumbles over: the last one of the shortest
+// beginning of the text that it refuses for the same reason.
+func brokenLine(text []byte, err error) int {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	want := withoutLine(err)
+	return 1 + sort.Search(len(lines)-1, func(i int) bool {
+		var n yaml.Node
+		err := yaml.Unmarshal(bytes.Join(lines[:i+1], nil), &n)
+		return err != nil && withoutLine(err) == want
+	})
 }
 
 // fullWidthColon is a field whose colon came from a Chinese keyboard: to YAML it
@@ -90,12 +140,18 @@ func (d *document) repairColons(text []byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// syntax turns yaml's error into a problem with a line.
-func (d *document) syntax(err error) {
-	p := Problem{Message: "is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: "), Advice: "check the indentation and the quotes there"}
-	if n, _ := fmt.Sscanf(p.Message, "is not YAML: line %d:", &p.Line); n == 1 {
-		_, rest, _ := strings.Cut(p.Message, fmt.Sprintf("line %d: ", p.Line))
-		p.Message, p.Column = "is not YAML: "+rest, 1
+// syntax turns yaml's error into a problem with a line. Whatever it quotes from
+// the document stays out: it may be a password that lacks its quotes.
+func (d *document) syntax(text []byte, err error) {
+	p := Problem{Message: withoutLine(err), Line: brokenLine(text, err), Column: 1, Advice: "check the indentation and the quotes there, and in the line before"}
+	switch {
+	case strings.Contains(p.Message, "cannot start any token"):
+		p.Advice = "indent with spaces, not tabs, and put quotes around a value that begins with @, %, ` or a tab"
+	case strings.Contains(p.Message, "unknown anchor"):
+		p.Message, p.Advice = "a value that begins with * refers to an anchor that is not there", "put quotes around it"
+	case strings.Contains(p.Message, "control characters"):
+		p.Advice = "save the file as plain text in UTF-8"
 	}
+	p.Message = "is not YAML: " + p.Message
 	d.problems = append(d.problems, p)
 }

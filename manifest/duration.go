@@ -1,6 +1,9 @@
 package manifest
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Duration is a span of time, written as in 15s or 2m30s.
 type Duration time.Duration
@@ -15,7 +18,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
-		return err
+		return fmt.Errorf("%q is no time span, as in 15s or 2m30s", shown(string(b)))
 	}
 	*d = Duration(v)
 	return nil

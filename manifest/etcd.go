@@ -48,7 +48,7 @@ type Etcd struct {
 // ExternalEtcd is an etcd that stands already.
 type ExternalEtcd struct {
 	// Endpoints of its members, as in https://192.168.6.6:2379.
-	Endpoints []string `yaml:"endpoints,omitempty" format:"url"`
+	Endpoints []string `yaml:"endpoints,omitempty" format:"endpoint"`
 	// CAFile is the certificate of its CA, on the machine kubexm runs on. None without TLS.
 	CAFile string `yaml:"caFile,omitempty"`
 	// CertFile is the client certificate, on the machine kubexm runs on. None without TLS.

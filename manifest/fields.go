@@ -186,7 +186,8 @@ func (f Field) Allowed() string {
 	return FormatWords(f.Format)
 }
 
-// Find gives the field at a path as people write it, with or without indexes.
+// Find gives the field at a path as people write it, with or without indexes
+// and the keys of mappings.
 func (f Field) Find(path string) (Field, bool) {
 	if path = plainPath(path); path == f.Path {
 		return f, true
@@ -196,7 +197,15 @@ func (f Field) Find(path string) (Field, bool) {
 			return sub.Find(path)
 		}
 	}
-	return Field{}, false
+	rest, ok := strings.CutPrefix(path, f.Path+".")
+	if !ok || !f.Map {
+		return Field{}, false
+	}
+	_, rest, ok = strings.Cut(rest, ".") // the first part is a name of the writer's choice
+	if !ok {
+		return f, true
+	}
+	return Field{Path: f.Path, Fields: f.Fields}.Find(f.Path + "." + rest)
 }
 
 // All gives f and every field under it, mappings before their fields.

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"net/netip"
 	"net/url"
 	"path"
@@ -24,6 +25,7 @@ var (
 	interfacePattern = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,15}$`)
 	portPattern      = regexp.MustCompile(`^([0-9]{1,5})-([0-9]{1,5})$`)
 	digestPattern    = prefixDigest
+	hostKeyPattern   = regexp.MustCompile(`^(SHA256:[A-Za-z0-9+/]{43}=?|(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?)$`)
 	labelName        = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 )
 
@@ -53,14 +55,16 @@ var formats = map[string]format{
 	"ip":                when(isIP, "write an IP address, as in 10.0.0.1 or fd00::1"),
 	"host":              when(isHost, "write an IP address or a DNS name in lower case"),
 	"cidr":              {"write an address range, as in 10.233.64.0/18", cidrAdvice},
-	"url":               when(isURL, "write a whole address, as in https://example.com/file"),
+	"url":               when(isURL, "write a whole address, as in https://example.com/file, without user and password"),
+	"endpoint":          when(isURL, "write a whole address, as in https://192.0.2.8:2379"),
 	"path":              when(func(s string) bool { return path.IsAbs(s) && path.Clean(s) == s }, "write an absolute path without . and .. and without a slash at its end"),
 	"image":             when(isImage, "write registry, name and tag, as in docker.io/library/nginx:1.29"),
 	"registryHost":      when(isHostPort, "write host or host:port, without a scheme"),
-	"registry":          when(func(s string) bool { return isHostPort(s) || isURL(s) }, "write host, host:port or a whole address"),
+	"registry":          when(func(s string) bool { return isHostPort(s) || isURL(s) }, "write host, host:port or a whole address, without user and password"),
 	"addressPrefix":     when(func(s string) bool { return isPrefix(s) }, "write host[:port][/prefix] without a scheme, as in dl.k8s.io"),
 	"replacement":       when(isReplacement, "write [http:// or https://]host[:port][/prefix]"),
 	"portRange":         {"write first-last, as in 30000-32767", portRangeAdvice},
+	"hostKey":           byPattern(hostKeyPattern, "write the key as in known_hosts, as in ssh-ed25519 AAAA…, or its fingerprint, as in SHA256:…"),
 	"timezone":          {"write a name of the IANA database, as in Europe/Berlin or Asia/Shanghai", timezoneAdvice},
 	"nameserver":        when(isNameserver, "write an IP address, with a port where it is not 53: 10.0.0.1, 10.0.0.1:5353, [fd00::1]:53"),
 	"zone":              when(isZone, "write a DNS name, with a port where it is not 53: example.com, example.io:1053"),
@@ -97,7 +101,7 @@ func cidrAdvice(s string) string {
 	case err != nil:
 		return "write an address range, as in 10.233.64.0/18"
 	case p != p.Masked():
-		return "the range begins at " + p.Masked().String()
+		return "write " + p.Masked().String() + ", where the range begins"
 	}
 	return ""
 }
@@ -156,7 +160,7 @@ func portRangeAdvice(s string) string {
 	}
 	first, _ := strconv.Atoi(m[1])
 	if last, _ := strconv.Atoi(m[2]); first > last {
-		return "the first port is above the last"
+		return "write the smaller port first"
 	}
 	return ""
 }
@@ -187,7 +191,7 @@ func hostsAdvice(s string) string {
 			continue
 		}
 		if len(words) < 2 || !isIP(words[0]) {
-			return "each line is an IP address and names, as in /etc/hosts; this one is not: " + shown(strings.TrimSpace(line))
+			return fmt.Sprintf("write an IP address, then names, on each line; %q is not so", shown(strings.TrimSpace(line)))
 		}
 	}
 	return ""

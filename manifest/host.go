@@ -55,7 +55,7 @@ type Login struct {
 	HostKeyPolicy string `yaml:"hostKeyPolicy,omitempty" default:"strict" enum:"strict|accept-new|pinned"`
 	// HostKey is the machine's public key as in known_hosts ("ssh-ed25519
 	// AAAA…") or its fingerprint ("SHA256:…"), for hostKeyPolicy pinned.
-	HostKey string `yaml:"hostKey,omitempty"`
+	HostKey string `yaml:"hostKey,omitempty" format:"hostKey"`
 	// ConnectionTimeout is the longest wait for a connection.
 	ConnectionTimeout Duration `yaml:"connectionTimeout,omitempty" default:"15s"`
 }

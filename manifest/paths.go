@@ -16,6 +16,16 @@ func parentPath(path string) string {
 	return path[:max(i, 0)]
 }
 
+// asWritten gives path in the spelling that the document has of it.
+func (d *document) asWritten(path string) string {
+	for top := path; top != ""; top = parentPath(top) {
+		if from, ok := d.moved[top]; ok {
+			return from + path[len(top):]
+		}
+	}
+	return path
+}
+
 // within tells whether path is top or lies under it. Nothing lies under the
 // document itself here: an error about it is not one about every field.
 func within(path, top string) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -30,7 +31,7 @@ func (c *Cluster) Public() ([]byte, error) {
 
 // public encodes c before defaults are set.
 func (d *document) public(c *Cluster) []byte {
-	e := encoder{document: d, cluster: c}
+	e := encoder{document: d, cluster: c, taken: map[string]int{}}
 	n := e.node(reflect.ValueOf(c).Elem(), "")
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
@@ -45,6 +46,7 @@ func (d *document) public(c *Cluster) []byte {
 type encoder struct {
 	*document
 	cluster *Cluster
+	taken   map[string]int // names of environment variables
 }
 
 // node gives the YAML of v, or nil when nothing was written there.
@@ -190,10 +192,23 @@ func (e *encoder) secretNode(v reflect.Value, path string) *yaml.Node {
 }
 
 // variable names the environment variable for the secret at path: hosts by
-// their names, everything in upper case, other characters as underscores.
+// their names, everything in upper case, other characters as underscores. Where
+// two paths come to the same name, the second gets a number.
 func (e *encoder) variable(path string) string {
-	for i, h := range e.cluster.Spec.Hosts {
-		path = strings.Replace(path, indexed("spec.hosts", i)+".", "spec.hosts."+h.Name+".", 1)
+	name := e.variableName(path)
+	e.taken[name]++
+	if n := e.taken[name]; n > 1 {
+		return e.variable(path + "_" + strconv.Itoa(n))
+	}
+	return name
+}
+
+func (e *encoder) variableName(path string) string {
+	if rest, ok := strings.CutPrefix(path, "spec.hosts["); ok {
+		index, field, _ := strings.Cut(rest, "]")
+		if i, err := strconv.Atoi(index); err == nil && i < len(e.cluster.Spec.Hosts) {
+			path = "spec.hosts." + e.cluster.Spec.Hosts[i].Name + field
+		}
 	}
 	path = strings.TrimPrefix(path, "spec.")
 	var b strings.Builder

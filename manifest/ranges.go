@@ -68,13 +68,15 @@ func (r RoleGroups) entries(role string) []string {
 // written, each once. What is no valid range is left out: Decode reports it.
 func (r RoleGroups) Names(role string) []string {
 	var names []string
+	seen := map[string]bool{}
 	for _, e := range r.entries(role) {
 		more, err := ExpandRange(e)
 		if err != nil {
 			continue
 		}
 		for _, n := range more {
-			if !slices.Contains(names, n) {
+			if !seen[n] {
+				seen[n] = true
 				names = append(names, n)
 			}
 		}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -51,7 +52,7 @@ func (w *walker) args(n *yaml.Node, v reflect.Value, path string) {
 			one(item, name, value, at)
 		}
 	default:
-		w.add(Error, n, path, "is "+kindWord(n)+", and has to be a list of name=value or a mapping", "")
+		w.add(Error, n, path, "is "+kindWord(n)+", and has to be a list of flags or a mapping", "write a list of name=value, as in [v=2]")
 	}
 	seen := map[string]bool{}
 	for _, a := range out {
@@ -76,7 +77,7 @@ func (w *walker) taint(n *yaml.Node, v reflect.Value, path string) {
 	for _, name := range []string{"key", "effect"} {
 		w.places[join(path, name)], w.written[join(path, name)] = n, true
 	}
-	if words := enumOf(reflect.TypeFor[Taint]().Field(2).Tag); !containsWord(words, effect) {
+	if words := enumOf(reflect.TypeFor[Taint]().Field(2).Tag); !slices.Contains(words, effect) {
 		w.add(Error, n, join(path, "effect"), fmt.Sprintf("%q is not one of %s", shown(effect), strings.Join(words, ", ")), suggest(effect, words))
 	}
 }
@@ -88,13 +89,4 @@ func cutEnd(s, sep string) (before, after string, found bool) {
 		return s, "", false
 	}
 	return s[:i], s[i+len(sep):], true
-}
-
-func containsWord(words []string, w string) bool {
-	for _, x := range words {
-		if x == w {
-			return true
-		}
-	}
-	return false
 }

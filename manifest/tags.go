@@ -58,9 +58,16 @@ func enumOf(tag reflect.StructTag) []string {
 
 // nearest gives the candidate closest to word, if one is close.
 func nearest(word string, candidates []string) string {
+	if len(word) > 100 {
+		return "" // the work grows with the length, and no name of ours is that long
+	}
 	best, distance := "", len(word)/3+2
 	for _, c := range candidates {
-		d := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(c))
+		a, b := strings.ToLower(word), strings.ToLower(c)
+		d := levenshtein.ComputeDistance(a, b)
+		if min(len(a), len(b)) >= 4 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
+			d = 1 // shortened, or written out
+		}
 		if d < distance {
 			best, distance = c, d
 		}
@@ -68,7 +75,13 @@ func nearest(word string, candidates []string) string {
 	return best
 }
 
+// otherWords are what others call the values of an enum.
+var otherWords = map[string]string{"x86_64": "amd64", "x64": "amd64", "aarch64": "arm64", "armv8": "arm64", "crio": "cri-o", "isula": "isulad"}
+
 func suggest(word string, candidates []string) string {
+	if n := otherWords[strings.ToLower(word)]; slices.Contains(candidates, n) {
+		return "did you mean " + n + "?"
+	}
 	if n := nearest(word, candidates); n != "" {
 		return "did you mean " + n + "?"
 	}
@@ -78,6 +91,19 @@ func suggest(word string, candidates []string) string {
 // unknown reports a field that its mapping does not have, with the nearest that
 // it has, or the place where a field of that name belongs.
 func (w *walker) unknown(key *yaml.Node, path string, fields []field) {
+	if w.full() {
+		w.more = true
+		return
+	}
+	if key.Value == "<<" && key.Kind == yaml.ScalarNode {
+		w.guessed[path] = true // what it would have brought is not missing
+		w.add(Error, key, join(path, key.Value), "is a merge key, which is not read here", "write the fields out; what all hosts share stands in spec.ssh")
+		return
+	}
+	if key.Kind != yaml.ScalarNode {
+		w.add(Error, key, path, "has a key that is "+kindWord(key), "write a plain name")
+		return
+	}
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.name)
@@ -88,9 +114,14 @@ func (w *walker) unknown(key *yaml.Node, path string, fields []field) {
 		return
 	}
 	advice := "its fields are " + strings.Join(names, ", ")
+	if len(names) > 10 {
+		advice = w.explain(path)
+	}
 	if n := nearest(name, names); n != "" {
 		advice = "did you mean " + n + "?"
-		w.guessed[join(path, n)] = true
+		if !w.full() {
+			w.guessed[join(path, n)] = true
+		}
 	} else if elsewhere := homesOf(name); len(elsewhere) > 0 {
 		advice = "that field belongs to " + strings.Join(elsewhere, " or ")
 	}
@@ -104,20 +135,12 @@ func (w *walker) unknown(key *yaml.Node, path string, fields []field) {
 // homesOf gives the mappings that do have a field of that name.
 func homesOf(name string) []string {
 	var out []string
-	for _, p := range FieldPaths() {
-		if parent, last, ok := cutLast(p); ok && last == name && !slices.Contains(out, parent) {
+	for _, f := range ConfigFields().All() {
+		if parent := parentPath(f.Path); f.Name == name && parent != "" && !slices.Contains(out, parent) {
 			out = append(out, parent)
 		}
 	}
 	return out[:min(len(out), 3)]
-}
-
-func cutLast(path string) (parent, last string, ok bool) {
-	i := strings.LastIndexByte(path, '.')
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
 }
 
 // plainPath is path without indexes and map keys, as `config explain` takes it.

@@ -4,6 +4,8 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,8 +65,8 @@ func (w *walker) value(n *yaml.Node, v reflect.Value, path string, tag reflect.S
 		return
 	}
 	w.places[path] = n
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		return // nothing written
+	if n.Kind == yaml.ScalarNode && (w.lost(n, path) || n.Tag == "!!null") {
+		return // nothing written, or nothing that can be read
 	}
 	w.written[path] = true
 	switch {
@@ -73,7 +75,7 @@ func (w *walker) value(n *yaml.Node, v reflect.Value, path string, tag reflect.S
 	case v.Type() == argsType:
 		w.args(n, v, path)
 	case v.Type() == anyMap:
-		w.free(n, v, path)
+		w.free(n, v, path, depth)
 	case v.Kind() == reflect.Pointer:
 		p := reflect.New(v.Type().Elem())
 		w.value(n, p.Elem(), path, tag, depth)
@@ -89,6 +91,21 @@ func (w *walker) value(n *yaml.Node, v reflect.Value, path string, tag reflect.S
 	default:
 		w.scalar(n, v, path, tag)
 	}
+}
+
+// plainTags are the tags that a value may bear, though none needs to.
+var plainTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null"}
+
+// lost reports a value of which YAML left something out: it begins with & or !,
+// which to YAML names an anchor or a tag. What it was stays out of the problem:
+// it may be a password.
+func (w *walker) lost(n *yaml.Node, path string) bool {
+	anchorAlone := n.Anchor != "" && n.Tag == "!!null"
+	strange := n.Style&yaml.TaggedStyle != 0 && !slices.Contains(plainTags, n.Tag)
+	if anchorAlone || strange {
+		w.add(Error, n, path, "begins with & or !, and to YAML that is no part of the value", "put quotes around it")
+	}
+	return anchorAlone || strange
 }
 
 // follow gives what an alias stands for.
@@ -130,18 +147,18 @@ func (w *walker) structure(n *yaml.Node, v reflect.Value, path string, depth int
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		w.add(Error, n, path, "is "+kindWord(n)+", and has to be a mapping of fields", "see `kubexm config explain "+plainPath(path)+"`")
+		w.add(Error, n, path, "is "+kindWord(n)+", and has to be a mapping of fields", w.explain(path))
 		return
 	}
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := w.follow(n.Content[i])
-		if line, twice := seen[key.Value]; twice {
+		if line, twice := seen[key.Value]; twice && key.Kind == yaml.ScalarNode {
 			w.add(Error, key, join(path, key.Value), fmt.Sprintf("stands twice, first on line %d", line), "keep one of the two")
 			continue
 		}
 		seen[key.Value] = key.Line
-		if f, ok := find(fields, key.Value); ok {
+		if f, ok := find(fields, key.Value); ok && key.Kind == yaml.ScalarNode {
 			w.value(n.Content[i+1], v.FieldByIndex(f.index), join(path, f.name), f.tag, depth+1)
 			continue
 		}
@@ -159,6 +176,13 @@ func find(fields []field, name string) (field, bool) {
 }
 
 func (w *walker) list(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag, depth int) {
+	if n.Kind == yaml.ScalarNode && n.Value == "" {
+		return // an empty text is an empty list
+	}
+	if n.Kind == yaml.MappingNode && v.Type().Elem().Kind() != reflect.Struct {
+		w.add(Error, n, path, "is a mapping, and has to be a list", "write - value, one a line")
+		return
+	}
 	items := []*yaml.Node{n} // a single value where a list of one is meant
 	if n.Kind == yaml.SequenceNode {
 		items = n.Content
@@ -172,7 +196,12 @@ func (w *walker) list(n *yaml.Node, v reflect.Value, path string, tag reflect.St
 	}
 	out := reflect.MakeSlice(v.Type(), len(items), len(items))
 	for i, item := range items {
-		w.value(item, out.Index(i), fmt.Sprintf("%s[%d]", path, i), tag, depth+1)
+		at := indexed(path, i)
+		if x := w.follow(item); x.Kind == yaml.ScalarNode && strings.TrimSpace(x.Value) == "" && out.Index(i).Kind() == reflect.String {
+			w.add(Error, x, at, "is empty", "write a value, or take the entry out")
+			continue
+		}
+		w.value(item, out.Index(i), at, tag, depth+1)
 	}
 	v.Set(out)
 }
@@ -203,24 +232,23 @@ func (w *walker) mapping(n *yaml.Node, v reflect.Value, path string, depth int) 
 
 func (w *walker) scalar(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
 	if n.Kind != yaml.ScalarNode {
-		w.add(Error, n, path, "is "+kindWord(n)+", and has to be "+typeWord(v.Type()), "see `kubexm config explain "+plainPath(path)+"`")
+		w.add(Error, n, path, "is "+kindWord(n)+", and has to be "+typeWord(v.Type()), w.explain(path))
 		return
 	}
 	bad := func() {
-		w.add(Error, n, path, fmt.Sprintf("%q is not %s", shown(n.Value), typeWord(v.Type())), "see `kubexm config explain "+plainPath(path)+"`")
+		w.add(Error, n, path, fmt.Sprintf("%q is not %s", shown(n.Value), typeWord(v.Type())), w.explain(path))
 	}
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(n.Value)
 	case reflect.Bool:
-		b, err := strconv.ParseBool(strings.ToLower(n.Value))
-		if err != nil || (n.Tag != "!!bool" && n.Style != 0) {
+		if n.Tag != "!!bool" {
 			bad()
 			return
 		}
-		v.SetBool(b)
+		v.SetBool(strings.EqualFold(n.Value, "true"))
 	case reflect.Int, reflect.Int64:
-		i, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
+		i, err := strconv.ParseInt(n.Value, 10, 64)
 		if err != nil {
 			bad()
 			return
@@ -246,12 +274,12 @@ func typeWord(t reflect.Type) string {
 // text decodes a type that reads itself.
 func (w *walker) text(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.ScalarNode {
-		w.add(Error, n, path, "is "+kindWord(n)+", and has to be text", "see `kubexm config explain "+plainPath(path)+"`")
+		w.add(Error, n, path, "is "+kindWord(n)+", and has to be text", w.explain(path))
 		return
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if err := u.UnmarshalText([]byte(n.Value)); err != nil {
-			w.add(Error, n, path, err.Error(), "see `kubexm config explain "+plainPath(path)+"`")
+			w.add(Error, n, path, err.Error(), w.explain(path))
 		}
 	}
 }
@@ -270,17 +298,56 @@ func (w *walker) secret(n *yaml.Node, v reflect.Value, path string) {
 }
 
 // free decodes what has no schema of ours, as a chart's values.
-func (w *walker) free(n *yaml.Node, v reflect.Value, path string) {
+func (w *walker) free(n *yaml.Node, v reflect.Value, path string, depth int) {
 	m := map[string]any{}
 	if n.Kind != yaml.MappingNode {
 		w.add(Error, n, path, "is "+kindWord(n)+", and has to be a mapping", "write name: value, one a line")
 		return
 	}
+	if !w.freeKeys(n, path, depth) {
+		return
+	}
 	if err := n.Decode(&m); err != nil {
-		w.add(Error, n, path, strings.TrimPrefix(err.Error(), "yaml: "), "")
+		w.add(Error, n, path, "cannot be read as a mapping", "check its keys, tags and anchors")
 		return
 	}
 	v.Set(reflect.ValueOf(m))
+}
+
+// freeKeys reports keys that stand twice or are no text, and what is nested
+// without end, in words that yaml's own errors lack.
+func (w *walker) freeKeys(n *yaml.Node, path string, depth int) bool {
+	n = w.follow(n)
+	if w.nodes++; w.nodes > maxNodes || depth > maxDepth {
+		path = path[:strings.Index(path+".values", ".values")] + ".values" // below it the path is as deep as the nesting
+		w.add(Error, n, path, "is nested too deep or repeated too often", "write it without anchors")
+		return false
+	}
+	seen := map[string]int{}
+	for i, c := range n.Content {
+		at := path
+		if n.Kind == yaml.MappingNode {
+			key := n.Content[i-i%2]
+			at = join(path, key.Value)
+			if i%2 == 0 {
+				line, twice := seen[key.Value]
+				seen[key.Value] = key.Line
+				switch {
+				case key.Kind != yaml.ScalarNode:
+					w.add(Error, key, path, "has a key that is "+kindWord(key), "write a plain name")
+					return false
+				case twice:
+					w.add(Error, key, at, fmt.Sprintf("stands twice, first on line %d", line), "keep one of the two")
+					return false
+				}
+				continue
+			}
+		}
+		if !w.freeKeys(c, at, depth+1) {
+			return false
+		}
+	}
+	return true
 }
 
 func join(path, name string) string {
@@ -293,8 +360,11 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// shown keeps a value in a message short.
+var userInfo = regexp.MustCompile(`://[^/@\s]*@`)
+
+// shown keeps a value in a message short, and a password in an address out of it.
 func shown(s string) string {
+	s = userInfo.ReplaceAllString(s, "://"+mask+"@")
 	if len(s) > 60 {
 		return s[:57] + "..."
 	}

@@ -1,0 +1,97 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+)
+
+// validateEndpoint holds the load balancer's parts against roles and addresses.
+func (d *document) validateEndpoint(c *Cluster) {
+	lb, cp, roles := c.Spec.LoadBalancer, c.Spec.ControlPlaneEndpoint, c.Spec.RoleGroups
+	external, internal := lb.External.Type, lb.Internal.Type
+	if !d.sound("spec.loadBalancer.external.type", "spec.loadBalancer.internal.type", "spec.loadBalancer.mode", "spec.roleGroups") {
+		return // what was meant is not known
+	}
+	hosts := roles.Names(RoleLoadBalancer)
+	ours := external == "kubexm-kh" || external == "kubexm-kn"
+	switch {
+	case ours && len(hosts) == 0 && len(c.Spec.Hosts) > 0:
+		d.fail("spec.loadBalancer.external.type", "name hosts in spec.roleGroups.loadbalancer", "is %s, and no host has the role loadbalancer", external)
+	case external == "external" && len(hosts) > 0:
+		d.fail("spec.roleGroups.loadbalancer", "take the hosts out, or write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn", "has hosts, and spec.loadBalancer.external.type is external: one that stands already")
+	case !ours && len(hosts) > 0:
+		d.fail("spec.roleGroups.loadbalancer", "write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn, or take the hosts out", "has hosts, and spec.loadBalancer.external.type is not written")
+	}
+	if external != "" && internal != "" {
+		d.fail("spec.loadBalancer.internal.type", "choose one of the two", "is %s, and the external load balancer is %s", internal, external)
+	}
+	switch {
+	case lb.Mode == "external" && external == "", lb.Mode == "internal" && internal == "":
+		d.fail("spec.loadBalancer.mode", "write spec.loadBalancer."+lb.Mode+".type", "is %s, and %s.type is not written", lb.Mode, lb.Mode)
+	case lb.Mode == "none" && external+internal != "":
+		d.fail("spec.loadBalancer.mode", "leave mode out", "is none, and a type is written")
+	}
+	d.virtualIP(c, ours)
+	if masters := roles.Names(RoleMaster); len(masters) > 1 && lb.Mode == "none" && cp.Address == "" && !cp.ExternalDNS && d.sound("spec.controlPlaneEndpoint") {
+		d.warn("spec.loadBalancer", "write internal.type: haproxy, nginx or kube-vip",
+			"%d masters have no load balancer: when the first one is down, workers reach no API server", len(masters))
+	}
+}
+
+// virtualIP checks that there is an address where one is needed, and that it is free.
+func (d *document) virtualIP(c *Cluster, ours bool) {
+	lb, cp := c.Spec.LoadBalancer, c.Spec.ControlPlaneEndpoint
+	if !d.sound("spec.controlPlaneEndpoint.address") {
+		return
+	}
+	needs := []struct{ at, kind string }{
+		{"spec.loadBalancer.external.type", choose(ours || lb.External.Type == "external", lb.External.Type)},
+		{"spec.loadBalancer.internal.type", choose(lb.Internal.Type == "kube-vip", lb.Internal.Type)},
+	}
+	for _, n := range needs {
+		if n.kind != "" && cp.Address == "" && !cp.ExternalDNS {
+			d.fail(n.at, "write spec.controlPlaneEndpoint.address", "is %s, which needs a virtual IP, and there is none", n.kind)
+		}
+	}
+	if cp.ExternalDNS && cp.Address != "" {
+		d.fail("spec.controlPlaneEndpoint.externalDNS", "leave the address empty, or externalDNS false", "is true, and the address is %s", cp.Address)
+	}
+	for i, h := range c.Spec.Hosts {
+		if cp.Address != "" && slices.Contains(append(slices.Clone(h.InternalAddress), h.Address), cp.Address) && (ours || lb.Internal.Type == "kube-vip") {
+			d.fail("spec.controlPlaneEndpoint.address", "choose an address that no host has", "%s is an address of %s", cp.Address, indexed("spec.hosts", i))
+		}
+	}
+}
+
+func (d *document) validateEtcd(c *Cluster) {
+	e := c.Spec.Etcd
+	if d.sound("spec.etcd.type") {
+		switch {
+		case e.Type == "external" && len(e.External.Endpoints) == 0:
+			d.fail("spec.etcd.external.endpoints", "write the addresses of its members, as in https://192.168.6.6:2379", "is missing, and spec.etcd.type is external")
+		case e.Type != "external" && d.written["spec.etcd.external"]:
+			d.fail("spec.etcd.external", "write type: external, or leave it out", "means nothing where spec.etcd.type is %s", e.Type)
+		case e.Type == "external" && e.Version != "":
+			d.warn("spec.etcd.version", "leave it out", "means nothing where spec.etcd.type is external")
+		}
+	}
+	if (e.External.CertFile == "") != (e.External.KeyFile == "") {
+		d.fail("spec.etcd.external", "write both certFile and keyFile, or neither", "has one of certFile and keyFile")
+	}
+	for i, a := range e.External.Endpoints {
+		if strings.HasPrefix(a, "https://") && e.External.CAFile == "" && d.sound("spec.etcd.external.caFile") {
+			d.fail(indexed("spec.etcd.external.endpoints", i), "write spec.etcd.external.caFile", "speaks TLS, and there is no caFile to check it with")
+			break
+		}
+	}
+	if d.sound("spec.etcd.heartbeatInterval") && e.ElectionTimeout < 5*e.HeartbeatInterval {
+		at := "spec.etcd.electionTimeout"
+		if !d.written[at] {
+			at = "spec.etcd.heartbeatInterval"
+		}
+		d.fail(at, "make electionTimeout at least five times heartbeatInterval", "electionTimeout of %d ms is under five times heartbeatInterval of %d ms", e.ElectionTimeout, e.HeartbeatInterval)
+	}
+	if e.QuotaBackendBytes > 8<<30 {
+		d.warn("spec.etcd.quotaBackendBytes", "write at most 8589934592", "%d is above 8 GiB, which etcd warns of", e.QuotaBackendBytes)
+	}
+}

@@ -1,0 +1,114 @@
+package manifest
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+func (d *document) validateHosts(c *Cluster) {
+	names, addresses := map[string]string{}, map[string]string{}
+	for i, h := range c.Spec.Hosts {
+		path := indexed("spec.hosts", i)
+		if first, ok := names[h.Name]; ok && h.Name != "" {
+			d.fail(path+".name", "give every host a name of its own", "%s is the name of %s already", h.Name, first)
+		} else {
+			names[h.Name] = path
+		}
+		d.hostAddresses(h, path, addresses)
+		d.loginRules(h.Login, path)
+		if h.HostKeyPolicy == "pinned" && h.HostKey == "" && d.sound(path+".hostKey", "spec.ssh.hostKey", "spec.ssh.hostKeyPolicy") {
+			d.fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is missing, and hostKeyPolicy is pinned")
+		}
+		if h.JumpHost != nil && d.written[path+".jumpHost"] {
+			d.jumpRules(h.JumpHost, path+".jumpHost")
+		}
+		d.labelsAndTaints(h, path)
+	}
+	d.loginRules(c.Spec.SSH.Login, "spec.ssh")
+	if c.Spec.SSH.JumpHost != nil {
+		d.jumpRules(c.Spec.SSH.JumpHost, "spec.ssh.jumpHost")
+	}
+}
+
+func (d *document) labelsAndTaints(h Host, path string) {
+	for key, value := range h.Labels {
+		if advice := labelAdvice(key, value); advice != "" {
+			d.fail(join(path+".labels", key), advice, "%s=%s is no label", shown(key), shown(value))
+		}
+	}
+	for i, t := range h.Taints {
+		if advice := labelAdvice(t.Key, t.Value); advice != "" && t.Key != "" {
+			d.fail(indexed(path+".taints", i), advice, "%s is no taint", shown(strings.TrimSuffix(t.Key+"="+t.Value, "=")))
+		}
+	}
+}
+
+// hostAddresses finds addresses that two hosts share, and more than one of a family.
+func (d *document) hostAddresses(h Host, path string, seen map[string]string) {
+	own := map[string]bool{}
+	use := func(at, addr string, key string) {
+		if addr == "" || own[key] {
+			return
+		}
+		own[key] = true
+		if first, ok := seen[key]; ok {
+			d.fail(at, "give every host an address of its own", "%s is an address of %s already", addr, first)
+			return
+		}
+		seen[key] = path
+	}
+	use(path+".address", h.Address, fmt.Sprintf("%s:%d", h.Address, h.Port))
+	families := map[bool]bool{}
+	for i, a := range h.InternalAddress {
+		ip, err := netip.ParseAddr(a)
+		if err != nil {
+			continue
+		}
+		at := indexed(path+".internalAddress", i)
+		if !d.written[at] {
+			at = path + ".address" // which stands in for it
+		}
+		if families[ip.Is4()] {
+			d.fail(at, "write one IPv4 and one IPv6 address at most", "%s is a second address of its family", a)
+		}
+		families[ip.Is4()] = true
+		use(at, a, "internal "+ip.String())
+	}
+}
+
+// loginRules checks what belongs together in a way to log in, where it is written.
+func (d *document) loginRules(l Login, path string) {
+	if d.written[path+".hostKey"] && l.HostKeyPolicy != "pinned" && d.sound(path+".hostKeyPolicy", "spec.ssh.hostKeyPolicy") {
+		d.fail(path+".hostKey", "write hostKeyPolicy: pinned", "counts with hostKeyPolicy pinned alone, and that is %s", l.HostKeyPolicy)
+	}
+	if d.written[path+".passphrase"] && l.PrivateKeyPath == "" && d.sound(path+".privateKeyPath") {
+		d.fail(path+".passphrase", "write privateKeyPath, or leave the passphrase out", "there is no private key that it opens")
+	}
+	if d.written[path+".connectionTimeout"] && l.ConnectionTimeout <= 0 {
+		d.fail(path+".connectionTimeout", "write a time above zero, as in 15s", "%s is no time to wait", l.ConnectionTimeout)
+	}
+}
+
+func (d *document) jumpRules(j *JumpHost, path string) {
+	d.loginRules(j.Login, path)
+	if j.HostKeyPolicy == "pinned" && j.HostKey == "" && d.sound(path+".hostKey") {
+		d.fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is missing, and hostKeyPolicy is pinned")
+	}
+}
+
+func labelAdvice(key, value string) string {
+	prefix, name, ok := strings.Cut(key, "/")
+	if !ok {
+		prefix, name = "", key
+	}
+	switch {
+	case ok && (len(prefix) > 253 || !hostnamePattern.MatchString(prefix)):
+		return "the part before / is a DNS name in lower case"
+	case !labelName.MatchString(name) || len(name) > 63:
+		return "a key is letters, digits, dashes, underscores and dots, at most 63"
+	case value != "" && (!labelName.MatchString(value) || len(value) > 63):
+		return "a value is letters, digits, dashes, underscores and dots, at most 63"
+	}
+	return ""
+}

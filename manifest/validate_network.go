@@ -1,0 +1,134 @@
+package manifest
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+)
+
+const podsField, servicesField = "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR"
+
+// validateRanges finds address ranges that overlap or do not fit.
+func (d *document) validateRanges(c *Cluster) {
+	pods := d.families(podsField, c.Spec.Network.KubePodsCIDR)
+	services := d.families(servicesField, c.Spec.Network.KubeServiceCIDR)
+	for _, p := range pods {
+		for _, s := range services {
+			if p.Overlaps(s) {
+				d.fail(d.firstWrittenOf(servicesField, podsField), "choose ranges that do not overlap", "the service range %s overlaps the pod range %s", s, p)
+			}
+		}
+		d.maskFits(c, p)
+	}
+	for _, s := range services {
+		if limit := map[bool]int{true: 12, false: 108}[s.Addr().Is4()]; s.Bits() < limit {
+			d.fail(servicesField, "write a prefix length of "+strconv.Itoa(limit)+" or more", "%s is larger than the API server takes", s)
+		}
+	}
+	if len(pods) > 0 && len(services) > 0 && families(pods) != families(services) && d.sound(podsField, servicesField) {
+		d.fail(d.firstWrittenOf(servicesField, podsField), "write ranges of the same families for pods and services",
+			"the services have %s, and the pods have %s", families(services), families(pods))
+	}
+	d.addressesOutside(c, pods, services)
+}
+
+// families says which families ranges have.
+func families(rs []netip.Prefix) string {
+	four := slices.ContainsFunc(rs, func(p netip.Prefix) bool { return p.Addr().Is4() })
+	six := slices.ContainsFunc(rs, func(p netip.Prefix) bool { return p.Addr().Is6() })
+	switch {
+	case four && six:
+		return "IPv4 and IPv6"
+	case six:
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+// firstWrittenOf gives the first of the fields that the document holds, and the
+// last of them where it holds none.
+func (d *document) firstWrittenOf(paths ...string) string {
+	for _, p := range paths {
+		if d.written[p] {
+			return p
+		}
+	}
+	return paths[len(paths)-1]
+}
+
+// addressesOutside finds machines inside the cluster's own ranges, and machines
+// that lack a family.
+func (d *document) addressesOutside(c *Cluster, pods, services []netip.Prefix) {
+	all := append(slices.Clone(pods), services...)
+	for i, h := range c.Spec.Hosts {
+		path := indexed("spec.hosts", i)
+		check := func(at, address string) {
+			ip, err := netip.ParseAddr(address)
+			for _, r := range all {
+				if err == nil && r.Contains(ip) {
+					d.fail(at, "choose other ranges in spec.network", "%s lies in the range %s of pods or services", address, r)
+				}
+			}
+		}
+		check(path+".address", h.Address)
+		for j, a := range h.InternalAddress {
+			if at := indexed(path+".internalAddress", j); d.written[at] {
+				check(at, a)
+			}
+		}
+		if len(pods) == 2 && len(h.InternalAddress) == 1 && d.sound(podsField) {
+			d.fail(path+".internalAddress", "write one IPv4 and one IPv6 address", "has one family, and the pods have two")
+		}
+	}
+	if vip, err := netip.ParseAddr(c.Spec.ControlPlaneEndpoint.Address); err == nil {
+		for _, r := range all {
+			if r.Contains(vip) {
+				d.fail("spec.controlPlaneEndpoint.address", "choose an address outside of the ranges in spec.network", "%s lies in the range %s of pods or services", vip, r)
+			}
+		}
+	}
+}
+
+// families parses ranges and wants one of each family at most.
+func (d *document) families(at string, cidrs []string) []netip.Prefix {
+	var out []netip.Prefix
+	for i, s := range cidrs {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			continue // reported already
+		}
+		if slices.ContainsFunc(out, func(q netip.Prefix) bool { return q.Addr().Is4() == p.Addr().Is4() }) {
+			d.fail(indexed(at, i), "write one IPv4 and one IPv6 range at most", "%s is a second range of its family", p)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// maskFits checks that the pod range can be cut into ranges for the nodes.
+func (d *document) maskFits(c *Cluster, p netip.Prefix) {
+	mask, field := c.Spec.Kubernetes.NodeCIDRMaskSize, "spec.kubernetes.nodeCidrMaskSize"
+	if p.Addr().Is6() {
+		mask, field = c.Spec.Kubernetes.NodeCIDRMaskSizeIPv6, "spec.kubernetes.nodeCidrMaskSizeIPv6"
+	}
+	if !d.sound(field, podsField) {
+		return
+	}
+	at, name := d.firstWrittenOf(field, podsField), field[len("spec.kubernetes."):]
+	switch {
+	case mask <= p.Bits():
+		d.fail(at, "write a longer mask, or a larger pod range", "%s of %d leaves no range for a second node in %s", name, mask, p)
+	case mask-p.Bits() > 16:
+		d.fail(at, "write a mask of at most "+strconv.Itoa(p.Bits()+16), "%s of %d cuts %s into more than 65536 ranges, which the controller refuses", name, mask, p)
+	case len(c.Spec.Hosts) > 1<<(mask-p.Bits()):
+		d.fail(at, "write a longer mask, or a larger pod range", "%s of %d gives %d ranges in %s, and there are %d hosts", name, mask, 1<<(mask-p.Bits()), p, len(c.Spec.Hosts))
+	}
+	if pods := c.Spec.Kubernetes.MaxPods; p.Addr().Is4() && mask < 32 && pods > 1<<(32-mask)-2 && d.sound("spec.kubernetes.maxPods") {
+		d.fail(d.firstWrittenOf("spec.kubernetes.maxPods", field), "write fewer pods, or a shorter mask", "%d pods do not fit into a node's /%d", pods, mask)
+	}
+	block := c.Spec.Network.IPPool.BlockSize
+	if p.Addr().Is4() && c.Spec.Network.Plugin == "calico" && block < p.Bits() && d.sound("spec.network.ippool.blockSize") {
+		d.fail(d.firstWrittenOf("spec.network.ippool.blockSize", podsField), "write a longer block size, or a larger pod range", "a block of /%d does not fit into the pod range %s", block, p)
+	}
+}

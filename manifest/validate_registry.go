@@ -1,0 +1,80 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+)
+
+func (d *document) validateRegistry(c *Cluster) {
+	r := c.Spec.Registry
+	hosts := len(c.Spec.RoleGroups.Registry)
+	if d.sound("spec.registry.type", "spec.roleGroups") {
+		switch {
+		case (r.Type == "registry" || r.Type == "harbor") && hosts == 0 && len(c.Spec.Hosts) > 0:
+			d.fail("spec.registry.type", "name a host in spec.roleGroups.registry", "is %s, and no host has the role registry", r.Type)
+		case (r.Type == "external" || r.Type == "") && hosts > 0:
+			d.fail("spec.roleGroups.registry", "write spec.registry.type: registry or harbor, or take the host out", "names a host, and spec.registry.type installs nothing there")
+		case r.Type == "external" && r.PrivateRegistry == "":
+			d.fail("spec.registry.privateRegistry", "write its name, as in images: host or host:port", "is missing, and spec.registry.type is external")
+		}
+		if d.written["spec.registry.harborConfig"] && r.Type != "harbor" {
+			d.warn("spec.registry.harborConfig", "write type: harbor, or leave it out", "means nothing where spec.registry.type is %s", orNothing(r.Type))
+		}
+	}
+	if h := r.HarborConfig; h.HTTPPort == h.HTTPSPort && h.HTTPPort != 0 {
+		d.fail(d.firstWrittenOf("spec.registry.harborConfig.httpsPort", "spec.registry.harborConfig.httpPort"), "choose two ports", "httpPort and httpsPort are both %d", h.HTTPPort)
+	}
+	for host, a := range r.Auths {
+		at := join("spec.registry.auths", host)
+		switch {
+		case !isHostPort(host):
+			d.fail(at, "write host or host:port, without a scheme", "%q is no registry", shown(host))
+		case a.SkipTLSVerify && a.PlainHTTP:
+			d.fail(at, "choose one of the two", "has skipTLSVerify and plainHTTP")
+		case (a.Username == "") != a.Password.IsZero():
+			d.fail(at, "write both, or neither", "has one of username and password")
+		}
+	}
+}
+
+func (d *document) validateAddons(c *Cluster) {
+	seen := map[string]bool{}
+	for i, a := range c.Spec.Addons {
+		at := indexed("spec.addons", i)
+		key := a.Namespace + "/" + a.Name
+		if seen[key] && a.Name != "" {
+			d.fail(at, "name it once, or give it another namespace", "%s stands twice", a.Name)
+		}
+		seen[key] = true
+		if a.Type == "yaml" && len(a.Values) > 0 {
+			d.fail(at+".values", "write type: helm, or leave the values out", "are a chart's, and the type is yaml")
+		}
+		if a.Type == "yaml" && strings.HasPrefix(a.Source, "oci://") {
+			d.fail(at+".source", "write type: helm", "is a chart's address, and the type is yaml")
+		}
+		if userInfo.MatchString(a.Source) {
+			d.fail(at+".source", "keep credentials in docker's config file", "holds a user or a password, and would go into the bundle")
+		}
+		if scheme, _, ok := strings.Cut(a.Source, "://"); ok && !slices.Contains([]string{"https", "http", "oci"}, scheme) {
+			d.fail(at+".source", "write an https:// or oci:// address, or a path", "%s:// is no scheme that kubexm fetches from", shown(scheme))
+		}
+	}
+}
+
+func (d *document) validateExtra(c *Cluster) {
+	machines, seen := map[string]bool{"": true}, map[ExtraHost]bool{}
+	for _, h := range c.Spec.Hosts {
+		machines[h.Name] = true
+	}
+	for i, e := range c.Spec.Extra.Hosts {
+		at := indexed("spec.extra.hosts", i)
+		switch {
+		case e.Domain == "":
+		case machines[e.Domain]:
+			d.fail(at, "choose another name", "%s is the name of a host", e.Domain)
+		case seen[e]:
+			d.warn(at, "write it once", "%s with %s stands twice", e.Domain, e.Address)
+		}
+		seen[e] = true
+	}
+}
