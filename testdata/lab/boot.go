@@ -45,18 +45,18 @@ func (l *Lab) makeKeys(ctx context.Context) error {
 		fields := strings.Fields(string(public))
 		fmt.Fprintf(&known, "%s,%s,%s %s %s\n", h.Name, h.Address, h.Address6, fields[0], fields[1])
 	}
-	return os.WriteFile(l.KnownHosts(), []byte(known.String()), 0o644) //nolint:gosec // public keys
+	return os.WriteFile(l.KnownHosts(), []byte(known.String()), 0o644)
 }
 
 // boot gives every host a disk with its own files on it, and starts it.
 func (l *Lab) boot(ctx context.Context) error {
-	if err := os.WriteFile(l.script(), hostScript, 0o644); err != nil { //nolint:gosec // no secret in it
+	if err := os.WriteFile(l.script(), hostScript, 0o644); err != nil {
 		return err
 	}
 	for i := range l.Hosts {
 		h := &l.Hosts[i]
 		dir := l.hostDir(h)
-		if err := os.MkdirAll(filepath.Join(dir, "root"), 0o755); err != nil { //nolint:gosec // a mount point
+		if err := os.MkdirAll(filepath.Join(dir, "root"), 0o755); err != nil {
 			return err
 		}
 		if err := command(ctx, "cp", "--sparse=always", l.Rootfs+".img", filepath.Join(dir, "disk.img")); err != nil {
@@ -124,7 +124,7 @@ func (l *Lab) startHost(h *Host) error {
 		return err
 	}
 	// It outlives this process, and ends by Down.
-	cmd := exec.Command("bash", l.script()) //nolint:gosec,noctx // the lab's own script
+	cmd := exec.Command("bash", l.script())
 	dir := l.hostDir(h)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(),
@@ -152,7 +152,7 @@ func (l *Lab) waitHost(ctx context.Context, h *Host) error {
 		said := strings.TrimSpace(string(out))
 		switch {
 		case strings.HasPrefix(said, "running"):
-			l.log.Debug("host is up", "host", h.Name, "took", time.Since(begun).Round(10*time.Millisecond))
+			l.log.DebugContext(ctx, "host is up", "host", h.Name, "took", time.Since(begun).Round(10*time.Millisecond))
 			return nil
 		case strings.HasPrefix(said, "degraded"):
 			return fmt.Errorf("host %s: some units failed: %s", h.Name, strings.TrimPrefix(said, "degraded"))

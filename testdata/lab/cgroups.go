@@ -61,7 +61,7 @@ func (l *Lab) makeCgroups(host string) ([]string, error) {
 	var dirs []string
 	for name, at := range own {
 		dir := filepath.Join(at, "kubexm-lab", l.Name, host)
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a control group
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
 		if name == "cpuset" { // a group is born without processors
@@ -83,11 +83,11 @@ func inheritCPUs(from, to string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(to, file), value, 0o644); err != nil { //nolint:gosec // a control group
+		if err := os.WriteFile(filepath.Join(to, file), value, 0o644); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(to, "cgroup.clone_children"), []byte("1"), 0o644) //nolint:gosec // as above
+	return os.WriteFile(filepath.Join(to, "cgroup.clone_children"), []byte("1"), 0o644)
 }
 
 // removeCgroups removes the lab's groups. Groups empty themselves only a

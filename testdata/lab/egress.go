@@ -81,14 +81,14 @@ func (l *Lab) capture() string { return filepath.Join(l.Dir, "egress.pcap") }
 
 // watch starts counting and writing down what reaches the gateway.
 func (l *Lab) watch(ctx context.Context) error {
-	table := exec.CommandContext(ctx, "ip", "netns", "exec", l.netns(""), "nft", "-f", "-") //nolint:gosec // our own namespace
+	table := exec.CommandContext(ctx, "ip", "netns", "exec", l.netns(""), "nft", "-f", "-")
 	table.Stdin = strings.NewReader(fmt.Sprintf(counted, l.Subnet(), l.address6(0)))
 	if out, err := table.CombinedOutput(); err != nil {
 		return fmt.Errorf("count at the gateway: %s (%w)", lastLines(out, 3), err)
 	}
 	// It outlives this process, and ends by Down. What a bridge passes on from
 	// host to host does not come by here; what is for the gateway or for all does.
-	cmd := exec.Command("ip", "netns", "exec", l.netns(""), "tcpdump", //nolint:gosec,noctx // as above
+	cmd := exec.Command("ip", "netns", "exec", l.netns(""), "tcpdump",
 		"-i", bridge, "-p", "-n", "-U", "-s", "400", "-Z", "root", "--immediate-mode", "-w", l.capture(), "inbound")
 	var err error
 	if l.Watcher, err = start(cmd, filepath.Join(l.Dir, "watcher.log")); err != nil {
@@ -214,7 +214,7 @@ func (l *Lab) sender(mac string) string {
 
 // count reads the gateway's own count of packets for outside.
 func (l *Lab) count(ctx context.Context) (int, error) {
-	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", l.netns(""), "nft", "-j", "list", "counters").Output() //nolint:gosec // our own namespace
+	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", l.netns(""), "nft", "-j", "list", "counters").Output()
 	if err != nil {
 		return 0, fmt.Errorf("read the gateway's counters: %w", err)
 	}

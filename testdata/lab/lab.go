@@ -96,9 +96,9 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		return nil, err
 	}
 	if err := l.bringUp(ctx, o.Hosts); err != nil {
-		return nil, errors.Join(fmt.Errorf("bring up lab %s: %w", o.Name, err), l.Down())
+		return nil, errors.Join(fmt.Errorf("bring up lab %s: %w", o.Name, err), l.Down()) //nolint:contextcheck // taking down goes on after an interrupt
 	}
-	o.Log.Info("lab is up", "lab", l.Name, "hosts", len(l.Hosts), "took", time.Since(begun).Round(10*time.Millisecond))
+	o.Log.InfoContext(ctx, "lab is up", "lab", l.Name, "hosts", len(l.Hosts), "took", time.Since(begun).Round(10*time.Millisecond))
 	return l, nil
 }
 

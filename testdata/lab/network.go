@@ -88,10 +88,10 @@ func (l *Lab) join(b *batch, name string, n int) {
 // is in this folder over /etc.
 func (l *Lab) writeResolver() error {
 	dir := filepath.Join("/etc/netns", l.netns(workdirSuffix))
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the rest of /etc
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "resolv.conf"), []byte(l.resolver()), 0o644) //nolint:gosec // as above
+	return os.WriteFile(filepath.Join(dir, "resolv.conf"), []byte(l.resolver()), 0o644)
 }
 
 func (l *Lab) resolver() string {
@@ -105,7 +105,7 @@ func (l *Lab) removeNetwork() error {
 		if _, err := os.Stat("/run/netns/" + ns); err != nil {
 			continue
 		}
-		if out, err := exec.Command("ip", "netns", "del", ns).CombinedOutput(); err != nil && first == nil { //nolint:gosec,noctx // names of our own
+		if out, err := exec.Command("ip", "netns", "del", ns).CombinedOutput(); err != nil && first == nil {
 			first = fmt.Errorf("remove namespace %s: %s (%w)", ns, strings.TrimSpace(string(out)), err)
 		}
 	}
@@ -148,7 +148,7 @@ func (b *batch) run(ctx context.Context) error {
 
 // command runs a program of the machine; what it says is in the error.
 func command(ctx context.Context, name string, args ...string) error {
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // the lab says which
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %s: %s (%w)", name, strings.Join(args, " "), lastLines(out, 3), err)
 	}

@@ -27,10 +27,10 @@ func Rootfs(ctx context.Context, cache string, log *slog.Logger) (string, error)
 		return "", err
 	}
 	h := sha256.New()
-	h.Write(rootfsScript) //nolint:errcheck // a hash takes every write
-	h.Write(kernel)       //nolint:errcheck // as above
+	h.Write(rootfsScript)
+	h.Write(kernel)
 	dir := filepath.Join(cache, "rootfs", fmt.Sprintf("%x", h.Sum(nil)[:6]))
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // nothing secret
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err
 	}
 	lock := flock.New(filepath.Join(cache, "rootfs", ".lock"))
@@ -41,8 +41,8 @@ func Rootfs(ctx context.Context, cache string, log *slog.Logger) (string, error)
 	if _, err := os.Stat(dir + ".img"); err == nil {
 		return dir, nil
 	}
-	log.Info("making the hosts' root file system, which takes minutes", "dir", dir)
-	cmd := exec.CommandContext(ctx, "nice", "-n", "10", "bash", "-s", dir) //nolint:gosec // the script is the lab's own
+	log.InfoContext(ctx, "making the hosts' root file system, which takes minutes", "dir", dir)
+	cmd := exec.CommandContext(ctx, "nice", "-n", "10", "bash", "-s", dir)
 	cmd.Stdin = strings.NewReader(string(rootfsScript))
 	out, err := cmd.CombinedOutput()
 	if err != nil {

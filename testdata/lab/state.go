@@ -21,7 +21,7 @@ func labsDir(cache string) string { return filepath.Join(cache, "labs") }
 
 // locked runs next while no other process adds or removes a lab.
 func locked(ctx context.Context, cache string, next func() error) error {
-	if err := os.MkdirAll(labsDir(cache), 0o755); err != nil { //nolint:gosec // what is secret in it says so itself
+	if err := os.MkdirAll(labsDir(cache), 0o755); err != nil {
 		return err
 	}
 	lock := flock.New(filepath.Join(labsDir(cache), ".lock"))
@@ -50,7 +50,7 @@ func reserve(ctx context.Context, o Options, rootfs string) (*Lab, error) {
 				return err
 			}
 		}
-		if err := os.MkdirAll(l.Dir, 0o755); err != nil { //nolint:gosec // as above
+		if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 			return err
 		}
 		return l.save()
@@ -168,7 +168,7 @@ func setting(key string) (string, bool) {
 }
 
 func set(key, value string) error {
-	out, err := exec.Command("sysctl", "-q", "-w", key+"="+value).CombinedOutput() //nolint:gosec,noctx // a key of the lists above
+	out, err := exec.Command("sysctl", "-q", "-w", key+"="+value).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("set %s: %s (%w)", key, strings.TrimSpace(string(out)), err)
 	}

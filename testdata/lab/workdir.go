@@ -21,7 +21,7 @@ func (l *Lab) Workdir() Workdir {
 
 // Command is a command on the workdir host; it is ended when ctx is.
 func (w Workdir) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", w.Netns, name}, args...)...) //nolint:gosec // the caller says which
+	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", w.Netns, name}, args...)...)
 }
 
 // SSH is a command that runs script on h, from the workdir host; without a

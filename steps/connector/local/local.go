@@ -116,10 +116,10 @@ func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.R
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case <-ended:
+	case <-ended: //nolint:errcheck // how it ended says nothing: it was stopped
 	case <-timer.C:
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		<-ended
+		<-ended //nolint:errcheck // as above
 	}
 	return 0, context.Cause(ctx)
 }

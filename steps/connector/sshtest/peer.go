@@ -266,7 +266,7 @@ func (p *peer) listen(host string, port uint32) (uint32, error) {
 				Port   uint32
 				Origin string
 				From   uint32
-			}{host, uint32(addr.Port), from.IP.String(), uint32(from.Port)}))
+			}{host, uint32(addr.Port), from.IP.String(), uint32(from.Port)})) //nolint:gosec // ports
 			if err != nil {
 				_ = conn.Close()
 				continue
@@ -275,5 +275,5 @@ func (p *peer) listen(host string, port uint32) (uint32, error) {
 			p.wg.Go(func() { p.join(ch, conn) })
 		}
 	})
-	return uint32(addr.Port), nil
+	return uint32(addr.Port), nil //nolint:gosec // a port
 }

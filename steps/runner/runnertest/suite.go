@@ -54,7 +54,7 @@ type bench struct {
 	*testing.T
 	Host
 	r   *runner.Runner
-	ctx context.Context //nolint:containedctx // it lives as long as the test, as testing.T's own does
+	ctx context.Context // it lives as long as the test, as testing.T's own does
 }
 
 func (b *bench) path(name string) string { return b.Dir + "/" + name }

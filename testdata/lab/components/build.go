@@ -36,7 +36,7 @@ func DefaultCache() (string, error) {
 
 // Build builds each of all that the cache lacks, one after the other.
 func (b *Builder) Build(ctx context.Context, all []Component) error {
-	if err := os.MkdirAll(b.Cache, 0o755); err != nil { //nolint:gosec // programs, for whoever may read them
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return err
 	}
 	lock := flock.New(filepath.Join(b.Cache, ".components.lock"))
@@ -82,7 +82,7 @@ func (b *Builder) one(ctx context.Context, c Component) error {
 	if err := os.RemoveAll(part); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(part, 0o755); err != nil { //nolint:gosec // as above
+	if err := os.MkdirAll(part, 0o755); err != nil {
 		return err
 	}
 	if err := b.programs(ctx, c, part); err != nil {
@@ -95,7 +95,7 @@ func (b *Builder) one(ctx context.Context, c Component) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(part, "stamp"), []byte(stamp), 0o644); err != nil { //nolint:gosec // as above
+	if err := os.WriteFile(filepath.Join(part, "stamp"), []byte(stamp), 0o644); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -142,7 +142,7 @@ func (b *Builder) files(ctx context.Context, c Component, into string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(into, name), content, 0o644); err != nil { //nolint:gosec // as above
+		if err := os.WriteFile(filepath.Join(into, name), content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (b *Builder) files(ctx context.Context, c Component, into string) error {
 
 // goCommand runs go at a low priority in the component's folder.
 func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "10", "go"}, args...)...) //nolint:gosec // the table says what
+	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "10", "go"}, args...)...)
 	cmd.Dir = b.folder(c)
 	cgo := "0"
 	if c.CGO {
@@ -179,7 +179,7 @@ func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h.Write(row) //nolint:errcheck // a hash takes every write
+	h.Write(row)
 	fmt.Fprintln(h, runtime.GOARCH)
 	version := exec.CommandContext(ctx, "go", "env", "GOVERSION")
 	version.Dir = b.Root
@@ -200,7 +200,7 @@ func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(h, "%s %d\n", name, len(content))
-		h.Write(content) //nolint:errcheck // as above
+		h.Write(content)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -209,7 +209,7 @@ func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
 func need(packages []string) error {
 	var lacking []string
 	for _, p := range packages {
-		if exec.Command("dpkg-query", "-s", p).Run() != nil { //nolint:gosec,noctx // a name of the table, and done at once
+		if exec.Command("dpkg-query", "-s", p).Run() != nil {
 			lacking = append(lacking, p)
 		}
 	}

@@ -50,7 +50,7 @@ func (b *Builder) modules(ctx context.Context, c Component) error {
 // what its programs need at the versions that it asks for.
 func (b *Builder) Pin(ctx context.Context, c Component) error {
 	dir := b.folder(c)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // nothing secret
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, old := range []string{"go.mod", "go.sum"} {
@@ -62,7 +62,7 @@ func (b *Builder) Pin(ctx context.Context, c Component) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), mod, 0o644); err != nil { //nolint:gosec // as above
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), mod, 0o644); err != nil {
 		return err
 	}
 	args := []string{"list", "-mod=mod", "-deps", "-tags", c.Tags}
@@ -123,7 +123,7 @@ func (b *Builder) upstreamModule(ctx context.Context, at string) (*modfile.File,
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(empty) //nolint:errcheck // empty, and in a cache
+	defer os.RemoveAll(empty)
 	cmd.Dir = empty
 	out, err := cmd.Output()
 	var m struct{ GoMod, Error string }
@@ -170,7 +170,7 @@ func (b *Builder) withAdded(ctx context.Context, c Component) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(source, strings.TrimSuffix(c.Add, ".in")), added, 0o644); err != nil { //nolint:gosec // source
+	if err := os.WriteFile(filepath.Join(source, strings.TrimSuffix(c.Add, ".in")), added, 0o644); err != nil {
 		return "", err
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -181,7 +181,7 @@ func (b *Builder) withAdded(ctx context.Context, c Component) (string, error) {
 		if name == "go.mod" {
 			content = append(bytes.TrimRight(content, "\n"), fmt.Appendf(nil, "\n\nreplace %s => %s\n", c.Module, source)...)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil { //nolint:gosec // as above
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			return "", err
 		}
 	}
@@ -199,13 +199,13 @@ func copyTree(from, to string) error {
 			return err
 		}
 		if d.IsDir() {
-			return os.MkdirAll(filepath.Join(to, rel), 0o755) //nolint:gosec // source
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(to, rel), content, 0o644) //nolint:gosec // as above
+		return os.WriteFile(filepath.Join(to, rel), content, 0o644)
 	})
 }
 

@@ -15,7 +15,7 @@ func main() {
 			return
 		}
 		for {
-			if pid, _ := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 { //nolint:errcheck // the pid tells
+			if pid, _ := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 {
 				break
 			}
 		}
