@@ -60,6 +60,7 @@ var kubexm = house{
 		"steps/pki":                nil,
 		"steps/runner":             {"steps/connector"},
 		"steps/runner/runnertest":  {"steps/connector", "steps/connector/conntest", "steps/runner"},
+		"steps/steptest":           {"steps", "steps/op", "steps/connector", "steps/connector/conntest", "steps/runner"},
 		"registry":                 nil,
 		"bundle":                   {"bundle/archive", "bundle/fetch"},
 		"bundle/archive":           nil,

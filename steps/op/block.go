@@ -1,10 +1,11 @@
 package op
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
@@ -26,82 +27,173 @@ type Block struct {
 
 func (b Block) String() string { return "block in " + b.Path }
 
+// open is how a file that has no newline at its end is remembered: the block
+// needs one before it.
+const open = "no newline at the end"
+
 // Want writes the block, in place of the one that is there or at the end.
 func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	body, err := b.Body(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	have, err := read(ctx, h, b.Path)
+	have, existed, err := b.read(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	want := withBlock(have, body)
-	if bytes.Equal(have, want) {
+	parts, err := split(have)
+	if err != nil {
+		return nil, b.advise(h, err)
+	}
+	want := parts.with(body)
+	if want == have {
 		return nil, nil
 	}
-	return b.write("write "+b.String(), have, want), nil
+	e := entry{Existed: existed}
+	if !parts.found && have != "" && !strings.HasSuffix(have, "\n") {
+		e.Value = open
+	}
+	first := false
+	return &Change{
+		What: "write " + b.String(), Diff: lineDiff(have, want),
+		Apply: func(ctx context.Context, h *steps.Host) error {
+			_, recorded, err := recall(ctx, h, b)
+			if err != nil {
+				return err
+			}
+			if first = !recorded; first {
+				if err := remember(ctx, h, b, e); err != nil {
+					return err
+				}
+			}
+			return b.set(ctx, h, want)
+		},
+		Undo: func(ctx context.Context, h *steps.Host) error {
+			if err := b.back(ctx, h, have, existed); err != nil || !first {
+				return err
+			}
+			return forget(ctx, h, b)
+		},
+	}, nil
 }
 
 // Gone takes the block out; everything else in the file stays.
 func (b Block) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	have, err := read(ctx, h, b.Path)
+	e, recorded, err := recall(ctx, h, b)
+	if err != nil || !recorded {
+		return nil, err
+	}
+	have, existed, err := b.read(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	want := withBlock(have, nil)
-	if bytes.Equal(have, want) {
-		return nil, nil
+	parts, err := split(have)
+	if err != nil {
+		return nil, b.advise(h, err)
 	}
-	return b.write("remove "+b.String(), have, want), nil
-}
-
-// write gives the file another content and keeps its mode and owner.
-func (b Block) write(what string, have, want []byte) *Change {
-	set := func(text []byte) Fn {
-		return func(ctx context.Context, h *steps.Host) error {
-			i, err := h.Stat(ctx, b.Path)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	want := parts.before + parts.after
+	if parts.found && parts.after == "" && e.Value == open {
+		want = strings.TrimSuffix(want, "\n")
+	}
+	return &Change{What: "remove " + b.String(), Diff: lineDiff(have, want), Apply: func(ctx context.Context, h *steps.Host) error {
+		if existed && (parts.found || want == "" && !e.Existed) {
+			if err := b.back(ctx, h, want, want != "" || e.Existed); err != nil {
 				return err
 			}
-			return h.WriteFile(ctx, b.Path, text, runner.Attr{Mode: i.Mode.Perm(), Owner: i.Owner, Group: i.Group})
 		}
-	}
-	return &Change{What: what, Diff: lineDiff(string(have), string(want)), Apply: set(want), Undo: set(have)}
+		return forget(ctx, h, b)
+	}}, nil
 }
 
-func read(ctx context.Context, h *steps.Host, path string) ([]byte, error) {
-	b, err := h.ReadFile(ctx, path)
+// back gives the file another content, or removes it.
+func (b Block) back(ctx context.Context, h *steps.Host, text string, existed bool) error {
+	if err := h.Discard(ctx, b.Path); err != nil {
+		return err
+	}
+	if !existed {
+		return h.Remove(ctx, b.Path)
+	}
+	return b.set(ctx, h, text)
+}
+
+// set gives the file another content and keeps its mode and owner. Where the
+// path is a link, what it leads to is written.
+func (b Block) set(ctx context.Context, h *steps.Host, text string) error {
+	p := b.Path
+	for range mostLinks {
+		i, err := h.Stat(ctx, p)
+		if errors.Is(err, fs.ErrNotExist) {
+			return h.WriteFile(ctx, p, []byte(text), runner.Attr{})
+		}
+		if err != nil {
+			return err
+		}
+		if !i.IsLink() {
+			return h.WriteFile(ctx, p, []byte(text), i.Attr())
+		}
+		if path.IsAbs(i.Target) {
+			p = path.Clean(i.Target)
+		} else {
+			p = path.Join(path.Dir(p), i.Target)
+		}
+	}
+	return fmt.Errorf("%s: too many links", b.Path)
+}
+
+// mostLinks is how many links are followed, one after another.
+const mostLinks = 8
+
+func (b Block) read(ctx context.Context, h *steps.Host) (text string, existed bool, err error) {
+	have, err := h.ReadFile(ctx, b.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return "", false, nil
 	}
-	return b, err
+	return string(have), err == nil, err
 }
 
-// withBlock gives text with body between the marks, or without any block when
-// body is nil. A block whose end is missing reaches to the end of the file.
-func withBlock(text, body []byte) []byte {
-	var out []string
+func (b Block) advise(h *steps.Host, err error) error {
+	return steps.Advise(fmt.Errorf("%s: %w", b.Path, err), "mend the lines of kubexm in %s on %s: %q to %q", b.Path, h.Name, blockBegin, blockEnd)
+}
+
+// parts are a text around a block.
+type parts struct {
+	before, after string
+	found         bool
+}
+
+// split finds the block in a text. Lines that follow a begin without an end may
+// be anybody's: that is an error, as is a second block.
+func split(text string) (parts, error) {
+	var p parts
 	inside := false
-	for line := range strings.Lines(string(text)) {
-		switch strings.TrimSpace(line) {
-		case blockBegin:
-			inside = true
-			continue
-		case blockEnd:
+	for line := range strings.Lines(text) {
+		switch mark := strings.TrimSpace(line); {
+		case mark == blockBegin && (inside || p.found):
+			return p, errors.New("a second managed block begins")
+		case mark == blockBegin:
+			inside, p.found = true, true
+		case mark == blockEnd && !inside:
+			return p, errors.New("a managed block ends that never began")
+		case mark == blockEnd:
 			inside = false
-			continue
-		}
-		if !inside {
-			out = append(out, line)
+		case inside:
+		case p.found:
+			p.after += line
+		default:
+			p.before += line
 		}
 	}
-	s := strings.Join(out, "")
-	if body == nil {
-		return []byte(s)
+	if inside {
+		return p, errors.New("the managed block has no end")
 	}
+	return p, nil
+}
+
+// with gives the text with body between the marks.
+func (p parts) with(body []byte) string {
+	s := p.before
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
-	return []byte(s + blockBegin + "\n" + strings.TrimRight(string(body), "\n") + "\n" + blockEnd + "\n")
+	return s + blockBegin + "\n" + strings.TrimRight(string(body), "\n") + "\n" + blockEnd + "\n" + p.after
 }

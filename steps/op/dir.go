@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
+	"slices"
 
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Dir is a folder. A removal takes it away when kubexm made it: with all that
-// is in it where Own is set, else only when it is empty.
+// is in it where Own is set, else only when it is empty. Folders above it that
+// were made for it go as well, once they are empty.
 type Dir struct {
 	noNeeds
 	Path string
@@ -20,34 +23,46 @@ type Dir struct {
 
 func (d Dir) String() string { return "folder " + d.Path }
 
-// Want makes the folder.
+// Want makes the folder, or gives the one that is there its mode and owner.
 func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	i, err := h.Stat(ctx, d.Path)
 	existed := err == nil
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case existed && !i.Mode.IsDir():
+	case existed && !i.IsDir():
 		return nil, steps.Advise(&fs.PathError{Op: "mkdir", Path: d.Path, Err: errors.New("is not a folder")}, "move %s on %s out of the way", d.Path, h.Name)
-	case existed:
-		if same, err := sameAttr(ctx, h, d.Path, d.Attr, 0o755); same || err != nil {
-			return nil, err
-		}
+	case existed && i.Has(d.Attr):
+		return nil, nil
 	}
+	e := entry{Existed: existed}
+	what := "make folder " + d.Path
+	if existed {
+		a := i.Attr()
+		e.Mode, e.Owner, e.Group = a.Mode, a.Owner, a.Group
+		what = "set mode of folder " + d.Path
+	}
+	first := false
 	return &Change{
-		What: "make folder " + d.Path,
+		What: what,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			if err := remember(ctx, h, d, entry{Existed: existed}); err != nil {
+			_, recorded, err := recall(ctx, h, d)
+			if err != nil {
 				return err
 			}
-			_, err := h.Mkdir(ctx, d.Path, d.Attr)
+			if e.Made, err = missingAbove(ctx, h, d.Path, existed); err != nil {
+				return err
+			}
+			if first = !recorded; first {
+				if err := remember(ctx, h, d, e); err != nil {
+					return err
+				}
+			}
+			_, err = h.Mkdir(ctx, d.Path, d.Attr)
 			return err
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			if existed {
-				return nil
-			}
-			if err := h.RemoveDir(ctx, d.Path); err != nil && !errors.Is(err, runner.ErrNotEmpty) {
+			if err := d.back(ctx, h, e, false); err != nil || !first {
 				return err
 			}
 			return forget(ctx, h, d)
@@ -55,30 +70,64 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	}, nil
 }
 
+// missingAbove gives the folders above p that are not there, the outermost first.
+func missingAbove(ctx context.Context, h *steps.Host, p string, existed bool) ([]string, error) {
+	var out []string
+	for dir := path.Dir(p); !existed; dir = path.Dir(dir) {
+		_, err := h.Stat(ctx, dir)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		out = append(out, dir)
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
 // Gone removes the folder where kubexm made it.
 func (d Dir) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	e, recorded, err := recall(ctx, h, d)
-	if err != nil {
+	if err != nil || !recorded {
 		return nil, err
 	}
-	_, err = h.Stat(ctx, d.Path)
-	here := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	what := "remove folder " + d.Path
+	if e.Existed {
+		what = "put back the mode of folder " + d.Path
 	}
-	switch {
-	case recorded && e.Existed:
-		return &Change{What: "leave folder " + d.Path, Apply: func(ctx context.Context, h *steps.Host) error { return forget(ctx, h, d) }}, nil
-	case !here && !recorded, here && !recorded && !d.Own:
-		return nil, nil
-	}
-	return &Change{What: "remove folder " + d.Path, Apply: func(ctx context.Context, h *steps.Host) error {
-		var err error
-		if d.Own {
-			err = h.RemoveAll(ctx, d.Path)
-		} else if err = h.RemoveDir(ctx, d.Path); errors.Is(err, runner.ErrNotEmpty) {
-			err = nil // somebody else's files are in it
+	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
+		if err := d.back(ctx, h, e, d.Own); err != nil {
+			return err
 		}
-		return errors.Join(err, forget(ctx, h, d))
+		return forget(ctx, h, d)
 	}}, nil
+}
+
+// back brings the folder to the state of e: with all that is in it, or when it
+// is empty.
+func (d Dir) back(ctx context.Context, h *steps.Host, e entry, all bool) error {
+	if e.Existed {
+		err := h.SetAttr(ctx, d.Path, e.attr())
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if all {
+		if err := h.RemoveAll(ctx, d.Path); err != nil {
+			return err
+		}
+	}
+	for _, dir := range slices.Backward(append(slices.Clone(e.Made), d.Path)) {
+		err := h.RemoveDir(ctx, dir)
+		if errors.Is(err, runner.ErrNotEmpty) {
+			return nil // somebody else's files are in it
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -43,7 +44,8 @@ func Ensure(name string, rs []Resource, opts ...Option) steps.Step {
 }
 
 // Remove brings a host to none of rs, in reverse: a removal is the list of the
-// installation, so the two cannot drift apart.
+// installation, so the two cannot drift apart. It is not rolled back: one that
+// was cut off is run again.
 func Remove(name string, rs []Resource, opts ...Option) steps.Step {
 	m := steps.Meta{Name: name}
 	for _, o := range opts {
@@ -70,41 +72,11 @@ func (s *state) change(ctx context.Context, h *steps.Host, r Resource, earlier b
 	return c, nil
 }
 
-// Precheck finds the first resource that is not as it should be.
-func (s *state) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, error) {
-	for _, r := range s.resources {
-		c, err := s.change(ctx, h, r, false)
-		if err != nil || c != nil {
-			return steps.Todo, err
-		}
-	}
-	return steps.Done, nil
-}
-
-// Diff says what Run would change.
-func (s *state) Diff(ctx context.Context, h *steps.Host) ([]string, error) {
-	var out []string
-	for _, r := range s.resources {
-		c, err := s.change(ctx, h, r, len(out) > 0)
-		if err != nil {
-			return out, err
-		}
-		if c == nil {
-			continue
-		}
-		line := c.What
-		if c.Diff != "" {
-			line += "\n" + c.Diff
-		}
-		out = append(out, line)
-	}
-	return out, nil
-}
-
-// Run changes what is not as it should be.
-func (s *state) Run(ctx context.Context, h *steps.Host) error {
+// changes hands each change that is due to do, in order. What is due is asked
+// when its turn comes: earlier changes bring it about, or make it unnecessary.
+func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Resource, c *Change) error) error {
 	changed := false
-	for _, r := range s.resources {
+	for i, r := range s.resources {
 		c, err := s.change(ctx, h, r, changed)
 		if err != nil {
 			return err
@@ -112,14 +84,108 @@ func (s *state) Run(ctx context.Context, h *steps.Host) error {
 		if c == nil {
 			continue
 		}
-		changed = true
-		h.Log.InfoContext(ctx, c.What)
-		if c.Undo != nil {
-			h.OnRollback(func(ctx context.Context) error { return c.Undo(ctx, h) })
+		if err := do(i, r, c); err != nil {
+			return err
 		}
-		if err := c.Apply(ctx, h); err != nil {
+		changed = true
+	}
+	if !s.gone {
+		return nil
+	}
+	for i, r := range slices.Backward(s.resources) { // the order of the installation
+		a, ok := r.(around)
+		if !ok {
+			continue
+		}
+		c, err := a.settle(ctx, h)
+		if err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
+		if c == nil {
+			continue
+		}
+		if err := do(i, r, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errTodo ends a Precheck at the first change that is due.
+var errTodo = errors.New("something is to be done")
+
+// Precheck finds the first resource that is not as it should be.
+func (s *state) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, error) {
+	err := s.changes(ctx, h, func(int, Resource, *Change) error { return errTodo })
+	if errors.Is(err, errTodo) {
+		return steps.Todo, nil
+	}
+	if err != nil {
+		return steps.Todo, err
+	}
+	return steps.Done, nil
+}
+
+// Diff says what Run would change.
+func (s *state) Diff(ctx context.Context, h *steps.Host) ([]string, error) {
+	var out []string
+	err := s.changes(ctx, h, func(_ int, _ Resource, c *Change) error {
+		line := c.What
+		if c.Diff != "" {
+			line += "\n" + c.Diff
+		}
+		out = append(out, line)
+		return nil
+	})
+	return out, err
+}
+
+// Run changes what is not as it should be.
+func (s *state) Run(ctx context.Context, h *steps.Host) error {
+	changed := false
+	err := s.changes(ctx, h, func(i int, r Resource, c *Change) error {
+		if !changed && !s.gone {
+			h.OnRollback(func(ctx context.Context) error { return prune(ctx, h) })
+			if err := s.expect(ctx, h, i); err != nil {
+				return err
+			}
+		}
+		changed = true
+		h.Log.InfoContext(ctx, c.What)
+		return apply(ctx, h, r, c)
+	})
+	if err != nil || !changed || !s.gone {
+		return err
+	}
+	return prune(ctx, h)
+}
+
+// expect tells the resources from i on that something changes.
+func (s *state) expect(ctx context.Context, h *steps.Host, i int) error {
+	for _, r := range s.resources[i:] {
+		a, ok := r.(around)
+		if !ok {
+			continue
+		}
+		c, err := a.expect(ctx, h)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r, err)
+		}
+		if err := apply(ctx, h, r, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply makes a change. Its way back is known before it begins: one that fails
+// half way is undone as well.
+func apply(ctx context.Context, h *steps.Host, r Resource, c *Change) error {
+	if c.Undo != nil {
+		h.OnRollback(func(ctx context.Context) error { return c.Undo(ctx, h) })
+	}
+	if err := c.Apply(ctx, h); err != nil {
+		return fmt.Errorf("%s: %w", r, err)
 	}
 	return nil
 }

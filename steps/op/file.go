@@ -36,15 +36,17 @@ func (f File) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	if err != nil {
 		return nil, err
 	}
-	have, err := h.ReadFile(ctx, f.Path)
-	existed := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	i, existed, err := look(ctx, h, f.Path)
+	if err != nil {
 		return nil, err
 	}
-	if existed && string(have) == string(want) {
-		same, err := sameAttr(ctx, h, f.Path, f.Attr, 0o644)
-		if err != nil || same {
+	var have []byte
+	if existed && i.IsRegular() {
+		if have, err = h.ReadFile(ctx, f.Path); err != nil {
 			return nil, err
+		}
+		if string(have) == string(want) && i.Has(f.Attr) {
+			return nil, nil
 		}
 	}
 	c := replaceFile(f, f.Path, existed, func(ctx context.Context, h *steps.Host) error {
@@ -94,11 +96,11 @@ func (b Blob) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	if done, err := h.Uploaded(ctx, u); done || err != nil {
 		return nil, err
 	}
-	_, err = h.Stat(ctx, b.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	_, existed, err := look(ctx, h, b.Path)
+	if err != nil {
 		return nil, err
 	}
-	return replaceFile(b, b.Path, err == nil, func(ctx context.Context, h *steps.Host) error {
+	return replaceFile(b, b.Path, existed, func(ctx context.Context, h *steps.Host) error {
 		_, err := h.Upload(ctx, u)
 		return err
 	}), nil
@@ -109,10 +111,23 @@ func (b Blob) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	return restoreFile(ctx, h, b, b.Path)
 }
 
+// look tells what is at path. A folder in the place of a file is an error.
+func look(ctx context.Context, h *steps.Host, path string) (i runner.Info, existed bool, err error) {
+	i, err = h.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return i, false, nil
+	}
+	if err == nil && i.IsDir() {
+		err = steps.Advise(&fs.PathError{Op: "write", Path: path, Err: errors.New("is a folder")}, "move %s on %s out of the way", path, h.Name)
+	}
+	return i, err == nil, err
+}
+
 // replaceFile makes the change that puts a file at path. What was there at the
-// very first is kept under the record; what was there just now, beside it, so
-// that Undo can put it back.
+// very first is kept under the record. Where kubexm replaces what it wrote
+// itself in an earlier run, that is kept too, so that Undo can put it back.
 func replaceFile(r Resource, path string, existed bool, write Fn) *Change {
+	var first, wrote bool // how far Apply came: it keeps the first record, it began to write
 	return &Change{
 		What: "write " + path,
 		Apply: func(ctx context.Context, h *steps.Host) error {
@@ -120,78 +135,86 @@ func replaceFile(r Resource, path string, existed bool, write Fn) *Change {
 			if err != nil {
 				return err
 			}
-			if !recorded {
-				if _, err := h.Mkdir(ctx, RecordDir(h), runner.Attr{Mode: 0o700}); err != nil {
-					return err
-				}
-				if existed {
-					if err := h.Copy(ctx, path, recordPath(h, r, ".data")); err != nil {
-						return err
-					}
-				}
-				if err := remember(ctx, h, r, entry{Existed: existed}); err != nil {
-					return err
-				}
+			first = !recorded
+			if err := keep(ctx, h, r, path, existed, first); err != nil {
+				return err
 			}
-			if existed {
-				if err := h.Copy(ctx, path, recordPath(h, r, ".last")); err != nil {
-					return err
-				}
-			}
+			wrote = true
 			return write(ctx, h)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			if existed {
-				err := h.Copy(ctx, recordPath(h, r, ".last"), path)
-				if errors.Is(err, fs.ErrNotExist) {
-					return nil // nothing was written yet
+			if wrote {
+				if err := unwrite(ctx, h, r, path, existed, first); err != nil {
+					return err
 				}
-				return err
 			}
-			return errors.Join(h.Remove(ctx, path), forget(ctx, h, r))
+			if !first {
+				return h.Remove(ctx, recordPath(h, r, suffixLast))
+			}
+			return forget(ctx, h, r)
 		},
 	}
+}
+
+// keep saves what is at path: before the first change as the record of r,
+// whose entry is written last and makes it count, later on for Undo alone.
+func keep(ctx context.Context, h *steps.Host, r Resource, path string, existed, first bool) error {
+	if !first {
+		if !existed {
+			return nil
+		}
+		return h.Copy(ctx, path, recordPath(h, r, suffixLast))
+	}
+	if err := makeRecordDir(ctx, h); err != nil {
+		return err
+	}
+	if existed {
+		if err := h.Copy(ctx, path, recordPath(h, r, suffixFirst)); err != nil {
+			return err
+		}
+	}
+	return note(ctx, h, r, entry{Existed: existed})
+}
+
+// unwrite puts back what keep saved.
+func unwrite(ctx context.Context, h *steps.Host, r Resource, path string, existed, first bool) error {
+	if err := h.Discard(ctx, path); err != nil {
+		return err
+	}
+	switch {
+	case !existed:
+		return h.Remove(ctx, path)
+	case first:
+		return h.Copy(ctx, recordPath(h, r, suffixFirst), path)
+	}
+	return h.Copy(ctx, recordPath(h, r, suffixLast), path)
 }
 
 // restoreFile makes the change that takes a file of ours away.
 func restoreFile(ctx context.Context, h *steps.Host, r Resource, path string) (*Change, error) {
 	e, recorded, err := recall(ctx, h, r)
-	if err != nil {
+	if err != nil || !recorded {
 		return nil, err
 	}
-	_, err = h.Stat(ctx, path)
-	here := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	what := "remove " + path
+	if e.Existed {
+		what = "put back " + path
 	}
-	switch {
-	case recorded && e.Existed:
-		return &Change{What: "put back " + path, Apply: func(ctx context.Context, h *steps.Host) error {
-			err := h.Rename(ctx, recordPath(h, r, ".data"), path)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // put back already, by a run that was cut off
-				return err
+	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
+		err := h.Discard(ctx, path)
+		if err == nil && e.Existed {
+			err = h.Copy(ctx, recordPath(h, r, suffixFirst), path)
+			if errors.Is(err, fs.ErrNotExist) { // put back already, by a run that was cut off
+				err = nil
 			}
-			return forget(ctx, h, r)
-		}}, nil
-	case here || recorded:
-		return &Change{What: "remove " + path, Apply: func(ctx context.Context, h *steps.Host) error {
-			return errors.Join(h.Remove(ctx, path), forget(ctx, h, r))
-		}}, nil
-	}
-	return nil, nil
-}
-
-// sameAttr compares mode and owner with what is wanted.
-func sameAttr(ctx context.Context, h *steps.Host, path string, a runner.Attr, otherwise fs.FileMode) (bool, error) {
-	i, err := h.Stat(ctx, path)
-	if err != nil {
-		return false, err
-	}
-	mode := a.Mode
-	if mode == 0 {
-		mode = otherwise
-	}
-	return i.Mode.Perm() == mode.Perm() && (a.Owner == "" || a.Owner == i.Owner) && (a.Group == "" || a.Group == i.Group), nil
+		} else if err == nil {
+			err = h.Remove(ctx, path)
+		}
+		if err != nil {
+			return err
+		}
+		return forget(ctx, h, r)
+	}}, nil
 }
 
 // Digest of a body, for what has to change when a file changes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
@@ -19,24 +20,48 @@ type Sysctl struct {
 
 func (s Sysctl) String() string { return "sysctl " + s.Key }
 
-// Want sets the value.
+// Want sets the value. A key that is not there yet comes with a module that is
+// loaded before.
 func (s Sysctl) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	have, err := h.Sysctl(ctx, s.Key)
-	if err != nil {
+	absent := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !absent {
 		return nil, err
 	}
-	if sameWords(have, s.Value) {
+	if !absent && sameWords(have, s.Value) {
 		return nil, nil
 	}
+	what := fmt.Sprintf("set %s from %s to %s", s.Key, have, s.Value)
+	if absent {
+		what = fmt.Sprintf("set %s to %s", s.Key, s.Value)
+	}
+	first := false
 	return &Change{
-		What: fmt.Sprintf("set %s from %s to %s", s.Key, have, s.Value),
+		What: what,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			if err := remember(ctx, h, s, entry{Existed: true, Value: have}); err != nil {
+			if absent {
+				return steps.Advise(err, "the kernel of %s has no such setting: see whether the kernel module that brings it is loaded", h.Name)
+			}
+			_, recorded, err := recall(ctx, h, s)
+			if err != nil {
 				return err
+			}
+			if first = !recorded; first {
+				if err := remember(ctx, h, s, entry{Existed: true, Value: have}); err != nil {
+					return err
+				}
 			}
 			return h.SetSysctl(ctx, s.Key, s.Value)
 		},
-		Undo: func(ctx context.Context, h *steps.Host) error { return h.SetSysctl(ctx, s.Key, have) },
+		Undo: func(ctx context.Context, h *steps.Host) error {
+			if absent {
+				return nil
+			}
+			if err := s.back(ctx, h, have); err != nil || !first {
+				return err
+			}
+			return forget(ctx, h, s)
+		},
 	}, nil
 }
 
@@ -47,8 +72,19 @@ func (s Sysctl) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		return nil, err
 	}
 	return &Change{What: fmt.Sprintf("set %s back to %s", s.Key, e.Value), Apply: func(ctx context.Context, h *steps.Host) error {
-		return errors.Join(h.SetSysctl(ctx, s.Key, e.Value), forget(ctx, h, s))
+		if err := s.back(ctx, h, e.Value); err != nil {
+			return err
+		}
+		return forget(ctx, h, s)
 	}}, nil
+}
+
+// back gives the key an earlier value; one that went with its module has none.
+func (s Sysctl) back(ctx context.Context, h *steps.Host, value string) error {
+	if err := h.SetSysctl(ctx, s.Key, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func sameWords(a, b string) bool {
@@ -77,8 +113,14 @@ func (m Module) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error
 	return &Change{
 		What: "load kernel module " + m.Name,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			if err := remember(ctx, h, m, entry{}); err != nil {
+			_, recorded, err := recall(ctx, h, m)
+			if err != nil {
 				return err
+			}
+			if !recorded {
+				if err := remember(ctx, h, m, entry{}); err != nil {
+					return err
+				}
 			}
 			return steps.Advise(h.Modprobe(ctx, m.Name), "install the package with the modules of this kernel on %s", h.Name)
 		},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -17,7 +18,9 @@ import (
 // recordRoot holds, on each host, what was there before kubexm came: a folder
 // per cluster, in it a folder before, in it a file per resource. An entry is
 // written and synced before the first change, and never overwritten: what counts
-// is what was there first.
+// is what was there first. It is removed after what it tells of is put back, so
+// that a removal that is cut off anywhere goes on from there. What has no entry
+// was not changed, and a removal leaves it alone.
 const recordRoot = "/var/lib/kubexm"
 
 // RecordDir is the folder of the records of h's cluster.
@@ -27,10 +30,26 @@ func RecordDir(h *steps.Host) string {
 
 // entry is what was there.
 type entry struct {
-	Resource string `json:"resource"`        // "file /etc/hosts"
-	Existed  bool   `json:"existed"`         // else there was nothing
-	Value    string `json:"value,omitempty"` // a sysctl's value, a unit's state
+	Resource string      `json:"resource"`        // "file /etc/hosts"
+	Existed  bool        `json:"existed"`         // else there was nothing
+	Value    string      `json:"value,omitempty"` // a sysctl's value, a unit's state
+	Mode     fs.FileMode `json:"mode,omitempty"`  // of a folder
+	Owner    string      `json:"owner,omitempty"`
+	Group    string      `json:"group,omitempty"`
+	Made     []string    `json:"made,omitempty"`    // folders above that were made for it, the outermost first
+	Pending  bool        `json:"pending,omitempty"` // a unit is to be restarted: something before it changed
 }
+
+func (e entry) attr() runner.Attr {
+	return runner.Attr{Mode: e.Mode, Owner: e.Owner, Group: e.Group}
+}
+
+// The files of a record, beside its entry.
+const (
+	suffixEntry = ".json"
+	suffixFirst = ".data" // what was there at the very first
+	suffixLast  = ".last" // what the last change replaced, so that it can be undone
+)
 
 func recordPath(h *steps.Host, r Resource, suffix string) string {
 	sum := sha256.Sum256([]byte(r.String()))
@@ -39,7 +58,7 @@ func recordPath(h *steps.Host, r Resource, suffix string) string {
 
 // recall gives the entry of r; ok tells whether there is one.
 func recall(ctx context.Context, h *steps.Host, r Resource) (e entry, ok bool, err error) {
-	text, err := h.ReadFile(ctx, recordPath(h, r, ".json"))
+	text, err := h.ReadFile(ctx, recordPath(h, r, suffixEntry))
 	if errors.Is(err, fs.ErrNotExist) {
 		return entry{}, false, nil
 	}
@@ -52,26 +71,54 @@ func recall(ctx context.Context, h *steps.Host, r Resource) (e entry, ok bool, e
 	return e, true, nil
 }
 
-// remember writes the entry of r, unless there is one.
+// remember writes the first entry of r.
 func remember(ctx context.Context, h *steps.Host, r Resource, e entry) error {
-	if _, ok, err := recall(ctx, h, r); ok || err != nil {
+	if err := makeRecordDir(ctx, h); err != nil {
 		return err
 	}
+	return note(ctx, h, r, e)
+}
+
+func makeRecordDir(ctx context.Context, h *steps.Host) error {
+	_, err := h.Mkdir(ctx, RecordDir(h), runner.Attr{Mode: 0o700})
+	return err
+}
+
+// note writes the entry of r, in place of one that may be there.
+func note(ctx context.Context, h *steps.Host, r Resource, e entry) error {
 	e.Resource = r.String()
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	if _, err := h.Mkdir(ctx, RecordDir(h), runner.Attr{Mode: 0o700}); err != nil {
-		return err
-	}
-	return h.WriteFile(ctx, recordPath(h, r, ".json"), append(text, '\n'), runner.Attr{Mode: 0o600})
+	return h.WriteFile(ctx, recordPath(h, r, suffixEntry), append(text, '\n'), runner.Attr{Mode: 0o600})
 }
 
-// forget removes the entry of r.
+// forget removes the entry of r, and what goes with it first: an entry whose
+// data is gone says that all is put back.
 func forget(ctx context.Context, h *steps.Host, r Resource) error {
-	return errors.Join(h.Remove(ctx, recordPath(h, r, ".data")), h.Remove(ctx, recordPath(h, r, ".last")),
-		h.Remove(ctx, recordPath(h, r, ".json")))
+	for _, suffix := range []string{suffixFirst, suffixLast, suffixEntry} {
+		if err := h.Remove(ctx, recordPath(h, r, suffix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune removes the folders of the records when the last entry is gone.
+// Removals side by side on one host may both try; who comes second is content.
+func prune(ctx context.Context, h *steps.Host) error {
+	var cmd *runner.CmdError
+	for _, dir := range []string{RecordDir(h), path.Dir(RecordDir(h)), recordRoot} {
+		err := h.RemoveDir(ctx, dir)
+		switch {
+		case errors.Is(err, runner.ErrNotEmpty), errors.As(err, &cmd):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 // Records is the folder of records itself: the last thing that a removal takes away.
@@ -82,13 +129,20 @@ func (Records) String() string { return "records of what was there before" }
 // Want has nothing to do: the folder comes with the first entry.
 func (Records) Want(context.Context, *steps.Host, bool) (*Change, error) { return nil, nil }
 
-// Gone removes the records of this cluster.
-func (r Records) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	dir := path.Dir(RecordDir(h))
-	if _, err := h.Stat(ctx, dir); errors.Is(err, fs.ErrNotExist) {
+// Gone removes the records of this cluster, and the folder of all clusters once
+// it is empty.
+func (Records) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
+	all, err := h.List(ctx, recordRoot)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
+	}
+	dir := path.Dir(RecordDir(h))
+	ours := slices.ContainsFunc(all, func(i runner.Info) bool { return i.Name == path.Base(dir) })
+	if !ours && len(all) > 0 {
+		return nil, nil
 	}
 	return &Change{What: "remove " + dir, Apply: func(ctx context.Context, h *steps.Host) error {
 		return h.RemoveAll(ctx, dir)

@@ -16,7 +16,9 @@ type Change struct {
 	What  string // "write /etc/hosts"
 	Diff  string // lines that come and go, where that can be shown
 	Apply Fn
-	Undo  Fn // puts back what Apply found; nil when there is nothing to put back
+	// Undo puts back what was there, however far Apply came; nil when there is
+	// nothing to put back. A removal is never undone: it is run again.
+	Undo Fn
 }
 
 // Resource is one piece of a host's state.
@@ -27,10 +29,22 @@ type Resource interface {
 	// changed: a unit restarts for that.
 	Want(ctx context.Context, h *steps.Host, earlierChanged bool) (*Change, error)
 	// Gone gives the change that takes it away, or puts back what was there
-	// before kubexm came; nil when it is so already.
+	// before kubexm came; nil when it is so already. What kubexm never changed is
+	// left alone.
 	Gone(ctx context.Context, h *steps.Host) (*Change, error)
 	// Needs are the artifacts that it opens.
 	Needs() []manifest.Need
+}
+
+// around is a resource that depends on those before it in its list: a unit on
+// its file, its program and its configuration.
+type around interface {
+	// expect gives what is to be done before the first of them changes. Its Undo
+	// runs after all of theirs. Apply may be called again in a later run.
+	expect(ctx context.Context, h *steps.Host) (*Change, error)
+	// settle gives what is to be done after all of them are gone; nil when
+	// nothing is left to do.
+	settle(ctx context.Context, h *steps.Host) (*Change, error)
 }
 
 // noNeeds is embedded by resources that open no artifact.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Unit is a systemd unit that runs and starts at boot. Its file is a resource
@@ -16,8 +17,8 @@ type Unit struct {
 	Name string // "containerd.service"
 	// Reload has the unit read its configuration again in place of a restart.
 	Reload bool
-	// Started is false for a unit that others start, as kubelet before it has a
-	// configuration: it is enabled only.
+	// Idle is for a unit that others start, as kubelet before it has a
+	// configuration: it is enabled only, and restarted when it runs already.
 	Idle bool
 }
 
@@ -30,37 +31,88 @@ func (u Unit) Want(ctx context.Context, h *steps.Host, changed bool) (*Change, e
 		return nil, err
 	}
 	if !changed && s.IsEnabled() && (u.Idle || s.IsActive()) && !s.NeedsReload {
-		return nil, nil
+		e, _, err := recall(ctx, h, u)
+		if err != nil || !e.Pending {
+			return nil, err
+		}
 	}
 	what := "start " + u.Name
-	if s.IsActive() {
+	switch {
+	case s.IsActive():
 		what = "restart " + u.Name
+	case u.Idle:
+		what = "enable " + u.Name
 	}
-	before := unitWords(s.IsEnabled(), s.IsActive())
 	return &Change{
 		What: what,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			if err := remember(ctx, h, u, entry{Existed: s.Found(), Value: before}); err != nil {
+			if err := u.start(ctx, h, s.IsActive()); err != nil {
 				return err
 			}
-			return u.start(ctx, h, s.IsActive())
+			e, _, err := recall(ctx, h, u)
+			if err != nil {
+				return err
+			}
+			e.Pending = false
+			return note(ctx, h, u, e)
 		},
-		Undo: func(ctx context.Context, h *steps.Host) error { return u.set(ctx, h, before) },
+		// What it was before, it becomes again once its files are what they were.
+		Undo: u.halt,
+	}, nil
+}
+
+// expect keeps what the unit was, and that it is to be restarted: a run that is
+// cut off between a changed file and the restart leaves the next one nothing
+// else to see it by.
+func (u Unit) expect(ctx context.Context, h *steps.Host) (*Change, error) {
+	s, err := h.Unit(ctx, u.Name)
+	if err != nil {
+		return nil, err
+	}
+	e, recorded, err := recall(ctx, h, u)
+	if err != nil {
+		return nil, err
+	}
+	now := unitWords(s.IsEnabled(), s.IsActive())
+	if !recorded {
+		e = entry{Existed: s.Found(), Value: now}
+	}
+	pending := e
+	pending.Pending = true
+	return &Change{
+		What: "note the state of " + u.Name,
+		Apply: func(ctx context.Context, h *steps.Host) error {
+			return remember(ctx, h, u, pending)
+		},
+		Undo: func(ctx context.Context, h *steps.Host) error {
+			if err := u.set(ctx, h, now); err != nil {
+				return err
+			}
+			if !recorded {
+				return forget(ctx, h, u)
+			}
+			return note(ctx, h, u, e)
+		},
 	}, nil
 }
 
 func (u Unit) start(ctx context.Context, h *steps.Host, running bool) error {
-	if err := errors.Join(h.DaemonReload(ctx), h.UnitEnable(ctx, u.Name)); err != nil {
+	if err := h.DaemonReload(ctx); err != nil {
+		return err
+	}
+	if err := h.UnitEnable(ctx, u.Name); err != nil {
 		return err
 	}
 	var err error
 	switch {
-	case u.Idle:
+	case u.Idle && !running:
 		return nil
 	case running && u.Reload:
 		err = h.UnitReload(ctx, u.Name)
 	default:
-		_ = h.UnitResetFailed(ctx, u.Name) // a unit that never failed has nothing to reset
+		if err := h.UnitResetFailed(ctx, u.Name); err != nil {
+			return err
+		}
 		err = h.UnitRestart(ctx, u.Name)
 	}
 	if err == nil {
@@ -72,32 +124,58 @@ func (u Unit) start(ctx context.Context, h *steps.Host, running bool) error {
 	return steps.Advise(err, "see `journalctl -u %s` on %s", u.Name, h.Name)
 }
 
-// Gone stops and disables the unit, or gives it back the state it had before.
+// Gone stops and disables the unit. When all before it in its list is gone, it
+// gets the state back that it had before kubexm came.
 func (u Unit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
+	_, recorded, err := recall(ctx, h, u)
+	if err != nil || !recorded {
+		return nil, err
+	}
+	s, err := h.Unit(ctx, u.Name)
+	if err != nil || !s.IsEnabled() && !u.runs(s) {
+		return nil, err
+	}
+	return &Change{What: "stop " + u.Name, Apply: u.halt}, nil
+}
+
+func (u Unit) settle(ctx context.Context, h *steps.Host) (*Change, error) {
+	e, recorded, err := recall(ctx, h, u)
+	if err != nil || !recorded {
+		return nil, err
+	}
+	what := "forget " + u.Name
+	if e.Value != unitWords(false, false) {
+		what = "make " + u.Name + " " + e.Value + " again"
+	}
+	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
+		if err := u.set(ctx, h, e.Value); err != nil {
+			return err
+		}
+		return forget(ctx, h, u)
+	}}, nil
+}
+
+// runs tells whether anything of the unit is alive, or its failure remembered.
+func (Unit) runs(s runner.Unit) bool { return s.Active != "inactive" && s.Active != "" }
+
+// halt stops and disables the unit.
+func (u Unit) halt(ctx context.Context, h *steps.Host) error {
 	s, err := h.Unit(ctx, u.Name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	e, recorded, err := recall(ctx, h, u)
-	if err != nil {
-		return nil, err
+	if u.runs(s) {
+		if err := h.UnitStop(ctx, u.Name); err != nil {
+			return err
+		}
+		if err := h.UnitResetFailed(ctx, u.Name); err != nil {
+			return err
+		}
 	}
-	before := unitWords(false, false)
-	if recorded {
-		before = e.Value
+	if !s.IsEnabled() {
+		return nil
 	}
-	if now := unitWords(s.IsEnabled(), s.IsActive()); !recorded && (!s.Found() || now == before) {
-		return nil, nil
-	}
-	return &Change{
-		What: "stop " + u.Name,
-		Apply: func(ctx context.Context, h *steps.Host) error {
-			return errors.Join(u.set(ctx, h, before), forget(ctx, h, u))
-		},
-		Undo: func(ctx context.Context, h *steps.Host) error {
-			return u.set(ctx, h, unitWords(s.IsEnabled(), s.IsActive()))
-		},
-	}, nil
+	return h.UnitDisable(ctx, u.Name)
 }
 
 func unitWords(enabled, active bool) string {
@@ -111,21 +189,28 @@ func unitWords(enabled, active bool) string {
 	return words
 }
 
-// set gives the unit a state in the words of unitWords.
+// set gives the unit, whose file is what it was, a state in the words of
+// unitWords. One that has no file is nothing any more.
 func (u Unit) set(ctx context.Context, h *steps.Host, words string) error {
+	if err := h.DaemonReload(ctx); err != nil {
+		return err
+	}
 	s, err := h.Unit(ctx, u.Name)
-	if err != nil || !s.Found() {
+	if err != nil || !s.Found() || unitWords(s.IsEnabled(), s.IsActive()) == words {
+		return err
+	}
+	if err := u.halt(ctx, h); err != nil {
 		return err
 	}
 	if strings.HasPrefix(words, "enabled") {
-		err = h.UnitEnable(ctx, u.Name)
-	} else {
-		err = h.UnitDisable(ctx, u.Name)
+		if err := h.UnitEnable(ctx, u.Name); err != nil {
+			return err
+		}
 	}
 	if strings.HasSuffix(words, " active") {
-		return errors.Join(err, h.UnitStart(ctx, u.Name))
+		return h.UnitStart(ctx, u.Name)
 	}
-	return errors.Join(err, h.UnitStop(ctx, u.Name))
+	return nil
 }
 
 func indent(s string) string {

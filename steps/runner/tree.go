@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -105,4 +106,12 @@ func (r *Runner) fromTo(ctx context.Context, verb, script, op, from, to string) 
 		return absent(op, from)
 	}
 	return err
+}
+
+// Discard removes what an upload or a write that was cut off left beside path.
+func (r *Runner) Discard(ctx context.Context, file string) error {
+	if err := checkPath(file); err != nil {
+		return err
+	}
+	return r.Remove(ctx, path.Join(path.Dir(file), "."+path.Base(file)+".kubexm-new"))
 }

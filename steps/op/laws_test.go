@@ -1,0 +1,107 @@
+package op_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+func text(s string) func(context.Context, *steps.Host) ([]byte, error) {
+	return func(context.Context, *steps.Host) ([]byte, error) { return []byte(s), nil }
+}
+
+const (
+	unitText  = "[Service]\nExecStart=/usr/local/bin/x\n[Install]\nWantedBy=multi-user.target\n"
+	otherUnit = "[Service]\nExecStart=/usr/bin/y\n[Install]\nWantedBy=multi-user.target\n"
+)
+
+// own puts a unit of somebody else's where kubexm's goes.
+func own(text string, active, enabled bool) func(*conntest.Sim) {
+	return func(s *conntest.Sim) {
+		s.AddUnit("x.service", "", false, false)
+		s.RemoveAll("/usr/lib/systemd/system/x.service")
+		s.AddFile("/etc/systemd/system/x.service", text, 0o600)
+		ctl(s, active, enabled)
+	}
+}
+
+// ctl does what systemctl would, without the methods that are under test.
+func ctl(s *conntest.Sim, active, enabled bool) {
+	r := runner.New(s, runner.Options{})
+	ctx := context.Background()
+	err := r.DaemonReload(ctx)
+	if err == nil && enabled {
+		err = r.UnitEnable(ctx, "x.service")
+	}
+	if err == nil && active {
+		err = r.UnitStart(ctx, "x.service")
+	}
+	if err != nil {
+		panic(err)
+	}
+	s.ForgetCalls()
+}
+
+func TestEnsureAndRemoveKeepTheirLaws(t *testing.T) {
+	blob := op.Blob{Path: "/usr/local/bin/x", Need: manifest.Need{Kind: manifest.Binary, Name: "x"}}
+	service := []op.Resource{
+		blob, op.Dir{Path: "/etc/x", Own: true}, op.Text("/etc/x/x.conf", text("a\n")),
+		op.Text("/etc/systemd/system/x.service", text(unitText)), op.Unit{Name: "x.service"},
+		op.Dir{Path: "/etc/x/hosts.d", Own: true}, op.Text("/etc/x/hosts.d/after", text("b\n")),
+	}
+	block := op.Block{Path: "/etc/hosts", Body: text("192.0.2.1 a\n192.0.2.2 b\n")}
+	kernel := []op.Resource{
+		op.Module{Name: "br_netfilter"}, op.Module{Name: "overlay"}, op.Module{Name: "never", Optional: true},
+		op.Sysctl{Key: "net.bridge.bridge-nf-call-iptables", Value: "0"}, op.Sysctl{Key: "net.ipv4.ip_forward", Value: "1"},
+		op.Sysctl{Key: "net.ipv4.ip_local_port_range", Value: "1024\t65000"},
+	}
+	for name, c := range map[string]struct {
+		before func(*conntest.Sim)
+		rs     []op.Resource
+	}{
+		"file":                          {nil, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file, secret":                  {nil, []op.Resource{op.File{Path: "/etc/x.key", Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: text("a\n")}}},
+		"file over another":             {func(s *conntest.Sim) { s.AddFile("/etc/x.conf", "theirs\n", 0o640) }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file of another mode":          {func(s *conntest.Sim) { s.AddFile("/etc/x.conf", "a\n", 0o600) }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file over a link":              {func(s *conntest.Sim) { s.AddFile("/etc/y", "a\n", 0o644); s.AddLink("/etc/x.conf", "y") }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file over a link to nothing":   {func(s *conntest.Sim) { s.AddLink("/etc/x.conf", "nothing") }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file that is empty":            {nil, []op.Resource{op.Text("/etc/x.conf", text(""))}},
+		"blob":                          {nil, []op.Resource{blob}},
+		"blob over another":             {func(s *conntest.Sim) { s.AddFile("/usr/local/bin/x", "theirs", 0o711) }, []op.Resource{blob}},
+		"blob of another mode":          {func(s *conntest.Sim) { s.AddFile("/usr/local/bin/x", "binary x for linux/amd64\n", 0o644) }, []op.Resource{blob}},
+		"folder":                        {nil, []op.Resource{op.Dir{Path: "/etc/x", Attr: runner.Attr{Mode: 0o700}}}},
+		"folder with those above":       {nil, []op.Resource{op.Dir{Path: "/data/a/b", Own: true}, op.Text("/data/a/b/c", text("a\n"))}},
+		"folder that was there":         {func(s *conntest.Sim) { s.AddDir("/etc/x", 0o750); s.AddFile("/etc/x/theirs", "t", 0o644) }, []op.Resource{op.Dir{Path: "/etc/x", Own: true}, op.Text("/etc/x/ours", text("a\n"))}},
+		"block":                         {nil, []op.Resource{block}},
+		"block without a newline":       {func(s *conntest.Sim) { s.AddFile("/etc/hosts", "127.0.0.1 localhost", 0o664) }, []op.Resource{block}},
+		"block in no file":              {func(s *conntest.Sim) { s.RemoveAll("/etc/hosts") }, []op.Resource{block}},
+		"block in an empty file":        {func(s *conntest.Sim) { s.AddFile("/etc/hosts", "", 0o644) }, []op.Resource{block}},
+		"block behind a link":           {func(s *conntest.Sim) { s.AddFile("/run/h/osts", "a", 0o600); s.AddLink("/etc/hosts", "../run/h/osts") }, []op.Resource{block}},
+		"kernel":                        {nil, kernel},
+		"kernel with modules loaded":    {func(s *conntest.Sim) { s.SetModule("br_netfilter", "loaded"); s.SetModule("overlay", "builtin") }, kernel},
+		"service":                       {nil, service},
+		"service, others' off":          {own(otherUnit, false, false), service},
+		"service, others' enabled":      {own(otherUnit, false, true), service},
+		"service, others' active":       {own(otherUnit, true, false), service},
+		"service, others' on":           {own(otherUnit, true, true), service},
+		"service, the same file, on":    {own(unitText, true, true), service},
+		"service of the distribution's": {func(s *conntest.Sim) { s.AddUnit("x.service", otherUnit, true, true) }, service},
+		"service, others' program": {func(s *conntest.Sim) {
+			own(unitText, true, true)(s)
+			s.AddFile("/usr/local/bin/x", "theirs", 0o755)
+		}, service},
+		"idle unit":  {nil, []op.Resource{op.Text("/etc/systemd/system/x.service", text(unitText)), op.Unit{Name: "x.service", Idle: true}}},
+		"unit alone": {func(s *conntest.Sim) { s.AddUnit("x.service", otherUnit, false, false) }, []op.Resource{op.Unit{Name: "x.service"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			steptest.Ensure(t, steptest.Case{Before: c.before}, op.Ensure("x.install", c.rs), op.Remove("x.uninstall", c.rs))
+		})
+	}
+}

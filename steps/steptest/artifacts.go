@@ -1,0 +1,69 @@
+package steptest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Artifacts is a bundle that holds whatever it is asked for: the bytes of a file
+// are made from its name, and Versions says which version it is.
+type Artifacts struct {
+	// Versions are those of files, by the name of a Need; else it is v1.0.0.
+	Versions map[string]string
+	// Text gives files a content of their own, by the name of a Need.
+	Text map[string]string
+}
+
+func (a Artifacts) text(n manifest.Need, p manifest.Platform) string {
+	if t, ok := a.Text[n.Name]; ok {
+		return t
+	}
+	return fmt.Sprintf("%s %s for %s\n", n.Kind, n.Name, p)
+}
+
+// Lookup gives the entry of a file.
+func (a Artifacts) Lookup(n manifest.Need, p manifest.Platform) (manifest.Blob, error) {
+	text := a.text(n, p)
+	sum := sha256.Sum256([]byte(text))
+	version := a.Versions[n.Name]
+	if version == "" {
+		version = "v1.0.0"
+	}
+	return manifest.Blob{Version: version, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}, nil
+}
+
+// File opens a file.
+func (a Artifacts) File(_ context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error) {
+	b, err := a.Lookup(n, p)
+	return io.NopCloser(strings.NewReader(a.text(n, p))), b, err
+}
+
+// Image gives a pin whose reference is made from the name.
+func (a Artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
+	if n.Kind != manifest.Image {
+		return manifest.ImagePin{}, fmt.Errorf("%s %s is no image", n.Kind, n.Name)
+	}
+	return manifest.ImagePin{Names: []string{n.Name}, Reference: path.Join("registry.k8s.io", n.Name) + ":1.0"}, nil
+}
+
+// Images gives none.
+func (Artifacts) Images() []manifest.ImagePin { return nil }
+
+// Blob knows none.
+func (Artifacts) Blob(digest string) (io.ReadCloser, int64, error) {
+	return nil, 0, fmt.Errorf("no blob %s", digest)
+}
+
+// Tree knows none.
+func (Artifacts) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
+	return nil, fmt.Errorf("no image %s", im.Reference)
+}
