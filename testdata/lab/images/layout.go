@@ -1,0 +1,146 @@
+package images
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/mensylisir/kubexm/testdata/lab/components"
+)
+
+// generation is to be raised when images come out otherwise than before.
+const generation = "1"
+
+// Layout gives an OCI layout with an image of every component that is run from
+// one, each noted under its reference. What the cache holds is not made again.
+func Layout(cache, rootfs string, rows []components.Component, log io.Writer) (string, error) {
+	key, err := keyOf(cache, rootfs, rows)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "images", key)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	begun := time.Now()
+	part, err := os.MkdirTemp(cache, "images-part-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(part) //nolint:errcheck // in a cache
+	if err := fill(part, cache, rootfs, rows); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(part, 0o755); err != nil { //nolint:gosec // nothing secret
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // as above
+		return "", err
+	}
+	if err := os.Rename(part, dir); err != nil {
+		if _, there := os.Stat(dir); there == nil { // another process was faster
+			return dir, nil
+		}
+		return "", err
+	}
+	fmt.Fprintf(log, "made %d images (%s)\n", len(recipes), time.Since(begun).Round(time.Second))
+	return dir, nil
+}
+
+// keyOf names what the images are made of.
+func keyOf(cache, rootfs string, rows []components.Component) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, generation, filepath.Base(rootfs), recipes, tools, links)
+	for _, r := range recipes {
+		c, err := components.Find(rows, r.component)
+		if err != nil {
+			return "", err
+		}
+		stamp, err := os.ReadFile(filepath.Join(c.Dir(cache), "stamp"))
+		if err != nil {
+			return "", fmt.Errorf("%s is not built: %w", c.Name, err)
+		}
+		h.Write(stamp) //nolint:errcheck // a hash takes every write
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:6]), nil
+}
+
+func fill(dir, cache, rootfs string, rows []components.Component) error {
+	out, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	files, err := base(rootfs)
+	if err != nil {
+		return fmt.Errorf("collect the base of images: %w", err)
+	}
+	bottom, err := layer(files, links)
+	if err != nil {
+		return err
+	}
+	for _, r := range recipes {
+		c, err := components.Find(rows, r.component)
+		if err != nil {
+			return err
+		}
+		index, err := r.make(c, cache, bottom)
+		if err != nil {
+			return fmt.Errorf("image %s: %w", r.repository, err)
+		}
+		name := map[string]string{"org.opencontainers.image.ref.name": r.reference(c)}
+		if err := out.AppendIndex(index, layout.WithAnnotations(name)); err != nil {
+			return fmt.Errorf("image %s: %w", r.repository, err)
+		}
+	}
+	return nil
+}
+
+// make gives an index with the image for this machine's architecture.
+func (r recipe) make(c components.Component, cache string, bottom v1.Layer) (v1.ImageIndex, error) {
+	files := map[string]string{}
+	for program, at := range r.files {
+		if c.Programs[program] == "" {
+			return nil, errors.New("the component has no program " + program)
+		}
+		files[at] = filepath.Join(c.Dir(cache), program)
+	}
+	top, err := layer(files, nil)
+	if err != nil {
+		return nil, err
+	}
+	layers := []v1.Layer{top}
+	if r.base {
+		layers = []v1.Layer{bottom, top}
+	}
+	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
+	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	if img, err = mutate.AppendLayers(img, layers...); err != nil {
+		return nil, err
+	}
+	old, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config := old.DeepCopy()
+	config.OS, config.Architecture, config.Created = platform.OS, platform.Architecture, v1.Time{Time: made}
+	config.Config = v1.Config{
+		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		Entrypoint: r.entrypoint, Labels: r.labels(c),
+	}
+	if img, err = mutate.ConfigFile(img, config); err != nil {
+		return nil, err
+	}
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	return mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}}), nil
+}

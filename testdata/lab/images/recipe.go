@@ -1,0 +1,80 @@
+package images
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/mensylisir/kubexm/testdata/lab/components"
+)
+
+// recipe says how one image is made.
+type recipe struct {
+	repository string
+	tag        string // {version} and {bare} as in the components' table
+	component  string
+	files      map[string]string // program → path in the image
+	entrypoint []string
+	base       bool // with a shell and the tools that set up a network
+}
+
+const binDir = "/usr/local/bin/"
+
+// recipes list all images, by the names that kubeadm and flannel's manifest use.
+var recipes = []recipe{
+	controlPlane("kube-apiserver", false),
+	controlPlane("kube-controller-manager", false),
+	controlPlane("kube-scheduler", false),
+	controlPlane("kube-proxy", true),
+	{
+		repository: "registry.k8s.io/etcd", tag: "{bare}-0", component: "etcd",
+		files: map[string]string{"etcd": binDir + "etcd", "etcdctl": binDir + "etcdctl", "etcdutl": binDir + "etcdutl"},
+	},
+	{
+		repository: "registry.k8s.io/coredns/coredns", tag: "{version}", component: "coredns",
+		files: map[string]string{"coredns": "/coredns"}, entrypoint: []string{"/coredns"},
+	},
+	{
+		repository: "registry.k8s.io/pause", tag: "3.10", component: "pause",
+		files: map[string]string{"pause": "/pause"}, entrypoint: []string{"/pause"},
+	},
+	{
+		repository: "ghcr.io/flannel-io/flannel", tag: "{version}", component: "flannel",
+		files: map[string]string{"flanneld": "/opt/bin/flanneld"}, entrypoint: []string{"/opt/bin/flanneld"}, base: true,
+	},
+	{
+		repository: "ghcr.io/flannel-io/flannel-cni-plugin", tag: "v1.6.2-flannel1", component: "flannel-cni-plugin",
+		files: map[string]string{"flannel": "/flannel"}, base: true,
+	},
+	{
+		repository: "lab.test/labtool", tag: "{version}", component: "labtool",
+		files: map[string]string{"labtool": binDir + "labtool"}, base: true,
+	},
+}
+
+func controlPlane(name string, base bool) recipe {
+	return recipe{
+		repository: "registry.k8s.io/" + name, tag: "{version}", component: components.Kubernetes,
+		files: map[string]string{name: binDir + name}, base: base,
+	}
+}
+
+// reference gives the name and tag that the image is published under.
+func (r recipe) reference(c components.Component) string {
+	return r.repository + ":" + strings.NewReplacer("{version}", c.Version, "{bare}", strings.TrimPrefix(c.Version, "v")).Replace(r.tag)
+}
+
+// labels say in the image itself what it is.
+func (r recipe) labels(c components.Component) map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":       c.Name,
+		"org.opencontainers.image.version":     c.Version,
+		"org.opencontainers.image.description": "built by the kubexm lab from " + cmp.Or(c.Module, "its own source") + standsFor(c),
+	}
+}
+
+func standsFor(c components.Component) string {
+	if c.StandsFor == "" {
+		return ""
+	}
+	return ", standing for " + c.StandsFor
+}

@@ -1,0 +1,206 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/testdata/lab/components"
+	"github.com/mensylisir/kubexm/testdata/lab/images"
+	"github.com/mensylisir/kubexm/testdata/upstream"
+	"github.com/mensylisir/kubexm/versions"
+)
+
+// Source says what a lab's upstream is made of.
+type Source struct {
+	Config     string // the cluster config whose artifacts are served
+	Kubernetes string // the version to build; "" is the table's
+	Root       string // the checkout
+	Cache      string
+	Log        io.Writer
+}
+
+// Upstream is a server of real components at the real addresses' layout.
+type Upstream struct {
+	*upstream.Server
+
+	rows []components.Component
+}
+
+// choices are which components a Kubernetes version takes of those that the
+// lab builds, by the matrix's names. The rest it asks for itself.
+var choices = []string{"containerd", "runc", "cni-plugins", "crictl", "flannel", "registry", "helm"}
+
+// NewUpstream builds what the cache lacks of components, images and archives,
+// and serves what the config's lock names of them.
+func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
+	rows, err := components.Table(s.Kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	b := &components.Builder{Root: s.Root, Cache: s.Cache, Log: s.Log}
+	if err := b.Build(ctx, rows); err != nil {
+		return nil, err
+	}
+	rootfs, err := Rootfs(ctx, s.Cache, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, fmt.Errorf("make the hosts' root file system: %w", err)
+	}
+	layout, err := images.Layout(s.Cache, rootfs, rows, s.Log)
+	if err != nil {
+		return nil, fmt.Errorf("make images: %w", err)
+	}
+	lock, err := resolve(s.Config, rows)
+	if err != nil {
+		return nil, err
+	}
+	real := upstream.Real{Files: map[string]string{}, Layout: layout}
+	for _, a := range lock.Artifacts {
+		file, err := published(s.Cache, rows, a)
+		if err != nil {
+			return nil, err
+		}
+		if file != "" {
+			real.Files[a.Address] = file
+		}
+	}
+	server, err := upstream.New(ctx, lock, upstream.Options{Real: real})
+	if err != nil {
+		return nil, err
+	}
+	return &Upstream{Server: server, rows: rows}, nil
+}
+
+// WriteFiles writes sources.yaml and versions.yaml into dir, for kubexm to use
+// the server at base. The latter names the digests of what the lab built, and
+// which versions of it go together.
+func (u *Upstream) WriteFiles(dir, base string) (upstream.Paths, error) {
+	paths, err := u.Server.WriteFiles(dir, base, nil)
+	if err != nil {
+		return paths, err
+	}
+	pinned, err := os.ReadFile(paths.Versions)
+	if err != nil {
+		return paths, err
+	}
+	var doc versions.Document
+	if err := yaml.Unmarshal(pinned, &doc); err != nil {
+		return paths, fmt.Errorf("%s: %w", paths.Versions, err)
+	}
+	if err := choose(&doc, u.rows); err != nil {
+		return paths, err
+	}
+	raw, err := doc.Encode(header(u.rows, u.StandIns()))
+	if err != nil {
+		return paths, err
+	}
+	return paths, os.WriteFile(paths.Versions, raw, 0o644) //nolint:gosec // no secret in it, and people read it
+}
+
+// resolve gives the lock of a config with the versions that the lab builds.
+func resolve(config string, rows []components.Component) (*manifest.Lock, error) {
+	f, err := os.Open(filepath.Clean(config))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	cluster, problems := manifest.Decode(f)
+	if err := problems.In(config).Err(); err != nil {
+		return nil, err
+	}
+	var doc versions.Document
+	if err := choose(&doc, rows); err != nil {
+		return nil, err
+	}
+	overlay, err := doc.Encode("")
+	if err != nil {
+		return nil, err
+	}
+	catalog, problems := versions.Load(bytes.NewReader(overlay))
+	if err := problems.Err(); err != nil {
+		return nil, fmt.Errorf("the lab's versions: %w", err)
+	}
+	lock, problems := catalog.Resolve(cluster)
+	if err := problems.In(config).Err(); err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", config, err)
+	}
+	return lock, nil
+}
+
+// choose notes in doc that the lab's Kubernetes goes with the lab's other
+// components, whatever newer ones the matrix knows.
+func choose(doc *versions.Document, rows []components.Component) error {
+	kubernetes, err := components.Find(rows, components.Kubernetes)
+	if err != nil {
+		return err
+	}
+	matrix, problems := versions.Load()
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	spelled, asks, known := matrix.Release(versions.Kubernetes, kubernetes.Version)
+	if !known {
+		return fmt.Errorf("the matrix knows no Kubernetes %s", kubernetes.Version)
+	}
+	with := maps.Clone(asks.With)
+	release := func(name, version string) *versions.Release {
+		if doc.Components == nil {
+			doc.Components = map[string]*versions.Component{}
+		}
+		c := doc.Components[name]
+		if c == nil {
+			c = &versions.Component{Versions: map[string]versions.Release{}}
+			doc.Components[name] = c
+		}
+		r := c.Versions[version]
+		return &r
+	}
+	for _, name := range choices {
+		c, err := components.Find(rows, name)
+		if err != nil {
+			return err
+		}
+		version, r, known := matrix.Release(name, c.Version)
+		if !known {
+			return fmt.Errorf("the matrix knows no %s %s", name, c.Version)
+		}
+		with[name] = version
+		if r.Kubernetes != "" { // the lab has no other one to offer
+			own := release(name, version)
+			own.Kubernetes = ">=1.24"
+			doc.Components[name].Versions[version] = *own
+		}
+	}
+	own := release(versions.Kubernetes, spelled)
+	own.With = with
+	doc.Components[versions.Kubernetes].Versions[spelled] = *own
+	return nil
+}
+
+// header says what the versions file is, and what in it is not what it is named.
+func header(rows []components.Component, standIns []string) string {
+	var b strings.Builder
+	b.WriteString("# What the kubexm lab built from Go modules, for use with --versions: the digests are\n" +
+		"# those of the lab's own builds, and the versions that go together are those it has.\n")
+	for _, c := range rows {
+		if c.StandsFor != "" {
+			fmt.Fprintf(&b, "# %s is %s %s, and stands for %s.\n", c.Name, c.Module, c.Version, c.StandsFor)
+		}
+		if c.Add != "" {
+			fmt.Fprintf(&b, "# %s is built with one file of the lab's own: testdata/lab/components/%s/%s.\n", c.Name, c.Name, c.Add)
+		}
+	}
+	for _, id := range standIns {
+		fmt.Fprintf(&b, "# %s is no program but a stand-in: the lab builds none.\n", id)
+	}
+	return b.String()
+}
