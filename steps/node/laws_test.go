@@ -1,0 +1,57 @@
+package node_test
+
+import (
+	"testing"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/node"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+func TestKernelAndNamesKeepTheirLaws(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	for name, before := range map[string]func(*conntest.Sim){
+		"bare": nil,
+		"tuned before": func(s *conntest.Sim) {
+			s.SetModule("br_netfilter", "loaded")
+			s.SetSysctl("net.bridge.bridge-nf-call-iptables", "0")
+			s.AddFile("/etc/sysctl.d/99-kubexm-cri.conf", "net.ipv4.ip_forward = 0\n", 0o600)
+			s.AddFile("/etc/hosts", "127.0.0.1 localhost", 0o664)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := steptest.Case{Cluster: c, Before: before}
+			steptest.Ensure(t, c, node.Kernel(c.Cluster), node.ResetKernel(c.Cluster))
+			t.Run("names", func(t *testing.T) {
+				steptest.Ensure(t, c, node.Names(c.Cluster), node.RemoveNames(c.Cluster))
+			})
+		})
+	}
+}
+
+// TestKernelStaysAfterBoot boots the host between the installation and the removal.
+func TestKernelStaysAfterBoot(t *testing.T) {
+	c := steptest.Case{Cluster: steptest.Cluster(t, steptest.Small)}
+	s := c.Sim(t)
+	first := s.Snapshot()
+	install, remove := node.Kernel(c.Cluster), node.ResetKernel(c.Cluster)
+	if err := install.Run(t.Context(), c.NewHost(t, s, install)); err != nil {
+		t.Fatal(err)
+	}
+	s.Reboot()
+	for key, want := range map[string]string{"net.bridge.bridge-nf-call-iptables": "1", "net.ipv4.ip_forward": "1"} {
+		if got := s.Sysctl(key); got != want {
+			t.Errorf("after a boot %s is %q", key, got)
+		}
+	}
+	if v, err := install.Precheck(t.Context(), c.NewHost(t, s, install)); err != nil || v != steps.Done {
+		t.Errorf("after a boot there is something to do: %v %v", v, err)
+	}
+	if err := remove.Run(t.Context(), c.NewHost(t, s, remove)); err != nil {
+		t.Fatal(err)
+	}
+	if d := conntest.Diff(first, s.Snapshot()); d != "" {
+		t.Errorf("removed after a boot:\n%s", d)
+	}
+}
