@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"time"
@@ -17,10 +18,13 @@ type Wire struct {
 	Path  string // where programs are looked for; empty: SearchPath
 	Sudo  *Sudo  // nil where the login is root's
 	Start Start
+	// Lingers says that a command may go on when Start gave it up.
+	Lingers bool
 }
 
 // Execute is Conn.Exec for a wire that can start a command: it sees to the
-// timeout, to sudo, and to what is kept of the output.
+// timeout, to sudo, to what is kept of the output, and to the end of a command
+// that was given up.
 func (w Wire) Execute(ctx context.Context, c Cmd) (Result, error) {
 	if err := c.Check(); err != nil {
 		return Result{}, err
@@ -33,22 +37,30 @@ func (w Wire) Execute(ctx context.Context, c Cmd) (Result, error) {
 		defer timer.Stop()
 	}
 	out := NewOutput(c, stop)
+	mark := rand.Text()
+	began := false
 	start := func(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-		return w.Start(ctx, Plainly(w.Path, argv), stdin, stdout, stderr)
+		began = true
+		return w.Start(ctx, plainly(w.Path, mark, argv), stdin, stdout, stderr)
 	}
+	asRoot := c.Sudo && w.Sudo != nil
 	var exit int
 	var err error
-	if c.Sudo && w.Sudo != nil {
+	if asRoot {
 		// sudo resets the environment: the command gets it again.
-		exit, err = w.Sudo.Run(ctx, start, Plainly(w.Path, c.Argv), c.Stdin, out.Stdout(), out.Stderr())
+		exit, err = w.Sudo.Run(ctx, start, plainly(w.Path, mark, c.Argv), c.Stdin, out.Stdout(), out.Stderr())
 	} else {
 		exit, err = start(ctx, c.Argv, c.Stdin, out.Stdout(), out.Stderr())
 	}
 	res := out.Result(exit)
-	if cause := context.Cause(ctx); cause != nil {
-		return res, cause
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return res, err
 	}
-	return res, err
+	if began && err != nil && (w.Lingers || asRoot) {
+		w.end(ctx, mark, asRoot)
+	}
+	return res, cause
 }
 
 // Feed gives a command its input and closes it. When stdin fails, the input stays

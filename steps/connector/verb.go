@@ -13,6 +13,7 @@ const (
 	VerbDigest   = "fs.digest"   // PATH -> "SHA256\n"; exit 44
 	VerbStat     = "fs.stat"     // PATH -> one record; exit 44
 	VerbList     = "fs.list"     // PATH -> records; exit 44
+	VerbCompare  = "fs.compare"  // PATH SIZE, ... -> records with the digest of a file of that size
 	VerbMkdir    = "fs.mkdir"    // PATH MODE OWNER -> the folders made, each ended by NUL
 	VerbAttr     = "fs.attr"     // PATH MODE OWNER; exit 44
 	VerbRemove   = "fs.remove"   // PATH: a file or link; none is fine

@@ -15,8 +15,8 @@ import (
 // infoFields is how many fields a record of scriptStat has.
 const infoFields = 5
 
-// parseInfos reads the records of scriptStat and scriptList, sorted by name.
-func parseInfos(b []byte) ([]Info, error) {
+// records cuts what scriptStat, scriptList and scriptCompare print.
+func records(b []byte) ([][]string, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
@@ -27,8 +27,17 @@ func parseInfos(b []byte) ([]Info, error) {
 	if len(fields)%infoFields != 0 {
 		return nil, fmt.Errorf("%d fields are no whole records", len(fields))
 	}
-	infos := make([]Info, 0, len(fields)/infoFields)
-	for f := range slices.Chunk(fields, infoFields) {
+	return slices.Collect(slices.Chunk(fields, infoFields)), nil
+}
+
+// parseInfos reads records, sorted by name.
+func parseInfos(b []byte) ([]Info, error) {
+	rs, err := records(b)
+	if err != nil {
+		return nil, err
+	}
+	var infos []Info
+	for _, f := range rs {
 		i, err := parseInfo(f)
 		if err != nil {
 			return nil, err

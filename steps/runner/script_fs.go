@@ -72,6 +72,23 @@ for f in * .[!.]* ..?*; do
 	printf '\0'
 done`
 
+	// PATH SIZE, PATH SIZE, …: records as of scriptStat, in order, with the SHA-256
+	// of a file of that size in place of a target. What is not there has no numbers.
+	scriptCompare = `set -eu
+while [ $# -gt 0 ]; do
+	t=$1; h=
+	if [ -e "$t" ] || [ -L "$t" ]; then
+		stat --printf '%f %s %u %g %Y\0%U\0%G\0%n\0' -- "$t"
+		if [ -f "$t" ] && [ ! -L "$t" ] && [ "$(stat -c %s -- "$t")" = "$2" ]; then
+			` + sum + `
+		fi
+	else
+		printf '\0\0\0%s\0' "$t"
+	fi
+	printf '%s\0' "$h"
+	shift 2
+done`
+
 	// PATH MODE OWNER; prints the folders that it made.
 	scriptMkdir = `set -eu; umask 022
 path=$1; mode=$2; owner=$3; d=$1

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/mensylisir/kubexm/steps/connector"
 )
@@ -19,9 +21,16 @@ type Upload struct {
 	SHA256 string // 64 hexadecimal digits
 	Attr   Attr   // Mode 0 means 0755
 	// Open gives the bytes, each time from the start. It is not called for a file
-	// that the host has already.
+	// that the host has already. Two may be open at a time.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
+
+// side is how many files are on their way to one host at a time: while one is
+// hashed there the other is sent.
+const side = 2
+
+// compareAtOnce is how many files one command compares: arguments have a limit.
+const compareAtOnce = 200
 
 // Upload brings one file to the host, unless a file with these bytes and
 // permissions is there already. It tells whether it changed anything. The bytes
@@ -32,55 +41,121 @@ func (r *Runner) Upload(ctx context.Context, u Upload) (changed bool, err error)
 	return len(done) == 1, err
 }
 
-// Uploads brings several files to the host, in order; while one is hashed there
-// the next is on its way. It returns the paths that it changed, also with an error.
+// Uploads brings several files to the host, two at a time. It returns the paths
+// that it changed, in the order of us, also with an error: then no further file is
+// begun, and those under way are given up.
 func (r *Runner) Uploads(ctx context.Context, us []Upload) (changed []string, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	type sealed struct {
-		path string
-		err  error
+	todo, err := r.Pending(ctx, us)
+	if err != nil {
+		return nil, err
 	}
-	var sealing chan sealed // nil: none is under way
-	wait := func() error {
-		if sealing == nil {
-			return nil
-		}
-		s := <-sealing
-		sealing = nil
-		if s.err != nil {
-			return s.err
-		}
-		changed = append(changed, s.path)
-		return nil
-	}
-	for _, u := range us {
-		what, err := r.compare(ctx, u)
-		if err == nil && what == differs {
-			err = r.put(ctx, u)
-		}
-		// The one before has to be done: errors come in order, and a host's disk
-		// has two large files to write at most.
-		if before := wait(); before != nil {
-			return changed, errors.Join(before, err)
-		}
-		if err != nil {
-			return changed, err
-		}
-		switch what {
-		case same:
-		case otherAttr:
-			if err := r.SetAttr(ctx, u.Path, u.attr()); err != nil {
-				return changed, err
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		done = map[string]bool{}
+		next = make(chan Pending)
+	)
+	for range min(side, len(todo)) {
+		wg.Go(func() {
+			for p := range next {
+				if err := r.bring(ctx, p); err != nil {
+					stop(err)
+					return
+				}
+				mu.Lock()
+				done[p.Path] = true
+				mu.Unlock()
 			}
-			changed = append(changed, u.Path)
-		case differs:
-			c := make(chan sealed, 1)
-			sealing = c
-			go func() { c <- sealed{u.Path, r.seal(ctx, u)} }()
+		})
+	}
+feed:
+	for _, p := range todo {
+		select {
+		case next <- p:
+		case <-ctx.Done():
+			break feed
 		}
 	}
-	return changed, wait()
+	close(next)
+	wg.Wait()
+	for _, p := range todo {
+		if done[p.Path] {
+			changed = append(changed, p.Path)
+		}
+	}
+	return changed, context.Cause(ctx)
+}
+
+// Uploaded tells whether the host has one file already, bytes and permissions.
+// It changes nothing.
+func (r *Runner) Uploaded(ctx context.Context, u Upload) (bool, error) {
+	todo, err := r.Pending(ctx, []Upload{u})
+	return err == nil && len(todo) == 0, err
+}
+
+// Pending is a file that a host lacks.
+type Pending struct {
+	Upload
+	// OnlyAttr says that its bytes are there, with other permissions.
+	OnlyAttr bool
+}
+
+// Pending gives those of us that the host does not have already, bytes and
+// permissions. It changes nothing, and is one command for all.
+func (r *Runner) Pending(ctx context.Context, us []Upload) ([]Pending, error) {
+	var todo []Pending
+	for some := range slices.Chunk(us, compareAtOnce) {
+		var args []string
+		for _, u := range some {
+			if err := checkPath(u.Path); err != nil {
+				return nil, err
+			}
+			if len(u.SHA256) != 64 {
+				return nil, fmt.Errorf("upload %s: %q is no sha256", u.Path, u.SHA256)
+			}
+			args = append(args, u.Path, strconv.FormatInt(u.Size, 10))
+		}
+		res, err := r.script(ctx, connector.VerbCompare, scriptCompare, nil, args...)
+		if err != nil {
+			return nil, err
+		}
+		rs, err := records(res.Stdout)
+		if err != nil || len(rs) != len(some) {
+			return nil, fmt.Errorf("compare %d files: %d records: %w", len(some), len(rs), err)
+		}
+		for i, u := range some {
+			p, there, err := compare(u, rs[i])
+			if err != nil {
+				return nil, err
+			}
+			if !there {
+				todo = append(todo, p)
+			}
+		}
+	}
+	return todo, nil
+}
+
+// compare tells by what the host said whether it has u.
+func compare(u Upload, record []string) (p Pending, there bool, err error) {
+	p.Upload = u
+	if record[0] == "" {
+		return p, false, nil
+	}
+	info, err := parseInfo(record)
+	switch {
+	case err != nil:
+		return p, false, fmt.Errorf("compare %s: %w", u.Path, err)
+	case info.IsDir():
+		return p, false, &fs.PathError{Op: "upload", Path: u.Path, Err: errors.New("is a folder")}
+	}
+	if sum := info.Target; sum != u.SHA256 {
+		return p, false, nil
+	}
+	p.OnlyAttr = !info.Has(u.attr())
+	return p, !p.OnlyAttr, nil
 }
 
 func (u Upload) attr() Attr {
@@ -91,45 +166,15 @@ func (u Upload) attr() Attr {
 	return a
 }
 
-// Uploaded tells whether the host has the file already, bytes and permissions.
-// It changes nothing.
-func (r *Runner) Uploaded(ctx context.Context, u Upload) (bool, error) {
-	c, err := r.compare(ctx, u)
-	return c == same, err
-}
-
-type comparison int
-
-const (
-	differs comparison = iota
-	otherAttr
-	same
-)
-
-// compare looks at what is in u's place.
-func (r *Runner) compare(ctx context.Context, u Upload) (comparison, error) {
-	if len(u.SHA256) != 64 {
-		return differs, fmt.Errorf("upload %s: %q is no sha256", u.Path, u.SHA256)
+// bring gets one file to the host.
+func (r *Runner) bring(ctx context.Context, p Pending) error {
+	if p.OnlyAttr {
+		return r.SetAttr(ctx, p.Path, p.attr())
 	}
-	info, err := r.Stat(ctx, u.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return differs, nil
-	case err != nil:
-		return differs, err
-	case info.IsDir():
-		return differs, &fs.PathError{Op: "upload", Path: u.Path, Err: errors.New("is a folder")}
-	case !info.IsRegular() || info.Size != u.Size: // hashing it would tell nothing more
-		return differs, nil
+	if err := r.put(ctx, p.Upload); err != nil {
+		return err
 	}
-	sum, err := r.Digest(ctx, u.Path)
-	switch {
-	case err != nil || sum != u.SHA256:
-		return differs, err
-	case !info.Has(u.attr()):
-		return otherAttr, nil
-	}
-	return same, nil
+	return r.seal(ctx, p.Upload)
 }
 
 // put sends the bytes to the place beside.

@@ -87,7 +87,7 @@ func (s *Sim) facts() string {
 	section("kernel", "%s", m.Kernel)
 	section("hostname", "%s", s.hostname)
 	section("machine-id", "%s", digest([]byte(s.hostname))[:32])
-	section("product-uuid", "%s", digest([]byte("uuid"+s.hostname))[:36])
+	section("product-uuid", "%s", digest([]byte("uuid" + s.hostname))[:36])
 	section("boot-id", "%s", s.bootID())
 	section("cpus", "%d", m.CPUs)
 	section("meminfo", "MemTotal: %d kB\nMemAvailable: %d kB\nSwapTotal: %d kB", m.MemoryMiB<<10, m.MemoryMiB<<9, swapTotal)

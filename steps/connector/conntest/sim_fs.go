@@ -168,6 +168,8 @@ func (s *Sim) doFile(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 		return s.write(beside(args[0]), args[1], stdin, func(*File) string { return "" }, beside(args[0]))
 	case connector.VerbSeal:
 		return s.seal(args[0], args[1], args[2], args[3])
+	case connector.VerbCompare:
+		return s.compare(args)
 	case connector.VerbAttr:
 		f, ok := s.files[s.resolve(args[0], true)]
 		if !ok {
@@ -183,6 +185,24 @@ func (s *Sim) doFile(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 		return connector.Result{Stdout: s.record(f, args[0])}, true
 	}
 	return connector.Result{}, false
+}
+
+// compare prints what scriptCompare of the runner does.
+func (s *Sim) compare(args []string) (connector.Result, bool) {
+	var out []byte
+	for pair := range slices.Chunk(args, 2) {
+		f, ok := s.files[s.resolve(pair[0], false)]
+		if !ok {
+			out = fmt.Appendf(out, "\x00\x00\x00%s\x00\x00", pair[0])
+			continue
+		}
+		c := File{Mode: f.Mode, Data: f.Data, UID: f.UID, GID: f.GID}
+		if f.Mode.IsRegular() && strconv.Itoa(len(f.Data)) == pair[1] {
+			c.Target = digest(f.Data)
+		}
+		out = append(out, s.record(&c, pair[0])...)
+	}
+	return connector.Result{Stdout: out}, true
 }
 
 func done(complaint string) (connector.Result, bool) {

@@ -12,13 +12,14 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// grace is how long a command that was told to stop may take before it is killed.
-const grace = 2 * time.Second
+// grace is how long a command that was told to stop may take before its channel
+// is closed. That is the quick way; connector.Wire sees to those that go on.
+const grace = 300 * time.Millisecond
 
 // Exec runs one command; see connector.Conn.
 func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, error) {
 	w := connector.Wire{
-		Addr: c.cfg.addr(), Path: c.cfg.Path, Sudo: c.sudo,
+		Addr: c.cfg.addr(), Path: c.cfg.Path, Sudo: c.sudo, Lingers: true,
 		Start: func(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 			return c.start(ctx, cmd.Verb, argv, stdin, stdout, stderr)
 		},
@@ -146,22 +147,24 @@ func (r *running) run(ctx context.Context, argv []string, stdin io.Reader, stdou
 		exit, err := r.wait()
 		ended <- end{exit, err}
 	}()
-	defer r.Close()
 	select {
 	case e := <-ended:
+		_ = r.Close() // it has ended: most often this is io.EOF
 		return e.exit, e.err
 	case <-ctx.Done():
 	}
-	go func() { _ = r.Signal(ssh.SIGTERM) }() // blocks where the line is dead
+	closing := make(chan struct{})
+	go func() { // on a line that is dead these block
+		_ = r.Signal(ssh.SIGTERM)
+		<-closing
+		_ = r.Close()
+	}()
+	defer close(closing)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case <-ended:
 	case <-timer.C:
-		go func() {
-			_ = r.Signal(ssh.SIGKILL)
-			_ = r.Close()
-		}()
 	}
 	return 0, context.Cause(ctx)
 }

@@ -17,10 +17,10 @@ import (
 
 func upload(_ *testing.T, b *bench) {
 	u := runner.Upload{Path: b.path("tool"), Size: 7, SHA256: sha("content"), Open: opens("content")}
-	have, err := b.r.Uploaded(b.ctx, u)
+	todo, err := b.r.Pending(b.ctx, []runner.Upload{u})
 	b.ok(err)
-	if have {
-		b.Fatal("a file that is not there counts as uploaded")
+	if len(todo) != 1 || todo[0].OnlyAttr {
+		b.Fatalf("a file that is not there is pending as %+v", todo)
 	}
 	changed, err := b.r.Upload(b.ctx, u)
 	b.ok(err)
@@ -30,6 +30,11 @@ func upload(_ *testing.T, b *bench) {
 	b.holds(u.Path, "content")
 	b.has(u.Path, runner.Attr{Mode: 0o755})
 	b.only("tool")
+	have, err := b.r.Uploaded(b.ctx, u)
+	b.ok(err)
+	if !have {
+		b.Fatal("what was uploaded does not count as that")
+	}
 }
 
 func uploadAgain(_ *testing.T, b *bench) {
@@ -48,10 +53,10 @@ func uploadAgain(_ *testing.T, b *bench) {
 		if changed != changes || opened != opens {
 			b.Fatalf("%s: changed %t, opened %d times in all; want %t, %d", what, changed, opened, changes, opens)
 		}
-		have, err := b.r.Uploaded(b.ctx, u)
+		todo, err := b.r.Pending(b.ctx, []runner.Upload{u})
 		b.ok(err)
-		if !have {
-			b.Fatalf("%s: not uploaded", what)
+		if len(todo) != 0 {
+			b.Fatalf("%s: still pending", what)
 		}
 		b.holds(u.Path, "content")
 		b.has(u.Path, u.Attr)
@@ -124,16 +129,26 @@ func uploads(_ *testing.T, b *bench) {
 	if len(changed) != 0 {
 		b.Fatalf("the second time changed %q", changed)
 	}
-	// One that fails: what came before it is there, what comes after is not.
-	b.ok(b.r.Remove(b.ctx, us[0].Path))
-	b.ok(b.r.Remove(b.ctx, us[4].Path))
-	us[3].SHA256 = sha("something else")
+	// One that fails keeps its place, and no other is begun after it.
+	for _, i := range []int{0, 4} {
+		b.ok(b.r.Remove(b.ctx, us[i].Path))
+	}
+	us[0].SHA256 = sha("something else")
+	late := us[4]
+	us[4].Open = func(ctx context.Context) (io.ReadCloser, error) {
+		<-ctx.Done() // it is under way when the other fails
+		return nil, context.Cause(ctx)
+	}
 	changed, err = b.r.Uploads(b.ctx, us)
 	var wrong *runner.DigestError
-	if !errors.As(err, &wrong) || !slices.Equal(changed, []string{us[0].Path}) {
+	if !errors.As(err, &wrong) || wrong.Path != us[0].Path || len(changed) != 0 {
 		b.Fatalf("changed %q, error %v", changed, err)
 	}
-	b.holds(us[3].Path, "content 3")
+	if _, err := b.r.Stat(b.ctx, us[0].Path); !errors.Is(err, fs.ErrNotExist) {
+		b.Fatalf("wrong bytes took their place: %v", err)
+	}
+	_, err = b.r.Upload(b.ctx, late)
+	b.ok(err)
 }
 
 func leftovers(_ *testing.T, b *bench) {
