@@ -77,8 +77,8 @@ func DrainNodes() plan.Task {
 func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(
-			plan.On(onlyWorkers(s), kubeadm.Reset()),
-			plan.On(s.Role(manifest.RoleMaster), kubernetes.RemoveKubeconfig(), kubeadm.Reset()),
+			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
+			plan.On(s.Role(manifest.RoleMaster), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster()),
 			plan.On(nodes(s), kubeadm.Uninstall()),
 		)
 	}}

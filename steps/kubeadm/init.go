@@ -114,11 +114,16 @@ func reset(ctx context.Context, h *steps.Host) error {
 	return err
 }
 
-// Reset takes Kubernetes off a node: kubeadm's own reset, then what it leaves
-// behind.
-func Reset() steps.Step {
+// ResetWorker takes Kubernetes off a worker: kubeadm's own reset, then what it
+// leaves behind.
+func ResetWorker() steps.Step { return resetNode("kubeadm.reset-worker") }
+
+// ResetMaster does the same to a master, with the cluster's store.
+func ResetMaster() steps.Step { return resetNode("kubeadm.reset-master") }
+
+func resetNode(name string) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.reset", Timeout: 10 * time.Minute, Risk: steps.Destroys},
+		M: steps.Meta{Name: name, Timeout: 10 * time.Minute, Risk: steps.Destroys},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			half, err := begun(ctx, h)
 			return err == nil && !half, err
