@@ -101,11 +101,7 @@ rebuild: build ## Build again from a copy elsewhere and compare the bytes
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (20s): make fuzz FUZZTIME=10m
-	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(wildcard */) | sort | \
-	    while IFS=: read -r file func; do \
-	        echo "== $${func#func } in $$(dirname "$$file"), $(FUZZTIME)"; \
-	        go test -run='^$$' -fuzz="^$${func#func }\$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" < /dev/null; \
-	    done
+	@bash testdata/tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: fuzz-short
 fuzz-short:
