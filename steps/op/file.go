@@ -93,7 +93,7 @@ func (b Blob) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	if err != nil {
 		return nil, err
 	}
-	if done, err := h.Uploaded(ctx, u); done || err != nil {
+	if lacks, err := h.Pending(ctx, []runner.Upload{u}); len(lacks) == 0 || err != nil {
 		return nil, err
 	}
 	_, existed, err := look(ctx, h, b.Path)
