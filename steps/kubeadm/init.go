@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,6 +153,10 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 			errs = append(errs, flush(ctx, h, tool, table))
 		}
 	}
+	for _, family := range []string{"ip", "ip6"} { // kube-proxy's own, in mode nftables
+		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: there is none
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 
@@ -170,16 +175,40 @@ func flush(ctx context.Context, h *steps.Host, tool, table string) error {
 	return err
 }
 
-// withoutOurs drops lines that define or use chains of kube-proxy, the kubelet
-// and flannel.
+// withoutOurs drops the chains of kube-proxy, the kubelet, flannel and the CNI
+// plugins, with the rules in them and those that lead to them.
 func withoutOurs(rules string) (clean string, changed bool) {
 	var b strings.Builder
 	for line := range strings.Lines(rules) {
-		if strings.Contains(line, "KUBE-") || strings.Contains(line, "FLANNEL-") || strings.Contains(line, "CNI-") || strings.Contains(line, "flanneld") {
+		if ofOurs(line) {
 			changed = true
 			continue
 		}
 		b.WriteString(line)
 	}
 	return b.String(), changed
+}
+
+// ofOurs looks at the names of chains in a line of iptables-save alone: what a
+// comment says is anybody's.
+func ofOurs(line string) bool {
+	if chain, ok := strings.CutPrefix(line, ":"); ok {
+		return ourChain(chain)
+	}
+	words := strings.Fields(line)
+	quoted := false
+	for i, w := range words {
+		inside := quoted
+		if strings.Count(w, `"`)%2 == 1 {
+			quoted = !quoted
+		}
+		if !inside && i+1 < len(words) && slices.Contains([]string{"-A", "-j", "-g"}, w) && ourChain(words[i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+func ourChain(name string) bool {
+	return strings.HasPrefix(name, "KUBE-") || strings.HasPrefix(name, "FLANNEL-") || strings.HasPrefix(name, "CNI-")
 }
