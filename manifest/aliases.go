@@ -165,6 +165,7 @@ func (d *document) insert(root *yaml.Node, path []string, key, n *yaml.Node, fro
 			k.Value = name
 			next = &yaml.Node{Kind: yaml.MappingNode, Line: key.Line, Column: key.Column}
 			root.Content = append(root.Content, &k, next)
+			d.made[strings.TrimSuffix(to, "."+strings.Join(path[i+1:], "."))] = from
 		case i == len(path)-1:
 			d.merge(next, n, key, from, to)
 			return

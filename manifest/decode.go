@@ -20,11 +20,11 @@ func decodeCluster(d *document) (*Cluster, Problems) {
 		return nil, d.finish()
 	}
 	d.moveAliases()
-	c := &Cluster{}
-	w := &walker{document: d}
-	w.value(d.root, reflect.ValueOf(c).Elem(), "", "", 0)
+	c := d.walkCluster()
 	d.required(reflect.ValueOf(c).Elem(), "")
-	c.public = d.public(c)
+	if d.problems.Err() == nil {
+		c.public = d.public(c)
+	}
 	d.setDefaults(reflect.ValueOf(c).Elem(), "")
 	d.inherit(c)
 	d.derive(c)
@@ -35,6 +35,14 @@ func decodeCluster(d *document) (*Cluster, Problems) {
 		return nil, problems
 	}
 	return c, problems
+}
+
+// walkCluster reads the fields of a Cluster, each by itself.
+func (d *document) walkCluster() *Cluster {
+	c := &Cluster{}
+	w := &walker{document: d}
+	w.value(d.root, reflect.ValueOf(c).Elem(), "", "", 0)
+	return c
 }
 
 // DecodeSources reads a document of kind Sources.

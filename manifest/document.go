@@ -28,6 +28,7 @@ type document struct {
 	written  map[string]bool       // paths of fields that the document holds
 	guessed  map[string]bool       // paths of fields that a misspelt name may have meant
 	moved    map[string]string     // paths of fields → the second spelling that they are written in
+	made     map[string]string     // paths of mappings that stand in the document only as a second spelling of a part
 	sources  bool                  // the document is of kind Sources
 	more     bool                  // there were more problems than are listed
 }
@@ -64,9 +65,14 @@ func (d *document) add(severity Severity, n *yaml.Node, path, message, advice st
 	d.problems = append(d.problems, p)
 }
 
+func newDocument() *document {
+	return &document{places: map[string]*yaml.Node{}, written: map[string]bool{}, guessed: map[string]bool{},
+		moved: map[string]string{}, made: map[string]string{}}
+}
+
 // parse reads exactly one mapping.
 func parse(r io.Reader) *document {
-	d := &document{places: map[string]*yaml.Node{}, written: map[string]bool{}, guessed: map[string]bool{}, moved: map[string]string{}}
+	d := newDocument()
 	text, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err != nil {
 		d.add(Error, nil, "", "cannot be read: "+err.Error(), "")

@@ -58,7 +58,7 @@ var formats = map[string]format{
 	"url":               when(isURL, "write a whole address, as in https://example.com/file, without user and password"),
 	"endpoint":          when(isURL, "write a whole address, as in https://192.0.2.8:2379"),
 	"path":              when(func(s string) bool { return path.IsAbs(s) && path.Clean(s) == s }, "write an absolute path without . and .. and without a slash at its end"),
-	"image":             when(isImage, "write registry, name and tag, as in docker.io/library/nginx:1.29"),
+	"image":             {imageWords, imageAdvice},
 	"registryHost":      when(isHostPort, "write host or host:port, without a scheme"),
 	"registry":          when(func(s string) bool { return isHostPort(s) || isURL(s) }, "write host, host:port or a whole address, without user and password"),
 	"addressPrefix":     when(func(s string) bool { return isPrefix(s) }, "write host[:port][/prefix] without a scheme, as in dl.k8s.io"),
@@ -111,9 +111,19 @@ func isURL(s string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil
 }
 
-func isImage(s string) bool {
+const imageWords = "write registry, name and tag, as in docker.io/library/nginx:1.29"
+
+// imageAdvice wants the whole reference: what a short one means is docker's
+// custom, and another registry's mirror would not match it.
+func imageAdvice(s string) string {
 	n, err := reference.ParseNormalizedNamed(s)
-	return err == nil && !reference.IsNameOnly(n)
+	switch {
+	case err != nil || reference.IsNameOnly(n):
+		return imageWords
+	case n.String() != s:
+		return "write " + n.String()
+	}
+	return ""
 }
 
 func isHostPort(s string) bool {

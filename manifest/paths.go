@@ -18,6 +18,9 @@ func parentPath(path string) string {
 
 // asWritten gives path in the spelling that the document has of it.
 func (d *document) asWritten(path string) string {
+	if from, ok := d.made[path]; ok {
+		return from
+	}
 	for top := path; top != ""; top = parentPath(top) {
 		if from, ok := d.moved[top]; ok {
 			return from + path[len(top):]

@@ -14,12 +14,22 @@ const mask = "***"
 // what was written, which may be a reference to the value: ${env:NAME} or
 // file:PATH. However it is printed, logged or marshalled, it gives ***.
 type Secret struct {
-	written string
+	// A pointer, because fmt passes by every method of a value when a verb does
+	// not fit what holds it (%s of a struct with a pointer to a struct), and then
+	// prints fields as they are: of a pointer within, the address.
+	written *string
 }
 
 // NewSecret makes a Secret of what a document would hold: the value itself or
 // a reference to it.
-func NewSecret(written string) Secret { return Secret{written: written} }
+func NewSecret(written string) Secret { return Secret{written: &written} }
+
+func (s Secret) text() string {
+	if s.written == nil {
+		return ""
+	}
+	return *s.written
+}
 
 // ErrSecretMissing marks a reference to a value that is not there.
 var ErrSecretMissing = errors.New("secret is missing")
@@ -43,36 +53,36 @@ func (s Secret) Reveal(lookup func(string) (string, bool), read func(string) ([]
 		}
 		return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 	}
-	return s.written, nil
+	return s.text(), nil
 }
 
 // Reference gives what was written where it is a reference, and "" where it is
 // the value itself.
 func (s Secret) Reference() string {
 	if _, ok := s.env(); ok {
-		return s.written
+		return s.text()
 	}
 	if _, ok := s.file(); ok {
-		return s.written
+		return s.text()
 	}
 	return ""
 }
 
 // IsZero reports whether nothing was written.
-func (s Secret) IsZero() bool { return s.written == "" }
+func (s Secret) IsZero() bool { return s.text() == "" }
 
 // Equal reports whether the same was written.
-func (s Secret) Equal(t Secret) bool { return s.written == t.written }
+func (s Secret) Equal(t Secret) bool { return s.text() == t.text() }
 
 func (s Secret) env() (string, bool) {
-	rest, ok := strings.CutPrefix(s.written, "${env:")
+	rest, ok := strings.CutPrefix(s.text(), "${env:")
 	if !ok {
 		return "", false
 	}
 	return strings.CutSuffix(rest, "}")
 }
 
-func (s Secret) file() (string, bool) { return strings.CutPrefix(s.written, "file:") }
+func (s Secret) file() (string, bool) { return strings.CutPrefix(s.text(), "file:") }
 
 // String gives ***, and "" where nothing was written.
 func (s Secret) String() string {

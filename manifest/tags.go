@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +91,10 @@ func suggest(word string, candidates []string) string {
 
 // unknown reports a field that its mapping does not have, with the nearest that
 // it has, or the place where a field of that name belongs.
-func (w *walker) unknown(key *yaml.Node, path string, fields []field) {
+//
+// A key without a value between braces is often the rest of a value that has a
+// comma: it is not shown, for the value may be a password.
+func (w *walker) unknown(key *yaml.Node, path string, fields []field, rest bool) {
 	if w.full() {
 		w.more = true
 		return
@@ -108,9 +112,10 @@ func (w *walker) unknown(key *yaml.Node, path string, fields []field) {
 	for _, f := range fields {
 		names = append(names, f.name)
 	}
-	name := key.Value
-	if clean := strings.TrimRight(name, "： "); clean != name || strings.Contains(name, "：") {
-		w.add(Error, key, join(path, name), "has a full-width colon in its name", "write : and a space")
+	name, cut := nameOf(key)
+	if cut && strings.HasPrefix(key.Value[len(name):], "：") {
+		w.guessed[join(path, name)] = true
+		w.add(Error, key, join(path, name), "is followed by a full-width colon ：", "write : and a space")
 		return
 	}
 	advice := "its fields are " + strings.Join(names, ", ")
@@ -129,7 +134,24 @@ func (w *walker) unknown(key *yaml.Node, path string, fields []field) {
 	if where == "" {
 		where = "the document"
 	}
+	if rest && nearest(name, names) == "" {
+		w.add(Error, key, path, "has a part without a colon", "write name: value, and put quotes around a value with a comma")
+		return
+	}
+	if cut {
+		advice = "write name: value, with a colon and a space; " + advice
+	}
 	w.add(Error, key, join(path, name), "is no field of "+where, advice)
+}
+
+// namePattern is the part of a key that can be a field's name.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9_.<-]*`)
+
+// nameOf gives the name that a key begins with. What comes after it, as where a
+// colon is missing, is a value, and may be a password: cut tells that it is left out.
+func nameOf(key *yaml.Node) (name string, cut bool) {
+	name = namePattern.FindString(key.Value)
+	return name, name != key.Value
 }
 
 // homesOf gives the mappings that do have a field of that name.

@@ -154,7 +154,8 @@ func (w *walker) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := w.follow(n.Content[i])
 		if line, twice := seen[key.Value]; twice && key.Kind == yaml.ScalarNode {
-			w.add(Error, key, join(path, key.Value), fmt.Sprintf("stands twice, first on line %d", line), "keep one of the two")
+			name, _ := nameOf(key)
+			w.add(Error, key, join(path, name), fmt.Sprintf("stands twice, first on line %d", line), "keep one of the two")
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -162,9 +163,12 @@ func (w *walker) structure(n *yaml.Node, v reflect.Value, path string, depth int
 			w.value(n.Content[i+1], v.FieldByIndex(f.index), join(path, f.name), f.tag, depth+1)
 			continue
 		}
-		w.unknown(key, path, fields)
+		w.unknown(key, path, fields, n.Style&yaml.FlowStyle != 0 && isNull(n.Content[i+1]))
 	}
 }
+
+// isNull tells whether nothing is written as a value.
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == "" }
 
 func find(fields []field, name string) (field, bool) {
 	for _, f := range fields {
@@ -360,11 +364,15 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-var userInfo = regexp.MustCompile(`://[^/@\s]*@`)
+var (
+	userInfo  = regexp.MustCompile(`://[^/@\s]*@`)
+	secretish = regexp.MustCompile(`(?is)(password|passphrase|secret|token)([^:=：]{0,20}[:=：]).*`)
+)
 
-// shown keeps a value in a message short, and a password in an address out of it.
+// shown keeps a value in a message short, and what looks like a secret in it out.
 func shown(s string) string {
 	s = userInfo.ReplaceAllString(s, "://"+mask+"@")
+	s = secretish.ReplaceAllString(s, "$1$2"+mask)
 	if len(s) > 60 {
 		return s[:57] + "..."
 	}
