@@ -56,7 +56,7 @@ func (m *Mirrors) resources() []op.Resource {
 		})
 	}
 	for _, u := range m.Upstreams {
-		add(strings.ReplaceAll(u, ":", "_"), path.Join(m.Namespace, registry.Prefix(u)))
+		add(u, path.Join(m.Namespace, registry.Prefix(u)))
 	}
 	add(m.Host, "")
 	add("_default", "")

@@ -3,9 +3,11 @@ package pki
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -147,4 +149,36 @@ func FuzzDecode(f *testing.F) {
 			t.Error("a key that does not fit was accepted")
 		}
 	})
+}
+
+// TestStoreServesManyAtOnce is what happens when the steps of all hosts ask for
+// the same CA at the same time: they have to get one and the same, with its key.
+func TestStoreServesManyAtOnce(t *testing.T) {
+	s := Store{Dir: filepath.Join(t.TempDir(), "certs")}
+	serials := make(chan string, 16)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			ca, err := s.Authority("ca", "test", now)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := s.Leaf("server", ca, Request{CommonName: "x", Names: []string{fmt.Sprint("h", i%2)}, Server: true}, now); err != nil {
+				t.Error(err)
+			}
+			serials <- ca.Certificate.SerialNumber.String()
+		})
+	}
+	wg.Wait()
+	close(serials)
+	first := <-serials
+	for n := range serials {
+		if n != first {
+			t.Error("there are two CAs")
+		}
+	}
+	if _, err := s.Authority("ca", "test", now); err != nil {
+		t.Error(err)
+	}
 }

@@ -10,13 +10,36 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // Store keeps pairs as NAME.crt and NAME.key in one folder.
 type Store struct{ Dir string }
 
+// Locked runs f while nobody else is in a Locked of the same folder, in this
+// process or another: the steps of all hosts share what lies in it.
+func (s Store) Locked(f func() error) error {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return err
+	}
+	l := flock.New(filepath.Join(s.Dir, ".lock"), flock.SetPermissions(0o600))
+	if err := l.Lock(); err != nil {
+		return fmt.Errorf("lock %s: %w", s.Dir, err)
+	}
+	return errors.Join(f(), l.Unlock())
+}
+
 // Authority gives the CA of that name, made now if there is none.
-func (s Store) Authority(name, commonName string, now time.Time) (Pair, error) {
+func (s Store) Authority(name, commonName string, now time.Time) (p Pair, err error) {
+	err = s.Locked(func() error {
+		p, err = s.authority(name, commonName, now)
+		return err
+	})
+	return p, err
+}
+
+func (s Store) authority(name, commonName string, now time.Time) (Pair, error) {
 	p, err := s.load(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return p, err
@@ -29,7 +52,15 @@ func (s Store) Authority(name, commonName string, now time.Time) (Pair, error) {
 
 // Leaf gives the certificate of that name, made anew where there is none or
 // the one there no longer answers r.
-func (s Store) Leaf(name string, ca Pair, r Request, now time.Time) (Pair, error) {
+func (s Store) Leaf(name string, ca Pair, r Request, now time.Time) (p Pair, err error) {
+	err = s.Locked(func() error {
+		p, err = s.leaf(name, ca, r, now)
+		return err
+	})
+	return p, err
+}
+
+func (s Store) leaf(name string, ca Pair, r Request, now time.Time) (Pair, error) {
 	p, err := s.load(name)
 	if err == nil && p.Answers(r, ca, now) {
 		return p, nil

@@ -56,24 +56,29 @@ func (a Access) CA(now time.Time) ([]byte, error) {
 }
 
 // Password gives a user's password, made now if there is none.
-func (a Access) Password(user string) (string, error) {
+func (a Access) Password(user string) (password string, err error) {
+	err = a.store().Locked(func() error {
+		password, err = a.password(user)
+		return err
+	})
+	return password, err
+}
+
+func (a Access) password(user string) (string, error) {
 	path := filepath.Join(a.Dir, user+".password")
 	b, err := os.ReadFile(path)
-	if err == nil {
-		return strings.TrimSpace(string(b)), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
+	}
+	if have := strings.TrimSpace(string(b)); have != "" { // an empty file is what a crash left
+		return have, nil
 	}
 	raw := make([]byte, 24)
 	if _, err := rand.Read(raw); err != nil {
 		return "", err
 	}
 	p := base64.RawURLEncoding.EncodeToString(raw)
-	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
-		return "", err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return "", err
 	}
