@@ -145,10 +145,8 @@ func (r *Runner) WaitJob(ctx context.Context, j Job) (log []byte, err error) {
 	lost := 0
 	for {
 		s, err := r.Job(ctx, j, at)
-		var broken *connector.BrokenError
-		var dial *connector.DialError
 		switch {
-		case (errors.As(err, &broken) || errors.As(err, &dial)) && lost < reconnects && ctx.Err() == nil:
+		case outOfReach(err) && lost < reconnects && ctx.Err() == nil:
 			lost++
 		case err != nil:
 			return kept.Bytes(), err
@@ -200,8 +198,21 @@ func (r *Runner) RunJob(ctx context.Context, j Job) (log []byte, err error) {
 	return r.WaitJob(ctx, j)
 }
 
+// outOfReach tells whether the next try may reach the host again.
+func outOfReach(err error) bool {
+	var broken *connector.BrokenError
+	var dial *connector.DialError
+	return errors.As(err, &broken) || errors.As(err, &dial)
+}
+
+// jobEnded clears a job and tells how it ended. That is known already, so a host
+// that cannot be reached to clear it is no error: the next RunJob clears it.
 func (r *Runner) jobEnded(ctx context.Context, j Job, s JobState, log string) error {
-	if err := r.ClearJob(ctx, j); err != nil {
+	err := r.ClearJob(ctx, j)
+	if outOfReach(err) {
+		err = r.ClearJob(ctx, j)
+	}
+	if err != nil && !outOfReach(err) {
 		return err
 	}
 	if s.Exit == 0 {

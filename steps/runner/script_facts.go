@@ -24,8 +24,8 @@ s apparmor; cat /sys/module/apparmor/parameters/enabled
 s init; cat /proc/1/comm; [ -d /run/systemd/system ] && echo running
 s systemd; systemctl --version
 s time; date +%s.%N; date +%z
-s disks; df -PT -k -x tmpfs -x devtmpfs -x squashfs
-s inodes; df -Pi -x tmpfs -x devtmpfs -x squashfs
+s disks; df -PTkl -x tmpfs -x devtmpfs -x squashfs
+s inodes; df -Pil -x tmpfs -x devtmpfs -x squashfs
 s resolv-link; readlink -f /etc/resolv.conf
 s resolv; cat /etc/resolv.conf
 s packages; for p in apt-get dnf yum zypper; do command -v "$p" && break; done
