@@ -144,7 +144,7 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 	for _, dir := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni", "/run/flannel"} {
 		errs = append(errs, h.RemoveAll(ctx, dir))
 	}
-	for _, link := range []string{"cni0", "flannel.1", "flannel-v6.1", "kube-ipvs0"} {
+	for _, link := range []string{"cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0"} {
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: there is none
 		errs = append(errs, err)
 	}

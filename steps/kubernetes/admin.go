@@ -139,7 +139,11 @@ func Corefile(c *manifest.Cluster) string {
 		for _, r := range z.Rewrite {
 			b.WriteString("    rewrite " + r + "\n")
 		}
-		b.WriteString("    forward . " + strings.Join(z.Nameservers, " ") + "\n    cache " + strconv.Itoa(z.Cache) + "\n    loadbalance\n    reload\n}\n")
+		b.WriteString("    forward . " + strings.Join(z.Nameservers, " ") + "\n")
+		if z.Cache > 0 { // CoreDNS refuses a zero
+			b.WriteString("    cache " + strconv.Itoa(z.Cache) + "\n")
+		}
+		b.WriteString("    loadbalance\n    reload\n}\n")
 	}
 	b.WriteString(".:53 {\n    errors\n    health {\n       lameduck 5s\n    }\n    ready\n")
 	block(&b, d.CoreDNS.AdditionalConfigs)

@@ -36,8 +36,8 @@ func modules(c *manifest.Cluster) []string {
 	if c.Spec.Kubernetes.KubeProxy.Mode == "ipvs" {
 		m = append(m, "ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh")
 	}
-	if c.Spec.Network.Plugin == "flannel" && c.Spec.Network.Flannel.Backend == "vxlan" {
-		m = append(m, "vxlan")
+	if b := c.Spec.Network.Flannel.Backend; c.Spec.Network.Plugin == "flannel" && b != "host-gw" {
+		m = append(m, b) // the backends vxlan and wireguard are named after their modules
 	}
 	return m
 }
