@@ -151,7 +151,7 @@ func (s *state) Run(ctx context.Context, h *steps.Host) error {
 			}
 		}
 		changed = true
-		h.Log.InfoContext(ctx, c.What)
+		h.Log.InfoContext(ctx, "change", "what", c.What)
 		return apply(ctx, h, r, c)
 	})
 	if err != nil || !changed || !s.gone {

@@ -70,7 +70,7 @@ func section(t *testing.T, name, text string) runner.Facts {
 func TestParseFactsParts(t *testing.T) {
 	for text, want := range map[string]runner.OSRelease{
 		"ID=\"rocky\"\nVERSION_ID=\"9.4\"\nID_LIKE=\"rhel centos fedora\"\nPRETTY_NAME='Rocky \"9\"'": {ID: "rocky", VersionID: "9.4", Pretty: `Rocky "9"`, Like: []string{"rhel", "centos", "fedora"}},
-		"ID=debian\nnonsense\nPRETTY_NAME=\"a \\\"b\\\" \\$c\"":                                        {ID: "debian", Pretty: `a "b" $c`},
+		"ID=debian\nnonsense\nPRETTY_NAME=\"a \\\"b\\\" \\$c\"":                                       {ID: "debian", Pretty: `a "b" $c`},
 	} {
 		if got := section(t, "os-release", text).OS; got.String() != want.String() || got.Pretty != want.Pretty || !slices.Equal(got.Like, want.Like) {
 			t.Errorf("os-release %q gives %+v, want %+v", text, got, want)

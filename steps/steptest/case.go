@@ -102,7 +102,7 @@ func (c Case) On(t testing.TB, s *conntest.Sim, step steps.Step) *steps.Host {
 	return h.WithBoard(&steps.Board{}).ForStep(step.Meta())
 }
 
-// Host is On with the defaults of a Case filled in, for tests of a single step.
+// NewHost is On with the defaults of a Case filled in, for tests of a single step.
 func (c Case) NewHost(t testing.TB, s *conntest.Sim, step steps.Step) *steps.Host {
 	t.Helper()
 	return c.complete(t).On(t, s, step)

@@ -67,18 +67,18 @@ func pack(cache, dir string, c components.Component, a manifest.Artifact) (strin
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil { //nolint:gosec // nothing secret
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return "", err
 	}
 	f, err := os.CreateTemp(filepath.Dir(out), ".part-")
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // gone already when all went well
+	defer os.Remove(f.Name())
 	if err := errors.Join(writeArchive(f, dir, c, a), f.Close()); err != nil {
 		return "", fmt.Errorf("%s: %w", a.ID, err)
 	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil { //nolint:gosec // as above
+	if err := os.Chmod(f.Name(), 0o644); err != nil {
 		return "", err
 	}
 	return out, os.Rename(f.Name(), out)
@@ -117,7 +117,7 @@ func writeArchive(w io.Writer, dir string, c components.Component, a manifest.Ar
 }
 
 func writeMember(t *tar.Writer, from, name string) error {
-	f, err := os.Open(from) //nolint:gosec // a program of the cache
+	f, err := os.Open(from)
 	if err != nil {
 		return err
 	}

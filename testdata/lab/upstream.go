@@ -103,7 +103,7 @@ func (u *Upstream) WriteFiles(dir, base string) (upstream.Paths, error) {
 	if err != nil {
 		return paths, err
 	}
-	return paths, os.WriteFile(paths.Versions, raw, 0o644) //nolint:gosec // no secret in it, and people read it
+	return paths, os.WriteFile(paths.Versions, raw, 0o644)
 }
 
 // resolve gives the lock of a config with the versions that the lab builds.

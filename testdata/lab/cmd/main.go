@@ -37,6 +37,6 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(upCommand(), downCommand(), listCommand(), onCommand(), egressCommand(), componentsCommand(), pinCommand())
+	root.AddCommand(upCommand(), downCommand(), listCommand(), onCommand(), egressCommand(), componentsCommand(), pinCommand(), upstreamCommand())
 	return root
 }

@@ -53,7 +53,7 @@ func write(w io.Writer, files, links map[string]string) error {
 }
 
 func writeFile(t *tar.Writer, h *tar.Header, from string) error {
-	f, err := os.Open(from) //nolint:gosec // a file of the cache
+	f, err := os.Open(from)
 	if err != nil {
 		return err
 	}
