@@ -168,7 +168,9 @@ func (w *walker) structure(n *yaml.Node, v reflect.Value, path string, depth int
 }
 
 // isNull tells whether nothing is written as a value.
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == "" }
+func isNull(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == ""
+}
 
 func find(fields []field, name string) (field, bool) {
 	for _, f := range fields {

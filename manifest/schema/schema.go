@@ -187,6 +187,9 @@ func (b *builder) alias(a manifest.Alias) {
 	if len(a.Words) > 0 {
 		others = append(others, object{"enum": slices.Sorted(maps.Keys(a.Words))})
 	}
+	if f, ok := manifest.ConfigFields().Find(a.To); ok && len(f.Enum) > 0 {
+		others = append(others, object{"const": ""}) // nothing chosen
+	}
 	if a.Scalar != "" {
 		others = append(others, reference(a.Scalar))
 	}
@@ -204,10 +207,8 @@ func (b *builder) alias(a manifest.Alias) {
 	n["deprecated"], n["description"] = true, "A second spelling of "+a.To+"."
 	fields := b.properties(parent)
 	if have, ok := b.fields[a.From]; ok { // a mapping that other second spellings made
-		for field, x := range b.fields[a.To] {
-			have[field] = x
-		}
-		return
+		maps.Copy(have, b.fields[a.To])
+		n = object{"type": "object", "properties": have, "additionalProperties": false, "deprecated": true, "description": n["description"]}
 	}
 	fields[name] = n
 }

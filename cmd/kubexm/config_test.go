@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/versions"
+)
+
+// TestStarters: each can be used as it is. It decodes with no word but on what
+// is not built yet, and the matrix knows all that it asks for.
+func TestStarters(t *testing.T) {
+	catalog, problems := versions.Load()
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := fs.ReadDir(starters, "starters")
+	if err != nil || len(files) != len(templates) {
+		t.Fatalf("%d starters for %d templates, %v", len(files), len(templates), err)
+	}
+	for _, name := range templates {
+		text, err := starters.ReadFile("starters/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, problems := manifest.Decode(bytes.NewReader(text))
+		for _, p := range problems {
+			if !strings.HasPrefix(p.Message, notBuilt) {
+				t.Errorf("%s: %s", name, p)
+			}
+		}
+		if c == nil {
+			continue
+		}
+		lock, problems := catalog.Resolve(c)
+		for _, p := range problems {
+			if !strings.Contains(p.Message, "comes as a package of the operating system") {
+				t.Errorf("%s: %s", name, p)
+			}
+		}
+		if lock == nil || len(lock.Artifacts) == 0 || len(lock.Images) == 0 {
+			t.Errorf("%s: the lock is empty", name)
+		}
+	}
+}
+
+// TestStartersUncommented: what a starter offers in comments is right too. A
+// line is such an offer when it is a comment that holds a field.
+func TestStartersUncommented(t *testing.T) {
+	for _, name := range templates {
+		text, err := starters.ReadFile("starters/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		offered := 0
+		for line := range strings.Lines(string(text)) {
+			indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+			comment, isComment := strings.CutPrefix(strings.TrimSpace(line), "# ")
+			word, _, hasField := strings.Cut(comment, ":")
+			if isComment && hasField && indent != "" && !strings.Contains(strings.TrimLeft(word, " -{"), " ") {
+				line = indent + comment + "\n"
+				offered++
+			}
+			b.WriteString(line)
+		}
+		_, problems := manifest.Decode(strings.NewReader(b.String()))
+		for _, p := range problems {
+			// A choice between two ways is offered as one that replaces the other.
+			if p.Severity == manifest.Error && !strings.Contains(p.Advice, "choose one of the two") {
+				t.Errorf("%s: %s\n%s", name, p, b.String())
+			}
+		}
+		if offered == 0 && name != "dual-stack" {
+			t.Errorf("%s offers nothing", name)
+		}
+	}
+}
