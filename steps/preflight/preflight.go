@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -94,6 +96,14 @@ func ports(h *steps.Host) map[uint16]string {
 			want[2379], want[2380] = "etcd", "etcd"
 		}
 	}
+	if is(h, manifest.RoleRegistry) && h.Cluster.Spec.Registry.Type == "registry" {
+		_, port, _ := strings.Cut(h.Cluster.Spec.Registry.PrivateRegistry, ":")
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			n = 443 // what https means without a port
+		}
+		want[uint16(n)] = "the registry"
+	}
 	return want
 }
 
@@ -132,7 +142,7 @@ func Existing(say Say) steps.Step {
 			return nil, err
 		}
 		var left []string
-		for _, p := range []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf", "/var/lib/etcd/member"} {
+		for _, p := range []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf", path.Join(h.Cluster.Spec.Etcd.DataDir, "member")} {
 			_, err := h.Stat(ctx, p)
 			if err == nil {
 				left = append(left, p)
