@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -26,7 +27,7 @@ func KubeconfigPath(workdir string) string { return filepath.Join(workdir, "kube
 // here, and to ~/.kube/config of the login user on the master.
 func FetchKubeconfig() steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.fetch-kubeconfig"},
+		M: steps.Meta{Name: "kubernetes.fetch-kubeconfig", Timeout: time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			text, err := h.ReadFile(ctx, kubeadm.AdminConf)
 			if err != nil {
@@ -73,7 +74,7 @@ func kubeDir(h *steps.Host) string {
 // RemoveKubeconfig is the inverse of FetchKubeconfig on the master.
 func RemoveKubeconfig() steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.remove-kubeconfig"},
+		M: steps.Meta{Name: "kubernetes.remove-kubeconfig", Timeout: time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			_, err := h.Stat(ctx, kubeDir(h)+"/config")
 			if errors.Is(err, fs.ErrNotExist) {

@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"time"
 
 	"github.com/mensylisir/kubexm/steps"
 )
@@ -50,7 +51,7 @@ func (d *Do) Rollback(ctx context.Context, h *steps.Host) error {
 // hears of them through say.
 func Check(name string, look func(context.Context, *steps.Host) (steps.Findings, error), say func(steps.Finding)) steps.Step {
 	return &Do{
-		M: steps.Meta{Name: name, Always: true},
+		M: steps.Meta{Name: name, Always: true, Timeout: time.Minute},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			found, err := look(ctx, h)
 			if err != nil {
