@@ -117,9 +117,11 @@ rmdir -- "$1" 2>/dev/null && exit 0
 exec rmdir -- "$1"`
 
 	// PATH TARGET
-	scriptLink = beside + `rm -f -- "$t"
+	scriptLink = beside + `trap 'rm -f -- "$t"' EXIT
+rm -f -- "$t"
 ln -s -- "$2" "$t"
 mv -fT -- "$t" "$1"
+trap - EXIT
 sync -- "${d:-/}"`
 
 	// PATH FROM

@@ -56,6 +56,13 @@ func (s *Sim) doTree(c connector.Cmd, _ []byte) (connector.Result, bool) {
 			return exits(1, "mv: cannot overwrite directory '%s' with non-directory", p)
 		}
 		delete(s.files, beside(p))
+		target := args[1]
+		if !path.IsAbs(target) {
+			target = path.Join(path.Dir(p), target)
+		}
+		if f, ok := s.files[p]; ok && f.Mode.IsRegular() && s.resolve(target, true) == p {
+			return exits(1, "mv: '%s' and '%s' are the same file", beside(p), p)
+		}
 		s.files[p] = link(args[1])
 		return connector.Result{}, true
 	case connector.VerbCopy, connector.VerbRename:
@@ -111,6 +118,13 @@ func (s *Sim) move(keep bool, to, from string) (connector.Result, bool) {
 	to, complaint := s.dirOf(to)
 	if complaint != "" {
 		return exits(1, "mv: %s", complaint)
+	}
+	switch {
+	case keep:
+	case from == to:
+		return exits(1, "mv: '%s' and '%s' are the same file", from, to)
+	case f.Mode.IsDir() && strings.HasPrefix(to, from+"/"):
+		return exits(1, "mv: cannot move '%s' to a subdirectory of itself, '%s'", from, to)
 	}
 	if old, ok := s.files[to]; ok {
 		switch {
