@@ -29,11 +29,11 @@ func TestBounds(t *testing.T) {
 		{"deep nesting", header + k + "  addons: [{name: a, values: " + strings.Repeat("{a: ", 5000) + "1" + strings.Repeat("}", 5000) + "}]\n", "nested too deep"},
 		{"deeper nesting", header + k + "  addons: " + strings.Repeat("[", 20000) + "\n", "is not YAML"},
 		{"huge file", header + k + strings.Repeat("# comment\n", 200_000), "is larger than 1048576 bytes"},
-		{"many unknown fields", header + k + many(30000, func(i int) string { return fmt.Sprintf("  f%dooooooo: 1\n", i) }), "has more problems than these 200"},
-		{"many wrong hosts", header + k + "  hosts:\n" + many(10000, func(i int) string { return "    - {nam: x, port: y}\n" }), "has more problems than these 200"},
-		{"many broken lines", header + k + strings.Repeat("  a: [\n", 50000), "is not YAML"},
+		{"many unknown fields", header + k + many(10000, func(i int) string { return fmt.Sprintf("  f%dooooooo: 1\n", i) }), "has more problems than these 200"},
+		{"many wrong hosts", header + k + "  hosts:\n" + many(3000, func(i int) string { return "    - {nam: x, port: y}\n" }), "has more problems than these 200"},
+		{"many broken lines", header + k + strings.Repeat("  a: [\n", 20000), "is not YAML"},
 		{"long key", header + k + "  " + strings.Repeat("x", 500_000) + ": 1\n", "is not YAML"},
-		{"many ranges", header + k + "  hosts: [{name: node1, address: 192.0.2.1}]\n  roleGroups: {worker: [" + strings.TrimSuffix(many(20000, func(i int) string { return fmt.Sprintf("'n%d[1:10000]',", i) }), ",") + "]}\n", "not in spec.hosts"},
+		{"many ranges", header + k + "  hosts: [{name: node1, address: 192.0.2.1}]\n  roleGroups: {worker: [" + strings.TrimSuffix(many(5000, func(i int) string { return fmt.Sprintf("'n%d[1:10000]',", i) }), ",") + "]}\n", "not in spec.hosts"},
 		{"NUL bytes", header + k + "  a: \x00\n", "control characters are not allowed"},
 		{"not UTF-8", header + k + "  a: \xff\xfe\n", "is not YAML"},
 		{"a binary", "\x7fELF\x02\x01\x01\x00\x00", "is not YAML"},
@@ -66,8 +66,8 @@ func TestBounds(t *testing.T) {
 // TestManyHosts: a large cluster is read in no time.
 func TestManyHosts(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(header + "\n  kubernetes: {version: v1.34.10, nodeCidrMaskSize: 27, maxPods: 30}\n  network: {kubePodsCIDR: 10.0.0.0/12, kubeServiceCIDR: 10.96.0.0/16}\n  roleGroups: {etcd: [node1], master: [node1], worker: ['node[1:5000]']}\n  hosts:\n")
-	for i := 1; i <= 5000; i++ {
+	b.WriteString(header + "\n  kubernetes: {version: v1.34.10, nodeCidrMaskSize: 27, maxPods: 30}\n  network: {kubePodsCIDR: 10.0.0.0/12, kubeServiceCIDR: 10.96.0.0/16}\n  roleGroups: {etcd: [node1], master: [node1], worker: ['node[1:2000]']}\n  hosts:\n")
+	for i := 1; i <= 2000; i++ {
 		fmt.Fprintf(&b, "    - {name: node%d, address: 172.16.%d.%d, password: \"${env:P}\"}\n", i, i/250, i%250+1)
 	}
 	start := time.Now()
@@ -75,7 +75,7 @@ func TestManyHosts(t *testing.T) {
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Public(); err != nil || len(c.HostsWith(RoleWorker)) != 5000 {
+	if _, err := c.Public(); err != nil || len(c.HostsWith(RoleWorker)) != 2000 {
 		t.Errorf("%d workers, %v", len(c.HostsWith(RoleWorker)), err)
 	}
 	if took := time.Since(start); took > 30*time.Second {

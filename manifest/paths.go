@@ -2,10 +2,21 @@ package manifest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
 func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	if strings.ContainsAny(name, ".[]/ ") {
+		return path + "[" + strconv.Quote(name) + "]"
+	}
+	return path + "." + name
+}
 
 // parentPath gives the path of what holds path.
 func parentPath(path string) string {
