@@ -54,6 +54,10 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 		return nil, err
 	}
 	a.printWarnings(problems)
+	if err := planned(cluster, r.resolved); err != nil {
+		return nil, &coded{error: fmt.Errorf("%s: %w", f.config, err), code: exitUsage,
+			advice: "name the platforms of all hosts in spec.bundle.platforms, and what the version matrix does not know by --versions"}
+	}
 	r.resolved.Config = digest.FromBytes(r.config).String()
 	if r.previous, err = readLock(r.path); err != nil {
 		return nil, err

@@ -138,8 +138,8 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Con
 		return nil, err
 	}
 	if s.bundle != nil && s.graph.Name == "create" {
-		if err := s.graph.CheckBundle(s.bundle.Lock, s.cluster.Spec.Kubernetes.Version); err != nil {
-			return nil, &coded{error: err, code: exitRefused, advice: "build the bundle from this config: kubexm bundle build -f …"}
+		if err := planned(s.cluster, s.bundle.Lock); err != nil {
+			return nil, errors.Join(lacking(err), s.bundle.Close())
 		}
 	}
 	return s, nil

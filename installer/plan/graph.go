@@ -3,11 +3,6 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/steps"
 )
 
 // Graph is a whole plan. Dependencies point to earlier nodes only, so it has no
@@ -64,73 +59,4 @@ func (g *Graph) checkOutputs() []error {
 		}
 	}
 	return errs
-}
-
-// Lack is one artifact that a plan needs and a lock does not hold.
-type Lack struct {
-	Need     manifest.Need     `json:"need"`
-	Platform manifest.Platform `json:"platform"`
-	Steps    []string          `json:"steps"`
-	Hosts    []string          `json:"hosts"`
-}
-
-// LackError lists all that a lock lacks for a plan.
-type LackError struct{ Lacks []Lack }
-
-func (e *LackError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "the bundle lacks %d artifacts that the plan needs", len(e.Lacks))
-	for _, l := range e.Lacks {
-		fmt.Fprintf(&b, "\n  %s %s for %s: step %s on %s", l.Need.Kind, l.Need.Name, l.Platform, strings.Join(l.Steps, ", "), strings.Join(l.Hosts, ", "))
-	}
-	return b.String()
-}
-
-// CheckBundle proves l complete for g, before any host is touched.
-func (g *Graph) CheckBundle(l *manifest.Lock, set string) error {
-	var lacks []Lack
-	for _, n := range g.Nodes {
-		for _, need := range n.Step.Meta().Needs {
-			if need.Set == "" {
-				need.Set = set
-			}
-			for _, h := range n.Hosts {
-				if p := PlatformOf(h); !holds(l, need, p) {
-					lacks = addLack(lacks, need, p, n.Step, h.Name)
-				}
-			}
-		}
-	}
-	if len(lacks) == 0 {
-		return nil
-	}
-	return &LackError{Lacks: lacks}
-}
-
-// PlatformOf gives the platform that a host is declared to have.
-func PlatformOf(h manifest.Host) manifest.Platform {
-	return manifest.Platform{OS: "linux", Arch: h.Arch}
-}
-
-func holds(l *manifest.Lock, n manifest.Need, p manifest.Platform) bool {
-	if n.Kind != manifest.Image {
-		_, err := l.File(n, p)
-		return err == nil
-	}
-	im, err := l.Image(n)
-	return err == nil && slices.ContainsFunc(im.Platforms, func(x manifest.PlatformImage) bool { return x.Platform == p })
-}
-
-func addLack(all []Lack, n manifest.Need, p manifest.Platform, s steps.Step, host string) []Lack {
-	i := slices.IndexFunc(all, func(l Lack) bool { return l.Need == n && l.Platform == p })
-	if i < 0 {
-		all, i = append(all, Lack{Need: n, Platform: p}), len(all)
-	}
-	if name := s.Meta().Name; !slices.Contains(all[i].Steps, name) {
-		all[i].Steps = append(all[i].Steps, name)
-	}
-	if !slices.Contains(all[i].Hosts, host) {
-		all[i].Hosts = append(all[i].Hosts, host)
-	}
-	return all
 }

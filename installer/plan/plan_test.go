@@ -160,3 +160,45 @@ func TestScopeNarrows(t *testing.T) {
 		t.Errorf("hosts %v", got)
 	}
 }
+
+func TestUnpinnedImagesAreThoseOfTheLock(t *testing.T) {
+	l := &manifest.Lock{
+		Sets: []manifest.Set{{Name: "v1"}}, Platforms: []manifest.Platform{{OS: "linux", Arch: "amd64"}},
+		Images: []manifest.ImagePin{{Names: []string{"pause"}, Sets: []string{"v1"}, Digest: "sha256:0"}},
+	}
+	needs := step{steps.Meta{Name: "x", Needs: []manifest.Need{{Kind: manifest.Image, Name: "pause"}}}}
+	for arch, complete := range map[string]bool{"amd64": true, "arm64": false} {
+		g, err := Build(pipeline(task("t", func(Scope) Fragment { return On([]manifest.Host{{Name: "n", Arch: arch}}, needs) })), Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.CheckBundle(l, "v1"); (err == nil) != complete {
+			t.Errorf("%s: %v", arch, err)
+		}
+	}
+}
+
+func TestUnused(t *testing.T) {
+	amd64, arm64 := manifest.Platform{OS: "linux", Arch: "amd64"}, manifest.Platform{OS: "linux", Arch: "arm64"}
+	l := &manifest.Lock{
+		Sets: []manifest.Set{{Name: "v1"}, {Name: "v2"}},
+		Artifacts: []manifest.Artifact{
+			{ID: "kubelet-amd64", Kind: manifest.Binary, Name: "kubelet", Platform: amd64, Sets: []string{"v1"}, SHA256: "1"},
+			{ID: "kubelet-arm64", Kind: manifest.Binary, Name: "kubelet", Platform: arm64, Sets: []string{"v1"}, SHA256: "2"},
+			{ID: "containerd", Kind: manifest.Binary, Name: "containerd", Platform: amd64, Sets: []string{"v1"}, Archive: "tar.gz",
+				Members: []manifest.Member{{Name: "ctr", SHA256: "3"}, {Name: "containerd", SHA256: "4"}}},
+			{ID: "of-another-set", Kind: manifest.Binary, Name: "kubelet", Platform: amd64, Sets: []string{"v2"}, SHA256: "5"},
+		},
+		Images: []manifest.ImagePin{{ID: "image/pause", Names: []string{"pause"}, Sets: []string{"v1"}}, {ID: "image/extra", Sets: []string{"v1"}}},
+	}
+	needs := step{steps.Meta{Name: "x", Needs: []manifest.Need{
+		{Kind: manifest.Binary, Name: "kubelet"}, {Kind: manifest.Binary, Name: "containerd/ctr"}, {Kind: manifest.Image, Name: "pause"},
+	}}}
+	g, err := Build(pipeline(task("t", func(Scope) Fragment { return On([]manifest.Host{{Name: "n", Arch: "amd64"}}, needs) })), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(Unused(l, "v1", g), " "); got != "containerd#containerd image/extra kubelet-arm64" {
+		t.Errorf("unused: %s", got)
+	}
+}

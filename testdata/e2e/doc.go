@@ -7,6 +7,7 @@
 //   - drift_test.go: what upstream changed is refused with both digests;
 //   - kill_test.go: killed at any point, a second run ends in the same bytes;
 //   - forms_test.go: mirrors and images that are published in other ways;
+//   - install_test.go: what install refuses before it touches a host, and whom it misses;
 //   - interop_test.go: other tools read what a bundle holds;
 //   - resources_test.go: memory stays flat and disk is what the archive takes.
 //

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+type checkFlags struct {
+	policyFlags
+	config string
+	unused bool
+}
+
+func (a *app) bundleCheck() *cobra.Command {
+	f := &checkFlags{}
+	cmd := &cobra.Command{
+		Use:   "check [-f CONFIG] ARCHIVE",
+		Short: "Tell whether a bundle holds all that a config needs",
+		Long: `Make the plan of every request (create, delete, reset) for a config, and look whether
+the bundle holds each file and image that a step opens, for the platform of its host. No
+host is asked. The config is the bundle's own unless -f gives another.
+
+Exit codes: 0 complete, 2 mistakes in the config, 4 something is lacking.`,
+		Example: `  kubexm bundle check demo.tar.zst
+  kubexm bundle check -f other.yaml demo.tar.zst     # would it do for this config too?
+  kubexm bundle check --unused demo.tar.zst          # what is carried for nothing?`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCheck(cmd.Context(), f, args[0]) },
+	}
+	cmd.Flags().StringVarP(&f.config, "filename", "f", "", "the cluster config; without it the bundle's own")
+	cmd.Flags().BoolVar(&f.unused, "unused", false, "also list what no plan needs")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
+	f.add(cmd)
+	completeArchives(cmd)
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error {
+	b, err := bundle.Open(ctx, archive, f.policy())
+	if err != nil {
+		return refused(err)
+	}
+	defer b.Close()
+	c, err := a.siteConfig(&siteFlags{config: f.config, bundle: archive}, b)
+	if err != nil {
+		return err
+	}
+	set := c.Spec.Kubernetes.Version
+	lacks := planned(c, b.Lock)
+	var lack *plan.LackError
+	if lacks != nil && !errors.As(lacks, &lack) {
+		return lacking(lacks)
+	}
+	result := struct {
+		Set    string      `json:"set"`
+		Lacks  []plan.Lack `json:"lacks"`
+		Unused []string    `json:"unused,omitempty"`
+	}{Set: set, Lacks: []plan.Lack{}}
+	if lack != nil {
+		result.Lacks = lack.Lacks
+	}
+	if f.unused {
+		gs, err := plans(c)
+		if err != nil {
+			return err
+		}
+		result.Unused = plan.Unused(b.Lock, set, gs...)
+	}
+	if a.output == "json" {
+		if err := a.printJSON(result); err != nil || lack == nil {
+			return err
+		}
+		return &coded{error: errSaid, code: exitRefused}
+	}
+	if lack != nil {
+		return lacking(lacks)
+	}
+	fmt.Fprintf(a.out, "%s: complete for cluster %s, Kubernetes %s\n", archive, c.Metadata.Name, set)
+	if f.unused {
+		fmt.Fprintf(a.out, "%s that no plan needs\n", count(len(result.Unused), "artifact"))
+		for _, id := range result.Unused {
+			fmt.Fprintln(a.out, "  "+id)
+		}
+	}
+	return nil
+}
+
+// plans gives the plan of every request for a config.
+func plans(c *manifest.Cluster) ([]*plan.Graph, error) {
+	var out []*plan.Graph
+	for _, p := range pipeline.All(pipeline.Context{}) {
+		g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
+// planned proves that l holds all that the plans of c need. A config that cannot
+// be installed yet has no plans to ask.
+func planned(c *manifest.Cluster, l *manifest.Lock) error {
+	if unsupported(c) != nil {
+		return nil
+	}
+	set := c.Spec.Kubernetes.Version
+	if !slices.ContainsFunc(l.Sets, func(s manifest.Set) bool { return s.Name == set }) {
+		var have []string
+		for _, s := range l.Sets {
+			have = append(have, s.Name)
+		}
+		return fmt.Errorf("the config asks for Kubernetes %s, the bundle holds %s", set, strings.Join(have, ", "))
+	}
+	gs, err := plans(c)
+	if err != nil {
+		return err
+	}
+	var all []plan.Lack
+	for _, g := range gs {
+		var lack *plan.LackError
+		if err := g.CheckBundle(l, set); errors.As(err, &lack) {
+			all = append(all, lack.Lacks...)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &plan.LackError{Lacks: all}
+}
+
+// lacking says that a bundle was made for another config.
+func lacking(err error) error {
+	return &coded{error: err, code: exitRefused, advice: "build the bundle from this config: kubexm bundle build -f …"}
+}

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Lack is one artifact that a plan needs and a lock does not hold.
+type Lack struct {
+	Need     manifest.Need     `json:"need"`
+	Platform manifest.Platform `json:"platform"`
+	Steps    []string          `json:"steps"`
+	Hosts    []string          `json:"hosts"`
+}
+
+// LackError lists all that a lock lacks for a plan.
+type LackError struct{ Lacks []Lack }
+
+func (e *LackError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the bundle lacks %d artifacts that the plan needs", len(e.Lacks))
+	for _, l := range e.Lacks {
+		fmt.Fprintf(&b, "\n  %s %s for %s: step %s on %s", l.Need.Kind, l.Need.Name, l.Platform, strings.Join(l.Steps, ", "), strings.Join(l.Hosts, ", "))
+	}
+	return b.String()
+}
+
+// CheckBundle proves l complete for g, before any host is touched.
+func (g *Graph) CheckBundle(l *manifest.Lock, set string) error {
+	var lacks []Lack
+	g.eachNeed(set, func(need manifest.Need, h manifest.Host, s steps.Step) {
+		if p := PlatformOf(h); !holds(l, need, p) {
+			lacks = addLack(lacks, need, p, s, h.Name)
+		}
+	})
+	if len(lacks) == 0 {
+		return nil
+	}
+	return &LackError{Lacks: lacks}
+}
+
+// PlatformOf gives the platform that a host is declared to have.
+func PlatformOf(h manifest.Host) manifest.Platform {
+	return manifest.Platform{OS: "linux", Arch: h.Arch}
+}
+
+// holds tells whether l has what n means for p. Of an image that is not pinned
+// yet, nobody knows the platforms: it will be asked for those of the lock.
+func holds(l *manifest.Lock, n manifest.Need, p manifest.Platform) bool {
+	if n.Kind != manifest.Image {
+		_, err := l.File(n, p)
+		return err == nil
+	}
+	im, err := l.Image(n)
+	if err == nil && len(im.Platforms) == 0 {
+		return slices.Contains(l.Platforms, p)
+	}
+	return err == nil && slices.ContainsFunc(im.Platforms, func(x manifest.PlatformImage) bool { return x.Platform == p })
+}
+
+func addLack(all []Lack, n manifest.Need, p manifest.Platform, s steps.Step, host string) []Lack {
+	i := slices.IndexFunc(all, func(l Lack) bool { return l.Need == n && l.Platform == p })
+	if i < 0 {
+		all, i = append(all, Lack{Need: n, Platform: p}), len(all)
+	}
+	if name := s.Meta().Name; !slices.Contains(all[i].Steps, name) {
+		all[i].Steps = append(all[i].Steps, name)
+	}
+	if !slices.Contains(all[i].Hosts, host) {
+		all[i].Hosts = append(all[i].Hosts, host)
+	}
+	return all
+}
+
+// Unused lists what l holds of a set and none of gs needs, by id; of an archive
+// of several files, each file that is not needed.
+func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
+	files, images := map[manifest.Blob]bool{}, map[string]bool{}
+	for _, g := range gs {
+		g.eachNeed(set, func(n manifest.Need, h manifest.Host, _ steps.Step) {
+			if n.Kind != manifest.Image {
+				if b, err := l.File(n, PlatformOf(h)); err == nil {
+					files[b] = true
+				}
+			} else if im, err := l.Image(n); err == nil {
+				images[im.ID] = true
+			}
+		})
+	}
+	var out []string
+	for _, a := range l.Artifacts {
+		if !slices.Contains(a.Sets, set) {
+			continue
+		}
+		for _, b := range a.Blobs() {
+			switch {
+			case files[b]:
+			case a.Archive == "":
+				out = append(out, a.ID)
+			default:
+				out = append(out, a.ID+"#"+b.Name)
+			}
+		}
+	}
+	for _, im := range l.Images {
+		if slices.Contains(im.Sets, set) && !images[im.ID] {
+			out = append(out, im.ID)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// eachNeed hands every need of every step on every host to do, with its set.
+func (g *Graph) eachNeed(set string, do func(manifest.Need, manifest.Host, steps.Step)) {
+	for _, n := range g.Nodes {
+		for _, need := range n.Step.Meta().Needs {
+			if need.Set == "" {
+				need.Set = set
+			}
+			for _, h := range n.Hosts {
+				do(need, h, n.Step)
+			}
+		}
+	}
+}
