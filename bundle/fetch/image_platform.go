@@ -81,7 +81,12 @@ func offered(all []candidate) string {
 // attestation tells whether a descriptor of an index is no image: a signature,
 // an SBOM or a provenance that builders put beside their images.
 func attestation(d ocispec.Descriptor) bool {
-	if d.Annotations["vnd.docker.reference.type"] != "" || d.ArtifactType != "" {
+	if d.Annotations["vnd.docker.reference.type"] != "" {
+		return true
+	}
+	switch d.ArtifactType {
+	case "", ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json": // an image, whose config's type this is
+	default:
 		return true
 	}
 	return d.Platform != nil && d.Platform.OS == "unknown" && d.Platform.Architecture == "unknown"

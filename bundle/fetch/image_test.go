@@ -55,6 +55,22 @@ func mustHoldDigest(t *testing.T, c *Cache, ct Content) {
 	}
 }
 
+// Some tools that make indexes put the config's media type into artifactType:
+// what they describe so is an image all the same.
+func TestIndexThatCallsImagesArtifacts(t *testing.T) {
+	for _, kind := range []string{ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json"} {
+		g := newRegistry()
+		amd := g.image(t, "team/app", "", "linux/amd64", noise(1, 5000))
+		amd.ArtifactType = kind
+		g.index(t, "team/app", "v1", amd)
+		u := serve(t, g.ServeHTTP)
+		im, _ := everything(t, client(t, options(t, u)), pin("upstream.test/team/app:v1"), amd64)
+		if len(im.Platforms) != 1 || im.Platforms[0].Digest != amd.Digest.String() {
+			t.Errorf("%s: pinned %+v", kind, im.Platforms)
+		}
+	}
+}
+
 func TestSparseIndex(t *testing.T) {
 	g := newRegistry()
 	shared, own := noise(1, 5000), noise(2, 3000)
