@@ -17,12 +17,25 @@ func hostSecrets(h manifest.Host) map[string]manifest.Secret {
 	return m
 }
 
+// readSecret reads a file that a config names as a secret. One that others may
+// read is none.
+func readSecret(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if open := st.Mode().Perm() & 0o077; open != 0 {
+		return nil, fmt.Errorf("%s: others may read it (mode %04o): chmod 600 it", path, st.Mode().Perm())
+	}
+	return os.ReadFile(path)
+}
+
 // checkSecrets finds every secret that the config names and nobody gave.
 func (s *Session) checkSecrets() error {
 	var ps manifest.Problems
 	for i, h := range s.Cluster.Spec.Hosts {
 		for field, secret := range hostSecrets(h) {
-			if _, err := secret.Reveal(s.LookupEnv, os.ReadFile); errors.Is(err, manifest.ErrSecretMissing) {
+			if _, err := secret.Reveal(s.LookupEnv, readSecret); errors.Is(err, manifest.ErrSecretMissing) {
 				ps = append(ps, manifest.Problem{Path: fmt.Sprintf("spec.hosts[%d].%s", i, field), Message: err.Error(),
 					Advice: "set it, or give the config with its secrets by -f"})
 			}
@@ -37,7 +50,7 @@ func (s *Session) secrets() []string {
 	var out []string
 	for _, h := range s.Cluster.Spec.Hosts {
 		for _, secret := range hostSecrets(h) {
-			if v, err := secret.Reveal(s.LookupEnv, os.ReadFile); err == nil && v != "" {
+			if v, err := secret.Reveal(s.LookupEnv, readSecret); err == nil && v != "" {
 				out = append(out, v)
 			}
 		}

@@ -45,6 +45,11 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("another run works on this cluster (%s, %s)", e.Dir, e.Holder)
 }
 
+// Advice says what to do.
+func (e *BusyError) Advice() string {
+	return "wait for the other run to end; two at once would undo each other's work"
+}
+
 // Lock keeps other runs on this machine away from the cluster until the
 // returned function is called.
 func (w Workdir) Lock() (unlock func(), err error) {

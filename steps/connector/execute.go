@@ -20,6 +20,9 @@ type Wire struct {
 	Start Start
 	// Lingers says that a command may go on when Start gave it up.
 	Lingers bool
+	// Reached tells whether a command was handed to the far side: what never got
+	// there need not be ended. nil: each that was started.
+	Reached func() bool
 }
 
 // Execute is Conn.Exec for a wire that can start a command: it sees to the
@@ -57,7 +60,7 @@ func (w Wire) Execute(ctx context.Context, c Cmd) (Result, error) {
 	if cause == nil {
 		return res, err
 	}
-	if began && err != nil && (w.Lingers || asRoot) {
+	if began && err != nil && (w.Lingers || asRoot) && (w.Reached == nil || w.Reached()) {
 		w.end(ctx, mark, asRoot)
 	}
 	return res, cause

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -18,10 +19,11 @@ const grace = 300 * time.Millisecond
 
 // Exec runs one command; see connector.Conn.
 func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, error) {
+	var reached atomic.Bool
 	w := connector.Wire{
-		Addr: c.cfg.addr(), Path: c.cfg.Path, Sudo: c.sudo, Lingers: true,
+		Addr: c.cfg.addr(), Path: c.cfg.Path, Sudo: c.sudo, Lingers: true, Reached: reached.Load,
 		Start: func(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-			return c.start(ctx, cmd.Verb, argv, stdin, stdout, stderr)
+			return c.start(ctx, cmd.Verb, argv, stdin, stdout, stderr, &reached)
 		},
 	}
 	if c.Root() {
@@ -30,8 +32,8 @@ func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, e
 	return w.Execute(ctx, cmd)
 }
 
-// start runs argv in a channel of its own. It is a connector.Start.
-func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+// start runs argv in a channel of its own, and tells reached when there is one.
+func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.Reader, stdout, stderr io.Writer, reached *atomic.Bool) (int, error) {
 	if err := c.gate.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -60,6 +62,7 @@ func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.R
 		if err != nil {
 			return 0, err
 		}
+		reached.Store(true)
 		r := &running{Session: sess, client: cl, addr: c.cfg.addr(), verb: verb}
 		return r.run(ctx, argv, stdin, stdout, stderr)
 	}

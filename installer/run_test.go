@@ -1,0 +1,81 @@
+package installer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+// TestJournalSaysIntentAndOutcome runs a plan of a step that works, one that was
+// done before, and one that fails.
+func TestJournalSaysIntentAndOutcome(t *testing.T) {
+	kase := steptest.Case{}
+	c := steptest.Cluster(t, steptest.Small)
+	did := false
+	act := func(name string, done *bool, err error) steps.Step {
+		return &op.Do{
+			M:    steps.Meta{Name: name},
+			Done: func(context.Context, *steps.Host) (bool, error) { return *done, nil },
+			Act:  func(context.Context, *steps.Host) error { *done = err == nil; return err },
+		}
+	}
+	before, never := true, false
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Hosts(), act("x.works", &did, nil), act("x.before", &before, nil), act("x.fails", &never, errors.New("no luck")), act("x.never", &never, nil))
+	}}}}}}, plan.Scope{Cluster: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewWorkdir(t.TempDir(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := kase.NewHost(t, kase.Sim(t), act("x", &did, nil))
+	s := &Session{Options: Options{Cluster: c}, Workdir: w, hosts: map[string]*steps.Host{"node1": h}}
+	var heard int
+	journal, err := s.Run(t.Context(), g, RunOptions{Parallel: 1, Report: func(engine.Event) { heard++ }})
+	var at *steps.Error
+	if !errors.As(err, &at) || at.Node != "m/t/x.fails" || at.Host != "node1" {
+		t.Fatalf("%v", err)
+	}
+	text, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(journal); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", st, err)
+	}
+	var got []string
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		var e engine.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		if e.Time.IsZero() || e.Module != "m" || e.Task != "m/t" || e.Host != "node1" || e.Node != "m/t/"+e.Step {
+			t.Errorf("%s", lines.Text())
+		}
+		if (e.Error != "") != (e.Outcome == engine.Failed) {
+			t.Errorf("%s", lines.Text())
+		}
+		got = append(got, e.Step+" "+string(e.Outcome))
+	}
+	want := "x.works started, x.works ran, x.before started, x.before already done, x.fails started, x.fails failed, x.fails rolled back"
+	if all := strings.Join(got, ", "); all != want {
+		t.Errorf("got  %s\nwant %s", all, want)
+	}
+	if heard != len(got) {
+		t.Errorf("%d events were shown, %d written", heard, len(got))
+	}
+}

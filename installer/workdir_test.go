@@ -1,0 +1,99 @@
+package installer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWorkdirIsForItsOwnerAlone(t *testing.T) {
+	w, err := NewWorkdir(t.TempDir(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range []string{"", "certs", "hosts", "applied", "runs"} {
+		st, err := os.Stat(filepath.Join(w.Dir, sub))
+		if err != nil || st.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v %v", sub, st, err)
+		}
+	}
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("far", 8*3600))
+	if got := filepath.Base(w.Run(at)); got != "2026-03-03T21-06-07.jsonl" {
+		t.Errorf("journal %s", got)
+	}
+}
+
+// lockEnv asks a copy of the test binary to take a lock and hold it.
+const lockEnv = "KUBEXM_TEST_LOCK"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(lockEnv); dir != "" {
+		os.Exit(hold(dir))
+	}
+	os.Exit(m.Run())
+}
+
+func hold(dir string) int {
+	if _, err := (Workdir{Dir: dir}).Lock(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("held")
+	var b [1]byte
+	_, _ = os.Stdin.Read(b[:]) // until the test ends it
+	return 0
+}
+
+// TestSecondRunIsRefused runs the holder as another process, as a second kubexm is.
+func TestSecondRunIsRefused(t *testing.T) {
+	w, err := NewWorkdir(t.TempDir(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := exec.CommandContext(t.Context(), os.Args[0])
+	holder.Env = append(os.Environ(), lockEnv+"="+w.Dir)
+	in, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := make([]byte, 4)
+	if _, err := out.Read(said); err != nil || string(said) != "held" {
+		t.Fatalf("%q, %v", said, err)
+	}
+	begin := time.Now()
+	_, err = w.Lock()
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	var busy *BusyError
+	if !errors.As(err, &busy) || !strings.Contains(err.Error(), fmt.Sprintf("process %d since 20", holder.Process.Pid)) || busy.Advice() == "" {
+		t.Errorf("%v", err)
+	}
+	// A holder that was killed holds nothing.
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	_ = holder.Wait() // killed
+	unlock, err := w.Lock()
+	if err != nil {
+		t.Fatalf("after the other was killed: %v", err)
+	}
+	unlock()
+	if unlock, err = w.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
