@@ -66,7 +66,6 @@ func operation(rnd *rand.Rand, dir string) (string, func(*testing.T, *runner.Run
 	at, to := dir+"/"+p, dir+"/"+q
 	mode := []fs.FileMode{0o644, 0o600, 0o755}[rnd.IntN(3)]
 	text := strings.Repeat("x", rnd.IntN(4))
-	type op = func(*testing.T, *runner.Runner) string
 	switch rnd.IntN(12) {
 	case 0, 1:
 		return fmt.Sprintf("write %s %q", p, text), func(t *testing.T, r *runner.Runner) string {

@@ -145,17 +145,19 @@ func (e entry) write(arc *txtar.Archive, n int, red *connector.Redactor) {
 	}
 }
 
-// fits tells whether txtar gives data back as it is.
+// fits tells whether txtar gives data back as it is: text with whole lines, none
+// of which looks like the head of a file.
 func fits(data []byte) bool {
-	if !utf8.Valid(data) || !bytes.HasSuffix(data, []byte("\n")) {
-		return false
-	}
-	back := txtar.Parse(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: "x", Data: data}}}))
-	return len(back.Files) == 1 && bytes.Equal(back.Files[0].Data, data)
+	return utf8.Valid(data) && bytes.HasSuffix(data, []byte("\n")) &&
+		!bytes.HasPrefix(data, []byte("-- ")) && !bytes.Contains(data, []byte("\n-- ")) && !bytes.Contains(data, []byte("\r"))
 }
 
 // readEntries reads an archive back.
 func readEntries(b []byte) ([]entry, error) {
+	// A head without a name makes the library panic.
+	if bytes.Contains(append([]byte("\n"), b...), []byte("\n-- --")) {
+		return nil, errors.New("a file without a name")
+	}
 	var out []entry
 	for _, f := range txtar.Parse(b).Files {
 		name, stream, part := strings.Cut(f.Name, ".")

@@ -21,7 +21,7 @@ func session(t *testing.T, conn connector.Conn, dir string) string {
 	note := func(what any, err error) {
 		said.WriteString(strings.TrimSpace(strings.ReplaceAll(strings.Join([]string{toText(what), toText(err)}, "|"), dir, "DIR")) + "\n")
 	}
-	note(nil, r.WriteFile(t.Context(), dir+"/file", []byte("-- x --\nbinary \x00\xff without end"), runner.Attr{}))
+	note(nil, r.WriteFile(t.Context(), dir+"/file", []byte("-- --\n-- x --\r\nbinary \x00\xff without end"), runner.Attr{}))
 	b, err := r.ReadFile(t.Context(), dir+"/file")
 	note(string(b), err)
 	_, err = r.ReadFile(t.Context(), dir+"/none")
@@ -120,4 +120,22 @@ func TestRecordHoldsNoSecrets(t *testing.T) {
 	if a := rec.Archive(); bytes.Contains(a, []byte("s3cret")) || !bytes.Contains(a, []byte("*** ***")) {
 		t.Errorf("the record holds secrets, or nothing:\n%s", a)
 	}
+}
+
+// FuzzReplay: a record that can be read gives an error or a Replayer, and nothing else.
+func FuzzReplay(f *testing.F) {
+	rec := conntest.Record(conntest.New(nil), nil)
+	for _, c := range []connector.Cmd{
+		{Verb: connector.VerbHostname, Argv: []string{"x"}}, {Verb: "unknown", Argv: []string{"x"}}, {Verb: connector.VerbRead, Argv: []string{"/bin/sh", "-c", "s", "sh", "/etc/hosts"}},
+	} {
+		_, _ = rec.Exec(f.Context(), c) // an error is recorded too
+	}
+	f.Add(rec.Archive())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		rep, err := conntest.ReplayArchive(nil, b)
+		if err != nil {
+			return
+		}
+		_, _ = rep.Exec(t.Context(), connector.Cmd{Argv: []string{"x"}}) // strict: most often an error
+	})
 }
