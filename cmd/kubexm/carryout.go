@@ -65,7 +65,7 @@ func (a *app) runFailed(ctx context.Context, s *site, err error, journal string)
 		a.printAdvice(at.Err)
 	}
 	fmt.Fprintf(a.err, "  log   %s\n", journal)
-	return &coded{code: code, said: true, error: err}
+	return &coded{code: code, error: errSaid}
 }
 
 func (a *app) hostAt(s *site, name string) string {

@@ -28,10 +28,9 @@ type coded struct {
 	error
 	code   int
 	advice string
-	said   bool // it was printed already, in a form of its own
 }
 
-// errSaid ends a command that has said on standard output what is wrong.
+// errSaid ends a command that has said already what is wrong.
 var errSaid = errors.New("said already")
 
 func (c *coded) Unwrap() error { return c.error }

@@ -51,7 +51,7 @@ func Preload(c *manifest.Cluster, names []string) steps.Step {
 
 // missingImages gives the references that the node lacks, or has unpinned.
 func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, needs []manifest.Need) ([]string, error) {
-	res, err := h.Run(ctx, runner.Cmd{Argv: []string{"ctr", "--namespace", "k8s.io", "images", "list", "labels~=io.cri-containerd.pinned", "--quiet"}, OK: []int{1}})
+	res, err := h.Run(ctx, runner.Cmd{Argv: []string{"ctr", "--namespace", "k8s.io", "images", "list", `labels."io.cri-containerd.pinned"==pinned`, "--quiet"}, OK: []int{1}})
 	if err != nil {
 		return nil, err
 	}
