@@ -52,12 +52,8 @@ func Init(c *manifest.Cluster) steps.Step {
 		M:    steps.Meta{Name: "kubeadm.init", Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
 		Done: initialized,
 		Act: func(ctx context.Context, h *steps.Host) error {
-			if half, err := begun(ctx, h); err != nil {
+			if done, err := prepare(ctx, h, initJob, initialized); done || err != nil {
 				return err
-			} else if half {
-				if err := reset(ctx, h); err != nil {
-					return err
-				}
 			}
 			text, err := InitConfig(c, h)
 			if err != nil {
@@ -69,11 +65,48 @@ func Init(c *manifest.Cluster) steps.Step {
 			if err := h.WriteFile(ctx, configFile, text, runner.Attr{Mode: 0o600}); err != nil {
 				return err
 			}
-			_, err = h.RunJob(ctx, runner.Job{Name: "kubeadm-init", Argv: []string{"kubeadm", "init", "--config", configFile, "--skip-token-print"}})
+			j := initJob
+			j.Argv = []string{"kubeadm", "init", "--config", configFile, "--skip-token-print"}
+			_, err = h.RunJob(ctx, j)
 			return steps.Advise(err, "see `journalctl -u kubelet` and `crictl ps -a` on %s", h.Name)
 		},
-		Undo: reset,
+		Undo: func(ctx context.Context, h *steps.Host) error {
+			if err := h.ClearJob(ctx, initJob); err != nil { // it may be at work still
+				return err
+			}
+			return reset(ctx, h)
+		},
 	}
+}
+
+// The jobs by which a run finds what an earlier one began.
+var (
+	initJob = runner.Job{Name: "kubeadm-init"}
+	joinJob = runner.Job{Name: "kubeadm-join"}
+)
+
+// prepare makes a node ready for init or join: it waits for the job of a run that
+// was cut off, and takes back what one left half way. done says that the job
+// brought the node where it should be.
+func prepare(ctx context.Context, h *steps.Host, j runner.Job, look func(context.Context, *steps.Host) (bool, error)) (done bool, err error) {
+	s, err := h.Job(ctx, j, 0)
+	if err != nil {
+		return false, err
+	}
+	if s.Exists {
+		var failed *runner.CmdError // what it left behind is taken back
+		if _, err := h.WaitJob(ctx, j); err != nil && !errors.As(err, &failed) {
+			return false, err
+		}
+		if done, err := look(ctx, h); done || err != nil {
+			return done, err
+		}
+	}
+	half, err := begun(ctx, h)
+	if err != nil || !half {
+		return false, err
+	}
+	return false, reset(ctx, h)
 }
 
 // initialized looks for what the last phases of kubeadm init leave behind, and

@@ -80,12 +80,8 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 		M:    steps.Meta{Name: "kubeadm.join-worker", Reads: []steps.AnyKey{Join}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
 		Done: joined,
 		Act: func(ctx context.Context, h *steps.Host) error {
-			if half, err := begun(ctx, h); err != nil {
+			if done, err := prepare(ctx, h, joinJob, joined); done || err != nil {
 				return err
-			} else if half {
-				if err := reset(ctx, h); err != nil {
-					return err
-				}
 			}
 			t, err := Join.Get(h)
 			if err != nil {
@@ -105,13 +101,18 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 			if err := h.WriteFile(ctx, joinFile, text, runner.Attr{Mode: 0o600}); err != nil {
 				return err
 			}
-			_, err = h.RunJob(ctx, runner.Job{Name: "kubeadm-join", Argv: []string{"kubeadm", "join", "--config", joinFile}, Secrets: []string{t.Value}})
+			j := joinJob
+			j.Argv, j.Secrets = []string{"kubeadm", "join", "--config", joinFile}, []string{t.Value}
+			_, err = h.RunJob(ctx, j)
 			if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
 				err = rerr
 			}
 			return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, Endpoint(c))
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
+			if err := h.ClearJob(ctx, joinJob); err != nil { // it may be at work still
+				return err
+			}
 			half, err := begun(ctx, h)
 			if err != nil || !half {
 				return err
