@@ -42,7 +42,7 @@ func Layout(cache, rootfs string, rows []components.Component, log io.Writer) (s
 	if err := fill(part, cache, rootfs, rows); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(part, 0o755); err != nil {
+	if err := os.Chmod(part, 0o755); err != nil { //nolint:gosec // a folder that anyone may read
 		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
