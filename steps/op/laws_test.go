@@ -104,7 +104,7 @@ func TestEnsureAndRemoveKeepTheirLaws(t *testing.T) {
 			t.Parallel()
 			every := 1
 			if strings.HasPrefix(name, "service,") { // long, and much alike
-				every = 3
+				every = 7
 			}
 			steptest.Ensure(t, steptest.Case{Before: c.before, Every: every}, op.Ensure("x.install", c.rs), op.Remove("x.uninstall", c.rs))
 		})

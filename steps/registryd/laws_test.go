@@ -20,7 +20,7 @@ func TestInstallKeepsItsLaws(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			steptest.Ensure(t, steptest.Case{
-				Cluster: cluster, Before: before, Every: 67, // each try makes hashes of passwords, which take their time on purpose
+				Cluster: cluster, Before: before, Every: 199, // each try makes hashes of passwords, which take their time on purpose
 				Workdir: t.TempDir(), Varies: []string{"/etc/kubexm/registry/htpasswd"},
 			}, registryd.Install(cluster), registryd.Uninstall(cluster))
 		})
