@@ -186,4 +186,20 @@ func TestTooManyKeys(t *testing.T) {
 	}
 }
 
+// TestWrongPasswordOnce: a server that asks again is not given the same answer
+// again: each wrong one counts towards locking the account.
+func TestWrongPasswordOnce(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Config{Interactive: "right"})
+	cfg := config(t, s)
+	cfg.Password = "wrong"
+	var auth *connector.AuthError
+	if err := open(t, cfg).Connect(t.Context()); !errors.As(err, &auth) {
+		t.Fatalf("error is %v", err)
+	}
+	if n := s.Asked(); n != 2 { // the second question got no answer
+		t.Errorf("asked %d times, want 2", n)
+	}
+}
+
 func keys(ks ...xssh.PublicKey) []xssh.PublicKey { return ks }

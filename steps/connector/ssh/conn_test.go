@@ -212,17 +212,38 @@ func TestTimeoutEndsTheCommand(t *testing.T) {
 	}
 }
 
+// TestCommandThatWillNotStop: sshd passes signals on only for some users, and
+// closing a channel ends nothing.
 func TestCommandThatWillNotStop(t *testing.T) {
 	t.Parallel()
-	s := sshtest.Start(t, sshtest.Config{Password: "secret"})
-	c := open(t, config(t, s))
-	ctx, stop := context.WithCancelCause(t.Context())
-	why := errors.New("a person said stop")
-	time.AfterFunc(200*time.Millisecond, func() { stop(why) })
-	if _, err := c.Exec(ctx, sh("trap '' TERM HUP; echo $$ >pid; while :; do sleep 0.1; done")); !errors.Is(err, why) {
-		t.Fatalf("error is %v", err)
+	for name, c := range map[string]struct {
+		server sshtest.Config
+		script string
+	}{
+		"deaf to signals":    {sshtest.Config{}, "trap '' TERM HUP; while :; do sleep 0.1; done"},
+		"no signals arrive":  {sshtest.Config{NoSignals: true}, "sleep 60"},
+		"children elsewhere": {sshtest.Config{NoSignals: true}, "setsid sh -c 'echo $$ >pid; exec sleep 60' & wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.server.Password = "secret"
+			s := sshtest.Start(t, c.server)
+			conn := open(t, config(t, s))
+			ctx, stop := context.WithCancelCause(t.Context())
+			why := errors.New("a person said stop")
+			done := make(chan error, 1)
+			go func() {
+				_, err := conn.Exec(ctx, sh("echo $$ >pid; "+c.script))
+				done <- err
+			}()
+			eventually(t, "the command", exists(filepath.Join(s.Dir, "pid")))
+			stop(why)
+			if err := <-done; !errors.Is(err, why) {
+				t.Fatalf("error is %v", err)
+			}
+			eventually(t, "the process to end", func() bool { return !running(t, filepath.Join(s.Dir, "pid")) })
+		})
 	}
-	eventually(t, "the process to be killed", func() bool { return !running(t, filepath.Join(s.Dir, "pid")) })
 }
 
 func running(t *testing.T, pidFile string) bool {
@@ -230,6 +251,9 @@ func running(t *testing.T, pidFile string) bool {
 	b, err := os.ReadFile(pidFile)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(b) == 0 {
+		return true // about to be written
 	}
 	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(b)) + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")

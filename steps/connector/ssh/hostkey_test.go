@@ -25,6 +25,9 @@ func refusedKey(t *testing.T, err error) *connector.HostKeyError {
 	if !errors.As(err, &e) {
 		t.Fatalf("error is %v, want a HostKeyError", err)
 	}
+	if !strings.HasPrefix(err.Error(), "host key of ") && !strings.HasPrefix(err.Error(), "jump host of ") {
+		t.Errorf("error begins with words of others: %v", err)
+	}
 	return e
 }
 

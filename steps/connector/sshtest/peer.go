@@ -1,7 +1,6 @@
 package sshtest
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -9,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -100,16 +98,15 @@ func (p *peer) session(nc ssh.NewChannel) {
 	}
 }
 
-// exec runs one command line as sshd does: by the login shell, which is sh.
+// exec runs one command line as sshd does: by the login shell, which is sh. It
+// returns when the command ended or the client closed the channel; that by itself
+// ends no command, which then goes on until the server is closed.
 func (p *peer) exec(ch ssh.Channel, reqs <-chan *ssh.Request, line string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd := exec.CommandContext(p.server.ctx, "/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env = p.server.cfg.Dir, p.server.cfg.Env
 	cmd.Stdout, cmd.Stderr = ch, ch.Stderr()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP) }
-	cmd.WaitDelay = time.Second
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	in, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -123,21 +120,32 @@ func (p *peer) exec(ch ssh.Channel, reqs <-chan *ssh.Request, line string) {
 		_, _ = io.CopyBuffer(onlyWriter{in}, onlyReader{ch}, make([]byte, 256<<10)) // the command may not want it
 		_ = in.Close()
 	}()
+	closed := make(chan struct{})
 	go func() {
+		defer close(closed)
 		for req := range reqs {
 			var sig struct{ Name string }
-			if req.Type == "signal" && ssh.Unmarshal(req.Payload, &sig) == nil {
+			if req.Type == "signal" && !p.server.cfg.NoSignals && ssh.Unmarshal(req.Payload, &sig) == nil {
 				_ = syscall.Kill(-cmd.Process.Pid, signals[sig.Name])
 			}
 			if req.WantReply {
 				_ = req.Reply(true, nil)
 			}
 		}
-		cancel() // the client closed the channel, or is gone
 	}()
-	err = cmd.Wait()
-	var exit *exec.ExitError
+	ended := make(chan error, 1)
+	p.server.wg.Go(func() { ended <- cmd.Wait() })
+	select {
+	case err := <-ended:
+		tellEnd(ch, err)
+	case <-closed:
+	}
+}
+
+// tellEnd tells the client how a command ended.
+func tellEnd(ch ssh.Channel, err error) {
 	status := 0
+	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			for name, sig := range signals {

@@ -2,6 +2,7 @@ package sshtest
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -24,6 +26,7 @@ type Config struct {
 	HostKeys    []ssh.Signer    // empty: a new ed25519 key
 	MaxSessions int             // per connection; 0: any number, -1: none
 	NoForward   bool            // refuse to forward TCP
+	NoSignals   bool            // pass no signals on, as sshd does not when root logs in
 	Dir         string          // where commands run; empty: a new folder
 	Env         []string        // what commands have in their environment; empty: a PATH
 }
@@ -41,6 +44,9 @@ type Server struct {
 	ssh      *ssh.ServerConfig
 	listener net.Listener
 	wg       sync.WaitGroup
+	asked    atomic.Int32
+	ctx      context.Context // as long as the server; its commands end with it
+	end      context.CancelFunc
 
 	mu     sync.Mutex
 	conns  map[*link]bool
@@ -68,6 +74,7 @@ func Start(t testing.TB, cfg Config) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{t: t, cfg: cfg, Dir: cfg.Dir, listener: listener, conns: map[*link]bool{}}
+	s.ctx, s.end = context.WithCancel(context.Background())
 	s.Addr = listener.Addr().String()
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
@@ -97,11 +104,17 @@ func (s *Server) config() *ssh.ServerConfig {
 	}
 	if s.cfg.Interactive != "" {
 		c.KeyboardInteractiveCallback = func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
-			answers, err := ask("", "", []string{"Password: "}, []bool{false})
-			if err != nil || len(answers) != 1 || answers[0] != s.cfg.Interactive {
-				return nil, refused
+			for range 3 { // in one dialogue, as PAM may
+				s.asked.Add(1)
+				answers, err := ask("", "", []string{"Password: "}, []bool{false})
+				if err != nil {
+					return nil, err
+				}
+				if len(answers) == 1 && answers[0] == s.cfg.Interactive {
+					return nil, nil
+				}
 			}
-			return nil, nil
+			return nil, refused
 		}
 	}
 	if len(s.cfg.Keys) > 0 {
@@ -139,6 +152,7 @@ func (s *Server) Close() {
 	_ = s.listener.Close()
 	s.Speak()
 	s.Drop()
+	s.end()
 	s.wg.Wait()
 }
 
@@ -173,6 +187,9 @@ func (s *Server) Connections() int {
 	defer s.mu.Unlock()
 	return s.total
 }
+
+// Asked gives how often the question of keyboard-interactive was asked.
+func (s *Server) Asked() int { return int(s.asked.Load()) }
 
 // Sessions gives how many sessions there were, and the most at the same time.
 func (s *Server) Sessions() (total, most int) {

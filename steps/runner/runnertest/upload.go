@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -136,8 +137,12 @@ func uploads(_ *testing.T, b *bench) {
 	us[0].SHA256 = sha("something else")
 	late := us[4]
 	us[4].Open = func(ctx context.Context) (io.ReadCloser, error) {
-		<-ctx.Done() // it is under way when the other fails
-		return nil, context.Cause(ctx)
+		select {
+		case <-ctx.Done(): // it is under way when the other fails
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Second):
+			return nil, errors.New("nobody gave it up")
+		}
 	}
 	changed, err = b.r.Uploads(b.ctx, us)
 	var wrong *runner.DigestError
