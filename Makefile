@@ -117,3 +117,5 @@ cover: ## Measure test coverage: build/cover.html and a line per package
 .PHONY: clean
 clean: ## Remove what the targets above wrote (Go's own caches stay)
 	rm -rf build
+
+include testdata/lab/lab.mk

@@ -34,7 +34,8 @@ type Lab struct {
 	// Cgroups are the folders that hold the hosts' control groups.
 	Cgroups []string `json:"cgroups"`
 
-	log *slog.Logger
+	log         *slog.Logger
+	egressMeant bool // by a test, see AllowEgress
 }
 
 // Host is one host of a lab.

@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -105,10 +107,10 @@ var machineWide = strings.Fields(`
 	vm.swappiness vm.vfs_cache_pressure`)
 
 // wanted are the settings that labs need of the machine. The connection
-// tracker's size cannot be written from a host, and kube-proxy asks for this
-// one; watches and keys are one account's over all hosts.
+// tracker's size cannot be written from a host; watches and keys are one
+// account's over all hosts.
 var wanted = map[string]string{
-	"net.netfilter.nf_conntrack_max": "131072",
+	"net.netfilter.nf_conntrack_max": strconv.Itoa(max(131072, 32768*runtime.NumCPU())), // what kube-proxy asks for
 	"fs.inotify.max_user_instances":  "8192",
 	"fs.inotify.max_user_watches":    "1048576",
 	"kernel.keys.root_maxkeys":       "1000000",

@@ -1,0 +1,35 @@
+# The lab's targets: see testdata/lab/README.md. Each takes LAB=NAME; several labs stand side by side.
+
+LAB ?= default
+LABCMD := go run ./testdata/lab/cmd
+
+# The version of Kubernetes that the lab builds; another one is built beside it.
+KV ?=
+
+.PHONY: lab-components
+lab-components: lab-needs ## Build the lab's components that the cache lacks: make lab-components KV=1.32.2
+	$(LABCMD) components $(if $(KV),--kubernetes $(KV))
+
+.PHONY: lab-up
+lab-up: lab-needs ## Bring up a lab of N hosts that nothing leads out of: make lab-up N=3 LAB=mine
+	$(LABCMD) up --lab $(LAB) -n $(or $(N),3)
+
+.PHONY: lab-down
+lab-down: ## Take a lab away, with everything that belongs to it
+	$(LABCMD) down --lab $(LAB)
+
+.PHONY: lab-shell
+lab-shell: ## Open a shell on a host of a lab: make lab-shell HOST=h1, or HOST=workdir
+	@$(LABCMD) on --lab $(LAB) $(or $(HOST),h1)
+
+.PHONY: lab-egress
+lab-egress: ## Tell what tried to leave a lab
+	@$(LABCMD) egress --lab $(LAB)
+
+.PHONY: lab-upstream
+lab-upstream: lab-needs ## Serve the lab's components as the internet does, until interrupted: build/lab/sources.yaml and versions.yaml
+	$(LABCMD) upstream --out build/lab
+
+.PHONY: lab-needs
+lab-needs:
+	@bash testdata/lab/needs.sh

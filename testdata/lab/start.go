@@ -1,0 +1,61 @@
+package lab
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// Start brings up a lab of n hosts for one test, named after it, and takes it
+// down when the test ends. Where no lab can go up the test is skipped, with the
+// reason. What tried to leave the lab fails the test, unless it called
+// AllowEgress on the lab.
+func Start(t *testing.T, n int) *Lab {
+	t.Helper()
+	if err := Possible(); err != nil {
+		t.Skip(err)
+	}
+	if testing.Short() {
+		t.Skip("a lab takes longer than a short run has")
+	}
+	l, err := Up(t.Context(), Options{Name: nameOf(t.Name()), Hosts: n, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		l.checkEgress(t)
+		if err := l.Down(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// AllowEgress says that a test means hosts to try to leave the lab.
+func (l *Lab) AllowEgress() { l.egressMeant = true }
+
+func (l *Lab) checkEgress(t *testing.T) {
+	t.Helper()
+	if l.egressMeant {
+		return
+	}
+	all, err := l.Egress(context.Background()) // the test's own context has ended
+	if err != nil {
+		t.Error(err)
+	}
+	for _, a := range Left(all) {
+		t.Errorf("something tried to leave the lab: %s", a)
+	}
+}
+
+// nameOf makes a lab's name of a test's: the letters that it ends with.
+func nameOf(test string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(test))
+	return "t" + name[max(0, len(name)-11):]
+}
