@@ -18,6 +18,8 @@ type Alias struct {
 	// Scalar is the field that a plain value fills, where To is a mapping.
 	Scalar string
 	Lines  bool // lines as in /etc/hosts are taken too
+	// Runtime is the spec.runtime.type under which alone the spelling means To.
+	Runtime string
 }
 
 // Aliases lists every second spelling that is accepted, in the order in which
@@ -25,11 +27,11 @@ type Alias struct {
 func Aliases() []Alias {
 	return []Alias{
 		{From: "spec.kubernetes.containerRuntime", To: "spec.runtime", Scalar: "spec.runtime.type"},
-		{From: "spec.runtime.containerd.version", To: "spec.runtime.version"},
-		{From: "spec.runtime.docker.version", To: "spec.runtime.version"},
-		{From: "spec.runtime.cri-o.version", To: "spec.runtime.version"},
-		{From: "spec.runtime.isulad.version", To: "spec.runtime.version"},
 		{From: "spec.runtime.type", To: "spec.runtime.type", Words: map[string]string{"isula": "isulad", "crio": "cri-o"}},
+		{From: "spec.runtime.containerd.version", To: "spec.runtime.version", Runtime: "containerd"},
+		{From: "spec.runtime.docker.version", To: "spec.runtime.version", Runtime: "docker"},
+		{From: "spec.runtime.cri-o.version", To: "spec.runtime.version", Runtime: "cri-o"},
+		{From: "spec.runtime.isulad.version", To: "spec.runtime.version", Runtime: "isulad"},
 		{From: "spec.registry.containerdDataDir", To: "spec.runtime.containerd.dataDir"},
 		{From: "spec.registry.dockerDataDir", To: "spec.runtime.docker.dataDir"},
 		{From: "spec.controlPlaneEndpoint.externalLoadBalancer", To: "spec.loadBalancer.external.type", Words: map[string]string{"kubexm": "kubexm-kh", "": ""}},
@@ -100,6 +102,12 @@ func (d *document) move(root *yaml.Node, a Alias, prefix string) {
 	if n.Kind == yaml.ScalarNode && n.Value == "" {
 		return
 	}
+	if kind := runtimeType(root); a.Runtime != "" && a.Runtime != kind {
+		if slices.Contains(runtimes(), kind) { // else the type is the problem
+			d.add(Error, key, a.From, "is the version of "+a.Runtime+", and the runtime is "+kind, "leave it out, or write spec.runtime.type: "+a.Runtime)
+		}
+		return
+	}
 	to := a.To
 	switch {
 	case a.Scalar != "" && n.Kind == yaml.ScalarNode:
@@ -109,6 +117,17 @@ func (d *document) move(root *yaml.Node, a Alias, prefix string) {
 	}
 	d.insert(root, strings.Split(to, "."), key, n, prefix+a.From, prefix+to)
 }
+
+// runtimeType is what spec.runtime.type says, the default included.
+func runtimeType(root *yaml.Node) string {
+	if _, _, n := lookup(root, []string{"spec", "runtime", "type"}); n != nil && n.Value != "" {
+		return n.Value
+	}
+	return "containerd"
+}
+
+// runtimes are the words of spec.runtime.type.
+func runtimes() []string { return []string{"containerd", "docker", "cri-o", "isulad"} }
 
 // lookup finds the value at a path of mappings, with the mapping that holds it
 // and the place of its key there.

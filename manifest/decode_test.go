@@ -140,14 +140,14 @@ var aliasValues = map[string]string{
 // TestSecondSpellings: a config with a second spelling means the same as one
 // with the first, for every one of them, and for every word.
 func TestSecondSpellings(t *testing.T) {
-	try := func(name, path, value, first, want string) {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(written(t, first, want), written(t, path, value)); diff != "" {
-				t.Errorf("as %s (-first +second):\n%s", path, diff)
-			}
-		})
-	}
 	for _, a := range Aliases() {
+		try := func(name, path, value, first, want string) {
+			t.Run(name, func(t *testing.T) {
+				if diff := cmp.Diff(written(t, first, want, a.Runtime), written(t, path, value, a.Runtime)); diff != "" {
+					t.Errorf("as %s (-first +second):\n%s", path, diff)
+				}
+			})
+		}
 		value, ok := aliasValues[a.To]
 		if !ok {
 			t.Errorf("%s: no value to try", a.To)
@@ -168,10 +168,15 @@ func TestSecondSpellings(t *testing.T) {
 	}
 }
 
-// written gives what the fields at a path come to, without defaults.
-func written(t *testing.T, path, value string) string {
+// written gives what the fields at a path come to, without defaults, under a
+// runtime if one is named.
+func written(t *testing.T, path, value, runtime string) string {
 	t.Helper()
-	d := parse(strings.NewReader(nested(path, value)))
+	text := nested(path, value)
+	if runtime != "" {
+		text = strings.Replace(text, "{runtime: {", "{runtime: {type: "+runtime+", ", 1)
+	}
+	d := parse(strings.NewReader(text))
 	d.moveAliases()
 	c := d.walkCluster()
 	if problems := d.finish(); problems.Err() != nil {
@@ -205,5 +210,37 @@ func TestSources(t *testing.T) {
 	}
 	if _, problems := DecodeSources(strings.NewReader(header)); problems.Err() == nil {
 		t.Error("a cluster passed as sources")
+	}
+}
+
+// TestFullWidthColonInText: in a text of several lines it is a character like
+// any other, and only after the text it stands for a colon again.
+func TestFullWidthColonInText(t *testing.T) {
+	c := mustDecode(t, `
+  kubernetes: {version: v1.34.10}
+  addons:
+  - name: a
+    # b: |
+    values:
+      banner: |
+        title：welcome
+
+        name： x
+      lines:
+      - >-  # folded
+       note：y
+  dns:
+    coredns:
+      additionalConfigs: |2
+          log：all
+`)
+	want := map[string]any{"banner": "title：welcome\n\nname： x\n", "lines": []any{"note：y"}}
+	if diff := cmp.Diff(want, c.Spec.Addons[0].Values); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	_, problems := Decode(strings.NewReader(header + "\n  addons:\n  - name: a\n    values:\n      b: |\n        c：d\n  kubernetes：\n    version： v1.34.10\n"))
+	got := problemLines(problems)
+	if !strings.HasPrefix(got, "10:13: error: kubernetes is followed by a full-width colon") || !strings.Contains(got, "11:12: error: version is followed") || strings.Count(got, "\n") != 2 {
+		t.Errorf("after the text:\n%s", got)
 	}
 }

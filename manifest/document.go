@@ -130,11 +130,33 @@ func brokenLine(text []byte, err error) int {
 // is a part of the name, and what it says about that helps nobody.
 var fullWidthColon = regexp.MustCompile(`^(\s*(?:- )?[A-Za-z][A-Za-z0-9_-]*)：`)
 
+// textStarts is a line whose value is the text on the lines below it.
+var textStarts = regexp.MustCompile(`^( *(?:- +)*)(?:[^#\s].*:[ \t]+)?[|>][-+0-9]*[ \t]*(?:#.*)?\r?\n?$`)
+
+// textBelow tells how far in what holds the text below line stands, -1 for no
+// text: the lines of the text are indented further.
+func textBelow(line []byte) int {
+	m := textStarts.FindSubmatchIndex(line)
+	switch {
+	case m == nil:
+		return -1
+	case line[m[3]] == '|' || line[m[3]] == '>': // an entry of a list, not a field
+		return bytes.LastIndexByte(line[:m[3]], '-')
+	}
+	return m[3]
+}
+
 // repairColons reports each such colon and reads on as if it were a plain one,
 // so that the other problems of the document are found too.
 func (d *document) repairColons(text []byte) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
+	inside := -1 // the indentation of what holds a text of several lines
 	for i, line := range lines {
+		indent := len(line) - len(bytes.TrimLeft(line, " "))
+		if inside >= 0 && (indent > inside || len(bytes.TrimSpace(line)) == 0) {
+			continue
+		}
+		inside = textBelow(line)
 		m := fullWidthColon.FindSubmatch(line)
 		if m == nil {
 			continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 )
 
@@ -79,8 +80,12 @@ func (s Secret) env() (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return strings.CutSuffix(rest, "}")
+	name, ok := strings.CutSuffix(rest, "}")
+	// What no shell would take for a name may be the secret itself, and names are shown.
+	return name, ok && envName.MatchString(name)
 }
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (s Secret) file() (string, bool) { return strings.CutPrefix(s.text(), "file:") }
 

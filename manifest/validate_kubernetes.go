@@ -68,7 +68,7 @@ func (d *document) validateRuntime(c *Cluster) {
 	if c.Spec.Registry.Type == "harbor" {
 		installed = append(installed, "docker") // which Harbor runs in
 	}
-	for _, kind := range []string{"containerd", "docker", "cri-o", "isulad"} {
+	for _, kind := range runtimes() {
 		if !slices.Contains(installed, kind) && d.written["spec.runtime."+kind] {
 			d.warn("spec.runtime."+kind, "leave it out", "means nothing where the runtime is %s", c.Spec.Runtime.Type)
 		}

@@ -296,8 +296,13 @@ func (w *walker) secret(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	s := NewSecret(n.Value)
-	if strings.HasPrefix(n.Value, "${") && s.Reference() == "" {
+	switch {
+	case strings.HasPrefix(n.Value, "${") && s.Reference() == "":
 		w.add(Error, n, path, "is no reference that kubexm knows", "write ${env:NAME} or file:PATH")
+	case n.Value == "file:":
+		w.add(Error, n, path, "names no file", "write file:PATH")
+	case n.Value == mask:
+		w.add(Error, n, path, "is ***, which stands for a secret that was left out", "write the secret, ${env:NAME} or file:PATH")
 	}
 	v.Set(reflect.ValueOf(s))
 }
