@@ -69,6 +69,24 @@ func secretsIn(v reflect.Value, path string, out map[string]Secret) {
 	}
 }
 
+// TestNothingInAMapping: a label without a value is a label, and comes back.
+func TestNothingInAMapping(t *testing.T) {
+	c := mustDecode(t, "\n  kubernetes: {version: v1.34.10}\n  hosts: [{name: node1, address: 192.0.2.1, labels: {gpu: , ssd: ''}}]\n  roleGroups: {etcd: [node1], master: [node1], worker: [node1]}\n  registry: {auths: {a.example: }}\n")
+	public, err := c.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, problems := Decode(bytes.NewReader(public))
+	if err := problems.Err(); err != nil {
+		t.Fatalf("%v\n%s", err, public)
+	}
+	for _, x := range []*Cluster{c, again} {
+		if diff := cmp.Diff(map[string]string{"gpu": "", "ssd": ""}, x.Spec.Hosts[0].Labels); diff != "" {
+			t.Errorf("labels (-want +got):\n%s", diff)
+		}
+	}
+}
+
 // TestSecretsAreNeverSeen: however a cluster is printed, encoded or logged.
 func TestSecretsAreNeverSeen(t *testing.T) {
 	c, problems := Decode(strings.NewReader(withSecrets))

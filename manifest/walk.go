@@ -211,30 +211,6 @@ func (w *walker) list(n *yaml.Node, v reflect.Value, path string, tag reflect.St
 	v.Set(out)
 }
 
-func (w *walker) mapping(n *yaml.Node, v reflect.Value, path string, depth int) {
-	if n.Kind != yaml.MappingNode {
-		w.add(Error, n, path, "is "+kindWord(n)+", and has to be a mapping", "write name: value, one a line")
-		return
-	}
-	out := reflect.MakeMap(v.Type())
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := w.follow(n.Content[i])
-		at := join(path, key.Value)
-		if key.Kind != yaml.ScalarNode {
-			w.add(Error, key, path, "has a key that is "+kindWord(key), "write a plain name")
-			continue
-		}
-		if out.MapIndex(reflect.ValueOf(key.Value)).IsValid() {
-			w.add(Error, key, at, "stands twice", "keep one of the two")
-			continue
-		}
-		item := reflect.New(v.Type().Elem()).Elem()
-		w.value(n.Content[i+1], item, at, "", depth+1)
-		out.SetMapIndex(reflect.ValueOf(key.Value), item)
-	}
-	v.Set(out)
-}
-
 func (w *walker) scalar(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
 	if n.Kind != yaml.ScalarNode {
 		w.add(Error, n, path, "is "+kindWord(n)+", and has to be "+typeWord(v.Type()), w.explain(path))
