@@ -158,6 +158,9 @@ func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) *e
 		cgo = "1"
 	}
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOFLAGS=", "GOWORK=off")
+	if c.Toolchain != "" {
+		cmd.Env = append(cmd.Env, "GOTOOLCHAIN="+c.Toolchain)
+	}
 	return cmd
 }
 

@@ -86,7 +86,7 @@ func (b *Builder) newModule(ctx context.Context, c Component) ([]byte, error) {
 	f := new(modfile.File)
 	steps := []error{
 		f.AddModuleStmt("github.com/mensylisir/kubexm/testdata/lab/components/" + c.Name),
-		f.AddGoStmt("1.26"),
+		f.AddGoStmt(goVersion(c)),
 	}
 	if c.Served != "" {
 		steps = append(steps, f.AddReplace(c.Module, "", c.Served, c.Version))
@@ -105,7 +105,9 @@ func (b *Builder) newModule(ctx context.Context, c Component) ([]byte, error) {
 		if !strings.HasPrefix(c.Programs[name], c.Module) {
 			steps = append(steps, f.AddRequire(c.Programs[name], c.Version))
 		}
-		steps = append(steps, f.AddTool(c.Programs[name]))
+		if c.Toolchain == "" { // older releases know no such line
+			steps = append(steps, f.AddTool(c.Programs[name]))
+		}
 	}
 	for _, err := range steps {
 		if err != nil {
@@ -114,6 +116,15 @@ func (b *Builder) newModule(ctx context.Context, c Component) ([]byte, error) {
 	}
 	f.Cleanup()
 	return f.Format()
+}
+
+// goVersion is the version of the language that c's module asks for: no newer
+// than the toolchain that builds it.
+func goVersion(c Component) string {
+	if c.Toolchain == "" {
+		return "1.26"
+	}
+	return strings.TrimPrefix(c.Toolchain, "go")
 }
 
 // upstreamModule reads the go.mod of a module at a version.

@@ -24,6 +24,8 @@ type Component struct {
 	Module string `yaml:"module,omitempty"`
 	// Served is the path that the module is to be had at, where it is not its own.
 	Served string `yaml:"served,omitempty"`
+	// Toolchain is the release of Go that builds it; "" is the one at hand.
+	Toolchain string `yaml:"toolchain,omitempty"`
 	// StandsFor says what the component is used in place of; "" where it is what it is named.
 	StandsFor string `yaml:"standsFor,omitempty"`
 	CGO       bool   `yaml:"cgo,omitempty"` // needs C; linked statically all the same
@@ -37,8 +39,11 @@ type Component struct {
 	Files    map[string]string `yaml:"files,omitempty"` // name → path in the module
 }
 
-// Kubernetes is the component whose version a person may choose.
+// Kubernetes is the component whose version a person may choose. What else is
+// from its module goes with it.
 const Kubernetes = "kubernetes"
+
+const kubernetesModule = "k8s.io/kubernetes"
 
 // Table gives the rows, in their order. A version of Kubernetes other than the
 // table's takes its place; "" leaves it.
@@ -50,7 +55,7 @@ func Table(kubernetes string) ([]Component, error) {
 		return nil, fmt.Errorf("components.yaml: %w", err)
 	}
 	for i := range all {
-		if all[i].Name == Kubernetes && kubernetes != "" {
+		if all[i].Module == kubernetesModule && kubernetes != "" {
 			all[i].Version = "v" + strings.TrimPrefix(kubernetes, "v")
 		}
 	}
