@@ -109,6 +109,14 @@ func TestEgressOfFrames(t *testing.T) {
 			want: "h1 (10.99.1.11) sent 1 × dns to 10.99.1.1 port 53 asking for 1234567.987654. HINFO",
 		},
 		{
+			name: "CoreDNS looks if the name server lives", frame: ip4(17, "10.99.1.1", udp(53, dns(2)...)...), ok: true,
+			want: "h1 (10.99.1.11) sent 1 × dns to 10.99.1.1 port 53 asking for . NS",
+		},
+		{
+			name: "asks a name server outside for the root", frame: ip4(17, "192.0.2.53", udp(53, dns(2)...)...),
+			want: "h1 (10.99.1.11) sent 1 × dns to 192.0.2.53 port 53 asking for . NS",
+		},
+		{
 			name: "no probe of CoreDNS's", frame: ip4(17, "10.99.1.1", udp(53, dns(13, "1234567", "com")...)...),
 			want: "h1 (10.99.1.11) sent 1 × dns to 10.99.1.1 port 53 asking for 1234567.com. HINFO",
 		},
