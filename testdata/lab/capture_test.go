@@ -68,7 +68,7 @@ func captured(frames ...[]byte) []byte {
 	b = order.AppendUint32(b, ethernet)
 	for _, f := range frames {
 		for _, n := range []int{1, 2, len(f), len(f)} {
-			b = order.AppendUint32(b, uint32(n)) //nolint:gosec // small
+			b = order.AppendUint32(b, uint32(n))
 		}
 		b = append(b, f...)
 	}
