@@ -98,8 +98,13 @@ while [ ! -d "$d" ]; do
 	d=${d%/*}; d=${d:-/}
 done
 for made; do
-	if [ "$made" = "$path" ]; then mkdir -m "$mode" -- "$made"; else mkdir -- "$made"; fi
-	printf '%s\0' "$made"
+	m=; [ "$made" != "$path" ] || m="-m $mode"
+	if e=$(mkdir $m -- "$made" 2>&1); then
+		printf '%s\0' "$made"
+	elif [ ! -d "$made" ]; then # else another one made it just now
+		printf '%s\n' "$e" >&2
+		exit 1
+	fi
 done
 if [ -n "$owner" ]; then chown -- "$owner" "$path"; fi
 chmod -- "$mode" "$path"

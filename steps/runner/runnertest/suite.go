@@ -35,7 +35,7 @@ func Suite(t *testing.T, open func(t *testing.T) Host) {
 		check func(*testing.T, *bench)
 	}{
 		{"read and write", readWrite}, {"short write", shortWrite}, {"modes and owners", modes}, {"stat", stat}, {"list", list},
-		{"mkdir", mkdir}, {"remove", remove}, {"links", links}, {"copy and rename", moves}, {"names", names},
+		{"mkdir", mkdir}, {"mkdirs at once", mkdirs}, {"remove", remove}, {"links", links}, {"copy and rename", moves}, {"names", names},
 		{"upload", upload}, {"upload again", uploadAgain}, {"upload of wrong bytes", uploadWrong}, {"uploads", uploads},
 		{"leftovers", leftovers}, {"large files", large},
 		{"sysctl", sysctl}, {"module", module}, {"users", users}, {"facts", facts}, {"machine", machine},
@@ -236,27 +236,6 @@ func list(_ *testing.T, b *bench) {
 	}
 	_, err = b.r.List(b.ctx, b.path("a"))
 	b.is(err, fs.ErrNotExist)
-}
-
-func mkdir(_ *testing.T, b *bench) {
-	made, err := b.r.Mkdir(b.ctx, b.path("one/two/three"), runner.Attr{Mode: 0o700})
-	b.ok(err)
-	if want := []string{b.path("one"), b.path("one/two"), b.path("one/two/three")}; !slices.Equal(made, want) {
-		b.Fatalf("made %q, want %q", made, want)
-	}
-	b.has(b.path("one"), runner.Attr{Mode: 0o755})
-	b.has(b.path("one/two/three"), runner.Attr{Mode: 0o700})
-	made, err = b.r.Mkdir(b.ctx, b.path("one/two"), runner.Attr{Mode: 0o711})
-	b.ok(err)
-	if len(made) != 0 {
-		b.Fatalf("made %q, which was there", made)
-	}
-	b.has(b.path("one/two"), runner.Attr{Mode: 0o711})
-	b.ok(b.r.WriteFile(b.ctx, b.path("file"), nil, runner.Attr{}))
-	_, err = b.r.Mkdir(b.ctx, b.path("file"), runner.Attr{})
-	b.refused(err)
-	_, err = b.r.Mkdir(b.ctx, b.path("file/below"), runner.Attr{})
-	b.refused(err)
 }
 
 func remove(_ *testing.T, b *bench) {
