@@ -22,7 +22,7 @@ import (
 
 // host is the entry of a server in a config.
 func host(name string, s *sshtest.Server, more string) string {
-	return fmt.Sprintf("    - {name: %s, address: %s, port: %d, internalAddress: 192.0.2.%d, password: \"${env:SSH_PASSWORD}\"%s}\n", name, s.Host, s.Port, s.Port%250+1, more)
+	return fmt.Sprintf("    - {name: %s, address: %s, port: %d, internalAddress: 198.18.%d.%d, password: \"${env:SSH_PASSWORD}\"%s}\n", name, s.Host, s.Port, s.Port>>8, s.Port&0xff, more)
 }
 
 // cluster is a config whose first host is its master.

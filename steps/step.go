@@ -71,4 +71,10 @@ type Meta struct {
 	Always  bool // nothing to observe (wait, restart): no check after Run
 	Upload  bool // moves much data: counts against the limit for uploads
 	Risk    Risk
+
+	// LooksOnly says that neither Precheck nor Run changes anything on the host or
+	// here: a check, or a wait. The laws hold a step to it; the engine counts such
+	// steps apart, undoes nothing of them, and lets one look on when another has
+	// found something.
+	LooksOnly bool
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer/plan"
@@ -39,9 +40,17 @@ type unit struct {
 	host *steps.Host
 	deps []*unit
 	done chan struct{} // closed when it ended, well or not
-	ok   bool          // readable once done is closed
 	ran  bool
+
+	// Readable once done is closed.
+	ok     bool
+	found  bool // it only looks, and holds something against the host
+	unsure bool // in a dry run: it, or something before it, did not do its work
 }
+
+// check tells whether u looks and does nothing else. A wait is none: it looks
+// for what others did.
+func (u *unit) check() bool { return u.meta.LooksOnly && u.meta.Always }
 
 // run is one Run at work.
 type run struct {
@@ -51,6 +60,7 @@ type run struct {
 	haltOnce sync.Once
 	commands chan struct{}
 	uploads  chan struct{}
+	found    atomic.Bool // a check holds something against a host: nothing is changed any more
 
 	mu       sync.Mutex
 	errs     []error
@@ -60,8 +70,10 @@ type run struct {
 }
 
 // Run walks g. The first failure stops new starts and lets running steps end;
-// then what failed half way is rolled back. All failures are returned, joined,
-// each a *steps.Error.
+// then what failed half way is rolled back. A check that holds something against
+// a host stops every change, and lets the other checks look: a person wants to
+// read all that is to be mended. All failures are returned, joined, each a
+// *steps.Error.
 func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
 	r := &run{
 		Engine: e, graph: g, halt: make(chan struct{}),
@@ -133,9 +145,10 @@ func (r *run) walk(ctx context.Context, u *unit) {
 	defer close(u.done)
 	for _, d := range u.deps {
 		<-d.done
-		if !d.ok {
+		if !d.ok && (!d.found || !u.check()) {
 			return
 		}
+		u.unsure = u.unsure || d.unsure
 	}
 	slots := []chan struct{}{r.commands}
 	if u.meta.Upload {
@@ -151,7 +164,7 @@ func (r *run) walk(ctx context.Context, u *unit) {
 			return
 		}
 	}
-	if r.stopped() || ctx.Err() != nil {
+	if r.stopped() || ctx.Err() != nil || (r.found.Load() && !u.check()) {
 		return
 	}
 	begin := time.Now()
@@ -168,6 +181,7 @@ func (r *run) end(ctx context.Context, u *unit, e Event) {
 	switch {
 	case e.Err == nil:
 		u.ok = true
+		u.unsure = u.unsure || e.Outcome == Would
 	case ctx.Err() != nil && errors.Is(e.Err, context.Canceled):
 		e.Outcome = Interrupted
 		r.errs = append(r.errs, e.Err)
@@ -176,7 +190,12 @@ func (r *run) end(ctx context.Context, u *unit, e Event) {
 		e.Outcome = Failed
 		e.Err = &steps.Error{Node: u.node.ID, Host: u.host.Name, Err: e.Err}
 		r.errs = append(r.errs, e.Err)
-		r.stop()
+		var findings steps.Findings
+		if u.found = u.check() && errors.As(e.Err, &findings); u.found {
+			r.found.Store(true)
+		} else {
+			r.stop()
+		}
 	}
 	r.report(u, e)
 }

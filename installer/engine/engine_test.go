@@ -360,3 +360,95 @@ func TestDryRunChangesNothing(t *testing.T) {
 		t.Errorf("ran %v, %v, %v", ran, r.events, changes)
 	}
 }
+
+// A step that only looks is counted apart, whether it waited or found all well.
+func TestLooking(t *testing.T) {
+	check, wait, change := s("check"), s("wait"), s("change")
+	check.m.LooksOnly, check.m.Always = true, true
+	check.precheck = func(context.Context, *steps.Host) (steps.Verdict, error) { return steps.Todo, nil }
+	wait.m.LooksOnly = true
+	g := graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), check, change, wait) })
+	e, r := engine(t)
+	for range 2 {
+		if err := e.Run(context.Background(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"check@x checked", "change@x ran", "wait@x checked", "check@x checked", "change@x already done", "wait@x checked"}
+	if !slices.Equal(r.events, want) {
+		t.Errorf("%v", r.events)
+	}
+}
+
+// What a check finds stops every change, on every host, and no other check.
+func TestFindingsStopChangesAndLetChecksLook(t *testing.T) {
+	one, two, change, aside := s("one"), s("two"), s("change"), s("aside")
+	bad := map[string]bool{"x": true}
+	for _, c := range []*step{one, two} {
+		c.m.LooksOnly, c.m.Always = true, true
+		c.run = func(_ context.Context, h *steps.Host) error {
+			if bad[h.Name] {
+				return steps.Findings{{Host: h.Name, What: c.m.Name}}
+			}
+			return nil
+		}
+		c.rollback = func(context.Context, *steps.Host) error { t.Error("a check was undone"); return nil }
+	}
+	synctest.Test(t, func(t *testing.T) {
+		late := s("late")
+		late.m.LooksOnly, late.m.Always = true, true
+		late.run = func(context.Context, *steps.Host) error { time.Sleep(time.Minute); return nil }
+		g := graph(t, true, func() plan.Fragment {
+			return plan.Par(
+				plan.Seq(plan.On(hosts("x", "y"), one, two), plan.On(hosts("y"), change)),
+				plan.On(hosts("z"), late, aside),
+			)
+		})
+		for _, dry := range []bool{false, true} {
+			e, r := engine(t)
+			e.DryRun = dry
+			err := e.Run(context.Background(), g)
+			var found int
+			for _, x := range flat(err) {
+				var f steps.Findings
+				if errors.As(x, &f) {
+					found += len(f)
+				}
+			}
+			slices.Sort(r.events)
+			want := []string{"late@z checked", "one@x failed", "one@y checked", "two@x failed", "two@y checked"}
+			if found != 2 || !slices.Equal(r.events, want) {
+				t.Errorf("dry run %t: %d findings, %v", dry, found, r.events)
+			}
+		}
+	})
+}
+
+func flat(err error) []error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		return j.Unwrap()
+	}
+	return []error{err}
+}
+
+// A dry run goes on where a step cannot look without what another would bring,
+// and fails where it should have been able to.
+func TestDryRunBeforeAnythingIsThere(t *testing.T) {
+	first, second, third := s("first"), s("second"), s("third")
+	second.precheck = func(context.Context, *steps.Host) (steps.Verdict, error) {
+		return steps.Todo, errors.New("no such file")
+	}
+	g := graph(t, false, func() plan.Fragment { return plan.Seq(plan.On(hosts("x"), first), plan.On(hosts("y"), second, third)) })
+	e, r := engine(t)
+	e.DryRun = true
+	if err := e.Run(context.Background(), g); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"first@x would run", "second@y would run", "third@y would run"}; !slices.Equal(r.events, want) {
+		t.Errorf("%v", r.events)
+	}
+	first.did.Store("x", true)
+	if err := e.Run(context.Background(), g); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("%v", err)
+	}
+}

@@ -12,6 +12,7 @@ const (
 	Started     Outcome = "started"
 	Skipped     Outcome = "already done"
 	Ran         Outcome = "ran"
+	Looked      Outcome = "checked"   // by a step that only looks, and found all well
 	Would       Outcome = "would run" // in a dry run
 	Retried     Outcome = "tried again"
 	Failed      Outcome = "failed"

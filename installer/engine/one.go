@@ -47,14 +47,15 @@ func (r *run) one(ctx context.Context, u *unit) (outcome Outcome, changes []stri
 		defer cancel()
 	}
 	verdict, err := u.node.Step.Precheck(ctx, u.host)
+	if r.DryRun && !u.check() {
+		outcome, changes, err = look(ctx, u, verdict, err)
+		return outcome, changes, because(ctx, err)
+	}
 	if err != nil {
 		return "", nil, because(ctx, fmt.Errorf("precheck: %w", err))
 	}
-	if r.DryRun {
-		return r.look(ctx, u, verdict)
-	}
 	if verdict == steps.Done && u.host.Wrote() {
-		return Skipped, nil, nil
+		return passed(u, Skipped), nil, nil
 	}
 	u.ran = true
 	if err := u.node.Step.Run(ctx, u.host); err != nil {
@@ -68,22 +69,37 @@ func (r *run) one(ctx context.Context, u *unit) (outcome Outcome, changes []stri
 	if !u.host.Wrote() {
 		return "", nil, errors.New("ran, and did not give the outputs that it declares")
 	}
-	return Ran, nil, nil
+	return passed(u, Ran), nil, nil
 }
 
-// look is one in a dry run: what would change, without changing it. Outputs of
-// steps that did not run are not there, so a step that cannot even look without
-// them is only said to run.
-func (r *run) look(ctx context.Context, u *unit, v steps.Verdict) (Outcome, []string, error) {
-	if v == steps.Done {
-		return Skipped, nil, nil
+// passed is the outcome of a step that ended well: nothing ran where it only looks.
+func passed(u *unit, o Outcome) Outcome {
+	if u.meta.LooksOnly {
+		return Looked
+	}
+	return o
+}
+
+// look is one in a dry run, for all but checks, which look anyway: what would
+// change, without changing it. What steps before it would bring is not there, so
+// one that cannot even look without that is only said to run.
+func look(ctx context.Context, u *unit, v steps.Verdict, err error) (Outcome, []string, error) {
+	lost := func(err error) bool { return err != nil && (!u.unsure || ctx.Err() != nil) }
+	if lost(err) {
+		return "", nil, fmt.Errorf("precheck: %w", err)
+	}
+	if err == nil && v == steps.Done {
+		return passed(u, Skipped), nil, nil
 	}
 	d, ok := u.node.Step.(steps.Differ)
 	if !ok {
 		return Would, nil, nil
 	}
 	changes, err := d.Diff(ctx, u.host)
-	return Would, changes, err
+	if lost(err) {
+		return "", nil, err
+	}
+	return Would, changes, nil
 }
 
 // because puts the reason of a timeout in place of "context deadline exceeded".
@@ -108,7 +124,7 @@ func (r *run) rollback(ctx context.Context) {
 	for _, u := range slices.Backward(r.finished) {
 		lane := u.node.Task + "@" + u.host.Name
 		undo := !u.ok || (u.node.UndoTask() && failed[u.node.Task])
-		if !undo || !u.ran || stopped[lane] {
+		if !undo || !u.ran || u.meta.LooksOnly || stopped[lane] {
 			continue
 		}
 		if u.meta.OneWay {

@@ -51,7 +51,7 @@ func (d *Do) Rollback(ctx context.Context, h *steps.Host) error {
 // hears of them through say.
 func Check(name string, look func(context.Context, *steps.Host) (steps.Findings, error), say func(steps.Finding)) steps.Step {
 	return &Do{
-		M: steps.Meta{Name: name, Always: true, Timeout: time.Minute},
+		M: steps.Meta{Name: name, Always: true, LooksOnly: true, Timeout: time.Minute},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			found, err := look(ctx, h)
 			if err != nil {

@@ -66,6 +66,9 @@ func Check(t *testing.T, c Case, step steps.Step) steps.Findings {
 	if !step.Meta().Always {
 		t.Error("a check has nothing to observe: Meta.Always is not set")
 	}
+	if !step.Meta().LooksOnly {
+		t.Error("a check changes nothing: Meta.LooksOnly is not set")
+	}
 	verdict(t, "a check", c, s, step, steps.Todo)
 	h := c.On(t, s, step)
 	err := step.Run(t.Context(), h)
@@ -97,6 +100,9 @@ func (c Case) there(t *testing.T, step steps.Step) {
 	same(t, "looking changes nothing", first, s.Snapshot())
 	must(t, step.Run(t.Context(), c.On(t, s, step)))
 	end := s.Snapshot()
+	if step.Meta().LooksOnly {
+		same(t, "a step that says it only looks changes nothing", first, end)
+	}
 	verdict(t, "after the run", c, s, step, steps.Done)
 	must(t, step.Run(t.Context(), c.On(t, s, step)))
 	same(t, "a second run changes nothing", end, s.Snapshot())
