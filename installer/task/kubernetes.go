@@ -19,7 +19,7 @@ func InstallKubernetes() plan.Task {
 // InitControlPlane makes the first master, and fetches its kubeconfig.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubernetes.FetchKubeconfig())
+		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubernetes.FetchKubeconfig(s.Cluster))
 	}}
 }
 

@@ -2,100 +2,14 @@ package kubernetes
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
-	"github.com/mensylisir/kubexm/steps/op"
-	"github.com/mensylisir/kubexm/steps/runner"
 )
-
-// KubeconfigPath is the administrator's kubeconfig on the machine kubexm runs on.
-func KubeconfigPath(workdir string) string { return filepath.Join(workdir, "kubeconfig") }
-
-// FetchKubeconfig brings the administrator's kubeconfig to the cluster's folder
-// here, and to ~/.kube/config of the login user on the master.
-func FetchKubeconfig() steps.Step {
-	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.fetch-kubeconfig", Timeout: time.Minute},
-		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			text, err := h.ReadFile(ctx, kubeadm.AdminConf)
-			if err != nil {
-				return false, err
-			}
-			here, err := os.ReadFile(KubeconfigPath(h.Workdir))
-			if err != nil || string(here) != string(text) {
-				return false, nil //nolint:nilerr // written anew
-			}
-			_, err = h.Stat(ctx, kubeDir(h)+"/config")
-			if errors.Is(err, fs.ErrNotExist) {
-				return false, nil
-			}
-			return err == nil, err
-		},
-		Act: func(ctx context.Context, h *steps.Host) error {
-			text, err := h.ReadFile(ctx, kubeadm.AdminConf)
-			if err != nil {
-				return err
-			}
-			if err := os.MkdirAll(h.Workdir, 0o700); err != nil {
-				return err
-			}
-			if err := os.WriteFile(KubeconfigPath(h.Workdir), text, 0o600); err != nil {
-				return err
-			}
-			a := runner.Attr{Mode: 0o700, Owner: h.Login.User}
-			if _, err := h.Mkdir(ctx, kubeDir(h), a); err != nil {
-				return err
-			}
-			a.Mode = 0o600
-			return h.WriteFile(ctx, kubeDir(h)+"/config", text, a)
-		},
-	}
-}
-
-func kubeDir(h *steps.Host) string {
-	if h.Login.User == "root" || h.Login.User == "" {
-		return "/root/.kube"
-	}
-	return path.Join("/home", h.Login.User, ".kube")
-}
-
-// RemoveKubeconfig is the inverse of FetchKubeconfig on the master.
-func RemoveKubeconfig() steps.Step {
-	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.remove-kubeconfig", Timeout: time.Minute},
-		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			_, err := h.Stat(ctx, kubeDir(h)+"/config")
-			if errors.Is(err, fs.ErrNotExist) {
-				return true, nil
-			}
-			return false, err
-		},
-		Act: func(ctx context.Context, h *steps.Host) error {
-			if err := h.RemoveAll(ctx, kubeDir(h)+"/cache"); err != nil {
-				return err
-			}
-			if err := h.Remove(ctx, kubeDir(h)+"/config"); err != nil {
-				return err
-			}
-			if err := h.RemoveDir(ctx, kubeDir(h)); err != nil && !errors.Is(err, runner.ErrNotEmpty) {
-				return err
-			}
-			return nil
-		},
-	}
-}
 
 // Applied is what a cluster remembers of how it was made.
 type Applied struct {
