@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer/plan"
@@ -55,7 +56,7 @@ func mirrors(c *manifest.Cluster) *containerd.Mirrors {
 	}
 	return &containerd.Mirrors{
 		Mapper:    registryd.MapperOf(c),
-		Upstreams: upstreams,
+		Upstreams: upstreams(c),
 		CA:        func(h *steps.Host) ([]byte, error) { return registryd.AccessOf(h).CA(time.Now()) },
 		Login: func(h *steps.Host) (string, string, error) {
 			p, err := registryd.AccessOf(h).Password(registryd.PullUser)
@@ -64,8 +65,18 @@ func mirrors(c *manifest.Cluster) *containerd.Mirrors {
 	}
 }
 
-// upstreams are the registries that the catalogue's images come from.
-var upstreams = []string{"docker.io", "gcr.io", "ghcr.io", "quay.io", "registry.k8s.io"}
+// upstreams are the registries that images come from: the catalogue's, and
+// those of the images that the config adds.
+func upstreams(c *manifest.Cluster) []string {
+	all := []string{"docker.io", "gcr.io", "ghcr.io", "quay.io", "registry.k8s.io"}
+	var added []string
+	for _, im := range c.Spec.Bundle.Images {
+		added = append(added, im.Reference)
+	}
+	all = append(all, containerd.Upstreams(added)...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // imageNames are the images of the parts that a cluster is made of.
 func imageNames(c *manifest.Cluster) []string {
