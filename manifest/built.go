@@ -13,52 +13,80 @@ type Waiting struct {
 // test holds this list and Used against the fields that exist.
 func NotYetBuilt() []Waiting {
 	const (
-		install  = "installing a cluster"
 		ready    = "making hosts ready"
 		balance  = "load balancers"
-		registry = "the site's registry"
+		services = "etcd and Kubernetes as services of the host"
 		backup   = "backups of etcd"
 		packages = "packages of the operating system"
-		charts   = "charts"
-		day2     = "certificates that renew themselves"
+		addons   = "add-ons"
+		calico   = "the plugin calico"
+		harbor   = "Harbor"
+		logins   = "registries beside the site's own"
+		localDNS = "node-local DNS"
 	)
 	return []Waiting{
-		{"spec.hosts", install}, {"spec.ssh", install}, {"spec.roleGroups", install}, {"spec.controlPlaneEndpoint", install},
-		{"spec.loadBalancer.external.keepalived", balance}, {"spec.loadBalancer.internal.kubeVip", balance},
+		{"spec.roleGroups.etcd", services}, {"spec.roleGroups.loadbalancer", balance}, {"spec.loadBalancer.external", balance}, {"spec.loadBalancer.internal", balance},
 		{"spec.system.ntpServers", ready}, {"spec.system.timezone", ready}, {"spec.system.rpms", packages}, {"spec.system.debs", packages},
-		{"spec.kubernetes.clusterName", install}, {"spec.kubernetes.apiServer", install}, {"spec.kubernetes.controllerManager", install},
-		{"spec.kubernetes.scheduler", install}, {"spec.kubernetes.kubelet", install}, {"spec.kubernetes.kubeProxy", install},
-		{"spec.kubernetes.autoRenewCerts", day2}, {"spec.kubernetes.maxPods", install}, {"spec.kubernetes.podPidsLimit", install},
-		{"spec.kubernetes.nodeCidrMaskSize", install}, {"spec.kubernetes.nodeCidrMaskSizeIPv6", install},
-		{"spec.kubernetes.featureGates", install}, {"spec.kubernetes.kata", "Kata Containers"}, {"spec.kubernetes.nodeFeatureDiscovery", "node feature discovery"},
-		{"spec.runtime.containerd", install}, {"spec.runtime.docker", "docker as the runtime"}, {"spec.runtime.cri-o", "CRI-O as the runtime"}, {"spec.runtime.isulad", "iSulad as the runtime"},
-		{"spec.etcd.external", "an etcd that stands already"}, {"spec.etcd.dataDir", install}, {"spec.etcd.preserveData", "deleting a cluster"}, {"spec.etcd.extraArgs", install},
-		{"spec.etcd.heartbeatInterval", install}, {"spec.etcd.electionTimeout", install}, {"spec.etcd.snapshotCount", install}, {"spec.etcd.autoCompactionRetention", install},
-		{"spec.etcd.metrics", install}, {"spec.etcd.quotaBackendBytes", install}, {"spec.etcd.maxRequestBytes", install}, {"spec.etcd.maxSnapshots", install},
-		{"spec.etcd.maxWals", install}, {"spec.etcd.logLevel", install}, {"spec.etcd.backupDir", backup}, {"spec.etcd.backupPeriodHours", backup}, {"spec.etcd.keepBackupNumber", backup},
-		{"spec.network.kubePodsCIDR", install}, {"spec.network.kubeServiceCIDR", install}, {"spec.network.ippool", install}, {"spec.network.calico", install}, {"spec.network.flannel", install},
-		{"spec.registry.privateRegistry", registry}, {"spec.registry.namespaceOverride", registry}, {"spec.registry.auths", registry},
-		{"spec.registry.registryDataDir", registry}, {"spec.registry.harborConfig", registry},
-		{"spec.addons.type", charts}, {"spec.addons.namespace", charts}, {"spec.addons.values", charts},
-		{"spec.dns.dnsEtcHosts", install}, {"spec.dns.coredns", install}, {"spec.dns.nodelocaldns.externalZones", "node-local DNS"},
-		{"spec.extra", ready}, {"spec.monitoring", "monitoring"}, {"spec.bundle.operatingSystems", packages},
+		{"spec.kubernetes.kubeProxy.extraArgs", services + ": kubeadm's kube-proxy takes no flags"},
+		{"spec.kubernetes.autoRenewCerts", "certificates that renew themselves"},
+		{"spec.kubernetes.kata", "Kata Containers"}, {"spec.kubernetes.nodeFeatureDiscovery", "node feature discovery"},
+		{"spec.runtime.docker", "docker as the runtime"}, {"spec.runtime.cri-o", "CRI-O as the runtime"}, {"spec.runtime.isulad", "iSulad as the runtime"},
+		{"spec.etcd.external", "an etcd that stands already"}, {"spec.etcd.preserveData", "an etcd that outlives its cluster"},
+		{"spec.etcd.backupDir", backup}, {"spec.etcd.backupPeriodHours", backup}, {"spec.etcd.keepBackupNumber", backup},
+		{"spec.network.ippool", calico}, {"spec.network.calico", calico}, {"spec.network.multus", "installing multus"},
+		{"spec.storage", "storage"},
+		{"spec.registry.auths", logins}, {"spec.registry.harborConfig", harbor},
+		{"spec.addons", addons}, {"spec.dns.nodelocaldns", localDNS},
+		{"spec.extra.resolves", ready}, {"spec.monitoring", "monitoring"}, {"spec.bundle.operatingSystems", packages},
 	}
 }
 
-// Used lists the fields that something acts on today, each with who does. A
-// host's architecture counts although hosts wait: it decides the platforms.
+// Used lists the fields that something acts on today: building a bundle,
+// installing a cluster, or both. One that stands under a mapping that waits
+// decides what is in the bundle, and nothing installs it yet.
 func Used() []string {
-	return []string{
-		"apiVersion", "kind", "metadata.name", "spec.hosts.arch",
+	used := []string{
+		"apiVersion", "kind", "metadata.name",
+		"spec.roleGroups.master", "spec.roleGroups.worker", "spec.roleGroups.registry",
+		"spec.controlPlaneEndpoint.domain", "spec.controlPlaneEndpoint.address", "spec.controlPlaneEndpoint.port", "spec.controlPlaneEndpoint.externalDNS",
 		"spec.loadBalancer.mode", "spec.loadBalancer.external.type", "spec.loadBalancer.internal.type",
-		"spec.kubernetes.type", "spec.kubernetes.version", "spec.runtime.type", "spec.runtime.version", "spec.etcd.type", "spec.etcd.version",
-		"spec.network.plugin", "spec.network.version", "spec.network.multus.enabled", "spec.storage.openebs.basePath",
-		"spec.registry.type", "spec.registry.version", "spec.addons.name", "spec.addons.source", "spec.addons.version", "spec.dns.nodelocaldns.enabled",
+		"spec.kubernetes.type", "spec.kubernetes.version", "spec.kubernetes.clusterName",
+		"spec.kubernetes.apiServer.extraArgs", "spec.kubernetes.apiServer.certSANs", "spec.kubernetes.apiServer.serviceNodePortRange",
+		"spec.kubernetes.controllerManager.extraArgs", "spec.kubernetes.scheduler.extraArgs",
+		"spec.kubernetes.kubelet.extraArgs", "spec.kubernetes.kubelet.cgroupDriver",
+		"spec.kubernetes.kubeProxy.mode", "spec.kubernetes.kubeProxy.masqueradeAll", "spec.kubernetes.kubeProxy.ipvs.excludeCIDRs",
+		"spec.kubernetes.maxPods", "spec.kubernetes.podPidsLimit", "spec.kubernetes.nodeCidrMaskSize", "spec.kubernetes.nodeCidrMaskSizeIPv6",
+		"spec.kubernetes.featureGates", "spec.runtime.type", "spec.runtime.version",
+		"spec.runtime.containerd.registryMirrors", "spec.runtime.containerd.insecureRegistries", "spec.runtime.containerd.dataDir",
+		"spec.etcd.type", "spec.etcd.version", "spec.etcd.dataDir", "spec.etcd.extraArgs", "spec.etcd.heartbeatInterval", "spec.etcd.electionTimeout",
+		"spec.etcd.snapshotCount", "spec.etcd.autoCompactionRetention", "spec.etcd.metrics", "spec.etcd.quotaBackendBytes", "spec.etcd.maxRequestBytes",
+		"spec.etcd.maxSnapshots", "spec.etcd.maxWals", "spec.etcd.logLevel",
+		"spec.network.plugin", "spec.network.version", "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR", "spec.network.flannel.backend",
+		"spec.network.multus.enabled", "spec.storage.openebs.basePath",
+		"spec.registry.type", "spec.registry.version", "spec.registry.privateRegistry", "spec.registry.namespaceOverride", "spec.registry.registryDataDir",
+		"spec.addons.name", "spec.addons.source", "spec.addons.version",
+		"spec.dns.dnsEtcHosts", "spec.dns.coredns.additionalConfigs", "spec.dns.coredns.rewriteBlock", "spec.dns.coredns.upstreamDNSServers",
+		"spec.dns.coredns.externalZones.zones", "spec.dns.coredns.externalZones.nameservers", "spec.dns.coredns.externalZones.cache",
+		"spec.dns.coredns.externalZones.rewrite", "spec.dns.nodelocaldns.enabled",
+		"spec.extra.hosts.domain", "spec.extra.hosts.address",
 		"spec.bundle.platforms", "spec.bundle.kubernetesVersions", "spec.bundle.images.reference", "spec.bundle.images.digest",
 		"spec.bundle.files.name", "spec.bundle.files.address", "spec.bundle.files.sha256", "spec.bundle.files.platform",
 		"spec.sources.zone", "spec.sources.replace.from", "spec.sources.replace.to", "spec.sources.replace.plainHTTP", "spec.sources.replace.flatten",
 		"spec.sources.caFile", "spec.sources.dockerConfig",
 	}
+	for _, f := range []string{"name", "address", "internalAddress", "arch", "labels", "taints.key", "taints.value", "taints.effect"} {
+		used = append(used, "spec.hosts."+f)
+	}
+	login := []string{
+		"port", "user", "password", "privateKeyPath", "passphrase", "agent", "hostKeyPolicy", "hostKey", "connectionTimeout",
+	}
+	for _, at := range []string{"spec.hosts.", "spec.ssh."} {
+		used = append(used, at+"sudoPassword", at+"jumpHost.address")
+		for _, f := range login {
+			used = append(used, at+f, at+"jumpHost."+f)
+		}
+	}
+	return used
 }
 
 // notYetBuilt says plainly which written fields nothing acts on, each once.

@@ -1,10 +1,6 @@
 package manifest
 
 import (
-	"os"
-	"path/filepath"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,81 +44,22 @@ func TestEveryFieldIsUsedOrWaits(t *testing.T) {
 	}
 }
 
-// readers are the folders whose code acts on the config. In this package only
-// what is asked for by others counts, not what decodes and validates.
-var readers = []string{"../versions", "../bundle", "../bundle/fetch", "../cmd/kubexm", "ranges.go", "rewrite.go",
-	"../registry", "../steps/*", "../installer", "../installer/*"}
-
-// TestUsedFieldsAreRead: a field that is said to be used is named by code
-// outside the decoder, in a file that names what holds it too.
+// TestUsedFieldsAreRead: a field that is said to be used is selected by the
+// command's code, in the place where the config has it.
 func TestUsedFieldsAreRead(t *testing.T) {
-	sources := sourcesOf(t, readers)
-	names := goNames()
+	reads, chains := readConfig(t), fieldChains()
 	for _, u := range Used() {
-		chain, ok := names[u]
-		if !ok {
-			t.Errorf("%s: no Go field", u)
-			continue
-		}
-		holder, last := "", chain[len(chain)-1]
-		if len(chain) > 1 {
-			holder = chain[len(chain)-2]
-		}
 		if u == "apiVersion" || u == "kind" {
 			continue // the decoder itself acts on them
 		}
-		if !slices.ContainsFunc(sources, func(s string) bool {
-			return regexp.MustCompile(`\.`+last+`\b`).MatchString(s) && regexp.MustCompile(`\b`+holder+`\b`).MatchString(s)
-		}) {
-			t.Errorf("%s: no code reads .%s of .%s", u, last, holder)
+		at := u
+		if rest, ok := strings.CutPrefix(u, "spec.ssh."); ok {
+			at = "spec.hosts." + rest // every host takes it over: TestHostsInherit
+		}
+		if m := reads.missing(chains[at]); m != "" || len(chains[at]) == 0 {
+			t.Errorf("%s: no code reads it: %s is missing", u, m)
 		}
 	}
-}
-
-func sourcesOf(t *testing.T, places []string) []string {
-	t.Helper()
-	var out []string
-	for _, place := range places {
-		pattern := place
-		if !strings.HasSuffix(place, ".go") {
-			pattern += "/*.go"
-		}
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			if strings.HasSuffix(f, "_test.go") || strings.Contains(filepath.Base(f), "config") {
-				continue
-			}
-			b, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, string(b))
-		}
-	}
-	return out
-}
-
-// goNames gives the Go names of every leaf field, from the Cluster on.
-func goNames() map[string][]string {
-	out := map[string][]string{}
-	var walk func(t reflect.Type, path string, names []string)
-	walk = func(t reflect.Type, path string, names []string) {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t != argsType || t.Kind() == reflect.Map && t != anyMap {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct || t == secretType || reflect.PointerTo(t).Implements(textType) {
-			out[path] = names
-			return
-		}
-		for _, f := range fieldsOf(t) {
-			walk(f.typ, join(path, f.name), append(slices.Clone(names), f.owner.Field(f.index[len(f.index)-1]).Name))
-		}
-	}
-	walk(reflect.TypeFor[Cluster](), "", nil)
-	return out
 }
 
 // TestWaitingFor: a mapping of which a part is used does not wait as a whole.
@@ -150,7 +87,6 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
   kubernetes: {version: v1.34.10}
   addons:
     - {name: a, namespace: x}
-    - {name: b, namespace: y}
   monitoring: {enabled: false}
 `))
 	var got []string
@@ -159,7 +95,18 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
 			got = append(got, p.String())
 		}
 	}
-	want := []string{"7:28: warning: spec.addons[0].namespace: accepted, not yet built: charts", "9:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
+	want := []string{"7:5: warning: spec.addons: accepted, not yet built: add-ons", "8:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
+	d := parse(strings.NewReader(header + `
+  kubernetes: {version: v1.34.10}
+  addons:
+    - {name: a, type: yaml}
+    - {namespace: x, name: b}
+    - {namespace: y, name: c}
+`))
+	_, _ = decodeCluster(d)
+	if got := d.firstWritten()["spec.addons.namespace"]; got != "spec.addons[1].namespace" {
+		t.Errorf("a field of a list is first written at %s", got)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("said (-want +got):\n%s", diff)
 	}

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"iter"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -65,7 +67,7 @@ func TestHostsInherit(t *testing.T) {
   hosts:
     - {name: node1, address: 192.0.2.1}
     - {name: node2, address: 192.0.2.2, user: root, port: 22, password: "${env:Q}"}
-    - {name: node3, address: a.example, agent: true, jumpHost: {address: 192.0.2.9, user: j}}
+    - {name: node3, address: a.example, internalAddress: 192.0.2.3, agent: true, jumpHost: {address: 192.0.2.9, user: j}}
 `)
 	h := c.Spec.Hosts
 	if h[0].User != "ops" || h[0].Port != 2222 || h[0].PrivateKeyPath == "" || *h[0].Agent || h[0].JumpHost.Address != "jump.example" || h[0].ConnectionTimeout.String() != "1m0s" {
@@ -74,7 +76,7 @@ func TestHostsInherit(t *testing.T) {
 	if h[1].User != "root" || h[1].Port != 22 || h[1].PrivateKeyPath != "" || !h[1].Passphrase.IsZero() || h[1].Password.Reference() != "${env:Q}" || *h[1].Agent {
 		t.Errorf("the second host: %+v", h[1])
 	}
-	if !*h[2].Agent || h[2].JumpHost.User != "j" || h[2].JumpHost.Port != 22 || !*h[2].JumpHost.Agent || h[2].PrivateKeyPath != "" || len(h[2].InternalAddress) != 0 {
+	if !*h[2].Agent || h[2].JumpHost.User != "j" || h[2].JumpHost.Port != 22 || !*h[2].JumpHost.Agent || h[2].PrivateKeyPath != "" || h[2].InternalAddress[0] != "192.0.2.3" {
 		t.Errorf("the third host: %+v", h[2])
 	}
 	if h[0].InternalAddress[0] != "192.0.2.1" {
@@ -83,6 +85,37 @@ func TestHostsInherit(t *testing.T) {
 	// One host's jump host is not another one's.
 	if h[0].JumpHost == h[1].JumpHost {
 		t.Error("hosts share one jump host")
+	}
+}
+
+// TestHostsInheritEveryField: no field of spec.ssh is passed over.
+func TestHostsInheritEveryField(t *testing.T) {
+	c := mustDecode(t, oneHost+`
+  ssh:
+    {user: ops, port: 2222, password: "${env:A}", privateKeyPath: ~/.ssh/id, passphrase: "${env:P}", agent: true, hostKeyPolicy: pinned,
+     hostKey: "SHA256:ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLMNOPQ", connectionTimeout: 1m, sudoPassword: "${env:S}", jumpHost: {address: 192.0.2.9, agent: true}}
+  hosts: [{name: node1, address: 192.0.2.1}]
+`)
+	if diff := cmp.Diff(c.Spec.SSH, c.Spec.Hosts[0].SSH, cmp.AllowUnexported(Secret{})); diff != "" {
+		t.Errorf("the host has another way to log in (-spec.ssh +host):\n%s", diff)
+	}
+	for v := range structFields(reflect.ValueOf(c.Spec.SSH)) {
+		if v.IsZero() {
+			t.Errorf("a field of %s is not tried: write it above", v.Type())
+		}
+	}
+}
+
+// structFields gives the fields of a struct, those of embedded structs in place of these.
+func structFields(v reflect.Value) iter.Seq[reflect.Value] {
+	return func(yield func(reflect.Value) bool) {
+		for i := range v.NumField() {
+			if v.Type().Field(i).Anonymous {
+				structFields(v.Field(i))(yield)
+			} else if !yield(v.Field(i)) {
+				return
+			}
+		}
 	}
 }
 

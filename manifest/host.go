@@ -3,13 +3,13 @@ package manifest
 // Host is one machine of the cluster, and how to log in to it. The login
 // fields stand beside the others; what is not written comes from spec.ssh.
 type Host struct {
-	// Name of the machine, unique, a DNS name in lower case: it becomes the
-	// host name and the node's name.
+	// Name of the machine, unique, a DNS name in lower case: the node's name,
+	// and one that every host knows. The machine's own host name stays.
 	Name string `yaml:"name,omitempty" required:"true" format:"hostname"`
 	// Address that kubexm dials: an IP address or a DNS name.
 	Address string `yaml:"address,omitempty" required:"true" format:"host"`
 	// InternalAddress is what the cluster's machines use among themselves: one
-	// IP address, or one of each family. Default: the address.
+	// IP address, or one of each family. Default: the address, where that is no name.
 	InternalAddress []string `yaml:"internalAddress,omitempty" split:"," format:"ip"`
 	// Arch is the machine's architecture.
 	Arch string `yaml:"arch,omitempty" default:"amd64" enum:"amd64|arm64"`
@@ -108,9 +108,11 @@ type ControlPlaneEndpoint struct {
 	// Domain is the name that certificates and kubeconfigs carry.
 	Domain string `yaml:"domain,omitempty" default:"lb.kubexm.local" format:"hostname"`
 	// Address is the virtual IP: of keepalived, of kube-vip, or of a load
-	// balancer that stands already.
+	// balancer that stands already. Without a load balancer it is a master's own.
 	Address string `yaml:"address,omitempty" format:"ip"`
-	// Port of the API servers.
+	// Port under which clients reach the API servers. Without a load balancer,
+	// and with kube-vip, the API servers listen on it themselves; behind another
+	// load balancer they listen on 6443.
 	Port int `yaml:"port,omitempty" default:"6443" min:"1" max:"65535"`
 	// ExternalDNS says that the site's own DNS resolves the domain; the address
 	// stays empty then.

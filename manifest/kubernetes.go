@@ -73,7 +73,7 @@ type KubeProxy struct {
 	// Mode in which services are served. Default: ipvs, and nftables from
 	// Kubernetes 1.35 on, where ipvs is deprecated.
 	Mode string `yaml:"mode,omitempty" enum:"iptables|ipvs|nftables"`
-	// MasqueradeAll translates the source of all traffic to services, in mode iptables and ipvs.
+	// MasqueradeAll translates the source of all traffic to services.
 	MasqueradeAll bool `yaml:"masqueradeAll,omitempty" default:"false"`
 	// IPVS settings, for mode ipvs.
 	IPVS IPVS `yaml:"ipvs,omitempty"`
@@ -119,7 +119,8 @@ type Engine struct {
 	// RegistryMirrors are asked for images of docker.io first, in this order:
 	// host[:port] or a whole address.
 	RegistryMirrors []string `yaml:"registryMirrors,omitempty" format:"registry"`
-	// InsecureRegistries are spoken to without a checked certificate: host[:port].
+	// InsecureRegistries are spoken to without a checked certificate: host[:port];
+	// without TLS, where a whole http:// address is written.
 	InsecureRegistries []string `yaml:"insecureRegistries,omitempty" format:"registry"`
 	// DataDir holds images and containers. Default: the runtime's own,
 	// /var/lib/containerd, /var/lib/docker, /var/lib/containers or /var/lib/isulad.

@@ -10,6 +10,7 @@ func (d *document) validate(c *Cluster) {
 	d.validateEndpoint(c)
 	d.validateEtcd(c)
 	d.validateRanges(c)
+	d.directAddress(c)
 	d.validateKubernetes(c)
 	d.validateRuntime(c)
 	d.validateRegistry(c)

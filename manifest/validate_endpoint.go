@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,6 +33,7 @@ func (d *document) validateEndpoint(c *Cluster) {
 		d.fail("spec.loadBalancer.mode", "leave mode out", "is none, and a type is written")
 	}
 	d.virtualIP(c, ours)
+	d.apiServerPort(c)
 	if masters := roles.Names(RoleMaster); len(masters) > 1 && lb.Mode == "none" && cp.Address == "" && !cp.ExternalDNS && d.sound("spec.controlPlaneEndpoint") {
 		d.warn("spec.loadBalancer", "write internal.type: haproxy, nginx or kube-vip",
 			"%d masters have no load balancer: when the first one is down, workers reach no API server", len(masters))
@@ -60,6 +62,42 @@ func (d *document) virtualIP(c *Cluster, ours bool) {
 		if cp.Address != "" && slices.Contains(append(slices.Clone(h.InternalAddress), h.Address), cp.Address) && (ours || lb.Internal.Type == "kube-vip") {
 			d.fail("spec.controlPlaneEndpoint.address", "choose an address that no host has", "%s is an address of %s", cp.Address, indexed("spec.hosts", i))
 		}
+	}
+}
+
+// directAddress checks that an address which nothing holds for the masters is
+// one of theirs: clients of any other would wait for ever.
+func (d *document) directAddress(c *Cluster) {
+	address := c.Spec.ControlPlaneEndpoint.Address
+	if masters := c.HostsWith(RoleMaster); c.Spec.LoadBalancer.Mode != "none" || c.Spec.ControlPlaneEndpoint.ExternalDNS || address == "" || len(masters) == 0 ||
+		slices.ContainsFunc(masters, func(h Host) bool { return h.Address == address || slices.Contains(h.InternalAddress, address) }) {
+		return
+	}
+	d.fail("spec.controlPlaneEndpoint.address", "leave it out, or write what holds it in spec.loadBalancer: external.type external where it stands already",
+		"%s is an address of no master, and there is no load balancer", address)
+}
+
+// apiServerPort checks that nothing else on a master listens where its API server will.
+func (d *document) apiServerPort(c *Cluster) {
+	const path = "spec.controlPlaneEndpoint.port"
+	port, masters := c.APIServerPort(), c.Spec.RoleGroups.Names(RoleMaster)
+	who := portsOfMasters[port]
+	for _, h := range c.Spec.Hosts {
+		if h.Port == port && slices.Contains(masters, h.Name) {
+			who = "the SSH server of " + h.Name
+		}
+	}
+	if r := c.Spec.Registry; r.Type == "registry" {
+		_, own, _ := strings.Cut(r.PrivateRegistry, ":")
+		if own == "" {
+			own = "443"
+		}
+		if own == strconv.Itoa(port) && slices.ContainsFunc(c.Spec.RoleGroups.Names(RoleRegistry), func(n string) bool { return slices.Contains(masters, n) }) {
+			who = "the registry"
+		}
+	}
+	if who != "" {
+		d.fail(path, "choose another port, as 6443 is", "%d is where %s listens on a master", port, who)
 	}
 }
 

@@ -23,6 +23,9 @@ func (d *document) validateHosts(c *Cluster) {
 		if h.JumpHost != nil && d.written[path+".jumpHost"] {
 			d.jumpRules(h.JumpHost, path+".jumpHost")
 		}
+		if h.Address != "" && d.sound(path+".address") && !isIP(h.Address) && len(h.InternalAddress) == 0 {
+			d.fail(path+".internalAddress", "write the IP address that the other machines reach it at", "is missing, and the address %s is a name", h.Address)
+		}
 		d.labelsAndTaints(h, path)
 	}
 	d.loginRules(c.Spec.SSH.Login, "spec.ssh")

@@ -72,7 +72,7 @@ func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
 		}),
 		op.Unit{Name: Unit},
 	}
-	return append(rs, m.resources()...) // read at every pull: no restart is needed
+	return append(rs, certs(c, m)...) // read at every pull: no restart is needed
 }
 
 // Service configures and starts containerd, with every image coming through m.

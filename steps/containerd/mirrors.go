@@ -42,30 +42,32 @@ func Upstreams(references []string) []string {
 
 const certsDir = "/etc/containerd/certs.d"
 
-func (m *Mirrors) resources() []op.Resource {
+// resources are the files for m; first are the tables of mirrors of docker.io that
+// are asked before it.
+func (m *Mirrors) resources(first string) []op.Resource {
 	if m == nil {
 		return nil
 	}
 	caFile := path.Join(certsDir, "kubexm-registry.crt")
 	rs := []op.Resource{op.Text(caFile, func(_ context.Context, h *steps.Host) ([]byte, error) { return m.CA(h) })}
-	add := func(upstream, prefix string) {
+	add := func(upstream, prefix, first string) {
 		dir := path.Join(certsDir, upstream)
 		rs = append(rs, op.Dir{Path: dir, Own: true}, op.File{
 			Path: path.Join(dir, "hosts.toml"), Attr: runner.Attr{Mode: 0o600}, Secret: true,
-			Body: func(_ context.Context, h *steps.Host) ([]byte, error) { return m.hosts(h, prefix, caFile) },
+			Body: func(_ context.Context, h *steps.Host) ([]byte, error) { return m.hosts(h, prefix, caFile, first) },
 		})
 	}
 	for _, u := range m.Upstreams {
-		add(u, path.Join(m.Namespace, registry.Prefix(u)))
+		add(u, path.Join(m.Namespace, registry.Prefix(u)), choose(u == dockerIO, first))
 	}
-	add(m.Host, "")
-	add("_default", "")
+	add(m.Host, "", "")
+	add("_default", "", "")
 	return rs
 }
 
 // hosts writes one hosts.toml. The server is the site's registry as well: what
 // it lacks is missing, and the internet is never asked.
-func (m *Mirrors) hosts(h *steps.Host, prefix, caFile string) ([]byte, error) {
+func (m *Mirrors) hosts(h *steps.Host, prefix, caFile, first string) ([]byte, error) {
 	scheme := "https://"
 	if m.PlainHTTP {
 		scheme = "http://"
@@ -87,6 +89,7 @@ func (m *Mirrors) hosts(h *steps.Host, prefix, caFile string) ([]byte, error) {
 	if header != "" {
 		fmt.Fprintf(&b, "[header]\n  %s", header)
 	}
+	b.WriteString(first)
 	fmt.Fprintf(&b, "\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n  ca = %q\n", base, caFile)
 	if override != "" {
 		b.WriteString("  " + override)

@@ -107,6 +107,32 @@ func TestHostsOfEachKind(t *testing.T) {
 	}
 }
 
+// TestRegistriesOfTheConfig: mirrors come before the site's registry, for docker.io
+// alone; a registry whose certificate is not checked is spoken to itself.
+func TestRegistriesOfTheConfig(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small+`  runtime:
+    containerd:
+      registryMirrors: [mirror.site.local, 'http://mirror.site.local:8080', 'https://hub.site.local/v2/proxy/']
+      insecureRegistries: ['old.site.local:5000', mirror.site.local, 'http://plain.site.local', docker.io, registry.kubexm.local]
+`)
+	site := install(t, c, "v2.1.4", mirrors())
+	alone := install(t, c, "v2.1.4", nil)
+	for name, k := range map[string]struct {
+		sim  *conntest.Sim
+		host string
+	}{
+		"registries-docker.io.toml":       {site, "docker.io"},
+		"registries-registry.k8s.io.toml": {site, "registry.k8s.io"},
+		"registries-old.toml":             {site, "old.site.local:5000"},
+		"registries-mirror.toml":          {site, "mirror.site.local"},
+		"registries-plain.toml":           {site, "plain.site.local"},
+		"registries-own.toml":             {site, "registry.kubexm.local"},
+		"registries-alone-docker.io.toml": {alone, "docker.io"},
+	} {
+		golden(t, k.sim, path.Join("/etc/containerd/certs.d", k.host, "hosts.toml"), name)
+	}
+}
+
 func TestUpstreamsOfImages(t *testing.T) {
 	got := containerd.Upstreams([]string{"nginx:1.29", "registry.k8s.io/pause:3.10", "docker.io/library/busybox:1", "quay.io/x/y@sha256:" + strings.Repeat("0", 64), "not an image"})
 	if want := "docker.io quay.io registry.k8s.io"; strings.Join(got, " ") != want {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/distribution/reference"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -65,13 +66,17 @@ func with(ours manifest.Args, users manifest.Args) manifest.Args {
 
 // InitConfig is the configuration of kubeadm init on h.
 func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
+	etcd, err := etcdConfig(c, h)
+	if err != nil {
+		return nil, err
+	}
 	docs := []object{
 		{
 			"apiVersion": api(c), "kind": "InitConfiguration",
-			"localAPIEndpoint": object{"advertiseAddress": address(h.Host), "bindPort": 6443},
+			"localAPIEndpoint": listening(c, h),
 			"nodeRegistration": registration(c, h),
 		},
-		clusterConfig(c), kubeletConfig(c, h), proxyConfig(c),
+		clusterConfig(c, etcd), kubeletConfig(c), proxyConfig(c),
 	}
 	return encode(docs...)
 }
@@ -88,11 +93,9 @@ func encode(docs ...object) ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-func address(h manifest.Host) string {
-	if len(h.InternalAddress) > 0 {
-		return h.InternalAddress[0]
-	}
-	return h.Address
+// listening is where the API server of a master listens.
+func listening(c *manifest.Cluster, h *steps.Host) object {
+	return object{"advertiseAddress": c.NodeAddresses(h.Host)[0], "bindPort": c.APIServerPort()}
 }
 
 // Endpoint is the control plane's name and port.
@@ -101,9 +104,10 @@ func Endpoint(c *manifest.Cluster) string {
 }
 
 func registration(c *manifest.Cluster, h *steps.Host) object {
+	ours := manifest.Args{{Name: "node-ip", Value: strings.Join(c.NodeAddresses(h.Host), ",")}, {Name: "resolv-conf", Value: resolvConf(h)}}
 	o := object{
 		"name": h.Name, "criSocket": "unix:///run/containerd/containerd.sock",
-		"kubeletExtraArgs": args(c, with(manifest.Args{{Name: "node-ip", Value: strings.Join(h.InternalAddress, ",")}}, c.Spec.Kubernetes.Kubelet.ExtraArgs)),
+		"kubeletExtraArgs": args(c, with(ours, c.Spec.Kubernetes.Kubelet.ExtraArgs)),
 	}
 	// A master that is a worker too runs pods: it has no taint.
 	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleWorker), h.Name) {
@@ -112,31 +116,29 @@ func registration(c *manifest.Cluster, h *steps.Host) object {
 	return o
 }
 
-func clusterConfig(c *manifest.Cluster) object {
+// resolvConf is the file of name servers that pods on h get. It is a flag of each
+// node: kubeadm puts the first master's into the configuration of all kubelets.
+func resolvConf(h *steps.Host) string {
+	// The stub of systemd-resolved answers on the loopback address: to a pod
+	// that is the pod itself, and CoreDNS would ask itself for ever.
+	if h.Facts.Resolv.Kind == "systemd-resolved-stub" {
+		return "/run/systemd/resolve/resolv.conf"
+	}
+	return "/etc/resolv.conf"
+}
+
+func clusterConfig(c *manifest.Cluster, etcd object) object {
 	k, n := c.Spec.Kubernetes, c.Spec.Network
 	sans := append([]string{c.Spec.ControlPlaneEndpoint.Domain}, k.APIServer.CertSANs...)
 	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
 		sans = append(sans, a)
 	}
 	for _, m := range c.HostsWith(manifest.RoleMaster) {
-		sans = append(sans, m.Name, m.Address)
+		sans = append(sans, m.Name, m.Name+"."+k.ClusterName, m.Address) // as /etc/hosts has them
 		sans = append(sans, m.InternalAddress...)
 	}
 	slices.Sort(sans)
 	gates := featureGates(c)
-	masks := manifest.Args{}
-	for _, r := range n.KubePodsCIDR {
-		switch dual := len(n.KubePodsCIDR) > 1; {
-		case !dual && strings.Contains(r, ":"):
-			masks = append(masks, manifest.Arg{Name: "node-cidr-mask-size", Value: strconv.Itoa(k.NodeCIDRMaskSizeIPv6)})
-		case !dual:
-			masks = append(masks, manifest.Arg{Name: "node-cidr-mask-size", Value: strconv.Itoa(k.NodeCIDRMaskSize)})
-		case strings.Contains(r, ":"):
-			masks = append(masks, manifest.Arg{Name: "node-cidr-mask-size-ipv6", Value: strconv.Itoa(k.NodeCIDRMaskSizeIPv6)})
-		default:
-			masks = append(masks, manifest.Arg{Name: "node-cidr-mask-size-ipv4", Value: strconv.Itoa(k.NodeCIDRMaskSize)})
-		}
-	}
 	return object{
 		"apiVersion": api(c), "kind": "ClusterConfiguration",
 		"clusterName": "kubernetes", "kubernetesVersion": k.Version, "controlPlaneEndpoint": Endpoint(c),
@@ -147,10 +149,49 @@ func clusterConfig(c *manifest.Cluster) object {
 			"certSANs":  slices.Compact(sans),
 			"extraArgs": args(c, with(append(manifest.Args{{Name: "service-node-port-range", Value: k.APIServer.ServiceNodePortRange}}, gates...), k.APIServer.ExtraArgs)),
 		},
-		"controllerManager": object{"extraArgs": args(c, with(append(masks, gates...), k.ControllerManager.ExtraArgs))},
+		"controllerManager": object{"extraArgs": args(c, with(append(masks(c), gates...), k.ControllerManager.ExtraArgs))},
 		"scheduler":         object{"extraArgs": args(c, with(gates, k.Scheduler.ExtraArgs))},
-		"etcd":              object{"local": object{"dataDir": c.Spec.Etcd.DataDir, "extraArgs": args(c, etcdArgs(c))}},
+		"etcd":              etcd,
 	}
+}
+
+// masks are the sizes of the nodes' ranges, by family: kubeadm holds the pods'
+// ranges against these flags alone. The older flag for both excludes them.
+func masks(c *manifest.Cluster) manifest.Args {
+	k, out := c.Spec.Kubernetes, manifest.Args{}
+	if slices.ContainsFunc(k.ControllerManager.ExtraArgs, func(a manifest.Arg) bool { return strings.HasPrefix(a.Name, "node-cidr-mask-size") }) {
+		return out
+	}
+	for _, r := range c.Spec.Network.KubePodsCIDR {
+		a := manifest.Arg{Name: "node-cidr-mask-size-ipv4", Value: strconv.Itoa(k.NodeCIDRMaskSize)}
+		if strings.Contains(r, ":") {
+			a = manifest.Arg{Name: "node-cidr-mask-size-ipv6", Value: strconv.Itoa(k.NodeCIDRMaskSizeIPv6)}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+func etcdConfig(c *manifest.Cluster, h *steps.Host) (object, error) {
+	local := object{"dataDir": c.Spec.Etcd.DataDir, "extraArgs": args(c, etcdArgs(c))}
+	// kubeadm knows one version of etcd alone; for another it has to be told what
+	// the bundle holds.
+	if c.Spec.Etcd.Version != "" && c.Spec.Etcd.Type == "kubeadm" {
+		im, err := h.Image(etcdImage)
+		if err != nil {
+			return nil, err
+		}
+		ref, err := reference.ParseNormalizedNamed(im.Reference)
+		if err != nil {
+			return nil, fmt.Errorf("image %s: %w", im.Reference, err)
+		}
+		tagged, ok := ref.(reference.Tagged)
+		if !ok {
+			return nil, fmt.Errorf("image %s has no tag, which kubeadm asks for", im.Reference)
+		}
+		local["imageTag"] = tagged.Tag()
+	}
+	return object{"local": local}, nil
 }
 
 func etcdArgs(c *manifest.Cluster) manifest.Args {
@@ -197,7 +238,7 @@ func knownGates(c *manifest.Cluster) map[string]bool {
 	return out
 }
 
-func kubeletConfig(c *manifest.Cluster, h *steps.Host) object {
+func kubeletConfig(c *manifest.Cluster) object {
 	k := c.Spec.Kubernetes
 	o := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
@@ -206,12 +247,7 @@ func kubeletConfig(c *manifest.Cluster, h *steps.Host) object {
 	if gates := knownGates(c); len(gates) > 0 {
 		o["featureGates"] = gates
 	}
-	// The stub of systemd-resolved answers on the loopback address: to a pod
-	// that is the pod itself, and CoreDNS would ask itself for ever.
-	if h.Facts.Resolv.Kind == "systemd-resolved-stub" {
-		o["resolvConf"] = "/run/systemd/resolve/resolv.conf"
-	}
-	if minor(c) >= 35 && !h.Facts.CgroupV2 {
+	if minor(c) >= 35 { // one configuration for all kubelets, and any host may have cgroup v1
 		o["failCgroupV1"] = false
 	}
 	return o
@@ -222,7 +258,11 @@ func proxyConfig(c *manifest.Cluster) object {
 	o := object{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 		"mode": p.Mode, "clusterCIDR": strings.Join(c.Spec.Network.KubePodsCIDR, ","),
-		"iptables": object{"masqueradeAll": p.MasqueradeAll},
+	}
+	if p.Mode == "nftables" { // each mode reads its own block, and ipvs that of iptables too
+		o["nftables"] = object{"masqueradeAll": p.MasqueradeAll}
+	} else {
+		o["iptables"] = object{"masqueradeAll": p.MasqueradeAll}
 	}
 	if p.Mode == "ipvs" {
 		o["ipvs"] = object{"excludeCIDRs": p.IPVS.ExcludeCIDRs, "strictARP": true}

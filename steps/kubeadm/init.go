@@ -29,6 +29,9 @@ func controlPlaneNeeds(c *manifest.Cluster) []manifest.Need {
 	return images(names...)
 }
 
+// etcdImage is the store's; kubeadm runs it on each master.
+var etcdImage = manifest.Need{Kind: manifest.Image, Name: "etcd"}
+
 func images(names ...string) []manifest.Need {
 	var out []manifest.Need
 	for _, n := range names {

@@ -135,13 +135,17 @@ func joined(ctx context.Context, h *steps.Host) (bool, error) {
 	return u.IsActive(), err
 }
 
-// JoinConfig is the configuration of kubeadm join on a worker.
+// JoinConfig is the configuration of kubeadm join on h.
 func JoinConfig(c *manifest.Cluster, h *steps.Host, t Token) ([]byte, error) {
-	return encode(object{
+	o := object{
 		"apiVersion": api(c), "kind": "JoinConfiguration",
 		"nodeRegistration": registration(c, h),
 		"discovery": object{"bootstrapToken": object{
 			"apiServerEndpoint": Endpoint(c), "token": t.Value, "caCertHashes": []string{t.CAHash},
 		}},
-	})
+	}
+	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {
+		o["controlPlane"] = object{"localAPIEndpoint": listening(c, h)}
+	}
+	return encode(o)
 }

@@ -27,9 +27,10 @@ spec:
 func TestHostsBlock(t *testing.T) {
 	for name, rest := range map[string]string{
 		"plain": "  kubernetes: {version: v1.34.10}\n",
-		"everything": "  kubernetes: {version: v1.34.10, clusterName: site.local}\n  controlPlaneEndpoint: {domain: api.site.local, address: 10.0.0.100}\n" +
+		"everything": "  kubernetes: {version: v1.34.10, clusterName: site.local}\n  controlPlaneEndpoint: {domain: api.site.local, address: 10.0.0.100}\n  loadBalancer: {external: {type: external}}\n" +
 			"  registry: {privateRegistry: 'images.site.local:5000'}\n  extra: {hosts: [{domain: git.site.local, address: 10.0.0.50}]}\n",
-		"dns-outside": "  kubernetes: {version: v1.34.10}\n  controlPlaneEndpoint: {domain: api.site.local, externalDNS: true}\n",
+		"port-without-balancer": "  kubernetes: {version: v1.34.10}\n  controlPlaneEndpoint: {domain: api.site.local, address: 198.51.100.11, port: 7443}\n",
+		"dns-outside":           "  kubernetes: {version: v1.34.10}\n  controlPlaneEndpoint: {domain: api.site.local, externalDNS: true}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			steptest.Golden(t, *update, "hosts-"+name, string(node.Hosts(steptest.Cluster(t, site+rest), "w1")))

@@ -119,7 +119,7 @@ func EndpointAddress(c *manifest.Cluster, _ string) string {
 		return a
 	}
 	if m := c.HostsWith(manifest.RoleMaster); len(m) > 0 {
-		return Address(m[0])
+		return c.NodeAddresses(m[0])[0]
 	}
 	return ""
 }

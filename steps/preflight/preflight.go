@@ -89,7 +89,7 @@ func ports(h *steps.Host) map[uint16]string {
 		want[10256] = "kube-proxy"
 	}
 	if is(h, manifest.RoleMaster) {
-		want[6443] = "kube-apiserver"
+		want[uint16(h.Cluster.APIServerPort())] = "kube-apiserver" //nolint:gosec // a port
 		want[10257] = "kube-controller-manager"
 		want[10259] = "kube-scheduler"
 		if h.Cluster.Spec.Etcd.Type == "kubeadm" {

@@ -106,6 +106,17 @@ func TestEachFinding(t *testing.T) {
 	}
 }
 
+// TestPortOfTheConfig: without a load balancer the API server listens where the
+// config says.
+func TestPortOfTheConfig(t *testing.T) {
+	c := steptest.Cluster(t, site+"  controlPlaneEndpoint: {port: 7443}\n")
+	kase := steptest.Case{Cluster: c, Before: listening("tcp LISTEN 0 128 0.0.0.0:6443 0.0.0.0:*", "tcp LISTEN 0 128 0.0.0.0:7443 0.0.0.0:*")}
+	got := steptest.Check(t, kase, preflight.Ports(nil))
+	if len(got) != 1 || got[0].What != "port 7443, which kube-apiserver needs, is taken by something" {
+		t.Errorf("found %v", got)
+	}
+}
+
 func TestAnotherInit(t *testing.T) {
 	kase := steptest.Case{Cluster: steptest.Cluster(t, site)}
 	step := preflight.System(nil)
