@@ -38,7 +38,7 @@ build: ## Build build/kubexm, the same bytes from the same source
 	CGO_ENABLED=0 go build $(REPRODUCIBLE) -o build/kubexm ./cmd/kubexm
 
 .PHONY: quickstart
-quickstart: needs ## Build kubexm, serve an upstream on loopback, then build, verify and list a bundle from it
+quickstart: needs lab-needs-root ## Build a bundle and, as root, a cluster from it on hosts that nothing leads out of
 	bash testdata/quickstart.sh
 
 .PHONY: upstream
@@ -47,7 +47,7 @@ upstream: ## Serve that upstream alone, until interrupted; writes build/sources.
 	go run ./testdata/upstream/cmd serve -f $(CONFIG) --out build
 
 .PHONY: test
-test: needs vet house race lint generated rebuild fuzz-short quickstart ## Run everything that CI runs, and install what that needs
+test: needs vet house lint lab-ready race generated rebuild fuzz-short quickstart ## Run everything that CI runs, and install what that needs
 	@echo "all of it passed"
 
 .PHONY: check

@@ -33,3 +33,12 @@ lab-upstream: lab-needs ## Serve the lab's components as the internet does, unti
 .PHONY: lab-needs
 lab-needs:
 	@bash testdata/lab/needs.sh
+
+# Tests that need a lab are skipped where none can go up: without root, say.
+.PHONY: lab-needs-root
+lab-needs-root:
+	@if [ "$$(uname)" = Linux ] && [ "$$(id -u)" = 0 ]; then bash testdata/lab/needs.sh; fi
+
+.PHONY: lab-ready
+lab-ready: lab-needs-root
+	@if why=$$($(LABCMD) possible 2>&1); then $(LABCMD) components; else echo "no lab here: $$why"; fi

@@ -108,12 +108,11 @@ func (u *Upstream) WriteFiles(dir, base string) (upstream.Paths, error) {
 
 // resolve gives the lock of a config with the versions that the lab builds.
 func resolve(config string, rows []components.Component) (*manifest.Lock, error) {
-	f, err := os.Open(filepath.Clean(config))
+	raw, err := os.ReadFile(filepath.Clean(config))
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	cluster, problems := manifest.Decode(f)
+	cluster, problems := manifest.Decode(strings.NewReader(unfilled(string(raw))))
 	if err := problems.In(config).Err(); err != nil {
 		return nil, err
 	}
