@@ -27,6 +27,14 @@ type state struct {
 	gone      bool
 }
 
+// Later says that what a resource wants cannot be worked out before an earlier
+// step has run. A look at the host passes it over; a change fails with it.
+func Later(err error) error { return &laterError{err} }
+
+type laterError struct{ error }
+
+func (e *laterError) Unwrap() error { return e.error }
+
 // Ensure brings a host to all of rs, in order.
 func Ensure(name string, rs []Resource, opts ...Option) steps.Step {
 	m := steps.Meta{Name: name}
@@ -65,6 +73,10 @@ func (s *state) change(ctx context.Context, h *steps.Host, r Resource, earlier b
 		c, err = r.Gone(ctx, h)
 	} else {
 		c, err = r.Want(ctx, h, earlier)
+	}
+	var later *laterError
+	if errors.As(err, &later) {
+		return &Change{What: "make " + r.String(), Apply: func(context.Context, *steps.Host) error { return later.error }}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r, err)

@@ -37,6 +37,7 @@ type entry struct {
 	Owner    string      `json:"owner,omitempty"`
 	Group    string      `json:"group,omitempty"`
 	Made     []string    `json:"made,omitempty"`    // folders above that were made for it, the outermost first
+	Objects  []kept      `json:"objects,omitempty"` // of a manifest
 	Pending  bool        `json:"pending,omitempty"` // a unit is to be restarted: something before it changed
 }
 

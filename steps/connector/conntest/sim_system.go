@@ -292,7 +292,8 @@ func (s *Sim) useradd(name string, opt map[string]string) (connector.Result, boo
 	if g := opt["--groups"]; g != "" {
 		a.groups = strings.Split(g, ",")
 	}
-	if _, ok := opt["--create-home"]; ok {
+	_, home := opt["--create-home"]
+	if _, there := s.files[a.home]; home && !there { // one that is there stays as it is
 		s.addDir(path.Dir(a.home), 0o755)
 		s.addDir(a.home, 0o700)
 		s.files[a.home].UID, s.files[a.home].GID = a.uid, a.gid

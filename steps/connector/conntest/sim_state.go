@@ -1,0 +1,39 @@
+package conntest
+
+import (
+	"slices"
+	"strings"
+)
+
+// What follows is for programs that a test scripts: they change the host as the
+// real ones do, beside the commands that the Sim counts.
+
+// StartUnit starts a unit; one that the host has not is passed over.
+func (s *Sim) StartUnit(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.start(name)
+}
+
+// StopUnit stops a unit.
+func (s *Sim) StopUnit(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.units[name]; u != nil {
+		u.active, u.failed, u.pid = false, false, 0
+	}
+}
+
+// Below gives the paths below a folder, sorted.
+func (s *Sim) Below(dir string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for p := range s.files {
+		if strings.HasPrefix(p, dir+"/") {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

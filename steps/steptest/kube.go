@@ -1,0 +1,272 @@
+package steptest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+)
+
+// Kube is a cluster in memory: what kubeadm, kubectl and helm do on hosts that
+// are simulated. Its objects are files of the first master, below etcd's folder,
+// so that a snapshot of that host holds the cluster, and a reset takes it away.
+//
+// It knows as much of Kubernetes as steps rely on, and refuses what the real
+// programs refuse: a program that is not installed, an API server that is not
+// there, an object in a namespace that does not exist, a kind that nobody
+// defined, a token that nobody minted, an image that the node has not.
+type Kube struct {
+	cluster *manifest.Cluster
+	mu      sync.Mutex // one program at a time
+	hosts   map[string]*conntest.Sim
+	master  string
+	// Stands spares the programs: the cluster answers, whatever is installed.
+	stands bool
+}
+
+// storeDir is where objects lie on the master.
+const storeDir = "/var/lib/etcd/member"
+
+// adminConf is the administrator's kubeconfig on a master.
+const adminConf = "/etc/kubernetes/admin.conf"
+
+// NewKube gives a cluster that is not there yet: kubeadm makes it.
+func NewKube(c *manifest.Cluster) *Kube {
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+}
+
+// Standing gives a cluster of one host that stands already, for steps that speak
+// to one: they find what kubeadm leaves behind.
+func Standing(c *manifest.Cluster) func(*conntest.Sim) {
+	return func(s *conntest.Sim) {
+		k := NewKube(c)
+		k.stands = true
+		k.On(s, k.master)
+		k.found(s)
+		for _, h := range c.Spec.Hosts[1:] {
+			k.put(newObject("v1", "Node", "", h.Name))
+		}
+	}
+}
+
+// On puts the cluster's programs on a host.
+func (k *Kube) On(s *conntest.Sim, host string) {
+	k.hosts[host] = s
+	for name, do := range map[string]func(call) connector.Result{
+		"kubectl": k.kubectl, "kubeadm": k.kubeadm, "helm": k.helm, "ctr": k.ctr, "crictl": k.crictl,
+	} {
+		s.HandleProgram(name, func(c connector.Cmd, stdin []byte) (connector.Result, bool) {
+			if _, ok := s.File("/usr/local/bin/" + name); !ok && !k.stands {
+				return failed(127, "/usr/bin/env: '%s': No such file or directory", name), true
+			}
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			return do(parse(s, host, c.Argv, stdin)), true
+		})
+	}
+	for _, name := range []string{"ip", "iptables-save", "ip6tables-save", "nft"} { // nothing of a cluster's is in the kernel
+		s.HandleProgram(name, func(connector.Cmd, []byte) (connector.Result, bool) {
+			return connector.Result{Exit: map[string]int{"ip": 1, "nft": 1}[name]}, true
+		})
+	}
+}
+
+// call is one run of a program.
+type call struct {
+	sim   *conntest.Sim
+	host  string
+	flags map[string]string
+	words []string // without flags
+	stdin []byte
+}
+
+// noValue are the flags that take no value after a space.
+var noValue = []string{"--force", "--install", "--create-namespace", "--reset-values", "--wait", "--ignore-not-found", "--overwrite",
+	"--ignore-daemonsets", "--delete-emptydir-data", "--server-side", "--force-conflicts", "--skip-token-print", "--quiet", "-A"}
+
+func parse(s *conntest.Sim, host string, argv []string, stdin []byte) call {
+	c := call{sim: s, host: host, flags: map[string]string{}, stdin: stdin}
+	for i := 1; i < len(argv); i++ {
+		name, value, has := strings.Cut(argv[i], "=")
+		switch {
+		case !strings.HasPrefix(name, "-"):
+			c.words = append(c.words, argv[i])
+		case has || slices.Contains(noValue, name) || i+1 == len(argv):
+			c.flags[name] = value
+		default:
+			i++
+			c.flags[name] = argv[i]
+		}
+	}
+	return c
+}
+
+func failed(exit int, format string, args ...any) connector.Result {
+	return connector.Result{Exit: exit, Stderr: []byte(fmt.Sprintf(format, args...) + "\n")}
+}
+
+func prints(format string, args ...any) connector.Result {
+	return connector.Result{Stdout: []byte(fmt.Sprintf(format, args...))}
+}
+
+// first is the host that the cluster's store lies on.
+func (k *Kube) first() *conntest.Sim { return k.hosts[k.master] }
+
+// up tells whether the API server answers.
+func (k *Kube) up() bool {
+	m := k.first()
+	if _, ok := m.File("/etc/kubernetes/manifests/kube-apiserver.yaml"); !ok {
+		return false
+	}
+	return k.stands || m.Unit("kubelet.service").Active && m.Unit("containerd.service").Active
+}
+
+// Object is an object of the cluster as JSON has it.
+type Object = map[string]any
+
+func newObject(api, kind, namespace, name string) Object {
+	meta := Object{"name": name}
+	if namespace != "" {
+		meta["namespace"] = namespace
+	}
+	return Object{"apiVersion": api, "kind": kind, "metadata": meta}
+}
+
+// at gives what is under a path of keys, or nil.
+func at(o any, keys ...string) any {
+	for _, key := range keys {
+		m, ok := o.(Object)
+		if !ok {
+			return nil
+		}
+		o = m[key]
+	}
+	return o
+}
+
+func word(o any, keys ...string) string {
+	s, ok := at(o, keys...).(string)
+	if !ok {
+		return ""
+	}
+	return s
+}
+
+// clusterWide are kinds without a namespace.
+var clusterWide = []string{"Namespace", "Node", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass"}
+
+// file is where an object lies.
+func file(o Object) string {
+	group, _, ok := strings.Cut(word(o, "apiVersion"), "/")
+	if !ok {
+		group = "core"
+	}
+	kind, ns := word(o, "kind"), word(o, "metadata", "namespace")
+	switch {
+	case slices.Contains(clusterWide, kind):
+		ns = "-"
+	case ns == "":
+		ns = "default"
+	}
+	return path.Join(storeDir, kind+"."+group, ns, word(o, "metadata", "name"))
+}
+
+// get gives the object that o names, or nil.
+func (k *Kube) get(o Object) Object {
+	f, ok := k.first().File(file(o))
+	if !ok {
+		return nil
+	}
+	var out Object
+	if err := json.Unmarshal(f.Data, &out); err != nil {
+		return nil
+	}
+	return out
+}
+
+// named gives an object by its names.
+func (k *Kube) named(api, kind, namespace, name string) Object {
+	return k.get(newObject(api, kind, namespace, name))
+}
+
+// Object gives an object of the cluster, or nil.
+func (k *Kube) Object(api, kind, namespace, name string) Object {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.named(api, kind, namespace, name)
+}
+
+// put stores an object.
+func (k *Kube) put(o Object) {
+	kind := word(o, "kind")
+	if !slices.Contains(clusterWide, kind) && word(o, "metadata", "namespace") == "" {
+		o = merged(o, Object{"metadata": Object{"namespace": "default"}})
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return
+	}
+	k.first().AddFile(file(o), string(text), 0o600)
+}
+
+// drop deletes an object; a namespace takes along what is in it.
+func (k *Kube) drop(o Object) {
+	k.first().RemoveAll(file(o))
+	ns := word(o, "metadata", "name")
+	for _, p := range k.first().Below(storeDir) {
+		if word(o, "kind") == "Namespace" && path.Base(path.Dir(p)) == ns {
+			k.first().RemoveAll(p)
+		}
+	}
+	k.tidy()
+}
+
+// tidy takes the folders away that hold nothing: a store has none.
+func (k *Kube) tidy() {
+	for _, p := range slices.Backward(k.first().Below(storeDir)) {
+		if f, ok := k.first().File(p); ok && f.Mode.IsDir() && len(k.first().Below(p)) == 0 {
+			k.first().RemoveAll(p)
+		}
+	}
+}
+
+// all gives the objects of a kind.
+func (k *Kube) all(kind string) []Object {
+	var out []Object
+	for _, p := range k.first().Below(storeDir) {
+		f, ok := k.first().File(p)
+		if !ok || f.Mode.IsDir() || !strings.HasPrefix(p, storeDir+"/"+kind+".") {
+			continue
+		}
+		var o Object
+		if err := json.Unmarshal(f.Data, &o); err == nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// merged lays one object over another.
+func merged(under, over Object) Object {
+	out := maps.Clone(under)
+	if out == nil {
+		out = Object{}
+	}
+	for key, v := range over {
+		a, isA := out[key].(Object)
+		b, isB := v.(Object)
+		if isA && isB {
+			out[key] = merged(a, b)
+		} else {
+			out[key] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,323 @@
+package steptest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// kubectl answers what steps ask of it. What it does not know is an error that
+// says so.
+func (k *Kube) kubectl(c call) connector.Result {
+	if c.flags["--kubeconfig"] == "" || len(c.words) == 0 {
+		return failed(1, "error: no kubeconfig, or nothing to do")
+	}
+	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok {
+		return failed(1, "error: stat %s: no such file or directory", c.flags["--kubeconfig"])
+	}
+	if !k.up() {
+		return failed(1, "The connection to the server %s:6443 was refused - did you specify the right host or port?", k.master)
+	}
+	verb := c.words[0]
+	if c.flags["-f"] == "-" {
+		return k.files(verb, c)
+	}
+	switch verb {
+	case "get":
+		return k.getNamed(c)
+	case "label", "taint":
+		return k.mark(verb, c.words[2], c.words[3:])
+	case "drain", "uncordon", "cordon":
+		return prints("node/%s %sed\n", c.words[1], verb)
+	case "rollout":
+		kind, name, _ := strings.Cut(c.words[2], "/")
+		if k.workload(kind, c.flags["-n"], name) == nil {
+			return failed(1, "Error from server (NotFound): %s.apps %q not found", kind, name)
+		}
+		return prints("%s %q successfully rolled out\n", kind, name)
+	}
+	return failed(1, "kube: nobody taught me kubectl %s", strings.Join(c.words, " "))
+}
+
+// documents reads the objects on stdin, as the API server takes them.
+func documents(text []byte) ([]Object, error) {
+	var out []Object
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var raw any
+		if err := d.Decode(&raw); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(raw)
+		if err != nil {
+			return nil, err
+		}
+		var o Object
+		if err := json.Unmarshal(text, &o); err != nil || o == nil {
+			continue
+		}
+		items, isList := o["items"].([]any)
+		if !isList {
+			out = append(out, stored(o))
+		}
+		for _, i := range items {
+			if o, ok := i.(Object); ok {
+				out = append(out, stored(o))
+			}
+		}
+	}
+}
+
+// stored gives an object as the store keeps it.
+func stored(o Object) Object {
+	plain, ok := o["stringData"].(Object)
+	if !ok {
+		return o
+	}
+	data := Object{}
+	for key, v := range plain {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(v)))
+	}
+	o = merged(o, Object{"data": data})
+	delete(o, "stringData")
+	return o
+}
+
+// files carries out a verb on the objects on stdin.
+func (k *Kube) files(verb string, c call) connector.Result {
+	bad := 1
+	if verb == "diff" {
+		bad = 2
+	}
+	objects, err := documents(c.stdin)
+	if err != nil {
+		return failed(bad, "error: error parsing STDIN: %v", err)
+	}
+	for _, o := range objects { // kubectl asks for every kind before it begins
+		if !k.knows(o) {
+			return failed(bad, "error: resource mapping not found for name: %q from \"STDIN\": no matches for kind %q in version %q\nensure CRDs are installed first",
+				word(o, "metadata", "name"), word(o, "kind"), word(o, "apiVersion"))
+		}
+	}
+	var out connector.Result
+	var found []Object
+	for _, o := range objects {
+		live := k.get(o)
+		switch verb {
+		case "get":
+			if live != nil {
+				found = append(found, served(live))
+			}
+		case "delete":
+			k.drop(o)
+		case "replace":
+			if live == nil {
+				return failed(1, "Error from server (NotFound): %s %q not found", word(o, "kind"), word(o, "metadata", "name"))
+			}
+			k.put(o)
+		case "apply", "diff":
+			if res := k.apply(verb, o, live, &out); res.Exit > 0 {
+				return res
+			}
+		default:
+			return failed(1, "kube: nobody taught me kubectl %s -f", verb)
+		}
+	}
+	if verb == "get" {
+		return printed(found, len(objects) == 1)
+	}
+	return out
+}
+
+// apply lays o over the live object, or says what that would change.
+func (k *Kube) apply(verb string, o, live Object, out *connector.Result) connector.Result {
+	ns := word(o, "metadata", "namespace")
+	if ns != "" && !slices.Contains(clusterWide, word(o, "kind")) && k.named("v1", "Namespace", "", ns) == nil {
+		return failed(map[string]int{"apply": 1, "diff": 2}[verb], "Error from server (NotFound): namespaces %q not found", ns)
+	}
+	want := merged(live, o)
+	before, after := text(live), text(want)
+	switch {
+	case verb == "apply":
+		k.put(want)
+	case before != after:
+		out.Exit = 1
+		out.Stdout = fmt.Appendf(out.Stdout, "diff -u -N LIVE MERGED\n--- LIVE\n+++ MERGED\n@@ -1 +1 @@\n-%s\n+%s\n", before, after)
+	}
+	return connector.Result{}
+}
+
+func text(o Object) string {
+	if o == nil {
+		return ""
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// knows tells whether the API server has a kind: its own, or one that somebody defined.
+func (k *Kube) knows(o Object) bool {
+	group, _, ok := strings.Cut(word(o, "apiVersion"), "/")
+	if !ok || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
+		return true
+	}
+	return slices.ContainsFunc(k.all("CustomResourceDefinition"), func(crd Object) bool {
+		return word(crd, "spec", "group") == group && word(crd, "spec", "names", "kind") == word(o, "kind")
+	})
+}
+
+// served gives an object as the API server answers with it.
+func served(o Object) Object {
+	return merged(o, Object{"metadata": Object{"uid": "00000000-0000-4000-8000-000000000000", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}})
+}
+
+func printed(objects []Object, alone bool) connector.Result {
+	var v any = Object{"apiVersion": "v1", "kind": "List", "items": objects}
+	switch {
+	case len(objects) == 0:
+		return connector.Result{}
+	case alone:
+		v = objects[0]
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return failed(1, "%v", err)
+	}
+	return connector.Result{Stdout: b}
+}
+
+// getNamed answers kubectl get of things that are named, or of all nodes.
+func (k *Kube) getNamed(c call) connector.Result {
+	what, output := c.words[1], c.flags["-o"]
+	if what == "node" && len(c.words) > 2 {
+		o := k.named("v1", "Node", "", c.words[2])
+		if o == nil {
+			return failed(1, "Error from server (NotFound): nodes %q not found", c.words[2])
+		}
+		return printed([]Object{k.node(o)}, true)
+	}
+	if what == "nodes" {
+		var names []string
+		for _, o := range k.all("Node") {
+			names = append(names, word(o, "metadata", "name"))
+		}
+		return prints("%s", strings.Join(names, " "))
+	}
+	var names []string
+	var objects []Object
+	for _, w := range c.words[1:] {
+		kind, name, _ := strings.Cut(w, "/")
+		o := k.workload(kind, c.flags["-n"], name)
+		if o == nil {
+			return failed(1, "Error from server (NotFound): %s %q not found", kind, name)
+		}
+		names, objects = append(names, w), append(objects, o)
+	}
+	switch {
+	case output == "name":
+		return prints("%s\n", strings.Join(names, "\n"))
+	case output == "json":
+		return printed(objects, len(objects) == 1)
+	case strings.HasPrefix(output, "jsonpath"):
+		return prints("%v/%v", orEmpty(at(objects[0], "status", "readyReplicas")), orEmpty(at(objects[0], "spec", "replicas")))
+	}
+	return failed(1, "kube: nobody taught me kubectl get %s", strings.Join(c.words, " "))
+}
+
+func orEmpty(v any) any {
+	if v == nil {
+		return ""
+	}
+	return v
+}
+
+// workload gives an object with the state that its controller would write.
+func (k *Kube) workload(kind, ns, name string) Object {
+	kinds := map[string][2]string{"deployment": {"apps/v1", "Deployment"}, "daemonset": {"apps/v1", "DaemonSet"}, "statefulset": {"apps/v1", "StatefulSet"},
+		"job": {"batch/v1", "Job"}, "configmap": {"v1", "ConfigMap"}}
+	id, ok := kinds[kind]
+	if !ok {
+		return nil
+	}
+	o := k.named(id[0], id[1], ns, name)
+	if o == nil {
+		return nil
+	}
+	ready := 0
+	for _, n := range k.all("Node") {
+		if k.ready(word(n, "metadata", "name")) {
+			ready++
+		}
+	}
+	replicas, ok := at(o, "spec", "replicas").(float64)
+	if !ok {
+		replicas = 1
+	}
+	status := Object{"observedGeneration": 1.0, "desiredNumberScheduled": float64(len(k.all("Node"))), "numberReady": float64(ready), "updatedNumberScheduled": float64(ready)}
+	if ready > 0 {
+		status["readyReplicas"], status["updatedReplicas"], status["succeeded"] = replicas, replicas, 1.0
+	}
+	return served(merged(o, Object{"status": status, "spec": Object{"replicas": replicas}, "metadata": Object{"generation": 1.0}}))
+}
+
+// node gives a node with what its kubelet would report.
+func (k *Kube) node(o Object) Object {
+	status, message := "False", "container runtime network not ready"
+	if k.ready(word(o, "metadata", "name")) {
+		status, message = "True", "kubelet is posting ready status"
+	}
+	return merged(o, Object{"status": Object{"conditions": []any{Object{"type": "Ready", "status": status, "message": message}}}})
+}
+
+// ready tells whether a node could run pods: its programs run, and the pod network is there.
+func (k *Kube) ready(name string) bool {
+	s := k.hosts[name]
+	if s == nil {
+		return k.stands
+	}
+	if !k.stands && (!s.Unit("kubelet.service").Active || !s.Unit("containerd.service").Active) {
+		return false
+	}
+	return k.stands || k.cluster.Spec.Network.Plugin == "none" || k.named("apps/v1", "DaemonSet", "kube-flannel", "kube-flannel-ds") != nil
+}
+
+// mark gives a node labels or taints.
+func (k *Kube) mark(verb, name string, marks []string) connector.Result {
+	o := k.named("v1", "Node", "", name)
+	if o == nil {
+		return failed(1, "Error from server (NotFound): nodes %q not found", name)
+	}
+	for _, m := range marks {
+		key, value, _ := strings.Cut(m, "=")
+		if verb == "label" {
+			o = merged(o, Object{"metadata": Object{"labels": Object{key: value}}})
+			continue
+		}
+		value, effect, _ := strings.Cut(value, ":")
+		taints, _ := at(o, "spec", "taints").([]any)
+		taints = slices.DeleteFunc(taints, func(t any) bool { return word(t, "key") == key && word(t, "effect") == effect })
+		o = merged(o, Object{"spec": Object{"taints": append(taints, Object{"key": key, "value": value, "effect": effect})}})
+	}
+	k.put(o)
+	return prints("node/%s %sed\n", name, verb)
+}
+
+// isMaster tells a host's role.
+func (k *Kube) isMaster(host string) bool {
+	return slices.Contains(k.cluster.Spec.RoleGroups.Names(manifest.RoleMaster), host)
+}

@@ -1,0 +1,268 @@
+package steptest
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+)
+
+// token is what nodes join with once it is minted.
+const token = "abcdef.0123456789abcdef"
+
+// kubeadm makes and unmakes nodes.
+func (k *Kube) kubeadm(c call) connector.Result {
+	if len(c.words) == 0 {
+		return failed(1, "kubeadm: nothing to do")
+	}
+	switch c.words[0] {
+	case "init":
+		return k.init(c)
+	case "join":
+		return k.join(c)
+	case "reset":
+		k.reset(c.sim, c.host)
+		return prints("[reset] Stopping the kubelet service\n")
+	case "token":
+		if !k.up() {
+			return failed(1, "Get \"https://%s:6443\": dial tcp: connect: connection refused", k.master)
+		}
+		k.put(newObject("v1", "Secret", "kube-system", "bootstrap-token-abcdef"))
+		return prints("%s\n", token)
+	}
+	return failed(1, "kube: nobody taught me kubeadm %s", strings.Join(c.words, " "))
+}
+
+// preflight is what kubeadm looks at before it begins.
+func (k *Kube) preflight(c call) *connector.Result {
+	problem := func(format string, args ...any) *connector.Result {
+		r := failed(1, "[preflight] "+format, args...)
+		return &r
+	}
+	var config Object
+	if err := yaml.Unmarshal([]byte(c.sim.Read(c.flags["--config"])), &config); err != nil || config == nil {
+		return problem("unable to read config from %q", c.flags["--config"])
+	}
+	if k.stands {
+		return nil
+	}
+	switch {
+	case !c.sim.Unit("containerd.service").Active:
+		return problem("[ERROR CRI]: container runtime is not running")
+	case !c.sim.Unit("kubelet.service").Exists:
+		return problem("[ERROR Service-Kubelet]: kubelet service does not exist")
+	case c.sim.Sysctl("net.ipv4.ip_forward") != "1":
+		return problem("[ERROR FileContent--proc-sys-net-ipv4-ip_forward]: /proc/sys/net/ipv4/ip_forward contents are not set to 1")
+	}
+	for _, p := range []string{"manifests/kube-apiserver.yaml", "kubelet.conf", "pki/ca.crt"} {
+		if _, ok := c.sim.File("/etc/kubernetes/" + p); ok {
+			return problem("[ERROR FileAvailable]: /etc/kubernetes/%s already exists", p)
+		}
+	}
+	return nil
+}
+
+// files that kubeadm leaves on a node, beside those of a master.
+func (k *Kube) kubelet(s *conntest.Sim) {
+	s.AddFile("/etc/kubernetes/kubelet.conf", "kubelet's kubeconfig\n", 0o600)
+	s.AddFile("/var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\n", 0o644)
+	s.AddFile("/var/lib/kubelet/pki/kubelet-client-current.pem", "client certificate\n", 0o600)
+	s.StartUnit("kubelet.service")
+}
+
+func (k *Kube) init(c call) connector.Result {
+	if bad := k.preflight(c); bad != nil {
+		return *bad
+	}
+	k.found(c.sim)
+	return prints("[addons] Applied essential addon: kube-proxy\n")
+}
+
+// found is what a control plane that was just made is.
+func (k *Kube) found(s *conntest.Sim) {
+	s.AddDir("/var/lib/etcd", 0o700)
+	s.AddFile("/etc/kubernetes/pki/ca.crt", authority(), 0o644)
+	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n", 0o600)
+	s.AddFile(adminConf, "administrator's kubeconfig\n", 0o600)
+	k.kubelet(s)
+	for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		k.put(newObject("v1", "Namespace", "", ns))
+	}
+	k.put(newObject("v1", "ConfigMap", "kube-system", "kubeadm-config"))
+	k.put(merged(newObject("v1", "ConfigMap", "kube-system", "coredns"), Object{"data": Object{"Corefile": "kubeadm's own\n"}}))
+	k.put(newObject("apps/v1", "DaemonSet", "kube-system", "kube-proxy"))
+	k.put(merged(newObject("apps/v1", "Deployment", "kube-system", "coredns"), Object{"spec": Object{"replicas": 2.0}}))
+	k.put(newObject("v1", "Node", "", k.master))
+}
+
+func (k *Kube) join(c call) connector.Result {
+	if bad := k.preflight(c); bad != nil {
+		return *bad
+	}
+	var config Object
+	if err := yaml.Unmarshal([]byte(c.sim.Read(c.flags["--config"])), &config); err != nil {
+		return failed(1, "%v", err)
+	}
+	switch {
+	case !k.up():
+		return failed(1, "error execution phase preflight: couldn't validate the identity of the API Server: connection refused")
+	case word(config, "discovery", "bootstrapToken", "token") != token || k.named("v1", "Secret", "kube-system", "bootstrap-token-abcdef") == nil:
+		return failed(1, "error execution phase preflight: token id is invalid for this cluster or it has expired")
+	}
+	c.sim.AddFile("/etc/kubernetes/pki/ca.crt", k.first().Read("/etc/kubernetes/pki/ca.crt"), 0o644)
+	k.kubelet(c.sim)
+	k.put(newObject("v1", "Node", "", c.host))
+	return prints("This node has joined the cluster\n")
+}
+
+// reset leaves what kubeadm's own leaves: empty folders, CNI's configuration.
+func (k *Kube) reset(s *conntest.Sim, host string) {
+	s.StopUnit("kubelet.service")
+	for _, p := range []string{"manifests", "pki", "admin.conf", "kubelet.conf"} {
+		s.RemoveAll("/etc/kubernetes/" + p)
+	}
+	for _, dir := range []string{"/var/lib/kubelet", "/var/lib/etcd"} {
+		for _, p := range s.Below(dir) {
+			s.RemoveAll(p)
+		}
+	}
+	if k.isMaster(host) {
+		s.RemoveAll("/var/lib/etcd")
+	}
+}
+
+// authority is the certificate of a cluster's CA, the same one every time.
+func authority() string {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	t := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"},
+		NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(nil, t, t, key.Public(), key)
+	if err != nil {
+		return err.Error()
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// imageDir is where a runtime keeps its images: a file each, that says whether it
+// is pinned.
+const imageDir = "/var/lib/containerd/images/"
+
+func image(ref string) string { return imageDir + strings.NewReplacer("/", "_", ":", "_").Replace(ref) }
+
+// ctr lists and labels images.
+func (k *Kube) ctr(c call) connector.Result {
+	if !c.sim.Unit("containerd.service").Active {
+		return failed(1, "ctr: cannot access socket /run/containerd/containerd.sock: no such file or directory")
+	}
+	switch {
+	case slices.Contains(c.words, "label"):
+		ref := c.words[2]
+		if c.sim.Read(image(ref)) == "" {
+			return failed(1, "ctr: image %q: not found", ref)
+		}
+		c.sim.AddFile(image(ref), ref+" pinned", 0o600)
+		return connector.Result{}
+	case slices.Contains(c.words, "list"):
+		var out []string
+		for _, p := range c.sim.Below(path.Clean(imageDir)) {
+			if ref, ok := strings.CutSuffix(c.sim.Read(p), " pinned"); ok {
+				out = append(out, ref+"\n")
+			}
+		}
+		return prints("%s", strings.Join(out, ""))
+	}
+	return failed(1, "kube: nobody taught me ctr %s", strings.Join(c.words, " "))
+}
+
+// crictl pulls: through the configuration of the image's registry, where there is one.
+func (k *Kube) crictl(c call) connector.Result {
+	if len(c.words) != 2 || c.words[0] != "pull" {
+		return failed(1, "kube: nobody taught me crictl %s", strings.Join(c.words, " "))
+	}
+	ref := c.words[1]
+	domain, _, _ := strings.Cut(ref, "/")
+	switch {
+	case !c.sim.Unit("containerd.service").Active:
+		return failed(1, "connect: connection refused")
+	case c.sim.Read("/etc/containerd/certs.d/"+domain+"/hosts.toml") == "":
+		return failed(1, "failed to do request: dial tcp: lookup %s: no such host", domain)
+	}
+	c.sim.AddFile(image(ref), ref, 0o600)
+	return prints("Image is up to date for %s\n", ref)
+}
+
+// helm keeps releases as objects; a chart's only object is a ConfigMap of its name.
+func (k *Kube) helm(c call) connector.Result {
+	ns := c.flags["--namespace"]
+	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok || !k.up() {
+		return failed(1, "Error: Kubernetes cluster unreachable: dial tcp: connect: connection refused")
+	}
+	if len(c.words) < 2 {
+		return failed(1, "Error: %q requires at least 1 argument", c.words)
+	}
+	release := newObject("helm.sh/v1", "Release", ns, c.words[1])
+	have := k.get(release)
+	body := newObject("v1", "ConfigMap", ns, c.words[1])
+	switch c.words[0] {
+	case "status":
+		if have == nil {
+			return failed(1, "Error: release: not found")
+		}
+		return prints("%s", text(Object{"name": c.words[1], "namespace": ns, "version": have["version"], "info": have["info"]}))
+	case "upgrade":
+		return k.upgrade(c, release, have, body)
+	case "rollback":
+		old, ok := at(have, "history", "r"+c.words[2]).(string)
+		if !ok {
+			return failed(1, "Error: release has no %s version", c.words[2])
+		}
+		k.revise(release, have, body, old, "Rollback to "+c.words[2])
+		return prints("Rollback was a success! Happy Helming!\n")
+	case "uninstall":
+		k.drop(release)
+		k.drop(body)
+		return prints("release %q uninstalled\n", c.words[1])
+	}
+	return failed(1, "kube: nobody taught me helm %s", strings.Join(c.words, " "))
+}
+
+func (k *Kube) upgrade(c call, release, have, body Object) connector.Result {
+	ns := c.flags["--namespace"]
+	chart := c.sim.Read(c.words[2])
+	if chart == "" {
+		return failed(1, "Error: path %q not found", c.words[2])
+	}
+	if strings.HasPrefix(word(have, "info", "status"), "pending-") {
+		return failed(1, "Error: UPGRADE FAILED: another operation (install/upgrade/rollback) is in progress")
+	}
+	if k.named("v1", "Namespace", "", ns) == nil {
+		if _, ok := c.flags["--create-namespace"]; !ok {
+			return failed(1, "Error: create: failed to create: namespaces %q not found", ns)
+		}
+		k.put(newObject("v1", "Namespace", "", ns))
+	}
+	k.revise(release, have, body, chart+string(c.stdin), c.flags["--description"])
+	return prints("%s", text(k.get(release)))
+}
+
+// revise makes the next revision of a release.
+func (k *Kube) revise(release, have, body Object, content, description string) {
+	version := 1.0
+	if v, ok := at(have, "version").(float64); ok {
+		version = v + 1
+	}
+	k.put(merged(merged(release, have), Object{"version": version, "info": Object{"status": "deployed", "description": description},
+		"history": Object{fmt.Sprintf("r%v", version): content}}))
+	k.put(merged(body, Object{"data": Object{"content": content}}))
+}
