@@ -1,6 +1,12 @@
 package manifest
 
-import "go.yaml.in/yaml/v3"
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // Waiting is a field, with everything under it, that is read and checked and
 // that nothing acts on yet.
@@ -89,8 +95,38 @@ func Used() []string {
 	return used
 }
 
-// notYetBuilt says plainly which written fields nothing acts on, each once.
-func (d *document) notYetBuilt() {
+// Choice is a field of which some values alone can be installed yet. The others
+// decide what is in the bundle.
+type Choice struct {
+	Path  string   // "spec.network.plugin"
+	Built []string // values that can be installed
+	value func(*Cluster) string
+}
+
+// Choices lists the fields that can be installed with some of their values only.
+func Choices() []Choice {
+	return []Choice{
+		{"spec.kubernetes.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Kubernetes.Type }},
+		{"spec.etcd.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Etcd.Type }},
+		{"spec.runtime.type", []string{"containerd"}, func(c *Cluster) string { return c.Spec.Runtime.Type }},
+		{"spec.network.plugin", []string{"flannel", "none"}, func(c *Cluster) string { return c.Spec.Network.Plugin }},
+		{"spec.registry.type", []string{"registry"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") }},
+	}
+}
+
+// notYetBuilt says plainly which written fields nothing acts on, each once, and
+// which values a cluster of these hosts cannot have yet, written or not.
+func (d *document) notYetBuilt(c *Cluster) {
+	if len(c.Spec.Hosts) > 0 {
+		for _, o := range Choices() {
+			if v := o.value(c); !slices.Contains(o.Built, v) {
+				d.warn(o.Path, "only "+strings.Join(o.Built, " and ")+" can be installed", "accepted, not yet built: installing with %s", v)
+			}
+		}
+		if n := len(c.Spec.RoleGroups.Names(RoleMaster)); n > 1 {
+			d.warn("spec.roleGroups.master", "one can be installed", "accepted, not yet built: installing %d masters", n)
+		}
+	}
 	first := d.firstWritten()
 	for _, w := range NotYetBuilt() {
 		if path := first[w.Path]; path != "" {

@@ -111,3 +111,52 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
 		t.Errorf("said (-want +got):\n%s", diff)
 	}
 }
+
+// TestChoicesAreSaid: of a cluster with hosts, each value that cannot be installed
+// yet is said, written or not; a bundle without hosts asks for none.
+func TestChoicesAreSaid(t *testing.T) {
+	said := func(spec string) []string {
+		_, problems := Decode(strings.NewReader(header + spec))
+		var out []string
+		for _, p := range problems {
+			if strings.HasPrefix(p.Message, "accepted, not yet built: installing ") {
+				out = append(out, p.String())
+			}
+		}
+		return out
+	}
+	const hosts = `
+  kubernetes: {version: v1.34.10}
+  hosts: [{name: node1, address: 192.0.2.1}, {name: node2, address: 192.0.2.2}]
+  roleGroups: {etcd: [node1], master: [node1], worker: [node2], registry: [node2]}
+`
+	if got := said("\n  kubernetes: {version: v1.34.10}\n"); len(got) != 0 {
+		t.Errorf("without hosts: %v", got)
+	}
+	if got := said(hosts + "  etcd: {type: kubeadm}\n  network: {plugin: flannel}\n"); len(got) != 0 {
+		t.Errorf("of what can be installed: %v", got)
+	}
+	want := []string{
+		"5:3: warning: spec.etcd.type: accepted, not yet built: installing with kubexm; only kubeadm can be installed",
+		"7:39: warning: spec.roleGroups.master: accepted, not yet built: installing 2 masters; one can be installed",
+		"8:21: warning: spec.network.plugin: accepted, not yet built: installing with cilium; only flannel and none can be installed",
+		"9:20: warning: spec.registry.type: accepted, not yet built: installing with none; only registry can be installed",
+	}
+	got := said(strings.NewReplacer("master: [node1]", "master: [node1, node2]", ", registry: [node2]", "").Replace(hosts) +
+		"  network: {plugin: cilium}\n  registry: {type: none}\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("said (-want +got):\n%s", diff)
+	}
+	root := ConfigFields()
+	for _, o := range Choices() {
+		f, _ := root.Find(o.Path)
+		if !slices.Contains(Used(), o.Path) {
+			t.Errorf("%s: nothing acts on it", o.Path)
+		}
+		for _, v := range o.Built {
+			if !slices.Contains(f.Enum, v) {
+				t.Errorf("%s does not take %s", o.Path, v)
+			}
+		}
+	}
+}

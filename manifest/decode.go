@@ -29,7 +29,7 @@ func decodeCluster(d *document) (*Cluster, Problems) {
 	d.inherit(c)
 	d.derive(c)
 	d.validate(c)
-	d.notYetBuilt()
+	d.notYetBuilt(c)
 	problems := d.finish()
 	if problems.Err() != nil {
 		return nil, problems

@@ -106,7 +106,12 @@ already decides is the bundle.
 	for _, w := range manifest.NotYetBuilt() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", w.Path, w.For)
 	}
-	b.WriteString("\nWithin these, something acts on these fields already:\n\n")
+	b.WriteString("\nOf these fields only some values can be installed yet; the others decide the bundle alone. There can be one master.\n\n" +
+		"| field | can be installed |\n|---|---|\n")
+	for _, c := range manifest.Choices() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Path, strings.Join(c.Built, ", "))
+	}
+	b.WriteString("\nWithin the fields that wait, these decide what is in the bundle already:\n\n")
 	for _, u := range manifest.Used() {
 		for _, w := range manifest.NotYetBuilt() {
 			if strings.HasPrefix(u, w.Path+".") {
