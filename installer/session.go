@@ -49,6 +49,17 @@ type Session struct {
 	conns  []connector.Conn
 }
 
+// HostError says why one host could not be reached.
+type HostError struct {
+	Host, Address string
+	Err           error
+}
+
+func (e *HostError) Error() string { return fmt.Sprintf("host %s (%s): %v", e.Host, e.Address, e.Err) }
+
+// Unwrap gives the cause.
+func (e *HostError) Unwrap() error { return e.Err }
+
 // HostErrors are all hosts that could not be reached, each with its reason.
 type HostErrors []error
 
@@ -109,7 +120,7 @@ func (s *Session) connect(ctx context.Context) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if err != nil {
-				failed = append(failed, fmt.Errorf("host %s (%s): %w", h.Name, h.Address, err))
+				failed = append(failed, &HostError{Host: h.Name, Address: h.Address, Err: err})
 				return nil
 			}
 			s.hosts[h.Name] = host
@@ -169,7 +180,7 @@ func (s *Session) Applied(*steps.Host) kubernetes.Applied {
 		config = s.Bundle.Config
 	}
 	return kubernetes.Applied{
-		Config: config, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
+		Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
 		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Root: s.Bundle.Root.Digest.String(),
 	}
 }

@@ -112,7 +112,7 @@ func plans(c *manifest.Cluster) ([]*plan.Graph, error) {
 // planned proves that l holds all that the plans of c need. A config that cannot
 // be installed yet has no plans to ask.
 func planned(c *manifest.Cluster, l *manifest.Lock) error {
-	if unsupported(c) != nil {
+	if unsupported(c) != nil || len(addonsWithout(c, l)) > 0 {
 		return nil
 	}
 	set := c.Spec.Kubernetes.Version

@@ -4,130 +4,288 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
 
-// carryOut runs the plan of s and shows what happens, one line an event.
-func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, session *installer.Session) error {
+// carry runs a plan on hosts and gives the path of its journal, as
+// installer.Session does.
+type carry func(context.Context, *plan.Graph, installer.RunOptions) (journal string, err error)
+
+// carryOut runs the plan of s and shows what happens.
+func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, run carry) error {
+	r := a.newRunReport(f, s)
+	s.report.Store(r)
+	end := r.begin()
 	a.orderly.Store(true)
-	defer a.orderly.Store(false)
-	total := 0
-	for _, n := range s.graph.Nodes {
-		total += len(n.Hosts)
-	}
-	r := &runReport{app: a, total: total, begin: time.Now(), dryRun: f.dryRun}
-	journal, err := session.Run(ctx, s.graph, installer.RunOptions{DryRun: f.dryRun, Parallel: f.parallel, Stop: a.stop, Report: r.event})
-	if err != nil {
-		return a.runFailed(ctx, s, err, journal)
-	}
-	took := time.Since(r.begin).Round(time.Second)
-	if f.dryRun {
-		fmt.Fprintf(a.out, "%s: %d steps would run, %d are done already\n", s.graph.Name, r.would, r.skipped)
+	journal, err := run(ctx, s.graph, installer.RunOptions{DryRun: f.dryRun, Parallel: f.parallel, Stop: a.stop, Report: r.event})
+	a.orderly.Store(false)
+	end()
+	s.journal = journal
+	s.tally, s.took = r.view.counted(), time.Since(r.view.begin)
+	switch {
+	case err == nil:
+		r.done(journal, s.took)
 		return nil
+	case ctx.Err() != nil:
+		r.cut("broken off", journal)
+		return &coded{code: exitInterrupted, error: errSaid}
+	case errors.Is(err, engine.ErrStopped):
+		r.cut("stopped", journal)
+		return &coded{code: exitInterrupted, error: errSaid}
 	}
-	fmt.Fprintf(a.out, "%s of cluster %s: done in %s; %d steps ran, %d were done already\n", s.graph.Name, s.cluster.Metadata.Name, took, r.ran, r.skipped)
-	if s.graph.Name == "create" {
-		fmt.Fprintf(a.out, "  next  KUBECONFIG=%s kubectl get nodes\n", kubernetes.KubeconfigPath(session.Workdir.Dir))
-	}
-	fmt.Fprintf(a.out, "  log   %s\n", journal)
-	return nil
+	return r.failed(err, journal)
 }
 
-// runFailed prints every failure of a run as a block: what, where, what to do,
-// and where the whole story is.
-func (a *app) runFailed(ctx context.Context, s *site, err error, journal string) error {
-	if ctx.Err() != nil {
-		return err
-	}
-	code := exitFailed
-	var findings steps.Findings
-	if errors.As(err, &findings) {
-		code = exitPreflight
-	}
-	for _, e := range flatten(err) {
-		var at *steps.Error
-		if !errors.As(e, &at) {
-			fmt.Fprintf(a.err, "error: %v\n", e)
-			continue
-		}
-		fmt.Fprintf(a.err, "error: %v\n  step  %s   host  %s\n", at.Err, at.Node, a.hostAt(s, at.Host))
-		if errors.As(at.Err, &findings) {
-			for _, x := range findings {
-				fmt.Fprintf(a.err, "  try   %s\n", x.Advice)
-			}
-		}
-		a.printAdvice(at.Err)
-	}
-	fmt.Fprintf(a.err, "  log   %s\n", journal)
-	return &coded{code: code, error: errSaid}
-}
-
-func (a *app) hostAt(s *site, name string) string {
-	for _, h := range s.cluster.Spec.Hosts {
-		if h.Name == name {
-			return fmt.Sprintf("%s (%s)", name, h.Address)
-		}
-	}
-	return name
-}
-
-// flatten gives the single errors of a joined one.
-func flatten(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok { // the outermost join alone is taken apart
-		var out []error
-		for _, e := range j.Unwrap() {
-			out = append(out, flatten(e)...)
-		}
-		return out
-	}
-	return []error{err}
-}
-
-// runReport shows events as lines.
+// runReport tells a person, or a program, what a run does.
 type runReport struct {
 	*app
-	total, ended, ran, skipped, would int
-	begin                             time.Time
-	dryRun                            bool
+	site   *site
+	view   *runView
+	dry    dryRun
+	dryRun bool
+	live   bool // a frame on a terminal; else lines
+	width  int  // of the column of hosts
+	checks map[string]bool
+
+	mu       sync.Mutex
+	warnings []steps.Finding // not said yet
+	last     time.Time       // when a line was printed
 }
 
+func (a *app) newRunReport(f *siteFlags, s *site) *runReport {
+	r := &runReport{app: a, site: s, dryRun: f.dryRun, live: a.watched(f), checks: map[string]bool{}}
+	now := time.Now()
+	r.last = now
+	r.view = &runView{
+		title: s.graph.Name + " " + s.cluster.Metadata.Name, now: time.Now, begin: now, busy: map[string]*busy{}, stopping: a.stopping,
+		hint: "Ctrl-C once lets running steps end, twice breaks off",
+	}
+	for _, n := range s.graph.Nodes {
+		m := n.Step.Meta()
+		r.checks[n.ID] = m.LooksOnly && m.Always
+		r.view.tally.Total += len(n.Hosts)
+		for _, h := range n.Hosts {
+			r.width = min(max(r.width, len(h.Name)), 24)
+		}
+	}
+	return r
+}
+
+// watched tells whether a person watches a terminal that can do more than print
+// lines, and wants it to.
+func (a *app) watched(f *siteFlags) bool {
+	if f.plain || a.output == "json" || !isTerminal(a.err) {
+		return false
+	}
+	if v, ok := a.env("NO_COLOR"); ok && v != "" {
+		return false
+	}
+	v, _ := a.env("TERM")
+	return v != "dumb"
+}
+
+// stopping tells whether Ctrl-C was pressed once.
+func (a *app) stopping() bool {
+	select {
+	case <-a.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin starts to show the run, until the function that it gives is called.
+func (r *runReport) begin() (end func()) {
+	if r.lines != nil {
+		return func() {}
+	}
+	fmt.Fprintf(r.screen, "%s: %s on %s\n", r.view.title, count(r.view.tally.Total, "step"), count(len(r.site.cluster.Spec.Hosts), "host"))
+	if r.live {
+		return r.screen.show(r.view.frame)
+	}
+	over, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		r.signs(over)
+	}()
+	return func() {
+		close(over)
+		<-gone
+	}
+}
+
+// quietFor is how long a run without a terminal says nothing before it tells
+// what it waits for.
+const quietFor = 30 * time.Second
+
+// signs tells, where lines are printed, that a long step still runs.
+func (r *runReport) signs(over <-chan struct{}) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-t.C:
+		}
+		r.mu.Lock()
+		quiet := time.Since(r.last)
+		r.mu.Unlock()
+		if bs := r.view.working(); quiet >= quietFor && len(bs) > 0 {
+			more := ""
+			if len(bs) > 1 {
+				more = fmt.Sprintf(", and %d more", len(bs)-1)
+			}
+			r.say(fmt.Sprintf("still at   %-*s  %s (%s)%s", r.width, bs[0].host, bs[0].step, brief(time.Since(bs[0].since)), more))
+		}
+	}
+}
+
+// say prints one line of the run, with the time and how far it is.
+func (r *runReport) say(line string) {
+	t := r.view.counted()
+	fmt.Fprintf(r.screen, "%6s  %*d/%d  %s\n", brief(time.Since(r.view.begin)), len(fmt.Sprint(t.Total)), t.ended(), t.Total, line)
+	r.mu.Lock()
+	r.last = time.Now()
+	r.mu.Unlock()
+}
+
+// event takes one event of the engine.
 func (r *runReport) event(e engine.Event) {
+	r.view.event(e)
+	r.dry.event(e)
+	if r.lines != nil {
+		r.lines.event(e)
+		return
+	}
+	if !r.checks[e.Node] {
+		r.flush()
+	}
 	switch e.Outcome {
 	case engine.Started:
 		return
-	case engine.Skipped:
-		r.skipped++
-		r.ended++
+	case engine.Skipped, engine.Looked, engine.Would: // a dry run tells all at its end
 		if !r.verbose {
 			return
 		}
-	case engine.Ran:
-		r.ran++
-		r.ended++
-	case engine.Would:
-		r.would++
-		r.ended++
 	}
-	line := fmt.Sprintf("%6s  %3d/%d  %-14s %-10s %s", time.Since(r.begin).Round(100*time.Millisecond), r.ended, r.total, e.Outcome, e.Host, e.Node)
+	if len(findings(e.Err)) > 0 && !r.verbose { // they become one table
+		return
+	}
+	line := fmt.Sprintf("%-12s  %-*s  %s", e.Outcome, r.width, e.Host, e.Node)
 	if e.Took >= 100*time.Millisecond {
-		line += fmt.Sprintf("  (%s)", e.Took.Round(100*time.Millisecond))
+		line += "  (" + brief(e.Took) + ")"
 	}
-	if e.Outcome == engine.Retried || (e.Outcome == engine.RolledBack && e.Err != nil) {
+	if e.Error != "" && e.Outcome != engine.Failed { // a failure is told at the end
 		line += ": " + firstLine(e.Error)
 	}
-	fmt.Fprintln(r.err, line)
-	for _, c := range e.Changes {
-		fmt.Fprintln(r.out, "    "+e.Host+": "+strings.ReplaceAll(c, "\n", "\n    "))
+	r.say(line)
+}
+
+// warn takes what a check found and let pass.
+func (r *runReport) warn(x steps.Finding) {
+	if r.lines != nil {
+		r.lines.finding(x)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warnings = append(r.warnings, x)
+}
+
+// flush prints the warnings that are there: before the first change, or at the end.
+func (r *runReport) flush() {
+	r.mu.Lock()
+	ws := r.warnings
+	r.warnings = nil
+	r.mu.Unlock()
+	if len(ws) > 0 {
+		printFindings(r.screen, ws, r.site.cluster, r.tableWidth())
+	}
+}
+
+// tableWidth is how wide a table may be: a log takes any width.
+func (r *runReport) tableWidth() int {
+	if !isTerminal(r.err) {
+		return 0
+	}
+	w, _ := r.screen.size()
+	return w
+}
+
+// failed prints every failure as a block: what, where, what to do, and where the
+// whole story is.
+func (r *runReport) failed(err error, journal string) error {
+	c, code, next := r.site.cluster, exitFailed, "run the same command again: it goes on where it stopped"
+	found, fs := findings(err), failures(err, r.site.graph, c)
+	if r.lines != nil {
+		for _, x := range sortedFindings(found, c) {
+			r.lines.finding(x)
+		}
+		for _, f := range fs {
+			r.lines.failure(f)
+		}
+	}
+	if len(found) > 0 {
+		r.mu.Lock()
+		all := slices.Concat(found, r.warnings)
+		r.warnings = nil
+		r.mu.Unlock()
+		printFindings(r.screen, all, c, r.tableWidth())
+		next = "mend what the checks found, then run the same command again"
+		if t := r.view.counted(); t.Ran == 0 && len(fs) == 0 {
+			next = "nothing was changed; " + next
+		}
+		if len(fs) == 0 {
+			code = exitPreflight
+		}
+	}
+	r.flush()
+	for _, f := range grouped(fs, c) {
+		f.writeTo(r.screen, c)
+	}
+	fmt.Fprintf(r.screen, "  log   %s\nnext: %s\n", journal, next)
+	return &coded{code: code, error: errSaid}
+}
+
+// cut tells of a run that was stopped from outside.
+func (r *runReport) cut(how, journal string) {
+	r.flush()
+	t := r.view.counted()
+	fmt.Fprintf(r.screen, "%s: %s after %s: %d of %s ended\n  log   %s\nnext: run the same command again: it goes on where it stopped\n",
+		r.view.title, how, brief(time.Since(r.view.begin)), t.ended()-t.Failed, count(t.Total, "step"), journal)
+}
+
+// done says how a run ended that went well.
+func (r *runReport) done(journal string, took time.Duration) {
+	r.flush()
+	t, g, c := r.view.counted(), r.site.graph, r.site.cluster
+	switch {
+	case r.lines != nil:
+	case r.dryRun:
+		r.dry.writeTo(r.out, g, c)
+		fmt.Fprintf(r.out, "%s: %s would run on %s, %d are done already, %s passed; nothing was changed\n",
+			g.Name, count(t.Would, "step"), count(len(r.dry.would), "host"), t.Done, count(t.Checked, "check"))
+	default:
+		fmt.Fprintf(r.out, "%s of cluster %s: done in %s; %s\n", g.Name, c.Metadata.Name, brief(took), t.said())
+		if g.Name == "create" {
+			fmt.Fprintf(r.out, "  next  KUBECONFIG=%s kubectl get nodes\n", r.site.kubeconfig)
+		}
+		fmt.Fprintf(r.out, "  log   %s\n", journal)
 	}
 }
 
 func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
+	for i, c := range s {
+		if c == '\n' {
+			return s[:i]
+		}
+	}
+	return s
 }

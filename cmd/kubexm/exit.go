@@ -40,41 +40,53 @@ func usageError(cmd *cobra.Command, err error) error {
 	return &coded{error: err, code: exitUsage, advice: "see `" + cmd.CommandPath() + " --help`"}
 }
 
+// exitCode is what the command that ends with err tells its caller.
+func exitCode(ctx context.Context, err error) int {
+	var hosts installer.HostErrors
+	var problems manifest.Problems
+	var c *coded
+	switch {
+	case err == nil:
+		return exitDone
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &hosts):
+		return exitPreflight
+	case errors.As(err, &problems):
+		return exitUsage
+	case errors.As(err, &c):
+		return c.code
+	}
+	return exitFailed
+}
+
 // report prints err as every command does, and gives the exit code.
 func (a *app) report(ctx context.Context, err error) int {
-	if err == nil {
-		return exitDone
-	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		fmt.Fprintln(a.err, "interrupted; run the same command again to go on")
-		return exitInterrupted
-	}
+	code := exitCode(ctx, err)
 	var hosts installer.HostErrors
-	if errors.As(err, &hosts) {
+	var problems manifest.Problems
+	var c *coded
+	switch {
+	case err == nil || errors.Is(err, errSaid):
+	case code == exitInterrupted:
+		fmt.Fprintln(a.err, "interrupted; run the same command again to go on")
+	case errors.As(err, &hosts):
 		for _, e := range hosts {
 			fmt.Fprintf(a.err, "error: %v\n", e)
 			a.printAdvice(e)
 		}
-		return exitPreflight
-	}
-	var problems manifest.Problems
-	if errors.As(err, &problems) {
+	case errors.As(err, &problems):
 		a.printProblems(problems)
-		return exitUsage
-	}
-	var c *coded
-	coded := errors.As(err, &c)
-	if !errors.Is(err, errSaid) {
+	case errors.As(err, &c):
 		fmt.Fprintf(a.err, "error: %v\n", err)
-	}
-	if coded {
 		if c.advice != "" {
 			fmt.Fprintf(a.err, "  try   %s\n", c.advice)
 		}
-		return c.code
+	default:
+		fmt.Fprintf(a.err, "error: %v\n", err)
+		a.printAdvice(err)
 	}
-	a.printAdvice(err)
-	return exitFailed
+	return code
 }
 
 // printAdvice says what can be done about err, as far as it knows itself.

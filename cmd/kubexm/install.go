@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
 
 // siteFlags are the flags of commands that work on a cluster's hosts.
@@ -25,6 +28,7 @@ type siteFlags struct {
 	workdir  string
 	parallel int
 	dryRun   bool
+	plain    bool
 	yes      bool
 }
 
@@ -35,6 +39,7 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
 	fs.IntVarP(&f.parallel, "parallel", "p", 16, "how many steps run at once")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "look at every host and say what would change; change nothing")
+	fs.BoolVar(&f.plain, "plain", false, "print lines on a terminal, too, as NO_COLOR does")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst")
 	f.policyFlags.add(cmd)
@@ -62,6 +67,7 @@ them in -f, or in the environment variables that the command names when they are
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
 	}
 	f.add(cmd)
+	a.outputFlag(cmd, "text", "json")
 	_ = cmd.MarkFlagRequired("bundle")
 	return cmd
 }
@@ -74,6 +80,7 @@ func (a *app) createCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
 	}
 	f.add(cluster)
+	a.outputFlag(cluster, "text", "json")
 	_ = cluster.MarkFlagRequired("bundle")
 	cmd := &cobra.Command{Use: "create", Short: "Make a cluster", Args: cobra.NoArgs}
 	cmd.AddCommand(cluster)
@@ -90,6 +97,7 @@ what was there before comes back. All data of the cluster and of its registry is
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Delete) },
 	}
 	f.add(cluster)
+	a.outputFlag(cluster, "text", "json")
 	cluster.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
 	cmd := &cobra.Command{Use: "delete", Short: "Take a cluster away", Args: cobra.NoArgs}
 	cmd.AddCommand(cluster)
@@ -105,6 +113,7 @@ func (a *app) resetCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Reset) },
 	}
 	f.add(cmd)
+	a.outputFlag(cmd, "text", "json")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
 	return cmd
 }
@@ -115,34 +124,39 @@ type site struct {
 	bundle  *bundle.Bundle // nil without --bundle
 	graph   *plan.Graph
 	context *pipeline.Context
+	dryRun  bool
+	report  atomic.Pointer[runReport] // once the run has begun
+
+	// How the run went.
+	journal, kubeconfig string
+	tally               tally
+	took                time.Duration
 }
 
 // openSite verifies the bundle, reads the config, makes the plan and proves the
 // bundle complete for it: all of that before a host is touched.
-func (a *app) openSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Context) plan.Pipeline) (*site, error) {
-	s := &site{context: &pipeline.Context{}}
+func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) (err error) {
 	if f.bundle == "" && f.config == "" {
-		return nil, &coded{error: errors.New("neither -f nor --bundle is given"), code: exitUsage, advice: "name the config, or the bundle that holds it"}
+		return &coded{error: errors.New("neither -f nor --bundle is given"), code: exitUsage, advice: "name the config, or the bundle that holds it"}
 	}
-	var err error
 	if f.bundle != "" {
 		if s.bundle, err = bundle.Open(ctx, f.bundle, f.policy()); err != nil {
-			return nil, refused(err)
+			return refused(err)
 		}
 	}
 	if s.cluster, err = a.siteConfig(f, s.bundle); err != nil {
-		return nil, err
+		return err
 	}
-	s.context.Say = func(x steps.Finding) { fmt.Fprintf(a.err, "warning: %s: %s; %s\n", x.Host, x.What, x.Advice) }
+	s.context.Say = func(x steps.Finding) { s.report.Load().warn(x) }
 	if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version}); err != nil {
-		return nil, err
+		return err
 	}
 	if s.bundle != nil && s.graph.Name == "create" {
 		if err := planned(s.cluster, s.bundle.Lock); err != nil {
-			return nil, errors.Join(lacking(err), s.bundle.Close())
+			return errors.Join(lacking(err), s.bundle.Close())
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // siteConfig reads the config that -f names, else the bundle's.
@@ -162,6 +176,11 @@ func (a *app) siteConfig(f *siteFlags, b *bundle.Bundle) (*manifest.Cluster, err
 	}
 	if err := unsupported(c); err != nil {
 		return nil, err
+	}
+	if b != nil {
+		if err := addonsWithout(c, b.Lock).Err(); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -198,16 +217,24 @@ func unsupported(c *manifest.Cluster) error {
 	if s.LoadBalancer.Mode != "none" {
 		no("spec.loadBalancer.mode", "a load balancer", "leave it out")
 	}
-	if len(s.Addons) > 0 {
-		no("spec.addons", "an add-on", "leave it out")
-	}
-	return ps.Err()
+	return append(ps, unsupportedAddons(c)...).Err()
 }
 
-// runSite carries out a pipeline on the hosts.
+// runSite carries out a pipeline on the hosts, and ends the lines of -o json.
 func (a *app) runSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Context) plan.Pipeline) error {
-	s, err := a.openSite(ctx, f, pipe)
-	if err != nil {
+	s := &site{context: &pipeline.Context{}, dryRun: f.dryRun}
+	if a.output == "json" {
+		a.lines = newRunLines(a.out)
+	}
+	err := a.onSite(ctx, f, s, pipe)
+	if a.lines == nil {
+		return err
+	}
+	return a.lines.end(ctx, s, err)
+}
+
+func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) error {
+	if err := a.openSite(ctx, f, s, pipe); err != nil {
 		return err
 	}
 	if s.bundle != nil {
@@ -224,14 +251,33 @@ func (a *app) runSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Cont
 		Cluster: s.cluster, Bundle: s.bundle, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel,
 	})
 	if err != nil {
-		return err
+		return a.unreached(s, err)
 	}
 	defer session.Close()
+	s.kubeconfig = kubernetes.KubeconfigPath(session.Workdir.Dir)
 	if s.bundle != nil { // now that there is a session, the plan knows what to record
 		s.context.Applied = session.Applied
 		if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set()}); err != nil {
 			return err
 		}
 	}
-	return a.carryOut(ctx, f, s, session)
+	return a.carryOut(ctx, f, s, session.Run)
+}
+
+// unreached prints why hosts cannot be reached, the same reason once.
+func (a *app) unreached(s *site, err error) error {
+	var hosts installer.HostErrors
+	if !errors.As(err, &hosts) {
+		return err
+	}
+	fs := failures(hosts, s.graph, s.cluster)
+	if a.lines != nil {
+		for _, f := range fs {
+			a.lines.failure(f)
+		}
+	}
+	for _, f := range grouped(fs, s.cluster) {
+		f.writeTo(a.screen, s.cluster)
+	}
+	return &coded{code: exitPreflight, error: errSaid}
 }

@@ -18,7 +18,7 @@ func main() { os.Exit(realMain()) }
 func realMain() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, stop: make(chan struct{})}
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, stop: make(chan struct{}), screen: newScreen(os.Stderr)}
 	go a.listen(cancel)
 	return a.run(ctx, os.Args[1:])
 }
@@ -31,9 +31,10 @@ func (a *app) listen(cancel context.CancelFunc) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	<-signals
 	if a.orderly.Load() {
-		fmt.Fprintln(a.err, "stopping: what runs is brought to its end; once more breaks it off")
 		close(a.stop)
+		fmt.Fprintln(a.screen, "stopping: running steps are brought to their end, nothing new begins; Ctrl-C once more breaks off")
 		<-signals
+		fmt.Fprintln(a.screen, "breaking off: what ran is undone where that can be; once more ends kubexm at once, with hosts as they are")
 	}
 	signal.Stop(signals)
 	cancel()

@@ -20,6 +20,9 @@ type app struct {
 	orderly atomic.Bool
 	stop    chan struct{}
 
+	screen *screen   // on err: lines of the commands that show a live frame, and of the log
+	lines  *runLines // of -o json, where the command has such
+
 	log     *slog.Logger
 	output  string // -o of the command that runs
 	verbose bool
@@ -27,6 +30,9 @@ type app struct {
 
 // run executes one command line and gives its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	if a.screen == nil {
+		a.screen = newScreen(a.err)
+	}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -56,7 +62,7 @@ makes the cluster over SSH, without one packet leaving the site.`,
 			if a.verbose {
 				level = slog.LevelDebug
 			}
-			a.log = slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+			a.log = slog.New(slog.NewTextHandler(a.screen, &slog.HandlerOptions{Level: level}))
 			if f := cmd.Flags().Lookup("output"); f != nil {
 				a.output = f.Value.String()
 			}

@@ -13,7 +13,8 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata/sc
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"kubexm": func() { os.Exit(realMain()) },
+		"kubexm":      func() { os.Exit(realMain()) },
+		"kubexm-slow": func() { os.Exit(slowMain()) },
 	})
 }
 

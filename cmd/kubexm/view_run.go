@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mensylisir/kubexm/installer/engine"
+)
+
+// tally counts how steps on hosts ended.
+type tally struct {
+	Total   int `json:"total"`   // steps on hosts that the plan has
+	Ran     int `json:"ran"`     // changed something
+	Done    int `json:"done"`    // passed over: the host was in the wanted state
+	Checked int `json:"checked"` // only looked, and found all well
+	Would   int `json:"would"`   // would run, in a dry run
+	Failed  int `json:"failed"`
+}
+
+func (t *tally) add(o engine.Outcome) {
+	switch o {
+	case engine.Skipped:
+		t.Done++
+	case engine.Ran:
+		t.Ran++
+	case engine.Looked:
+		t.Checked++
+	case engine.Would:
+		t.Would++
+	case engine.Failed, engine.Interrupted:
+		t.Failed++
+	}
+}
+
+func (t *tally) ended() int { return t.Ran + t.Done + t.Checked + t.Would + t.Failed }
+
+// said tells in words what was counted.
+func (t *tally) said() string {
+	return fmt.Sprintf("%s ran, %d were done already, %s passed", count(t.Ran, "step"), t.Done, count(t.Checked, "check"))
+}
+
+// busy is one step that runs on a host.
+type busy struct {
+	host, step, task string
+	since            time.Time
+	tries            int // that failed
+}
+
+// runView is what a person watching a run sees: what runs where, for how long,
+// and how much is over.
+type runView struct {
+	title    string
+	hint     string // what Ctrl-C does
+	stopping func() bool
+	now      func() time.Time
+	begin    time.Time
+
+	mu    sync.Mutex
+	tally tally
+	busy  map[string]*busy // by node and host
+}
+
+// event takes one event in.
+func (v *runView) event(e engine.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.tally.add(e.Outcome)
+	key := e.Node + "@" + e.Host
+	switch e.Outcome {
+	case engine.Started:
+		v.busy[key] = &busy{host: e.Host, step: e.Step, task: e.Task, since: v.now()}
+	case engine.Retried:
+		if b := v.busy[key]; b != nil {
+			b.tries++
+		}
+	default:
+		delete(v.busy, key)
+	}
+}
+
+// counted gives the counts so far.
+func (v *runView) counted() tally {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.tally
+}
+
+// working gives what runs, the longest first.
+func (v *runView) working() []busy {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []busy
+	for _, b := range v.busy {
+		out = append(out, *b)
+	}
+	slices.SortFunc(out, func(a, b busy) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.host, b.host), cmp.Compare(a.step, b.step))
+	})
+	return out
+}
+
+// mostBusy is how many running steps a frame shows at most: it leaves room for
+// the lines above it.
+const mostBusy = 12
+
+// frame draws the view for a window.
+func (v *runView) frame(width, height int) []string {
+	bs, t := v.working(), v.counted()
+	out := []string{v.head(width, &t)}
+	foot := v.hint
+	if v.stopping() {
+		foot = fmt.Sprintf("stopping: waiting for the end of %s; Ctrl-C once more breaks off", count(len(bs), "running step"))
+	}
+	room := min(height-3, mostBusy) // head, tasks and foot
+	if room < 1 {
+		return append(out, foot)[:min(2, max(height, 0))]
+	}
+	out = append(out, "  "+tasks(bs))
+	shown := bs[:min(len(bs), room)]
+	if len(shown) < len(bs) {
+		shown = bs[:room-1]
+	}
+	host := 0
+	for _, b := range shown {
+		host = max(host, len(b.host))
+	}
+	host = min(host, max(width/3, 8))
+	for _, b := range shown {
+		line := fmt.Sprintf("  %-*s  %6s  %s", host, clip(b.host, host), brief(v.now().Sub(b.since)), b.step)
+		if b.tries > 0 {
+			line += fmt.Sprintf("  try %d", b.tries+1)
+		}
+		out = append(out, line)
+	}
+	if n := len(bs) - len(shown); n > 0 {
+		out = append(out, fmt.Sprintf("  +%d more", n))
+	}
+	return append(out, foot)
+}
+
+// head is the line that says how far the run is. A narrow window loses the bar
+// first, then the counts.
+func (v *runView) head(width int, t *tally) string {
+	far := fmt.Sprintf("%d/%d  %s", t.ended(), t.Total, brief(v.now().Sub(v.begin)))
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{t.Ran, "ran"}, {t.Would, "would run"}, {t.Done, "done before"}, {t.Checked, "checked"}, {t.Failed, "failed"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
+		}
+	}
+	counts := strings.Join(parts, ", ")
+	const bar = 24
+	filled := bar
+	if t.Total > 0 {
+		filled = min(bar*t.ended()/t.Total, bar)
+	}
+	drawn := "[" + strings.Repeat("=", filled) + strings.Repeat("-", bar-filled) + "]"
+	for _, line := range []string{
+		v.title + "  " + drawn + "  " + far + "  " + counts,
+		v.title + "  " + far + "  " + counts,
+		v.title + "  " + far,
+	} {
+		if line = strings.TrimRight(line, " "); len(line) <= width {
+			return line
+		}
+	}
+	return far
+}
+
+// tasks names the parts of the plan that are at work, the longest at it first.
+func tasks(bs []busy) string {
+	var names []string
+	for _, b := range bs {
+		if !slices.Contains(names, b.task) {
+			names = append(names, b.task)
+		}
+	}
+	if len(names) > 3 {
+		names = append(names[:2], fmt.Sprintf("+%d more", len(names)-2))
+	}
+	return strings.Join(names, ", ")
+}
+
+// brief says how long something takes, in the digits that matter.
+func brief(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// redrawEvery is how often a live frame follows the clock and the window.
+const redrawEvery = 200 * time.Millisecond
+
+// screen is where lines for people go. While a frame is shown, lines scroll by
+// above it. It does not hide the cursor or take the window over: whatever ends
+// the process, the terminal is as it was.
+type screen struct {
+	mu    sync.Mutex
+	out   io.Writer
+	size  func() (width, height int)           // of the terminal
+	frame func(width, height int) []string     // nil: nothing is shown
+	drawn []string                             // the frame that stands on the terminal
+	open  []byte                               // the begin of a line, not ended yet
+	after func(time.Duration) <-chan time.Time // the clock of redrawing
+}
+
+func newScreen(out io.Writer) *screen {
+	return &screen{out: out, after: time.After, size: func() (int, int) {
+		if f, ok := out.(*os.File); ok {
+			if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+				return w, h
+			}
+		}
+		return 80, 24
+	}}
+}
+
+// isTerminal tells whether w is one.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Write prints lines, above the frame where one is shown.
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.frame == nil {
+		return s.out.Write(b)
+	}
+	s.open = append(s.open, b...)
+	end := bytes.LastIndexByte(s.open, '\n') + 1
+	if end == 0 {
+		return len(b), nil
+	}
+	err := s.paint(string(s.open[:end]))
+	s.open = append([]byte(nil), s.open[end:]...)
+	return len(b), err
+}
+
+// show puts a frame under the lines and keeps it up to date. The function that
+// it gives takes the frame away; it may be called twice.
+func (s *screen) show(frame func(width, height int) []string) (hide func()) {
+	s.mu.Lock()
+	s.frame = frame
+	_ = s.paint("") // a lost frame is no failure
+	s.mu.Unlock()
+	over, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			select {
+			case <-over:
+				return
+			case <-s.after(redrawEvery):
+				s.mu.Lock()
+				_ = s.paint("")
+				s.mu.Unlock()
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(over)
+		<-gone
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		width, _ := s.size()
+		rest := string(s.open)
+		if rest != "" {
+			rest += "\n"
+		}
+		_, _ = io.WriteString(s.out, s.erase(width)+rest)
+		s.frame, s.drawn, s.open = nil, nil, nil
+	})
+}
+
+// paint writes lines in the place of the frame, and the frame anew below them,
+// in one piece: a terminal that shows it half way flickers.
+func (s *screen) paint(lines string) error {
+	width, height := s.size()
+	text := s.erase(width) + lines
+	s.drawn = nil
+	for _, l := range s.frame(width, max(height-1, 0)) { // the cursor stands in the line below
+		l = clip(l, width)
+		s.drawn = append(s.drawn, l)
+		text += l + "\n"
+	}
+	_, err := io.WriteString(s.out, text)
+	return err
+}
+
+// erase goes back to where the frame begins and clears all below. A window that
+// became narrower has folded the lines that stand there.
+func (s *screen) erase(width int) string {
+	rows := 0
+	for _, l := range s.drawn {
+		rows += 1 + max(utf8.RuneCountInString(l)-1, 0)/max(width, 1)
+	}
+	if rows == 0 {
+		return "\r\x1b[J"
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", rows)
+}
+
+// clip cuts a line to a width. Frames hold ids and numbers: one rune, one column.
+func clip(line string, width int) string {
+	line = strings.TrimRight(line, " ")
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	if width < 1 {
+		return ""
+	}
+	return string([]rune(line)[:width-1]) + "…"
+}
