@@ -44,6 +44,7 @@ var kubexm = house{
 		"installer/plan":           nil,
 		"installer/task":           {"installer/plan"},
 		"steps":                    {"steps/connector", "steps/runner"},
+		"steps/addon":              append([]string{"steps/kubeadm", "steps/kubernetes"}, domain...), // it applies manifests to what kubeadm made
 		"steps/connector":          nil,
 		"steps/connector/conntest": {"steps/connector"},
 		"steps/connector/local":    {"steps/connector"},
@@ -89,7 +90,7 @@ var kubexm = house{
 		"installer/plan":     {"steps", "manifest"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/containerd", "steps/kubeadm", "steps/kubernetes", "steps/network",
+		"installer/task": {"steps", "steps/addon", "steps/containerd", "steps/kubeadm", "steps/kubernetes", "steps/network",
 			"steps/node", "steps/preflight", "steps/registryd", "manifest"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,

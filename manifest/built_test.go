@@ -95,7 +95,7 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
 			got = append(got, p.String())
 		}
 	}
-	want := []string{"7:5: warning: spec.addons: accepted, not yet built: add-ons", "8:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
+	want := []string{"7:28: warning: spec.addons[0].namespace: accepted, not yet built: charts", "8:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
 	d := parse(strings.NewReader(header + `
   kubernetes: {version: v1.34.10}
   addons:

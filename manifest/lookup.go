@@ -85,3 +85,29 @@ func (l *Lock) set(n Need) (string, error) {
 	}
 	return "", fmt.Errorf("%s %s: set %q is not in the lock", n.Kind, n.Name, n.Set)
 }
+
+// ImagesOf means every image of a component: those whose logical name is the
+// component's, or begins with it and a slash. There may be none.
+func ImagesOf(component string) Need { return Need{Kind: Image, Name: component + "/*"} }
+
+// ImagesFor gives the images that n means: one, or those of ImagesOf.
+func (l *Lock) ImagesFor(n Need) ([]ImagePin, error) {
+	component, every := strings.CutSuffix(n.Name, "/*")
+	if !every {
+		im, err := l.Image(n)
+		return []ImagePin{im}, err
+	}
+	set, err := l.set(n)
+	if err != nil {
+		return nil, err
+	}
+	var out []ImagePin
+	for _, im := range l.Images {
+		if slices.Contains(im.Sets, set) && slices.ContainsFunc(im.Names, func(name string) bool {
+			return name == component || strings.HasPrefix(name, component+"/")
+		}) {
+			out = append(out, im)
+		}
+	}
+	return out, nil
+}

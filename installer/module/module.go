@@ -40,14 +40,15 @@ func Nodes() plan.Module {
 		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...) }}
 }
 
-// Finish is the end of a creation.
+// Finish is the end of a creation: the cluster is configured, the add-ons are
+// installed, and what was applied is recorded last.
 func Finish(applied func(*steps.Host) kubernetes.Applied) plan.Module {
-	return plan.Module{Name: "finish", Tasks: []plan.Task{task.Finish(applied)}}
+	return plan.Module{Name: "finish", Tasks: []plan.Task{task.Configure(), task.InstallAddons(), task.Record(applied)}}
 }
 
-// Drain moves the pods off the nodes.
+// Drain takes the add-ons away and moves the pods off the nodes.
 func Drain() plan.Module {
-	return plan.Module{Name: "drain", Tasks: []plan.Task{task.DrainNodes()}}
+	return plan.Module{Name: "drain", Tasks: []plan.Task{task.RemoveAddons(), task.DrainNodes()}}
 }
 
 // Removal takes everything away, in the reverse order of a creation.

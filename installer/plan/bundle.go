@@ -55,11 +55,16 @@ func holds(l *manifest.Lock, n manifest.Need, p manifest.Platform) bool {
 		_, err := l.File(n, p)
 		return err == nil
 	}
-	im, err := l.Image(n)
-	if err == nil && len(im.Platforms) == 0 {
-		return slices.Contains(l.Platforms, p)
+	all, err := l.ImagesFor(n)
+	if err != nil {
+		return false
 	}
-	return err == nil && slices.ContainsFunc(im.Platforms, func(x manifest.PlatformImage) bool { return x.Platform == p })
+	return !slices.ContainsFunc(all, func(im manifest.ImagePin) bool {
+		if len(im.Platforms) == 0 {
+			return !slices.Contains(l.Platforms, p)
+		}
+		return !slices.ContainsFunc(im.Platforms, func(x manifest.PlatformImage) bool { return x.Platform == p })
+	})
 }
 
 func addLack(all []Lack, n manifest.Need, p manifest.Platform, s steps.Step, host string) []Lack {
@@ -86,8 +91,10 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 				if b, err := l.File(n, PlatformOf(h)); err == nil {
 					files[b] = true
 				}
-			} else if im, err := l.Image(n); err == nil {
-				images[im.ID] = true
+			} else if all, err := l.ImagesFor(n); err == nil {
+				for _, im := range all {
+					images[im.ID] = true
+				}
 			}
 		})
 	}

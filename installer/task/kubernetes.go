@@ -1,9 +1,12 @@
 package task
 
 import (
+	"slices"
+
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/addon"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/network"
@@ -19,7 +22,7 @@ func InstallKubernetes() plan.Task {
 // InitControlPlane makes the first master, and fetches its kubeconfig.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubernetes.FetchKubeconfig(s.Cluster))
+		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubernetes.FetchKubeconfig(s.Cluster), kubernetes.InstallKubeconfig())
 	}}
 }
 
@@ -52,17 +55,45 @@ func onlyWorkers(s plan.Scope) []manifest.Host {
 	return nodes(s)[masters:]
 }
 
-// Finish labels the nodes, configures CoreDNS, records what was applied and
-// waits until all is Ready.
-func Finish(applied func(*steps.Host) kubernetes.Applied) plan.Task {
-	return plan.Task{Name: "finish", Plan: func(s plan.Scope) plan.Fragment {
+// Configure labels the nodes, configures CoreDNS, and waits until all is Ready.
+func Configure() plan.Task {
+	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
 		ss := []steps.Step{kubernetes.LabelNodes(s.Cluster)}
 		if d := s.Cluster.Spec.DNS; d.DNSEtcHosts != "" || d.CoreDNS.AdditionalConfigs != "" || d.CoreDNS.RewriteBlock != "" ||
 			len(d.CoreDNS.ExternalZones)+len(d.CoreDNS.UpstreamDNSServers) > 0 {
 			ss = append(ss, kubernetes.CoreDNS(s.Cluster))
 		}
-		ss = append(ss, kubernetes.Record(applied), kubernetes.WaitReady(s.Cluster))
+		return plan.On(s.Whole().First(manifest.RoleMaster), append(ss, kubernetes.WaitReady(s.Cluster))...)
+	}}
+}
+
+// InstallAddons installs the add-ons in the order of the config, each when the
+// one before is ready: what comes later may use what came before.
+func InstallAddons() plan.Task {
+	return plan.Task{Name: "install-addons", Plan: func(s plan.Scope) plan.Fragment {
+		var ss []steps.Step
+		for _, a := range s.Cluster.Spec.Addons {
+			ss = append(ss, addon.Install(a), addon.Wait(a))
+		}
 		return plan.On(s.Whole().First(manifest.RoleMaster), ss...)
+	}}
+}
+
+// RemoveAddons is the inverse of InstallAddons.
+func RemoveAddons() plan.Task {
+	return plan.Task{Name: "remove-addons", Plan: func(s plan.Scope) plan.Fragment {
+		var ss []steps.Step
+		for _, a := range slices.Backward(s.Cluster.Spec.Addons) {
+			ss = append(ss, addon.Remove(a))
+		}
+		return plan.On(s.Whole().First(manifest.RoleMaster), ss...)
+	}}
+}
+
+// Record keeps what was applied, in the cluster and here.
+func Record(applied func(*steps.Host) kubernetes.Applied) plan.Task {
+	return plan.Task{Name: "record", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Record(applied), kubernetes.KeepApplied(applied))
 	}}
 }
 
@@ -78,7 +109,7 @@ func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
-			plan.On(s.Role(manifest.RoleMaster), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster()),
+			plan.On(s.Role(manifest.RoleMaster), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()),
 			plan.On(nodes(s), kubeadm.Uninstall()),
 		)
 	}}

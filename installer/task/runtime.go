@@ -90,10 +90,18 @@ func imageNames(c *manifest.Cluster) []string {
 	return names
 }
 
+// imageNeeds are what the site's registry has to hold: these, those of the
+// add-ons, and what the config adds. It is sent all that the bundle has.
 func imageNeeds(c *manifest.Cluster) []manifest.Need {
 	var out []manifest.Need
 	for _, n := range imageNames(c) {
 		out = append(out, manifest.Need{Kind: manifest.Image, Name: n})
+	}
+	for _, a := range c.Spec.Addons {
+		out = append(out, manifest.ImagesOf(a.Name))
+	}
+	for _, im := range c.Spec.Bundle.Images {
+		out = append(out, manifest.Need{Kind: manifest.Image, Name: im.Reference})
 	}
 	return out
 }

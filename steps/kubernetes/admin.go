@@ -11,29 +11,6 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Applied is what a cluster remembers of how it was made.
-type Applied struct {
-	Config       []byte // without secrets
-	ConfigDigest string
-	LockDigest   string
-	Serial       string
-	Root         string
-}
-
-// Record keeps in the cluster what was applied: later changes start from it.
-func Record(a func(*steps.Host) Applied) steps.Step {
-	return Apply("kubernetes.record-applied", nil, func(_ context.Context, h *steps.Host) ([]byte, error) {
-		x := a(h)
-		return yaml.Marshal(map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": "kubexm", "namespace": "kube-system"},
-			"data": map[string]string{
-				"config.yaml": string(x.Config), "config": x.ConfigDigest, "lock": x.LockDigest, "serial": x.Serial, "bundle": x.Root,
-			},
-		})
-	})
-}
-
 // CoreDNS puts the config's blocks into CoreDNS's own configuration.
 func CoreDNS(c *manifest.Cluster) steps.Step {
 	return Apply("kubernetes.configure-coredns", nil, func(context.Context, *steps.Host) ([]byte, error) {

@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -20,31 +19,21 @@ const owner = "kubexm"
 // Body makes a manifest.
 type Body = func(context.Context, *steps.Host) ([]byte, error)
 
+// Manifest is a set of objects as a resource of the first master.
+func Manifest(name string, needs []manifest.Need, body Body) op.Manifest {
+	return op.Manifest{Name: name, Kubeconfig: kubeadm.AdminConf, Owner: owner, Opens: needs, Body: body}
+}
+
+// Tried is for steps that speak to a cluster which is still coming up, and for
+// manifests with objects of a kind that they define themselves: it takes the API
+// server a moment to know it.
+func Tried(m *steps.Meta) {
+	m.Timeout, m.Retry = 2*time.Minute, steps.Retry{Times: 5, Wait: 3 * time.Second}
+}
+
 // Apply brings the objects of a manifest about, by server-side apply.
 func Apply(name string, needs []manifest.Need, body Body) steps.Step {
-	return &op.Do{
-		M: steps.Meta{Name: name, Needs: needs, Timeout: 2 * time.Minute, Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},
-		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			text, err := body(ctx, h)
-			if err != nil {
-				return false, err
-			}
-			res, err := kubectl(ctx, h, text, []int{1}, "diff", "--server-side", "--force-conflicts", "--field-manager="+owner, "-f", "-")
-			var cmd *runner.CmdError
-			if errors.As(err, &cmd) {
-				return false, nil // what it is in does not exist yet, or there is no API server
-			}
-			return err == nil && res.Exit == 0, err
-		},
-		Act: func(ctx context.Context, h *steps.Host) error {
-			text, err := body(ctx, h)
-			if err != nil {
-				return err
-			}
-			_, err = kubectl(ctx, h, text, nil, "apply", "--server-side", "--force-conflicts", "--field-manager="+owner, "-f", "-")
-			return err
-		},
-	}
+	return op.Ensure(name, []op.Resource{Manifest(name, needs, body)}, Tried)
 }
 
 type result struct {

@@ -1,17 +1,14 @@
 package kubernetes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,54 +19,51 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
+const kubeconfigName = "kubeconfig"
+
 // KubeconfigPath is the administrator's kubeconfig on the machine kubexm runs on.
-func KubeconfigPath(workdir string) string { return filepath.Join(workdir, "kubeconfig") }
+func KubeconfigPath(workdir string) string { return filepath.Join(workdir, kubeconfigName) }
 
 // FetchKubeconfig brings the administrator's kubeconfig to the cluster's folder
-// here, and to ~/.kube/config of the login user on the master. The one here
-// names an address: the control plane's name is in the hosts files of the
-// cluster's machines alone, and this is none of them.
+// here. It names an address: the control plane's name is in the hosts files of
+// the cluster's machines alone, and this is none of them.
 func FetchKubeconfig(c *manifest.Cluster) steps.Step {
-	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.fetch-kubeconfig", Timeout: time.Minute},
-		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			text, err := h.ReadFile(ctx, kubeadm.AdminConf)
-			if err != nil {
-				return false, err
-			}
-			want, err := reachable(text, endpointFromHere(c, h))
-			if err != nil {
-				return false, err
-			}
-			here, err := os.ReadFile(KubeconfigPath(h.Workdir))
-			if err != nil || !bytes.Equal(here, want) {
-				return false, nil //nolint:nilerr // written anew
-			}
-			there, err := h.ReadFile(ctx, kubeDir(h)+"/config")
-			if errors.Is(err, fs.ErrNotExist) {
-				return false, nil
-			}
-			return bytes.Equal(there, text), err
-		},
-		Act: func(ctx context.Context, h *steps.Host) error {
-			text, err := h.ReadFile(ctx, kubeadm.AdminConf)
-			if err != nil {
-				return err
-			}
-			here, err := reachable(text, endpointFromHere(c, h))
-			if err != nil {
-				return err
-			}
-			if err := keep(KubeconfigPath(h.Workdir), here); err != nil {
-				return err
-			}
-			a := runner.Attr{Mode: 0o700, Owner: h.Login.User}
-			if _, err := h.Mkdir(ctx, kubeDir(h), a); err != nil {
-				return err
-			}
-			a.Mode = 0o600
-			return h.WriteFile(ctx, kubeDir(h)+"/config", text, a)
-		},
+	return keepHere("kubernetes.fetch-kubeconfig", func(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
+		text, err := h.ReadFile(ctx, kubeadm.AdminConf)
+		if err != nil {
+			return nil, err
+		}
+		here, err := reachable(text, endpointFromHere(c, h))
+		return map[string][]byte{kubeconfigName: here}, err
+	})
+}
+
+// InstallKubeconfig brings the administrator's kubeconfig to ~/.kube/config of
+// the login user on the master. One that is there comes back with the removal.
+func InstallKubeconfig() steps.Step {
+	return op.EnsureOn("kubernetes.install-kubeconfig", userKubeconfig)
+}
+
+// RemoveKubeconfig is the inverse of InstallKubeconfig.
+func RemoveKubeconfig() steps.Step {
+	return op.RemoveOn("kubernetes.remove-kubeconfig", userKubeconfig)
+}
+
+func userKubeconfig(h *steps.Host) []op.Resource {
+	dir := "/root/.kube"
+	if h.Login.User != "root" && h.Login.User != "" {
+		dir = path.Join("/home", h.Login.User, ".kube")
+	}
+	return []op.Resource{
+		op.Dir{Path: dir, Attr: runner.Attr{Mode: 0o700, Owner: h.Login.User}, Own: true}, // kubectl keeps a cache in it
+		op.File{Path: dir + "/config", Attr: runner.Attr{Mode: 0o600, Owner: h.Login.User}, Secret: true,
+			Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+				text, err := h.ReadFile(ctx, kubeadm.AdminConf)
+				if errors.Is(err, fs.ErrNotExist) {
+					err = op.Later(err)
+				}
+				return text, err
+			}},
 	}
 }
 
@@ -112,54 +106,4 @@ func reachable(kubeconfig []byte, address string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: no cluster in it", kubeadm.AdminConf)
 	}
 	return yaml.Marshal(doc)
-}
-
-// keep writes a secret file whole or not at all.
-func keep(name string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // only its owner may read it
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
-
-func kubeDir(h *steps.Host) string {
-	if h.Login.User == "root" || h.Login.User == "" {
-		return "/root/.kube"
-	}
-	return path.Join("/home", h.Login.User, ".kube")
-}
-
-// RemoveKubeconfig is the inverse of FetchKubeconfig on the master.
-func RemoveKubeconfig() steps.Step {
-	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.remove-kubeconfig", Timeout: time.Minute},
-		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			_, err := h.Stat(ctx, kubeDir(h)+"/config")
-			if errors.Is(err, fs.ErrNotExist) {
-				return true, nil
-			}
-			return false, err
-		},
-		Act: func(ctx context.Context, h *steps.Host) error {
-			if err := h.RemoveAll(ctx, kubeDir(h)+"/cache"); err != nil {
-				return err
-			}
-			if err := h.Remove(ctx, kubeDir(h)+"/config"); err != nil {
-				return err
-			}
-			if err := h.RemoveDir(ctx, kubeDir(h)); err != nil && !errors.Is(err, runner.ErrNotEmpty) {
-				return err
-			}
-			return nil
-		},
-	}
 }

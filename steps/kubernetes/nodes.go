@@ -133,32 +133,15 @@ func (n node) ready() (bool, string) {
 
 // WaitReady waits until every node is Ready and CoreDNS answers.
 func WaitReady(c *manifest.Cluster) steps.Step {
-	const patience = 5 * time.Minute
+	look := func(ctx context.Context, h *steps.Host) (string, error) { return notReady(ctx, c, h) }
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.wait-ready", LooksOnly: true, Timeout: patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			bad, err := notReady(ctx, c, h)
+			bad, err := look(ctx, h)
 			return err == nil && bad == "", err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			ctx, cancel := context.WithTimeout(ctx, patience)
-			defer cancel()
-			t := time.NewTicker(2 * time.Second)
-			defer t.Stop()
-			for {
-				bad, err := notReady(ctx, c, h)
-				if err == nil && bad == "" {
-					return nil
-				}
-				select {
-				case <-t.C:
-				case <-ctx.Done():
-					if bad == "" {
-						return err
-					}
-					return steps.Advise(errors.New(bad), "see `kubectl get nodes,pods -A -o wide` and `kubectl describe` of what is not Ready, on %s", h.Name)
-				}
-			}
+			return until(ctx, h, look, "see `kubectl get nodes,pods -A -o wide` and `kubectl describe` of what is not Ready, on %s")
 		},
 	}
 }

@@ -23,8 +23,13 @@ func Destroys(m *steps.Meta) { m.Risk = steps.Destroys }
 
 type state struct {
 	meta      steps.Meta
-	resources []Resource
+	resources func(*steps.Host) []Resource
 	gone      bool
+}
+
+// always gives the same resources on every host.
+func always(rs []Resource) func(*steps.Host) []Resource {
+	return func(*steps.Host) []Resource { return rs }
 }
 
 // Later says that what a resource wants cannot be worked out before an earlier
@@ -48,7 +53,7 @@ func Ensure(name string, rs []Resource, opts ...Option) steps.Step {
 	for _, o := range opts {
 		o(&m)
 	}
-	return &state{meta: m, resources: rs}
+	return &state{meta: m, resources: always(rs)}
 }
 
 // Remove brings a host to none of rs, in reverse: a removal is the list of the
@@ -59,9 +64,36 @@ func Remove(name string, rs []Resource, opts ...Option) steps.Step {
 	for _, o := range opts {
 		o(&m)
 	}
-	back := slices.Clone(rs)
-	slices.Reverse(back)
-	return &state{meta: m, resources: back, gone: true}
+	return &state{meta: m, resources: always(rs), gone: true}
+}
+
+// EnsureOn is Ensure for resources that differ from host to host. They open no
+// artifact.
+func EnsureOn(name string, of func(*steps.Host) []Resource, opts ...Option) steps.Step {
+	m := steps.Meta{Name: name}
+	for _, o := range opts {
+		o(&m)
+	}
+	return &state{meta: m, resources: of}
+}
+
+// RemoveOn is its inverse.
+func RemoveOn(name string, of func(*steps.Host) []Resource, opts ...Option) steps.Step {
+	m := steps.Meta{Name: name}
+	for _, o := range opts {
+		o(&m)
+	}
+	return &state{meta: m, resources: of, gone: true}
+}
+
+// list gives the resources in the order in which they are gone through.
+func (s *state) list(h *steps.Host) []Resource {
+	rs := s.resources(h)
+	if s.gone {
+		rs = slices.Clone(rs)
+		slices.Reverse(rs)
+	}
+	return rs
 }
 
 func (s *state) Meta() steps.Meta { return s.meta }
@@ -88,7 +120,8 @@ func (s *state) change(ctx context.Context, h *steps.Host, r Resource, earlier b
 // when its turn comes: earlier changes bring it about, or make it unnecessary.
 func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Resource, c *Change) error) error {
 	changed := false
-	for i, r := range s.resources {
+	rs := s.list(h)
+	for i, r := range rs {
 		c, err := s.change(ctx, h, r, changed)
 		if err != nil {
 			return err
@@ -104,7 +137,7 @@ func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Res
 	if !s.gone {
 		return nil
 	}
-	for i, r := range slices.Backward(s.resources) { // the order of the installation
+	for i, r := range slices.Backward(rs) { // the order of the installation
 		a, ok := r.(around)
 		if !ok {
 			continue
@@ -174,7 +207,7 @@ func (s *state) Run(ctx context.Context, h *steps.Host) error {
 
 // expect tells the resources from i on that something changes.
 func (s *state) expect(ctx context.Context, h *steps.Host, i int) error {
-	for _, r := range s.resources[i:] {
+	for _, r := range s.list(h)[i:] {
 		a, ok := r.(around)
 		if !ok {
 			continue

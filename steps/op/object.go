@@ -2,6 +2,7 @@ package op
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,4 +138,22 @@ func (l live) bare() live {
 	}
 	out["metadata"] = meta
 	return out
+}
+
+// Workload names an object that runs pods.
+type Workload struct{ Kind, Namespace, Name string }
+
+// Workloads gives the Deployments, DaemonSets, StatefulSets and Jobs of a manifest.
+func Workloads(text []byte) ([]Workload, error) {
+	objects, err := parseObjects(text)
+	if err != nil {
+		return nil, err
+	}
+	var out []Workload
+	for _, o := range objects {
+		if slices.Contains([]string{"Deployment", "DaemonSet", "StatefulSet", "Job"}, o.Kind) {
+			out = append(out, Workload{Kind: o.Kind, Namespace: cmp.Or(o.Metadata.Namespace, "default"), Name: o.Metadata.Name})
+		}
+	}
+	return out, nil
 }

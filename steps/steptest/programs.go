@@ -94,7 +94,7 @@ func (k *Kube) found(s *conntest.Sim) {
 	s.AddDir("/var/lib/etcd", 0o700)
 	s.AddFile("/etc/kubernetes/pki/ca.crt", authority(), 0o644)
 	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n", 0o600)
-	s.AddFile(adminConf, "administrator's kubeconfig\n", 0o600)
+	s.AddFile(adminConf, "apiVersion: v1\nkind: Config\nclusters: [{name: kubernetes, cluster: {server: \"https://lb.kubexm.local:6443\"}}]\n", 0o600)
 	k.kubelet(s)
 	for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		k.put(newObject("v1", "Namespace", "", ns))

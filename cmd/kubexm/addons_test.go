@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/steptest"
+	"github.com/mensylisir/kubexm/versions"
+)
+
+// TestAddonsThatCanBeInstalled: manifests that the bundle carries, and nothing else.
+func TestAddonsThatCanBeInstalled(t *testing.T) {
+	catalog, err := versions.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for addon, refused := range map[string]string{
+		"metallb": "",
+		"{name: a, source: 'https://files.example/a.yaml'}":                "",
+		"{name: a, type: yaml, source: 'https://files.example/a'}":         "",
+		"{name: a, source: 'https://files.example/a'}":                     "taken for a chart",
+		"{name: a, source: 'https://files.example/a.tgz'}":                 "taken for a chart",
+		"{name: a, source: 'oci://files.example/a'}":                       "is a chart",
+		"{name: a, type: helm, source: 'https://files.example/a.yaml'}":    "is a chart",
+		"{name: a, source: 'https://files.example/a.yml', values: {b: c}}": "is a chart",
+		"{name: a, source: ./a.yaml}":                                      "from a path",
+		"metrics-server":                                                   "holds no manifest",
+		"nfs-provisioner":                                                  "holds no manifest",
+	} {
+		c := steptest.Cluster(t, steptest.Small+"  addons: ["+addon+"]\n")
+		lock, problems := catalog.Resolve(c)
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		var ps manifest.Problems
+		ps = append(append(ps, unsupportedAddons(c)...), addonsWithout(c, lock)...)
+		switch {
+		case refused == "" && len(ps) > 0:
+			t.Errorf("%s: %v", addon, ps)
+		case refused != "" && (len(ps) != 1 || !strings.Contains(ps[0].Message, refused) || ps[0].Advice == "" || !strings.HasPrefix(ps[0].Path, "spec.addons[0]")):
+			t.Errorf("%s: %v, want %s", addon, ps, refused)
+		}
+		// What is refused can still be carried; what is not is proved complete.
+		if err := planned(c, lock); err != nil {
+			t.Errorf("%s: %v", addon, err)
+		}
+	}
+}

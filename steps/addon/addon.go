@@ -1,0 +1,76 @@
+package addon
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/op"
+)
+
+// resource is an add-on's manifest. It is remembered by the add-on's name, so that
+// a removal finds it by that alone.
+func resource(a manifest.Addon) op.Manifest {
+	need := manifest.Need{Kind: manifest.File, Name: a.Name}
+	return kubernetes.Manifest("add-on "+a.Name, []manifest.Need{need, manifest.ImagesOf(a.Name)}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		return read(ctx, h, need)
+	})
+}
+
+func read(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error) {
+	rc, _, err := h.Artifact(ctx, need)
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	return io.ReadAll(rc)
+}
+
+// Install applies an add-on's manifest.
+func Install(a manifest.Addon) steps.Step {
+	return op.Ensure("addon.install-"+a.Name, []op.Resource{resource(a)}, kubernetes.Tried)
+}
+
+// Wait waits until everything that an add-on runs is ready.
+func Wait(a manifest.Addon) steps.Step {
+	need := manifest.Need{Kind: manifest.File, Name: a.Name}
+	return kubernetes.WaitFor("addon.wait-"+a.Name, []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		return read(ctx, h, need)
+	})
+}
+
+// removal is how long taking an add-on out of a cluster that goes away may take.
+const removal = 3 * time.Minute
+
+// Remove deletes what an add-on brought, best effort: the cluster goes away, and
+// all that is in it. An add-on may hold something outside, as a volume or an
+// address, that its own programs give back while they run.
+func Remove(a manifest.Addon) steps.Step {
+	list := op.Remove("addon.remove-"+a.Name, []op.Resource{resource(a)})
+	return &op.Do{
+		M: steps.Meta{Name: list.Meta().Name, Timeout: removal + time.Minute, Risk: steps.Destroys},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			v, err := list.Precheck(ctx, h)
+			return v == steps.Done, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			runs, err := kubeadm.Running(ctx, h)
+			if err != nil {
+				return err
+			}
+			if runs {
+				within, cancel := context.WithTimeout(ctx, removal)
+				defer cancel()
+				if err := list.Run(within, h); err == nil || ctx.Err() != nil {
+					return err
+				}
+				h.Log.WarnContext(ctx, "the add-on goes with its cluster", "addon", a.Name, "err", err)
+			}
+			return resource(a).Forget(ctx, h)
+		},
+	}
+}

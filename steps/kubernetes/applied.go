@@ -1,0 +1,65 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Applied is what a cluster remembers of how it was made: later changes start
+// from it.
+type Applied struct {
+	Config       []byte // without secrets
+	Lock         []byte
+	ConfigDigest string
+	LockDigest   string
+	Serial       string
+	Root         string
+}
+
+// summary is all of it that is short.
+func (a Applied) summary() map[string]string {
+	return map[string]string{"config": a.ConfigDigest, "lock": a.LockDigest, "serial": a.Serial, "bundle": a.Root}
+}
+
+// Record keeps in the cluster what was applied. The lock is too long for that:
+// its digest is.
+func Record(a func(*steps.Host) Applied) steps.Step {
+	return Apply("kubernetes.record-applied", nil, func(_ context.Context, h *steps.Host) ([]byte, error) {
+		x := a(h)
+		data := x.summary()
+		data["config.yaml"] = string(x.Config)
+		return yaml.Marshal(map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "kubexm", "namespace": "kube-system"}, "data": data,
+		})
+	})
+}
+
+// The documents of what was applied, in the cluster's folder.
+const (
+	appliedConfig  = "config.yaml"
+	appliedLock    = "kubexm.lock"
+	appliedSummary = "applied.json"
+)
+
+func appliedPath(name string) string { return filepath.Join("applied", name) }
+
+func appliedNames() []string {
+	return []string{appliedPath(appliedConfig), appliedPath(appliedLock), appliedPath(appliedSummary)}
+}
+
+// KeepApplied keeps the same here, with the lock itself.
+func KeepApplied(a func(*steps.Host) Applied) steps.Step {
+	return keepHere("kubernetes.keep-applied", func(_ context.Context, h *steps.Host) (map[string][]byte, error) {
+		x := a(h)
+		text, err := json.MarshalIndent(x.summary(), "", "  ")
+		return map[string][]byte{
+			appliedPath(appliedConfig): x.Config, appliedPath(appliedLock): x.Lock, appliedPath(appliedSummary): append(text, '\n'),
+		}, err
+	})
+}

@@ -1,0 +1,159 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// patience is how long a wait lasts.
+const patience = 5 * time.Minute
+
+// WaitFor waits until the Deployments, DaemonSets, StatefulSets and Jobs of a
+// manifest are what it asks for.
+func WaitFor(name string, needs []manifest.Need, body Body) steps.Step {
+	look := func(ctx context.Context, h *steps.Host) (string, error) {
+		text, err := body(ctx, h)
+		if err != nil {
+			return "", err
+		}
+		all, err := op.Workloads(text)
+		if err != nil {
+			return "", err
+		}
+		for _, w := range all {
+			if bad, err := unready(ctx, h, w); bad != "" || err != nil {
+				return bad, err
+			}
+		}
+		return "", nil
+	}
+	return &op.Do{
+		M: steps.Meta{Name: name, Needs: needs, LooksOnly: true, Timeout: patience + time.Minute},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			bad, err := look(ctx, h)
+			return err == nil && bad == "", err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			return until(ctx, h, look, "see `kubectl get pods -A -o wide` and `kubectl describe` of what is not ready, on %s; an image that is missing belongs under spec.bundle.images")
+		},
+	}
+}
+
+// until looks again and again, and ends with what is still not as it should be.
+func until(ctx context.Context, h *steps.Host, look func(context.Context, *steps.Host) (string, error), advice string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	t := time.NewTicker(2 * time.Second)
+	defer t.Stop()
+	for {
+		bad, err := look(ctx, h)
+		if err == nil && bad == "" {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			if bad == "" {
+				return err
+			}
+			return steps.Advise(errors.New(bad), advice, h.Name)
+		}
+	}
+}
+
+// workload is the part of such an object that matters here. The fields of its
+// status are those of the kinds together.
+type workload struct {
+	Metadata struct {
+		Generation int64 `json:"generation"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas *int `json:"replicas"`
+	} `json:"spec"`
+	Status struct {
+		ObservedGeneration     int64                           `json:"observedGeneration"`
+		ReadyReplicas          int                             `json:"readyReplicas"`
+		UpdatedReplicas        int                             `json:"updatedReplicas"`
+		DesiredNumberScheduled int                             `json:"desiredNumberScheduled"`
+		NumberReady            int                             `json:"numberReady"`
+		UpdatedNumberScheduled int                             `json:"updatedNumberScheduled"`
+		Conditions             []struct{ Type, Status string } `json:"conditions"`
+		Succeeded              int                             `json:"succeeded"`
+	} `json:"status"`
+}
+
+// unready says what a workload still lacks.
+func unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) {
+	name := w.Kind + "/" + w.Name
+	res, err := kubectl(ctx, h, nil, nil, "--request-timeout=10s", "-n", w.Namespace, "get", strings.ToLower(name), "-o", "json")
+	var cmd *runner.CmdError
+	if errors.As(err, &cmd) {
+		return fmt.Sprintf("%s in namespace %s is not there", name, w.Namespace), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var o workload
+	if err := json.Unmarshal([]byte(res.Stdout), &o); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	have, want := o.progress(w.Kind)
+	if have >= want && (w.Kind == "Job" || o.Status.ObservedGeneration >= o.Metadata.Generation) {
+		return "", nil
+	}
+	why, err := reasons(ctx, h, w.Namespace)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s in namespace %s: %d of %d ready%s", name, w.Namespace, have, want, why), nil
+}
+
+// progress gives how many pods are as the workload wants them, and how many it wants.
+func (o workload) progress(kind string) (have, want int) {
+	switch kind {
+	case "DaemonSet":
+		return min(o.Status.NumberReady, o.Status.UpdatedNumberScheduled), o.Status.DesiredNumberScheduled
+	case "Job":
+		if slices.ContainsFunc(o.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Complete" && c.Status == "True" }) {
+			return 1, 1
+		}
+		return min(o.Status.Succeeded, 1), 1
+	}
+	want = 1
+	if o.Spec.Replicas != nil {
+		want = *o.Spec.Replicas
+	}
+	return min(o.Status.ReadyReplicas, o.Status.UpdatedReplicas), want
+}
+
+// reasons gives what containers of a namespace wait for, as their kubelets say.
+func reasons(ctx context.Context, h *steps.Host, namespace string) (string, error) {
+	out, err := kubeadm.Kubectl(ctx, h, "--request-timeout=10s", "-n", namespace, "get", "pods", "-o",
+		`jsonpath={range .items[*].status.containerStatuses[*]}{.state.waiting.reason}{": "}{.image}{"\n"}{end}`)
+	var cmd *runner.CmdError
+	if err != nil && !errors.As(err, &cmd) {
+		return "", err
+	}
+	var all []string
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, ":") && line != "" && !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	if len(all) == 0 {
+		return "", nil
+	}
+	return " (" + strings.Join(all, "; ") + ")", nil
+}
