@@ -65,6 +65,9 @@ func Init(c *manifest.Cluster) steps.Step {
 			if _, err := h.Mkdir(ctx, "/etc/kubernetes", runner.Attr{}); err != nil {
 				return err
 			}
+			if err := makeStore(ctx, h); err != nil {
+				return err
+			}
 			if err := h.WriteFile(ctx, configFile, text, runner.Attr{Mode: 0o600}); err != nil {
 				return err
 			}
@@ -77,7 +80,10 @@ func Init(c *manifest.Cluster) steps.Step {
 			if err := h.ClearJob(ctx, initJob); err != nil { // it may be at work still
 				return err
 			}
-			return reset(ctx, h)
+			if err := reset(ctx, h); err != nil {
+				return err
+			}
+			return removeStore(ctx, h)
 		},
 	}
 }
@@ -167,6 +173,9 @@ func resetNode(name string) steps.Step {
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			if err := reset(ctx, h); err != nil {
+				return err
+			}
+			if err := removeStore(ctx, h); err != nil { // on a worker nothing is on record
 				return err
 			}
 			return cleanUp(ctx, h)

@@ -1,0 +1,32 @@
+package kubeadm
+
+import (
+	"context"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// store is the folder of the etcd that kubeadm runs. kubeadm's reset empties it
+// and leaves it: whether it was there before is on record.
+func store(h *steps.Host) op.Dir {
+	return op.Dir{Path: h.Cluster.Spec.Etcd.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}
+}
+
+func makeStore(ctx context.Context, h *steps.Host) error {
+	c, err := store(h).Want(ctx, h, false)
+	if err != nil || c == nil {
+		return err
+	}
+	return c.Apply(ctx, h)
+}
+
+// removeStore takes the folder away where kubexm made it.
+func removeStore(ctx context.Context, h *steps.Host) error {
+	c, err := store(h).Gone(ctx, h)
+	if err != nil || c == nil {
+		return err
+	}
+	return c.Apply(ctx, h)
+}
