@@ -2,6 +2,7 @@ package addon
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // resource is an add-on's manifest. It is remembered by the add-on's name, so that
@@ -65,7 +67,9 @@ func Remove(a manifest.Addon) steps.Step {
 			if runs {
 				within, cancel := context.WithTimeout(ctx, removal)
 				defer cancel()
-				if err := list.Run(within, h); err == nil || ctx.Err() != nil {
+				err := list.Run(within, h)
+				var refused *runner.CmdError
+				if err == nil || ctx.Err() != nil || !errors.As(err, &refused) && within.Err() == nil {
 					return err
 				}
 				h.Log.WarnContext(ctx, "the add-on goes with its cluster", "addon", a.Name, "err", err)

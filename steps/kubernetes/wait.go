@@ -56,19 +56,26 @@ func until(ctx context.Context, h *steps.Host, look func(context.Context, *steps
 	defer cancel()
 	t := time.NewTicker(2 * time.Second)
 	defer t.Stop()
+	var last error // what was found while there was time to look
 	for {
 		bad, err := look(ctx, h)
-		if err == nil && bad == "" {
+		switch {
+		case err == nil && bad == "":
 			return nil
+		case err == nil:
+			last = steps.Advise(errors.New(bad), advice, h.Name)
+		case ctx.Err() == nil:
+			last = err
 		}
 		select {
 		case <-t.C:
+			continue
 		case <-ctx.Done():
-			if bad == "" {
-				return err
-			}
-			return steps.Advise(errors.New(bad), advice, h.Name)
 		}
+		if last == nil {
+			return err
+		}
+		return last
 	}
 }
 

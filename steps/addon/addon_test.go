@@ -1,0 +1,143 @@
+package addon_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/addon"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+var tools = manifest.Addon{Name: "tools", Source: "https://files.example/tools.yaml"}
+
+const text = `apiVersion: v1
+kind: Namespace
+metadata: {name: tools}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: tools}
+spec: {replicas: 2}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: tools}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: setup, namespace: tools}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: tools}
+`
+
+func kase(t *testing.T) steptest.Case {
+	t.Helper()
+	c := steptest.Cluster(t, steptest.Small)
+	return steptest.Case{Cluster: c, Before: steptest.Standing(c), Artifacts: steptest.Artifacts{Text: map[string]string{"tools": text}}}
+}
+
+func TestAddonsKeepTheirLaws(t *testing.T) {
+	steptest.Ensure(t, kase(t), addon.Install(tools), addon.Remove(tools))
+}
+
+// TestARemovalNeverHoldsUpADeletion: what cannot be deleted goes with the cluster,
+// and so does the record of it.
+func TestARemovalNeverHoldsUpADeletion(t *testing.T) {
+	for name, damage := range map[string]func(*conntest.Sim){
+		"the cluster is gone": func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes"); s.RemoveAll("/var/lib/etcd") },
+		"objects do not go": func(s *conntest.Sim) {
+			s.Handle(func(c connector.Cmd) bool { return len(c.Argv) > 3 && c.Argv[0] == "kubectl" && c.Argv[3] == "delete" },
+				func(connector.Cmd, []byte) (connector.Result, bool) {
+					return connector.Result{Exit: 1, Stderr: []byte("error: timed out waiting for the condition\n")}, true
+				})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := kase(t)
+			s := k.Sim(t)
+			install, remove := addon.Install(tools), addon.Remove(tools)
+			if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
+				t.Fatal(err)
+			}
+			damage(s)
+			if err := remove.Run(t.Context(), k.NewHost(t, s, remove)); err != nil {
+				t.Error(err)
+			}
+			if v, err := remove.Precheck(t.Context(), k.NewHost(t, s, remove)); err != nil || v != steps.Done {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+	}
+}
+
+// answers has kubectl say something of an object.
+func answers(s *conntest.Sim, what string, res connector.Result) {
+	s.Handle(func(c connector.Cmd) bool {
+		return len(c.Argv) > 7 && c.Argv[0] == "kubectl" && strings.Contains(strings.Join(c.Argv, " "), "get "+what)
+	}, func(connector.Cmd, []byte) (connector.Result, bool) { return res, true })
+}
+
+// TestWaitSaysWhatIsMissing for each kind of what an add-on runs.
+func TestWaitSaysWhatIsMissing(t *testing.T) {
+	says := func(s string) connector.Result { return connector.Result{Stdout: []byte(s)} }
+	for name, c := range map[string]struct {
+		damage func(*conntest.Sim)
+		want   string
+	}{
+		"ready": {func(*conntest.Sim) {}, ""},
+		"an image is missing": {func(s *conntest.Sim) {
+			answers(s, "deployment/web", says(`{"metadata":{"generation":1},"spec":{"replicas":2},"status":{"observedGeneration":1,"readyReplicas":1,"updatedReplicas":2}}`))
+			answers(s, "pods", says(": quay.io/fine\nImagePullBackOff: quay.io/x\nImagePullBackOff: quay.io/x\n"))
+		}, "Deployment/web in namespace tools: 1 of 2 ready (ImagePullBackOff: quay.io/x)"},
+		"an older generation": {func(s *conntest.Sim) {
+			answers(s, "deployment/web", says(`{"metadata":{"generation":2},"spec":{"replicas":1},"status":{"observedGeneration":1,"readyReplicas":1,"updatedReplicas":1}}`))
+			answers(s, "pods", connector.Result{Exit: 1})
+		}, "Deployment/web in namespace tools: 1 of 1 ready"},
+		"a node has none": {func(s *conntest.Sim) {
+			answers(s, "daemonset/agent", says(`{"status":{"desiredNumberScheduled":3,"numberReady":2,"updatedNumberScheduled":3}}`))
+			answers(s, "pods", says(""))
+		}, "DaemonSet/agent in namespace tools: 2 of 3 ready"},
+		"a job runs": {func(s *conntest.Sim) {
+			answers(s, "job/setup", says(`{"metadata":{"generation":1},"status":{"active":1}}`))
+			answers(s, "pods", says(""))
+		}, "Job/setup in namespace tools: 0 of 1 ready"},
+		"a job is done": {func(s *conntest.Sim) {
+			answers(s, "job/setup", says(`{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`))
+		}, ""},
+		"somebody deleted it": {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/DaemonSet.apps/tools") }, "DaemonSet/agent in namespace tools is not there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := kase(t)
+				s := k.Sim(t)
+				install, wait := addon.Install(tools), addon.Wait(tools)
+				if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
+					t.Fatal(err)
+				}
+				c.damage(s)
+				first := s.Snapshot()
+				v, err := wait.Precheck(t.Context(), k.NewHost(t, s, wait))
+				if err != nil || (v == steps.Done) != (c.want == "") {
+					t.Errorf("%v, %v", v, err)
+				}
+				err = wait.Run(t.Context(), k.NewHost(t, s, wait))
+				switch {
+				case c.want == "" && err != nil:
+					t.Error(err)
+				case c.want != "" && (err == nil || err.Error() != c.want || len(steps.Advice(err)) != 1):
+					t.Errorf("%v, want %s", err, c.want)
+				}
+				if d := conntest.Diff(first, s.Snapshot()); d != "" {
+					t.Error(d)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,206 @@
+package kubernetes_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+func applied(*steps.Host) kubernetes.Applied {
+	return kubernetes.Applied{Config: []byte("kind: Cluster\n"), Lock: []byte("kind: Lock\n"), ConfigDigest: "sha256:c", LockDigest: "sha256:l", Serial: "7", Root: "sha256:r"}
+}
+
+// with adds blocks to the small config.
+func with(t *testing.T, more string) *manifest.Cluster {
+	return steptest.Cluster(t, steptest.Small+more)
+}
+
+// standing is a host whose cluster stands.
+func standing(c *manifest.Cluster) steptest.Case {
+	return steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+}
+
+func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
+	dns := with(t, "  dns: {dnsEtcHosts: \"192.0.2.50 git.site.local\"}\n")
+	small := with(t, "")
+	labelled := steptest.Cluster(t, strings.Replace(steptest.Small, "address: 192.0.2.11}", "address: 192.0.2.11, labels: {zone: a}, taints: [{key: only, value: db, effect: NoSchedule}]}", 1))
+	for name, c := range map[string]struct {
+		kase   steptest.Case
+		step   steps.Step
+		undoes bool
+	}{
+		"fetch-kubeconfig": {standing(small), kubernetes.FetchKubeconfig(small), true},
+		"record-applied":   {standing(small), kubernetes.Record(applied), true},
+		"keep-applied":     {standing(small), kubernetes.KeepApplied(applied), true},
+		"coredns":          {standing(dns), kubernetes.CoreDNS(dns), true},
+		"label-nodes":      {standing(labelled), kubernetes.LabelNodes(labelled), false},
+	} {
+		t.Run(name, func(t *testing.T) { steptest.Do(t, c.kase, c.step, c.undoes) })
+	}
+}
+
+// TestInstallKubeconfigKeepsItsLaws: the file of another cluster comes back.
+func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
+	c := with(t, "")
+	for name, before := range map[string]func(*conntest.Sim){
+		"no folder":       func(*conntest.Sim) {},
+		"another cluster": func(s *conntest.Sim) { s.AddFile("/root/.kube/config", "theirs\n", 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { steptest.Standing(c)(s); before(s) }}
+			steptest.Ensure(t, kase, kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig())
+		})
+	}
+	// A dry run on a host without a control plane says what it would do.
+	s := conntest.New(t)
+	step := kubernetes.InstallKubeconfig()
+	d, ok := step.(steps.Differ)
+	if !ok {
+		t.Fatal("it gives no difference")
+	}
+	if changes, err := d.Diff(t.Context(), steptest.Case{}.NewHost(t, s, step)); err != nil || len(changes) != 2 {
+		t.Errorf("%q, %v", changes, err)
+	}
+	if err := step.Run(t.Context(), steptest.Case{}.NewHost(t, s, step)); err == nil || !strings.Contains(err.Error(), "admin.conf") {
+		t.Errorf("a run without a control plane: %v", err)
+	}
+}
+
+// TestWhatIsKeptHere: which documents, for their owner alone, and gone with the cluster.
+func TestWhatIsKeptHere(t *testing.T) {
+	c := with(t, "")
+	kase := standing(c)
+	kase.Workdir = t.TempDir()
+	s := kase.Sim(t)
+	for _, step := range []steps.Step{kubernetes.FetchKubeconfig(c), kubernetes.KeepApplied(applied)} {
+		if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{
+		"kubeconfig": "https://192.0.2.11:6443", "applied/config.yaml": "kind: Cluster\n", "applied/kubexm.lock": "kind: Lock\n",
+		"applied/applied.json": "{\n  \"bundle\": \"sha256:r\",\n  \"config\": \"sha256:c\",\n  \"lock\": \"sha256:l\",\n  \"serial\": \"7\"\n}\n",
+	} {
+		path := filepath.Join(kase.Workdir, file)
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %q, %v", file, text, err)
+		}
+		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, st, err)
+		}
+	}
+	steptest.Do(t, kase, kubernetes.ForgetHere(), false)
+	left, err := filepath.Glob(filepath.Join(kase.Workdir, "*", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestUndoingGivesBackWhatWasKeptHere: the documents of the cluster before.
+func TestUndoingGivesBackWhatWasKeptHere(t *testing.T) {
+	kase := standing(with(t, ""))
+	kase.Workdir = t.TempDir()
+	s := kase.Sim(t)
+	file := filepath.Join(kase.Workdir, "applied", "config.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("earlier\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	step := kubernetes.KeepApplied(applied)
+	h := kase.NewHost(t, s, step)
+	if err := step.Run(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if err := step.Rollback(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	all, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")) //nolint:errcheck // the pattern is good
+	if err != nil || string(text) != "earlier\n" || len(all) != 1 {
+		t.Errorf("%q, %v, %v", text, err, all)
+	}
+}
+
+// TestWaitReadyOnlyLooks, and names what it waits for when time is up.
+func TestWaitReadyOnlyLooks(t *testing.T) {
+	two := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "worker: [node1]", "worker: [node2]").Replace(steptest.Small))
+	for name, c := range map[string]struct {
+		damage func(*conntest.Sim)
+		says   string
+	}{
+		"ready":        {func(*conntest.Sim) {}, ""},
+		"no node":      {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Node.core/-/node2") }, "node node2 is not there"},
+		"no CoreDNS":   {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Deployment.apps") }, "CoreDNS is not there"},
+		"no API":       {func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes/manifests") }, "node node1 is not there"},
+		"out of reach": {func(s *conntest.Sim) { s.Break(conntest.Fault{At: 1, Stay: true}) }, "sim"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kase := standing(two)
+				s := kase.Sim(t)
+				step := kubernetes.WaitReady(two)
+				h := kase.NewHost(t, s, step)
+				first := s.Snapshot()
+				c.damage(s)
+				first = append(first[:0:0], s.Snapshot()...)
+				v, err := step.Precheck(t.Context(), h)
+				if (c.says == "") != (v == steps.Done) || name != "out of reach" && err != nil {
+					t.Errorf("%v, %v", v, err)
+				}
+				err = step.Run(t.Context(), h)
+				if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+					t.Errorf("%v, want %s", err, c.says)
+				}
+				if err != nil && name != "out of reach" && len(steps.Advice(err)) == 0 {
+					t.Errorf("%v: no advice", err)
+				}
+				if d := conntest.Diff(first, s.Snapshot()); d != "" {
+					t.Error(d)
+				}
+			})
+		})
+	}
+}
+
+// TestDrainPassesOverWhatDoesNotRun, and drains the workers alone.
+func TestDrainPassesOverWhatDoesNotRun(t *testing.T) {
+	c := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "worker: [node1]", "worker: [node1, node2]").Replace(steptest.Small))
+	for name, stands := range map[string]bool{"stands": true, "is gone": false} {
+		t.Run(name, func(t *testing.T) {
+			kase := standing(c)
+			if !stands {
+				kase.Before = nil
+			}
+			s := kase.Sim(t)
+			step := kubernetes.Drain(c)
+			if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+			var drained []string
+			for _, call := range s.Calls() {
+				if call.Verb == connector.VerbExec && len(call.Argv) > 4 && call.Argv[3] == "drain" {
+					drained = append(drained, call.Argv[4])
+				}
+			}
+			want := ""
+			if stands {
+				want = "node2"
+			}
+			if got := strings.Join(drained, " "); got != want {
+				t.Errorf("drained %q, want %q", got, want)
+			}
+		})
+	}
+}
