@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/plan"
@@ -77,5 +78,27 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 	}
 	if heard != len(got) {
 		t.Errorf("%d events were shown, %d written", heard, len(got))
+	}
+}
+
+// TestJournalsAreTheirOwn: runs that begin in the same second do not share one.
+func TestJournalsAreTheirOwn(t *testing.T) {
+	w, err := NewWorkdir(t.TempDir(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, at, seen := &Session{Workdir: w}, time.Now(), map[string]bool{}
+	for range 3 {
+		f, err := s.newJournal(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[f.Name()] = true
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("%v", seen)
 	}
 }

@@ -64,8 +64,8 @@ func (a *app) newRunReport(f *siteFlags, s *site) *runReport {
 	now := time.Now()
 	r.last = now
 	r.view = &runView{
-		title: s.graph.Name + " " + s.cluster.Metadata.Name, now: time.Now, begin: now, busy: map[string]*busy{}, stopping: a.stopping,
-		hint: "Ctrl-C once lets running steps end, twice breaks off",
+		title: s.graph.Name + " " + s.cluster.Metadata.Name, now: time.Now, begin: now, busy: map[string]*busy{},
+		pressed: func() int { return int(a.pressed.Load()) },
 	}
 	for _, n := range s.graph.Nodes {
 		m := n.Step.Meta()
@@ -89,16 +89,6 @@ func (a *app) watched(f *siteFlags) bool {
 	}
 	v, _ := a.env("TERM")
 	return v != "dumb"
-}
-
-// stopping tells whether Ctrl-C was pressed once.
-func (a *app) stopping() bool {
-	select {
-	case <-a.stop:
-		return true
-	default:
-		return false
-	}
 }
 
 // begin starts to show the run, until the function that it gives is called.

@@ -56,7 +56,9 @@ network, the workers, until all is Ready. It runs on a machine that is no member
 cluster, over SSH. No packet leaves the site.
 
 Run it again at any time: what is done is passed over. Ctrl-C once lets running steps
-end, twice breaks them off.
+end, twice breaks them off. On a terminal a live view tells what runs where; --plain, NO_COLOR
+and pipes get lines. With -o json each event is one JSON object on a line of standard output,
+and the last line is the summary.
 
 The config is the bundle's own unless -f gives another. Secrets are not in a bundle: give
 them in -f, or in the environment variables that the command names when they are missing.`,
@@ -279,5 +281,6 @@ func (a *app) unreached(s *site, err error) error {
 	for _, f := range grouped(fs, s.cluster) {
 		f.writeTo(a.screen, s.cluster)
 	}
+	fmt.Fprintln(a.screen, "next: nothing was changed on any host; mend this, then run the same command again")
 	return &coded{code: exitPreflight, error: errSaid}
 }

@@ -31,9 +31,11 @@ func (a *app) listen(cancel context.CancelFunc) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	<-signals
 	if a.orderly.Load() {
+		a.pressed.Add(1)
 		close(a.stop)
 		fmt.Fprintln(a.screen, "stopping: running steps are brought to their end, nothing new begins; Ctrl-C once more breaks off")
 		<-signals
+		a.pressed.Add(1)
 		fmt.Fprintln(a.screen, "breaking off: what ran is undone where that can be; once more ends kubexm at once, with hosts as they are")
 	}
 	signal.Stop(signals)

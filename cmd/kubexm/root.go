@@ -19,6 +19,7 @@ type app struct {
 	// orderly says that the running command stops in good order when stop is closed.
 	orderly atomic.Bool
 	stop    chan struct{}
+	pressed atomic.Int32 // how often Ctrl-C was, while orderly
 
 	screen *screen   // on err: lines of the commands that show a live frame, and of the log
 	lines  *runLines // of -o json, where the command has such

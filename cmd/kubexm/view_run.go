@@ -40,7 +40,11 @@ func (t *tally) ended() int { return t.Ran + t.Done + t.Checked + t.Would + t.Fa
 
 // said tells in words what was counted.
 func (t *tally) said() string {
-	return fmt.Sprintf("%s ran, %d were done already, %s passed", count(t.Ran, "step"), t.Done, count(t.Checked, "check"))
+	were := "were"
+	if t.Done == 1 {
+		were = "was"
+	}
+	return fmt.Sprintf("%s ran, %d %s done already, %s passed", count(t.Ran, "step"), t.Done, were, count(t.Checked, "check"))
 }
 
 // busy is one step that runs on a host.
@@ -53,11 +57,10 @@ type busy struct {
 // runView is what a person watching a run sees: what runs where, for how long,
 // and how much is over.
 type runView struct {
-	title    string
-	hint     string // what Ctrl-C does
-	stopping func() bool
-	now      func() time.Time
-	begin    time.Time
+	title   string
+	pressed func() int // how often Ctrl-C was
+	now     func() time.Time
+	begin   time.Time
 
 	mu    sync.Mutex
 	tally tally
@@ -111,10 +114,7 @@ const mostBusy = 12
 func (v *runView) frame(width, height int) []string {
 	bs, t := v.working(), v.counted()
 	out := []string{v.head(width, &t)}
-	foot := v.hint
-	if v.stopping() {
-		foot = fmt.Sprintf("stopping: waiting for the end of %s; Ctrl-C once more breaks off", count(len(bs), "running step"))
-	}
+	foot := v.foot(len(bs), t.Failed > 0)
 	room := min(height-3, mostBusy) // head, tasks and foot
 	if room < 1 {
 		return append(out, foot)[:min(2, max(height, 0))]
@@ -140,6 +140,23 @@ func (v *runView) frame(width, height int) []string {
 		out = append(out, fmt.Sprintf("  +%d more", n))
 	}
 	return append(out, foot)
+}
+
+// foot is the line that says what is waited for, and what Ctrl-C does.
+func (v *runView) foot(running int, failed bool) string {
+	waiting := "undoing what was left half way"
+	if running > 0 {
+		waiting = "waiting for the end of " + count(running, "running step")
+	}
+	switch n := v.pressed(); {
+	case n > 1:
+		return "breaking off: " + waiting + "; Ctrl-C once more ends kubexm at once"
+	case n == 1:
+		return "stopping: " + waiting + "; Ctrl-C once more breaks off"
+	case failed:
+		return "failed: " + waiting + "; Ctrl-C twice breaks off"
+	}
+	return "Ctrl-C once lets running steps end, twice breaks off"
 }
 
 // head is the line that says how far the run is. A narrow window loses the bar

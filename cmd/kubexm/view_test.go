@@ -36,12 +36,12 @@ func golden(t *testing.T, name, got string) {
 }
 
 // watching is a view of n hosts that joined one after another, at a fixed time.
-func watching(n int, stopping bool) *runView {
+func watching(n, pressed int) *runView {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	begin := now
 	v := &runView{
-		title: "create demo", hint: "Ctrl-C once lets running steps end, twice breaks off", begin: begin, busy: map[string]*busy{},
-		now: func() time.Time { return now }, stopping: func() bool { return stopping },
+		title: "create demo", begin: begin, busy: map[string]*busy{},
+		now: func() time.Time { return now }, pressed: func() int { return pressed },
 	}
 	v.tally.Total = 3*n + 10
 	send := func(o engine.Outcome, task, step, host string) {
@@ -69,15 +69,14 @@ func watching(n int, stopping bool) *runView {
 func TestFrames(t *testing.T) {
 	var b strings.Builder
 	for _, c := range []struct {
-		hosts, width, height int
-		stopping             bool
+		hosts, width, height, pressed int
 	}{
-		{3, 100, 24, false}, {100, 100, 24, false}, {100, 60, 10, false}, {3, 40, 24, false}, {3, 20, 24, false},
-		{100, 80, 5, false}, {100, 80, 3, false}, {100, 80, 1, false}, {3, 100, 24, true}, {0, 80, 24, false},
+		{3, 100, 24, 0}, {100, 100, 24, 0}, {100, 60, 10, 0}, {3, 40, 24, 0}, {3, 20, 24, 0},
+		{100, 80, 5, 0}, {100, 80, 3, 0}, {100, 80, 1, 0}, {3, 100, 24, 1}, {3, 100, 24, 2}, {0, 80, 24, 0},
 	} {
-		v := watching(c.hosts, c.stopping)
+		v := watching(c.hosts, c.pressed)
 		lines := v.frame(c.width, c.height)
-		fmt.Fprintf(&b, "-- %d hosts, window of %d x %d, stopping %t --\n", c.hosts, c.width, c.height, c.stopping)
+		fmt.Fprintf(&b, "-- %d hosts, window of %d x %d, Ctrl-C %d times --\n", c.hosts, c.width, c.height, c.pressed)
 		for _, l := range lines {
 			l = clip(l, c.width)
 			fmt.Fprintln(&b, l)
@@ -223,7 +222,7 @@ func TestScreen(t *testing.T) {
 func TestScreenIsShared(t *testing.T) {
 	m := &terminal{width: 80, height: 24}
 	s := &screen{out: m, size: m.size, after: func(time.Duration) <-chan time.Time { return time.After(100 * time.Microsecond) }}
-	v := watching(3, false)
+	v := watching(3, 0)
 	hide := s.show(v.frame)
 	var wg sync.WaitGroup
 	for i := range 4 {
