@@ -48,6 +48,7 @@ func TestEveryFieldIsUsedOrWaits(t *testing.T) {
 // command's code, in the place where the config has it.
 func TestUsedFieldsAreRead(t *testing.T) {
 	reads, chains := readConfig(t), fieldChains()
+	toldApart(t, reads, chains)
 	for _, u := range Used() {
 		if u == "apiVersion" || u == "kind" {
 			continue // the decoder itself acts on them

@@ -223,9 +223,9 @@ func fieldChains() map[string][]string {
 	return out
 }
 
-// TestReadsAreToldApart: the same struct in two places is read in one of them.
-func TestReadsAreToldApart(t *testing.T) {
-	r, chains := readConfig(t), fieldChains()
+// toldApart: the same struct in two places is read in one of them.
+func toldApart(t *testing.T, r *reads, chains map[string][]string) {
+	t.Helper()
 	for _, c := range []struct {
 		path string
 		read bool

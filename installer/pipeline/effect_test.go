@@ -10,6 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
@@ -240,17 +241,19 @@ func made(t *testing.T, config, work string, play []string) string {
 	for _, n := range g.Nodes {
 		name := n.Step.Meta().Name
 		for _, h := range n.Hosts {
-			kase := steptest.Case{Cluster: c, Host: h, Workdir: work, Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": flannel}}}
-			host := kase.NewHost(t, sims[h.Name], n.Step)
+			facade := func() *steps.Host {
+				kase := steptest.Case{Cluster: c, Host: h, Workdir: work, Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": flannel}}}
+				return kase.NewHost(t, sims[h.Name], n.Step)
+			}
 			var text []byte
 			switch {
 			case name == "kubeadm.init":
-				text, err = kubeadm.InitConfig(c, host)
+				text, err = kubeadm.InitConfig(c, facade())
 			case name == "kubeadm.join-worker":
-				text, err = kubeadm.JoinConfig(c, host, kubeadm.Token{})
+				text, err = kubeadm.JoinConfig(c, facade(), kubeadm.Token{})
 			case slices.Contains(play, name):
 				ran[name] = true
-				err = n.Step.Run(t.Context(), host)
+				err = n.Step.Run(t.Context(), facade())
 			}
 			if err != nil {
 				t.Fatalf("%s on %s: %v", name, h.Name, err)
