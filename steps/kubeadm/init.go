@@ -73,8 +73,7 @@ func Init(c *manifest.Cluster) steps.Step {
 			}
 			j := initJob
 			j.Argv = []string{"kubeadm", "init", "--config", configFile, "--skip-token-print"}
-			_, err = h.RunJob(ctx, j)
-			return steps.Advise(err, "see `journalctl -u kubelet` and `crictl ps -a` on %s", h.Name)
+			return steps.Advise(run(ctx, h, j), "see `journalctl -u kubelet` and `crictl ps -a` on %s", h.Name)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			if err := h.ClearJob(ctx, initJob); err != nil { // it may be at work still
@@ -103,8 +102,12 @@ func prepare(ctx context.Context, h *steps.Host, j runner.Job, look func(context
 		return false, err
 	}
 	if s.Exists {
+		err := attend(ctx, h, j, func(ctx context.Context) error {
+			_, err := h.WaitJob(ctx, j)
+			return err
+		})
 		var failed *runner.CmdError // what it left behind is taken back
-		if _, err := h.WaitJob(ctx, j); err != nil && !errors.As(err, &failed) {
+		if err != nil && !errors.As(err, &failed) && !errors.Is(err, errKubeletEnds) {
 			return false, err
 		}
 		if done, err := look(ctx, h); done || err != nil {

@@ -28,12 +28,16 @@ type Token struct {
 // is never written to this machine's disk.
 var Join = steps.NewKey[Token]("kubeadm.join")
 
+// readiness has kubectl print each node as NAME=True, or =False or =Unknown.
+const readiness = `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}`
+
 // MintToken makes a token on the first master, when one of the nodes that are to
-// join is not a node yet. Else it gives an empty one, and nobody asks for more.
+// join is not a node that is ready: it may have been one that was taken back, and
+// is to join again. Else it gives an empty one, and nobody asks for more.
 func MintToken(joining []manifest.Host) steps.Step {
 	return &op.Do{
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", "jsonpath={.items[*].metadata.name}")
+			out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
 			var cmd *runner.CmdError
 			if errors.As(err, &cmd) {
 				return false, nil
@@ -42,7 +46,7 @@ func MintToken(joining []manifest.Host) steps.Step {
 				return false, err
 			}
 			for _, j := range joining {
-				if !slices.Contains(strings.Fields(out), j.Name) {
+				if !slices.Contains(strings.Fields(out), j.Name+"=True") {
 					return false, nil
 				}
 			}
@@ -88,8 +92,8 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 				return err
 			}
 			if t.Value == "" {
-				return steps.Advise(errors.New("the cluster knows this node, and the node does not know the cluster"),
-					"take it out of the cluster and run again: kubectl delete node %s", h.Name)
+				return steps.Advise(errors.New("the cluster has a node of this name that is ready, and this host does not know the cluster"),
+					"wait a minute and run again, if it was one; if another machine goes by this name, give this one another; else kubectl delete node %s", h.Name)
 			}
 			text, err := JoinConfig(c, h, t)
 			if err != nil {
@@ -103,7 +107,7 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 			}
 			j := joinJob
 			j.Argv, j.Secrets = []string{"kubeadm", "join", "--config", joinFile}, []string{t.Value}
-			_, err = h.RunJob(ctx, j)
+			err = run(ctx, h, j)
 			if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
 				err = rerr
 			}

@@ -214,7 +214,11 @@ func (k *Kube) getNamed(c call) connector.Result {
 	if what == "nodes" {
 		var names []string
 		for _, o := range k.all("Node") {
-			names = append(names, word(o, "metadata", "name"))
+			state := "False"
+			if k.ready(word(o, "metadata", "name")) {
+				state = "True"
+			}
+			names = append(names, word(o, "metadata", "name")+"="+state)
 		}
 		return prints("%s", strings.Join(names, " "))
 	}

@@ -1,0 +1,90 @@
+package kubeadm
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// parts are the containers that kubeadm starts by files, in the order in which
+// they need each other.
+var parts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// deadContainer gives the first part of the control plane that has ended and was
+// not followed by one that runs, with its last words.
+func deadContainer(ctx context.Context, h *steps.Host) (name, words string) {
+	out, err := h.Exec(ctx, "crictl", "ps", "-a", "-o", "json")
+	if err != nil {
+		return "", ""
+	}
+	var list struct {
+		Containers []struct {
+			ID        string
+			State     string
+			CreatedAt string // nanoseconds
+			Metadata  struct{ Name string }
+		}
+	}
+	if json.Unmarshal(out, &list) != nil {
+		return "", ""
+	}
+	for _, part := range parts {
+		newest, last := int64(-1), -1
+		for i, c := range list.Containers {
+			if at, _ := strconv.ParseInt(c.CreatedAt, 10, 64); c.Metadata.Name == part && at > newest {
+				newest, last = at, i
+			}
+		}
+		if last < 0 || list.Containers[last].State == "CONTAINER_RUNNING" {
+			continue
+		}
+		log, err := h.Exec(ctx, "sh", "-c", `crictl logs --tail 30 "$1" 2>&1`, "sh", list.Containers[last].ID)
+		if err != nil {
+			return "", ""
+		}
+		return part, lastWords(string(log))
+	}
+	return "", ""
+}
+
+var (
+	klogErr = regexp.MustCompile(`\berr(?:or)?="((?:[^"\\]|\\.)*)"`)
+	sender  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\S+ \S+ \S+\[\d+\]: `)
+	// complaint is a line that a program ends with, or systemd's own of it.
+	complaint = regexp.MustCompile(`(?i)\b(error|fatal|panic|failed|unknown flag|invalid|exited)\b`)
+)
+
+// message is a line of a journal without its time, host and sender.
+func message(line string) string {
+	if m := sender.FindStringIndex(line); m != nil {
+		line = line[m[1]:]
+	}
+	return strings.TrimSpace(line)
+}
+
+// lastWords picks out of a log the line that says best why its program ended;
+// "" where it says nothing.
+func lastWords(log string) string {
+	lines := slices.DeleteFunc(strings.Split(log, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+	slices.Reverse(lines)
+	for _, l := range lines {
+		if m := klogErr.FindStringSubmatch(l); m != nil {
+			return strings.ReplaceAll(m[1], `\"`, `"`)
+		}
+	}
+	for _, l := range lines {
+		// Others tell what came of it: "Failed with result 'exit-code'".
+		if complaint.MatchString(l) && !strings.Contains(l, "Failed with result") && !strings.Contains(l, "Failed to start") {
+			return message(l)
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return message(lines[0])
+}
