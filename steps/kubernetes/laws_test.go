@@ -127,8 +127,8 @@ func TestUndoingGivesBackWhatWasKeptHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
-	all, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")) //nolint:errcheck // the pattern is good
-	if err != nil || string(text) != "earlier\n" || len(all) != 1 {
+	all, globErr := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
+	if err != nil || globErr != nil || string(text) != "earlier\n" || len(all) != 1 {
 		t.Errorf("%q, %v, %v", text, err, all)
 	}
 }

@@ -62,8 +62,9 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 			return err
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			if err := d.back(ctx, h, e, false); err != nil || !first {
-				return err
+			left, err := d.back(ctx, h, e, false)
+			if err != nil || !first || left && d.Own {
+				return err // what a service put into it stays for the next run, and a removal has to know that it may go
 			}
 			return forget(ctx, h, d)
 		},
@@ -98,7 +99,7 @@ func (d Dir) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		what = "put back the mode of folder " + d.Path
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
-		if err := d.back(ctx, h, e, d.Own); err != nil {
+		if _, err := d.back(ctx, h, e, d.Own); err != nil {
 			return err
 		}
 		return forget(ctx, h, d)
@@ -106,28 +107,28 @@ func (d Dir) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 }
 
 // back brings the folder to the state of e: with all that is in it, or when it
-// is empty.
-func (d Dir) back(ctx context.Context, h *steps.Host, e entry, all bool) error {
+// is empty. left tells that it is there still, because it is not.
+func (d Dir) back(ctx context.Context, h *steps.Host, e entry, all bool) (left bool, err error) {
 	if e.Existed {
 		err := h.SetAttr(ctx, d.Path, e.attr())
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			return false, nil
 		}
-		return err
+		return false, err
 	}
 	if all {
 		if err := h.RemoveAll(ctx, d.Path); err != nil {
-			return err
+			return false, err
 		}
 	}
 	for _, dir := range slices.Backward(append(slices.Clone(e.Made), d.Path)) {
 		err := h.RemoveDir(ctx, dir)
 		if errors.Is(err, runner.ErrNotEmpty) {
-			return nil // somebody else's files are in it
+			return dir == d.Path, nil // somebody else's files are in it
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return false, nil
 }

@@ -116,3 +116,36 @@ func TestBlockStaysInItsPlace(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestAFolderThatAServiceFilled: undoing leaves what a service wrote into a folder
+// of its own, for the next run to go on from; a removal still takes it away.
+func TestAFolderThatAServiceFilled(t *testing.T) {
+	for name, own := range map[string]bool{"its own": true, "one that others use": false} {
+		t.Run(name, func(t *testing.T) {
+			kase := steptest.Case{}
+			s := kase.Sim(t)
+			first := s.Snapshot()
+			rs := []op.Resource{op.Dir{Path: "/data/x", Own: own}}
+			install := op.Ensure("x.install", rs)
+			h := kase.NewHost(t, s, install)
+			if err := install.Run(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			s.AddFile("/data/x/blob", "much", 0o600)
+			if err := install.Rollback(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			if s.Read("/data/x/blob") == "" {
+				t.Error("what was written is lost")
+			}
+			for _, step := range []steps.Step{install, op.Remove("x.uninstall", rs), op.Remove("forget", []op.Resource{op.Records{}})} {
+				if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if d := conntest.Diff(first, s.Snapshot()); (d == "") != own {
+				t.Errorf("after a removal:\n%s", d)
+			}
+		})
+	}
+}

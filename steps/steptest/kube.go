@@ -27,12 +27,12 @@ type Kube struct {
 	mu      sync.Mutex // one program at a time
 	hosts   map[string]*conntest.Sim
 	master  string
-	// Stands spares the programs: the cluster answers, whatever is installed.
+	// stands spares the programs: the cluster answers, whatever is installed.
 	stands bool
+	// Holds tells whether the site's registry holds an image, by its upstream
+	// reference; nil: it does.
+	Holds func(reference string) bool
 }
-
-// storeDir is where objects lie on the master.
-const storeDir = "/var/lib/etcd/member"
 
 // adminConf is the administrator's kubeconfig on a master.
 const adminConf = "/etc/kubernetes/admin.conf"
@@ -162,8 +162,11 @@ func word(o any, keys ...string) string {
 // clusterWide are kinds without a namespace.
 var clusterWide = []string{"Namespace", "Node", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass"}
 
+// storeDir is where objects lie on the master.
+func (k *Kube) storeDir() string { return path.Join(k.cluster.Spec.Etcd.DataDir, "member") }
+
 // file is where an object lies.
-func file(o Object) string {
+func (k *Kube) file(o Object) string {
 	group, _, ok := strings.Cut(word(o, "apiVersion"), "/")
 	if !ok {
 		group = "core"
@@ -175,12 +178,12 @@ func file(o Object) string {
 	case ns == "":
 		ns = "default"
 	}
-	return path.Join(storeDir, kind+"."+group, ns, word(o, "metadata", "name"))
+	return path.Join(k.storeDir(), kind+"."+group, ns, word(o, "metadata", "name"))
 }
 
 // get gives the object that o names, or nil.
 func (k *Kube) get(o Object) Object {
-	f, ok := k.first().File(file(o))
+	f, ok := k.first().File(k.file(o))
 	if !ok {
 		return nil
 	}
@@ -213,14 +216,14 @@ func (k *Kube) put(o Object) {
 	if err != nil {
 		return
 	}
-	k.first().AddFile(file(o), string(text), 0o600)
+	k.first().AddFile(k.file(o), string(text), 0o600)
 }
 
 // drop deletes an object; a namespace takes along what is in it.
 func (k *Kube) drop(o Object) {
-	k.first().RemoveAll(file(o))
+	k.first().RemoveAll(k.file(o))
 	ns := word(o, "metadata", "name")
-	for _, p := range k.first().Below(storeDir) {
+	for _, p := range k.first().Below(k.storeDir()) {
 		if word(o, "kind") == "Namespace" && path.Base(path.Dir(p)) == ns {
 			k.first().RemoveAll(p)
 		}
@@ -230,7 +233,7 @@ func (k *Kube) drop(o Object) {
 
 // tidy takes the folders away that hold nothing: a store has none.
 func (k *Kube) tidy() {
-	for _, p := range slices.Backward(k.first().Below(storeDir)) {
+	for _, p := range slices.Backward(k.first().Below(k.storeDir())) {
 		if f, ok := k.first().File(p); ok && f.Mode.IsDir() && len(k.first().Below(p)) == 0 {
 			k.first().RemoveAll(p)
 		}
@@ -240,9 +243,9 @@ func (k *Kube) tidy() {
 // all gives the objects of a kind.
 func (k *Kube) all(kind string) []Object {
 	var out []Object
-	for _, p := range k.first().Below(storeDir) {
+	for _, p := range k.first().Below(k.storeDir()) {
 		f, ok := k.first().File(p)
-		if !ok || f.Mode.IsDir() || !strings.HasPrefix(p, storeDir+"/"+kind+".") {
+		if !ok || f.Mode.IsDir() || !strings.HasPrefix(p, k.storeDir()+"/"+kind+".") {
 			continue
 		}
 		var o Object

@@ -62,6 +62,8 @@ func (k *Kube) preflight(c call) *connector.Result {
 		return problem("[ERROR CRI]: container runtime is not running")
 	case !c.sim.Unit("kubelet.service").Exists:
 		return problem("[ERROR Service-Kubelet]: kubelet service does not exist")
+	case c.words[0] == "init" && !k.pinned(c.sim, "/etcd:") || !k.pinned(c.sim, "/kube-proxy:"):
+		return problem("[ERROR ImagePull]: failed to pull image: no such host")
 	case c.sim.Sysctl("net.ipv4.ip_forward") != "1":
 		return problem("[ERROR FileContent--proc-sys-net-ipv4-ip_forward]: /proc/sys/net/ipv4/ip_forward contents are not set to 1")
 	}
@@ -91,7 +93,7 @@ func (k *Kube) init(c call) connector.Result {
 
 // found is what a control plane that was just made is.
 func (k *Kube) found(s *conntest.Sim) {
-	s.AddDir("/var/lib/etcd", 0o700)
+	s.AddDir(k.cluster.Spec.Etcd.DataDir, 0o700)
 	s.AddFile("/etc/kubernetes/pki/ca.crt", authority(), 0o644)
 	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n", 0o600)
 	s.AddFile(adminConf, "apiVersion: v1\nkind: Config\nclusters: [{name: kubernetes, cluster: {server: \"https://lb.kubexm.local:6443\"}}]\n", 0o600)
@@ -129,16 +131,17 @@ func (k *Kube) join(c call) connector.Result {
 // reset leaves what kubeadm's own leaves: empty folders, CNI's configuration.
 func (k *Kube) reset(s *conntest.Sim, host string) {
 	s.StopUnit("kubelet.service")
-	for _, p := range []string{"manifests", "pki", "admin.conf", "kubelet.conf"} {
+	for _, p := range []string{"admin.conf", "kubelet.conf"} {
 		s.RemoveAll("/etc/kubernetes/" + p)
 	}
-	for _, dir := range []string{"/var/lib/kubelet", "/var/lib/etcd"} {
+	empty := []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet"}
+	if k.isMaster(host) {
+		empty = append(empty, k.cluster.Spec.Etcd.DataDir)
+	}
+	for _, dir := range empty {
 		for _, p := range s.Below(dir) {
 			s.RemoveAll(p)
 		}
-	}
-	if k.isMaster(host) {
-		s.RemoveAll("/var/lib/etcd")
 	}
 }
 
@@ -159,6 +162,11 @@ func authority() string {
 const imageDir = "/var/lib/containerd/images/"
 
 func image(ref string) string { return imageDir + strings.NewReplacer("/", "_", ":", "_").Replace(ref) }
+
+// pinned tells whether a node has an image, by a part of its reference.
+func (*Kube) pinned(s *conntest.Sim, part string) bool {
+	return slices.ContainsFunc(s.Below(path.Clean(imageDir)), func(p string) bool { return strings.Contains(s.Read(p), part) })
+}
 
 // ctr lists and labels images.
 func (k *Kube) ctr(c call) connector.Result {
@@ -197,6 +205,9 @@ func (k *Kube) crictl(c call) connector.Result {
 		return failed(1, "connect: connection refused")
 	case c.sim.Read("/etc/containerd/certs.d/"+domain+"/hosts.toml") == "":
 		return failed(1, "failed to do request: dial tcp: lookup %s: no such host", domain)
+	}
+	if k.Holds != nil && !k.Holds(ref) {
+		return failed(1, "failed to pull and unpack image %q: not found", ref)
 	}
 	c.sim.AddFile(image(ref), ref, 0o600)
 	return prints("Image is up to date for %s\n", ref)

@@ -314,7 +314,7 @@ func (s *Sim) record(f *File, name string) []byte {
 func (s *Sim) children(dir string) []string {
 	var names []string
 	for p := range s.files {
-		if p != "/" && path.Dir(p) == dir {
+		if p != "/" && strings.HasPrefix(p, dir) && path.Dir(p) == dir { // the prefix is what is cheap to see
 			names = append(names, path.Base(p))
 		}
 	}

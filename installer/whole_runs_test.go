@@ -1,0 +1,196 @@
+package installer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+)
+
+// clusters are the configs that whole runs are tried on.
+var clusters = []string{"single", "site", "dual-stack", "dns", "addons"}
+
+// each tries something on the site of each config, in a time of its own: waits
+// take none.
+func each(t *testing.T, names []string, try func(*site)) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { try(newSite(t, name)) })
+		})
+	}
+}
+
+// ran lists what changed something in the last run.
+func (s *site) ran() []string {
+	var out []string
+	for _, e := range s.events {
+		if e.Outcome == engine.Ran || e.Outcome == engine.RolledBack {
+			out = append(out, e.Step+" on "+e.Host)
+		}
+	}
+	return out
+}
+
+// TestACreationIsUndoneByADeletion: create, create again, delete, and all of it
+// once more. A second creation finds nothing to do, a deletion leaves every host
+// as it was.
+func TestACreationIsUndoneByADeletion(t *testing.T) {
+	each(t, clusters, func(s *site) {
+		first := s.state(true)
+		for range 2 {
+			s.must(pipeline.Create, "create")
+			if len(s.ran()) < 15 {
+				s.t.Errorf("only %q ran", s.ran())
+			}
+			made := s.state(true)
+			s.must(pipeline.Create, "create again")
+			if ran := s.ran(); len(ran) > 0 {
+				s.t.Errorf("a second creation ran %q", ran)
+			}
+			s.same("a second creation changes nothing", made, s.state(true))
+			for _, h := range s.cluster.Spec.Hosts {
+				isNode := slices.Contains(s.cluster.Spec.RoleGroups.Names("master"), h.Name) || slices.Contains(s.cluster.Spec.RoleGroups.Names("worker"), h.Name)
+				if known := s.kube.Object("v1", "Node", "", h.Name) != nil; known != isNode {
+					s.t.Errorf("%s is a node: %t, want %t", h.Name, known, isNode)
+				}
+			}
+			if s.kube.Object("v1", "ConfigMap", "kube-system", "kubexm") == nil {
+				s.t.Error("the cluster does not remember how it was made")
+			}
+			s.must(pipeline.Delete, "delete")
+			s.same("a deletion gives back what was there", first, s.state(true))
+			for _, file := range []string{kubernetes.KubeconfigPath(s.workdir), filepath.Join(s.workdir, "applied", "config.yaml")} {
+				if _, err := os.Stat(file); err == nil {
+					s.t.Errorf("%s is left", file)
+				}
+			}
+		}
+	})
+}
+
+// TestAResetIsEnough: hosts whose control plane is gone are cleaned as well.
+func TestAResetIsEnough(t *testing.T) {
+	each(t, []string{"site"}, func(s *site) {
+		first := s.state(true)
+		s.must(pipeline.Create, "create")
+		s.sims["m1"].KillUnit("containerd.service")
+		s.must(pipeline.Reset, "reset")
+		s.same("a reset gives back what was there", first, s.state(true))
+		s.must(pipeline.Create, "create after a reset")
+	})
+}
+
+// failing is a step that ends badly: before it did anything, or after all of it.
+type failing struct {
+	steps.Step
+	after bool
+}
+
+var errInjected = errors.New("no luck")
+
+// Precheck fails where a step that finds all well would not run at all.
+func (f failing) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, error) {
+	if f.Meta().LooksOnly {
+		return steps.Todo, errInjected
+	}
+	return f.Step.Precheck(ctx, h)
+}
+
+func (f failing) Run(ctx context.Context, h *steps.Host) error {
+	if f.after {
+		if err := f.Step.Run(ctx, h); err != nil {
+			return err
+		}
+	}
+	return errInjected
+}
+
+// steadily runs a pipeline again and again, and fails it at each of its steps in
+// turn: each run has to name its step, and to go on from what the one before left.
+func (s *site) steadily(p pipe, after bool) {
+	for _, n := range s.graph(p, nil).Nodes {
+		err := s.run(p, func(x *plan.Node) {
+			if x.ID == n.ID {
+				x.Step = failing{x.Step, after}
+			}
+		})
+		var at *steps.Error
+		switch {
+		case errors.As(err, &at) && at.Node == n.ID && errors.Is(err, errInjected):
+		case err == nil && !s.saw(n.ID, engine.Ran): // there was nothing left for it to do
+		case err == nil && after && s.saw(n.ID, engine.Retried): // it was tried again, and found itself done
+		default:
+			s.t.Errorf("a failure at %s: %v", n.ID, err)
+		}
+	}
+}
+
+// saw tells whether a step had an outcome in the last run.
+func (s *site) saw(id string, o engine.Outcome) bool {
+	return slices.ContainsFunc(s.events, func(e engine.Event) bool { return e.Node == id && e.Outcome == o })
+}
+
+// TestAFailureAtEachStep: the run says which, and the next one goes on.
+func TestAFailureAtEachStep(t *testing.T) {
+	for after, names := range map[bool][]string{false: {"site"}, true: {"addons"}} {
+		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
+			each(t, names, func(s *site) {
+				first := s.state(true)
+				s.must(pipeline.Create, "create")
+				made := s.state(false)
+				s.must(pipeline.Delete, "delete")
+
+				s.steadily(pipeline.Create, after)
+				s.must(pipeline.Create, "create after all failures")
+				s.same("a creation that failed everywhere ends where a whole one does", made, s.state(false))
+				s.steadily(pipeline.Delete, after)
+				s.must(pipeline.Delete, "delete after all failures")
+				s.same("a deletion that failed everywhere gives back what was there", first, s.state(true))
+			})
+		})
+	}
+}
+
+// TestAHostThatIsLost breaks the wire to one host, later in each run, until a run
+// ends before it comes to that.
+func TestAHostThatIsLost(t *testing.T) {
+	each(t, []string{"site"}, func(s *site) {
+		first := s.state(true)
+		s.must(pipeline.Create, "create")
+		made := s.state(false)
+		s.must(pipeline.Delete, "delete")
+		for _, p := range []pipe{pipeline.Create, pipeline.Delete} {
+			for _, host := range []string{"m1", "w1"} {
+				breaks := 0
+				for at := 3; ; at += 41 {
+					s.sims[host].Break(conntest.Fault{At: at, Stay: true, After: at%2 == 0})
+					err := s.run(p, nil)
+					s.sims[host].Mend()
+					if err == nil {
+						break
+					}
+					breaks++
+				}
+				if breaks == 0 {
+					s.t.Errorf("%s was never lost", host)
+				}
+			}
+			if s.graph(p, nil).Name == "create" {
+				s.same("a creation that lost hosts ends where a whole one does", made, s.state(false))
+			}
+		}
+		s.same("a deletion that lost hosts gives back what was there", first, s.state(true))
+	})
+}
