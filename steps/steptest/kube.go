@@ -56,6 +56,20 @@ func Standing(c *manifest.Cluster) func(*conntest.Sim) {
 	}
 }
 
+// StandingWith gives a cluster that stands on its first master, and the other
+// hosts with the programs to join it.
+func StandingWith(t conntest.TB, c *manifest.Cluster) (*Kube, map[string]*conntest.Sim) {
+	k := NewKube(c)
+	k.stands = true
+	for _, h := range c.Spec.Hosts {
+		s := conntest.New(t)
+		s.AddUnit("kubelet.service", "[Service]\nExecStart=/usr/local/bin/kubelet\n[Install]\nWantedBy=multi-user.target\n", false, true)
+		k.On(s, h.Name)
+	}
+	k.found(k.first())
+	return k, k.hosts
+}
+
 // On puts the cluster's programs on a host.
 func (k *Kube) On(s *conntest.Sim, host string) {
 	k.hosts[host] = s
