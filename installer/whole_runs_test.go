@@ -144,7 +144,7 @@ func (s *site) saw(id string, o engine.Outcome) bool {
 
 // TestAFailureAtEachStep: the run says which, and the next one goes on.
 func TestAFailureAtEachStep(t *testing.T) {
-	for after, names := range map[bool][]string{false: {"site"}, true: {"addons"}} {
+	for after, names := range map[bool][]string{false: {"single", "site"}, true: {"addons", "dual-stack"}} {
 		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
 			each(t, names, func(s *site) {
 				first := s.state(true)

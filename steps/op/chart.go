@@ -20,6 +20,9 @@ import (
 // Chart is a release of a Helm chart in a cluster, out of the bundle, by a helm
 // that is on the host. Helm's own description of the release says which archive
 // and which values it was made from: another one, or none, is to be done again.
+// Its namespace stays when it goes: others may be in it.
+//
+// No pipeline has a chart yet: bundles do not carry any.
 type Chart struct {
 	Release    string
 	Namespace  string // made where it is missing

@@ -1,0 +1,19 @@
+package network
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+func TestFlannelKeepsItsLaws(t *testing.T) {
+	upstream, err := os.ReadFile("testdata/upstream.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := steptest.Cluster(t, steptest.Small)
+	steptest.Do(t, steptest.Case{
+		Cluster: c, Before: steptest.Standing(c), Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": string(upstream)}},
+	}, Flannel(c), true)
+}
