@@ -81,7 +81,7 @@ run build/lab on workdir build/kubexm get nodes -f $site/config.yaml --workdir $
 run build/lab smoke --kubeconfig $site/.kubexm/lab/kubeconfig
 
 say "what tried to leave (housekeeping has its reason behind it)"
-run build/lab egress
+run build/lab egress --inside 10.233.0.0/18
 
 cat <<END
 

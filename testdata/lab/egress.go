@@ -59,10 +59,18 @@ var Allowed = []Housekeeping{
 		label := strings.Split(name, ".")
 		return ok && a.Protocol == "dns" && len(label) == 2 && digits(label[0]) && digits(label[1])
 	}},
+	{"a pod asks for a Service of the cluster before kube-proxy has come up", func(l *Lab, a *Attempt) bool {
+		return slices.ContainsFunc(l.services, func(r netip.Prefix) bool { return r.Contains(a.Destination) })
+	}},
 	{"CoreDNS asks the host's name server for the root, to see if it lives, after that query had no answer", func(l *Lab, a *Attempt) bool {
 		return a.Protocol == "dns" && a.Name == ". NS" && a.Destination.String() == l.Gateway()
 	}},
 }
+
+// Inside says that a range of addresses is a cluster's own, for its Services:
+// nobody but its nodes knows it. What a pod sends there before kube-proxy has
+// come up follows the default route, to the gateway, and is no attempt to leave.
+func (l *Lab) Inside(r netip.Prefix) { l.services = append(l.services, r) }
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,7 +36,8 @@ type Lab struct {
 	Cgroups []string `json:"cgroups"`
 
 	log         *slog.Logger
-	egressMeant bool // by a test, see AllowEgress
+	egressMeant bool           // by a test, see AllowEgress
+	services    []netip.Prefix // see Inside
 }
 
 // Host is one host of a lab.

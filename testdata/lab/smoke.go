@@ -107,7 +107,7 @@ func (s *Smoke) byName(ctx context.Context, pods []smokePod) error {
 	for _, from := range pods {
 		var answered []string
 		for try := 0; len(answered) < len(pods); try++ {
-			said, err := s.ask(ctx, from, "http://smoke.default.svc.cluster.local")
+			said, err := s.ask(ctx, from, "http://smoke.default.svc")
 			if err != nil {
 				return fmt.Errorf("from %s to the Service: %w", from.Spec.NodeName, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"os/exec"
 
@@ -162,6 +163,7 @@ func onCommand() *cobra.Command {
 func egressCommand() *cobra.Command {
 	var f which
 	var output string
+	var inside []string
 	cmd := &cobra.Command{
 		Use:   "egress",
 		Short: "Tell what tried to leave the lab; it is an error if anything did",
@@ -170,6 +172,13 @@ func egressCommand() *cobra.Command {
 			l, err := f.open()
 			if err != nil {
 				return err
+			}
+			for _, text := range inside {
+				r, err := netip.ParsePrefix(text)
+				if err != nil {
+					return err
+				}
+				l.Inside(r)
 			}
 			all, err := l.Egress(cmd.Context())
 			if err != nil {
@@ -195,5 +204,6 @@ func egressCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json, for programs")
+	cmd.Flags().StringSliceVar(&inside, "inside", nil, "ranges that are a cluster's own, for its Services")
 	return cmd
 }

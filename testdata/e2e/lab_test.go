@@ -1,0 +1,331 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mensylisir/kubexm/testdata/lab"
+	"github.com/mensylisir/kubexm/testdata/lab/components"
+)
+
+// labSite is a lab with a bundle for it, and a folder to run kubexm in.
+type labSite struct {
+	*lab.Lab
+	dir, cache string
+	config     string // text
+	bundle     string // path
+	up         *site
+	asked      int // how often logins has
+}
+
+// newLabSite brings up four hosts and builds the bundle for testdata/cluster.yaml.
+func newLabSite(t *testing.T) *labSite {
+	t.Helper()
+	l := lab.Start(t, 4)
+	l.Inside(netip.MustParsePrefix("10.202.0.0/20")) // of testdata/cluster.yaml
+	cache, err := components.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("testdata/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(string(text))}
+	s.write(t, "config.yaml", s.config)
+	s.serve(t)
+	s.bundle = s.build(t, "config.yaml")
+	return s
+}
+
+func (s *labSite) write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// variant writes the config with one text in it replaced.
+func (s *labSite) variant(t *testing.T, name, old, by string) string {
+	t.Helper()
+	if !strings.Contains(s.config, old) {
+		t.Fatalf("the config has no %q", old)
+	}
+	return s.write(t, name, strings.Replace(s.config, old, by, 1))
+}
+
+// serve puts the lab's components where the internet would have them.
+func (s *labSite) serve(t *testing.T) {
+	t.Helper()
+	up, err := lab.NewUpstream(t.Context(), lab.Source{Config: filepath.Join(s.dir, "config.yaml"), Root: "../..", Cache: s.cache, Log: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- up.Run(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	s.up = &site{dir: s.dir}
+	if s.up.paths, err = up.WriteFiles(s.dir, "http://"+l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// build makes the bundle of a config in the site's folder.
+func (s *labSite) build(t *testing.T, config string) string {
+	t.Helper()
+	out := filepath.Join(s.dir, strings.TrimSuffix(config, ".yaml")+".tar.zst")
+	s.up.must(t, "bundle", "build", "-f", filepath.Join(s.dir, config), "--sources", s.up.paths.Sources, "--versions", s.up.paths.Versions,
+		"--lock", out+".lock", "--cache-dir", filepath.Join(s.dir, "cache"), out)
+	return out
+}
+
+// kubexm runs it on the workdir host, which has no way out.
+func (s *labSite) kubexm(t *testing.T, args ...string) result {
+	t.Helper()
+	began := time.Now()
+	args = append(args, "--workdir", s.dir)
+	cmd := s.Workdir().Command(t.Context(), binary, args...)
+	cmd.Env = append(os.Environ(), "HOME="+s.dir, "SITE_PASSWORD="+lab.Password)
+	var out, said strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	r := result{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: said.String(), took: time.Since(began)}
+	t.Logf("kubexm %s: exit %d in %s\n%s%s", strings.Join(args, " "), r.code, r.took.Round(100*time.Millisecond), r.stdout, r.stderr)
+	if strings.Contains(r.stdout+r.stderr, lab.Password) {
+		t.Error("a password was shown")
+	}
+	return r
+}
+
+func (s *labSite) install(t *testing.T, config string) result {
+	t.Helper()
+	return s.kubexm(t, "install", "--bundle", s.bundle, "--allow-unsigned", "-f", config)
+}
+
+// on runs a script on a host as root.
+func (s *labSite) on(t *testing.T, host, script string) string {
+	t.Helper()
+	h, err := s.Host(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.SSH(t.Context(), h, lab.RootUser, script).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s on %s: %s (%v)", script, host, out, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// kubectl asks the cluster from the workdir host.
+func (s *labSite) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	rows, err := components.Table("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := components.Find(rows, components.Kubernetes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{"--kubeconfig", s.kubeconfig(), "--request-timeout=20s"}, args...)
+	out, err := s.Workdir().Command(t.Context(), filepath.Join(c.Dir(s.cache), "kubectl"), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %s: %s (%v)", strings.Join(args, " "), out, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s *labSite) kubeconfig() string { return filepath.Join(s.dir, ".kubexm", "site", "kubeconfig") }
+
+// smoke has pods on all workers reach each other.
+func (s *labSite) smoke(t *testing.T) {
+	t.Helper()
+	smoke := lab.Smoke{Lab: s.Lab, Cache: s.cache, Kubeconfig: s.kubeconfig(), Say: func(what string) { t.Log(what) }}
+	if err := smoke.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCluster is a cluster's life on real hosts: what is refused, what fails and
+// is mended, what stands in the end, and that it goes away again.
+func TestCluster(t *testing.T) {
+	s := newLabSite(t)
+	config := filepath.Join(s.dir, "config.yaml")
+
+	s.refused(t)
+	s.failsAtAWorker(t, config)
+	if t.Failed() {
+		t.FailNow() // the rest would take minutes, and say nothing more
+	}
+
+	r := s.install(t, config) // goes on where it stopped
+	said(t, r, 0, "create of cluster site: done", "already")
+	s.smoke(t)
+	s.fieldsTookEffect(t)
+
+	r = s.install(t, config)
+	said(t, r, 0, "0 steps ran")
+	if r.took > 30*time.Second {
+		t.Errorf("an install with nothing to do took %s", r.took)
+	}
+
+	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, "h2", "h3", "h4", "Ready")
+	s.deleted(t, config)
+	said(t, s.install(t, config), 0, "create of cluster site: done")
+	s.smoke(t)
+}
+
+// refused runs into what stops an install before anything was changed.
+func (s *labSite) refused(t *testing.T) {
+	t.Helper()
+	// A bundle that lacks one image and one file: nobody is called.
+	before := s.logins(t)
+	whole := s.bundle
+	s.bundle = s.build(t, filepath.Base(s.variant(t, "nonet.yaml", "plugin: flannel", "plugin: none")))
+	r := s.install(t, filepath.Join(s.dir, "config.yaml"))
+	said(t, r, 4, "error: the bundle lacks", "flannel", "network.install-flannel on h2", "try   build the bundle from this config")
+	s.bundle = whole
+	if after := s.logins(t); !slices.Equal(after, before) {
+		t.Errorf("hosts were called: %d times, before %d", after, before)
+	}
+
+	// A host that nobody knows, and a wrong password.
+	strict := s.variant(t, "strict.yaml", "hostKeyPolicy: accept-new", "hostKeyPolicy: strict")
+	r = s.install(t, strict)
+	said(t, r, 3, "host h1 ("+s.Hosts[0].Address+")", "host h4 ("+s.Hosts[3].Address+")", "host key", "known_hosts", "try ")
+	wrong := s.variant(t, "wrong.yaml", `password: "${env:SITE_PASSWORD}"`, "password: not-the-one")
+	r = s.install(t, wrong)
+	said(t, r, 3, "host h3 ("+s.Hosts[2].Address+")", "admin", "try ", "password")
+	if strings.Contains(r.stdout+r.stderr, "not-the-one") {
+		t.Error("a password was shown")
+	}
+
+	// A port of the master that something else listens on.
+	s.on(t, "h2", "systemd-run --unit taken systemd-socket-activate -l 6443 /bin/cat")
+	r = s.install(t, filepath.Join(s.dir, "config.yaml"))
+	said(t, r, 3, "h2", "6443", "systemd-socket-", "stop it: ss -tlnp") // the kernel keeps 15 letters of a name
+	s.on(t, "h2", "systemctl stop taken")
+	for _, h := range s.Hosts {
+		s.on(t, h.Name, "! test -e /etc/containerd && ! test -e /var/lib/kubexm && ! grep -q kubexm /etc/hosts")
+	}
+}
+
+// logins counts who has come in by ssh on each host, this question left out.
+func (s *labSite) logins(t *testing.T) []int {
+	t.Helper()
+	s.asked++
+	var all []int
+	for _, h := range s.Hosts {
+		n, err := strconv.Atoi(s.on(t, h.Name, "journalctl -q -o cat -t sshd | grep -cE '^(Accepted|Failed|Connection closed)'"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n-s.asked)
+	}
+	return all
+}
+
+// failsAtAWorker breaks the kubelet of one worker, and mends it.
+func (s *labSite) failsAtAWorker(t *testing.T, config string) {
+	t.Helper()
+	const dropIn = "/etc/systemd/system/kubelet.service.d/99-site.conf"
+	s.on(t, "h4", "mkdir -p "+filepath.Dir(dropIn)+" && printf '[Service]\nExecStartPre=/bin/false\n' > "+dropIn+" && systemctl daemon-reload")
+	r := s.install(t, config)
+	said(t, r, 1, "kubeadm.join-worker", "h4 ("+s.Hosts[3].Address+")", "the kubelet does not run: ", "try ", "journalctl -u kubelet", "log ")
+	if r.took > 4*time.Minute {
+		t.Errorf("to see that a kubelet cannot start took %s", r.took)
+	}
+	s.on(t, "h4", "rm "+dropIn+" && systemctl daemon-reload")
+}
+
+// deleted takes the cluster away and looks at what it leaves.
+func (s *labSite) deleted(t *testing.T, config string) {
+	t.Helper()
+	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes"), 0, "delete of cluster site: done")
+	for _, h := range s.Hosts {
+		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/lib/kubelet /var/lib/etcd /etc/cni/net.d /opt/cni /etc/containerd /var/lib/containerd /srv/images /root/.kube \
+/usr/local/bin/kubeadm /usr/local/bin/kubelet /usr/local/bin/containerd /usr/bin/kubelet /etc/systemd/system/kubelet.service /etc/systemd/system/containerd.service \
+/var/lib/kubexm/site /run/flannel; do ! test -e $p || echo $p; done
+grep -i kubexm /etc/hosts /etc/sysctl.d/* /etc/modules-load.d/* || true
+ip -br link | grep -E 'cni|flannel|veth' || true
+iptables-save 2>/dev/null | grep -c KUBE- | grep -v '^0$' || true
+pgrep -l 'kube|etcd|containerd|flannel|registry' || true`)
+		if left != "" {
+			t.Errorf("%s still has:\n%s", h.Name, left)
+		}
+	}
+}
+
+// fieldsTookEffect asks the cluster for what testdata/cluster.yaml says.
+func (s *labSite) fieldsTookEffect(t *testing.T) {
+	t.Helper()
+	is := func(what, got, want string) {
+		t.Helper()
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %q is not in %q", what, want, got)
+		}
+	}
+	node := func(name, path string) string { return s.kubectl(t, "get", "node", name, "-o", "jsonpath={"+path+"}") }
+	is("maxPods", node("h3", ".status.capacity.pods"), "60")
+	is("nodeCidrMaskSize", node("h3", ".spec.podCIDR"), "/25")
+	is("kubePodsCIDR", node("h3", ".spec.podCIDR"), "10.201.")
+	is("labels", node("h3", ".metadata.labels.disk"), "ssd")
+	is("taints", node("h4", ".spec.taints"), `"key":"dedicated"`)
+	is("kubeServiceCIDR", s.kubectl(t, "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"), "10.202.0.1")
+	is("serviceNodePortRange", s.kubectl(t, "get", "service", "smoke", "-o", "jsonpath={.spec.ports[0].nodePort}"), "31")
+	kubelet := s.kubectl(t, "get", "--raw", "/api/v1/nodes/h3/proxy/configz")
+	for _, want := range []string{`"podPidsLimit":4096`, `"maxPods":60`, `"InPlacePodVerticalScaling":true`, `"clusterDomain":"site.local"`} {
+		is("kubelet", kubelet, want)
+	}
+	is("kubelet.extraArgs", s.on(t, "h3", "tr '\\0' ' ' < /proc/$(pgrep -x kubelet)/cmdline"), "--v=3")
+	proxy := s.kubectl(t, "-n", "kube-system", "get", "configmap", "kube-proxy", "-o", "jsonpath={.data.config\\.conf}")
+	is("kubeProxy.mode", proxy, "mode: iptables")
+	is("kubeProxy.masqueradeAll", proxy, "masqueradeAll: true")
+	is("kubeProxy.masqueradeAll on the host", s.on(t, "h3", "iptables-save -t nat | grep -- 'KUBE-SVC.*KUBE-MARK-MASQ' | head -1"), "-j KUBE-MARK-MASQ")
+	for component, want := range map[string]string{
+		"kube-apiserver": "--profiling=false", "kube-controller-manager": "--node-monitor-period=4s", "kube-scheduler": "--v=1", "etcd": "--snapshot-count=20000",
+	} {
+		is(component, s.kubectl(t, "-n", "kube-system", "get", "pod", component+"-h2", "-o", "jsonpath={.spec.containers[0].command}"), want)
+	}
+	is("featureGates", s.kubectl(t, "-n", "kube-system", "get", "pod", "kube-apiserver-h2", "-o", "jsonpath={.spec.containers[0].command}"), "InPlacePodVerticalScaling=true")
+	sans := s.on(t, "h2", "openssl x509 -in /etc/kubernetes/pki/apiserver.crt -noout -ext subjectAltName")
+	for _, want := range []string{"DNS:api.lab.example", "DNS:api.site.example", "IP Address:192.0.2.77"} {
+		is("certSANs", sans, want)
+	}
+	is("registryDataDir", s.on(t, "h1", "ls /srv/images/docker/registry/v2"), "blobs")
+	is("extra.hosts", s.on(t, "h4", "getent hosts printer.site.example"), "192.0.2.6")
+	is("controlPlaneEndpoint.domain", s.on(t, "h4", "grep server: /etc/kubernetes/kubelet.conf"), "https://api.site.example:6443")
+	for name, want := range map[string]string{"files.site.example": "192.0.2.5", "old.site.example": "192.0.2.5", "smoke.default.svc.site.local": "10.202."} {
+		pod := s.kubectl(t, "get", "pods", "-l", "app=smoke", "-o", "jsonpath={.items[0].metadata.name}")
+		is("dns "+name, s.kubectl(t, "exec", pod, "--", "labtool", "resolve", name), want)
+	}
+	is("record", s.kubectl(t, "-n", "kube-system", "get", "configmap", "kubexm", "-o", "jsonpath={.data}"), fmt.Sprintf("%q", "serial"))
+}
