@@ -1,6 +1,7 @@
 package addon_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -53,7 +54,7 @@ func TestARemovalNeverHoldsUpADeletion(t *testing.T) {
 	for name, damage := range map[string]func(*conntest.Sim){
 		"the cluster is gone": func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes"); s.RemoveAll("/var/lib/etcd") },
 		"objects do not go": func(s *conntest.Sim) {
-			s.Handle(func(c connector.Cmd) bool { return len(c.Argv) > 3 && c.Argv[0] == "kubectl" && c.Argv[3] == "delete" },
+			s.Handle(func(c connector.Cmd) bool { return c.Argv[0] == "kubectl" && slices.Contains(c.Argv, "delete") },
 				func(connector.Cmd, []byte) (connector.Result, bool) {
 					return connector.Result{Exit: 1, Stderr: []byte("error: timed out waiting for the condition\n")}, true
 				})

@@ -42,7 +42,7 @@ func images(names ...string) []manifest.Need {
 
 // Kubectl runs kubectl on a master with the administrator's rights.
 func Kubectl(ctx context.Context, h *steps.Host, args ...string) (string, error) {
-	out, err := h.Exec(ctx, append([]string{"kubectl", "--kubeconfig", AdminConf}, args...)...)
+	out, err := h.Exec(ctx, op.Kubectl(AdminConf, args...)...)
 	return string(out), err
 }
 

@@ -42,7 +42,7 @@ type result struct {
 }
 
 func kubectl(ctx context.Context, h *steps.Host, stdin []byte, ok []int, args ...string) (result, error) {
-	c := runner.Cmd{Argv: append([]string{"kubectl", "--kubeconfig", kubeadm.AdminConf}, args...), OK: ok}
+	c := runner.Cmd{Argv: op.Kubectl(kubeadm.AdminConf, args...), OK: ok}
 	if stdin != nil {
 		c.Stdin = bytes.NewReader(stdin)
 	}

@@ -3,6 +3,7 @@ package kubernetes_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -190,8 +191,8 @@ func TestDrainPassesOverWhatDoesNotRun(t *testing.T) {
 			}
 			var drained []string
 			for _, call := range s.Calls() {
-				if call.Verb == connector.VerbExec && len(call.Argv) > 4 && call.Argv[3] == "drain" {
-					drained = append(drained, call.Argv[4])
+				if i := slices.Index(call.Argv, "drain"); call.Verb == connector.VerbExec && i > 0 {
+					drained = append(drained, call.Argv[i+1])
 				}
 			}
 			want := ""

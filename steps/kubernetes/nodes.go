@@ -193,9 +193,8 @@ func Drain(c *manifest.Cluster) steps.Step {
 				if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), w.Name) {
 					continue
 				}
-				_, err := h.Run(ctx, runner.Cmd{OK: []int{1}, Argv: []string{
-					"kubectl", "--kubeconfig", kubeadm.AdminConf, "drain", w.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=30s",
-				}})
+				_, err := h.Run(ctx, runner.Cmd{OK: []int{1}, Argv: op.Kubectl(kubeadm.AdminConf,
+					"drain", w.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=30s")})
 				if err != nil {
 					return err
 				}

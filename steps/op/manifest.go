@@ -287,7 +287,13 @@ func (m Manifest) kubectl(ctx context.Context, h *steps.Host, stdin []byte, args
 }
 
 func (m Manifest) argv(args ...string) []string {
-	return append([]string{"kubectl", "--kubeconfig", m.Kubeconfig}, args...)
+	return Kubectl(m.Kubeconfig, args...)
+}
+
+// Kubectl gives the command line of kubectl. What it keeps of a cluster's kinds
+// goes where it is forgotten by itself: ~/.kube is the user's.
+func Kubectl(kubeconfig string, args ...string) []string {
+	return append([]string{"kubectl", "--kubeconfig", kubeconfig, "--cache-dir", "/run/kubexm/kubectl"}, args...)
 }
 
 // kept is an object in a record.

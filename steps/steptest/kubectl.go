@@ -28,6 +28,11 @@ func (k *Kube) kubectl(c call) connector.Result {
 	if !k.up() {
 		return failed(1, "The connection to the server %s:6443 was refused - did you specify the right host or port?", k.master)
 	}
+	cache := c.flags["--cache-dir"]
+	if cache == "" {
+		cache = "/root/.kube/cache" // where it is not told otherwise
+	}
+	c.sim.AddFile(cache+"/servergroups.json", "{}", 0o600)
 	verb := c.words[0]
 	if c.flags["-f"] == "-" {
 		return k.files(verb, c)
