@@ -17,9 +17,11 @@ type Context struct {
 	Applied func(*steps.Host) kubernetes.Applied // what the cluster is to remember
 }
 
-// Create makes a cluster.
+// Create makes a cluster. Where a step fails, that step is undone on that host and
+// no other: nine workers that have joined are not taken back because the tenth has
+// not, and the next run goes on from there.
 func Create(c Context) plan.Pipeline {
-	return plan.Pipeline{Name: "create", Short: "Create a cluster", UndoTask: true, Modules: []plan.Module{
+	return plan.Pipeline{Name: "create", Short: "Create a cluster", Modules: []plan.Module{
 		module.Preflight(c.Say), module.Foundation(), module.ControlPlane(), module.Nodes(), module.Finish(c.Applied),
 	}}
 }

@@ -95,17 +95,16 @@ func evidence(ctx context.Context, h *steps.Host) string {
 	if err != nil {
 		return ""
 	}
-	if !u.IsActive() {
+	switch u.Active {
+	case "failed", "activating": // it waits for its next restart
 		log, err := h.Journal(ctx, "kubelet.service", 60)
-		words := lastWords(log)
-		if err != nil || words == "" {
-			return ""
+		if words := lastWords(log); err == nil && words != "" {
+			return "the kubelet does not run: " + words
 		}
-		return "the kubelet does not run: " + words
+	case "active":
+		if name, words := deadContainer(ctx, h); words != "" {
+			return fmt.Sprintf("container %s does not run: %s", name, words)
+		}
 	}
-	name, words := deadContainer(ctx, h)
-	if words == "" {
-		return ""
-	}
-	return fmt.Sprintf("container %s does not run: %s", name, words)
+	return ""
 }

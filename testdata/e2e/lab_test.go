@@ -70,7 +70,8 @@ func (s *labSite) variant(t *testing.T, name, old, by string) string {
 // serve puts the lab's components where the internet would have them.
 func (s *labSite) serve(t *testing.T) {
 	t.Helper()
-	up, err := lab.NewUpstream(t.Context(), lab.Source{Config: filepath.Join(s.dir, "config.yaml"), Root: "../..", Cache: s.cache, Log: t.Output()})
+	up, err := lab.NewUpstream(t.Context(), lab.Source{Config: filepath.Join(s.dir, "config.yaml"), Root: "../..", Cache: s.cache, Log: t.Output(),
+		Files: map[string]string{"https://lab.test/notes.yaml": "testdata/notes.yaml"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,5 +328,6 @@ func (s *labSite) fieldsTookEffect(t *testing.T) {
 		pod := s.kubectl(t, "get", "pods", "-l", "app=smoke", "-o", "jsonpath={.items[0].metadata.name}")
 		is("dns "+name, s.kubectl(t, "exec", pod, "--", "labtool", "resolve", name), want)
 	}
+	is("addons", s.kubectl(t, "-n", "notes", "get", "deployment/notes", "-o", "jsonpath={.status.readyReplicas}"), "1")
 	is("record", s.kubectl(t, "-n", "kube-system", "get", "configmap", "kubexm", "-o", "jsonpath={.data}"), fmt.Sprintf("%q", "serial"))
 }
