@@ -86,6 +86,12 @@ func (a Access) password(user string) (string, error) {
 	return p, errors.Join(err, f.Sync(), f.Close())
 }
 
+// hashCost is the least there is. The registry hashes the password again for each
+// request, hundreds of times while it is filled: with the usual cost that takes
+// more of its processor than all else. A cost slows down who guesses a password,
+// and nobody guesses 192 random bits.
+const hashCost = bcrypt.MinCost
+
 // htpasswd gives the registry's password file. A hash has a salt of its own
 // each time: have is kept as long as it answers for the passwords.
 func (a Access) htpasswd(have []byte) ([]byte, error) {
@@ -99,7 +105,7 @@ func (a Access) htpasswd(have []byte) ([]byte, error) {
 		hash := hashOf(have, user)
 		if hash == "" || bcrypt.CompareHashAndPassword([]byte(hash), []byte(p)) != nil {
 			same = false
-			b, err := bcrypt.GenerateFromPassword([]byte(p), bcrypt.DefaultCost)
+			b, err := bcrypt.GenerateFromPassword([]byte(p), hashCost)
 			if err != nil {
 				return nil, err
 			}

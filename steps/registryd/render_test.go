@@ -3,6 +3,7 @@ package registryd_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"flag"
 	"os"
 	"path/filepath"
@@ -80,8 +81,11 @@ func TestWhatTheRegistryHostGets(t *testing.T) {
 		if err := bcrypt.CompareHashAndPassword([]byte(users[user]), []byte(p)); err != nil {
 			t.Errorf("%s: %v", user, err)
 		}
-		if cost, _ := bcrypt.Cost([]byte(users[user])); cost < bcrypt.DefaultCost {
-			t.Errorf("%s: cost %d", user, cost)
+		if cost, _ := bcrypt.Cost([]byte(users[user])); cost > bcrypt.MinCost {
+			t.Errorf("%s: cost %d, for each of hundreds of requests", user, cost)
+		}
+		if raw, err := base64.RawURLEncoding.DecodeString(p); err != nil || len(raw) < 24 {
+			t.Errorf("%s: a password of %d bytes that this cost is too low for (%v)", user, len(raw), err)
 		}
 	}
 	if len(passwords) != 2 {
