@@ -219,6 +219,15 @@ func unsupported(c *manifest.Cluster) error {
 	if s.LoadBalancer.Mode != "none" {
 		no("spec.loadBalancer.mode", "a load balancer", "leave it out")
 	}
+	if s.Network.Multus.Enabled {
+		no("spec.network.multus.enabled", "multus", "write false, or leave it out")
+	}
+	if s.Storage.OpenEBS.BasePath != "" {
+		no("spec.storage.openebs", "openebs", "leave it out")
+	}
+	if on := s.DNS.NodeLocalDNS.Enabled; on != nil && *on {
+		no("spec.dns.nodelocaldns.enabled", "node-local DNS", "write false, and no externalZones of nodelocaldns")
+	}
 	return append(ps, unsupportedAddons(c)...).Err()
 }
 

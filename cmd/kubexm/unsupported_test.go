@@ -39,3 +39,21 @@ func TestUnsupportedIsWhatTheConfigSays(t *testing.T) {
 		}
 	}
 }
+
+// TestPartsThatCannotBeInstalled: a part that a bundle carries and no pipeline
+// installs is refused, and not left out in silence.
+func TestPartsThatCannotBeInstalled(t *testing.T) {
+	on := true
+	for path, set := range map[string]func(*manifest.Cluster){
+		"spec.network.multus.enabled":   func(c *manifest.Cluster) { c.Spec.Network.Multus.Enabled = true },
+		"spec.storage.openebs":          func(c *manifest.Cluster) { c.Spec.Storage.OpenEBS.BasePath = "/data" },
+		"spec.dns.nodelocaldns.enabled": func(c *manifest.Cluster) { c.Spec.DNS.NodeLocalDNS.Enabled = &on },
+		"spec.loadBalancer.mode":        func(c *manifest.Cluster) { c.Spec.LoadBalancer.Mode = "internal" },
+	} {
+		c := steptest.Cluster(t, steptest.Small)
+		set(c)
+		if err := unsupported(c); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
