@@ -2,23 +2,39 @@ package kubernetes
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// CoreDNS puts the config's blocks into CoreDNS's own configuration.
+// CoreDNS puts the config's blocks into CoreDNS's own configuration. Its pods are
+// replaced for it: left alone they would read it within a minute or so, and a
+// cluster that is said to be ready would not know the names that it was given.
 func CoreDNS(c *manifest.Cluster) steps.Step {
 	return Apply("kubernetes.configure-coredns", nil, func(context.Context, *steps.Host) ([]byte, error) {
-		return yaml.Marshal(map[string]any{
+		text := Corefile(c)
+		config, err := yaml.Marshal(map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": map[string]any{"name": "coredns", "namespace": "kube-system"},
-			"data":     map[string]string{"Corefile": Corefile(c)},
+			"data":     map[string]string{"Corefile": text},
 		})
+		if err != nil {
+			return nil, err
+		}
+		pods, err := yaml.Marshal(map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment",
+			"metadata": map[string]any{"name": "coredns", "namespace": "kube-system"},
+			"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+				"annotations": map[string]string{"kubexm.mensylisir.io/corefile": digest.FromString(text).String()},
+			}}},
+		})
+		return slices.Concat(config, []byte("---\n"), pods), err
 	})
 }
 

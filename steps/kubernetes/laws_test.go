@@ -143,7 +143,7 @@ func TestWaitReadyOnlyLooks(t *testing.T) {
 	}{
 		"ready":        {func(*conntest.Sim) {}, ""},
 		"no node":      {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Node.core/-/node2") }, "node node2 is not there"},
-		"no CoreDNS":   {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Deployment.apps") }, "CoreDNS is not there"},
+		"no CoreDNS":   {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Deployment.apps") }, "Deployment/coredns in namespace kube-system is not there"},
 		"no API":       {func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes/manifests") }, "node node1 is not there"},
 		"out of reach": {func(s *conntest.Sim) { s.Break(conntest.Fault{At: 1, Stay: true}) }, "sim"},
 	} {

@@ -161,23 +161,7 @@ func notReady(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, 
 			return fmt.Sprintf("node %s is not Ready: %s", want.Name, why), nil
 		}
 	}
-	res, err := kubectl(ctx, h, nil, []int{1}, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--watch=false")
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) || (err == nil && res.Exit != 0) {
-		return "CoreDNS is not there", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	out, err := kubeadm.Kubectl(ctx, h, "-n", "kube-system", "get", "deployment/coredns", "-o", "jsonpath={.status.readyReplicas}/{.spec.replicas}")
-	if err != nil {
-		return "CoreDNS is not there", nil //nolint:nilerr // asked again until time is up
-	}
-	var ready, all int
-	if _, err := fmt.Sscanf(out, "%d/%d", &ready, &all); err != nil || ready < all {
-		return "CoreDNS is not ready: " + out + " pods", nil //nolint:nilerr // no pod ready prints no number
-	}
-	return "", nil
+	return unready(ctx, h, op.Workload{Kind: "Deployment", Namespace: "kube-system", Name: "coredns"})
 }
 
 // Drain moves the pods off the nodes of a cluster that is to be deleted. What

@@ -90,6 +90,7 @@ type workload struct {
 	} `json:"spec"`
 	Status struct {
 		ObservedGeneration     int64                           `json:"observedGeneration"`
+		Replicas               int                             `json:"replicas"` // the old ones too
 		ReadyReplicas          int                             `json:"readyReplicas"`
 		UpdatedReplicas        int                             `json:"updatedReplicas"`
 		DesiredNumberScheduled int                             `json:"desiredNumberScheduled"`
@@ -141,7 +142,9 @@ func (o workload) progress(kind string) (have, want int) {
 	if o.Spec.Replicas != nil {
 		want = *o.Spec.Replicas
 	}
-	return min(o.Status.ReadyReplicas, o.Status.UpdatedReplicas), want
+	// While old pods are there, some of those that are ready may be these.
+	old := max(o.Status.Replicas-o.Status.UpdatedReplicas, 0)
+	return min(max(o.Status.ReadyReplicas-old, 0), o.Status.UpdatedReplicas), want
 }
 
 // reasons gives what containers of a namespace wait for, as their kubelets say.

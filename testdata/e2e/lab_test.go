@@ -322,7 +322,7 @@ func (s *labSite) fieldsTookEffect(t *testing.T) {
 		is("certSANs", sans, want)
 	}
 	is("registryDataDir", s.on(t, "h1", "ls /srv/images/docker/registry/v2"), "blobs")
-	is("extra.hosts", s.on(t, "h4", "getent hosts printer.site.example"), "192.0.2.6")
+	is("extra.hosts", s.on(t, "h4", "getent ahostsv4 printer.site.example"), "192.0.2.6")
 	is("controlPlaneEndpoint.domain", s.on(t, "h4", "grep server: /etc/kubernetes/kubelet.conf"), "https://api.site.example:6443")
 	for name, want := range map[string]string{"files.site.example": "192.0.2.5", "old.site.example": "192.0.2.5", "smoke.default.svc.site.local": "10.202."} {
 		pod := s.kubectl(t, "get", "pods", "-l", "app=smoke", "-o", "jsonpath={.items[0].metadata.name}")
