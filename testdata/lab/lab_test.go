@@ -53,8 +53,16 @@ func TestLabEgressIsSeen(t *testing.T) {
 	ctx := t.Context()
 	isDeadEnd(t, l)
 
-	// 192.0.2.0/24 and 2001:db8::/32 are set aside for documents, and the only
-	// links of the lab's namespaces are those to its own bridge.
+	// 192.0.2.0/24 and 2001:db8::/32 are set aside for documents. Here the gateway
+	// has them: what is sent there goes to a host of the lab's, and is for outside all
+	// the same.
+	gateway := func(args ...string) {
+		run(t, exec.CommandContext(ctx, "ip", append([]string{"-n", l.netns("")}, args...)...))
+	}
+	gateway("link", "set", "lo", "up")
+	for _, a := range []string{"192.0.2.1/32", "192.0.2.2/32", "2001:db8::1/128"} {
+		gateway("address", "add", a, "dev", "lo", "nodad")
+	}
 	script := "timeout 1 bash -c '</dev/tcp/192.0.2.1/443'; timeout 1 bash -c '</dev/tcp/2001:db8::1/443'; getent hosts registry.example.com; true"
 	run(t, l.SSH(ctx, &l.Hosts[0], RootUser, script))
 	_ = l.Workdir().Command(ctx, "timeout", "1", "bash", "-c", "</dev/tcp/192.0.2.2/80").Run() // it fails, as it must
