@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -75,20 +73,8 @@ func (s *labSite) serve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- up.Run(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	l := listen(t)
+	serve(t, l, up.Run)
 	s.up = &site{dir: s.dir}
 	if s.up.paths, err = up.WriteFiles(s.dir, "http://"+l.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -278,7 +264,7 @@ func (s *labSite) deleted(t *testing.T, config string) {
 grep -i kubexm /etc/hosts /etc/sysctl.d/* /etc/modules-load.d/* || true
 ip -br link | grep -E 'cni|flannel|veth' || true
 iptables-save 2>/dev/null | grep -c KUBE- | grep -v '^0$' || true
-pgrep -l 'kube|etcd|containerd|flannel|registry' || true`)
+ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
 		if left != "" {
 			t.Errorf("%s still has:\n%s", h.Name, left)
 		}

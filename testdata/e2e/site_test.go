@@ -127,21 +127,27 @@ func openSite(t *testing.T, config string, o upstream.Options, secure bool) *sit
 		}
 		base, l = "https://"+l.Addr().String(), tls.NewListener(l, c)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- up.Run(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	serve(t, l, up.Run)
 	s := &site{up: up, dir: t.TempDir(), config: config}
 	if s.paths, err = up.WriteFiles(s.dir, base, ca); err != nil {
 		t.Fatal(err)
 	}
 	s.lock = filepath.Join(s.dir, "kubexm.lock")
 	return s
+}
+
+// serve runs a server until the test ends.
+func serve(t *testing.T, l net.Listener, run func(context.Context, net.Listener) error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // pin gives the arguments that make the site's lock.
