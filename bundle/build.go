@@ -28,6 +28,9 @@ type BuildRequest struct {
 	Fetcher  Fetcher
 	Parallel int // blobs fetched and written at once; at least 1
 
+	// Volumes, with a size, writes Output.001, Output.002 and so on.
+	Volumes archive.VolumeOptions
+
 	// Planned, if set, is told what is to be done before a byte of payload moves.
 	Planned func(Plan)
 }
@@ -43,9 +46,10 @@ type Plan struct {
 
 // Built says what came of it.
 type Built struct {
-	Path  string        `json:"path"`
-	Root  digest.Digest `json:"root"`  // digest of the root index: the bundle's identity
-	Bytes int64         `json:"bytes"` // size of the archive
+	Path    string        `json:"path"`              // of the first volume, where it is in volumes
+	Root    digest.Digest `json:"root"`              // digest of the root index: the bundle's identity
+	Bytes   int64         `json:"bytes"`             // size of the archive
+	Volumes int           `json:"volumes,omitempty"` // how many, without those of parity
 }
 
 // Build writes the archive that r.Lock pins. Equal lock and config give equal
@@ -75,7 +79,7 @@ func Build(ctx context.Context, r BuildRequest) (*Built, error) {
 	if r.Planned != nil {
 		r.Planned(plan)
 	}
-	w, err := archive.Create(r.Output, layout, archive.WriteOptions{})
+	w, err := archive.Create(r.Output, layout, archive.WriteOptions{VolumeOptions: r.Volumes})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.Output, err)
 	}
@@ -86,11 +90,27 @@ func Build(ctx context.Context, r BuildRequest) (*Built, error) {
 	if err := w.Close(ctx, b.open); err != nil {
 		return nil, fmt.Errorf("finish %s: %w", r.Output, errors.Join(err, w.Abort()))
 	}
+	return built(r, h)
+}
+
+// built looks at what was written.
+func built(r BuildRequest, h *head) (*Built, error) {
+	b := &Built{Path: filepath.Clean(r.Output), Root: h.root.descriptor.Digest}
+	if r.Volumes.VolumeSize > 0 {
+		b.Path += FirstVolume
+		t, err := archive.Volumes(b.Path)
+		if err != nil {
+			return nil, err
+		}
+		b.Bytes, b.Volumes = t.Size, len(t.Volumes)
+		return b, nil
+	}
 	info, err := os.Stat(r.Output)
 	if err != nil {
 		return nil, err
 	}
-	return &Built{Path: filepath.Clean(r.Output), Root: h.root.descriptor.Digest, Bytes: info.Size()}, nil
+	b.Bytes = info.Size()
+	return b, nil
 }
 
 // layoutOf places the head and every blob in the archive.

@@ -365,3 +365,44 @@ func (w *world) write(t *testing.T, edit func(*world, *head, *[]archive.Blob)) s
 	}
 	return path
 }
+
+func TestBuildInVolumes(t *testing.T) {
+	w := newWorld(t)
+	whole, err := os.ReadFile(w.build(t, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "v.tar.zst")
+	b, err := Build(t.Context(), BuildRequest{Lock: w.lock, Config: w.config, Output: path, Cache: w.cache, Fetcher: w, Parallel: 2,
+		Volumes: archive.VolumeOptions{VolumeSize: 1 << 20, Parity: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Path != path+".001" || b.Bytes != int64(len(whole)) || b.Volumes < 2 {
+		t.Errorf("built %+v, the archive has %d bytes", b, len(whole))
+	}
+	v, err := Verify(t.Context(), b.Path, anyone, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if v.Root.Digest != b.Root || v.Size() != b.Bytes {
+		t.Errorf("root %s of %d bytes, want %s of %d", v.Root.Digest, v.Size(), b.Root, b.Bytes)
+	}
+	if err := os.Remove(path + ".002"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), b.Path, anyone); !errors.Is(err, archive.ErrVolume) || !strings.Contains(err.Error(), "v.tar.zst.002: the volume is missing") {
+		t.Errorf("without the second volume: %v", err)
+	}
+	if _, err := archive.Repair(t.Context(), b.Path, nil); err != nil {
+		t.Fatal(err)
+	}
+	to, err := Join(t.Context(), b.Path, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joined, err := os.ReadFile(to); err != nil || !bytes.Equal(joined, whole) {
+		t.Errorf("%s is not what was built whole: %v", to, err)
+	}
+}

@@ -60,7 +60,8 @@ type Bundle struct {
 	texts   map[string][]byte // the metadata's documents as stored, by media type
 }
 
-// Open reads the head of the archive at path, asks policy about its root before
+// Open reads the head of the archive at path (or of the one whose first volume
+// that is), asks policy about its root before
 // anything else is looked at, and checks that the archive holds exactly the
 // blobs that the root leads to. No payload is read: see Verify.
 func Open(ctx context.Context, path string, policy Policy) (*Bundle, error) {
@@ -74,6 +75,9 @@ func Open(ctx context.Context, path string, policy Policy) (*Bundle, error) {
 	}
 	return b, nil
 }
+
+// Size is the size of the archive in bytes, all its volumes together.
+func (b *Bundle) Size() int64 { return b.archive.Size() }
 
 // Close closes the archive.
 func (b *Bundle) Close() error { return b.archive.Close() }

@@ -55,7 +55,7 @@ func planOf(r BuildRequest, all []job, l *archive.Layout) Plan {
 	// An archive of files stands in the cache beside what is taken out of it,
 	// one for each of the downloads at work.
 	inFlight := min(p.Download, largest*int64(max(r.Parallel, 1)))
-	p.Space = addSpace(p.Space, filepath.Dir(r.Output), l.MaxSize())
+	p.Space = addSpace(p.Space, filepath.Dir(r.Output), withParity(l.MaxSize(), r.Volumes))
 	p.Space = addSpace(p.Space, r.Cache.Dir(), missing+inFlight)
 	return p
 }

@@ -20,6 +20,7 @@ type source interface {
 
 // blob reads one member through its source and checks size and digest.
 type blob struct {
+	r    *Reader
 	m    *Member
 	src  source
 	sum  hash.Hash
@@ -35,9 +36,9 @@ func (r *Reader) open(m *Member) (*blob, error) {
 		return nil, err
 	}
 	if err := r.compare(m, m.Offset, want, ErrHeader, "the tar header is damaged"); err != nil {
-		return nil, err
+		return nil, r.volumes.where(m, err)
 	}
-	b := &blob{m: m, sum: sha256.New(), left: m.Size}
+	b := &blob{r: r, m: m, sum: sha256.New(), left: m.Size}
 	if m.Stored() {
 		b.src = &storedSource{r: r, m: m, buf: r.pool.get(), off: m.Offset + headLen, left: m.Size}
 		return b, nil
@@ -85,7 +86,7 @@ func (b *blob) advance() error {
 			}
 		}
 		if b.err != nil {
-			b.cur = nil
+			b.cur, b.err = nil, b.r.volumes.where(b.m, b.err)
 		}
 	}
 	return b.err

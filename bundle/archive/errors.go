@@ -35,6 +35,7 @@ const (
 	ErrUnexpected Code = "archive-unexpected" // a blob that the bundle's root does not know
 	ErrExists     Code = "archive-exists"     // the target of an extraction exists already
 	ErrBusy       Code = "archive-busy"       // another process writes the same file
+	ErrVolume     Code = "archive-volume"     // a volume is missing, cut, damaged, misnamed or another bundle's
 	ErrInput      Code = "archive-input"      // the writer was asked for something the format cannot hold
 )
 
@@ -44,16 +45,21 @@ const noOffset = -1
 // Error is one finding about an archive.
 type Error struct {
 	Code   Code
+	Volume string // the file's name, where the archive lies in volumes: "x.tar.zst.002"
 	Member string // the tar member's name as far as it is known, else ""
 	Offset int64  // byte of the file near which it was found, -1 when not known
 	Detail string // what was found, lower case
+	Advice string // what can be done about it, where that is known; not part of Error's text
 	Err    error  // what caused it, may be nil
 }
 
-// Error gives member, place, detail, cause and code on one line. Names from
+// Error gives volume, member, place, detail, cause and code on one line. Names from
 // hostile archives are quoted.
 func (e *Error) Error() string {
 	var b strings.Builder
+	if e.Volume != "" {
+		b.WriteString(e.Volume + ": ")
+	}
 	if e.Member != "" {
 		name := e.Member
 		if checkName(name) != nil {

@@ -46,8 +46,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestMemoryVictim writes, verifies and extracts an archive of a given size in
-// a process of its own. It is not a test of its own.
+// TestMemoryVictim writes, verifies and extracts an archive of a given size,
+// and splits and mends it, in a process of its own. It is not a test of its own.
 func TestMemoryVictim(t *testing.T) {
 	path, size, ok := strings.Cut(os.Getenv(memoryEnv), " ")
 	if !ok {
@@ -101,6 +101,20 @@ func TestMemoryVictim(t *testing.T) {
 	}
 	defer f.Close()
 	if err := Extract(ctx, f, path+".dir", ExtractOptions{Limit: 1 << 40}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Split(ctx, path, path, VolumeOptions{VolumeSize: int64(mib) << 19, Parity: 4}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".001", ".003", ".p002"} {
+		if err := os.Remove(path + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if mended, err := Repair(ctx, path+".001", nil); err != nil || len(mended) != 3 {
+		t.Fatal(mended, err)
+	}
+	if err := check(t, path+".001"); err != nil {
 		t.Fatal(err)
 	}
 	status, err := os.ReadFile("/proc/self/status")

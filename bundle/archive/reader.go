@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -14,30 +15,31 @@ import (
 // Reader reads one archive in place. Its methods may be used by several
 // goroutines at once.
 type Reader struct {
-	file     *os.File
+	file     readerAtCloser
+	size     int64      // of the whole archive, in bytes
+	volumes  *volumeSet // the file, where it lies in volumes
 	members  []Member
 	names    map[string]int
 	pool     buffers
 	decoders sync.Pool // of *zstd.Decoder
 }
 
+type readerAtCloser interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // Open opens the archive at path and checks its end and index: the file is laid
-// out as the format prescribes. Nothing is said about the content of members;
+// out as the format prescribes. An archive in volumes is opened by the name of
+// the first, and read across them. Nothing is said about the content of members;
 // that is checked where it is read. Errors that concern the format are *Error.
 func Open(path string) (*Reader, error) {
-	// Stat comes first: opening a FIFO would wait for its writer.
-	if fi, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !fi.Mode().IsRegular() {
-		return nil, fault(ErrFormat, "", noOffset, "%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
+	r := &Reader{names: make(map[string]int)}
+	if err := r.openFile(path); err != nil {
 		return nil, err
 	}
-	r := &Reader{file: f, names: make(map[string]int)}
 	if err := r.load(); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(r.volumes.where(nil, err), r.file.Close())
 	}
 	for i := range r.members {
 		r.names[r.members[i].Name] = i
@@ -45,13 +47,60 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-// load reads and checks everything that lies outside the members.
-func (r *Reader) load() error {
-	fi, err := r.file.Stat()
+// openFile opens the one file or the volumes.
+func (r *Reader) openFile(path string) error {
+	base, i, ok := volumeName(path)
+	if ok && i > 0 {
+		if _, err := readTable(base); err == nil {
+			return &Error{Code: ErrInput, Volume: filepath.Base(path), Offset: noOffset,
+				Detail: "not the first volume", Advice: "name the first: " + base + volumeSuffix(0)}
+		}
+	}
+	if ok && i == 0 {
+		set, err := openVolumes(base)
+		if err == nil {
+			r.file, r.volumes, r.size = set, set, set.table.Size
+			return nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		// No table at all: it may be a whole archive of this name.
+		if oerr := r.openOne(path); oerr != nil || r.load() == nil {
+			return oerr
+		}
+		return errors.Join(&Error{Code: ErrVolume, Volume: filepath.Base(base) + tableSuffix, Offset: noOffset,
+			Detail: "the table of volumes is missing",
+			Advice: "carry it too; without it: cat " + base + ".[0-9][0-9][0-9] > " + base}, r.file.Close())
+	}
+	return r.openOne(path)
+}
+
+func (r *Reader) openOne(path string) error {
+	// Stat comes first: opening a FIFO would wait for its writer.
+	if fi, err := os.Stat(path); err != nil {
+		return err
+	} else if !fi.Mode().IsRegular() {
+		return fault(ErrFormat, "", noOffset, "%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	size := fi.Size()
+	fi, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r.file, r.size = f, fi.Size()
+	return nil
+}
+
+// Size is the size of the whole archive in bytes, all its volumes together.
+func (r *Reader) Size() int64 { return r.size }
+
+// load reads and checks everything that lies outside the members.
+func (r *Reader) load() error {
+	size := r.size
 	first := make([]byte, min(size, int64(len(rawFrameHeader))))
 	if err := r.readAt(first, 0); err != nil {
 		return err
@@ -137,7 +186,7 @@ func (r *Reader) Signatures() ([]byte, error) {
 	}
 	lines, err := parseSlot(slot)
 	if err != nil {
-		return nil, err
+		return nil, r.volumes.where(r.slot(), err)
 	}
 	return lines, nil
 }

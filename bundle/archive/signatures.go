@@ -58,9 +58,14 @@ func WriteSignatures(path string, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	m := *r.slot()
+	m, split := *r.slot(), r.volumes != nil
 	if err := r.Close(); err != nil {
 		return err
+	}
+	if split {
+		// The slot's bytes are in the digest of its volume and in the parity.
+		return &Error{Code: ErrInput, Offset: noOffset, Detail: path + " is in volumes, which cannot be signed",
+			Advice: "join them, sign, and split again"}
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

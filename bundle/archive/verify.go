@@ -47,7 +47,7 @@ func (r *Reader) Verify(ctx context.Context, workers int, progress func(n int64)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(found...)
+	return errors.Join(append(r.volumes.suspects(ctx, r.members, found), found...)...)
 }
 
 // verify reads one member to its end.

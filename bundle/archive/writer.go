@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 )
@@ -16,9 +15,10 @@ import (
 // six MiB.
 const maxWorkers = 8
 
-// WriteOptions tune a Writer. They change no byte of the result.
+// WriteOptions tune a Writer. They change no byte of the archive.
 type WriteOptions struct {
 	Workers int // compressors at once; 0 means one for each CPU, at most 8
+	VolumeOptions
 }
 
 // state is how far a stored blob is.
@@ -34,10 +34,9 @@ const (
 type Writer struct {
 	layout  *Layout
 	path    string
-	part    string
 	workers int
 	lock    *held
-	file    *os.File
+	file    output
 	pool    buffers
 
 	mu          sync.Mutex
@@ -53,6 +52,8 @@ type Writer struct {
 // Create begins an archive at path as l lays it out, writes its head, and
 // reserves the space of the stored blobs. Until Close the file is called
 // .name.part in the same directory; one that a killed run left is replaced.
+// With a volume size the archive is written as path.001, path.002 and so on,
+// each under such a name until Close.
 // A second Writer of the same path is refused with ErrBusy, which names the
 // process that holds it.
 func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
@@ -63,7 +64,7 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{layout: l, path: path, part: hidden(path, "part"), lock: lock, members: l.Members(),
+	w := &Writer{layout: l, path: path, lock: lock, members: l.Members(),
 		places: make(map[string]int), states: make(map[string]state), next: l.compressed, end: l.storedEnd}
 	if w.workers = o.Workers; w.workers <= 0 {
 		w.workers = runtime.GOMAXPROCS(0)
@@ -72,22 +73,18 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	for i := len(l.small) + 1; i < l.compressed; i++ {
 		w.places[w.members[i].Digest] = i
 	}
-	if err := w.begin(); err != nil {
+	if err := w.begin(o.VolumeOptions); err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
 	return w, nil
 }
 
 // begin makes the partial file with all that is known already.
-func (w *Writer) begin() (err error) {
-	if err := os.Remove(w.part); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (w *Writer) begin(o VolumeOptions) (err error) {
+	if w.file, err = newOutput(w.path, w.layout.MaxSize(), o); err != nil {
 		return err
 	}
-	w.file, err = os.OpenFile(w.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	if err := reserve(w.file, w.layout.storedEnd); err != nil {
+	if err := w.file.reserve(w.layout.storedEnd); err != nil {
 		return fmt.Errorf("reserve %d bytes for %s: %w", w.layout.storedEnd, w.path, err)
 	}
 	for i, data := range append(w.layout.small[:len(w.layout.small):len(w.layout.small)], emptySlot()) {
@@ -205,19 +202,12 @@ func (w *Writer) Close(ctx context.Context, open func(digest string) (io.ReadClo
 	if _, err := w.file.WriteAt(tail, w.end); err != nil {
 		return err
 	}
-	// A failed attempt at a compressed blob may have left more behind.
-	if err := w.file.Truncate(w.end + int64(len(tail))); err != nil {
-		return err
-	}
-	if err := w.file.Sync(); err != nil {
-		return err
-	}
-	if err := os.Rename(w.part, w.path); err != nil {
+	if err := w.file.publish(ctx, w.end+int64(len(tail))); err != nil {
 		return err
 	}
 	w.closed = true
-	defer w.lock.release()
-	return errors.Join(w.file.Close(), syncDir(filepath.Dir(w.path)))
+	w.lock.release()
+	return nil
 }
 
 // Abort removes the partial file. After Close it does nothing.
@@ -232,7 +222,7 @@ func (w *Writer) Abort() error {
 	if w.file == nil {
 		return nil
 	}
-	return errors.Join(w.file.Close(), os.Remove(w.part))
+	return w.file.discard()
 }
 
 // syncDir makes a rename in dir last.

@@ -22,7 +22,8 @@ config asks for, each pinned by digest in a lock. It is an OCI layout inside:
 "tar --zstd -tf" lists it, and "kubexm bundle extract --oci" hands it to any OCI tool.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleCheck(), a.bundleExtract())
+	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleCheck(), a.bundleExtract(),
+		a.bundleSplit(), a.bundleJoin(), a.bundleRepair())
 	return cmd
 }
 
@@ -114,6 +115,11 @@ func refused(err error) error {
 		return &coded{error: err, code: exitUsage, advice: "name a new folder"}
 	case errors.Is(err, archive.ErrBusy):
 		return &coded{error: err, code: exitFailed, advice: "wait for the other build, or choose another name for the archive"}
+	case errors.Is(err, archive.ErrInput):
+		errors.As(err, &damaged)
+		return &coded{error: err, code: exitUsage, advice: damaged.Advice}
+	case errors.As(err, &damaged) && damaged.Advice != "":
+		return &coded{error: err, code: exitRefused, advice: damaged.Advice}
 	case errors.As(err, &format), errors.As(err, &damaged):
 		return &coded{error: err, code: exitRefused, advice: "carry the archive again, or build it anew"}
 	case errors.As(err, &space):

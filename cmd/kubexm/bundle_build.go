@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 
 type buildFlags struct {
 	sourceFlags
+	volumeFlags
 	locked bool
 	dryRun bool
 	force  bool
@@ -37,7 +39,8 @@ not what the lock says, 130 interrupted.`,
   kubexm bundle build -f config.yaml site.tar.zst
   kubexm bundle build -f config.yaml --locked            # in CI: refuse any drift from the lock
   kubexm bundle build -f config.yaml --dry-run           # what would be fetched
-  kubexm bundle build -f config.yaml --sources mirrors.yaml`,
+  kubexm bundle build -f config.yaml --sources mirrors.yaml
+  kubexm bundle build -f config.yaml --volume-size 4GiB --parity 1   # volumes for small disks`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			output := ""
@@ -47,7 +50,8 @@ not what the lock says, 130 interrupted.`,
 			return a.runBuild(cmd.Context(), f, output)
 		},
 	}
-	f.add(cmd)
+	f.sourceFlags.add(cmd)
+	f.volumeFlags.add(cmd, "volume-size")
 	cmd.Flags().BoolVar(&f.locked, "locked", false, "refuse to build when the lock does not answer the config exactly")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be fetched and written, without asking anybody; write nothing")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace an archive that stands already")
@@ -56,6 +60,9 @@ not what the lock says, 130 interrupted.`,
 }
 
 func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error {
+	if f.parity != 0 && f.size == 0 {
+		return &coded{error: errors.New("--parity without --volume-size"), code: exitUsage, advice: "parity mends volumes: say how large they are to be"}
+	}
 	r, err := a.resolve(&f.sourceFlags)
 	if err != nil {
 		return err
@@ -86,7 +93,11 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if output == "" {
 		output = fmt.Sprintf("%s-%d.tar.zst", lock.Cluster, lock.Serial)
 	}
-	if err := refuseExisting(output, f.force); err != nil {
+	stands := output
+	if f.size > 0 {
+		stands += bundle.FirstVolume
+	}
+	if err := refuseExisting(stands, f.force); err != nil {
 		return err
 	}
 	built, err := a.build(ctx, f, r, lock, cache, c, p, output)
@@ -102,6 +113,7 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *man
 	p.phase("build")
 	built, err := bundle.Build(ctx, bundle.BuildRequest{
 		Lock: lock, Config: r.config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
+		Volumes: f.options(),
 		Planned: func(plan bundle.Plan) { p.total(plan) },
 	})
 	return built, refused(err)
@@ -131,6 +143,9 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock) error {
 	}
 	fmt.Fprintf(a.out, "%s: %s, Kubernetes %s, %d files, %d images, serial %d\n", b.Path, bundle.Bytes(b.Bytes),
 		strings.Join(sets, ", "), s.Files, s.Images, s.Serial)
+	if b.Volumes > 0 {
+		fmt.Fprintf(a.out, "  in    %s; carry %s too, on each disk\n", count(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
+	}
 	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify --allow-unsigned %s\n", b.Root, b.Path)
 	return nil
 }

@@ -1,19 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
 func (a *app) bundleVerify() *cobra.Command {
 	f := &policyFlags{}
 	workers := runtime.GOMAXPROCS(0)
+	volume := ""
 	cmd := &cobra.Command{
 		Use:   "verify ARCHIVE",
 		Short: "Check every byte of a bundle",
@@ -21,17 +24,26 @@ func (a *app) bundleVerify() *cobra.Command {
 of it: each blob against its digest, and all between the blobs against the one form that it
 can have. Every finding is printed, with the name of the blob.
 
+Of a bundle in volumes give the first one's name. --volume 3 reads the third alone, p1 the
+first of parity, and compares it with the table of volumes beside it: while the disk is at
+hand, whether or not the others are.
+
 Exit codes: 0 whole and trusted, 4 refused.`,
-		Example: "  kubexm bundle verify --allow-unsigned demo.tar.zst",
-		Args:    cobra.ExactArgs(1),
+		Example: `  kubexm bundle verify --allow-unsigned demo.tar.zst
+  kubexm bundle verify --allow-unsigned demo.tar.zst.001
+  kubexm bundle verify --volume 3 /media/disk/demo.tar.zst.001`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := os.Stat(args[0])
+			if volume != "" {
+				return a.verifyVolume(cmd, args[0], volume)
+			}
+			size, err := archiveSize(args[0])
 			if err != nil {
-				return &coded{error: err, code: exitUsage}
+				return err
 			}
 			p := a.progress(a.output != "text")
 			p.phase("verify")
-			p.expect(st.Size())
+			p.expect(size)
 			start := time.Now()
 			b, err := bundle.Verify(cmd.Context(), args[0], f.policy(), workers, p.add)
 			p.stop()
@@ -45,9 +57,9 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 					Signed  bool           `json:"signed"`
 					Bytes   int64          `json:"bytes"`
 					Summary bundle.Summary `json:"summary"`
-				}{b.Root.Digest.String(), b.Signed, st.Size(), b.Summary})
+				}{b.Root.Digest.String(), b.Signed, size, b.Summary})
 			}
-			fmt.Fprintf(a.out, "%s: whole, %s in %d files and %d images read in %s\n  root  %s\n", args[0], bundle.Bytes(st.Size()),
+			fmt.Fprintf(a.out, "%s: whole, %s in %d files and %d images read in %s\n  root  %s\n", args[0], bundle.Bytes(size),
 				b.Summary.Files, b.Summary.Images, time.Since(start).Round(100*time.Millisecond), b.Root.Digest)
 			if !b.Signed {
 				fmt.Fprintln(a.out, "  note  the bundle is not signed: its bytes are what its maker wrote, whoever that was")
@@ -57,7 +69,22 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 	}
 	f.add(cmd)
 	cmd.Flags().IntVarP(&workers, "parallel", "p", workers, "how many blobs are read at once")
+	cmd.Flags().StringVar(&volume, "volume", "", "check one volume alone: its number, p1 for the first of parity")
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
+}
+
+// archiveSize is how many bytes there are to read. A file that is not there is a
+// mistake in the command line, one that is no bundle a refusal.
+func archiveSize(path string) (int64, error) {
+	r, err := archive.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, &coded{error: err, code: exitUsage}
+	}
+	if err != nil {
+		return 0, refused(fmt.Errorf("open %s: %w", path, err))
+	}
+	defer func() { _ = r.Close() }() // read only: nothing to lose
+	return r.Size(), nil
 }

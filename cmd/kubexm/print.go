@@ -81,6 +81,6 @@ func completeArchives(cmd *cobra.Command) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return []string{"tar.zst"}, cobra.ShellCompDirectiveFilterFileExt
+		return []string{"tar.zst", "001"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 }
