@@ -57,6 +57,7 @@ type Bundle struct {
 	Signed  bool // the signature slot is not empty; Policy says whether that counts
 
 	archive *archive.Reader
+	others  []v1.Descriptor   // children of the root beside the metadata
 	texts   map[string][]byte // the metadata's documents as stored, by media type
 }
 
@@ -93,6 +94,7 @@ func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
 	if root.ArtifactType != TypeRoot || len(root.Manifests) == 0 || root.Manifests[0].ArtifactType != TypeMetadata {
 		return &FormatError{What: fmt.Sprintf("root index is a %q without %s as its first child", root.ArtifactType, TypeMetadata)}
 	}
+	b.others = root.Manifests[1:]
 	if err := b.readMetadata(root.Manifests[0]); err != nil {
 		return err
 	}

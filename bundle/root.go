@@ -71,6 +71,9 @@ func newHead(l *manifest.Lock, config []byte) (*head, error) {
 			annotationSerial:     strconv.FormatInt(l.Serial, 10),
 		},
 	}
+	if err := h.addSBOMs(l, &root, created); err != nil {
+		return nil, err
+	}
 	for _, a := range l.Artifacts {
 		m, err := fileManifest(a, created)
 		if err != nil {

@@ -46,7 +46,7 @@ func TestRootHoldsManifestsOnly(t *testing.T) {
 	if err := json.Unmarshal(h.root.bytes, &root); err != nil {
 		t.Fatal(err)
 	}
-	if root.ArtifactType != TypeRoot || len(root.Manifests) != 4 {
+	if root.ArtifactType != TypeRoot || len(root.Manifests) != 6 {
 		t.Fatalf("root is %s with %d children", root.ArtifactType, len(root.Manifests))
 	}
 	for _, d := range root.Manifests {

@@ -1,0 +1,218 @@
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/distribution/reference"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Item is one artifact, or one platform of an image, as a diff names it.
+type Item struct {
+	Kind     manifest.Kind `json:"kind"`
+	Name     string        `json:"name"`
+	Version  string        `json:"version"`
+	Platform string        `json:"platform,omitempty"`
+	Size     int64         `json:"size"`   // bytes; 0 is not known
+	Digest   string        `json:"digest"` // "sha256:…"; "" is not known
+}
+
+// ItemChange is an item that both sides have, in another version or with another digest.
+type ItemChange struct {
+	From Item `json:"from"`
+	To   Item `json:"to"`
+}
+
+// Diff is what is different between two bundles.
+type Diff struct {
+	Added   []Item       `json:"added"`
+	Removed []Item       `json:"removed"`
+	Changed []ItemChange `json:"changed"`
+	Same    int          `json:"same"`
+	// Bytes is what the second has and the first lacks. Between two archives it
+	// is exact, blob by blob; a lock does not name layers, so that an image of
+	// which anything changed counts whole: the most that it can be.
+	Bytes int64 `json:"bytes"`
+	Exact bool  `json:"exact"`
+}
+
+// Side is one of the two that are compared: an archive, or a lock alone.
+type Side struct {
+	Lock  *manifest.Lock
+	blobs map[string]int64 // of an archive; nil for a lock
+}
+
+// ReadSide reads an archive, by its first volume where it is in volumes, or a
+// lock file. Whoever made an archive, it is only compared.
+func ReadSide(ctx context.Context, path string) (*Side, error) {
+	lock, err := looksLikeLock(path)
+	if err != nil {
+		return nil, err
+	}
+	if lock {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		l, problems := manifest.DecodeLock(f)
+		if err := errors.Join(problems.In(path).Err(), f.Close()); err != nil {
+			return nil, err
+		}
+		return &Side{Lock: l}, nil
+	}
+	b, err := Open(ctx, path, Policy{AllowUnsigned: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Side{Lock: b.Lock, blobs: b.held()}, b.Close()
+}
+
+// looksLikeLock tells a text from an archive by its first bytes. A first volume
+// that is missing is for Open to say.
+func looksLikeLock(path string) (bool, error) {
+	fi, err := os.Stat(path)
+	if err != nil || !fi.Mode().IsRegular() {
+		return false, nil //nolint:nilerr // Open says it better, and knows volumes
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return false, errors.Join(err, f.Close())
+	}
+	return bytes.Contains(head[:n], []byte("apiVersion")), f.Close()
+}
+
+// Compare tells what moving from one to the other means.
+func Compare(from, to *Side) Diff {
+	d := Diff{Added: []Item{}, Removed: []Item{}, Changed: []ItemChange{}}
+	old := map[Item][]Item{} // by kind, name and platform
+	for _, x := range items(from.Lock) {
+		old[x.key()] = append(old[x.key()], x)
+	}
+	fresh := map[Item][]Item{}
+	var keys []Item
+	for _, x := range items(to.Lock) {
+		k := x.key()
+		// The same version first: what is left over changed its version.
+		if i := slices.IndexFunc(old[k], func(y Item) bool { return y.Version == x.Version }); i >= 0 {
+			y := old[k][i]
+			old[k] = slices.Delete(old[k], i, i+1)
+			if y.Digest == x.Digest {
+				d.Same++
+			} else {
+				d.Changed = append(d.Changed, ItemChange{y, x})
+			}
+			continue
+		}
+		if len(fresh[k]) == 0 {
+			keys = append(keys, k)
+		}
+		fresh[k] = append(fresh[k], x)
+	}
+	for _, k := range keys {
+		for _, x := range fresh[k] {
+			if len(old[k]) == 0 {
+				d.Added = append(d.Added, x)
+				continue
+			}
+			d.Changed = append(d.Changed, ItemChange{old[k][0], x})
+			old[k] = old[k][1:]
+		}
+	}
+	for _, left := range old {
+		d.Removed = append(d.Removed, left...)
+	}
+	slices.SortFunc(d.Added, Item.compare)
+	slices.SortFunc(d.Removed, Item.compare)
+	slices.SortFunc(d.Changed, func(a, b ItemChange) int { return a.To.compare(b.To) })
+	d.Exact = from.blobs != nil && to.blobs != nil
+	have, want := from.content(d.Exact), to.content(d.Exact)
+	for digest, n := range want {
+		if _, ok := have[digest]; !ok {
+			d.Bytes += n
+		}
+	}
+	return d
+}
+
+func (x Item) key() Item { return Item{Kind: x.Kind, Name: x.Name, Platform: x.Platform} }
+
+func (x Item) compare(y Item) int {
+	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Platform, y.Platform), cmp.Compare(x.Version, y.Version))
+}
+
+// items lists a lock, sorted.
+func items(l *manifest.Lock) []Item {
+	var all []Item
+	for _, a := range l.Artifacts {
+		x := Item{Kind: a.Kind, Name: a.Name, Version: a.Version, Platform: a.Platform.String()}
+		if a.SHA256 != "" {
+			x.Digest = "sha256:" + a.SHA256
+		}
+		for _, b := range a.Blobs() {
+			x.Size += b.Size
+		}
+		all = append(all, x)
+	}
+	for _, im := range l.Images {
+		x := Item{Kind: manifest.Image, Name: im.Reference, Digest: im.Digest}
+		if named, err := reference.ParseNormalizedNamed(im.Reference); err == nil {
+			x.Name = named.Name()
+			if t, ok := named.(reference.Tagged); ok {
+				x.Version = t.Tag()
+			} else if d, ok := named.(reference.Digested); ok {
+				x.Version = d.Digest().String()
+			}
+		}
+		for _, p := range im.Platforms {
+			x.Platform, x.Size, x.Digest = p.Platform.String(), p.Size+p.Content, p.Digest
+			all = append(all, x)
+		}
+		if len(im.Platforms) == 0 {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, Item.compare)
+	return all
+}
+
+// content gives what a side holds, by digest, with sizes in bytes.
+func (s *Side) content(exact bool) map[string]int64 {
+	if exact {
+		return s.blobs
+	}
+	m := map[string]int64{}
+	for _, a := range s.Lock.Artifacts {
+		for _, b := range a.Blobs() {
+			m["sha256:"+b.SHA256] = b.Size
+		}
+	}
+	for _, im := range s.Lock.Images {
+		m[im.Digest] = im.Size
+		for _, p := range im.Platforms {
+			m[p.Digest] = p.Size + p.Content
+		}
+	}
+	return m
+}
+
+// String gives "kind name version platform".
+func (x Item) String() string {
+	s := fmt.Sprintf("%s %s %s", x.Kind, x.Name, x.Version)
+	if x.Platform != "" {
+		s += " " + x.Platform
+	}
+	return s
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+)
+
+func (a *app) bundleDiff() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diff FROM TO",
+		Short: "Compare two bundles, or locks",
+		Long: `List what the second has and the first has not, what only the first has, and what both have
+in another version or with another digest; then how many bytes the first lacks to become the
+second. Each side is an archive, the first volume of one, or a lock file. Between two archives
+the bytes are exact, blob by blob; a lock names no layers, and with one the bytes are the most
+that it can be.`,
+		Example: `  kubexm bundle diff old.tar.zst new.tar.zst
+  kubexm bundle diff old.tar.zst kubexm.lock         # before building: what would change
+  kubexm bundle diff old.tar.zst new.tar.zst -o json | jq .bytes`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var sides [2]*bundle.Side
+			for i, path := range args {
+				s, err := bundle.ReadSide(cmd.Context(), path)
+				if err != nil {
+					return refused(err)
+				}
+				sides[i] = s
+			}
+			d := bundle.Compare(sides[0], sides[1])
+			if a.output == "json" {
+				return a.printJSON(d)
+			}
+			return a.printDiff(d)
+		},
+	}
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return []string{"tar.zst", "001", "lock"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+// printDiff writes a line for each difference: + added, - removed, ~ changed.
+func (a *app) printDiff(d bundle.Diff) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	line := func(mark string, x bundle.Item, version string) {
+		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\n", mark, x.Kind, x.Name, version, cmp.Or(x.Platform, "any"), bundle.Bytes(x.Size))
+	}
+	for _, x := range d.Added {
+		line("+", x, x.Version)
+	}
+	for _, x := range d.Removed {
+		line("-", x, x.Version)
+	}
+	for _, c := range d.Changed {
+		version := c.From.Version + " → " + c.To.Version
+		if c.From.Version == c.To.Version {
+			version = c.To.Version + " (other content)"
+		}
+		line("~", c.To, version)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	most := ""
+	if !d.Exact {
+		most = "at most "
+	}
+	_, err := fmt.Fprintf(a.out, "%d added, %d removed, %d changed, %d the same; the first lacks %s%s\n",
+		len(d.Added), len(d.Removed), len(d.Changed), d.Same, most, bundle.Bytes(d.Bytes))
+	return err
+}

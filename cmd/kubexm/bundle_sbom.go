@@ -1,0 +1,40 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+)
+
+func (a *app) bundleSBOM() *cobra.Command {
+	format := bundle.SPDX
+	cmd := &cobra.Command{
+		Use:   "sbom ARCHIVE",
+		Short: "Print a bundle's bill of materials",
+		Long: `Print what a bundle is made of, as SPDX 2.3 or CycloneDX 1.6, in JSON: every file and image
+with version, sha256, package URL and where upstream has it. The bundle carries both from its
+build, under its root; for one that was built without they are made of its lock. The same lock
+gives the same bytes. What lies inside an image is not listed.`,
+		Example: `  kubexm bundle sbom demo.tar.zst > demo.spdx.json
+  kubexm bundle sbom demo.tar.zst --format cyclonedx > demo.cdx.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := bundle.Open(cmd.Context(), args[0], reading)
+			if err != nil {
+				return refused(err)
+			}
+			defer b.Close()
+			text, err := b.SBOM(format)
+			if err != nil {
+				return refused(err)
+			}
+			_, err = a.out.Write(text)
+			return err
+		},
+	}
+	formats := []string{bundle.SPDX, bundle.CycloneDX}
+	cmd.Flags().Var(&choice{value: &format, allowed: formats}, "format", "spdx or cyclonedx")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	completeArchives(cmd)
+	return cmd
+}
