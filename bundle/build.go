@@ -64,6 +64,11 @@ func Build(ctx context.Context, r BuildRequest) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
+	return assemble(ctx, r, h, nil)
+}
+
+// assemble writes the archive of a head and of what r.Lock pins.
+func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (*Built, error) {
 	all, err := jobs(ctx, r.Fetcher, r.Lock, r.Parallel)
 	if err != nil {
 		return nil, err
@@ -79,7 +84,7 @@ func Build(ctx context.Context, r BuildRequest) (*Built, error) {
 	if r.Planned != nil {
 		r.Planned(plan)
 	}
-	w, err := archive.Create(r.Output, layout, archive.WriteOptions{VolumeOptions: r.Volumes})
+	w, err := archive.Create(r.Output, layout, archive.WriteOptions{VolumeOptions: r.Volumes, Signatures: signatures})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.Output, err)
 	}

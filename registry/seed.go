@@ -13,7 +13,6 @@ import (
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/mensylisir/kubexm/bundle"
@@ -228,34 +227,7 @@ func (s *seeder) manifest(ctx context.Context, repo *remote.Repository, d v1.Des
 	} else {
 		err = repo.Manifests().Push(ctx, d, rc)
 	}
-	return sparse(d, err)
-}
-
-// SparseError says that a registry refused an index because the bundle does not
-// carry every platform that it names.
-type SparseError struct{ Err error }
-
-func (e *SparseError) Error() string {
-	return "the registry refuses an index whose platforms are not all there: allow that " +
-		"(in distribution's config: validation.manifests.indexes.platforms: none), or bundle every platform: " + e.Err.Error()
-}
-
-// Unwrap gives what the registry said.
-func (e *SparseError) Unwrap() error { return e.Err }
-
-// sparse recognises that refusal: every manifest that the bundle has of this
-// index was sent before it, and the registry says that one is unknown.
-func sparse(d v1.Descriptor, err error) error {
-	var r *errcode.ErrorResponse
-	if !bundle.IsIndex(d.MediaType) || !errors.As(err, &r) {
-		return err
-	}
-	for _, e := range r.Errors {
-		if e.Code == errcode.ErrorCodeManifestUnknown || e.Code == errcode.ErrorCodeManifestBlobUnknown || e.Code == "MANIFEST_INVALID" {
-			return &SparseError{Err: err}
-		}
-	}
-	return err
+	return bundle.Sparse(d, err)
 }
 
 // lock waits until nobody else sends this blob, and gives the unlocking.

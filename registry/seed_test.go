@@ -227,7 +227,7 @@ func TestSparseIndexRefused(t *testing.T) {
 	shelf, _ := newShelf()
 	sparse := shelf.image("quay.io/a/b:1", []byte("x"), v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("absent"), Size: 3})
 	_, err := Seed(context.Background(), newSite(t).target(), shelf, []manifest.ImagePin{sparse}, Options{})
-	var refused *SparseError
+	var refused *bundle.SparseError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "validation.manifests.indexes") {
 		t.Errorf("%v", err)
 	}

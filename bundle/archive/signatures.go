@@ -37,16 +37,24 @@ func checkLines(lines []byte) error {
 	return nil
 }
 
+// slotOf gives the slot that holds lines.
+func slotOf(lines []byte) ([]byte, error) {
+	if len(lines) > slotSize {
+		return nil, fault(ErrSlot, slotName, noOffset, "%d bytes of signatures, the slot has %d", len(lines), slotSize)
+	}
+	slot := emptySlot()
+	copy(slot, lines)
+	return slot, checkLines(lines)
+}
+
 // WriteSignatures puts lines into the signature slot of the archive at path, in
 // place of what was there, and flushes them to the disk. No other byte of the
 // file changes. lines are JSON objects, one a line, at most 256 KiB; none at
 // all makes the archive unsigned. A slot that a killed run left half-written is
 // no obstacle.
 func WriteSignatures(path string, lines []byte) error {
-	if len(lines) > slotSize {
-		return fault(ErrSlot, slotName, noOffset, "%d bytes of signatures, the slot has %d", len(lines), slotSize)
-	}
-	if err := checkLines(lines); err != nil {
+	slot, err := slotOf(lines)
+	if err != nil {
 		return err
 	}
 	lock, err := takeLock(path)
@@ -72,8 +80,6 @@ func WriteSignatures(path string, lines []byte) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // the close that counts is the last line's
-	slot := emptySlot()
-	copy(slot, lines)
 	if _, err := f.WriteAt(appendRawFrame(nil, slot), m.Offset+headLen); err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ const maxWorkers = 8
 type WriteOptions struct {
 	Workers int // compressors at once; 0 means one for each CPU, at most 8
 	VolumeOptions
+	// Signatures go into the signature slot: JSON objects, one a line.
+	Signatures []byte
 }
 
 // state is how far a stored blob is.
@@ -73,21 +75,25 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	for i := len(l.small) + 1; i < l.compressed; i++ {
 		w.places[w.members[i].Digest] = i
 	}
-	if err := w.begin(o.VolumeOptions); err != nil {
+	if err := w.begin(o); err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
 	return w, nil
 }
 
 // begin makes the partial file with all that is known already.
-func (w *Writer) begin(o VolumeOptions) (err error) {
-	if w.file, err = newOutput(w.path, w.layout.MaxSize(), o); err != nil {
+func (w *Writer) begin(o WriteOptions) (err error) {
+	slot, err := slotOf(o.Signatures)
+	if err != nil {
+		return err
+	}
+	if w.file, err = newOutput(w.path, w.layout.MaxSize(), o.VolumeOptions); err != nil {
 		return err
 	}
 	if err := w.file.reserve(w.layout.storedEnd); err != nil {
 		return fmt.Errorf("reserve %d bytes for %s: %w", w.layout.storedEnd, w.path, err)
 	}
-	for i, data := range append(w.layout.small[:len(w.layout.small):len(w.layout.small)], emptySlot()) {
+	for i, data := range append(w.layout.small[:len(w.layout.small):len(w.layout.small)], slot) {
 		if err := writeStored(w.file, &w.members[i], bytes.NewReader(data), &w.pool); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ config asks for, each pinned by digest in a lock. It is an OCI layout inside:
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleCheck(), a.bundleExtract(),
-		a.bundleSplit(), a.bundleJoin(), a.bundleRepair(), a.bundleDiff(), a.bundleSBOM())
+		a.bundleSplit(), a.bundleJoin(), a.bundleRepair(), a.bundleDiff(), a.bundlePush(), a.bundlePull(), a.bundleSBOM())
 	return cmd
 }
 

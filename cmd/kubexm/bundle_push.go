@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+)
+
+// remoteFlags say how to speak to a registry.
+type remoteFlags struct {
+	plainHTTP    bool
+	caFile       string
+	dockerConfig string
+	parallel     int
+}
+
+func (f *remoteFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS to the registry")
+	fs.StringVar(&f.caFile, "ca-file", "", "further certificates (PEM) that the registry is checked against")
+	fs.StringVar(&f.dockerConfig, "docker-config", "", "file with registry credentials (default docker's own)")
+	fs.IntVarP(&f.parallel, "parallel", "p", 4, "how many blobs move at once")
+	_ = cmd.MarkFlagFilename("ca-file", "pem", "crt")
+	_ = cmd.MarkFlagFilename("docker-config", "json")
+}
+
+func (f *remoteFlags) remote(reference string) bundle.Remote {
+	return bundle.Remote{
+		Reference: reference, PlainHTTP: f.plainHTTP, CAFile: f.caFile, DockerConfig: f.dockerConfig,
+		UserAgent: "kubexm/" + ownVersion(),
+	}
+}
+
+func (a *app) bundlePush() *cobra.Command {
+	f, policy := &remoteFlags{}, &policyFlags{}
+	cmd := &cobra.Command{
+		Use:   "push ARCHIVE HOST/REPOSITORY:TAG",
+		Short: "Send a whole bundle to a registry",
+		Long: `Send a bundle as it is to an OCI registry: every blob and manifest under its own digest,
+the root under the tag, each signature as an artifact that refers to the root. Credentials are
+docker's ("docker login", "oras login"). What the registry holds already is not sent: run again,
+a push that broke off goes on. The tag comes last and names a whole bundle, or none.
+
+An image's index stays as published and may name platforms that the bundle does not carry. Not
+every registry takes such an index; the error says so.`,
+		Example: `  kubexm bundle push --allow-unsigned demo.tar.zst registry.example/bundles/demo:2026-11
+  kubexm bundle push --allow-unsigned demo.tar.zst.001 127.0.0.1:5000/demo:1 --plain-http`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := bundle.Open(cmd.Context(), args[0], policy.policy())
+			if err != nil {
+				return refused(err)
+			}
+			defer b.Close()
+			p := a.progress(a.output != "text")
+			p.phase("push")
+			done, err := b.Push(cmd.Context(), f.remote(args[1]), bundle.PushOptions{Parallel: f.parallel, Sent: p.add, Planned: p.expect})
+			p.stop()
+			if err != nil {
+				return remoteRefused(err)
+			}
+			if a.output == "json" {
+				return a.printJSON(done)
+			}
+			_, err = fmt.Fprintf(a.out, "%s: %s sent in %s, %d were there already\n  root  %s\n", done.Reference, bundle.Bytes(done.Bytes),
+				count(done.Sent, "part"), done.Held, done.Root)
+			return err
+		},
+	}
+	f.add(cmd)
+	policy.add(cmd)
+	completeArchives(cmd)
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) bundlePull() *cobra.Command {
+	f, policy := &remoteFlags{}, &policyFlags{}
+	source := &sourceFlags{}
+	force := false
+	cmd := &cobra.Command{
+		Use:   "pull HOST/REPOSITORY:TAG ARCHIVE",
+		Short: "Fetch a whole bundle from a registry",
+		Long: `Fetch what "kubexm bundle push" sent into an archive again, with its signatures. The root is
+the same, digest for digest; the archive has the same bytes when the same version of kubexm built
+it. Who made it is asked before anything but the root's digest is fetched.
+
+What was fetched stays in the cache: run again, a pull that broke off goes on.`,
+		Example: `  kubexm bundle pull --allow-unsigned registry.example/bundles/demo:2026-11 demo.tar.zst
+  kubexm bundle pull --allow-unsigned registry.example/bundles/demo@sha256:… demo.tar.zst`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := refuseExisting(args[1], force); err != nil {
+				return err
+			}
+			cache, err := a.cache(source)
+			if err != nil {
+				return err
+			}
+			p := a.progress(a.output != "text")
+			defer p.stop()
+			from := f.remote(args[0])
+			client, err := fetch.New(fetch.Options{
+				Cache: cache, Sources: from.Sources(), Log: a.log, Progress: p, Parallel: f.parallel, UserAgent: from.UserAgent,
+			})
+			if err != nil {
+				return err
+			}
+			p.phase("pull")
+			built, err := bundle.Pull(cmd.Context(), bundle.PullRequest{
+				From: from, Policy: policy.policy(), Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.total,
+			})
+			p.stop()
+			if err != nil {
+				return remoteRefused(err)
+			}
+			if a.output == "json" {
+				return a.printJSON(built)
+			}
+			_, err = fmt.Fprintf(a.out, "%s: %s\n  root  %s\n  next  kubexm bundle verify --allow-unsigned %s\n", built.Path, bundle.Bytes(built.Bytes), built.Root, built.Path)
+			return err
+		},
+	}
+	f.add(cmd)
+	policy.add(cmd)
+	cmd.Flags().StringVar(&source.cacheDir, "cache-dir", "", "where fetched content is kept (default $KUBEXM_CACHE, else $XDG_CACHE_HOME/kubexm)")
+	_ = cmd.MarkFlagDirname("cache-dir")
+	cmd.Flags().BoolVar(&force, "force", false, "replace an archive that stands already")
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return []string{"tar.zst"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+// remoteRefused gives what can go wrong with a registry its exit code and advice.
+func remoteRefused(err error) error {
+	var reference *bundle.ReferenceError
+	switch {
+	case errors.As(err, &reference):
+		return &coded{error: err, code: exitUsage}
+	case errors.Is(err, bundle.ErrNoBundle):
+		return &coded{error: err, code: exitFailed, advice: "look at the tags there: oras repo tags, crane ls"}
+	}
+	return refused(err)
+}
