@@ -58,6 +58,9 @@ func Adopt(resolved, previous *manifest.Lock) (*manifest.Lock, []Change) {
 		}
 		if keep {
 			have.Names, have.Sets = want.Names, want.Sets
+			if have.Trust == manifest.FromUpstream { // found before, listed now
+				have.Trust = cmp.Or(want.Trust, manifest.FromContent)
+			}
 			l.Images[i] = have
 		}
 	}
@@ -94,7 +97,11 @@ func artifactChange(want, have manifest.Artifact, ok bool) (what string, keep bo
 	switch {
 	case !ok:
 		return "added", false
-	case want.Address != have.Address:
+	case want.Repository != have.Repository:
+		return fmt.Sprintf("repository %s is now %s", orNone(have.Repository), orNone(want.Repository)), false
+	case len(want.Parts) > 0 && (len(have.Parts) == 0 || want.Parts[0].SHA256 != have.Parts[0].SHA256):
+		return "its folder has changed", false
+	case want.Address != have.Address && want.Repository == "":
 		return fmt.Sprintf("address %s is now %s", have.Address, want.Address), false
 	case want.SHA256 != "" && want.SHA256 != have.SHA256:
 		return fmt.Sprintf("sha256 %s is now %s", have.SHA256, want.SHA256), false

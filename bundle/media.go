@@ -17,6 +17,10 @@ const (
 	mediaConfig  = "application/vnd.kubexm.config.v1+yaml"
 	mediaSummary = "application/vnd.kubexm.summary.v1+json"
 	mediaFile    = "application/octet-stream"
+
+	// Helm's own, so that helm pulls a chart out of any registry that holds a bundle.
+	mediaChart     = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	mediaChartMeta = "application/vnd.cncf.helm.config.v1+json"
 )
 
 // The annotations of the root's children.
@@ -35,6 +39,9 @@ var packed = []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip", ".jar", ".rp
 // compressFile tells whether an artifact's blobs are worth compressing. It
 // looks at the lock alone: the archive's layout must follow from the lock.
 func compressFile(a manifest.Artifact) bool {
+	if a.Kind == manifest.Chart {
+		return false
+	}
 	return a.Archive != "" || !slices.Contains(packed, path.Ext(a.Address))
 }
 

@@ -85,7 +85,7 @@ func Pin(ctx context.Context, p Pinner, l *manifest.Lock, o PinOptions) (*manife
 
 // pinnedArtifact tells whether nothing of a is left to ask for.
 func pinnedArtifact(a manifest.Artifact) bool {
-	if a.SHA256 == "" || a.Size == 0 {
+	if a.SHA256 == "" || a.Size == 0 || a.Kind == manifest.Chart && a.Chart == nil {
 		return false
 	}
 	for _, m := range a.Members {

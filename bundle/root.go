@@ -30,8 +30,8 @@ func newDocument(mediaType string, b []byte) document {
 // without a byte of payload.
 type head struct {
 	root      document
-	metadata  []document // root's first child and its layers, in the order they are stored
-	artifacts []document // one manifest an artifact, in the lock's order
+	metadata  []document // root's first children and their layers, in the order they are stored
+	artifacts []document // one manifest an artifact, in the lock's order; after a chart's its config
 	index     []byte     // index.json
 }
 
@@ -74,13 +74,19 @@ func newHead(l *manifest.Lock, config []byte) (*head, error) {
 	if err := h.addSBOMs(l, &root, created); err != nil {
 		return nil, err
 	}
+	seen := map[digest.Digest]bool{}
 	for _, a := range l.Artifacts {
-		m, err := fileManifest(a, created)
+		docs, err := artifactDocuments(a, created)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", a.ID, err)
 		}
-		h.artifacts = append(h.artifacts, m)
-		root.Manifests = append(root.Manifests, m.descriptor)
+		for _, d := range docs { // two add-ons may be of one chart
+			if !seen[d.descriptor.Digest] {
+				seen[d.descriptor.Digest] = true
+				h.artifacts = append(h.artifacts, d)
+			}
+		}
+		root.Manifests = append(root.Manifests, docs[0].descriptor)
 	}
 	for _, im := range l.Images {
 		root.Manifests = append(root.Manifests, imageDescriptor(im))
@@ -99,33 +105,54 @@ func newHead(l *manifest.Lock, config []byte) (*head, error) {
 	return h, err
 }
 
-// fileManifest wraps the blobs of one artifact, so that any OCI tool can pull
-// them by name.
-func fileManifest(a manifest.Artifact, created string) (document, error) {
+// artifactDocuments wraps the blobs of one artifact, so that any OCI tool can
+// pull them by name, and helm a chart. The manifest comes first.
+func artifactDocuments(a manifest.Artifact, created string) ([]document, error) {
+	media := mediaFile
+	if a.Kind == manifest.Chart {
+		media = mediaChart
+	}
 	var layers []document
 	for _, b := range a.Blobs() {
 		layers = append(layers, titled(document{descriptor: v1.Descriptor{
-			MediaType: mediaFile, Digest: digest.NewDigestFromEncoded(digest.SHA256, b.SHA256), Size: b.Size,
+			MediaType: media, Digest: digest.NewDigestFromEncoded(digest.SHA256, b.SHA256), Size: b.Size,
 		}}, b.Name))
 	}
-	m, err := artifactManifest(TypeArtifact, created, layers)
+	docs := make([]document, 1, 2)
+	var err error
+	if a.Kind == manifest.Chart {
+		text, eerr := encode(a.Chart)
+		if eerr != nil {
+			return nil, eerr
+		}
+		config := newDocument(mediaChartMeta, text)
+		docs = append(docs, config)
+		docs[0], err = manifestOf("", config.descriptor, created, layers)
+	} else {
+		docs[0], err = artifactManifest(TypeArtifact, created, layers)
+	}
 	if err != nil {
-		return document{}, fmt.Errorf("%s: %w", a.ID, err)
+		return nil, err
 	}
-	m.descriptor.Annotations = map[string]string{annotationID: a.ID}
+	docs[0].descriptor.Annotations = map[string]string{annotationID: a.ID}
 	if !a.Platform.IsZero() {
-		m.descriptor.Annotations[annotationPlatform] = a.Platform.String()
+		docs[0].descriptor.Annotations[annotationPlatform] = a.Platform.String()
 	}
-	return m, nil
+	return docs, nil
 }
 
 // artifactManifest makes an OCI 1.1 artifact manifest over layers.
 func artifactManifest(kind, created string, layers []document) (document, error) {
+	return manifestOf(kind, v1.DescriptorEmptyJSON, created, layers)
+}
+
+// manifestOf makes a manifest; kind is "" where the config's media type says it.
+func manifestOf(kind string, config v1.Descriptor, created string, layers []document) (document, error) {
 	m := v1.Manifest{
 		Versioned:    specs.Versioned{SchemaVersion: 2},
 		MediaType:    v1.MediaTypeImageManifest,
 		ArtifactType: kind,
-		Config:       v1.DescriptorEmptyJSON,
+		Config:       config,
 		Annotations:  map[string]string{v1.AnnotationCreated: created},
 	}
 	for _, l := range layers {

@@ -12,11 +12,14 @@ type Addon struct {
 	// Source is where it comes from: an https address or a path of the
 	// manifest; for a chart an oci:// reference, a .tgz's address or path, or
 	// the address of a repository that holds a chart of the add-on's name.
+	// A path is one of a file, or of a chart's folder, beside the config.
 	// Default: what the matrix says of the name.
 	Source string `yaml:"source,omitempty"`
-	// Version of the add-on. Default: what the matrix holds for the Kubernetes version.
+	// Version of the add-on; for a chart out of a repository its exact one.
+	// Default: what the matrix holds for the Kubernetes version.
 	Version string `yaml:"version,omitempty" format:"version"`
-	// Namespace to install into. Default: the add-on's own, else its name.
+	// Namespace to install a chart into. Default: its name. The objects of a
+	// manifest say themselves where they belong.
 	Namespace string `yaml:"namespace,omitempty" format:"label"`
 	// Values of the chart. They go into the bundle as they are: put no secrets here.
 	Values map[string]any `yaml:"values,omitempty"`

@@ -24,7 +24,6 @@ func NotYetBuilt() []Waiting {
 		services = "etcd and Kubernetes as services of the host"
 		backup   = "backups of etcd"
 		packages = "packages of the operating system"
-		charts   = "charts"
 		calico   = "the plugin calico"
 		harbor   = "Harbor"
 		logins   = "registries beside the site's own"
@@ -42,7 +41,7 @@ func NotYetBuilt() []Waiting {
 		{"spec.network.ippool", calico}, {"spec.network.calico", calico}, {"spec.network.multus", "installing multus"},
 		{"spec.storage", "storage"},
 		{"spec.registry.auths", logins}, {"spec.registry.harborConfig", harbor},
-		{"spec.addons.namespace", charts}, {"spec.addons.values", charts}, {"spec.dns.nodelocaldns", localDNS},
+		{"spec.dns.nodelocaldns", localDNS},
 		{"spec.extra.resolves", ready}, {"spec.monitoring", "monitoring"}, {"spec.bundle.operatingSystems", packages},
 	}
 }
@@ -70,7 +69,7 @@ func Used() []string {
 		"spec.network.plugin", "spec.network.version", "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR", "spec.network.flannel.backend",
 		"spec.network.multus.enabled", "spec.storage.openebs.basePath",
 		"spec.registry.type", "spec.registry.version", "spec.registry.privateRegistry", "spec.registry.namespaceOverride", "spec.registry.registryDataDir",
-		"spec.addons.name", "spec.addons.type", "spec.addons.source", "spec.addons.version",
+		"spec.addons.name", "spec.addons.type", "spec.addons.source", "spec.addons.version", "spec.addons.namespace", "spec.addons.values",
 		"spec.dns.dnsEtcHosts", "spec.dns.coredns.additionalConfigs", "spec.dns.coredns.rewriteBlock", "spec.dns.coredns.upstreamDNSServers",
 		"spec.dns.coredns.externalZones.zones", "spec.dns.coredns.externalZones.nameservers", "spec.dns.coredns.externalZones.cache",
 		"spec.dns.coredns.externalZones.rewrite", "spec.dns.nodelocaldns.enabled",

@@ -86,8 +86,7 @@ func TestWaitingFor(t *testing.T) {
 func TestNotYetBuiltIsSaid(t *testing.T) {
 	_, problems := Decode(strings.NewReader(header + `
   kubernetes: {version: v1.34.10}
-  addons:
-    - {name: a, namespace: x}
+  system: {timezone: UTC}
   monitoring: {enabled: false}
 `))
 	var got []string
@@ -96,7 +95,7 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
 			got = append(got, p.String())
 		}
 	}
-	want := []string{"7:28: warning: spec.addons[0].namespace: accepted, not yet built: charts", "8:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
+	want := []string{"6:22: warning: spec.system.timezone: accepted, not yet built: making hosts ready", "7:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
 	d := parse(strings.NewReader(header + `
   kubernetes: {version: v1.34.10}
   addons:

@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -62,6 +63,7 @@ const (
 	FromConfig    Trust = "config"    // the user's config
 	FromPublished Trust = "published" // upstream's own digest file, read when pinned
 	FromContent   Trust = "content"   // nobody: what was downloaded when pinned
+	FromUpstream  Trust = "upstream"  // of an image: a chart or manifest asks for it, and nobody listed it
 )
 
 // Artifact is one file to download. Where Archive is set the file is an
@@ -80,7 +82,35 @@ type Artifact struct {
 	SHA256        string   `yaml:"sha256,omitempty" json:"sha256,omitempty"`               // lower-case hex, of the downloaded file
 	Trust         Trust    `yaml:"trust,omitempty" json:"trust,omitempty"`
 	Members       []Member `yaml:"members,omitempty" json:"members,omitempty"`
+
+	// Of a chart:
+	Repository string      `yaml:"repository,omitempty" json:"repository,omitempty"` // whose index gave Address
+	Chart      *ChartMeta  `yaml:"chart,omitempty" json:"chart,omitempty"`
+	Parts      []ChartPart `yaml:"parts,omitempty" json:"parts,omitempty"` // what it is packed from, itself first; none where it is carried as published
 }
+
+// ChartMeta is what a chart says of itself.
+type ChartMeta struct {
+	APIVersion string `yaml:"apiVersion" json:"apiVersion"`
+	Name       string `yaml:"name" json:"name"`
+	Version    string `yaml:"version" json:"version"`
+	AppVersion string `yaml:"appVersion,omitempty" json:"appVersion,omitempty"`
+	Type       string `yaml:"type,omitempty" json:"type,omitempty"`
+}
+
+// ChartPart is one of the charts that a chart is packed from, where not all that
+// it depends on lay in it.
+type ChartPart struct {
+	Name    string `yaml:"name" json:"name"`
+	Version string `yaml:"version" json:"version"`
+	Address string `yaml:"address" json:"address"`
+	Size    int64  `yaml:"size" json:"size"`     // bytes of its archive
+	SHA256  string `yaml:"sha256" json:"sha256"` // lower-case hex, of its archive
+}
+
+// Local tells whether the artifact is a file or folder of the machine that builds
+// the bundle: its Address is a path, relative to the config's folder.
+func (a Artifact) Local() bool { return a.Address != "" && !strings.Contains(a.Address, "://") }
 
 // Member is one wanted file of an archive.
 type Member struct {
@@ -119,6 +149,7 @@ func (l *Lock) Clone() *Lock {
 	c.Artifacts = slices.Clone(l.Artifacts)
 	for i, a := range c.Artifacts {
 		c.Artifacts[i].Sets, c.Artifacts[i].Members = slices.Clone(a.Sets), slices.Clone(a.Members)
+		c.Artifacts[i].Parts = slices.Clone(a.Parts)
 	}
 	c.Images = slices.Clone(l.Images)
 	for i, im := range c.Images {

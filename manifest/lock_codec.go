@@ -154,6 +154,14 @@ func (l *Lock) checkArtifact(path string, a Artifact, bad func(path, format stri
 	if (a.Archive == "") != (len(a.Members) == 0) {
 		bad(path+".members", "an archive, and nothing else, has members")
 	}
+	if (a.Kind == Chart) != (a.Chart != nil) {
+		bad(path+".chart", "a chart, and nothing else, says so")
+	}
+	for j, p := range a.Parts {
+		if !hexDigest.MatchString(p.SHA256) || p.Size <= 0 || p.Name == "" || p.Address == "" {
+			bad(fmt.Sprintf("%s.parts[%d]", path, j), "%s is not pinned: sha256 %q, size %d", p.Name, p.SHA256, p.Size)
+		}
+	}
 	for j, m := range a.Members {
 		if !hexDigest.MatchString(m.SHA256) || m.Size < 0 || m.Name == "" || m.Path == "" {
 			bad(fmt.Sprintf("%s.members[%d]", path, j), "%s is not pinned: sha256 %q, size %d", m.Path, m.SHA256, m.Size)

@@ -20,7 +20,10 @@ type Blob struct {
 func (a Artifact) Blobs() []Blob {
 	if a.Archive == "" {
 		name := a.Name
-		if a.Kind != Binary {
+		switch {
+		case a.Chart != nil:
+			name = a.Chart.Name + "-" + a.Chart.Version + ".tgz"
+		case a.Kind != Binary:
 			name = path.Base(a.Address)
 		}
 		return []Blob{{Name: path.Base(name), Version: a.Version, SHA256: a.SHA256, Size: a.Size}}

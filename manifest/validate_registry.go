@@ -49,6 +49,9 @@ func (d *document) validateAddons(c *Cluster) {
 		if a.Type == "yaml" && len(a.Values) > 0 {
 			d.fail(at+".values", "write type: helm, or leave the values out", "are a chart's, and the type is yaml")
 		}
+		if a.Namespace != "" && a.Form() == File {
+			d.warn(at+".namespace", "write it into the objects of the manifest", "means nothing for a manifest")
+		}
 		if a.Type == "yaml" && strings.HasPrefix(a.Source, "oci://") {
 			d.fail(at+".source", "write type: helm", "is a chart's address, and the type is yaml")
 		}

@@ -1,6 +1,7 @@
 package versions
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -12,7 +13,7 @@ import (
 const fromConfig = "config"
 
 // extras adds what the config names by address: images and files of
-// spec.bundle, and manifests of add-ons. They belong to every set.
+// spec.bundle, and manifests and charts of add-ons. They belong to every set.
 func (l *locker) extras() {
 	var sets []string
 	for _, s := range l.lock.Sets {
@@ -34,46 +35,64 @@ func (l *locker) extras() {
 	}
 	for i, file := range l.cluster.Spec.Bundle.Files {
 		l.ownFile(fmt.Sprintf("spec.bundle.files[%d]", i), manifest.Artifact{
-			Name: file.Name, Version: fromConfig, Platform: file.Platform, Address: file.Address, SHA256: file.SHA256, Sets: sets,
+			Kind: manifest.File, Name: file.Name, Version: fromConfig, Platform: file.Platform, Address: file.Address, SHA256: file.SHA256, Sets: sets,
 		})
 	}
 	for i, addon := range l.cluster.Spec.Addons {
-		if addon.Source == "" {
-			continue
-		}
-		at := fmt.Sprintf("spec.addons[%d].source", i)
+		at := fmt.Sprintf("spec.addons[%d]", i)
 		switch {
-		case isManifest(addon):
-			l.ownFile(at, manifest.Artifact{Name: addon.Name, Version: fromConfig, Address: addon.Source, Sets: sets})
-		case strings.Contains(addon.Source, "://"):
-			l.say(manifest.Problem{
-				Severity: manifest.Warning, Path: at, Message: "charts from a config are not carried yet",
-				Advice: "name the images that " + addon.Name + " needs under spec.bundle.images",
-			})
+		case addon.Source == "":
+		case addon.Form() == manifest.Chart:
+			l.chart(at, addon, sets)
+		default:
+			l.ownFile(at+".source", manifest.Artifact{Kind: manifest.File, Name: addon.Name, Version: fromConfig, Address: addon.Source, Sets: sets})
 		}
 	}
 }
 
-// isManifest reports whether an add-on's source is a manifest to download.
-func isManifest(a manifest.Addon) bool {
-	web := strings.HasPrefix(a.Source, "https://") || strings.HasPrefix(a.Source, "http://")
-	if a.Type != "" {
-		return web && a.Type == "yaml"
+// chart adds the chart of an add-on. Which file of a repository that is, only the
+// repository knows.
+func (l *locker) chart(at string, addon manifest.Addon, sets []string) {
+	a := manifest.Artifact{Kind: manifest.Chart, Name: addon.Name, Version: cmp.Or(addon.Version, fromConfig), Sets: sets}
+	switch rest, oci := strings.CutPrefix(addon.Source, "oci://"); {
+	case oci:
+		base := path.Base(rest)
+		tagged := strings.ContainsAny(base, ":@")
+		switch {
+		case !tagged && addon.Version == "":
+			l.unversioned(at, addon)
+			return
+		case !tagged:
+			// Tags know no plus; Helm writes it so.
+			a.Address = addon.Source + ":" + strings.ReplaceAll(addon.Version, "+", "_")
+		default:
+			a.Address = addon.Source
+		}
+	case addon.Packed():
+		a.Address = addon.Source
+	case addon.Version == "":
+		l.unversioned(at, addon)
+		return
+	default:
+		a.Repository = strings.TrimSuffix(addon.Source, "/")
 	}
-	ext := path.Ext(a.Source)
-	return web && len(a.Values) == 0 && (ext == ".yaml" || ext == ".yml")
+	l.ownFile(at+".source", a)
+}
+
+func (l *locker) unversioned(at string, addon manifest.Addon) {
+	l.say(manifest.Problem{Path: at + ".version", Message: "is missing, and " + addon.Source + " may hold many",
+		Advice: "write the chart's exact version, as `helm search repo` or its maker tells it"})
 }
 
 // ownFile adds a file that the config names by address.
 func (l *locker) ownFile(at string, a manifest.Artifact) {
-	a.Kind = manifest.File
 	a.ID = artifactID(a.Kind, a.Name, a.Version, a.Platform)
 	if a.SHA256 != "" {
 		a.Trust = manifest.FromConfig
 	}
 	if known, ok := l.artifacts[a.ID]; ok {
-		if known.Address != a.Address || known.SHA256 != a.SHA256 {
-			l.say(manifest.Problem{Path: at, Message: "a second file is called " + a.Name, Advice: "give it a name of its own"})
+		if known.Address != a.Address || known.Repository != a.Repository || known.SHA256 != a.SHA256 {
+			l.say(manifest.Problem{Path: at, Message: "a second " + string(a.Kind) + " is called " + a.Name, Advice: "give it a name of its own"})
 		}
 		return
 	}

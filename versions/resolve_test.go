@@ -223,9 +223,12 @@ func TestResolveProblems(t *testing.T) {
 			s.Runtime.Type = "isulad"
 			s.LoadBalancer.Mode, s.LoadBalancer.External.Type = "external", "kubexm-kn"
 		}, []string{"warning: spec.runtime.version: isulad comes as a package", "keepalived comes as a package", "nginx-package comes as a package"}},
-		{"chart of a config", func(s *manifest.Spec) {
-			s.Addons = []manifest.Addon{{Name: "mine", Source: "https://example.org/mine-1.0.tgz"}}
-		}, []string{"warning: spec.addons[0].source: charts from a config are not carried yet"}},
+		{"charts without a version", func(s *manifest.Spec) {
+			s.Addons = []manifest.Addon{{Name: "mine", Source: "https://example.org/charts"}, {Name: "yours", Source: "oci://example.org:5000/charts/yours"}}
+		}, []string{"spec.addons[0].version: is missing, and https://example.org/charts may hold many", "spec.addons[1].version: is missing"}},
+		{"two charts of one name", func(s *manifest.Spec) {
+			s.Addons = []manifest.Addon{{Name: "mine", Source: "https://example.org/a.tgz"}, {Name: "mine", Namespace: "b", Source: "https://example.org/b.tgz"}}
+		}, []string{"spec.addons[1].source: a second chart is called mine"}},
 		{"two files of one name", func(s *manifest.Spec) {
 			s.Bundle.Files = []manifest.BundleFile{{Name: "a", Address: "https://example.org/1"}, {Name: "a", Address: "https://example.org/2"}}
 		}, []string{"spec.bundle.files[1]: a second file is called a"}},
@@ -262,6 +265,42 @@ func TestTwoVersionsShareWhatIsTheSame(t *testing.T) {
 		want := lock.Sets[0].Components[a.Name] == lock.Sets[1].Components[a.Name]
 		if got := len(a.Sets) == 2; got != want {
 			t.Errorf("%s is in %v", a.ID, a.Sets)
+		}
+	}
+}
+
+// TestChartsOfAConfig: where each form of a source leads.
+func TestChartsOfAConfig(t *testing.T) {
+	for _, c := range []struct {
+		addon manifest.Addon
+		want  manifest.Artifact
+	}{
+		{manifest.Addon{Source: "https://example.org/charts/", Version: "1.2.3"}, manifest.Artifact{Repository: "https://example.org/charts", Version: "1.2.3"}},
+		{manifest.Addon{Source: "https://example.org/mine-1.0.0.tgz"}, manifest.Artifact{Address: "https://example.org/mine-1.0.0.tgz", Version: "config"}},
+		{manifest.Addon{Source: "oci://example.org:5000/mine", Version: "1.2.3+a"}, manifest.Artifact{Address: "oci://example.org:5000/mine:1.2.3_a", Version: "1.2.3+a"}},
+		{manifest.Addon{Source: "oci://example.org/mine:1.0.0"}, manifest.Artifact{Address: "oci://example.org/mine:1.0.0", Version: "config"}},
+		{manifest.Addon{Source: "./charts/mine"}, manifest.Artifact{Address: "./charts/mine", Version: "config"}},
+		{manifest.Addon{Source: "mine.tgz", Version: "2.0.0"}, manifest.Artifact{Address: "mine.tgz", Version: "2.0.0"}},
+	} {
+		config := cluster(func(*manifest.Spec) {})
+		c.addon.Name, c.want.Name, c.want.Kind = "mine", "mine", manifest.Chart
+		c.want.ID = "chart/mine/" + c.want.Version
+		config.Spec.Addons = []manifest.Addon{c.addon}
+		lock, problems := load(t).Resolve(config)
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range lock.Artifacts {
+			if a.Kind == manifest.Chart {
+				a.Sets = nil
+				if d := cmp.Diff(c.want, a); d != "" {
+					t.Errorf("%s: %s", c.addon.Source, d)
+				}
+				c.want.ID = ""
+			}
+		}
+		if c.want.ID != "" {
+			t.Errorf("%s: no chart", c.addon.Source)
 		}
 	}
 }

@@ -81,3 +81,12 @@ func speaksOfImage(name string) bool {
 	low := strings.ToLower(name)
 	return strings.Contains(low, "image") && !strings.Contains(low, "pull") && !strings.Contains(low, "imagegc") && !strings.Contains(low, "image-gc")
 }
+
+// Whole gives the whole form of a reference: with its registry, and with the tag
+// that is meant where it names none. What is no reference stays as it is.
+func Whole(ref string) string {
+	if w := normal(ref, loose); w != "" {
+		return w
+	}
+	return ref
+}

@@ -24,8 +24,13 @@ func (c *Client) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 			return fmt.Errorf("not pinned: member %s has no sha256", m.Path)
 		}
 	}
-	if a.Archive != "" {
+	switch {
+	case a.Kind == manifest.Chart:
+		return c.fetchChart(ctx, a)
+	case a.Archive != "":
 		return c.fetchArchive(ctx, a)
+	case a.Local():
+		return c.fetchLocal(ctx, a)
 	}
 	done := func() bool { return c.cache.Has(a.SHA256, a.Size) }
 	if done() {
@@ -43,6 +48,12 @@ func (c *Client) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 // it lacks is read from its DigestAddress, or, where there is none, taken from
 // what is downloaded. Files whose digest is known are not downloaded.
 func (c *Client) PinArtifact(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
+	switch {
+	case a.Kind == manifest.Chart:
+		return c.pinChart(ctx, a)
+	case a.Local():
+		return Local(c.options.Base, a)
+	}
 	if a.SHA256 == "" && a.DigestAddress != "" {
 		sum, err := c.publishedDigest(ctx, a)
 		if err != nil {
@@ -79,6 +90,17 @@ func (c *Client) PinArtifact(ctx context.Context, a manifest.Artifact) (manifest
 		return p.keep()
 	})
 	return a, err
+}
+
+// ReadArtifact brings a pinned file or chart into the cache and reads it.
+func (c *Client) ReadArtifact(ctx context.Context, a manifest.Artifact) ([]byte, error) {
+	if err := c.FetchArtifact(ctx, a); err != nil {
+		return nil, err
+	}
+	if a.Size > localBytes {
+		return nil, fmt.Errorf("%s has %d bytes, too many to look into", a.ID, a.Size)
+	}
+	return c.cache.read(a.SHA256, a.Size)
 }
 
 // fileJob is the download of a's file, of size bytes or -1.

@@ -21,6 +21,7 @@ import (
 // else is a sane default.
 type Options struct {
 	Cache    *Cache
+	Base     string           // the folder that paths in a lock start from: the config's
 	Sources  manifest.Sources // what stands in for upstream, certificates and credentials
 	Log      *slog.Logger     // nil says nothing
 	Progress Progress         // nil tells nobody

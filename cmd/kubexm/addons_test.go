@@ -9,7 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/versions"
 )
 
-// TestAddonsThatCanBeInstalled: manifests that the bundle carries, and nothing else.
+// TestAddonsThatCanBeInstalled: manifests and charts that the bundle carries.
 func TestAddonsThatCanBeInstalled(t *testing.T) {
 	catalog, err := versions.Load()
 	if err != nil {
@@ -17,16 +17,17 @@ func TestAddonsThatCanBeInstalled(t *testing.T) {
 	}
 	for addon, refused := range map[string]string{
 		"metallb": "",
-		"{name: a, source: 'https://files.example/a.yaml'}":                "",
-		"{name: a, type: yaml, source: 'https://files.example/a'}":         "",
-		"{name: a, source: 'https://files.example/a'}":                     "taken for a chart",
-		"{name: a, source: 'https://files.example/a.tgz'}":                 "taken for a chart",
-		"{name: a, source: 'oci://files.example/a'}":                       "is a chart",
-		"{name: a, type: helm, source: 'https://files.example/a.yaml'}":    "is a chart",
-		"{name: a, source: 'https://files.example/a.yml', values: {b: c}}": "is a chart",
-		"{name: a, source: ./a.yaml}":                                      "from a path",
-		"metrics-server":                                                   "holds no manifest",
-		"nfs-provisioner":                                                  "holds no manifest",
+		"{name: a, source: 'https://files.example/a.yaml'}":                             "",
+		"{name: a, type: yaml, source: 'https://files.example/a'}":                      "",
+		"{name: a, source: 'https://files.example/a', version: 1.0.0}":                  "",
+		"{name: a, source: 'https://files.example/a.tgz'}":                              "",
+		"{name: a, source: 'oci://files.example/a:1'}":                                  "",
+		"{name: a, type: helm, source: 'https://files.example/a.yaml', version: 1.0.0}": "",
+		"{name: a, source: ./a.yaml}":                                                   "",
+		"{name: a, source: ./a}":                                                        "",
+		"{name: metallb, values: {a: b}}":                                               "version matrix holds none",
+		"metrics-server":                                                                "holds no manifest",
+		"nfs-provisioner":                                                               "holds no manifest",
 	} {
 		c := steptest.Cluster(t, steptest.Small+"  addons: ["+addon+"]\n")
 		lock, problems := catalog.Resolve(c)
@@ -34,7 +35,7 @@ func TestAddonsThatCanBeInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		var ps manifest.Problems
-		ps = append(append(ps, unsupportedAddons(c)...), addonsWithout(c, lock)...)
+		ps = append(ps, addonsWithout(c, lock)...)
 		switch {
 		case refused == "" && len(ps) > 0:
 			t.Errorf("%s: %v", addon, ps)

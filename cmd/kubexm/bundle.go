@@ -22,7 +22,7 @@ config asks for, each pinned by digest in a lock. It is an OCI layout inside:
 "tar --zstd -tf" lists it, and "kubexm bundle extract --oci" hands it to any OCI tool.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleCheck(), a.bundleExtract(),
+	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleCheck(), a.bundleExtract(), a.bundleImages(),
 		a.bundleSplit(), a.bundleJoin(), a.bundleRepair(), a.bundleDiff(), a.bundlePush(), a.bundlePull(), a.bundleSBOM())
 	return cmd
 }

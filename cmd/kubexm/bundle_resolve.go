@@ -31,6 +31,31 @@ type resolution struct {
 	path     string // of the lock
 }
 
+// pinLocal reads what the config names on this machine: a lock tells whether it
+// has changed.
+func pinLocal(f *sourceFlags, l *manifest.Lock) error {
+	for i, x := range l.Artifacts {
+		if !x.Local() {
+			continue
+		}
+		pinned, err := fetch.Local(f.base(), x)
+		if err != nil {
+			return &coded{error: fmt.Errorf("%s: add-on %s: %w", f.config, x.Name, err), code: exitUsage,
+				advice: "a path starts from the config's folder; an address has a scheme, as in https://"}
+		}
+		l.Artifacts[i] = pinned
+	}
+	return nil
+}
+
+// base is the folder that paths in the config start from.
+func (f *sourceFlags) base() string {
+	if f.config == "-" {
+		return "."
+	}
+	return filepath.Dir(f.config)
+}
+
 // current tells whether the lock that stands answers the config.
 func (r *resolution) current() bool { return r.previous != nil && len(r.changes) == 0 }
 
@@ -59,6 +84,9 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 			advice: "name the platforms of all hosts in spec.bundle.platforms, and what the version matrix does not know by --versions"}
 	}
 	r.resolved.Config = digest.FromBytes(r.config).String()
+	if err := pinLocal(f, r.resolved); err != nil {
+		return nil, err
+	}
 	if r.previous, err = readLock(r.path); err != nil {
 		return nil, err
 	}
@@ -66,7 +94,7 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 	if f.update && base != nil {
 		base = forget(base)
 	}
-	r.lock, r.changes = bundle.Adopt(r.resolved, base)
+	r.lock, r.changes = bundle.Adopt(bundle.Foresee(r.resolved, base), base)
 	return r, nil
 }
 
@@ -124,12 +152,12 @@ func forget(l *manifest.Lock) *manifest.Lock {
 func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p fetch.Progress) (*fetch.Client, error) {
 	return fetch.New(fetch.Options{
 		Cache: cache, Sources: cluster.Spec.Sources, Log: a.log, Progress: p, Parallel: f.parallel,
-		UserAgent: "kubexm/" + ownVersion(),
+		UserAgent: "kubexm/" + ownVersion(), Base: f.base(),
 	})
 }
 
 // pin completes r's lock and writes it, when something of it changed.
-func (a *app) pin(ctx context.Context, r *resolution, c bundle.Pinner, parallel int) (*manifest.Lock, error) {
+func (a *app) pin(ctx context.Context, r *resolution, c *fetch.Client, parallel int) (*manifest.Lock, error) {
 	now, err := a.now()
 	if err != nil {
 		return nil, err
@@ -142,6 +170,14 @@ func (a *app) pin(ctx context.Context, r *resolution, c bundle.Pinner, parallel 
 	if err != nil {
 		return nil, refused(err)
 	}
+	found, err := a.discover(ctx, r, c, l)
+	if err != nil {
+		return nil, err
+	}
+	if l, err = bundle.Pin(ctx, c, bundle.AddFound(l, found), o); err != nil {
+		return nil, refused(err)
+	}
+	a.sayFound(r.cluster, l, found)
 	if _, changes := bundle.Adopt(l, r.previous); len(changes) == 0 && r.previous != nil {
 		return r.previous, nil // asked anew, and nothing was new
 	}

@@ -228,7 +228,7 @@ func unsupported(c *manifest.Cluster) error {
 	if on := s.DNS.NodeLocalDNS.Enabled; on != nil && *on {
 		no("spec.dns.nodelocaldns.enabled", "node-local DNS", "write false, and no externalZones of nodelocaldns")
 	}
-	return append(ps, unsupportedAddons(c)...).Err()
+	return ps.Err()
 }
 
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.

@@ -72,12 +72,19 @@ func Configure() plan.Task {
 func InstallAddons() plan.Task {
 	return plan.Task{Name: "install-addons", Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
+		if slices.ContainsFunc(s.Cluster.Spec.Addons, isChart) {
+			ss = append(ss, addon.InstallHelm())
+		}
 		for _, a := range s.Cluster.Spec.Addons {
-			ss = append(ss, addon.Install(a), addon.Wait(a))
+			if ss = append(ss, addon.Install(a)); !isChart(a) {
+				ss = append(ss, addon.Wait(a))
+			}
 		}
 		return plan.On(s.Whole().First(manifest.RoleMaster), ss...)
 	}}
 }
+
+func isChart(a manifest.Addon) bool { return a.Form() == manifest.Chart }
 
 // RemoveAddons is the inverse of InstallAddons.
 func RemoveAddons() plan.Task {
@@ -109,7 +116,7 @@ func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
-			plan.On(s.Role(manifest.RoleMaster), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()),
+			plan.On(s.Role(manifest.RoleMaster), addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()),
 			plan.On(nodes(s), kubeadm.Uninstall()),
 		)
 	}}

@@ -14,14 +14,40 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// resource is an add-on's manifest. It is remembered by the add-on's name, so that
-// a removal finds it by that alone.
-func resource(a manifest.Addon) op.Manifest {
+// brought is what an add-on brings: a manifest's objects, or a chart's release.
+type brought interface {
+	op.Resource
+	Forget(ctx context.Context, h *steps.Host) error
+}
+
+// resource is an add-on's manifest or chart. It is remembered by the add-on's
+// name, so that a removal finds it by that alone.
+func resource(a manifest.Addon) brought {
+	if a.Form() == manifest.Chart {
+		return op.Chart{
+			Release: a.Name, Namespace: a.In(), Kubeconfig: kubeadm.AdminConf, Timeout: ready,
+			Archive: manifest.Need{Kind: manifest.Chart, Name: a.Name}, Opens: []manifest.Need{manifest.ImagesOf(a.Name)},
+			Values: func(context.Context, *steps.Host) ([]byte, error) { return a.ValuesText() },
+		}
+	}
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
 	return kubernetes.Manifest("add-on "+a.Name, []manifest.Need{need, manifest.ImagesOf(a.Name)}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		return read(ctx, h, need)
 	})
 }
+
+// ready is how long helm waits until all of a chart is.
+const ready = 5 * time.Minute
+
+func helm() []op.Resource {
+	return []op.Resource{op.Blob{Path: "/usr/local/bin/helm", Need: manifest.Need{Kind: manifest.Binary, Name: "helm/helm"}}}
+}
+
+// InstallHelm brings helm to a master.
+func InstallHelm() steps.Step { return op.Ensure("addon.install-helm", helm(), op.Upload) }
+
+// RemoveHelm is its inverse.
+func RemoveHelm() steps.Step { return op.Remove("addon.remove-helm", helm()) }
 
 func read(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error) {
 	rc, _, err := h.Artifact(ctx, need)
@@ -32,15 +58,30 @@ func read(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error
 	return io.ReadAll(rc)
 }
 
-// Install applies an add-on's manifest.
+// Install applies an add-on's manifest, or installs its chart. Helm waits until
+// all of a chart is ready; after a manifest comes Wait.
 func Install(a manifest.Addon) steps.Step {
-	return op.Ensure("addon.install-"+a.Name, []op.Resource{resource(a)}, kubernetes.Tried)
+	tried := kubernetes.Tried
+	if a.Form() == manifest.Chart {
+		tried = func(m *steps.Meta) {
+			m.Timeout, m.Retry = 2*ready+time.Minute, steps.Retry{Times: 1, Wait: 10 * time.Second}
+		}
+	}
+	return op.Ensure("addon.install-"+label(a), []op.Resource{resource(a)}, tried)
 }
 
-// Wait waits until everything that an add-on runs is ready.
+// label tells two add-ons of one name apart, which lie in two namespaces.
+func label(a manifest.Addon) string {
+	if a.Namespace == "" || a.Namespace == a.Name {
+		return a.Name
+	}
+	return a.Name + "-in-" + a.Namespace
+}
+
+// Wait waits until everything that an add-on's manifest runs is ready.
 func Wait(a manifest.Addon) steps.Step {
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
-	return kubernetes.WaitFor("addon.wait-"+a.Name, []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+	return kubernetes.WaitFor("addon.wait-"+label(a), []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		return read(ctx, h, need)
 	})
 }
@@ -52,7 +93,7 @@ const removal = 3 * time.Minute
 // all that is in it. An add-on may hold something outside, as a volume or an
 // address, that its own programs give back while they run.
 func Remove(a manifest.Addon) steps.Step {
-	list := op.Remove("addon.remove-"+a.Name, []op.Resource{resource(a)})
+	list := op.Remove("addon.remove-"+label(a), []op.Resource{resource(a)})
 	return &op.Do{
 		M: steps.Meta{Name: list.Meta().Name, Timeout: removal + time.Minute, Risk: steps.Destroys},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {

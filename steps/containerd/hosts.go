@@ -76,6 +76,9 @@ func certs(c *manifest.Cluster, m *Mirrors) []op.Resource {
 			rs = append(rs, hostsFile(r.host, fmt.Sprintf("server = %q\n%s%s", r.base, choose(r.insecure, "skip_verify = true\n"), r.section()))...)
 		}
 	}
+	if m != nil {
+		rs = append(rs, further{mirrors: m, known: append(slices.Clone(taken), "_default")})
+	}
 	return rs
 }
 

@@ -1,8 +1,10 @@
 package containerd_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
@@ -44,5 +46,40 @@ func TestBinariesAndServiceKeepTheirLaws(t *testing.T) {
 				steptest.Ensure(t, c, containerd.Service(cluster, mirrors()), containerd.StopService(cluster, mirrors()))
 			})
 		})
+	}
+}
+
+// TestRegistriesThatOnlyTheBundleKnows: images that a chart asks for come through
+// the site's registry too, and a removal needs no bundle to find their files.
+func TestRegistriesThatOnlyTheBundleKnows(t *testing.T) {
+	cluster := steptest.Cluster(t, steptest.Small)
+	c := steptest.Case{Cluster: cluster, Every: 11, Artifacts: steptest.Artifacts{Pins: []manifest.ImagePin{
+		{Reference: "quay.example/a/b:1"}, {Reference: "registry.k8s.io/pause:3.10"}, {Reference: "localhost:5000/c:1"},
+	}}, Before: func(s *conntest.Sim) {
+		s.AddFile("/etc/containerd/certs.d/quay.example/hosts.toml", "# theirs\n", 0o644)
+		s.AddFile("/etc/containerd/certs.d/other.example/hosts.toml", "# theirs\n", 0o644)
+	}}
+	install, remove := containerd.Service(cluster, mirrors()), containerd.StopService(cluster, mirrors())
+	steptest.Ensure(t, c, install, remove)
+
+	s := c.Sim(t)
+	if err := install.Run(t.Context(), c.NewHost(t, s, install)); err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]string{
+		"quay.example": "registry.kubexm.local/v2/quay.example", "localhost:5000": "registry.kubexm.local/v2/localhost-5000", "other.example": "theirs",
+	} {
+		if got := s.Read("/etc/containerd/certs.d/" + host + "/hosts.toml"); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %s", host, got, want)
+		}
+	}
+	c.Artifacts = steptest.Artifacts{}
+	if err := remove.Run(t.Context(), c.NewHost(t, s, remove)); err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]string{"quay.example": "# theirs\n", "localhost:5000": "", "other.example": "# theirs\n"} {
+		if got := s.Read("/etc/containerd/certs.d/" + host + "/hosts.toml"); got != want {
+			t.Errorf("after the removal: %s: %q", host, got)
+		}
 	}
 }

@@ -48,26 +48,33 @@ func (m *Mirrors) resources(first string) []op.Resource {
 	if m == nil {
 		return nil
 	}
-	caFile := path.Join(certsDir, "kubexm-registry.crt")
 	rs := []op.Resource{op.Text(caFile, func(_ context.Context, h *steps.Host) ([]byte, error) { return m.CA(h) })}
-	add := func(upstream, prefix, first string) {
-		dir := path.Join(certsDir, upstream)
-		rs = append(rs, op.Dir{Path: dir, Own: true}, op.File{
-			Path: path.Join(dir, "hosts.toml"), Attr: runner.Attr{Mode: 0o600}, Secret: true,
-			Body: func(_ context.Context, h *steps.Host) ([]byte, error) { return m.hosts(h, prefix, caFile, first) },
-		})
-	}
 	for _, u := range m.Upstreams {
-		add(u, path.Join(m.Namespace, registry.Prefix(u)), choose(u == dockerIO, first))
+		rs = append(rs, m.upstream(u, choose(u == dockerIO, first))...)
 	}
-	add(m.Host, "", "")
-	add("_default", "", "")
-	return rs
+	rs = append(rs, m.file(m.Host, "", "")...)
+	return append(rs, m.file("_default", "", "")...)
+}
+
+// caFile is where nodes keep the certificate that the site's registry is checked with.
+const caFile = certsDir + "/kubexm-registry.crt"
+
+// upstream are the files that send pulls of one upstream's images to the site's registry.
+func (m *Mirrors) upstream(host, first string) []op.Resource {
+	return m.file(host, path.Join(m.Namespace, registry.Prefix(host)), first)
+}
+
+func (m *Mirrors) file(host, prefix, first string) []op.Resource {
+	dir := path.Join(certsDir, host)
+	return []op.Resource{op.Dir{Path: dir, Own: true}, op.File{
+		Path: path.Join(dir, "hosts.toml"), Attr: runner.Attr{Mode: 0o600}, Secret: true,
+		Body: func(_ context.Context, h *steps.Host) ([]byte, error) { return m.hosts(h, prefix, first) },
+	}}
 }
 
 // hosts writes one hosts.toml. The server is the site's registry as well: what
 // it lacks is missing, and the internet is never asked.
-func (m *Mirrors) hosts(h *steps.Host, prefix, caFile, first string) ([]byte, error) {
+func (m *Mirrors) hosts(h *steps.Host, prefix, first string) ([]byte, error) {
 	scheme := "https://"
 	if m.PlainHTTP {
 		scheme = "http://"

@@ -21,8 +21,6 @@ import (
 // that is on the host. Helm's own description of the release says which archive
 // and which values it was made from: another one, or none, is to be done again.
 // Its namespace stays when it goes: others may be in it.
-//
-// No pipeline has a chart yet: bundles do not carry any.
 type Chart struct {
 	Release    string
 	Namespace  string // made where it is missing
@@ -211,7 +209,8 @@ func (c Chart) look(ctx context.Context, h *steps.Host) (r release, there bool, 
 }
 
 func (c Chart) helm(ctx context.Context, h *steps.Host, stdin []byte, args ...string) ([]byte, error) {
-	argv := append([]string{"helm", "--kubeconfig", c.Kubeconfig, "--namespace", c.Namespace}, args...)
+	// What helm keeps of a cluster's kinds goes where it is forgotten by itself.
+	argv := append([]string{"env", "KUBECACHEDIR=/run/kubexm/kubectl", "helm", "--kubeconfig", c.Kubeconfig, "--namespace", c.Namespace}, args...)
 	res, err := h.Run(ctx, runner.Cmd{Argv: argv, Stdin: bytes.NewReader(stdin), Limit: maxObjects})
 	return res.Stdout, err
 }

@@ -21,6 +21,8 @@ type Artifacts struct {
 	Versions map[string]string
 	// Text gives files a content of their own, by the name of a Need.
 	Text map[string]string
+	// Pins are all the images that it holds.
+	Pins []manifest.ImagePin
 }
 
 func (a Artifacts) text(n manifest.Need, p manifest.Platform) string {
@@ -55,8 +57,8 @@ func (a Artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
 	return manifest.ImagePin{Names: []string{n.Name}, Reference: path.Join("registry.k8s.io", n.Name) + ":1.0"}, nil
 }
 
-// Images gives none.
-func (Artifacts) Images() []manifest.ImagePin { return nil }
+// Images gives Pins.
+func (a Artifacts) Images() []manifest.ImagePin { return a.Pins }
 
 // Blob knows none.
 func (Artifacts) Blob(digest string) (io.ReadCloser, int64, error) {

@@ -85,6 +85,21 @@ func (k *Kube) On(s *conntest.Sim, host string) {
 			return do(parse(s, host, c.Argv, stdin)), true
 		})
 	}
+	s.HandleProgram("env", func(c connector.Cmd, stdin []byte) (connector.Result, bool) { // helm, told where its cache is
+		argv := c.Argv[1:]
+		for len(argv) > 0 && strings.Contains(argv[0], "=") {
+			argv = argv[1:]
+		}
+		if len(argv) == 0 || argv[0] != "helm" {
+			return connector.Result{}, false
+		}
+		if _, ok := s.File("/usr/local/bin/helm"); !ok && !k.stands {
+			return failed(127, "env: 'helm': No such file or directory"), true
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.helm(parse(s, host, argv, stdin)), true
+	})
 	for _, name := range []string{"ip", "iptables-save", "ip6tables-save", "nft"} { // nothing of a cluster's is in the kernel
 		s.HandleProgram(name, func(connector.Cmd, []byte) (connector.Result, bool) {
 			return connector.Result{Exit: map[string]int{"ip": 1, "nft": 1}[name]}, true

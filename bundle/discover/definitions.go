@@ -1,0 +1,50 @@
+package discover
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Definitions gives the versions and kinds that a text's definitions of custom
+// resources add to a cluster, as charts ask for them: "monitoring.coreos.com/v1"
+// and "monitoring.coreos.com/v1/ServiceMonitor".
+func Definitions(text []byte) []string {
+	var out []string
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var o struct {
+			Kind string `yaml:"kind"`
+			Spec struct {
+				Group    string `yaml:"group"`
+				Version  string `yaml:"version"`
+				Versions []struct {
+					Name string `yaml:"name"`
+				} `yaml:"versions"`
+				Names struct {
+					Kind string `yaml:"kind"`
+				} `yaml:"names"`
+			} `yaml:"spec"`
+		}
+		err := d.Decode(&o)
+		var odd *yaml.TypeError
+		if errors.Is(err, io.EOF) || err != nil && !errors.As(err, &odd) {
+			break // In says what is wrong with the text
+		}
+		if o.Kind != "CustomResourceDefinition" || o.Spec.Group == "" {
+			continue
+		}
+		for _, v := range append(o.Spec.Versions, struct {
+			Name string `yaml:"name"`
+		}{o.Spec.Version}) {
+			if v.Name != "" {
+				out = append(out, o.Spec.Group+"/"+v.Name, o.Spec.Group+"/"+v.Name+"/"+o.Spec.Names.Kind)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

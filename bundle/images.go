@@ -1,0 +1,258 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/bundle/chart"
+	"github.com/mensylisir/kubexm/bundle/discover"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Reader pins and reads files and charts; *fetch.Client is the one.
+type Reader interface {
+	PinArtifact(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error)
+	ReadArtifact(ctx context.Context, a manifest.Artifact) ([]byte, error)
+}
+
+// Found is an image that a chart or a manifest asks for.
+type Found struct {
+	discover.Image
+	Sets   []string // of the lock, whose Kubernetes versions it was found for
+	Owners []string // add-ons, or the pod network
+}
+
+// search is one look through all that a config applies to its cluster.
+type search struct {
+	reader  Reader
+	cluster *manifest.Cluster
+	kinds   map[string][]string // set → what its definitions add to a cluster
+	found   []Found
+}
+
+// Discover renders every chart that l pins for add-ons of c, with the config's
+// values and for each Kubernetes version of the lock, reads their manifests and
+// the pod network's, and gives the images in them, sorted.
+func Discover(ctx context.Context, r Reader, c *manifest.Cluster, l *manifest.Lock) ([]Found, error) {
+	s := &search{reader: r, cluster: c, kinds: map[string][]string{}}
+	// A chart may make more of itself where another one's kinds are known: the
+	// first look gathers them.
+	for range 2 {
+		s.found = nil
+		before := fmt.Sprint(s.kinds)
+		for _, a := range l.Artifacts {
+			if err := s.artifact(ctx, a); err != nil {
+				return nil, fmt.Errorf("images of %s: %w", a.ID, err)
+			}
+		}
+		if fmt.Sprint(s.kinds) == before {
+			break
+		}
+	}
+	return mergeFound(s.found), nil
+}
+
+func (s *search) artifact(ctx context.Context, a manifest.Artifact) error {
+	owners := ownersOf(s.cluster, a)
+	if len(owners) == 0 {
+		return nil
+	}
+	if !pinnedArtifact(a) {
+		var err error
+		if a, err = s.reader.PinArtifact(ctx, a); err != nil {
+			return err
+		}
+	}
+	content, err := s.reader.ReadArtifact(ctx, a)
+	if err != nil {
+		return err
+	}
+	if a.Kind != manifest.Chart {
+		return s.text(content, discover.Place{Template: path.Base(a.Address)}, a.Sets, a.Name)
+	}
+	c, err := chart.Read(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	for _, addon := range owners {
+		for _, set := range a.Sets {
+			if err := s.rendered(c, addon, set); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rendered looks into what a chart makes for one add-on and one Kubernetes version.
+func (s *search) rendered(c *chart.Chart, addon manifest.Addon, set string) error {
+	values, err := addon.ValuesText()
+	if err != nil {
+		return err
+	}
+	files, err := c.Render(chart.Options{Release: addon.Name, Namespace: addon.In(), Kubernetes: set, Values: values, APIVersions: s.kinds[set]})
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		at := discover.Place{Chart: c.Name + " " + c.Version, Template: f.Name}
+		if err := s.text(f.Data, at, []string{set}, addon.Name); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *search) text(text []byte, at discover.Place, sets []string, owner string) error {
+	images, err := discover.In(text, at)
+	if err != nil {
+		return err
+	}
+	for _, im := range images {
+		s.found = append(s.found, Found{Image: im, Sets: sets, Owners: []string{owner}})
+	}
+	for _, set := range sets {
+		s.kinds[set] = sorted(union(s.kinds[set], discover.Definitions(text)))
+	}
+	return nil
+}
+
+// ownersOf gives the add-ons that an artifact is applied for; the pod network
+// counts as one.
+func ownersOf(c *manifest.Cluster, a manifest.Artifact) []manifest.Addon {
+	if a.Kind != manifest.Chart && a.Kind != manifest.File {
+		return nil
+	}
+	var out []manifest.Addon
+	for _, x := range c.Spec.Addons {
+		if x.Name == a.Name && (x.Form() == a.Kind || x.Form() == "") {
+			out = append(out, x)
+		}
+	}
+	ext := path.Ext(a.Address)
+	if a.Name == c.Spec.Network.Plugin && a.Kind == manifest.File && (ext == ".yaml" || ext == ".yml") {
+		out = append(out, manifest.Addon{Name: a.Name})
+	}
+	return out
+}
+
+// mergeFound joins what was found of each image.
+func mergeFound(all []Found) []Found {
+	byRef := map[string]*Found{}
+	var lists []discover.Image
+	for _, f := range all {
+		lists = append(lists, f.Image)
+		have, ok := byRef[f.Reference]
+		if !ok {
+			have = &Found{}
+			byRef[f.Reference] = have
+		}
+		have.Sets, have.Owners = union(have.Sets, f.Sets), union(have.Owners, f.Owners)
+	}
+	var out []Found
+	for _, im := range discover.Merge(lists) {
+		f := byRef[im.Reference]
+		out = append(out, Found{Image: im, Sets: sorted(f.Sets), Owners: sorted(f.Owners)})
+	}
+	return out
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// AddFound gives l with the images that were found and that it does not hold, not
+// pinned yet, and without those that were found once and are not any more.
+func AddFound(l *manifest.Lock, found []Found) *manifest.Lock {
+	out := l.Clone()
+	out.Images = nil
+	before := map[string]manifest.ImagePin{}
+	for _, im := range l.Images {
+		if im.Trust != manifest.FromUpstream {
+			out.Images = append(out.Images, im)
+		}
+		before[discover.Whole(im.Reference)] = im
+	}
+	for _, f := range found {
+		if answered(out.Images, f.Reference) {
+			continue
+		}
+		im := manifest.ImagePin{ID: string(manifest.Image) + "/" + f.Reference, Reference: f.Reference}
+		if old, ok := before[f.Reference]; ok {
+			im = old
+		}
+		im.Trust, im.Sets, im.Names = manifest.FromUpstream, f.Sets, nil
+		for _, owner := range f.Owners {
+			im.Names = append(im.Names, owner+"/"+f.Reference)
+		}
+		out.Images = append(out.Images, im)
+	}
+	out.Sort()
+	return out
+}
+
+// Answers tells whether an image answers a pull of ref: by its tag, or by the
+// digest beside the tag, where that is the very one.
+func Answers(im manifest.ImagePin, ref string) bool {
+	whole := discover.Whole(im.Reference)
+	tagged, digest, _ := strings.Cut(ref, "@")
+	return whole == ref || digest != "" && whole == tagged && im.Digest == digest
+}
+
+func answered(images []manifest.ImagePin, ref string) bool {
+	return slices.ContainsFunc(images, func(im manifest.ImagePin) bool { return Answers(im, ref) })
+}
+
+// Unasked gives the images that the config lists and that nothing asks for.
+func Unasked(c *manifest.Cluster, found []Found) []string {
+	var out []string
+	for _, im := range c.Spec.Bundle.Images {
+		whole, _, _ := strings.Cut(discover.Whole(im.Reference), "@")
+		if !slices.ContainsFunc(found, func(f Found) bool {
+			asked, _, _ := strings.Cut(f.Reference, "@")
+			return asked == whole
+		}) {
+			out = append(out, im.Reference)
+		}
+	}
+	return out
+}
+
+// Foresee gives resolved with the images that were found for previous, where what
+// they were found in has not changed: then a look would find the same.
+func Foresee(resolved, previous *manifest.Lock) *manifest.Lock {
+	if previous == nil || previous.Config != resolved.Config || fmt.Sprint(previous.Sets) != fmt.Sprint(resolved.Sets) {
+		return resolved
+	}
+	known := map[string]manifest.Artifact{}
+	for _, a := range previous.Artifacts {
+		known[a.ID] = a
+	}
+	for _, want := range resolved.Artifacts {
+		if want.Kind != manifest.Chart && want.Kind != manifest.File {
+			continue
+		}
+		have, ok := known[want.ID]
+		if _, keep := artifactChange(want, have, ok); !keep {
+			return resolved
+		}
+	}
+	out := resolved.Clone()
+	for _, im := range previous.Images {
+		if im.Trust == manifest.FromUpstream && !answered(out.Images, im.Reference) {
+			out.Images = append(out.Images, manifest.ImagePin{ID: im.ID, Reference: im.Reference, Names: im.Names, Sets: im.Sets, Trust: im.Trust})
+		}
+	}
+	out.Sort()
+	return out
+}
