@@ -85,6 +85,7 @@ func (b *Builder) one(ctx context.Context, c Component) error {
 	if err := os.MkdirAll(part, 0o755); err != nil {
 		return err
 	}
+	fmt.Fprintf(b.Log, "building %s %s: %s\n", c.Name, c.Version, strings.Join(c.names(), " "))
 	if err := b.programs(ctx, c, part); err != nil {
 		return err
 	}
@@ -104,11 +105,11 @@ func (b *Builder) one(ctx context.Context, c Component) error {
 	if err := os.Rename(part, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(b.Log, "built %s %s: %s (%s)\n", c.Name, c.Version, strings.Join(c.names(), " "), time.Since(begun).Round(time.Second))
+	fmt.Fprintf(b.Log, "built %s %s in %s\n", c.Name, c.Version, time.Since(begun).Round(time.Second))
 	return nil
 }
 
-// programs builds all programs of c with one run of go, which shares what they share.
+// programs builds all programs of c, one after another: go's cache has what they share.
 func (b *Builder) programs(ctx context.Context, c Component, into string) error {
 	mod := []string{}
 	if c.Add != "" {
@@ -119,7 +120,7 @@ func (b *Builder) programs(ctx context.Context, c Component, into string) error 
 		mod = append(mod, "-modfile="+file)
 	}
 	for _, name := range c.names() {
-		args := append([]string{"build", "-p", fmt.Sprint(max(1, runtime.NumCPU()/2)), "-trimpath", "-buildvcs=false"}, mod...)
+		args := append([]string{"build", "-trimpath", "-buildvcs=false"}, mod...)
 		args = append(args, "-tags", c.Tags, "-ldflags", c.ldflags(), "-o", filepath.Join(into, name), c.Programs[name])
 		if err := b.run(b.goCommand(ctx, c, args...)); err != nil {
 			return err
