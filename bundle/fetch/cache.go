@@ -67,6 +67,7 @@ func (c *Cache) Open(hexDigest string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open cached blob: %w", err)
 	}
+	touch(f)
 	return f, nil
 }
 

@@ -24,7 +24,9 @@
 // a hash of the address. A lock file per key (flock) lets one process work on it;
 // the others wait and then find the blob. Files in write-* older than a day and
 // partial downloads older than a month are removed when a cache is opened.
-// A cache may be deleted whole at any time that no build runs.
+// A cache may be deleted whole at any time that no build runs. Commands hold
+// in-use.lock shared while they work with it; Prune takes it alone or removes
+// nothing. A blob's time of change is when it was last used, to the hour.
 //
 // # The network
 //

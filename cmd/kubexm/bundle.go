@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -83,6 +84,16 @@ func (a *app) cache(f *sourceFlags) (*fetch.Cache, error) {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
 	return c, nil
+}
+
+// heldCache is a cache that nobody prunes until the command has ended.
+func (a *app) heldCache(ctx context.Context, f *sourceFlags) (*fetch.Cache, func(), error) {
+	c, err := a.cache(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := c.Hold(ctx)
+	return c, release, err
 }
 
 // policyFlags are the flags of the commands that trust what they read.

@@ -73,10 +73,11 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if f.dryRun {
 		return a.printPlan(r)
 	}
-	cache, err := a.cache(&f.sourceFlags)
+	cache, release, err := a.heldCache(ctx, &f.sourceFlags)
 	if err != nil {
 		return err
 	}
+	defer release()
 	p := a.progress(a.output != "text")
 	defer p.stop()
 	c, err := a.client(&f.sourceFlags, cache, r.cluster, p)

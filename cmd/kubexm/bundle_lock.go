@@ -32,10 +32,11 @@ changed, the file stays as it is.`,
 			if r.current() {
 				return a.printLocked(r, r.previous, nil)
 			}
-			cache, err := a.cache(f)
+			cache, release, err := a.heldCache(cmd.Context(), f)
 			if err != nil {
 				return err
 			}
+			defer release()
 			p := a.progress(a.output != "text")
 			c, err := a.client(f, cache, r.cluster, p)
 			if err != nil {

@@ -97,10 +97,11 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			if err := refuseExisting(args[1], force); err != nil {
 				return err
 			}
-			cache, err := a.cache(source)
+			cache, release, err := a.heldCache(cmd.Context(), source)
 			if err != nil {
 				return err
 			}
+			defer release()
 			p := a.progress(a.output != "text")
 			defer p.stop()
 			from := f.remote(args[0])

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+)
+
+func (a *app) cacheCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cache",
+		Short: "Look at the content cache, and make room in it",
+		Long: `What "bundle build", "lock" and "pull" fetch is kept in one folder by its sha256, so that
+nothing is fetched twice. Everything in it can be removed: it is fetched again.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(a.cacheLs(), a.cachePrune())
+	return cmd
+}
+
+func cacheDirFlag(cmd *cobra.Command, f *sourceFlags) {
+	cmd.Flags().StringVar(&f.cacheDir, "cache-dir", "", "where fetched content is kept (default $KUBEXM_CACHE, else $XDG_CACHE_HOME/kubexm)")
+	_ = cmd.MarkFlagDirname("cache-dir")
+}
+
+func (a *app) cacheLs() *cobra.Command {
+	f := &sourceFlags{}
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List what the cache holds",
+		Long:    `List every blob of the cache and every unfinished download, what was used last first.`,
+		Example: "  kubexm cache ls\n  kubexm cache ls -o json | jq 'map(.size) | add'",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := a.cache(f)
+			if err != nil {
+				return err
+			}
+			all, err := c.List()
+			if err != nil {
+				return err
+			}
+			if a.output == "json" {
+				return a.printJSON(append([]fetch.Entry{}, all...))
+			}
+			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "SHA256\tSIZE\tUSED")
+			total := int64(0)
+			for _, e := range all {
+				name := e.Name
+				if e.Partial {
+					name = "unfinished"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\n", name[:min(len(name), 12)], bundle.Bytes(e.Size), e.Used.Format("2006-01-02 15:04"))
+				total += e.Size
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "%s: %s, %s\n", c.Dir(), count(len(all), "file"), bundle.Bytes(total))
+			return err
+		},
+	}
+	cacheDirFlag(cmd, f)
+	a.outputFlag(cmd, "table", "json")
+	return cmd
+}
+
+func (a *app) cachePrune() *cobra.Command {
+	f := &sourceFlags{}
+	var unused span
+	var size byteSize
+	var all, dryRun bool
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove from the cache what is old or too much",
+		Long: `Remove blobs and unfinished downloads: those that were not used for a while, those beyond a
+size (what was used last stays), or all. While a build or another command works with the cache
+nothing is removed.
+
+Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
+		Example: `  kubexm cache prune --unused-for 30d
+  kubexm cache prune --max-size 20GiB --dry-run
+  kubexm cache prune --all`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !all && unused == 0 && size == 0 {
+				return usageError(cmd, errors.New("say what to remove: --unused-for, --max-size or --all"))
+			}
+			c, err := a.cache(f)
+			if err != nil {
+				return err
+			}
+			o := fetch.PruneOptions{MaxSize: int64(size), DryRun: dryRun}
+			if unused > 0 {
+				o.UsedSince = time.Now().Add(-time.Duration(unused))
+			}
+			p, err := c.Prune(cmd.Context(), o)
+			if errors.Is(err, fetch.ErrInUse) {
+				return &coded{error: err, code: exitFailed, advice: "try again when the command that uses it has ended"}
+			}
+			if err != nil {
+				return err
+			}
+			if a.output == "json" {
+				return a.printJSON(p)
+			}
+			done := "removed"
+			if dryRun {
+				done = "would remove"
+			}
+			_, err = fmt.Fprintf(a.out, "%s: %s %s, %s; left %s, %s\n", c.Dir(), done, count(p.Removed, "file"), bundle.Bytes(p.RemovedBytes),
+				count(p.Left, "file"), bundle.Bytes(p.LeftBytes))
+			return err
+		},
+	}
+	cacheDirFlag(cmd, f)
+	cmd.Flags().Var(&unused, "unused-for", "remove what was not used for so long: 30d, 12h")
+	cmd.Flags().Var(&size, "max-size", "remove what is beyond this size, what was used last stays: 20GiB")
+	cmd.Flags().BoolVar(&all, "all", false, "remove everything")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	cmd.MarkFlagsMutuallyExclusive("all", "unused-for")
+	cmd.MarkFlagsMutuallyExclusive("all", "max-size")
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+// span is a flag that takes a time: Go's form, and days.
+type span time.Duration
+
+func (s *span) String() string {
+	if s == nil || *s == 0 {
+		return ""
+	}
+	return time.Duration(*s).String()
+}
+
+func (s *span) Set(text string) error {
+	wrong := fmt.Errorf("%q is no time; write it as 30d, 12h or 90m", text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil || n == 0 {
+			return wrong
+		}
+		*s = span(time.Duration(n) * 24 * time.Hour)
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return wrong
+	}
+	*s = span(d)
+	return nil
+}
+
+// Type names the value in the help.
+func (s *span) Type() string { return "time" }
