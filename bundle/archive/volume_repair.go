@@ -76,9 +76,9 @@ func Repair(ctx context.Context, first string, progress func(int64)) (mended []s
 		for j, i := range lost {
 			names[j] = filepath.Base(base) + t.all()[i].Name
 		}
-		return nil, errors.Join(append(found, &Error{Code: ErrVolume, Offset: noOffset,
+		return nil, errors.Join(append([]error{&Error{Code: ErrVolume, Offset: noOffset,
 			Detail: fmt.Sprintf("%d volumes are wrong (%s) and parity mends %d", len(lost), strings.Join(names, ", "), len(t.Parity)),
-			Advice: fmt.Sprintf("carry at least %d of them again", len(lost)-len(t.Parity))})...)
+			Advice: fmt.Sprintf("carry at least %d of them again", len(lost)-len(t.Parity))}}, found...)...)
 	}
 	if len(lost) > 0 {
 		if err := t.mend(ctx, base, lost); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -41,23 +42,40 @@ func openVolumes(base string) (*volumeSet, error) {
 		s.files = append(s.files, f)
 	}
 	if len(errs) > 0 {
+		t.adviseAll(base, errs)
 		return nil, errors.Join(append(errs, s.Close())...)
 	}
 	return s, nil
 }
 
-// advice says what can be done about volumes that are not right.
-func (t *VolumeTable) advice(base, name string) string {
-	if len(t.Parity) > 0 {
-		return "carry " + name + " again, or mend it from parity: kubexm bundle repair " + base + volumeSuffix(0)
+// advice says what can be done about n volumes that are not right.
+func (t *VolumeTable) advice(base, names string, n int) string {
+	if n <= len(t.Parity) {
+		return "carry " + names + " again, or mend from parity: kubexm bundle repair " + base + volumeSuffix(0)
 	}
-	return "carry " + name + " again"
+	return "carry " + names + " again"
+}
+
+// adviseAll gives findings about several volumes the advice that fits them
+// together.
+func (t *VolumeTable) adviseAll(base string, errs []error) {
+	var found []*Error
+	var names []string
+	for _, err := range errs {
+		var e *Error
+		if errors.As(err, &e) {
+			found, names = append(found, e), append(names, e.Volume)
+		}
+	}
+	for _, e := range found {
+		e.Advice = t.advice(base, strings.Join(names, ", "), len(names))
+	}
 }
 
 // wrong is a finding about volume i of the archive called base.
 func (t *VolumeTable) wrong(base string, i int, detail string) *Error {
 	name := filepath.Base(base) + t.all()[i].Name
-	return &Error{Code: ErrVolume, Volume: name, Offset: noOffset, Detail: detail, Advice: t.advice(base, name)}
+	return &Error{Code: ErrVolume, Volume: name, Offset: noOffset, Detail: detail, Advice: t.advice(base, name, 1)}
 }
 
 // glance looks at volume i without reading it: presence, size, first bytes.
@@ -181,7 +199,7 @@ func (s *volumeSet) where(m *Member, err error) error {
 	default:
 		named.Volume = first + " to " + last
 	}
-	named.Advice = s.table.advice(s.base, named.Volume)
+	named.Advice = s.table.advice(s.base, named.Volume, 1)
 	return &named
 }
 

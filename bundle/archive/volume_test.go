@@ -201,6 +201,10 @@ func TestTwoVolumesExchanged(t *testing.T) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
+	var e *Error
+	if !errors.As(err, &e) || e.Advice != "carry x.tar.zst.006, x.tar.zst.007 again" {
+		t.Errorf("advice %+v", e)
+	}
 }
 
 // TestAnyTwoAreMended loses every pair of volumes, and the table with them.
