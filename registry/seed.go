@@ -124,7 +124,7 @@ func newSeeder(t Target, src Source, o Options) *seeder {
 		base = &http.Client{}
 	}
 	hc := *base
-	hc.Transport = retry.NewTransport(base.Transport)
+	hc.Transport = retry.NewTransport(newPace(base.Transport, o.Parallel))
 	c := &auth.Client{Client: &hc, Cache: auth.NewCache()}
 	if t.Username != "" {
 		c.Credential = auth.StaticCredential(t.Host, auth.Credential{Username: t.Username, Password: t.Password})
@@ -171,11 +171,12 @@ func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor
 		}
 		return &counted{ReadCloser: rc, sent: s.o.Sent}, nil
 	}
-	if from := s.homeOf(d.Digest.String()); from != "" && from != repo.Reference.Repository {
-		err = repo.Mount(ctx, plain, from, open) // sends it when the registry will not mount
-	} else {
-		err = push(ctx, repo, plain, open)
-	}
+	err = again(ctx, func() error {
+		if from := s.homeOf(d.Digest.String()); from != "" && from != repo.Reference.Repository {
+			return repo.Mount(ctx, plain, from, open) // sends it when the registry will not mount
+		}
+		return push(ctx, repo, plain, open)
+	})
 	if err != nil {
 		return fmt.Errorf("send %s of %s: %w", d.Digest, im.Reference, err)
 	}

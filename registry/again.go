@@ -1,0 +1,66 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"oras.land/oras-go/v2/registry/remote/errcode"
+)
+
+const (
+	tries      = 6
+	firstPause = 250 * time.Millisecond // doubled after each try
+)
+
+// again calls send until it succeeds, fails for good, or has failed tries times.
+// The client's own retries end where a request has a body that was read: here
+// the blob is opened anew.
+func again(ctx context.Context, send func() error) error {
+	for n := 0; ; n++ {
+		err := send()
+		if err == nil || ctx.Err() != nil || n+1 == tries || !temporary(err) {
+			return err
+		}
+		pause := firstPause << n
+		t := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // it spreads load, no secret depends on it
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// temporary tells whether sending anew may help: the registry is busy, the
+// connection broke, or the registry knows nothing of an upload that it opened.
+func temporary(err error) bool {
+	var r *errcode.ErrorResponse
+	if errors.As(err, &r) {
+		switch r.StatusCode {
+		case http.StatusRequestTimeout, http.StatusTooManyRequests:
+			return true
+		case http.StatusNotFound:
+			return r.Method == http.MethodPut || r.Method == http.MethodPatch
+		case http.StatusNotImplemented:
+			return false
+		}
+		return r.StatusCode >= 500
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return true
+	}
+	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
