@@ -74,6 +74,7 @@ var kubexm = house{
 		"manifest/schema":          {"manifest"},
 
 		"testdata/e2e":                nil,
+		"testdata/faults":             nil,
 		"testdata/lab":                nil,
 		"testdata/lab/cmd":            nil,
 		"testdata/lab/components":     nil,

@@ -1,0 +1,14 @@
+// Command faults breaks what a build and a transfer stand on, one way at a
+// time, and prints what came of each: an upstream that lies, stalls, cuts and
+// throttles, a registry that forgets, a disk that fills up, two builds on one
+// cache, and kills. Each row holds one rule: what comes out has the bytes that
+// it always has, or the command ends with an error that says why, leaves
+// nothing under the final name, and succeeds when it is run again.
+//
+// `make faults` runs all of it against the real binary and notes each row in
+// build/faults.jsonl, so that a run that was interrupted goes on; a smaller part
+// runs as a test. Rows that need root are left out without it. All servers
+// listen on the loopback address.
+//
+// It is a tool of this repository and may import any package of the module.
+package main
