@@ -228,31 +228,32 @@ func Unasked(c *manifest.Cluster, found []Found) []string {
 	return out
 }
 
-// Foresee gives resolved with the images that were found for previous, where what
-// they were found in has not changed: then a look would find the same.
+// Foresee gives resolved with the images that were found for previous: where
+// nothing of the config, its charts and manifests has changed, a look finds the
+// same; where something has, their pins are kept until it is known.
 func Foresee(resolved, previous *manifest.Lock) *manifest.Lock {
-	if previous == nil || previous.Config != resolved.Config || fmt.Sprint(previous.Sets) != fmt.Sprint(resolved.Sets) {
+	if previous == nil {
 		return resolved
 	}
-	known := map[string]manifest.Artifact{}
-	for _, a := range previous.Artifacts {
-		known[a.ID] = a
-	}
-	for _, want := range resolved.Artifacts {
-		if want.Kind != manifest.Chart && want.Kind != manifest.File {
-			continue
-		}
-		have, ok := known[want.ID]
-		if _, keep := artifactChange(want, have, ok); !keep {
-			return resolved
-		}
+	var sets []string
+	for _, s := range resolved.Sets {
+		sets = append(sets, s.Name)
 	}
 	out := resolved.Clone()
 	for _, im := range previous.Images {
-		if im.Trust == manifest.FromUpstream && !answered(out.Images, im.Reference) {
+		im.Sets = slices.DeleteFunc(slices.Clone(im.Sets), func(s string) bool { return !slices.Contains(sets, s) })
+		if im.Trust == manifest.FromUpstream && len(im.Sets) > 0 && !answered(out.Images, im.Reference) {
 			out.Images = append(out.Images, manifest.ImagePin{ID: im.ID, Reference: im.Reference, Names: im.Names, Sets: im.Sets, Trust: im.Trust})
 		}
 	}
 	out.Sort()
+	return out
+}
+
+// Certain gives l without the images that were found once and have no pin: they
+// are asked for when they are found again.
+func Certain(l *manifest.Lock) *manifest.Lock {
+	out := l.Clone()
+	out.Images = slices.DeleteFunc(out.Images, func(im manifest.ImagePin) bool { return im.Trust == manifest.FromUpstream && !pinnedImage(im) })
 	return out
 }

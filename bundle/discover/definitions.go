@@ -1,9 +1,7 @@
 package discover
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -14,8 +12,7 @@ import (
 // and "monitoring.coreos.com/v1/ServiceMonitor".
 func Definitions(text []byte) []string {
 	var out []string
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	for {
+	for _, part := range documents(text) {
 		var o struct {
 			Kind string `yaml:"kind"`
 			Spec struct {
@@ -29,10 +26,9 @@ func Definitions(text []byte) []string {
 				} `yaml:"names"`
 			} `yaml:"spec"`
 		}
-		err := d.Decode(&o)
 		var odd *yaml.TypeError
-		if errors.Is(err, io.EOF) || err != nil && !errors.As(err, &odd) {
-			break // In says what is wrong with the text
+		if err := yaml.Unmarshal(part, &o); err != nil && !errors.As(err, &odd) {
+			continue // In says what is wrong with the text
 		}
 		if o.Kind != "CustomResourceDefinition" || o.Spec.Group == "" {
 			continue

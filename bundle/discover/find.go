@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -76,29 +77,45 @@ type scan struct {
 
 var errTooLarge = errors.New("too large, too deep, or an anchor that holds itself")
 
+// separator is what ends a document, as Helm sees it: templates that trim too much
+// leave "---# a comment", which no YAML reader takes for an end.
+var separator = regexp.MustCompile(`(?m)^---`)
+
+// documents cuts a text into its documents.
+func documents(text []byte) [][]byte {
+	var out [][]byte
+	from := 0
+	for _, at := range separator.FindAllIndex(text, -1) {
+		out = append(out, text[from:at[0]])
+		from = at[1]
+	}
+	return append(out, text[from:])
+}
+
 // text reads every document.
 func (s *scan) text(text []byte, within int) error {
 	if len(text) > maxText {
 		return errTooLarge
 	}
 	s.within = within
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	for i := 1; ; i++ {
-		var doc yaml.Node
-		err := d.Decode(&doc)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("document %d: %w", i, err)
-		}
-		if len(doc.Content) == 1 {
-			s.left += count(&doc)
-			if err := s.object(doc.Content[0], ""); err != nil {
-				return fmt.Errorf("document %d: %w", i, err)
+	for i, part := range documents(text) {
+		d := yaml.NewDecoder(bytes.NewReader(part))
+		for {
+			var doc yaml.Node
+			err := d.Decode(&doc)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil && len(doc.Content) == 1 {
+				s.left += count(&doc)
+				err = s.object(doc.Content[0], "")
+			}
+			if err != nil {
+				return fmt.Errorf("document %d: %w", i+1, err)
 			}
 		}
 	}
+	return nil
 }
 
 // object scans one object, or each of a List.

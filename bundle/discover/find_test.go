@@ -124,8 +124,9 @@ metadata:
       {"spec": {"image": "quay.io/an/old:v1"}}`, []string{"docker.io/istio/proxyv2:1.25.0 metadata.annotations.sidecar.istio.io/proxyImage"}},
 		"anchors": {"kind: Pod\nspec:\n  containers:\n    - &a {image: 'x/y:1'}\n    - *a\n    - {<<: *a, name: z}\n", []string{
 			"docker.io/x/y:1 spec.containers[0].image", "docker.io/x/y:1 spec.containers[1].image", "docker.io/x/y:1 spec.containers[2].<<.image"}},
-		"a key that stands twice": {"kind: Pod\nspec: {containers: [{image: 'x/y:1', name: a, name: b}]}\n", []string{"docker.io/x/y:1 spec.containers[0].image"}},
-		"nothing":                 {"---\n---\nnull\n---\n# a comment\n", nil},
+		"a key that stands twice":            {"kind: Pod\nspec: {containers: [{image: 'x/y:1', name: a, name: b}]}\n", []string{"docker.io/x/y:1 spec.containers[0].image"}},
+		"a comment at the end of a document": {"kind: Pod\n---# more\nkind: Pod\nspec: {containers: [{image: 'x/y:1'}]}\n--- {image: 'x/z:1'}\n", []string{"docker.io/x/y:1 spec.containers[0].image", "docker.io/x/z:1 image"}},
+		"nothing":                            {"---\n---\nnull\n---\n# a comment\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := discover.In([]byte(c.text), discover.Place{})
@@ -189,4 +190,23 @@ func FuzzIn(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDefinitions: what charts ask for by .Capabilities.APIVersions.
+func TestDefinitions(t *testing.T) {
+	got := discover.Definitions([]byte(`
+kind: CustomResourceDefinition
+spec: {group: a.example, names: {kind: Thing}, versions: [{name: v1}, {name: v1beta1}]}
+---# the old form
+kind: CustomResourceDefinition
+spec: {group: b.example, names: {kind: Old}, version: v1}
+---
+kind: Pod
+spec: [1]
+---
+a: [
+`))
+	if d := cmp.Diff([]string{"a.example/v1", "a.example/v1/Thing", "a.example/v1beta1", "a.example/v1beta1/Thing", "b.example/v1", "b.example/v1/Old"}, got); d != "" {
+		t.Error(d)
+	}
 }

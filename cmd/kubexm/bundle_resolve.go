@@ -166,7 +166,7 @@ func (a *app) pin(ctx context.Context, r *resolution, c *fetch.Client, parallel 
 	if r.previous != nil {
 		o.Previous = r.previous.Serial
 	}
-	l, err := bundle.Pin(ctx, c, r.lock, o)
+	l, err := bundle.Pin(ctx, c, bundle.Certain(r.lock), o)
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -174,10 +174,11 @@ func (a *app) pin(ctx context.Context, r *resolution, c *fetch.Client, parallel 
 	if err != nil {
 		return nil, err
 	}
-	if l, err = bundle.Pin(ctx, c, bundle.AddFound(l, found), o); err != nil {
+	l = bundle.AddFound(l, found)
+	a.sayFound(r.cluster, l, found) // before they are asked for: one that cannot be had has its reason here
+	if l, err = bundle.Pin(ctx, c, l, o); err != nil {
 		return nil, refused(err)
 	}
-	a.sayFound(r.cluster, l, found)
 	if _, changes := bundle.Adopt(l, r.previous); len(changes) == 0 && r.previous != nil {
 		return r.previous, nil // asked anew, and nothing was new
 	}
