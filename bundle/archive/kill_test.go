@@ -57,7 +57,9 @@ func TestVictim(t *testing.T) {
 	wrap := func(b []byte) io.Reader { return stopper{bytes.NewReader(b), &reads, at} }
 	switch kind {
 	case "write":
-		err = writeVictim(s, path, wrap)
+		err = writeVictim(s, path, wrap, VolumeOptions{})
+	case "volumes":
+		err = writeVictim(s, path, wrap, VolumeOptions{VolumeSize: 256 << 10, Parity: 2})
 	case "naive":
 		err = writeNaively(path, wrap(noise(500_000, 1)))
 	case "extract":
@@ -73,13 +75,13 @@ func TestVictim(t *testing.T) {
 	fmt.Println("done")
 }
 
-func writeVictim(s *sample, path string, wrap func([]byte) io.Reader) error {
+func writeVictim(s *sample, path string, wrap func([]byte) io.Reader, o VolumeOptions) error {
 	ctx := context.Background()
 	l, err := NewLayout(s.oci, s.index, s.head, s.blobs)
 	if err != nil {
 		return err
 	}
-	w, err := Create(path, l, WriteOptions{Workers: 2})
+	w, err := Create(path, l, WriteOptions{Workers: 2, VolumeOptions: o})
 	if err != nil {
 		return err
 	}
@@ -177,6 +179,36 @@ func TestKilledAnywhere(t *testing.T) {
 	s.write(t, path, 1, []int{0, 1, 2, 3, 4})
 	if !bytes.Equal(read(t, path), want) {
 		t.Error("other bytes after kills")
+	}
+}
+
+// TestKilledVolumes does the same to a writer of volumes: where the first stands,
+// all do and are whole; the next run leaves nothing but its own.
+func TestKilledVolumes(t *testing.T) {
+	s := victim()
+	want := read(t, s.file(t))
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.tar.zst")
+	for i := range 12 {
+		what, delay := fmt.Sprintf("volumes:%d", 2*i), time.Duration(0)
+		if i%2 == 1 {
+			what, delay = "volumes:-1", time.Duration(i*15+1)*time.Millisecond
+		}
+		killed(t, what, path, delay)
+		if _, err := os.Stat(path + ".001"); err == nil && !bytes.Equal(joined(t, path+".001"), want) {
+			t.Fatalf("kill %d: volumes that are not whole", i)
+		}
+	}
+	wrap := func(b []byte) io.Reader { return bytes.NewReader(b) }
+	if err := writeVictim(s, path, wrap, VolumeOptions{VolumeSize: 1 << 20, Parity: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(joined(t, path+".001"), want) {
+		t.Error("other bytes after kills")
+	}
+	n := int(volumeCount(int64(len(want)), 1<<20))
+	if got := names(t, dir); len(got) != n+2 {
+		t.Errorf("left behind beside %d volumes, parity and table: %v", n, got)
 	}
 }
 

@@ -35,6 +35,9 @@ func newOutput(path string, size int64, o VolumeOptions) (output, error) {
 	if err := checkVolumes(size, o.VolumeSize, o.Parity); err != nil {
 		return nil, err
 	}
+	if err := clearParts(path); err != nil {
+		return nil, err
+	}
 	return &volumeOutput{base: path, o: o}, nil
 }
 

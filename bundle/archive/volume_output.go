@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -187,6 +188,36 @@ func (v *volumeOutput) clear() error {
 	return nil
 }
 
+// clearParts removes what a killed writer of volumes left, of whatever sizes it
+// had chosen. The caller holds the archive's lock.
+func clearParts(base string) error {
+	entries, err := os.ReadDir(filepath.Dir(base))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		tail, ok := cutBase(e.Name(), "."+filepath.Base(base))
+		tail, part := strings.CutSuffix(tail, ".part")
+		if !ok || !part || !isVolumeSuffix(tail) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(filepath.Dir(base), e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// isVolumeSuffix tells whether a volume, of parity or not, or the table has a
+// name that ends so.
+func isVolumeSuffix(tail string) bool {
+	_, _, volume := volumeName("x" + tail)
+	if digits, parity := strings.CutPrefix(tail, ".p"); parity {
+		_, _, volume = volumeName("x." + digits)
+	}
+	return volume || tail == tableSuffix
+}
+
 // volumeFiles lists the files that stand under the names of base's volumes: the
 // first volume, then the others, the table and parity.
 func volumeFiles(base string) ([]string, error) {
@@ -197,12 +228,7 @@ func volumeFiles(base string) ([]string, error) {
 	var out []string
 	for _, e := range entries {
 		tail, ok := cutBase(e.Name(), filepath.Base(base))
-		if !ok || e.IsDir() {
-			continue
-		}
-		_, _, volume := volumeName("x" + tail)
-		parity := len(tail) == len(".p001") && tail[:2] == ".p" && tail[2] >= '0' && tail[2] <= '9'
-		if volume || parity || tail == tableSuffix {
+		if ok && !e.IsDir() && isVolumeSuffix(tail) {
 			out = append(out, filepath.Join(filepath.Dir(base), e.Name()))
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -147,6 +148,8 @@ func remoteRefused(err error) error {
 	switch {
 	case errors.As(err, &reference):
 		return &coded{error: err, code: exitUsage}
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no type for it
+		return &coded{error: err, code: exitFailed, advice: "--plain-http speaks HTTP without TLS, where that is meant"}
 	case errors.Is(err, bundle.ErrNoBundle):
 		return &coded{error: err, code: exitFailed, advice: "look at the tags there: oras repo tags, crane ls"}
 	}
