@@ -142,3 +142,70 @@ func TestWaitSaysWhatIsMissing(t *testing.T) {
 		})
 	}
 }
+
+var shop = manifest.Addon{Name: "shop", Namespace: "sales", Source: "https://charts.example", Version: "1.2.3", Values: map[string]any{"colour": "red"}}
+
+func TestChartsKeepTheirLaws(t *testing.T) {
+	k, there := kase(t), shop
+	there.Namespace = "kube-public" // a namespace stays: others may be in it
+	steptest.Ensure(t, k, addon.Install(there), addon.Remove(there))
+	steptest.Ensure(t, k, addon.InstallHelm(), addon.RemoveHelm())
+}
+
+// TestAChartIsInstalledWithTheValuesOfTheConfig, in its namespace, by the helm of
+// the bundle, which leaves nothing in the home of the user.
+func TestAChartIsInstalledWithTheValuesOfTheConfig(t *testing.T) {
+	k := kase(t)
+	k.Artifacts = steptest.Artifacts{Text: map[string]string{"shop": "the chart"}}
+	s := k.Sim(t)
+	install := addon.Install(shop)
+	if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Read("/var/lib/etcd/member/ConfigMap.core/sales/shop"); !strings.Contains(got, `the chartcolour: red\n`) {
+		t.Errorf("%s", got)
+	}
+	for _, c := range s.Calls() {
+		if slices.Contains(c.Argv, "helm") && !slices.Contains(c.Argv, "KUBECACHEDIR=/run/kubexm/kubectl") {
+			t.Errorf("%q", c.Argv)
+		}
+	}
+	other := shop
+	other.Values = map[string]any{"colour": "blue"}
+	if v, err := addon.Install(other).Precheck(t.Context(), k.NewHost(t, s, addon.Install(other))); err != nil || v != steps.Todo {
+		t.Errorf("other values: %v, %v", v, err)
+	}
+	if m := install.Meta(); m.Name != "addon.install-shop-in-sales" || !slices.Contains(m.Needs, manifest.Need{Kind: manifest.Chart, Name: "shop"}) {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestAChartNeverHoldsUpADeletion: where helm or the cluster is gone, the release
+// goes with its cluster.
+func TestAChartNeverHoldsUpADeletion(t *testing.T) {
+	for name, damage := range map[string]func(*conntest.Sim){
+		"the cluster is gone": func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes"); s.RemoveAll("/var/lib/etcd") },
+		"helm does not end": func(s *conntest.Sim) {
+			s.Handle(func(c connector.Cmd) bool { return slices.Contains(c.Argv, "uninstall") },
+				func(connector.Cmd, []byte) (connector.Result, bool) {
+					return connector.Result{Exit: 1, Stderr: []byte("Error: timed out waiting for the condition\n")}, true
+				})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := kase(t)
+			s := k.Sim(t)
+			install, remove := addon.Install(shop), addon.Remove(shop)
+			if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
+				t.Fatal(err)
+			}
+			damage(s)
+			if err := remove.Run(t.Context(), k.NewHost(t, s, remove)); err != nil {
+				t.Error(err)
+			}
+			if v, err := remove.Precheck(t.Context(), k.NewHost(t, s, remove)); err != nil || v != steps.Done {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+	}
+}
