@@ -15,7 +15,7 @@ REPRODUCIBLE := -trimpath -buildvcs=false -ldflags='-buildid= -X main.version=$(
 
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
-TESTDATA := ./testdata/e2e/... ./testdata/faults/... ./testdata/lab/... ./testdata/upstream/...
+TESTDATA := ./testdata/bench/... ./testdata/e2e/... ./testdata/faults/... ./testdata/lab/... ./testdata/upstream/...
 
 # Tools are pinned in a module of their own, so that kubexm's go.mod lists what
 # kubexm is made of. Go's build cache keeps them built.
@@ -119,6 +119,11 @@ fuzz-short:
 faults: build ## Break what a build and a transfer stand on, and print what came of it; goes on where it stopped (FAULTS=kill)
 	@go build -o build/faults ./testdata/faults
 	@build/faults -kubexm build/kubexm -progress build/faults.jsonl -only '$(FAULTS)'
+
+.PHONY: bench
+bench: build ## Measure builds, rebuilds and verification against plain tools, and print what is to be reached beside it (BENCH='-rounds 3 -o json')
+	@go build -o build/bench ./testdata/bench
+	@build/bench -kubexm build/kubexm -dir build $(BENCH)
 
 .PHONY: cover
 cover: ## Measure test coverage: build/cover.html and a line per package

@@ -73,6 +73,7 @@ var kubexm = house{
 		"manifest":                 nil,
 		"manifest/schema":          {"manifest"},
 
+		"testdata/bench":              nil,
 		"testdata/e2e":                nil,
 		"testdata/faults":             nil,
 		"testdata/lab":                nil,
