@@ -50,3 +50,34 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d of 20 sizes were enough, the test tries nothing", enough)
 	}
 }
+
+// TestFullDiskForVolumes does the same to volumes with parity: a clear error, and
+// neither volumes nor parts of them left.
+func TestFullDiskForVolumes(t *testing.T) {
+	s := newSample([]int{400_000}, []int{300_000})
+	whole := s.file(t)
+	enough := 0
+	for kib := 64; kib <= 2048; kib += 192 {
+		dir := t.TempDir()
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dk", kib)); err != nil {
+			t.Skipf("cannot mount: %v", err)
+		}
+		path := filepath.Join(dir, "x.tar.zst")
+		err := Split(t.Context(), whole, path, VolumeOptions{VolumeSize: testVolume, Parity: 2}, nil)
+		left := names(t, dir)
+		if err == nil {
+			enough++
+			if err := check(t, path+".001"); err != nil {
+				t.Errorf("%d KiB: %v", kib, err)
+			}
+		} else if !errors.Is(err, unix.ENOSPC) || len(left) != 0 {
+			t.Errorf("%d KiB: %v, left behind %v", kib, err, left)
+		}
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if enough == 0 || enough > 8 {
+		t.Errorf("%d of 11 sizes were enough, the test tries nothing", enough)
+	}
+}

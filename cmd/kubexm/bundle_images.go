@@ -54,10 +54,11 @@ func (a *app) runImages(ctx context.Context, f *sourceFlags) error {
 	if err != nil {
 		return err
 	}
-	cache, err := a.cache(f)
+	cache, release, err := a.heldCache(ctx, f)
 	if err != nil {
 		return err
 	}
+	defer release()
 	p := a.progress(a.output != "text")
 	defer p.stop()
 	c, err := a.client(f, cache, r.cluster, p)
