@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,8 +35,8 @@ func diskRows() []row {
 }
 
 // mounted is a site whose cache and output are on a small disk of their own.
-func (l *lab) mounted(ctx context.Context, name, options string, each time.Duration) (*site, func(), error) {
-	s, err := l.site(ctx, name, &throttled{next: l.up, wait: each})
+func (l *lab) mounted(ctx context.Context, name, options string, h http.Handler) (*site, func(), error) {
+	s, err := l.site(ctx, name, h)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,7 +85,7 @@ func small(ctx context.Context, l *lab, i int) (string, error) {
 		return "", err
 	}
 	size := max(need*int64(i)/sizes, 64<<10) // from next to nothing to a little too little
-	s, done, err := l.mounted(ctx, fmt.Sprintf("small-%d", i), fmt.Sprintf("size=%d", size), 0)
+	s, done, err := l.mounted(ctx, fmt.Sprintf("small-%d", i), fmt.Sprintf("size=%d", size), l.up)
 	if err != nil {
 		return "", err
 	}
@@ -98,78 +99,83 @@ func small(ctx context.Context, l *lab, i int) (string, error) {
 }
 
 // filled has somebody else write to the disk once the build has looked how much
-// is free and is at work: all but i twentieths of what it still takes.
+// is free and is at work: before one of the files that it asks for is sent, all
+// but a part of what the build still takes.
 func filled(ctx context.Context, l *lab, i int) (string, error) {
 	need, err := l.need()
 	if err != nil {
 		return "", err
 	}
-	s, done, err := l.mounted(ctx, fmt.Sprintf("filled-%d", i), "size=1g", 60*time.Millisecond)
+	f := &filler{next: l.up, at: 3 + 2*(i%4), left: need * int64(i) / sizes / 2}
+	s, done, err := l.mounted(ctx, fmt.Sprintf("filled-%d", i), "size=1g", f)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	balloon := filepath.Join(filepath.Dir(s.out), "balloon")
-	blown := make(chan error, 1)
-	building, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() { blown <- s.blow(building, balloon, need*int64(i)/sizes/2) }()
+	f.balloon = filepath.Join(filepath.Dir(s.out), "balloon")
 	r := s.run(ctx, s.build(s.archive())...)
-	stop()
-	if err := <-blown; err != nil {
+	if err := f.came(); err != nil {
 		return r.String(), err
 	}
-	return r.String(), s.refused(ctx, r, 1, []string{"no space left on device"}, func() { _ = os.Remove(balloon) })
+	return r.String(), s.refused(ctx, r, 1, []string{"no space left on device"}, func() { _ = os.Remove(f.balloon) })
 }
 
-// blow waits until the build writes, and then takes the disk's space but for
-// what is left.
-func (s *site) blow(ctx context.Context, balloon string, left int64) error {
-	for !working(s.cache) {
-		if ctx.Err() != nil {
-			return errors.New("the build ended before the disk was filled")
+// filler takes the space of a disk at one of the requests for a file.
+type filler struct {
+	next    http.Handler
+	at      int
+	left    int64  // bytes that stay free
+	balloon string // the file that takes the others
+
+	mu    sync.Mutex
+	count int
+	err   error
+}
+
+func (f *filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	if !strings.HasPrefix(r.URL.Path, "/v2/") { // documents of images come before the look at the disk
+		if f.count++; f.count == f.at {
+			f.err = f.blow() // the others wait
 		}
-		wait(ctx, time.Millisecond)
 	}
-	f, err := os.Create(balloon)
+	f.mu.Unlock()
+	f.next.ServeHTTP(w, r)
+}
+
+// came says why the disk was not filled.
+func (f *filler) came() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil && f.count < f.at {
+		return fmt.Errorf("the build asked for %d files, the disk was to be filled at the %dth", f.count, f.at)
+	}
+	return f.err
+}
+
+func (f *filler) blow() error {
+	b, err := os.Create(f.balloon)
 	if err != nil {
 		return err
 	}
 	for {
 		var st unix.Statfs_t
-		if err := unix.Statfs(s.out, &st); err != nil {
-			return errors.Join(err, f.Close())
+		if err := unix.Statfs(f.balloon, &st); err != nil {
+			return errors.Join(err, b.Close())
 		}
-		free := int64(st.Bavail) * st.Bsize //nolint:gosec // a small disk
-		err := unix.Fallocate(int(f.Fd()), 0, 0, max(free-left, 1))
-		if !errors.Is(err, unix.ENOSPC) || free == 0 { // the build was quicker: look again
-			return errors.Join(ignoreFull(err), f.Close())
+		free := int64(st.Bavail)*st.Bsize - f.left //nolint:gosec // a small disk
+		if free <= 0 {
+			return b.Close()
+		}
+		err := unix.Fallocate(int(b.Fd()), 0, 0, free)
+		if !errors.Is(err, unix.ENOSPC) { // else the build was quicker: look again
+			return errors.Join(err, b.Close())
 		}
 	}
-}
-
-// ignoreFull passes over a disk that is full already.
-func ignoreFull(err error) error {
-	if errors.Is(err, unix.ENOSPC) {
-		return nil
-	}
-	return err
-}
-
-// working tells whether something has come into a cache.
-func working(cache string) bool {
-	found := false
-	_ = filepath.WalkDir(filepath.Join(cache, "partial"), func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(d.Name()) == ".part" {
-			found = true
-		}
-		return nil // a folder that is not there yet holds nothing
-	})
-	return found
 }
 
 func inodes(ctx context.Context, l *lab) (string, error) {
-	s, done, err := l.mounted(ctx, "inodes", "size=1g,nr_inodes=60", 0)
+	s, done, err := l.mounted(ctx, "inodes", "size=1g,nr_inodes=60", l.up)
 	if err != nil {
 		return "", err
 	}
