@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -65,6 +66,9 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := widen(lock, rows); err != nil {
+		return nil, err
+	}
 	real := upstream.Real{Files: map[string]string{}, Layout: layout}
 	for _, a := range lock.Artifacts {
 		if file, ok := s.Files[a.Address]; ok {
@@ -84,6 +88,22 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 		return nil, err
 	}
 	return &Upstream{Server: server, rows: rows}, nil
+}
+
+// widen has the server know every image that the lab makes: charts and manifests
+// ask for some that no config lists. What lies beside a config is not served.
+func widen(lock *manifest.Lock, rows []components.Component) error {
+	lock.Artifacts = slices.DeleteFunc(lock.Artifacts, func(a manifest.Artifact) bool { return a.Repository == "" && !strings.Contains(a.Address, "://") })
+	all, err := images.References(rows)
+	if err != nil {
+		return err
+	}
+	for _, ref := range all {
+		if !slices.ContainsFunc(lock.Images, func(p manifest.ImagePin) bool { return p.Reference == ref }) {
+			lock.Images = append(lock.Images, manifest.ImagePin{ID: "image/" + ref, Names: []string{ref}, Reference: ref, Sets: []string{lock.Sets[0].Name}})
+		}
+	}
+	return nil
 }
 
 // WriteFiles writes sources.yaml and versions.yaml into dir, for kubexm to use

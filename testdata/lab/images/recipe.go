@@ -63,6 +63,19 @@ func (r recipe) reference(c components.Component) string {
 	return r.repository + ":" + strings.NewReplacer("{version}", c.Version, "{bare}", strings.TrimPrefix(c.Version, "v")).Replace(r.tag)
 }
 
+// References lists the images by the names and tags that they are published under.
+func References(rows []components.Component) ([]string, error) {
+	var all []string
+	for _, r := range recipes {
+		c, err := components.Find(rows, r.component)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r.reference(c))
+	}
+	return all, nil
+}
+
 // labels say in the image itself what it is.
 func (r recipe) labels(c components.Component) map[string]string {
 	return map[string]string{
