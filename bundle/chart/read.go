@@ -3,6 +3,7 @@ package chart
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -45,8 +46,9 @@ func (e *FormatError) Error() string { return "not a chart: " + e.What }
 func wrong(format string, args ...any) error { return &FormatError{fmt.Sprintf(format, args...)} }
 
 // Read reads a chart's archive (.tgz), and looks into the archives in it.
-func Read(r io.Reader) (*Chart, error) {
-	b := &budget{}
+func Read(r io.Reader) (*Chart, error) { return read(r, &budget{}) }
+
+func read(r io.Reader, b *budget) (*Chart, error) {
 	files, err := b.unpack(r, 0)
 	if err != nil {
 		return nil, err
@@ -76,6 +78,7 @@ func (c *Chart) file(name string) []byte {
 type budget struct {
 	files int
 	bytes int64
+	most  int64 // bytes; 0 is maxBytes
 }
 
 func (b *budget) add(name string, n int64) error {
@@ -86,8 +89,8 @@ func (b *budget) add(name string, n int64) error {
 		return wrong("%s has more than %d bytes", name, maxFile)
 	case b.files > maxFiles:
 		return wrong("more than %d files", maxFiles)
-	case b.bytes > maxBytes:
-		return wrong("more than %d bytes, unpacked", maxBytes)
+	case b.bytes > cmp.Or(b.most, maxBytes):
+		return wrong("more than %d bytes, unpacked", cmp.Or(b.most, maxBytes))
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ func (a *app) bundleLock() *cobra.Command {
 		Short: "Resolve a config and pin every artifact of it",
 		Long: `Resolve a config against the version matrix, ask upstream for what the matrix does
 not know (sizes, image digests, members of archives), and write it all to kubexm.lock.
+Charts of add-ons are rendered and manifests read: images that they ask for and that
+nobody lists are added, and said (see "kubexm bundle images").
 
 A lock that stands keeps its pins where they still answer the config. With --update,
 image tags and digests that only upstream vouches for are asked for anew. When nothing
