@@ -76,6 +76,8 @@ func killed(ctx context.Context, l *lab, first int) (string, error) {
 		}
 		if ran {
 			inside++
+		} else {
+			length = point // the machine has less to do than it had
 		}
 	}
 	if inside < batch/2 {
