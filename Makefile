@@ -75,8 +75,14 @@ unit: ## Run the tests once, without the race detector: the quick round while wr
 	go test -skip '$(CLUSTERS)' ./... $(TESTDATA)
 
 .PHONY: race
-race: ## Run the tests under the race detector
+race: modules ## Run the tests under the race detector
 	CGO_ENABLED=1 go test -race -timeout 30m -skip '$(CLUSTERS)' ./... $(TESTDATA)
+
+# Whose manifests and charts the search for images is held against. Tests ask
+# nobody outside, so they are brought beforehand.
+.PHONY: modules
+modules:
+	@modules=$$(sed -n 's/^- module: //p' bundle/testdata/upstream.yaml | sort -u); cd / && go mod download $$modules
 
 # By themselves: a control plane that comes up beside compilers is a flaky test.
 .PHONY: clusters
