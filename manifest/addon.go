@@ -18,8 +18,8 @@ type Addon struct {
 	// Version of the add-on; for a chart out of a repository its exact one.
 	// Default: what the matrix holds for the Kubernetes version.
 	Version string `yaml:"version,omitempty" format:"version"`
-	// Namespace to install a chart into. Default: its name. The objects of a
-	// manifest say themselves where they belong.
+	// Namespace to install a chart into; the objects of a manifest say themselves
+	// where they belong. Default: the add-on's name.
 	Namespace string `yaml:"namespace,omitempty" format:"label"`
 	// Values of the chart. They go into the bundle as they are: put no secrets here.
 	Values map[string]any `yaml:"values,omitempty"`

@@ -9,7 +9,7 @@ var docstrings = map[string]string{
 	"APIServer.ServiceNodePortRange":   "serviceNodePortRange is the range of ports for services of type NodePort.",
 	"Addon":                            "Addon is installed once the cluster runs. The short form is its name alone, for an add-on that the matrix knows.",
 	"Addon.Name":                       "Name of the add-on. One that the matrix knows needs nothing else.",
-	"Addon.Namespace":                  "Namespace to install a chart into. Default: its name. The objects of a manifest say themselves where they belong.",
+	"Addon.Namespace":                  "Namespace to install a chart into; the objects of a manifest say themselves where they belong. Default: the add-on's name.",
 	"Addon.Source":                     "Source is where it comes from: an https address or a path of the manifest; for a chart an oci:// reference, a .tgz's address or path, or the address of a repository that holds a chart of the add-on's name. A path is one of a file, or of a chart's folder, beside the config. Default: what the matrix says of the name.",
 	"Addon.Type":                       "Type: yaml applies a manifest, helm installs a chart. Default: what the matrix says of the name, else helm where values are written or the source is a chart, else yaml.",
 	"Addon.Values":                     "Values of the chart. They go into the bundle as they are: put no secrets here.",
