@@ -112,7 +112,7 @@ func filled(ctx context.Context, l *lab, i int) (string, error) {
 		return "", err
 	}
 	defer done()
-	f.balloon = filepath.Join(filepath.Dir(s.out), "balloon")
+	f.on(filepath.Join(filepath.Dir(s.out), "balloon"))
 	r := s.run(ctx, s.build(s.archive())...)
 	if err := f.came(); err != nil {
 		return r.String(), err
@@ -130,6 +130,13 @@ type filler struct {
 	mu    sync.Mutex
 	count int
 	err   error
+}
+
+// on names the file, before the build begins.
+func (f *filler) on(balloon string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.balloon = balloon
 }
 
 func (f *filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -141,7 +141,9 @@ func (n *notes) try(ctx context.Context, l *lab, r row, log io.Writer) error {
 	case !out.OK:
 		mark = "FAILED"
 	}
+	n.mu.Lock() // rows that wait run at once, and the log is one
 	fmt.Fprintf(log, "%-7s %5.1fs  %s: %s\n", mark, out.Took, out.Row, out.Came)
+	n.mu.Unlock()
 	if skipped {
 		n.mu.Lock()
 		defer n.mu.Unlock()
