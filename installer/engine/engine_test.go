@@ -395,16 +395,16 @@ func TestFindingsStopChangesAndLetChecksLook(t *testing.T) {
 		c.rollback = func(context.Context, *steps.Host) error { t.Error("a check was undone"); return nil }
 	}
 	synctest.Test(t, func(t *testing.T) {
-		late := s("late")
-		late.m.LooksOnly, late.m.Always = true, true
-		late.run = func(context.Context, *steps.Host) error { time.Sleep(time.Minute); return nil }
-		g := graph(t, true, func() plan.Fragment {
-			return plan.Par(
-				plan.Seq(plan.On(hosts("x", "y"), one, two), plan.On(hosts("y"), change)),
-				plan.On(hosts("z"), late, aside),
-			)
-		})
 		for _, dry := range []bool{false, true} {
+			late := s("late") // anew: one that is done already would be over at once
+			late.m.LooksOnly, late.m.Always = true, true
+			late.run = func(context.Context, *steps.Host) error { time.Sleep(time.Minute); return nil }
+			g := graph(t, true, func() plan.Fragment {
+				return plan.Par(
+					plan.Seq(plan.On(hosts("x", "y"), one, two), plan.On(hosts("y"), change)),
+					plan.On(hosts("z"), late, aside),
+				)
+			})
 			e, r := engine(t)
 			e.DryRun = dry
 			err := e.Run(context.Background(), g)
