@@ -67,7 +67,7 @@ type Meta struct {
 	Writes  []AnyKey        // outputs it gives
 	Timeout time.Duration   // of one try; 0 is the engine's default
 	Retry   Retry
-	OneWay  bool // cannot be undone: a rollback stops here
+	OneWay  bool // cannot be undone: a rollback passes it over
 	Always  bool // nothing to observe (wait, restart): no check after Run
 	Upload  bool // moves much data: counts against the limit for uploads
 	Risk    Risk

@@ -62,7 +62,7 @@ rm -rf $site
 mkdir -p $site
 cleanup() { [ -n "${KEEP:-}" ] || build/lab down; }
 
-say "build what the cluster is made of, from Go modules (the first time this takes about half an hour)"
+say "build what the cluster is made of, from Go modules (the first time this may take an hour)"
 run build/lab components
 
 say "bring up four hosts that nothing leads out of"

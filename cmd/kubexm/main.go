@@ -1,6 +1,3 @@
-// Command kubexm takes Kubernetes into places without internet and keeps it
-// alive there. See the README for the two commands that matter most, and
-// ARCHITECTURE.md for the way one of them takes through the packages.
 package main
 
 import (

@@ -65,9 +65,9 @@ func hosts(names ...string) []manifest.Host {
 	return hs
 }
 
-func graph(t *testing.T, undo bool, f func() plan.Fragment) *plan.Graph {
+func graph(t *testing.T, f func() plan.Fragment) *plan.Graph {
 	t.Helper()
-	g, err := plan.Build(plan.Pipeline{Name: "p", UndoTask: undo, Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{
+	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{
 		{Name: "t", Plan: func(plan.Scope) plan.Fragment { return f() }},
 	}}}}, plan.Scope{})
 	if err != nil {
@@ -102,7 +102,7 @@ func s(name string) *step { return &step{m: steps.Meta{Name: name}} }
 
 func TestRunAndRunAgain(t *testing.T) {
 	a, b := s("a"), s("b")
-	g := graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), a, b) })
+	g := graph(t, func() plan.Fragment { return plan.On(hosts("x"), a, b) })
 	e, r := engine(t)
 	for range 2 {
 		if err := e.Run(context.Background(), g); err != nil {
@@ -131,7 +131,7 @@ func TestLanesAndBarriers(t *testing.T) {
 			}
 			return x
 		}
-		g := graph(t, false, func() plan.Fragment {
+		g := graph(t, func() plan.Fragment {
 			return plan.Seq(
 				plan.On(hosts("fast", "slow"), mark("one", map[string]time.Duration{"slow": time.Minute}), mark("two", nil)),
 				plan.On(hosts("fast"), mark("three", nil)),
@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 		}
 		cmd, up := s("cmd"), s("up")
 		cmd.run, up.run, up.m.Upload = work(&now, &most), work(&ups, &mostUps), true
-		g := graph(t, false, func() plan.Fragment {
+		g := graph(t, func() plan.Fragment {
 			hs := hosts("a", "b", "c", "d", "e", "f")
 			return plan.Par(plan.On(hs, cmd), plan.On(hs, up))
 		})
@@ -178,56 +178,36 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// What failed half way is undone, and nothing that was done before it.
 func TestFailureStopsNewStartsAndUndoes(t *testing.T) {
-	for _, undo := range []bool{false, true} {
-		a, b, c := s("a"), s("b"), s("c")
-		boom := errors.New("boom")
-		b.run = func(context.Context, *steps.Host) error { return steps.Advise(boom, "look there") }
-		g := graph(t, undo, func() plan.Fragment { return plan.On(hosts("x"), a, b, c) })
-		e, r := engine(t)
-		err := e.Run(context.Background(), g)
-		var at *steps.Error
-		if !errors.Is(err, boom) || !errors.As(err, &at) || at.Node != "m/t/b" || at.Host != "x" {
-			t.Fatalf("%v", err)
-		}
-		if got := steps.Advice(err); !slices.Equal(got, []string{"look there"}) {
-			t.Errorf("advice %v", got)
-		}
-		want := []string{"a@x ran", "b@x failed", "b@x rolled back"}
-		if undo {
-			want = append(want, "a@x rolled back")
-		}
-		if !slices.Equal(r.events, want) {
-			t.Errorf("undo %v: %v", undo, r.events)
-		}
-	}
-}
-
-func TestRollbackStopsAtOneWay(t *testing.T) {
 	a, b, c := s("a"), s("b"), s("c")
-	b.m.OneWay = true
-	c.run = func(context.Context, *steps.Host) error { return errors.New("boom") }
-	g := graph(t, true, func() plan.Fragment { return plan.On(hosts("x"), a, b, c) })
+	boom := errors.New("boom")
+	b.run = func(context.Context, *steps.Host) error { return steps.Advise(boom, "look there") }
+	g := graph(t, func() plan.Fragment { return plan.On(hosts("x"), a, b, c) })
 	e, r := engine(t)
-	if err := e.Run(context.Background(), g); err == nil {
-		t.Fatal("no error")
+	err := e.Run(context.Background(), g)
+	var at *steps.Error
+	if !errors.Is(err, boom) || !errors.As(err, &at) || at.Node != "m/t/b" || at.Host != "x" {
+		t.Fatalf("%v", err)
 	}
-	want := []string{"a@x ran", "b@x ran", "c@x failed", "c@x rolled back"}
-	if !slices.Equal(r.events, want) {
+	if got := steps.Advice(err); !slices.Equal(got, []string{"look there"}) {
+		t.Errorf("advice %v", got)
+	}
+	if want := []string{"a@x ran", "b@x failed", "b@x rolled back"}; !slices.Equal(r.events, want) {
 		t.Errorf("%v", r.events)
 	}
 }
 
-func TestWhatWasDoneBeforeIsNotUndone(t *testing.T) {
+func TestOneWayIsNotUndone(t *testing.T) {
 	a, b := s("a"), s("b")
-	a.did.Store("x", true)
+	b.m.OneWay = true
 	b.run = func(context.Context, *steps.Host) error { return errors.New("boom") }
-	g := graph(t, true, func() plan.Fragment { return plan.On(hosts("x"), a, b) })
+	g := graph(t, func() plan.Fragment { return plan.On(hosts("x"), a, b) })
 	e, r := engine(t)
 	if err := e.Run(context.Background(), g); err == nil {
 		t.Fatal("no error")
 	}
-	if slices.Contains(r.events, "a@x rolled back") {
+	if want := []string{"a@x ran", "b@x failed"}; !slices.Equal(r.events, want) {
 		t.Errorf("%v", r.events)
 	}
 }
@@ -236,12 +216,12 @@ func TestRunThatDidNothing(t *testing.T) {
 	a := s("a")
 	a.precheck = func(context.Context, *steps.Host) (steps.Verdict, error) { return steps.Todo, nil }
 	e, _ := engine(t)
-	err := e.Run(context.Background(), graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), a) }))
+	err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), a) }))
 	if err == nil || !strings.Contains(err.Error(), "still not in the wanted state") {
 		t.Errorf("%v", err)
 	}
 	a.m.Always = true
-	if err := e.Run(context.Background(), graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), a) })); err != nil {
+	if err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), a) })); err != nil {
 		t.Errorf("a step with nothing to observe: %v", err)
 	}
 }
@@ -253,7 +233,7 @@ func TestOutputs(t *testing.T) {
 	var got string
 	rd.run = func(_ context.Context, h *steps.Host) (err error) { got, err = key.Get(h); return err }
 	g := func() *plan.Graph {
-		return graph(t, false, func() plan.Fragment { return plan.Seq(plan.On(hosts("x"), w), plan.On(hosts("y"), rd)) })
+		return graph(t, func() plan.Fragment { return plan.Seq(plan.On(hosts("x"), w), plan.On(hosts("y"), rd)) })
 	}
 	e, _ := engine(t)
 	if err := e.Run(context.Background(), g()); err == nil || !strings.Contains(err.Error(), "did not give the outputs") {
@@ -283,7 +263,7 @@ func TestRetry(t *testing.T) {
 			return nil
 		}
 		e, r := engine(t)
-		if err := e.Run(context.Background(), graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), a) })); err != nil {
+		if err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), a) })); err != nil {
 			t.Fatal(err)
 		}
 		if want := []string{"a@x tried again", "a@x tried again", "a@x ran"}; !slices.Equal(r.events, want) {
@@ -298,7 +278,7 @@ func TestTimeout(t *testing.T) {
 		a.m.Timeout = time.Second
 		a.run = func(ctx context.Context, _ *steps.Host) error { <-ctx.Done(); return ctx.Err() }
 		e, _ := engine(t)
-		err := e.Run(context.Background(), graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), a) }))
+		err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), a) }))
 		if err == nil || !strings.Contains(err.Error(), "took longer than 1s") {
 			t.Errorf("%v", err)
 		}
@@ -309,7 +289,7 @@ func TestPanicIsContained(t *testing.T) {
 	a := s("a")
 	a.run = func(context.Context, *steps.Host) error { panic("oh") }
 	e, r := engine(t)
-	err := e.Run(context.Background(), graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), a) }))
+	err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), a) }))
 	if err == nil || !strings.Contains(err.Error(), "step panicked: oh") {
 		t.Errorf("%v", err)
 	}
@@ -324,7 +304,7 @@ func TestStopOnceAndTwice(t *testing.T) {
 	a.run = func(context.Context, *steps.Host) error { close(stop); time.Sleep(10 * time.Millisecond); return nil }
 	e, r := engine(t)
 	e.Stop = stop
-	err := e.Run(context.Background(), graph(t, true, func() plan.Fragment { return plan.On(hosts("x"), a, b) }))
+	err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), a, b) }))
 	if !errors.Is(err, ErrStopped) || !slices.Equal(r.events, []string{"a@x ran"}) {
 		t.Errorf("once: %v, %v", err, r.events)
 	}
@@ -333,7 +313,7 @@ func TestStopOnceAndTwice(t *testing.T) {
 	c := s("c")
 	c.run = func(ctx context.Context, _ *steps.Host) error { cancel(); <-ctx.Done(); return ctx.Err() }
 	e, r = engine(t)
-	err = e.Run(ctx, graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), c) }))
+	err = e.Run(ctx, graph(t, func() plan.Fragment { return plan.On(hosts("x"), c) }))
 	if !errors.Is(err, context.Canceled) || !slices.Equal(r.events, []string{"c@x interrupted", "c@x rolled back"}) {
 		t.Errorf("twice: %v, %v", err, r.events)
 	}
@@ -353,7 +333,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	var changes []string
 	report := e.Report
 	e.Report = func(ev Event) { changes = append(changes, ev.Changes...); report(ev) }
-	if err := e.Run(context.Background(), graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), differ{a}, b) })); err != nil {
+	if err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), differ{a}, b) })); err != nil {
 		t.Fatal(err)
 	}
 	if ran || !slices.Equal(r.events, []string{"a@x would run", "b@x already done"}) || !slices.Equal(changes, []string{"write /a"}) {
@@ -367,7 +347,7 @@ func TestLooking(t *testing.T) {
 	check.m.LooksOnly, check.m.Always = true, true
 	check.precheck = func(context.Context, *steps.Host) (steps.Verdict, error) { return steps.Todo, nil }
 	wait.m.LooksOnly = true
-	g := graph(t, false, func() plan.Fragment { return plan.On(hosts("x"), check, change, wait) })
+	g := graph(t, func() plan.Fragment { return plan.On(hosts("x"), check, change, wait) })
 	e, r := engine(t)
 	for range 2 {
 		if err := e.Run(context.Background(), g); err != nil {
@@ -399,7 +379,7 @@ func TestFindingsStopChangesAndLetChecksLook(t *testing.T) {
 			late := s("late") // anew: one that is done already would be over at once
 			late.m.LooksOnly, late.m.Always = true, true
 			late.run = func(context.Context, *steps.Host) error { time.Sleep(time.Minute); return nil }
-			g := graph(t, true, func() plan.Fragment {
+			g := graph(t, func() plan.Fragment {
 				return plan.Par(
 					plan.Seq(plan.On(hosts("x", "y"), one, two), plan.On(hosts("y"), change)),
 					plan.On(hosts("z"), late, aside),
@@ -438,7 +418,7 @@ func TestDryRunBeforeAnythingIsThere(t *testing.T) {
 	second.precheck = func(context.Context, *steps.Host) (steps.Verdict, error) {
 		return steps.Todo, errors.New("no such file")
 	}
-	g := graph(t, false, func() plan.Fragment { return plan.Seq(plan.On(hosts("x"), first), plan.On(hosts("y"), second, third)) })
+	g := graph(t, func() plan.Fragment { return plan.Seq(plan.On(hosts("x"), first), plan.On(hosts("y"), second, third)) })
 	e, r := engine(t)
 	e.DryRun = true
 	if err := e.Run(context.Background(), g); err != nil {

@@ -110,25 +110,11 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// rollback undoes, newest first, the steps that failed half way and, where the
-// pipeline says so, what their tasks had done before. On a host it stops at the
-// first step that cannot be undone.
+// rollback undoes, newest first, the steps that failed half way. What was done
+// before them stays: the next run goes on from there.
 func (r *run) rollback(ctx context.Context) {
-	failed := map[string]bool{}
-	for _, u := range r.finished {
-		if !u.ok {
-			failed[u.node.Task] = true
-		}
-	}
-	stopped := map[string]bool{}
 	for _, u := range slices.Backward(r.finished) {
-		lane := u.node.Task + "@" + u.host.Name
-		undo := !u.ok || (u.node.UndoTask() && failed[u.node.Task])
-		if !undo || !u.ran || u.meta.LooksOnly || stopped[lane] {
-			continue
-		}
-		if u.meta.OneWay {
-			stopped[lane] = true
+		if u.ok || !u.ran || u.meta.LooksOnly || u.meta.OneWay {
 			continue
 		}
 		begin := time.Now()

@@ -17,8 +17,7 @@ type Node struct {
 	Hosts  []manifest.Host
 	Deps   []Dep
 
-	undoTask bool
-	suffix   string // the host that a rolling change visits
+	suffix string // the host that a rolling change visits
 }
 
 // Dep orders two nodes. A lane holds host by host: node3 need not wait for

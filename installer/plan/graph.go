@@ -12,9 +12,6 @@ type Graph struct {
 	Nodes []*Node
 }
 
-// UndoTask tells whether a failure in n undoes its whole task.
-func (n *Node) UndoTask() bool { return n.undoTask }
-
 // checkNodes proves that no node is in the graph twice (the same Fragment value
 // joined twice is the one way to make a cycle) and that ids are unique.
 func (g *Graph) checkNodes() error {

@@ -70,9 +70,6 @@ type Pipeline struct {
 	Name    string
 	Short   string
 	Modules []Module
-	// UndoTask widens a rollback from the step that failed to its whole task:
-	// right for a creation, wrong for a rolling restart of healthy members.
-	UndoTask bool
 }
 
 // Build expands p for s into a graph, and proves that node ids are unique and
@@ -84,7 +81,7 @@ func Build(p Pipeline, s Scope) (*Graph, error) {
 		for i, t := range m.Tasks {
 			if t.When == nil || t.When(s) {
 				fragments[i] = t.Plan(s)
-				label(fragments[i], m.Name, t.Name, p.UndoTask)
+				label(fragments[i], m.Name, t.Name)
 			}
 		}
 		join := m.Join
@@ -103,9 +100,9 @@ func Build(p Pipeline, s Scope) (*Graph, error) {
 	return g, nil
 }
 
-func label(f Fragment, module, task string, undo bool) {
+func label(f Fragment, module, task string) {
 	for _, n := range f.nodes {
-		n.Module, n.Task, n.undoTask = module, module+"/"+task, undo
+		n.Module, n.Task = module, module+"/"+task
 		n.ID = n.Task + "/" + n.Step.Meta().Name
 		if n.suffix != "" {
 			n.ID += "[" + n.suffix + "]"

@@ -60,21 +60,7 @@ func TestARemovalNeverHoldsUpADeletion(t *testing.T) {
 				})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			k := kase(t)
-			s := k.Sim(t)
-			install, remove := addon.Install(tools), addon.Remove(tools)
-			if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
-				t.Fatal(err)
-			}
-			damage(s)
-			if err := remove.Run(t.Context(), k.NewHost(t, s, remove)); err != nil {
-				t.Error(err)
-			}
-			if v, err := remove.Precheck(t.Context(), k.NewHost(t, s, remove)); err != nil || v != steps.Done {
-				t.Errorf("%v, %v", v, err)
-			}
-		})
+		t.Run(name, func(t *testing.T) { removedAfter(t, tools, damage) })
 	}
 }
 
@@ -182,6 +168,24 @@ func TestAChartIsInstalledWithTheValuesOfTheConfig(t *testing.T) {
 
 // TestAChartNeverHoldsUpADeletion: where helm or the cluster is gone, the release
 // goes with its cluster.
+// removedAfter installs an add-on, damages its host, and removes it all the same.
+func removedAfter(t *testing.T, a manifest.Addon, damage func(*conntest.Sim)) {
+	t.Helper()
+	k := kase(t)
+	s := k.Sim(t)
+	install, remove := addon.Install(a), addon.Remove(a)
+	if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
+		t.Fatal(err)
+	}
+	damage(s)
+	if err := remove.Run(t.Context(), k.NewHost(t, s, remove)); err != nil {
+		t.Error(err)
+	}
+	if v, err := remove.Precheck(t.Context(), k.NewHost(t, s, remove)); err != nil || v != steps.Done {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
 func TestAChartNeverHoldsUpADeletion(t *testing.T) {
 	for name, damage := range map[string]func(*conntest.Sim){
 		"the cluster is gone": func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes"); s.RemoveAll("/var/lib/etcd") },
@@ -192,20 +196,6 @@ func TestAChartNeverHoldsUpADeletion(t *testing.T) {
 				})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			k := kase(t)
-			s := k.Sim(t)
-			install, remove := addon.Install(shop), addon.Remove(shop)
-			if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
-				t.Fatal(err)
-			}
-			damage(s)
-			if err := remove.Run(t.Context(), k.NewHost(t, s, remove)); err != nil {
-				t.Error(err)
-			}
-			if v, err := remove.Precheck(t.Context(), k.NewHost(t, s, remove)); err != nil || v != steps.Done {
-				t.Errorf("%v, %v", v, err)
-			}
-		})
+		t.Run(name, func(t *testing.T) { removedAfter(t, shop, damage) })
 	}
 }
