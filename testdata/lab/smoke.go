@@ -40,7 +40,8 @@ type smokePod struct {
 
 // Run starts the pods from the workdir host, and has each of them reach every
 // other one by address and the Service by name, and the workdir host reach the
-// Service at a port of each node. The pods stay.
+// Service at a port of each node. The pods stay. A path that was open once has
+// to stay open; until then it has the time of settles.
 func (s *Smoke) Run(ctx context.Context) error {
 	apply := s.kubectl(ctx, "apply", "-f", "-")
 	apply.Stdin = bytes.NewReader(smokePods)
@@ -89,7 +90,7 @@ func (s *Smoke) pods(ctx context.Context) ([]smokePod, error) {
 func (s *Smoke) byAddress(ctx context.Context, pods []smokePod) error {
 	for _, from := range pods {
 		for _, to := range pods {
-			said, err := s.ask(ctx, from, "http://"+net.JoinHostPort(to.Status.PodIP, "8080"))
+			said, err := s.settled(ctx, func() (string, error) { return s.ask(ctx, from, "http://"+net.JoinHostPort(to.Status.PodIP, "8080")) })
 			if err != nil {
 				return fmt.Errorf("from %s to the pod on %s: %w", from.Spec.NodeName, to.Spec.NodeName, err)
 			}
@@ -105,9 +106,13 @@ func (s *Smoke) byAddress(ctx context.Context, pods []smokePod) error {
 // byName has every pod ask the Service by its name, until every pod has answered.
 func (s *Smoke) byName(ctx context.Context, pods []smokePod) error {
 	for _, from := range pods {
+		ask := func() (string, error) { return s.ask(ctx, from, "http://smoke.default.svc") }
+		if _, err := s.settled(ctx, ask); err != nil {
+			return fmt.Errorf("from %s to the Service: %w", from.Spec.NodeName, err)
+		}
 		var answered []string
 		for try := 0; len(answered) < len(pods); try++ {
-			said, err := s.ask(ctx, from, "http://smoke.default.svc")
+			said, err := ask()
 			if err != nil {
 				return fmt.Errorf("from %s to the Service: %w", from.Spec.NodeName, err)
 			}
@@ -135,13 +140,44 @@ func (s *Smoke) byNodePort(ctx context.Context, pods []smokePod) error {
 	}
 	for _, p := range pods {
 		at := net.JoinHostPort(p.Status.HostIP, port)
-		said, err := output(s.Lab.Workdir().Command(ctx, tool, "get", "http://"+at))
+		said, err := s.settled(ctx, func() (string, error) { return output(s.Lab.Workdir().Command(ctx, tool, "get", "http://"+at)) })
 		if err != nil {
 			return fmt.Errorf("from the workdir host to %s: %w", at, err)
 		}
 		s.Say(fmt.Sprintf("workdir host → NodePort %s: %s", at, said))
 	}
 	return nil
+}
+
+// settles is how long a path through the cluster may take to open. A pod is
+// ready before kube-proxy on every other node has heard of it: until then that
+// node refuses calls to its Service.
+const settles = 30 * time.Second
+
+// settled asks until there is an answer, and says when that was not at once.
+func (s *Smoke) settled(ctx context.Context, ask func() (string, error)) (string, error) {
+	return settled(ctx, settles, time.Second, s.Say, ask)
+}
+
+func settled(ctx context.Context, within, pause time.Duration, say func(string), ask func() (string, error)) (string, error) {
+	began := time.Now()
+	for tries := 1; ; tries++ {
+		said, err := ask()
+		if err == nil {
+			if tries > 1 {
+				say(fmt.Sprintf("answered at try %d, after %s", tries, time.Since(began).Round(100*time.Millisecond)))
+			}
+			return said, nil
+		}
+		if time.Since(began)+pause > within {
+			return "", fmt.Errorf("no answer within %s: %w", within, err)
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }
 
 func (s *Smoke) ask(ctx context.Context, from smokePod, url string) (string, error) {
