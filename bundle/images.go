@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -32,17 +33,19 @@ type search struct {
 	cluster *manifest.Cluster
 	kinds   map[string][]string // set → what its definitions add to a cluster
 	found   []Found
+	wrong   manifest.Problems // values that a chart does not take
 }
 
 // Discover renders every chart that l pins for add-ons of c, with the config's
 // values and for each Kubernetes version of the lock, reads their manifests and
-// the pod network's, and gives the images in them, sorted.
+// the pod network's, and gives the images in them, sorted. Values that charts do
+// not take are manifest.Problems, of all charts at once.
 func Discover(ctx context.Context, r Reader, c *manifest.Cluster, l *manifest.Lock) ([]Found, error) {
 	s := &search{reader: r, cluster: c, kinds: map[string][]string{}}
 	// A chart may make more of itself where another one's kinds are known: the
 	// first look gathers them.
 	for range 2 {
-		s.found = nil
+		s.found, s.wrong = nil, nil
 		before := fmt.Sprint(s.kinds)
 		for _, a := range l.Artifacts {
 			if err := s.artifact(ctx, a); err != nil {
@@ -52,6 +55,10 @@ func Discover(ctx context.Context, r Reader, c *manifest.Cluster, l *manifest.Lo
 		if fmt.Sprint(s.kinds) == before {
 			break
 		}
+	}
+	if s.wrong.Err() != nil {
+		s.wrong.Sort()
+		return nil, s.wrong
 	}
 	return mergeFound(s.found), nil
 }
@@ -95,6 +102,10 @@ func (s *search) rendered(c *chart.Chart, addon manifest.Addon, set string) erro
 		return err
 	}
 	files, err := c.Render(chart.Options{Release: addon.Name, Namespace: addon.In(), Kubernetes: set, Values: values, APIVersions: s.kinds[set]})
+	if refused, ok := errors.AsType[*chart.ValuesError](err); ok {
+		s.wrong = addNew(s.wrong, valuesProblems(s.cluster, addon, refused))
+		return nil
+	}
 	if err != nil {
 		return err
 	}

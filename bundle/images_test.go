@@ -233,3 +233,39 @@ func readJSON(t *testing.T, b *Bundle, digest string, into any) {
 		t.Fatal(err)
 	}
 }
+
+// TestValuesThatChartsDoNotTake are told of all charts at once, and once for all
+// Kubernetes versions.
+func TestValuesThatChartsDoNotTake(t *testing.T) {
+	c, problems := manifest.Decode(strings.NewReader(`apiVersion: kubexm.mensylisir.io/v1alpha1
+kind: Cluster
+metadata: {name: demo}
+spec:
+  kubernetes: {version: v1.32.2}
+  addons:
+    - {name: web, source: 'https://charts.example', version: 1.0.0, values: {tag: 7}}
+    - {name: web, namespace: other, source: 'https://charts.example', version: 1.0.0, values: {tag: seven}}
+    - {name: db, source: 'https://charts.example', version: 1.0.0, values: {port: high}}
+`))
+	if problems.Err() != nil {
+		t.Fatal(problems)
+	}
+	sets := []string{"v1.31.0", "v1.32.2"}
+	l := &manifest.Lock{Sets: []manifest.Set{{Name: sets[0]}, {Name: sets[1]}}}
+	s := shelf{
+		"web": chartOf(t, "web", fileOf("values.schema.json", `{"properties": {"tag": {"type": "string"}}}`)),
+		"db":  chartOf(t, "db", fileOf("values.schema.json", `{"properties": {"port": {"type": "integer"}}}`)),
+	}
+	for _, name := range []string{"web", "db"} {
+		l.Artifacts = append(l.Artifacts, manifest.Artifact{ID: "chart/" + name, Kind: manifest.Chart, Name: name, Sets: sets, Repository: "https://charts.example"})
+	}
+	_, err := Discover(t.Context(), s, c, l)
+	want := `7:78: error: spec.addons[0].values.tag: is a number, the chart takes a text; chart web 1.0.0 says in its values.schema.json what it takes
+9:77: error: spec.addons[2].values.port: is a text, the chart takes a whole number; chart db 1.0.0 says in its values.schema.json what it takes`
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if d := cmp.Diff(want, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n ", "\n")); d != "" {
+		t.Error(d)
+	}
+}

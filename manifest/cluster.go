@@ -20,7 +20,8 @@ type Cluster struct {
 	// Spec says what is wanted.
 	Spec Spec `yaml:"spec,omitempty"`
 
-	public []byte // what Public gives for a decoded Cluster
+	public []byte      // what Public gives for a decoded Cluster
+	values []writtenAt // of each add-on, for what is found in them later
 }
 
 // Metadata names a cluster.

@@ -30,6 +30,7 @@ func decodeCluster(d *document) (*Cluster, Problems) {
 	d.derive(c)
 	d.validate(c)
 	d.notYetBuilt(c)
+	c.values = d.valuesPlaces(c)
 	problems := d.finish()
 	if problems.Err() != nil {
 		return nil, problems

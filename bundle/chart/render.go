@@ -23,7 +23,8 @@ type Options struct {
 
 // Render gives what helm would apply: every template of the chart and of each
 // subchart that is on, hooks included, and the definitions of its crds folders.
-// Notes are left out. The files are sorted by name.
+// Notes are left out. The files are sorted by name. Values that a schema of the
+// chart refuses are a *ValuesError.
 func (c *Chart) Render(o Options) ([]File, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -47,11 +48,15 @@ func (c *Chart) Render(o Options) ([]File, error) {
 	caps.KubeVersion = *kube
 	caps.APIVersions = append(slices.Clone(caps.APIVersions), o.APIVersions...)
 	release := chartutil.ReleaseOptions{Name: o.Release, Namespace: o.Namespace, Revision: 1, IsInstall: true}
-	// The schema is not checked here: it may name other schemas by address, and
-	// reading a chart asks nobody.
+	// Helm's own check of the schema would ask for what the schema refers to.
 	all, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, release, caps, true)
 	if err != nil {
 		return nil, fmt.Errorf("values of %s: %w", c.Name, err)
+	}
+	if merged, ok := all["Values"].(chartutil.Values); ok {
+		if err := c.checkValues(loaded, merged); err != nil {
+			return nil, err
+		}
 	}
 	texts, err := engine.Render(loaded, all)
 	if err != nil {

@@ -42,6 +42,12 @@ func Local(base string, a manifest.Artifact) (manifest.Artifact, error) {
 	return a, nil
 }
 
+// LocalChart reads a chart's folder or archive on this machine, with paths from base.
+func LocalChart(base, name string) (*chart.Chart, error) {
+	_, c, err := readLocal(base, name, true)
+	return c, err
+}
+
 // readLocal reads a file, and a chart's folder as the archive that it makes.
 func readLocal(base, name string, wantChart bool) ([]byte, *chart.Chart, error) {
 	at := filepath.FromSlash(name)

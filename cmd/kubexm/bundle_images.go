@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -135,6 +136,9 @@ func placeText(p discover.Place) string {
 // discover finds the images of what r's config applies.
 func (a *app) discover(ctx context.Context, r *resolution, c *fetch.Client, l *manifest.Lock) ([]bundle.Found, error) {
 	found, err := bundle.Discover(ctx, c, r.cluster, l)
+	if wrong, ok := errors.AsType[manifest.Problems](err); ok {
+		return nil, wrong.In(r.file)
+	}
 	return found, refused(err)
 }
 

@@ -23,6 +23,7 @@ import (
 // resolution is a config and what it resolves to, before anyone asks upstream.
 type resolution struct {
 	cluster  *manifest.Cluster
+	file     string // of the config
 	config   []byte // without secrets
 	resolved *manifest.Lock
 	previous *manifest.Lock // the lock that stands, or nil
@@ -65,7 +66,7 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &resolution{cluster: cluster, path: f.lockPath()}
+	r := &resolution{cluster: cluster, file: f.config, path: f.lockPath()}
 	if r.config, err = cluster.Public(); err != nil {
 		return nil, fmt.Errorf("write the config without its secrets: %w", err)
 	}
@@ -85,6 +86,9 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 	}
 	r.resolved.Config = digest.FromBytes(r.config).String()
 	if err := pinLocal(f, r.resolved); err != nil {
+		return nil, err
+	}
+	if err := bundle.CheckValues(cluster, f.base()).In(f.config).Err(); err != nil {
 		return nil, err
 	}
 	if r.previous, err = readLock(r.path); err != nil {

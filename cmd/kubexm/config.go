@@ -32,8 +32,9 @@ at once, each with line, column, field and advice.
 
 Errors mean that the config cannot be used; the exit code is 2 then. Warnings
 are said and passed: something may not be meant, or a field is accepted that
-nothing acts on yet. Only the document is looked at: which versions exist is a
-matter of "kubexm versions" and of building the bundle.`,
+nothing acts on yet. Only the document is looked at, and the charts that lie beside
+it: whether they take the values of their add-ons. What is fetched, "kubexm bundle
+lock" looks at; which versions exist is a matter of "kubexm versions".`,
 		Example: `  kubexm config validate -f config.yaml
   kubexm config validate -f - < config.yaml
   kubexm config validate -f config.yaml -o json`,

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -56,14 +58,23 @@ func (a *app) decodeCluster(path string) (*manifest.Cluster, manifest.Problems, 
 	return c, problems.In(path), nil
 }
 
-// problemsOf reads a document of either kind and gives everything found in it.
+// problemsOf reads a document of either kind and gives everything found in it,
+// and in the charts that lie beside it.
 func (a *app) problemsOf(path string) (manifest.Problems, error) {
 	r, closing, err := a.openInput(path)
 	if err != nil {
 		return nil, err
 	}
 	defer closing()
-	return manifest.Check(r).In(path), nil
+	var text bytes.Buffer
+	problems := manifest.Check(io.TeeReader(r, &text))
+	if problems.Err() == nil {
+		if c, _ := manifest.Decode(&text); c != nil { // else it is a document of sources
+			problems = append(problems, bundle.CheckValues(c, (&sourceFlags{config: path}).base())...)
+			problems.Sort()
+		}
+	}
+	return problems.In(path), nil
 }
 
 func (a *app) loadSources(path string) (manifest.Sources, error) {
