@@ -41,7 +41,7 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.dryRun, "dry-run", false, "look at every host and say what would change; change nothing")
 	fs.BoolVar(&f.plain, "plain", false, "print lines on a terminal, too, as NO_COLOR does")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
-	_ = cmd.MarkFlagFilename("bundle", "tar.zst")
+	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	f.policyFlags.add(cmd)
 }
 
