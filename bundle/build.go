@@ -31,6 +31,9 @@ type BuildRequest struct {
 	// Volumes, with a size, writes Output.001, Output.002 and so on.
 	Volumes archive.VolumeOptions
 
+	// Since, if set, makes a delta: what that site holds is left out, and not fetched.
+	Since *manifest.Inventory
+
 	// Planned, if set, is told what is to be done before a byte of payload moves.
 	Planned func(Plan)
 }
@@ -50,6 +53,7 @@ type Built struct {
 	Root    digest.Digest `json:"root"`              // digest of the root index: the bundle's identity
 	Bytes   int64         `json:"bytes"`             // size of the archive
 	Volumes int           `json:"volumes,omitempty"` // how many, without those of parity
+	Delta   *Saved        `json:"delta,omitempty"`   // nil of a whole bundle
 }
 
 // Build writes the archive that r.Lock pins. Equal lock and config give equal
@@ -73,6 +77,12 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 	if err != nil {
 		return nil, err
 	}
+	var saved *Saved
+	if r.Since != nil {
+		if all, saved, err = since(r.Since, r.Lock, h, all); err != nil {
+			return nil, err
+		}
+	}
 	layout, err := layoutOf(h, all)
 	if err != nil {
 		return nil, err
@@ -95,12 +105,16 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 	if err := w.Close(ctx, b.open); err != nil {
 		return nil, fmt.Errorf("finish %s: %w", r.Output, errors.Join(err, w.Abort()))
 	}
-	return built(r, h)
+	done, err := built(r, h.root.descriptor.Digest)
+	if done != nil {
+		done.Delta = saved
+	}
+	return done, err
 }
 
 // built looks at what was written.
-func built(r BuildRequest, h *head) (*Built, error) {
-	b := &Built{Path: filepath.Clean(r.Output), Root: h.root.descriptor.Digest}
+func built(r BuildRequest, root digest.Digest) (*Built, error) {
+	b := &Built{Path: filepath.Clean(r.Output), Root: root}
 	if r.Volumes.VolumeSize > 0 {
 		b.Path += FirstVolume
 		t, err := archive.Volumes(b.Path)
@@ -157,7 +171,7 @@ func (b *builder) fill(ctx context.Context, h *head, all []job) error {
 		}
 		g.Go(func() error {
 			if err := b.bring(ctx, j); err != nil {
-				return fmt.Errorf("%s: %w", j.name, err)
+				return named(j.name, err)
 			}
 			return nil
 		})

@@ -53,8 +53,9 @@ func newWorld(t *testing.T) *world {
 	image := w.json(t, v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer}})
 	absent := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("s390x"), Size: 5}
 	index := w.json(t, v1.MediaTypeImageIndex, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{absent, image}})
-	for _, d := range []v1.Descriptor{index, image, config, layer} {
-		w.image = append(w.image, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType})
+	roles := []fetch.Role{fetch.IndexRole, fetch.ManifestRole, fetch.ConfigRole, fetch.LayerRole}
+	for i, d := range []v1.Descriptor{index, image, config, layer} {
+		w.image = append(w.image, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType, Role: roles[i]})
 	}
 	l := unpinned()
 	l.Config = digest.FromBytes(w.config).String()

@@ -24,6 +24,9 @@ const (
 // published, and the bundle carries the wanted platforms.
 func (b *Bundle) checkClosure(root v1.Index) error {
 	w := &walk{bundle: b, held: b.held(), reached: map[string]bool{}}
+	if b.Delta != nil {
+		w.absent = b.absent
+	}
 	w.reached[b.Root.Digest.String()] = true
 	for _, d := range root.Manifests {
 		w.required(d, 1)
@@ -46,6 +49,7 @@ func (b *Bundle) checkClosure(root v1.Index) error {
 type walk struct {
 	bundle  *Bundle
 	held    map[string]int64
+	absent  map[string]int64 // collects what a delta leaves to its base; nil where nothing may be absent
 	reached map[string]bool
 	errs    []error
 }
@@ -80,10 +84,32 @@ func (w *walk) children(d v1.Descriptor, depth int) {
 		w.errs = append(w.errs, err)
 		return
 	}
-	for _, c := range children {
-		if _, ok := w.held[c.Digest.String()]; ok || !IsIndex(d.MediaType) {
+	for i, c := range children {
+		_, ok := w.held[c.Digest.String()]
+		switch {
+		case !ok && w.absent != nil && IsManifest(d.MediaType) && !IsIndex(d.MediaType) && i > 0:
+			w.elsewhere(c)
+		case ok || !IsIndex(d.MediaType):
 			w.required(c, depth+1)
 		}
+	}
+}
+
+// elsewhere notes a layer or a file of a delta that its archive does not hold.
+// Documents have to be there: they say what else belongs to the bundle.
+func (w *walk) elsewhere(d v1.Descriptor) {
+	name := d.Digest.String()
+	n, twice := w.absent[name]
+	switch {
+	case d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 || d.Size < 0:
+		w.fail("descriptor with digest %q of %d bytes", name, d.Size)
+	case twice && n != d.Size:
+		w.fail("blob %s has %d bytes in one place and %d in another", name, n, d.Size)
+	case len(w.reached) > maxDescriptors:
+		w.fail("blob %s lies too deep", name)
+	default:
+		w.reached[name] = true
+		w.absent[name] = d.Size
 	}
 }
 

@@ -26,6 +26,7 @@ type Fetcher interface {
 type job struct {
 	name  string
 	size  int64 // bytes to download, as far as the lock says
+	part  partKind
 	blobs []archive.Blob
 	fetch func(context.Context) error
 }
@@ -58,8 +59,12 @@ func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job
 	}
 	for i, im := range l.Images {
 		for _, c := range contents[i] {
+			part := documentPart
+			if c.Role == fetch.LayerRole {
+				part = layerPart
+			}
 			all = append(all, job{
-				name: im.Reference, size: c.Size,
+				name: im.Reference, size: c.Size, part: part,
 				blobs: []archive.Blob{{Digest: c.Digest, Size: c.Size, Compress: compressContent(c.MediaType)}},
 				fetch: func(ctx context.Context) error { return f.FetchContent(ctx, im, c) },
 			})

@@ -68,11 +68,11 @@ func ReadSide(ctx context.Context, path string) (*Side, error) {
 		}
 		return &Side{Lock: l}, nil
 	}
-	b, err := Open(ctx, path, Policy{AllowUnsigned: true})
+	b, err := OpenPart(ctx, path, Policy{AllowUnsigned: true}, Bases{}) // a delta says what the whole is made of
 	if err != nil {
 		return nil, err
 	}
-	return &Side{Lock: b.Lock, blobs: b.held()}, b.Close()
+	return &Side{Lock: b.Lock, blobs: b.whole()}, b.Close()
 }
 
 // looksLikeLock tells a text from an archive by its first bytes. A first volume

@@ -49,6 +49,15 @@ func (b *Bundle) ExtractFiles(ctx context.Context, dir string, o ExtractOptions)
 	if err != nil {
 		return 0, err
 	}
+	wanted := map[string]bool{}
+	for _, a := range chosen {
+		for _, x := range a.Blobs() {
+			wanted["sha256:"+x.SHA256] = true
+		}
+	}
+	if err := b.lacks(func(d string) bool { return wanted[d] }); err != nil {
+		return 0, err
+	}
 	t, err := b.target(ctx, dir, o.Progress)
 	if err != nil {
 		return 0, err
@@ -86,7 +95,7 @@ func (b *Bundle) ExtractImages(ctx context.Context, dir string, o ExtractOptions
 		return 0, err
 	}
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
-	w := &walk{bundle: b, held: b.held(), reached: map[string]bool{}}
+	w := &walk{bundle: b, held: b.whole(), reached: map[string]bool{}}
 	for _, im := range chosen {
 		d := imageDescriptor(im)
 		index.Manifests = append(index.Manifests, d)
@@ -103,7 +112,7 @@ func (b *Bundle) ExtractImages(ctx context.Context, dir string, o ExtractOptions
 func (b *Bundle) ExtractLayout(ctx context.Context, dir string, o ExtractOptions) (int, error) {
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{b.Root}}
 	all := map[string]bool{}
-	for d := range b.held() {
+	for d := range b.whole() {
 		all[d] = true
 	}
 	return len(all), b.writeLayout(ctx, dir, index, all, o.Progress)
@@ -111,6 +120,9 @@ func (b *Bundle) ExtractLayout(ctx context.Context, dir string, o ExtractOptions
 
 // writeLayout writes blobs, and the index last: a layout with an index.json is whole.
 func (b *Bundle) writeLayout(ctx context.Context, dir string, index v1.Index, blobs map[string]bool, progress func(int64)) error {
+	if err := b.lacks(func(d string) bool { return blobs[d] }); err != nil {
+		return err
+	}
 	t, err := b.target(ctx, dir, progress)
 	if err != nil {
 		return err
@@ -164,7 +176,7 @@ func (t *target) close() { _ = t.root.Close() } // nothing is written through it
 // blob copies one blob to name. It stands there under a name of its own until
 // its last byte was checked.
 func (t *target) blob(d, name string, mode fs.FileMode) error {
-	rc, _, err := t.bundle.archive.Blob(d)
+	rc, _, err := t.bundle.Blob(d)
 	if err != nil {
 		return err
 	}
@@ -228,9 +240,11 @@ func choose[T any](names []string, all []T, is func(T, string) bool) ([]T, error
 	return chosen, nil
 }
 
-// held gives every blob of the archive with its size.
+// held gives every blob that can be read, with its size: the archive's, and of
+// a delta those of its bases.
 func (b *Bundle) held() map[string]int64 {
 	m := map[string]int64{}
+	maps.Copy(m, b.suppliedSizes)
 	for _, x := range b.archive.Members() {
 		if strings.HasPrefix(x.Name, "blobs/") {
 			m[x.Digest] = x.Size

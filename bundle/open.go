@@ -54,25 +54,50 @@ type Bundle struct {
 	Lock    *manifest.Lock
 	Config  []byte // the cluster config without secrets, as YAML
 	Summary Summary
-	Signed  bool // the signature slot is not empty; Policy says whether that counts
+	Signed  bool   // the signature slot is not empty; Policy says whether that counts
+	Delta   *Delta // what the archive is a part for; nil where it holds the whole bundle
 
 	archive *archive.Reader
-	others  []v1.Descriptor   // children of the root beside the metadata
-	texts   map[string][]byte // the metadata's documents as stored, by media type
+	bases   []*Bundle
+	passed  []error // why known bases are not among these
+	// Of a delta, what the archive does not hold: blobs that are read from
+	// elsewhere, and those that nobody has, each with its size.
+	supplied      map[string]*supply
+	suppliedSizes map[string]int64
+	absent        map[string]int64
+	others        []v1.Descriptor   // children of the root beside the metadata
+	texts         map[string][]byte // the metadata's documents as stored, by media type
 }
 
 // Open reads the head of the archive at path (or of the one whose first volume
 // that is), asks policy about its root before
 // anything else is looked at, and checks that the archive holds exactly the
-// blobs that the root leads to. No payload is read: see Verify.
-func Open(ctx context.Context, path string, policy Policy) (*Bundle, error) {
+// blobs that the root leads to. No payload is read: see Verify. Of a delta,
+// bases are archives that hold the rest; without all of it, it is not opened.
+func Open(ctx context.Context, path string, policy Policy, bases ...string) (*Bundle, error) {
+	b, err := OpenPart(ctx, path, policy, Bases{Given: bases})
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Whole(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// OpenPart is Open for those who do without the whole: of a delta, files and
+// layers may be absent after it. See Whole.
+func OpenPart(ctx context.Context, path string, policy Policy, bases Bases) (*Bundle, error) {
 	r, err := archive.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	b := &Bundle{archive: r}
+	b := &Bundle{archive: r, supplied: map[string]*supply{}, suppliedSizes: map[string]int64{}, absent: map[string]int64{}}
 	if err := b.readHead(ctx, policy); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, r.Close()))
+	}
+	if err := b.openBases(ctx, bases); err != nil {
+		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
@@ -80,8 +105,14 @@ func Open(ctx context.Context, path string, policy Policy) (*Bundle, error) {
 // Size is the size of the archive in bytes, all its volumes together.
 func (b *Bundle) Size() int64 { return b.archive.Size() }
 
-// Close closes the archive.
-func (b *Bundle) Close() error { return b.archive.Close() }
+// Close closes the archive and its bases.
+func (b *Bundle) Close() error {
+	err := b.archive.Close()
+	for _, x := range b.bases {
+		err = errors.Join(err, x.Close())
+	}
+	return err
+}
 
 func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
 	if err := b.readRoot(ctx, policy); err != nil {
@@ -119,6 +150,10 @@ func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 	if b.Root.MediaType != v1.MediaTypeImageIndex || b.Root.Digest.Validate() != nil {
 		return &FormatError{What: fmt.Sprintf("index.json names a %s with digest %q as its root", b.Root.MediaType, b.Root.Digest)}
 	}
+	if b.Delta, err = deltaOf(b.Root); err != nil {
+		return err
+	}
+	b.Root.Annotations = nil // the whole bundle's root: what is said of a delta is no part of it
 	signatures, err := b.archive.Signatures()
 	if err != nil {
 		return err

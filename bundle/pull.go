@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/opencontainers/go-digest"
-	specs "github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/errdef"
 
@@ -137,9 +136,7 @@ func (p *puller) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 	if err := problems.In("kubexm.lock").Err(); err != nil {
 		return nil, nil, &FormatError{What: "the lock in it is not one: " + err.Error()}
 	}
-	h.index, err = encode(v1.Index{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{h.root.descriptor},
-	})
+	h.index, err = indexOf(h.root.descriptor, nil)
 	return h, lock, err
 }
 

@@ -97,11 +97,7 @@ func newHead(l *manifest.Lock, config []byte) (*head, error) {
 	}
 	h.root = newDocument(v1.MediaTypeImageIndex, text)
 	h.root.descriptor.ArtifactType = TypeRoot
-	h.index, err = encode(v1.Index{
-		Versioned: specs.Versioned{SchemaVersion: 2},
-		MediaType: v1.MediaTypeImageIndex,
-		Manifests: []v1.Descriptor{h.root.descriptor},
-	})
+	h.index, err = indexOf(h.root.descriptor, nil)
 	return h, err
 }
 

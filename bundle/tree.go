@@ -3,16 +3,11 @@ package bundle
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
-
-// Blob opens a blob of the bundle. Its bytes are checked as they are read: the
-// last Read gives an error when they are not what the digest says.
-func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) { return b.archive.Blob(digest) }
 
 // Tree lists what a registry has to hold for an image, each thing after all
 // that it refers to: blobs, then manifests, then the index.

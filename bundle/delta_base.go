@@ -1,0 +1,266 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// Bases says which archives may hold what a delta leaves out.
+type Bases struct {
+	Given []string // one that is none of the delta's bases is refused
+	Known []string // passed over where they are none, or gone
+}
+
+// BaseError says that an archive is not what a delta was made against.
+type BaseError struct {
+	Path  string
+	Root  digest.Digest   // of the archive at Path
+	Delta digest.Digest   // root of the delta
+	Want  []digest.Digest // its bases
+}
+
+func (e *BaseError) Error() string {
+	return fmt.Sprintf("%s is bundle %s, and not a base of delta %s, which was made against %s", e.Path, e.Root, e.Delta, wanted(e.Want))
+}
+
+func wanted(bases []digest.Digest) string {
+	if len(bases) == 0 {
+		return "no bundle, but a registry alone"
+	}
+	var out []string
+	for _, b := range bases {
+		out = append(out, b.String())
+	}
+	return strings.Join(out, " and ")
+}
+
+// supply is a place beside its archive that a delta's blobs are read from.
+type supply struct {
+	name string
+	open func(digest string) (io.ReadCloser, int64, error)
+}
+
+// openBases opens the archives that hold what is absent, as far as they do.
+func (b *Bundle) openBases(ctx context.Context, from Bases) error {
+	if b.Delta == nil {
+		return nil
+	}
+	for _, path := range from.Given {
+		if err := b.addBase(ctx, path); err != nil {
+			return err
+		}
+	}
+	for _, path := range from.Known {
+		if len(b.absent) == 0 {
+			break
+		}
+		var other *BaseError
+		if err := b.addBase(ctx, path); err != nil && !errors.As(err, &other) {
+			b.passed = append(b.passed, err)
+		}
+	}
+	return nil
+}
+
+// addBase opens one archive. Who made it is not asked: each blob that is taken
+// from it is one that the delta's own root names, by its digest.
+func (b *Bundle) addBase(ctx context.Context, path string) error {
+	base, err := OpenPart(ctx, path, Policy{AllowUnsigned: true}, Bases{})
+	if err != nil {
+		return fmt.Errorf("base: %w", err)
+	}
+	if !slices.Contains(b.Delta.Bases, base.Root.Digest) {
+		return errors.Join(&BaseError{Path: path, Root: base.Root.Digest, Delta: b.Root.Digest, Want: b.Delta.Bases}, base.Close())
+	}
+	b.bases = append(b.bases, base)
+	has := base.held()
+	b.supply("base "+path, func(d string, size int64) bool { n, ok := has[d]; return ok && n == size }, base.archive.Blob)
+	return nil
+}
+
+// supply takes what is absent from a place that has it.
+func (b *Bundle) supply(name string, has func(digest string, size int64) bool, open func(string) (io.ReadCloser, int64, error)) {
+	s := &supply{name: name, open: open}
+	for d, n := range b.absent {
+		if has(d, n) {
+			b.supplied[d] = s
+			b.suppliedSizes[d] = n
+			delete(b.absent, d)
+		}
+	}
+}
+
+// Supply makes b read absent blobs from a place that is no archive: a registry.
+// Only those in has are asked of it, and what it gives is compared with its
+// digest while it is read.
+func (b *Bundle) Supply(name string, has map[string]bool, open func(digest string) (io.ReadCloser, error)) {
+	b.supply(name, func(d string, _ int64) bool { return has[d] }, func(d string) (io.ReadCloser, int64, error) {
+		rc, err := open(d)
+		if err != nil {
+			return nil, 0, err
+		}
+		return newChecked(rc, d, b.suppliedSizes[d]), b.suppliedSizes[d], nil
+	})
+}
+
+// Lack is an artifact or image of which a delta lacks blobs.
+type Lack struct {
+	ID    string        `json:"id"`
+	Kind  manifest.Kind `json:"kind"`
+	Blobs int           `json:"blobs"`
+	Bytes int64         `json:"bytes"`
+}
+
+// LackError says what a delta does not hold and no base was there to give.
+type LackError struct {
+	Delta digest.Digest   `json:"delta"` // its root
+	Bases []digest.Digest `json:"bases"` // that it was made against
+	Used  []digest.Digest `json:"used"`  // roots of the bases that were at hand
+	Lacks []Lack          `json:"lacks"`
+	Blobs int             `json:"blobs"` // distinct ones
+	Bytes int64           `json:"bytes"`
+	// Passed is why archives that may be bases could not be opened.
+	Passed []error `json:"-"`
+}
+
+func (e *LackError) Error() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "delta %s lacks %d blobs (%s) that its base holds, made against %s", e.Delta, e.Blobs, Bytes(e.Bytes), wanted(e.Bases))
+	if len(e.Used) > 0 {
+		fmt.Fprintf(&s, "; base %s lacks them too", wanted(e.Used))
+	}
+	for _, err := range e.Passed {
+		fmt.Fprintf(&s, "\n  passed over: %v", err)
+	}
+	for _, l := range e.Lacks {
+		fmt.Fprintf(&s, "\n  %s: %d blobs, %s", l.ID, l.Blobs, Bytes(l.Bytes))
+	}
+	return s.String()
+}
+
+// Whole is nil where every blob of the bundle can be read, else a *LackError.
+func (b *Bundle) Whole() error { return b.lacks(func(string) bool { return true }) }
+
+// LacksFiles is as Whole, of files alone: a registry cannot give these.
+func (b *Bundle) LacksFiles() error {
+	files := map[string]bool{}
+	for _, a := range b.Lock.Artifacts {
+		for _, x := range a.Blobs() {
+			files["sha256:"+x.SHA256] = true
+		}
+	}
+	return b.lacks(func(d string) bool { return files[d] })
+}
+
+// lacks says which of the wanted blobs are absent, and what they belong to.
+func (b *Bundle) lacks(want func(digest string) bool) error {
+	e := &LackError{Delta: b.Root.Digest, Passed: b.passed}
+	absent := map[string]int64{}
+	for d, n := range b.absent {
+		if want(d) {
+			absent[d] = n
+			e.Blobs, e.Bytes = e.Blobs+1, e.Bytes+n
+		}
+	}
+	if e.Blobs == 0 {
+		return nil
+	}
+	if b.Delta != nil {
+		e.Bases = b.Delta.Bases
+	}
+	for _, x := range b.bases {
+		e.Used = append(e.Used, x.Root.Digest)
+	}
+	for _, a := range b.Lock.Artifacts {
+		l := Lack{ID: a.ID, Kind: a.Kind}
+		for _, x := range a.Blobs() {
+			l.count(absent, "sha256:"+x.SHA256)
+		}
+		e.add(l)
+	}
+	for _, im := range b.Lock.Images {
+		tree, err := b.Tree(im)
+		if err != nil {
+			return err
+		}
+		l := Lack{ID: im.ID, Kind: manifest.Image}
+		for _, d := range tree {
+			l.count(absent, d.Digest.String())
+		}
+		e.add(l)
+	}
+	return e
+}
+
+func (l *Lack) count(absent map[string]int64, d string) {
+	if n, ok := absent[d]; ok {
+		l.Blobs, l.Bytes = l.Blobs+1, l.Bytes+n
+	}
+}
+
+func (e *LackError) add(l Lack) {
+	if l.Blobs > 0 {
+		e.Lacks = append(e.Lacks, l)
+	}
+}
+
+// Blob opens a blob of the bundle. Its bytes are checked as they are read: the
+// last Read gives an error when they are not what the digest says.
+func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) {
+	if s, ok := b.supplied[digest]; ok {
+		rc, n, err := s.open(digest)
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", s.name, err)
+		}
+		return &named{rc, s.name}, n, nil
+	}
+	if _, ok := b.absent[digest]; ok {
+		return nil, 0, b.lacks(func(d string) bool { return d == digest })
+	}
+	return b.archive.Blob(digest)
+}
+
+// named says of an error where the bytes came from.
+type named struct {
+	io.ReadCloser
+	name string
+}
+
+func (n *named) Read(p []byte) (int, error) {
+	k, err := n.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%s: %w", n.name, err)
+	}
+	return k, err
+}
+
+// checked compares what it reads with a digest and a size.
+type checked struct {
+	io.ReadCloser
+	want     string
+	verifier digest.Verifier
+	left     int64
+}
+
+func newChecked(rc io.ReadCloser, d string, size int64) *checked {
+	return &checked{ReadCloser: rc, want: d, verifier: digest.Digest(d).Verifier(), left: size}
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.left -= int64(n)
+	_, _ = c.verifier.Write(p[:n]) // a hash takes all
+	if c.left < 0 || err == io.EOF && (c.left > 0 || !c.verifier.Verified()) {
+		return 0, &archive.Error{Code: archive.ErrDigest, Offset: -1, Detail: "what came for blob " + c.want + " is not that"}
+	}
+	return n, err
+}

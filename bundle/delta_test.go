@@ -1,0 +1,405 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	specs "github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// newer is w some time later: kubelet in another version, and the image with a
+// layer more on the one that it had.
+func (w *world) newer(t *testing.T, size int) *world {
+	t.Helper()
+	n := &world{blobs: w.blobs, config: w.config, cache: openCache(t)}
+	random := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{7}).Read(random) // never fails
+	old := w.image[3]
+	layer := v1.Descriptor{MediaType: v1.MediaTypeImageLayerGzip, Digest: digest.Digest("sha256:" + n.put(random)), Size: int64(size)}
+	config := n.json(t, v1.MediaTypeImageConfig, map[string]any{"architecture": "amd64", "os": "linux", "layers": 2})
+	image := n.json(t, v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config,
+		Layers: []v1.Descriptor{{MediaType: old.MediaType, Digest: digest.Digest(old.Digest), Size: old.Size}, layer}})
+	index := n.json(t, v1.MediaTypeImageIndex, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{image}})
+	for i, d := range []v1.Descriptor{index, image, config, layer} {
+		n.image = append(n.image, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType, Role: w.image[i].Role})
+	}
+	n.image = append(n.image, old)
+	l := w.lock.Clone()
+	l.Serial++
+	l.Artifacts[0].SHA256, l.Artifacts[0].Size = n.put(random[:size/2]), int64(size/2)
+	l.Images[0].Digest, l.Images[0].Size = index.Digest.String(), index.Size
+	l.Images[0].Platforms[0] = manifest.PlatformImage{Platform: linux, MediaType: image.MediaType, Digest: image.Digest.String(), Size: image.Size, Content: config.Size + layer.Size + old.Size}
+	n.lock = l
+	return n
+}
+
+// holding is the inventory of a site that has kept these archives.
+func holding(t *testing.T, archives ...string) *manifest.Inventory {
+	t.Helper()
+	i := &manifest.Inventory{Cluster: "demo", Blobs: map[string]manifest.HeldIn{}, Registry: manifest.InventoryRegistry{State: manifest.RegistryAbsent}}
+	for _, path := range archives {
+		b, err := OpenPart(t.Context(), path, anyone, Bases{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blobs, err := b.Payload()
+		if err := errors.Join(err, b.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range blobs {
+			i.Blobs[x.Digest] = manifest.InBundle
+		}
+		i.Bundles = append(i.Bundles, manifest.HeldBundle{Root: b.Root.Digest.String(), File: filepath.Base(path), Bytes: b.Size()})
+	}
+	return i
+}
+
+func (w *world) delta(t *testing.T, since *manifest.Inventory, o archive.VolumeOptions) *Built {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "delta.tar.zst")
+	b, err := Build(t.Context(), BuildRequest{Lock: w.lock, Config: w.config, Output: path, Cache: w.cache, Fetcher: w, Parallel: 2, Since: since, Volumes: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestDelta builds one, and makes the whole bundle of it and its base again.
+func TestDelta(t *testing.T) {
+	old := newWorld(t)
+	base := old.build(t, 2)
+	w := old.newer(t, 1<<20)
+	site := holding(t, base)
+	d := w.delta(t, site, archive.VolumeOptions{})
+	for _, name := range w.fetched { // from here on w has a cache that holds the rest, too
+		if _, ok := site.Blobs["sha256:"+name]; ok {
+			t.Errorf("fetched %s, which the site has", name)
+		}
+	}
+	full := w.build(t, 2)
+	if again := w.delta(t, site, archive.VolumeOptions{}); !bytes.Equal(readFile(t, d.Path), readFile(t, again.Path)) {
+		t.Error("two deltas of one lock and one inventory differ")
+	}
+	if want := (Saved{Blobs: 2, Bytes: 1<<20 + 1<<19, AllBlobs: 5, AllBytes: 1<<20 + 1<<19 + 5<<20 + 300<<10}); *d.Delta != want {
+		t.Errorf("saved %+v, want %+v", *d.Delta, want)
+	}
+	lines := []byte("{\"a\":1}\n")
+	for _, path := range []string{full, d.Path} { // one signature is for both
+		if err := archive.WriteSignatures(path, lines); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy := Policy{Verifier: verdict{}}
+	b, err := Verify(t.Context(), d.Path, policy, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, size := b.Absent(); n != 3 || size != 5<<20+300<<10 || b.Delta == nil || b.Close() != nil {
+		t.Errorf("verified alone: %d blobs, %d bytes absent, %+v", n, size, b.Delta)
+	}
+	whole, err := Verify(t.Context(), d.Path, policy, 2, nil, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	f, err := Open(t.Context(), full, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if whole.Root.Digest != f.Root.Digest || whole.Whole() != nil || f.Delta != nil {
+		t.Errorf("the delta's root is %s, the whole bundle's %s", whole.Root.Digest, f.Root.Digest)
+	}
+	var layouts [2]string
+	for i, x := range []*Bundle{f, whole} {
+		layouts[i] = filepath.Join(t.TempDir(), "layout")
+		if _, err := x.ExtractLayout(t.Context(), layouts[i], ExtractOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sameTree(t, layouts[0], layouts[1])
+	to := filepath.Join(t.TempDir(), "full.tar.zst")
+	done, err := Complete(t.Context(), CompleteRequest{Delta: d.Path, Bases: []string{base}, Output: to, Parallel: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(readFile(t, to), readFile(t, full)) || done.Root != d.Root {
+		t.Error("completed to other bytes than the whole build's")
+	}
+	if _, err := Complete(t.Context(), CompleteRequest{Delta: full, Bases: []string{base}, Output: to + "2"}); !errors.Is(err, ErrWhole) {
+		t.Errorf("a whole bundle completed: %v", err)
+	}
+}
+
+func sameTree(t *testing.T, a, b string) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(a, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		n++
+		if !bytes.Equal(readFile(t, path), readFile(t, b+strings.TrimPrefix(path, a))) {
+			t.Errorf("%s differs", path)
+		}
+		return nil
+	})
+	if err != nil || n < 5 {
+		t.Fatal(n, err)
+	}
+}
+
+// TestDeltaOfDelta: what a site keeps may be deltas themselves; and a delta may
+// travel in volumes.
+func TestDeltaOfDelta(t *testing.T) {
+	old := newWorld(t)
+	base := old.build(t, 2)
+	second := old.newer(t, 1<<20)
+	d := second.delta(t, holding(t, base), archive.VolumeOptions{VolumeSize: 1 << 20})
+	third := second.newer(t, 1<<18)
+	third.image = append(third.image, second.image[4])
+	site := holding(t, base, d.Path)
+	e := third.delta(t, site, archive.VolumeOptions{})
+	b, err := Open(t.Context(), e.Path, anyone, base, d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	_, err = Open(t.Context(), e.Path, anyone, d.Path)
+	var lack *LackError
+	if !errors.As(err, &lack) || len(lack.Used) != 1 || len(lack.Lacks) != 1 || lack.Lacks[0].ID != "binary/runc" {
+		t.Errorf("with the newer base alone: %v", err)
+	}
+}
+
+func TestDeltaRefusesAWrongBase(t *testing.T) {
+	old := newWorld(t)
+	base := old.build(t, 2)
+	w := old.newer(t, 1<<18)
+	site := holding(t, base)
+	d := w.delta(t, site, archive.VolumeOptions{})
+	other := old.newer(t, 1<<10)
+	wrong := other.build(t, 2)
+
+	_, err := Open(t.Context(), d.Path, anyone, wrong)
+	var refused *BaseError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), site.Bundles[0].Root) || !strings.Contains(err.Error(), string(refused.Root)) || refused.Root == "" {
+		t.Errorf("a wrong base: %v", err)
+	}
+	b, err := OpenPart(t.Context(), d.Path, anyone, Bases{Known: []string{wrong, "absent.tar.zst"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for what, err := range map[string]error{
+		"whole": b.Whole(), "files": b.LacksFiles(), "open": second(Open(t.Context(), d.Path, anyone)),
+		"extract":     second(b.ExtractLayout(t.Context(), filepath.Join(t.TempDir(), "x"), ExtractOptions{})),
+		"files of it": second(b.ExtractFiles(t.Context(), filepath.Join(t.TempDir(), "x"), ExtractOptions{Names: []string{"runc"}})),
+		"image":       second(b.ExtractImages(t.Context(), filepath.Join(t.TempDir(), "x"), ExtractOptions{})),
+	} {
+		var lack *LackError
+		if !errors.As(err, &lack) || len(lack.Lacks) == 0 || !strings.Contains(err.Error(), site.Bundles[0].Root) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if n, err := b.ExtractFiles(t.Context(), filepath.Join(t.TempDir(), "x"), ExtractOptions{Names: []string{"kubelet"}}); n != 1 || err != nil {
+		t.Errorf("what the delta holds was not extracted: %v", err)
+	}
+	if err := b.Whole(); !strings.Contains(err.Error(), "absent.tar.zst") || !strings.Contains(err.Error(), "image/pause") || !strings.Contains(err.Error(), "binary/runc") {
+		t.Errorf("says too little: %v", err)
+	}
+	site.Cluster = "prod"
+	_, err = Build(t.Context(), BuildRequest{Lock: w.lock, Config: w.config, Output: filepath.Join(t.TempDir(), "x"), Cache: w.cache, Fetcher: w, Since: site})
+	var cluster *ClusterError
+	if !errors.As(err, &cluster) {
+		t.Errorf("another cluster's inventory: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestDeltaOddOnes makes archives that no build makes.
+func TestDeltaOddOnes(t *testing.T) {
+	w := newWorld(t)
+	base := w.build(t, 2)
+	site := holding(t, base)
+	layer, file := w.image[3].Digest, "sha256:"+w.lock.Artifacts[0].SHA256
+	as := func(d *Delta, drop ...string) func(*world, *head, *[]archive.Blob) {
+		return func(_ *world, h *head, blobs *[]archive.Blob) {
+			var err error
+			if h.index, err = indexOf(h.root.descriptor, d); err != nil {
+				panic(err)
+			}
+			for _, x := range drop {
+				*blobs = dropBlob(*blobs, x)
+			}
+		}
+	}
+	good := newDelta(site)
+	for name, c := range map[string]struct {
+		edit func(*world, *head, *[]archive.Blob)
+		want string
+	}{
+		"good":                           {as(good, layer, file), ""},
+		"nothing left out":               {as(good), ""},
+		"no annotation":                  {as(nil, layer, file), "is missing"},
+		"another base":                   {as(&Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:" + digest.Digest(hexB)}, Held: good.Held}, layer), "and not a base of delta"},
+		"no base":                        {as(&Delta{Cluster: "demo", Held: good.Held}, layer), "no bundle, but a registry alone"},
+		"a base that is no digest":       {as(&Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:x"}, Held: good.Held}, layer), "as a part of a delta's base"},
+		"a held list that is no digest":  {as(&Delta{Cluster: "demo", Held: "x"}, layer), "as a part of a delta's base"},
+		"without a manifest of an image": {as(good, w.image[1].Digest), "is pinned by the lock and not part of the bundle"},
+		"without a config of an image":   {as(good, w.image[2].Digest), "is missing"},
+		"without the manifest of a binary": {func(w *world, h *head, blobs *[]archive.Blob) {
+			as(good, h.artifacts[0].descriptor.Digest.String())(w, h, blobs)
+		}, "is missing"},
+		"with a blob too many": {func(w *world, h *head, blobs *[]archive.Blob) {
+			as(good, layer)(w, h, blobs)
+			*blobs = append(*blobs, archive.Blob{Digest: "sha256:" + w.put([]byte("odd")), Size: 3})
+		}, "belongs to nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := Open(t.Context(), w.write(t, c.edit), anyone, base)
+			if c.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := b.verifySupplied(t.Context(), 2, nil); err != nil {
+					t.Error(err)
+				}
+				b.Close()
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestDeltaWithADamagedBase: the damage is where the delta needs a blob, and who
+// reads it is told.
+func TestDeltaWithADamagedBase(t *testing.T) {
+	old := newWorld(t)
+	base := old.build(t, 2)
+	w := old.newer(t, 1<<18)
+	d := w.delta(t, holding(t, base), archive.VolumeOptions{})
+	damage(t, base, old.image[3].Digest)
+	if _, err := Verify(t.Context(), d.Path, anyone, 2, nil); err != nil {
+		t.Errorf("the delta itself is whole: %v", err)
+	}
+	if _, err := Verify(t.Context(), d.Path, anyone, 2, nil, base); !errors.Is(err, archive.ErrDigest) || !strings.Contains(err.Error(), base) {
+		t.Errorf("verify: %v", err)
+	}
+	to := filepath.Join(t.TempDir(), "full.tar.zst")
+	if _, err := Complete(t.Context(), CompleteRequest{Delta: d.Path, Bases: []string{base}, Output: to}); !errors.Is(err, archive.ErrDigest) {
+		t.Errorf("complete: %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(to)); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// damage flips a bit in the middle of a stored blob.
+func damage(t *testing.T, path, d string) {
+	t.Helper()
+	r, err := archive.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	for _, m := range r.Members() {
+		if m.Digest == d {
+			text := readFile(t, path)
+			text[m.Offset+m.Length/2] ^= 1
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("%s is not in %s", d, path)
+}
+
+// TestDeltaFromARegistry: a place that is no archive gives layers, and what it
+// gives is compared with its digest.
+func TestDeltaFromARegistry(t *testing.T) {
+	old := newWorld(t)
+	base := old.build(t, 2)
+	w := old.newer(t, 1<<18)
+	site := holding(t, base)
+	layer := old.image[3].Digest
+	site.Bundles, site.Applied = nil, &manifest.AppliedBundle{Root: site.Bundles[0].Root}
+	for d := range site.Blobs { // the archive is gone; the registry has all of it, and a file has no use there
+		site.Blobs[d] = manifest.InRegistry
+	}
+	d := w.delta(t, site, archive.VolumeOptions{})
+	b, err := OpenPart(t.Context(), d.Path, anyone, Bases{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.LacksFiles(); err != nil {
+		t.Errorf("files are not in the delta: %v", err)
+	}
+	if left := b.AbsentBlobs(); len(left) != 1 || left[0].Digest != layer {
+		t.Fatalf("absent: %v", left)
+	}
+	content := w.blobs[hexOf(layer)]
+	b.Supply("the site's registry", map[string]bool{layer: true}, func(string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	})
+	if err := b.Whole(); err != nil {
+		t.Fatal(err)
+	}
+	good := content
+	for what, bad := range map[string][]byte{
+		"flipped": append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), "short": good[:len(good)-1], "long": append(slices.Clone(good), 0), "right": good,
+	} {
+		content = bad
+		rc, n, err := b.Blob(layer)
+		if err != nil || n != int64(len(good)) {
+			t.Fatal(n, err)
+		}
+		_, err = io.Copy(io.Discard, rc)
+		if what == "right" && err != nil || what != "right" && (!errors.Is(err, archive.ErrDigest) || !strings.Contains(err.Error(), "the site's registry")) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestDeltaCostsLittle holds a delta to the bytes that the site lacks.
+func TestDeltaCostsLittle(t *testing.T) {
+	old := newWorld(t)
+	base := old.build(t, 2)
+	w := old.newer(t, 40<<20)
+	d := w.delta(t, holding(t, base), archive.VolumeOptions{})
+	ratio := float64(d.Bytes) / float64(d.Delta.Bytes)
+	t.Logf("delta %d bytes, the site lacks %d: %.4f", d.Bytes, d.Delta.Bytes, ratio)
+	fmt.Fprintf(t.Output(), "delta/lacking %.4f\n", ratio)
+	if d.Delta.Bytes < 50<<20 || ratio > 1.01 {
+		t.Errorf("%.4f times what the site lacks", ratio)
+	}
+}
