@@ -221,7 +221,7 @@ func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s: %w", s.name, err)
 		}
-		return &named{rc, s.name}, n, nil
+		return &sourced{rc, s.name}, n, nil
 	}
 	if _, ok := b.absent[digest]; ok {
 		return nil, 0, b.lacks(func(d string) bool { return d == digest })
@@ -229,13 +229,13 @@ func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) {
 	return b.archive.Blob(digest)
 }
 
-// named says of an error where the bytes came from.
-type named struct {
+// sourced says of an error where the bytes came from.
+type sourced struct {
 	io.ReadCloser
 	name string
 }
 
-func (n *named) Read(p []byte) (int, error) {
+func (n *sourced) Read(p []byte) (int, error) {
 	k, err := n.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		err = fmt.Errorf("%s: %w", n.name, err)
