@@ -82,6 +82,7 @@ var kubexm = house{
 		"testdata/lab/images":         nil,
 		"testdata/lab/images/labtool": nil,
 		"testdata/lab/images/pause":   nil,
+		"testdata/lab/images/standin": nil,
 		"testdata/upstream":           nil,
 		"testdata/upstream/cmd":       nil,
 	},

@@ -30,6 +30,8 @@ type Source struct {
 	Log        io.Writer
 	// Files are further files that are served: address → file on this machine.
 	Files map[string]string
+	// Layouts are further OCI layouts, all of whose images are served.
+	Layouts []string
 }
 
 // Upstream is a server of real components at the real addresses' layout.
@@ -66,10 +68,10 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := widen(lock, rows); err != nil {
+	if err := widen(lock, rows, s.Layouts); err != nil {
 		return nil, err
 	}
-	real := upstream.Real{Files: map[string]string{}, Layout: layout}
+	real := upstream.Real{Files: map[string]string{}, Layouts: append([]string{layout}, s.Layouts...)}
 	for _, a := range lock.Artifacts {
 		if file, ok := s.Files[a.Address]; ok {
 			real.Files[a.Address] = file
@@ -91,12 +93,22 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 }
 
 // widen has the server know every image that the lab makes: charts and manifests
-// ask for some that no config lists. What lies beside a config is not served.
-func widen(lock *manifest.Lock, rows []components.Component) error {
-	lock.Artifacts = slices.DeleteFunc(lock.Artifacts, func(a manifest.Artifact) bool { return a.Repository == "" && !strings.Contains(a.Address, "://") })
+// ask for some that no config lists. What lies beside a config is not served, and
+// charts are served where a test publishes them.
+func widen(lock *manifest.Lock, rows []components.Component, layouts []string) error {
+	lock.Artifacts = slices.DeleteFunc(lock.Artifacts, func(a manifest.Artifact) bool {
+		return a.Kind == manifest.Chart || a.Repository == "" && !strings.Contains(a.Address, "://")
+	})
 	all, err := images.References(rows)
 	if err != nil {
 		return err
+	}
+	for _, dir := range layouts {
+		more, err := images.Names(dir)
+		if err != nil {
+			return err
+		}
+		all = append(all, more...)
 	}
 	for _, ref := range all {
 		if !slices.ContainsFunc(lock.Images, func(p manifest.ImagePin) bool { return p.Reference == ref }) {

@@ -25,9 +25,9 @@ import (
 type Real struct {
 	// Files gives the file on disk that is published at an address.
 	Files map[string]string
-	// Layout is the folder of an OCI layout; each image of it is published
+	// Layouts are the folders of OCI layouts; each image of them is published
 	// under the reference that its index notes as the image's name.
-	Layout string
+	Layouts []string
 }
 
 // onDisk is a file's content; it stays open as long as the process runs.
@@ -105,16 +105,26 @@ func readMembers(archive Content, want []manifest.Member) error {
 
 // image gives the image that is published under a reference; nil where there is none.
 func (r Real) image(reference string) (*image, error) {
-	if r.Layout == "" {
-		return nil, nil //nolint:nilnil // as the comment says
+	for _, dir := range r.Layouts {
+		if img, err := (ociLayout{dir}).image(reference); img != nil || err != nil {
+			return img, err
+		}
 	}
-	raw, err := os.ReadFile(filepath.Join(r.Layout, "index.json"))
+	return nil, nil //nolint:nilnil // as the comment says
+}
+
+// ociLayout is the folder of an OCI layout.
+type ociLayout struct{ dir string }
+
+// image gives the image that the index notes a reference for; nil where there is none.
+func (o ociLayout) image(reference string) (*image, error) {
+	raw, err := os.ReadFile(filepath.Join(o.dir, "index.json"))
 	if err != nil {
 		return nil, err
 	}
 	var index v1.Index
 	if err := json.Unmarshal(raw, &index); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.Layout, err)
+		return nil, fmt.Errorf("%s: %w", o.dir, err)
 	}
 	i := slices.IndexFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[v1.AnnotationRefName] == reference })
 	if i < 0 {
@@ -122,22 +132,22 @@ func (r Real) image(reference string) (*image, error) {
 	}
 	img := &image{manifests: map[string]document{}, blobs: map[string]Content{}}
 	top := index.Manifests[i]
-	if img.document, err = r.readDocument(img, top); err != nil {
+	if img.document, err = o.readDocument(img, top); err != nil {
 		return nil, err
 	}
 	img.media = top.MediaType
 	if top.MediaType == v1.MediaTypeImageManifest {
-		return img, r.readManifest(img, top)
+		return img, o.readManifest(img, top)
 	}
 	var of v1.Index
 	if err := json.Unmarshal(img.document, &of); err != nil {
 		return nil, fmt.Errorf("%s: %w", reference, err)
 	}
 	for _, d := range of.Manifests {
-		if _, err := r.readDocument(img, d); err != nil {
+		if _, err := o.readDocument(img, d); err != nil {
 			return nil, err
 		}
-		if err := r.readManifest(img, d); err != nil {
+		if err := o.readManifest(img, d); err != nil {
 			return nil, err
 		}
 	}
@@ -145,8 +155,8 @@ func (r Real) image(reference string) (*image, error) {
 }
 
 // readDocument adds an index or a manifest to img.
-func (r Real) readDocument(img *image, d v1.Descriptor) ([]byte, error) {
-	raw, err := os.ReadFile(r.blob(d.Digest))
+func (o ociLayout) readDocument(img *image, d v1.Descriptor) ([]byte, error) {
+	raw, err := os.ReadFile(o.blob(d.Digest))
 	if err != nil {
 		return nil, err
 	}
@@ -155,14 +165,14 @@ func (r Real) readDocument(img *image, d v1.Descriptor) ([]byte, error) {
 }
 
 // readManifest adds the config and layers of a manifest that img has, and its platform.
-func (r Real) readManifest(img *image, d v1.Descriptor) error {
+func (o ociLayout) readManifest(img *image, d v1.Descriptor) error {
 	var m v1.Manifest
 	if err := json.Unmarshal(img.manifests[d.Digest.String()].bytes, &m); err != nil {
 		return fmt.Errorf("manifest %s: %w", d.Digest, err)
 	}
 	p := manifest.PlatformImage{MediaType: d.MediaType, Digest: d.Digest.String(), Size: d.Size}
 	for _, b := range append([]v1.Descriptor{m.Config}, m.Layers...) {
-		body, err := openContent(r.blob(b.Digest))
+		body, err := openContent(o.blob(b.Digest))
 		if err != nil {
 			return err
 		}
@@ -170,7 +180,7 @@ func (r Real) readManifest(img *image, d v1.Descriptor) error {
 		p.Content += b.Size
 	}
 	var config v1.Image
-	raw, err := os.ReadFile(r.blob(m.Config.Digest))
+	raw, err := os.ReadFile(o.blob(m.Config.Digest))
 	if err != nil {
 		return err
 	}
@@ -182,8 +192,8 @@ func (r Real) readManifest(img *image, d v1.Descriptor) error {
 	return nil
 }
 
-func (r Real) blob(d digest.Digest) string {
-	return filepath.Join(r.Layout, "blobs", strings.Replace(d.String(), ":", string(filepath.Separator), 1))
+func (o ociLayout) blob(d digest.Digest) string {
+	return filepath.Join(o.dir, "blobs", strings.Replace(d.String(), ":", string(filepath.Separator), 1))
 }
 
 // StandIns lists what is not real of what is served: ids of artifacts and

@@ -185,7 +185,7 @@ func (s *Server) putImage(p *manifest.ImagePin, salt string) error {
 	if err != nil {
 		return fmt.Errorf("image %q: %w", p.Reference, err)
 	}
-	tagged, ok := reference.TagNameOnly(ref).(reference.Tagged)
+	tagged, ok := reference.TagNameOnly(ref).(reference.NamedTagged)
 	if _, pinned := ref.(reference.Digested); pinned || !ok {
 		return fmt.Errorf("image %q: no stand-in has a digest that was chosen before; name a tag", p.Reference)
 	}
@@ -202,19 +202,7 @@ func (s *Server) putImage(p *manifest.ImagePin, salt string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.genuine[p.Reference] = genuine
-	name := reference.Domain(ref) + "/" + reference.Path(ref)
-	repo := s.repos[name]
-	if repo == nil {
-		repo = &repository{tags: map[string]string{}, manifests: map[string]document{}, blobs: map[string]Content{}}
-		s.repos[name] = repo
-	}
-	for d, m := range img.manifests {
-		repo.manifests[d] = m
-	}
-	for d, b := range img.blobs {
-		repo.blobs[d] = b
-	}
-	repo.tags[tagged.Tag()] = img.digest()
+	s.tag(tagged, img, img.digest())
 	p.MediaType, p.Digest, p.Size = img.media, img.digest(), int64(len(img.document))
 	p.Trust = manifest.FromCatalog
 	p.Platforms = slices.DeleteFunc(img.platforms, func(q manifest.PlatformImage) bool {

@@ -17,12 +17,17 @@ func (f *choice) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.kubernetes, "kubernetes", "", "the version of Kubernetes, where not the table's")
 }
 
-// rows gives the rows of names; without names all of them.
+// rows gives the rows of names; without names all that every lab has.
 func (f *choice) rows(names []string) ([]components.Component, error) {
 	all, err := components.Table(f.kubernetes)
 	if err != nil || len(names) == 0 {
 		return all, err
 	}
+	addons, err := components.Addons()
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, addons...)
 	for _, name := range names {
 		if _, err := components.Find(all, name); err != nil {
 			return nil, err

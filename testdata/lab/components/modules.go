@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 )
 
 // folder holds what c is built from: its module files, or its source where it is the lab's own.
@@ -27,7 +29,7 @@ func (b *Builder) folder(c Component) string {
 
 // pinned reports whether c is at the version that the checkout holds the modules of.
 func (b *Builder) pinned(c Component) bool {
-	rows, err := Table("")
+	rows, err := everything()
 	if err != nil {
 		return false
 	}
@@ -58,7 +60,15 @@ func (b *Builder) Pin(ctx context.Context, c Component) error {
 			return err
 		}
 	}
-	mod, err := b.newModule(ctx, c)
+	served := c.Module
+	if c.Served != "" {
+		served = c.Served
+	}
+	text, err := b.upstreamModule(ctx, served+"@"+c.Version)
+	if err != nil {
+		return err
+	}
+	mod, err := newModule(c, text)
 	if err != nil {
 		return err
 	}
@@ -73,13 +83,9 @@ func (b *Builder) Pin(ctx context.Context, c Component) error {
 }
 
 // newModule gives a go.mod that asks for c's module alone, with the settings
-// that upstream builds with.
-func (b *Builder) newModule(ctx context.Context, c Component) ([]byte, error) {
-	served := c.Module
-	if c.Served != "" {
-		served = c.Served
-	}
-	upstream, err := b.upstreamModule(ctx, served+"@"+c.Version)
+// that upstream builds with: text is its go.mod.
+func newModule(c Component, text []byte) ([]byte, error) {
+	upstream, err := modfile.Parse(c.Name+"/go.mod", text, nil) // ParseLax leaves out what a main module alone may say
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +101,8 @@ func (b *Builder) newModule(ctx context.Context, c Component) ([]byte, error) {
 		steps = append(steps, f.AddGodebug(g.Key, g.Value))
 	}
 	for _, r := range upstream.Replace {
-		// A folder of the module's own repository is published as a module of its own.
-		if strings.HasPrefix(r.New.Path, "./staging/") {
-			steps = append(steps, f.AddReplace(r.Old.Path, "", r.Old.Path, "v0"+strings.TrimPrefix(c.Version, "v1")))
+		if to := replacement(c, r); to.Path != "" {
+			steps = append(steps, f.AddReplace(r.Old.Path, r.Old.Version, to.Path, to.Version))
 		}
 	}
 	steps = append(steps, f.AddRequire(c.Module, c.Version))
@@ -118,6 +123,20 @@ func (b *Builder) newModule(ctx context.Context, c Component) ([]byte, error) {
 	return f.Format()
 }
 
+// replacement gives the module that upstream builds with in place of another. A
+// folder of its own repository is published as a module of its own.
+func replacement(c Component, r *modfile.Replace) module.Version {
+	switch {
+	case r.New.Version != "":
+		return r.New
+	case strings.HasPrefix(r.New.Path, "./staging/"):
+		return module.Version{Path: r.Old.Path, Version: "v0" + strings.TrimPrefix(c.Version, "v1")}
+	case path.Join(c.Module, r.New.Path) == r.Old.Path:
+		return module.Version{Path: r.Old.Path, Version: c.Version}
+	}
+	return module.Version{}
+}
+
 // goVersion is the version of the language that c's module asks for: no newer
 // than the toolchain that builds it.
 func goVersion(c Component) string {
@@ -127,8 +146,8 @@ func goVersion(c Component) string {
 	return strings.TrimPrefix(c.Toolchain, "go")
 }
 
-// upstreamModule reads the go.mod of a module at a version.
-func (b *Builder) upstreamModule(ctx context.Context, at string) (*modfile.File, error) {
+// upstreamModule gives the go.mod of a module at a version.
+func (b *Builder) upstreamModule(ctx context.Context, at string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", at)
 	empty, err := os.MkdirTemp(b.Cache, "none-")
 	if err != nil {
@@ -141,11 +160,7 @@ func (b *Builder) upstreamModule(ctx context.Context, at string) (*modfile.File,
 	if jerr := json.Unmarshal(out, &m); jerr != nil || m.Error != "" {
 		return nil, fmt.Errorf("download %s: %s (%w)", at, m.Error, err)
 	}
-	raw, err := os.ReadFile(m.GoMod)
-	if err != nil {
-		return nil, err
-	}
-	return modfile.ParseLax(at, raw, nil)
+	return os.ReadFile(m.GoMod)
 }
 
 // moduleDir is where Go keeps the source of c's module.

@@ -16,6 +16,9 @@ import (
 //go:embed components.yaml
 var table []byte
 
+//go:embed addons.yaml
+var addons []byte
+
 // Component is one row of the table.
 type Component struct {
 	Name    string `yaml:"name"`
@@ -48,11 +51,9 @@ const kubernetesModule = "k8s.io/kubernetes"
 // Table gives the rows, in their order. A version of Kubernetes other than the
 // table's takes its place; "" leaves it.
 func Table(kubernetes string) ([]Component, error) {
-	var all []Component
-	d := yaml.NewDecoder(bytes.NewReader(table))
-	d.KnownFields(true)
-	if err := d.Decode(&all); err != nil {
-		return nil, fmt.Errorf("components.yaml: %w", err)
+	all, err := read("components.yaml", table)
+	if err != nil {
+		return nil, err
 	}
 	for i := range all {
 		if all[i].Module == kubernetesModule && kubernetes != "" {
@@ -60,6 +61,29 @@ func Table(kubernetes string) ([]Component, error) {
 		}
 	}
 	return all, nil
+}
+
+// Addons gives what add-ons run, which no lab builds unless a test asks for it.
+func Addons() ([]Component, error) { return read("addons.yaml", addons) }
+
+func read(name string, text []byte) ([]Component, error) {
+	var all []Component
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&all); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return all, nil
+}
+
+// everything gives the rows of both tables.
+func everything() ([]Component, error) {
+	all, err := Table("")
+	if err != nil {
+		return nil, err
+	}
+	more, err := Addons()
+	return append(all, more...), err
 }
 
 // Find gives the row of a name.

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTableAgreesWithModules(t *testing.T) {
-	all, err := Table("")
+	all, err := everything()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,11 @@ const generation = "1"
 // Layout gives an OCI layout with an image of every component that is run from
 // one, each noted under its reference. What the cache holds is not made again.
 func Layout(cache, rootfs string, rows []components.Component, log io.Writer) (string, error) {
-	key, err := keyOf(cache, rootfs, rows)
+	return layoutOf(recipes, cache, rootfs, rows, log)
+}
+
+func layoutOf(recipes []recipe, cache, rootfs string, rows []components.Component, log io.Writer) (string, error) {
+	key, err := keyOf(recipes, cache, rootfs, rows)
 	if err != nil {
 		return "", err
 	}
@@ -39,7 +43,7 @@ func Layout(cache, rootfs string, rows []components.Component, log io.Writer) (s
 		return "", err
 	}
 	defer os.RemoveAll(part)
-	if err := fill(part, cache, rootfs, rows); err != nil {
+	if err := fill(part, recipes, cache, rootfs, rows); err != nil {
 		return "", err
 	}
 	if err := os.Chmod(part, 0o755); err != nil { //nolint:gosec // a folder that anyone may read
@@ -58,8 +62,28 @@ func Layout(cache, rootfs string, rows []components.Component, log io.Writer) (s
 	return dir, nil
 }
 
+// refName is the annotation that notes an image's reference.
+const refName = "org.opencontainers.image.ref.name"
+
+// Names lists the references of all images of a layout.
+func Names(dir string) ([]string, error) {
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, d := range m.Manifests {
+		all = append(all, d.Annotations[refName])
+	}
+	return all, nil
+}
+
 // keyOf names what the images are made of.
-func keyOf(cache, rootfs string, rows []components.Component) (string, error) {
+func keyOf(recipes []recipe, cache, rootfs string, rows []components.Component) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, generation, filepath.Base(rootfs), recipes, tools, links)
 	for _, r := range recipes {
@@ -76,7 +100,7 @@ func keyOf(cache, rootfs string, rows []components.Component) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)[:6]), nil
 }
 
-func fill(dir, cache, rootfs string, rows []components.Component) error {
+func fill(dir string, recipes []recipe, cache, rootfs string, rows []components.Component) error {
 	out, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
@@ -98,7 +122,7 @@ func fill(dir, cache, rootfs string, rows []components.Component) error {
 		if err != nil {
 			return fmt.Errorf("image %s: %w", r.repository, err)
 		}
-		name := map[string]string{"org.opencontainers.image.ref.name": r.reference(c)}
+		name := map[string]string{refName: r.reference(c)}
 		if err := out.AppendIndex(index, layout.WithAnnotations(name)); err != nil {
 			return fmt.Errorf("image %s: %w", r.repository, err)
 		}
@@ -115,7 +139,7 @@ func (r recipe) make(c components.Component, cache string, bottom v1.Layer) (v1.
 		}
 		files[at] = filepath.Join(c.Dir(cache), program)
 	}
-	top, err := layer(files, nil)
+	top, err := layer(files, r.links)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +159,8 @@ func (r recipe) make(c components.Component, cache string, bottom v1.Layer) (v1.
 	config := old.DeepCopy()
 	config.OS, config.Architecture, config.Created = platform.OS, platform.Architecture, v1.Time{Time: made}
 	config.Config = v1.Config{
-		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		Entrypoint: r.entrypoint, Labels: r.labels(c),
+		Env:        append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, r.env...),
+		Entrypoint: r.entrypoint, Labels: r.labels(c), User: r.user,
 	}
 	if img, err = mutate.ConfigFile(img, config); err != nil {
 		return nil, err

@@ -14,7 +14,10 @@ type recipe struct {
 	component  string
 	files      map[string]string // program → path in the image
 	entrypoint []string
-	base       bool // with a shell and the tools that set up a network
+	base       bool              // with a shell and the tools that set up a network
+	links      map[string]string // path in the image → where it leads
+	env        []string
+	user       string // whom its containers run as; "" is root
 }
 
 const binDir = "/usr/local/bin/"
