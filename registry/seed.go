@@ -25,6 +25,12 @@ type Source interface {
 	Tree(im manifest.ImagePin) ([]v1.Descriptor, error)
 }
 
+// Homed is a Source that reads some of its blobs from the registry itself, and
+// says in which repository they are: these are mounted and not sent.
+type Homed interface {
+	Home(digest string) (repository string)
+}
+
 // Target is a site's registry and how to speak to it.
 type Target struct {
 	Mapper
@@ -247,6 +253,9 @@ func (s *seeder) lock(digest string) func() {
 func (s *seeder) homeOf(digest string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if h, ok := s.src.(Homed); ok && s.home[digest] == "" {
+		return h.Home(digest)
+	}
 	return s.home[digest]
 }
 
