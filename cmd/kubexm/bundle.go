@@ -115,6 +115,9 @@ func refused(err error) error {
 	var size *fetch.SizeError
 	var space *bundle.SpaceError
 	var exists *bundle.ExistsError
+	if delta := refusedDelta(err); delta != nil {
+		return delta
+	}
 	switch {
 	case err == nil:
 		return nil

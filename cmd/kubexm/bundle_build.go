@@ -19,6 +19,7 @@ type buildFlags struct {
 	locked bool
 	dryRun bool
 	force  bool
+	since  string
 }
 
 func (a *app) bundleBuild() *cobra.Command {
@@ -33,6 +34,10 @@ CLUSTER-SERIAL.tar.zst in the current folder.
 The same lock gives the same bytes, whatever the cache holds and however much runs at
 once. Stop it at any time: run again, it goes on with what was fetched.
 
+With --since the archive is a delta: it leaves out every file and layer that the site has, as
+"kubexm site inventory" wrote it down, and does not fetch them. Its root is the whole bundle's, so
+one signature is good for both; at the site it is used as a whole one is.
+
 Exit codes: 0 done, 1 failed, 2 mistakes in the config or flags, 4 something fetched is
 not what the lock says, 130 interrupted.`,
 		Example: `  kubexm bundle build -f config.yaml
@@ -40,6 +45,7 @@ not what the lock says, 130 interrupted.`,
   kubexm bundle build -f config.yaml --locked            # in CI: refuse any drift from the lock
   kubexm bundle build -f config.yaml --dry-run           # what would be fetched
   kubexm bundle build -f config.yaml --sources mirrors.yaml
+  kubexm bundle build -f config.yaml --since site.json   # only what that site lacks
   kubexm bundle build -f config.yaml --volume-size 4GiB --parity 1   # volumes for small disks`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,6 +61,8 @@ not what the lock says, 130 interrupted.`,
 	cmd.Flags().BoolVar(&f.locked, "locked", false, "refuse to build when the lock does not answer the config exactly")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be fetched and written, without asking anybody; write nothing")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace an archive that stands already")
+	cmd.Flags().StringVar(&f.since, "since", "", "build a delta: leave out what the site of this inventory has")
+	_ = cmd.MarkFlagFilename("since", "json")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
@@ -69,6 +77,10 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	}
 	if f.locked && !r.current() {
 		return driftError(r)
+	}
+	inventory, err := a.inventory(f.since, r.lock)
+	if err != nil {
+		return err
 	}
 	if f.dryRun {
 		return a.printPlan(r)
@@ -93,6 +105,9 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	}
 	if output == "" {
 		output = fmt.Sprintf("%s-%d.tar.zst", lock.Cluster, lock.Serial)
+		if inventory != nil {
+			output = fmt.Sprintf("%s-%d-delta.tar.zst", lock.Cluster, lock.Serial)
+		}
 	}
 	stands := output
 	if f.size > 0 {
@@ -101,7 +116,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if err := refuseExisting(stands, f.force); err != nil {
 		return err
 	}
-	built, err := a.build(ctx, f, r, lock, cache, c, p, output)
+	built, err := a.build(ctx, f, r, lock, inventory, cache, c, p, output)
 	p.stop()
 	if err != nil {
 		return err
@@ -109,15 +124,35 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	return a.printBuilt(built, lock)
 }
 
-func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *manifest.Lock, cache *fetch.Cache,
+func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
 	c *fetch.Client, p *progress, output string) (*bundle.Built, error) {
 	p.phase("build")
 	built, err := bundle.Build(ctx, bundle.BuildRequest{
 		Lock: lock, Config: r.config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
-		Volumes: f.options(),
+		Volumes: f.options(), Since: inventory,
 		Planned: func(plan bundle.Plan) { p.total(plan) },
 	})
 	return built, refused(err)
+}
+
+// inventory reads what --since names; nil without it.
+func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, error) {
+	if path == "" {
+		return nil, nil
+	}
+	r, closing, err := a.openInput(path)
+	if err != nil {
+		return nil, &coded{error: err, code: exitUsage, advice: "name what `kubexm site inventory` wrote at the site"}
+	}
+	defer closing()
+	i, problems := manifest.DecodeInventory(r)
+	if err := problems.In(path).Err(); err != nil {
+		return nil, err
+	}
+	if i.Cluster != l.Cluster {
+		return nil, refused(&bundle.ClusterError{Inventory: i.Cluster, Lock: l.Cluster})
+	}
+	return i, nil
 }
 
 // driftError says why --locked refuses.
@@ -146,6 +181,9 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock) error {
 		strings.Join(sets, ", "), s.Files, s.Images, s.Serial)
 	if b.Volumes > 0 {
 		fmt.Fprintf(a.out, "  in    %s; carry %s too, on each disk\n", count(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
+	}
+	if d := b.Delta; d != nil {
+		fmt.Fprintf(a.out, "  delta %s, %s of %s; the site holds the rest\n", count(d.Blobs, "blob"), bundle.Bytes(d.Bytes), bundle.Bytes(d.AllBytes))
 	}
 	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify --allow-unsigned %s\n", b.Root, b.Path)
 	return nil

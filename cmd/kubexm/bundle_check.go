@@ -17,6 +17,7 @@ import (
 
 type checkFlags struct {
 	policyFlags
+	baseFlags
 	config string
 	unused bool
 }
@@ -28,7 +29,8 @@ func (a *app) bundleCheck() *cobra.Command {
 		Short: "Tell whether a bundle holds all that a config needs",
 		Long: `Make the plan of every request (create, delete, reset) for a config, and look whether
 the bundle holds each file and image that a step opens, for the platform of its host. No
-host is asked. The config is the bundle's own unless -f gives another.
+host is asked. The config is the bundle's own unless -f gives another. A delta counts with all
+that it expects of its base; --base looks whether that is there.
 
 Exit codes: 0 complete, 2 mistakes in the config, 4 something is lacking.`,
 		Example: `  kubexm bundle check demo.tar.zst
@@ -40,14 +42,18 @@ Exit codes: 0 complete, 2 mistakes in the config, 4 something is lacking.`,
 	cmd.Flags().StringVarP(&f.config, "filename", "f", "", "the cluster config; without it the bundle's own")
 	cmd.Flags().BoolVar(&f.unused, "unused", false, "also list what no plan needs")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
-	f.add(cmd)
+	f.policyFlags.add(cmd)
+	f.baseFlags.add(cmd)
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
 
 func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error {
-	b, err := bundle.Open(ctx, archive, f.policy())
+	if err := f.check(); err != nil {
+		return err
+	}
+	b, err := bundle.OpenPart(ctx, archive, f.policy(), bundle.Bases{Given: f.bases})
 	if err != nil {
 		return refused(err)
 	}
@@ -62,11 +68,17 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 	if lacks != nil && !errors.As(lacks, &lack) {
 		return lacking(lacks)
 	}
+	if len(f.bases) > 0 {
+		if err := b.Whole(); err != nil {
+			return refused(err)
+		}
+	}
 	result := struct {
 		Set    string      `json:"set"`
 		Lacks  []plan.Lack `json:"lacks"`
 		Unused []string    `json:"unused,omitempty"`
-	}{Set: set, Lacks: []plan.Lack{}}
+		Delta  *deltaView  `json:"delta,omitempty"`
+	}{Set: set, Lacks: []plan.Lack{}, Delta: viewDelta(b)}
 	if lack != nil {
 		result.Lacks = lack.Lacks
 	}
@@ -87,6 +99,9 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 		return lacking(lacks)
 	}
 	fmt.Fprintf(a.out, "%s: complete for cluster %s, Kubernetes %s\n", archive, c.Metadata.Name, set)
+	if result.Delta != nil {
+		fmt.Fprintf(a.out, "  part  %s\n", result.Delta.expected())
+	}
 	if f.unused {
 		fmt.Fprintf(a.out, "%s that no plan needs\n", count(len(result.Unused), "artifact"))
 		for _, id := range result.Unused {

@@ -9,7 +9,7 @@ import (
 )
 
 func (a *app) bundleExtract() *cobra.Command {
-	f := &policyFlags{}
+	f, base := &policyFlags{}, &baseFlags{}
 	var files, layout, oci string
 	cmd := &cobra.Command{
 		Use:   "extract ARCHIVE [NAME...]",
@@ -20,6 +20,8 @@ func (a *app) bundleExtract() *cobra.Command {
   --oci DIR     images as an OCI layout, each under its own reference, for oras, crane, skopeo
   --layout DIR  the bundle as it is, as an OCI layout with the root alone in index.json
 
+Out of a delta comes what it holds, and with --base the rest.
+
 With names (an id, a component, an image's name or reference), only these. Nothing stands
 under DIR that was not checked; a folder that is not empty is refused.`,
 		Example: `  kubexm bundle extract --allow-unsigned demo.tar.zst --files bin kubelet kubectl
@@ -28,7 +30,10 @@ under DIR that was not checked; a folder that is not empty is refused.`,
   skopeo inspect oci:images:ghcr.io/flannel-io/flannel:v0.28.9   # one that was published in OCI's own form`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := bundle.Open(cmd.Context(), args[0], f.policy())
+			if err := base.check(); err != nil {
+				return err
+			}
+			b, err := bundle.OpenPart(cmd.Context(), args[0], f.policy(), bundle.Bases{Given: base.bases})
 			if err != nil {
 				return refused(err)
 			}
@@ -57,6 +62,7 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 		},
 	}
 	f.add(cmd)
+	base.add(cmd)
 	cmd.Flags().StringVar(&files, "files", "", "write binaries and files under this folder")
 	cmd.Flags().StringVar(&oci, "oci", "", "write images as an OCI layout in this folder")
 	cmd.Flags().StringVar(&layout, "layout", "", "write the whole bundle as an OCI layout in this folder")

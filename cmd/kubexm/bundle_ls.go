@@ -24,7 +24,7 @@ of the archive is checked; its payload is not read (see "kubexm bundle verify").
 		Example: "  kubexm bundle ls demo.tar.zst\n  kubexm bundle ls demo.tar.zst -o json | jq -r '.[].digest'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := bundle.Open(cmd.Context(), args[0], reading)
+			b, err := bundle.OpenPart(cmd.Context(), args[0], reading, bundle.Bases{})
 			if err != nil {
 				return refused(err)
 			}
@@ -57,7 +57,7 @@ summary as they are stored.`,
   kubexm bundle show demo.tar.zst --part lock > kubexm.lock`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := bundle.Open(cmd.Context(), args[0], reading)
+			b, err := bundle.OpenPart(cmd.Context(), args[0], reading, bundle.Bases{})
 			if err != nil {
 				return refused(err)
 			}
@@ -91,8 +91,9 @@ func (a *app) showBundle(b *bundle.Bundle) error {
 		return a.printValue(struct {
 			Root    string         `json:"root" yaml:"root"`
 			Signed  bool           `json:"signed" yaml:"signed"`
+			Delta   *deltaView     `json:"delta,omitempty" yaml:"delta,omitempty"`
 			Summary bundle.Summary `json:"summary" yaml:"summary"`
-		}{b.Root.Digest.String(), b.Signed, b.Summary})
+		}{b.Root.Digest.String(), b.Signed, viewDelta(b), b.Summary})
 	}
 	s := b.Summary
 	signed := "no"
@@ -101,6 +102,9 @@ func (a *app) showBundle(b *bundle.Bundle) error {
 	}
 	fmt.Fprintf(a.out, "cluster    %s\nserial     %d\ncreated    %s\nroot       %s\nsigned     %s\n",
 		s.Cluster, s.Serial, s.Created.Format("2006-01-02 15:04:05 MST"), b.Root.Digest, signed)
+	if v := viewDelta(b); v != nil {
+		fmt.Fprintf(a.out, "part       %s\n", v.expected())
+	}
 	var platforms []string
 	for _, p := range s.Platforms {
 		platforms = append(platforms, p.String())

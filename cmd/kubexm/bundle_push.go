@@ -37,7 +37,7 @@ func (f *remoteFlags) remote(reference string) bundle.Remote {
 }
 
 func (a *app) bundlePush() *cobra.Command {
-	f, policy := &remoteFlags{}, &policyFlags{}
+	f, policy, base := &remoteFlags{}, &policyFlags{}, &baseFlags{}
 	cmd := &cobra.Command{
 		Use:   "push ARCHIVE HOST/REPOSITORY:TAG",
 		Short: "Send a whole bundle to a registry",
@@ -47,12 +47,16 @@ docker's ("docker login", "oras login"). What the registry holds already is not 
 a push that broke off goes on. The tag comes last and names a whole bundle, or none.
 
 An image's index stays as published and may name platforms that the bundle does not carry. Not
-every registry takes such an index; the error says so.`,
+every registry takes such an index; the error says so. What arrives of a delta and its --base is
+the whole bundle.`,
 		Example: `  kubexm bundle push --allow-unsigned demo.tar.zst registry.example/bundles/demo:2026-11
   kubexm bundle push --allow-unsigned demo.tar.zst.001 127.0.0.1:5000/demo:1 --plain-http`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := bundle.Open(cmd.Context(), args[0], policy.policy())
+			if err := base.check(); err != nil {
+				return err
+			}
+			b, err := bundle.Open(cmd.Context(), args[0], policy.policy(), base.bases...)
 			if err != nil {
 				return refused(err)
 			}
@@ -74,6 +78,7 @@ every registry takes such an index; the error says so.`,
 	}
 	f.add(cmd)
 	policy.add(cmd)
+	base.add(cmd)
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd

@@ -19,7 +19,7 @@ gives the same bytes. What lies inside an image is not listed.`,
   kubexm bundle sbom demo.tar.zst --format cyclonedx > demo.cdx.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := bundle.Open(cmd.Context(), args[0], reading)
+			b, err := bundle.OpenPart(cmd.Context(), args[0], reading, bundle.Bases{})
 			if err != nil {
 				return refused(err)
 			}

@@ -96,17 +96,25 @@ func (a *app) printVolumes(first string) error {
 func trimVolume(first string) string { return first[:len(first)-len(bundle.FirstVolume)] }
 
 func (a *app) bundleJoin() *cobra.Command {
-	force := false
+	force, base := false, &baseFlags{}
 	cmd := &cobra.Command{
-		Use:   "join FIRST-VOLUME [ARCHIVE]",
-		Short: "Make one archive of volumes",
+		Use:   "join FIRST-VOLUME [ARCHIVE] | join DELTA ARCHIVE --base BASE",
+		Short: "Make one archive of volumes, or of a delta and its base",
 		Long: `Write volumes one after another as one archive, each compared with its digest on the way.
 The default name is the volumes' without a number. The volumes stay. A volume that is missing
 or damaged is named, and nothing is written; with parity, "kubexm bundle repair" mends it
-first. No bundle has to be joined to be used.`,
-		Example: "  kubexm bundle join demo.tar.zst.001\n  kubexm bundle join /media/disk/demo.tar.zst.001 demo.tar.zst",
-		Args:    cobra.RangeArgs(1, 2),
+first. No bundle has to be joined to be used.
+
+With --base it completes a delta, whether in volumes or not: what comes out is the whole bundle,
+byte for byte what a build from the same lock gives, with the delta's signatures.`,
+		Example: `  kubexm bundle join demo.tar.zst.001
+  kubexm bundle join /media/disk/demo.tar.zst.001 demo.tar.zst
+  kubexm bundle join delta.tar.zst new.tar.zst --base old.tar.zst`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(base.bases) > 0 {
+				return a.complete(cmd, args, base, force)
+			}
 			t, err := archive.Volumes(args[0])
 			if err != nil {
 				return refused(err)
@@ -134,6 +142,7 @@ first. No bundle has to be joined to be used.`,
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace an archive that stands already")
+	base.add(cmd)
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) bundleVerify() *cobra.Command {
-	f := &policyFlags{}
+	f, base := &policyFlags{}, &baseFlags{}
 	workers := runtime.GOMAXPROCS(0)
 	volume := ""
 	cmd := &cobra.Command{
@@ -28,14 +28,22 @@ Of a bundle in volumes give the first one's name. --volume 3 reads the third alo
 first of parity, and compares it with the table of volumes beside it: while the disk is at
 hand, whether or not the others are.
 
+A delta ("kubexm bundle build --since") is checked as far as it goes, and what it expects of its
+base is said. With --base that is read too, and a base that is another bundle, or that lacks
+something, is refused.
+
 Exit codes: 0 whole and trusted, 4 refused.`,
-		Example: `  kubexm bundle verify --allow-unsigned demo.tar.zst
+		Example: `  kubexm bundle verify --allow-unsigned delta.tar.zst --base demo.tar.zst
+  kubexm bundle verify --allow-unsigned demo.tar.zst
   kubexm bundle verify --allow-unsigned demo.tar.zst.001
   kubexm bundle verify --volume 3 /media/disk/demo.tar.zst.001`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if volume != "" {
 				return a.verifyVolume(cmd, args[0], volume)
+			}
+			if err := base.check(); err != nil {
+				return err
 			}
 			size, err := archiveSize(args[0])
 			if err != nil {
@@ -45,7 +53,7 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			p.phase("verify")
 			p.expect(size)
 			start := time.Now()
-			b, err := bundle.Verify(cmd.Context(), args[0], f.policy(), workers, p.add)
+			b, err := bundle.Verify(cmd.Context(), args[0], f.policy(), workers, p.add, base.bases...)
 			p.stop()
 			if err != nil {
 				return refused(err)
@@ -56,11 +64,19 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 					Root    string         `json:"root"`
 					Signed  bool           `json:"signed"`
 					Bytes   int64          `json:"bytes"`
+					Delta   *deltaView     `json:"delta,omitempty"`
 					Summary bundle.Summary `json:"summary"`
-				}{b.Root.Digest.String(), b.Signed, size, b.Summary})
+				}{b.Root.Digest.String(), b.Signed, size, viewDelta(b), b.Summary})
 			}
-			fmt.Fprintf(a.out, "%s: whole, %s in %d files and %d images read in %s\n  root  %s\n", args[0], bundle.Bytes(size),
+			what := "whole"
+			if b.Delta != nil {
+				what = "every byte in it is right"
+			}
+			fmt.Fprintf(a.out, "%s: %s, %s in %d files and %d images read in %s\n  root  %s\n", args[0], what, bundle.Bytes(size),
 				b.Summary.Files, b.Summary.Images, time.Since(start).Round(100*time.Millisecond), b.Root.Digest)
+			if v := viewDelta(b); v != nil {
+				fmt.Fprintf(a.out, "  part  %s\n", v.expected())
+			}
 			if !b.Signed {
 				fmt.Fprintln(a.out, "  note  the bundle is not signed: its bytes are what its maker wrote, whoever that was")
 			}
@@ -68,6 +84,7 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 		},
 	}
 	f.add(cmd)
+	base.add(cmd)
 	cmd.Flags().IntVarP(&workers, "parallel", "p", workers, "how many blobs are read at once")
 	cmd.Flags().StringVar(&volume, "volume", "", "check one volume alone: its number, p1 for the first of parity")
 	completeArchives(cmd)
