@@ -38,7 +38,7 @@ func Pin(ctx context.Context, p Pinner, l *manifest.Lock, o PinOptions) (*manife
 	fail := func(id string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		failures = append(failures, fmt.Errorf("pin %s: %w", id, err))
+		failures = append(failures, fmt.Errorf("pin %w", named(id, err)))
 	}
 	var g errgroup.Group
 	g.SetLimit(max(o.Parallel, 1))
