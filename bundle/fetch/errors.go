@@ -19,7 +19,7 @@ type DigestError struct {
 // Error names both digests and what to do.
 func (e *DigestError) Error() string {
 	return fmt.Sprintf("%s has sha256 %s, expected %s%s; upstream changed it, or a mirror serves another file: "+
-		"compare with what upstream publishes, then lock again, or mend the mirror", e.Name, bare(e.Got), bare(e.Want), from(e.Address, e.Target))
+		"compare with what upstream publishes, then lock again, or mend the mirror", e.Name, bare(e.Got), bare(e.Want), from(e.Name, e.Address, e.Target))
 }
 
 // SizeError says that content is longer or shorter than its pin says.
@@ -31,7 +31,7 @@ type SizeError struct {
 // Error names both sizes and what to do.
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s has %d bytes, expected %d%s; upstream changed it, a mirror serves another file, or it was cut short: "+
-		"compare with what upstream publishes, then lock again, or mend the mirror", e.Name, e.Got, e.Want, from(e.Address, e.Target))
+		"compare with what upstream publishes, then lock again, or mend the mirror", e.Name, e.Got, e.Want, from(e.Name, e.Address, e.Target))
 }
 
 // StatusError is an answer other than the one asked for.
@@ -83,6 +83,17 @@ func (e *StallError) Error() string {
 	return fmt.Sprintf("%s sent nothing for %s", e.Address, e.Idle)
 }
 
+// RedirectError says that an address leads on and on.
+type RedirectError struct {
+	Address string // asked first, without credentials and query
+	Next    string // where the last answer leads
+}
+
+// Error names both addresses and what to do.
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("GET %s: stopped after %d redirects, the last one to %s; check the address, or name a mirror in spec.sources", e.Address, maxRedirects, e.Next)
+}
+
 // PlainHTTPError says that an address would have been asked over plain http
 // without leave.
 type PlainHTTPError struct{ Address string }
@@ -92,10 +103,13 @@ func (e *PlainHTTPError) Error() string {
 	return fmt.Sprintf("refused to ask %s over plain http; use https, or allow plain http for it in spec.sources", e.Address)
 }
 
-func from(address, target string) string {
+// from says where content is from, as far as its name does not say it.
+func from(name, address, target string) string {
 	switch {
-	case address == "":
+	case address == "" || address == name && (target == "" || target == address):
 		return ""
+	case address == name || strings.HasPrefix(address, name+" "):
+		return " (asked for at " + target + ")"
 	case target == "" || target == address:
 		return " (" + address + ")"
 	}

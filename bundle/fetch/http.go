@@ -175,7 +175,7 @@ const maxRedirects = 10
 // too, this one says it better.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
-		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+		return &RedirectError{Address: display(via[0].URL), Next: display(req.URL)}
 	}
 	if req.URL.Scheme != "https" && !plainHTTPAllowed(req.Context()) {
 		return fmt.Errorf("%s redirects to plain http: %w", display(via[len(via)-1].URL), &PlainHTTPError{Address: display(req.URL)})

@@ -92,6 +92,27 @@ func TestRedirectDownToPlainHTTPIsRefused(t *testing.T) {
 	}
 }
 
+// TestACircleOfRedirectsIsNamedWhole: with its host, and without what is secret.
+func TestACircleOfRedirectsIsNamedWhole(t *testing.T) {
+	circle := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" {
+			return
+		}
+		http.Redirect(w, r, "/around"+r.URL.Path+"?sig=secret", http.StatusFound)
+	}
+	u := serve(t, circle)
+	c := client(t, options(t, u))
+	_, index := c.index(t.Context(), "https://upstream.test/charts/index.yaml")
+	_, image := c.PinImage(t.Context(), pin("upstream.test/app:v1"), []manifest.Platform{amd64})
+	_, size := c.PinArtifact(t.Context(), plainFile(nil))
+	for name, err := range map[string]error{"file": c.FetchArtifact(t.Context(), plainFile(noise(1, 10))), "index": index, "image": image, "size": size} {
+		if err == nil || !is[*RedirectError](err) || strings.Contains(err.Error(), "secret") ||
+			strings.Count(err.Error(), u.URL+"/") != 2 || !strings.Contains(err.Error(), "stopped after 10 redirects, the last one to "+u.URL+"/around") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestErrorsTellNoSecrets has a redirect to a signed address fail in each way.
 func TestErrorsTellNoSecrets(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{

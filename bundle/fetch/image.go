@@ -67,16 +67,24 @@ func (c *Client) PinImage(ctx context.Context, im manifest.ImagePin, platforms [
 
 // resolve reads what r's tag or digest names now.
 func (r *repository) resolve(ctx context.Context) (*document, error) {
+	if want, err := digest.Parse(r.identity); err == nil {
+		b, served, err := r.whole(ctx, want, -1)
+		if err != nil {
+			return nil, err
+		}
+		return r.parsed(ctx, b, served)
+	}
 	b, served, err := r.get(ctx, r.identity)
 	if err != nil {
 		return nil, err
 	}
+	return r.parsed(ctx, b, served)
+}
+
+func (r *repository) parsed(ctx context.Context, b []byte, served string) (*document, error) {
 	d, err := parseDocument(b, served)
 	if err != nil {
 		return nil, err
-	}
-	if want, err := digest.Parse(r.identity); err == nil && want != d.digest {
-		return nil, &DigestError{Name: r.address, Address: r.address, Target: r.target(r.identity), Want: want.String(), Got: d.digest.String()}
 	}
 	return d, r.store(ctx, d)
 }
@@ -90,15 +98,9 @@ func (r *repository) document(ctx context.Context, desc ocispec.Descriptor) (*do
 	b, err := r.client.cache.read(desc.Digest.Encoded(), desc.Size)
 	served := desc.MediaType
 	if err != nil {
-		if b, served, err = r.get(ctx, desc.Digest.String()); err != nil {
+		if b, served, err = r.whole(ctx, desc.Digest, desc.Size); err != nil {
 			return nil, err
 		}
-	}
-	if got := digest.FromBytes(b); got != desc.Digest {
-		return nil, &DigestError{Name: r.address, Address: r.address, Target: r.target(desc.Digest.String()), Want: desc.Digest.String(), Got: got.String()}
-	}
-	if int64(len(b)) != desc.Size {
-		return nil, &SizeError{Name: r.address, Address: r.address, Target: r.target(desc.Digest.String()), Want: desc.Size, Got: int64(len(b))}
 	}
 	d, err := parseDocument(b, served)
 	if err == nil && desc.MediaType != "" && d.mediaType != desc.MediaType {
@@ -108,6 +110,32 @@ func (r *repository) document(ctx context.Context, desc ocispec.Descriptor) (*do
 		return nil, err
 	}
 	return d, r.store(ctx, d)
+}
+
+// whole reads the manifest or index that a digest names; size is -1 where nobody
+// knows it. What comes wrong is asked for once more, as a layer is.
+func (r *repository) whole(ctx context.Context, want digest.Digest, size int64) ([]byte, string, error) {
+	for again := false; ; again = true {
+		b, served, err := r.get(ctx, want.String())
+		if err != nil {
+			return nil, "", err
+		}
+		if err = r.same(b, want, size); err == nil || again {
+			return b, served, err
+		}
+		r.client.log.InfoContext(ctx, "starting a download over", "name", r.address, "reason", err)
+	}
+}
+
+// same tells whether b is what a digest and a size name.
+func (r *repository) same(b []byte, want digest.Digest, size int64) error {
+	if got := digest.FromBytes(b); got != want {
+		return &DigestError{Name: r.address, Address: r.address, Target: r.target(want.String()), Want: want.String(), Got: got.String()}
+	}
+	if size >= 0 && int64(len(b)) != size {
+		return &SizeError{Name: r.address, Address: r.address, Target: r.target(want.String()), Want: size, Got: int64(len(b))}
+	}
+	return nil
 }
 
 func (r *repository) store(ctx context.Context, d *document) error {

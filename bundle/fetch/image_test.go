@@ -394,6 +394,8 @@ func TestRegistryLies(t *testing.T) {
 		err := c.FetchContent(t.Context(), im, ct)
 		if !is[*DigestError](err) {
 			t.Errorf("content %d (%s): error %v, want a DigestError", i, ct.Role, err)
+		} else if n := strings.Count(err.Error(), "upstream.test/app"); n != 1 {
+			t.Errorf("content %d (%s): its image is named %d times: %v", i, ct.Role, n, err)
 		}
 		if o.Cache.Has(digest.Digest(ct.Digest).Encoded(), ct.Size) {
 			t.Errorf("content %d is in the cache", i)
@@ -402,6 +404,46 @@ func TestRegistryLies(t *testing.T) {
 			g.documents[key] = had
 		} else {
 			g.blobs[ct.Digest] = hadBlob
+		}
+	}
+}
+
+// TestWrongOnceIsAskedForAgain: a bit that flipped on the way ends no build,
+// whatever it is a part of.
+func TestWrongOnceIsAskedForAgain(t *testing.T) {
+	g := newRegistry()
+	g.index(t, "app", "v1", g.image(t, "app", "", "linux/amd64", noise(1, 5000)))
+	u := serve(t, g.ServeHTTP)
+	im, contents := everything(t, client(t, options(t, u)), pin("upstream.test/app:v1"), amd64)
+	byDigest := pin("upstream.test/app:v1@" + im.Digest)
+	for _, ct := range contents {
+		var mu sync.Mutex
+		answers := 0
+		flips := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !strings.HasSuffix(r.URL.Path, ct.Digest) {
+				g.ServeHTTP(w, r)
+				return
+			}
+			rec := httptest.NewRecorder()
+			g.ServeHTTP(rec, r)
+			b := rec.Body.Bytes()
+			if answers++; answers == 1 {
+				b[len(b)/2] ^= 1
+			}
+			w.Header().Set("Content-Type", rec.Header().Get("Content-Type"))
+			_, _ = w.Write(b)
+		})
+		c := client(t, options(t, flips))
+		if err := c.FetchContent(t.Context(), im, ct); err != nil || answers != 2 {
+			t.Errorf("%s: %d answers, %v", ct.Role, answers, err)
+		}
+		if ct.Digest == im.Digest {
+			answers = 0
+			if got, err := client(t, options(t, flips)).PinImage(t.Context(), byDigest, []manifest.Platform{amd64}); err != nil || got.Digest != im.Digest || answers != 2 {
+				t.Errorf("by digest: %d answers, %s, %v", answers, got.Digest, err)
+			}
 		}
 	}
 }

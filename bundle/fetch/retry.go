@@ -161,6 +161,9 @@ func namesAddress(err error) bool {
 	if _, ok := errors.AsType[*StallError](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*RedirectError](err); ok {
+		return true
+	}
 	_, ok := errors.AsType[*PlainHTTPError](err)
 	return ok
 }
