@@ -1,18 +1,13 @@
 package bundle
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/bundle/fetch"
@@ -98,11 +93,10 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.Output, err)
 	}
-	b := &builder{BuildRequest: r, writer: w}
-	if err := b.fill(ctx, h, all); err != nil {
+	if err := newBuilder(r, w, all).fill(ctx, h); err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
-	if err := w.Close(ctx, b.open); err != nil {
+	if err := w.Close(ctx, nil); err != nil {
 		return nil, fmt.Errorf("finish %s: %w", r.Output, errors.Join(err, w.Abort()))
 	}
 	done, err := built(r, h.root.descriptor.Digest)
@@ -147,98 +141,5 @@ func layoutOf(h *head, all []job) (*archive.Layout, error) {
 	}
 	return archive.NewLayout(ociLayout, h.index, contents, blobs)
 }
-
-// builder is one Build at work.
-type builder struct {
-	BuildRequest
-	writer *archive.Writer
-}
-
-// fill fetches every blob and writes the stored ones where they belong. The
-// compressed ones wait in the cache for Close.
-func (b *builder) fill(ctx context.Context, h *head, all []job) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(b.Parallel, 1))
-	for _, d := range h.artifacts {
-		if err := b.writer.WriteStored(ctx, d.descriptor.Digest.String(), bytes.NewReader(d.bytes)); err != nil {
-			return err
-		}
-	}
-	largestFirst(all)
-	for _, j := range all {
-		if ctx.Err() != nil {
-			break
-		}
-		g.Go(func() error {
-			if err := b.bring(ctx, j); err != nil {
-				return named(j.name, err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
-}
-
-// bring fetches one job and checks or writes its blobs. A blob that the cache
-// holds but that is not what its name says is thrown away and fetched again, once.
-func (b *builder) bring(ctx context.Context, j job) error {
-	if err := j.fetch(ctx); err != nil {
-		return err
-	}
-	for _, blob := range j.blobs {
-		err := b.place(ctx, blob)
-		if !corrupt(err) {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := b.Cache.Discard(hexOf(blob.Digest)); err != nil {
-			return err
-		}
-		if err := j.fetch(ctx); err != nil {
-			return err
-		}
-		if err := b.place(ctx, blob); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// place writes a stored blob from the cache into the archive. Of a compressed
-// one, whose place is not known yet, it reads and checks every byte.
-func (b *builder) place(ctx context.Context, blob archive.Blob) error {
-	f, err := b.Cache.Open(hexOf(blob.Digest))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // read only: nothing to lose
-	if !blob.Compress {
-		return b.writer.WriteStored(ctx, blob.Digest, f)
-	}
-	return check(ctx, f, blob)
-}
-
-// check reads all of r and compares it with what blob says.
-func check(ctx context.Context, r io.Reader, blob archive.Blob) error {
-	h := sha256.New()
-	n, err := io.Copy(h, &meter{r: r, err: ctx.Err, add: func(int64) {}})
-	if err != nil {
-		return err
-	}
-	if got := "sha256:" + hex.EncodeToString(h.Sum(nil)); got != blob.Digest || n != blob.Size {
-		return &archive.Error{Code: archive.ErrDigest, Offset: -1,
-			Detail: fmt.Sprintf("cached blob %s has %d bytes and digest %s", blob.Digest, n, got)}
-	}
-	return nil
-}
-
-// corrupt tells whether err says that content is not what its name says.
-func corrupt(err error) bool {
-	return errors.Is(err, archive.ErrDigest) || errors.Is(err, archive.ErrSize)
-}
-
-func (b *builder) open(d string) (io.ReadCloser, error) { return b.Cache.Open(hexOf(d)) }
 
 func hexOf(d string) string { return digest.Digest(d).Encoded() }

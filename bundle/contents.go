@@ -1,11 +1,8 @@
 package bundle
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -95,11 +92,4 @@ func distinct(all []job) ([]job, error) {
 		}
 	}
 	return out, nil
-}
-
-// largestFirst keeps the end of a build from waiting for one large blob alone.
-func largestFirst(js []job) {
-	slices.SortStableFunc(js, func(a, b job) int {
-		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
-	})
 }

@@ -128,7 +128,7 @@ func (b *Bundle) writeWhole(ctx context.Context, r CompleteRequest, layout *arch
 	if err != nil {
 		return err
 	}
-	open := func(d string) (io.ReadCloser, error) {
+	open := func(_ context.Context, d string) (io.ReadCloser, error) {
 		rc, _, err := b.Blob(d)
 		if err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ func (b *Bundle) writeWhole(ctx context.Context, r CompleteRequest, layout *arch
 	g.SetLimit(max(r.Parallel, 1))
 	for _, d := range w.Missing() {
 		g.Go(func() error {
-			rc, err := open(d)
+			rc, err := open(stored, d)
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"io"
@@ -52,7 +51,7 @@ type chunk struct {
 // reads and hashes, n compress, one writes in order. n+2 chunks exist.
 type compressor struct {
 	members []Member
-	open    func(digest string) (io.ReadCloser, error)
+	open    Opener
 	commit  func(i int, length int64, xxh64 string) // member i is in the file, checked
 	dst     io.WriterAt
 	off     int64
@@ -99,7 +98,7 @@ func (c *compressor) run(ctx context.Context, from, workers int) error {
 // the whole was seen to be right.
 func (c *compressor) read(ctx context.Context, i int) (err error) {
 	m := &c.members[i]
-	r, err := c.open(m.Digest)
+	r, err := c.open(ctx, m.Digest)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (c *compressor) read(ctx context.Context, i int) (err error) {
 			err = cerr
 		}
 	}()
-	sum := sha256.New()
+	sum := sumOf(r)
 	for left := m.Size; ; {
 		var k *chunk
 		select {

@@ -93,7 +93,7 @@ func writeVictim(s *sample, path string, wrap func([]byte) io.Reader, o VolumeOp
 			return err
 		}
 	}
-	return w.Close(ctx, func(d string) (io.ReadCloser, error) { return io.NopCloser(wrap(s.content[d])), nil })
+	return w.Close(ctx, func(_ context.Context, d string) (io.ReadCloser, error) { return io.NopCloser(wrap(s.content[d])), nil })
 }
 
 // writeNaively is what the others must not be: it writes to the final name.

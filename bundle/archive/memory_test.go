@@ -89,7 +89,9 @@ func TestMemoryVictim(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if err := w.Close(ctx, func(d string) (io.ReadCloser, error) { return io.NopCloser(newStream(mib, seeds[d])), nil }); err != nil {
+	if err := w.Close(ctx, func(_ context.Context, d string) (io.ReadCloser, error) {
+		return io.NopCloser(newStream(mib, seeds[d])), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := check(t, path); err != nil {

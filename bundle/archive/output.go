@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // output is where an archive is written: one file, or volumes. It appears under
@@ -53,12 +54,24 @@ func newPart(path string) (*os.File, error) {
 
 // oneFile is an output of one file.
 type oneFile struct {
-	path string
-	file *os.File
+	path    string
+	file    *os.File
+	written atomic.Int64
 }
 
-func (f *oneFile) WriteAt(p []byte, off int64) (int, error) { return f.file.WriteAt(p, off) }
-func (f *oneFile) reserve(n int64) error                    { return reserve(f.file, n) }
+// writebackEvery is after how many written bytes the disk is put to work.
+const writebackEvery = 64 << 20
+
+// WriteAt implements io.WriterAt.
+func (f *oneFile) WriteAt(p []byte, off int64) (int, error) {
+	n, err := f.file.WriteAt(p, off)
+	if w := f.written.Add(int64(n)); w/writebackEvery > (w-int64(n))/writebackEvery {
+		startWriteback(f.file)
+	}
+	return n, err
+}
+
+func (f *oneFile) reserve(n int64) error { return reserve(f.file, n) }
 
 func (f *oneFile) publish(_ context.Context, size int64) error {
 	// A failed attempt at a compressed blob may have left more behind.

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -76,7 +77,7 @@ func (s *sample) layout(t testing.TB) *Layout {
 	return l
 }
 
-func (s *sample) open(d string) (io.ReadCloser, error) {
+func (s *sample) open(_ context.Context, d string) (io.ReadCloser, error) {
 	b, ok := s.content[d]
 	if !ok {
 		return nil, fmt.Errorf("no content for %s", d)

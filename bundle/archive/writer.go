@@ -102,7 +102,8 @@ func (w *Writer) begin(o WriteOptions) (err error) {
 }
 
 // WriteStored copies the stored blob with this digest from r into its place and
-// checks size and digest on the way. Different blobs may be written at once.
+// checks size and digest on the way; of one that is Checked already, the size
+// alone. Different blobs may be written at once.
 // After an error the same blob may be tried again: errors of r come back as
 // they are, wrong content as ErrSize or ErrDigest. A blob that the layout does
 // not store is ErrUnexpected, one that is there already ErrDuplicate.
@@ -123,7 +124,11 @@ func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) er
 	case was != missing:
 		return fault(ErrDuplicate, blobName(digest), noOffset, "the blob is written already")
 	}
-	err := writeStored(w.file, &w.members[i], interruptible{r, ctx.Err}, &w.pool)
+	src := io.Reader(interruptible{r, ctx.Err})
+	if _, ok := r.(Checked); ok {
+		src = Checked{io.NopCloser(src)}
+	}
+	err := writeStored(w.file, &w.members[i], src, &w.pool)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.states[digest] = written
@@ -133,11 +138,15 @@ func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) er
 	return err
 }
 
+// Opener gives the content of a blob. It may wait until the blob has arrived, and
+// must return when ctx ends.
+type Opener func(ctx context.Context, digest string) (io.ReadCloser, error)
+
 // WriteCompressed appends the compressed blobs, in their order, each from the
-// reader that open gives for its digest. It may run beside WriteStored; open
-// may wait until the blob has arrived, and must return when ctx ends. After an
-// error, calling it again goes on with the first blob that is missing.
-func (w *Writer) WriteCompressed(ctx context.Context, open func(digest string) (io.ReadCloser, error)) error {
+// reader that open gives for its digest, checked unless it is Checked. It may
+// run beside WriteStored. After an error, calling it again goes on with the
+// first blob that is missing.
+func (w *Writer) WriteCompressed(ctx context.Context, open Opener) error {
 	w.mu.Lock()
 	if w.closed || w.compressing {
 		defer w.mu.Unlock()
@@ -194,7 +203,7 @@ func (w *Writer) Missing() []string {
 // name. While stored blobs are missing it refuses with ErrMissing. open may be
 // nil when no compressed blob is left. After an error Close may be tried again;
 // whoever gives up calls Abort.
-func (w *Writer) Close(ctx context.Context, open func(digest string) (io.ReadCloser, error)) error {
+func (w *Writer) Close(ctx context.Context, open Opener) error {
 	if ds := w.Missing(); len(ds) > 0 {
 		return fault(ErrMissing, blobName(ds[0]), noOffset, "%d stored blobs are not written, the first is this", len(ds))
 	}

@@ -227,11 +227,11 @@ func TestBadBlobsCanBeRetried(t *testing.T) {
 	slices.SortFunc(s.blobs[2:], func(a, b Blob) int { return strings.Compare(a.Digest, b.Digest) })
 	for _, b := range s.blobs[2:] {
 		for _, bad := range [][]byte{nil, s.content[b.Digest][:chunkSize], append(bytes.Clone(s.content[b.Digest]), 1), noise(int(b.Size), 9)} {
-			err := w.Close(t.Context(), func(d string) (io.ReadCloser, error) {
+			err := w.Close(t.Context(), func(_ context.Context, d string) (io.ReadCloser, error) {
 				if d == b.Digest {
 					return io.NopCloser(bytes.NewReader(bad)), nil
 				}
-				return s.open(d)
+				return s.open(t.Context(), d)
 			})
 			if !errors.Is(err, ErrSize) && !errors.Is(err, ErrDigest) {
 				t.Errorf("bad compressed blob: %v", err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,6 +16,7 @@ import (
 type Cache struct {
 	dir   string
 	locks keyedMutex
+	fresh sync.Map // hex digests of the blobs that were hashed on their way in
 }
 
 // OpenCache opens the cache in dir, making it where there is none, and sweeps
@@ -71,12 +73,20 @@ func (c *Cache) Open(hexDigest string) (*os.File, error) {
 	return f, nil
 }
 
+// Fresh tells whether c itself brought the blob, hashing it on the way: who opens
+// it need not hash it again. Of a blob that was there before only reading tells.
+func (c *Cache) Fresh(hexDigest string) bool {
+	_, ok := c.fresh.Load(hexDigest)
+	return ok
+}
+
 // Discard removes a blob, as one found corrupt, so that it is fetched again.
 // It is no error if the blob is not there.
 func (c *Cache) Discard(hexDigest string) error {
 	if !isHexDigest(hexDigest) {
 		return fmt.Errorf("discard cached blob: %q is no sha256", hexDigest)
 	}
+	c.fresh.Delete(hexDigest)
 	if err := os.Remove(c.blob(hexDigest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("discard cached blob: %w", err)
 	}

@@ -112,6 +112,7 @@ func (c *Cache) adopt(path, hexDigest string) error {
 	if err := os.Rename(path, c.blob(hexDigest)); err != nil {
 		return err
 	}
+	c.fresh.Store(hexDigest, nil)
 	return syncDir(dir)
 }
 

@@ -214,3 +214,44 @@ func TestLockOfARemovedFile(t *testing.T) {
 		t.Error("another file is taken for the one that is locked")
 	}
 }
+
+// TestFresh: a cache vouches for what it hashed itself, and for nothing that lay
+// there before.
+func TestFresh(t *testing.T) {
+	c, err := OpenCache(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := noise(1, 1000)
+	put := func(c *Cache) {
+		t.Helper()
+		if err := c.Put(t.Context(), sum(content), int64(len(content)), bytes.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := func(c *Cache, want bool, when string) {
+		t.Helper()
+		if c.Fresh(sum(content)) != want {
+			t.Errorf("%s: fresh is not %v", when, want)
+		}
+	}
+	fresh(c, false, "empty")
+	put(c)
+	fresh(c, true, "put")
+	later, err := OpenCache(c.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(later)
+	fresh(later, false, "there already")
+	if err := c.Discard(sum(content)); err != nil {
+		t.Fatal(err)
+	}
+	fresh(c, false, "discarded")
+	u := serve(t, served(content, ""))
+	o := options(t, u)
+	if err := client(t, o).FetchArtifact(t.Context(), plainFile(content)); err != nil {
+		t.Fatal(err)
+	}
+	fresh(o.Cache, true, "downloaded")
+}

@@ -7,7 +7,8 @@
 // a machine that others use.
 //
 //   - floor: what is fetched, downloaded in parallel to disk and not hashed;
-//   - tar + zstd: the same hashed, packed by tar, compressed by zstd -3 -T0;
+//   - floor that hashes: the same, hashed on the way, which no build can leave out;
+//   - tar + zstd: what that brings, packed by tar, compressed by zstd -3 -T0;
 //   - sha256: the same blobs read from disk and hashed by two workers.
 //
 // A peer that is not on the PATH is left out, and a line says so. It is a tool

@@ -33,6 +33,7 @@ type options struct {
 	output string
 	scale  float64
 	rounds int
+	wrap   string
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -45,6 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.StringVar(&o.output, "o", "text", "text or json")
 	fs.Float64Var(&o.scale, "scale", 15, "how large files and layers are; 15 makes about 3.5 GB")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each thing is measured")
+	fs.StringVar(&o.wrap, "wrap", "", "words to put before each build, such as a profiler's")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}

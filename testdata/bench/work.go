@@ -163,5 +163,5 @@ func (w *work) build(ctx context.Context, name string) (sample, error) {
 	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o750)); err != nil {
 		return sample{}, err
 	}
-	return w.measure(ctx, out, w.args("build", "--locked", "--cache-dir", filepath.Join(w.dir, name, "cache"), filepath.Join(out, "x.tar.zst"))...)
+	return w.measure(ctx, out, append(strings.Fields(w.wrap), w.args("build", "--locked", "--cache-dir", filepath.Join(w.dir, name, "cache"), filepath.Join(out, "x.tar.zst"))...)...)
 }
