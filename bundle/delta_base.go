@@ -49,6 +49,15 @@ type supply struct {
 	open func(digest string) (io.ReadCloser, int64, error)
 }
 
+// Archives lists the archive that b is and those that it takes blobs from.
+func (b *Bundle) Archives() []*Bundle { return append([]*Bundle{b}, b.bases...) }
+
+// Path is where the archive lies, as it was given to Open.
+func (b *Bundle) Path() string { return b.path }
+
+// FindBases opens those archives that hold what is absent: none where nothing is.
+func (b *Bundle) FindBases(ctx context.Context, from Bases) error { return b.openBases(ctx, from) }
+
 // openBases opens the archives that hold what is absent, as far as they do.
 func (b *Bundle) openBases(ctx context.Context, from Bases) error {
 	if b.Delta == nil {

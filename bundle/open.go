@@ -57,6 +57,7 @@ type Bundle struct {
 	Signed  bool   // the signature slot is not empty; Policy says whether that counts
 	Delta   *Delta // what the archive is a part for; nil where it holds the whole bundle
 
+	path    string
 	archive *archive.Reader
 	bases   []*Bundle
 	passed  []error // why known bases are not among these
@@ -92,7 +93,7 @@ func OpenPart(ctx context.Context, path string, policy Policy, bases Bases) (*Bu
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	b := &Bundle{archive: r, supplied: map[string]*supply{}, suppliedSizes: map[string]int64{}, absent: map[string]int64{}}
+	b := &Bundle{path: path, archive: r, supplied: map[string]*supply{}, suppliedSizes: map[string]int64{}, absent: map[string]int64{}}
 	if err := b.readHead(ctx, policy); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, r.Close()))
 	}

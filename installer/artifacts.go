@@ -15,6 +15,7 @@ import (
 type artifacts struct {
 	bundle *bundle.Bundle
 	set    string
+	home   map[string]string // blob → the repository of the site's registry that it is read from
 }
 
 func (a artifacts) need(n manifest.Need) manifest.Need {
@@ -52,5 +53,8 @@ func (a artifacts) Images() []manifest.ImagePin {
 }
 
 func (a artifacts) Blob(digest string) (io.ReadCloser, int64, error) { return a.bundle.Blob(digest) }
+
+// Home implements registry.Homed.
+func (a artifacts) Home(digest string) string { return a.home[digest] }
 
 func (a artifacts) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) { return a.bundle.Tree(im) }

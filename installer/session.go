@@ -47,6 +47,7 @@ type Session struct {
 	mu     sync.Mutex
 	hosts  map[string]*steps.Host
 	conns  []connector.Conn
+	home   map[string]string // blobs that are read from the site's registry → their repository
 }
 
 // HostError says why one host could not be reached.
@@ -85,11 +86,15 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{Options: o, Workdir: w, unlock: unlock, hosts: map[string]*steps.Host{}}
+	s := newSession(o, w, unlock)
 	if err := s.connect(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func newSession(o Options, w Workdir, unlock func()) *Session {
+	return &Session{Options: o, Workdir: w, unlock: unlock, hosts: map[string]*steps.Host{}, home: map[string]string{}}
 }
 
 // Close ends the connections and gives the folder free.
@@ -103,8 +108,17 @@ func (s *Session) Close() error {
 }
 
 func (s *Session) connect(ctx context.Context) error {
+	failed, err := s.reachAll(ctx)
+	if err == nil && len(failed) > 0 {
+		return failed
+	}
+	return err
+}
+
+// reachAll reaches the hosts that can be reached, and says why others cannot.
+func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 	if err := s.checkSecrets(); err != nil {
-		return err
+		return nil, err
 	}
 	dialer := ssh.NewDialer(ssh.Env{
 		LookupEnv: s.LookupEnv, ReadFile: os.ReadFile, Home: s.Home, Record: s.Workdir.KnownHosts(), Log: s.Log,
@@ -129,13 +143,10 @@ func (s *Session) connect(ctx context.Context) error {
 	}
 	_ = g.Wait() // the functions above keep their errors
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	if len(failed) > 0 {
-		slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-		return failed
-	}
-	return nil
+	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return failed, nil
 }
 
 func (s *Session) reach(ctx context.Context, d *ssh.Dialer, red *connector.Redactor, h manifest.Host) (*steps.Host, error) {
@@ -158,7 +169,7 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, red *connector.Redac
 		Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts, Workdir: s.Workdir.Dir, Log: log,
 	}
 	if s.Bundle != nil {
-		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set()}
+		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), home: s.home}
 	}
 	return host, nil
 }
@@ -181,6 +192,6 @@ func (s *Session) Applied(*steps.Host) kubernetes.Applied {
 	}
 	return kubernetes.Applied{
 		Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
-		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Root: s.Bundle.Root.Digest.String(),
+		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Root: s.Bundle.Root.Digest.String(), Bundles: s.kept(),
 	}
 }

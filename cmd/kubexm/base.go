@@ -21,11 +21,13 @@ func (f *baseFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("base", "tar.zst", "001")
 }
 
-// check finds the bases that are not there, before anything is read.
-func (f *baseFlags) check() error {
-	for _, path := range f.bases {
+// check finds the archives that are not there, before anything is read.
+func (f *baseFlags) check() error { return checkArchives("--base", f.bases) }
+
+func checkArchives(flag string, paths []string) error {
+	for _, path := range paths {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return &coded{error: fmt.Errorf("--base: %w", err), code: exitUsage, advice: "name an archive, or the first of its volumes"}
+			return &coded{error: fmt.Errorf("%s: %w", flag, err), code: exitUsage, advice: "name an archive, or the first of its volumes"}
 		}
 	}
 	return nil

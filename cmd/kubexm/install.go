@@ -23,6 +23,7 @@ import (
 // siteFlags are the flags of commands that work on a cluster's hosts.
 type siteFlags struct {
 	policyFlags
+	baseFlags
 	config   string
 	bundle   string
 	workdir  string
@@ -43,6 +44,7 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	f.policyFlags.add(cmd)
+	f.baseFlags.add(cmd)
 }
 
 func (a *app) installCommand() *cobra.Command {
@@ -60,10 +62,17 @@ end, twice breaks them off. On a terminal a live view tells what runs where; --p
 and pipes get lines. With -o json each event is one JSON object on a line of standard output,
 and the last line is the summary.
 
+A delta ("kubexm bundle build --since") is installed as a whole bundle is. What it leaves out comes
+from the archives that --base names, from those that earlier runs here used and that still lie
+where they did, and what is a layer of an image from the site's registry. When something is in none
+of them, it is named and nothing is changed.
+
 The config is the bundle's own unless -f gives another. Secrets are not in a bundle: give
 them in -f, or in the environment variables that the command names when they are missing.`,
 		Example: `  kubexm install --bundle demo.tar.zst
   kubexm install --bundle demo.tar.zst -f config.yaml     # with its secrets
+  kubexm install --bundle delta.tar.zst                   # with what the site has already
+  kubexm install --bundle delta.tar.zst --base /media/disk/demo.tar.zst
   kubexm install --bundle demo.tar.zst --dry-run`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
@@ -141,8 +150,11 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if f.bundle == "" && f.config == "" {
 		return &coded{error: errors.New("neither -f nor --bundle is given"), code: exitUsage, advice: "name the config, or the bundle that holds it"}
 	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	if f.bundle != "" {
-		if s.bundle, err = bundle.Open(ctx, f.bundle, f.policy()); err != nil {
+		if s.bundle, err = bundle.OpenPart(ctx, f.bundle, f.policy(), bundle.Bases{Given: f.bases}); err != nil {
 			return refused(err)
 		}
 	}
@@ -157,8 +169,20 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 		if err := planned(s.cluster, s.bundle.Lock); err != nil {
 			return errors.Join(lacking(err), s.bundle.Close())
 		}
+		if err := a.findBases(ctx, f, s); err != nil {
+			return errors.Join(refused(err), s.bundle.Close())
+		}
 	}
 	return nil
+}
+
+// findBases completes a delta with what lies on this machine. Files come from
+// archives alone: without them no host has to be called to refuse.
+func (a *app) findBases(ctx context.Context, f *siteFlags, s *site) error {
+	if err := installer.FindBases(ctx, s.bundle, f.workdir, s.cluster.Metadata.Name); err != nil {
+		return err
+	}
+	return s.bundle.LacksFiles()
 }
 
 // siteConfig reads the config that -f names, else the bundle's.
@@ -265,6 +289,11 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 		return a.unreached(s, err)
 	}
 	defer session.Close()
+	if s.bundle != nil && s.graph.Name == "create" {
+		if err := session.Supply(ctx); err != nil {
+			return refused(err)
+		}
+	}
 	s.kubeconfig = kubernetes.KubeconfigPath(session.Workdir.Dir)
 	if s.bundle != nil { // now that there is a session, the plan knows what to record
 		s.context.Applied = session.Applied

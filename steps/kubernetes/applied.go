@@ -19,6 +19,9 @@ type Applied struct {
 	LockDigest   string
 	Serial       string
 	Root         string
+	// Bundles says where the archives lie that were used, as JSON. It is kept here
+	// alone: to the cluster these paths mean nothing.
+	Bundles []byte
 }
 
 // summary is all of it that is short.
@@ -45,12 +48,13 @@ const (
 	appliedConfig  = "config.yaml"
 	appliedLock    = "kubexm.lock"
 	appliedSummary = "applied.json"
+	appliedBundles = "bundles.json"
 )
 
 func appliedPath(name string) string { return filepath.Join("applied", name) }
 
 func appliedNames() []string {
-	return []string{appliedPath(appliedConfig), appliedPath(appliedLock), appliedPath(appliedSummary)}
+	return []string{appliedPath(appliedConfig), appliedPath(appliedLock), appliedPath(appliedSummary), appliedPath(appliedBundles)}
 }
 
 // KeepApplied keeps the same here, with the lock itself.
@@ -58,8 +62,12 @@ func KeepApplied(a func(*steps.Host) Applied) steps.Step {
 	return keepHere("kubernetes.keep-applied", func(_ context.Context, h *steps.Host) (map[string][]byte, error) {
 		x := a(h)
 		text, err := json.MarshalIndent(x.summary(), "", "  ")
-		return map[string][]byte{
+		files := map[string][]byte{
 			appliedPath(appliedConfig): x.Config, appliedPath(appliedLock): x.Lock, appliedPath(appliedSummary): append(text, '\n'),
-		}, err
+		}
+		if x.Bundles != nil {
+			files[appliedPath(appliedBundles)] = x.Bundles
+		}
+		return files, err
 	})
 }

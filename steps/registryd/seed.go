@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -49,6 +52,25 @@ func Seed(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 			return steps.Advise(err, "see `journalctl -u %s` on %s", unit, h.Name)
 		},
 	}
+}
+
+// ErrNone is why a registry cannot be reached: this machine has never made one
+// for the cluster.
+var ErrNone = errors.New("no registry was made from here")
+
+// Reach gives the registry of h's cluster to who only reads. Unlike the steps it
+// makes no keys and no passwords: where there are none, there is no registry.
+func Reach(ctx context.Context, c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
+	for _, name := range []string{"ca.crt", PushUser + ".password"} {
+		_, err := os.Stat(filepath.Join(AccessOf(h).Dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return registry.Target{}, ErrNone
+		}
+		if err != nil {
+			return registry.Target{}, err
+		}
+	}
+	return target(ctx, c, h)
 }
 
 // target is the registry as the machine kubexm runs on reaches it: through the

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+func (a *app) siteCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "site", Short: "Tell what a site holds", Args: cobra.NoArgs}
+	cmd.AddCommand(a.siteInventory())
+	return cmd
+}
+
+// inventoryFlags are the flags of `site inventory`.
+type inventoryFlags struct {
+	config   string
+	bundles  []string
+	workdir  string
+	to       string
+	parallel int
+	strict   bool
+}
+
+func (a *app) siteInventory() *cobra.Command {
+	f := &inventoryFlags{}
+	cmd := &cobra.Command{
+		Use:   "inventory -f CONFIG",
+		Short: "Write down what a site holds, for a delta that leaves it out",
+		Long: `Ask a site what it has, and write it as a small JSON document that is carried out to where
+bundles are built: "kubexm bundle build --since site.json" makes an archive of what is lacking.
+
+It lists the bundles that lie on this machine (those that runs here have used and that are still
+where they were, and those that --bundle names), what the site's registry really holds now, layer
+by layer, and each host with its system and the versions of what runs on it. Nothing is changed.
+
+Before a delta is installed, keep what the inventory lists: files come out of the bundles, layers
+out of them or of the registry. What could not be asked is said; with --strict the exit code is
+then 3, and nothing is written.`,
+		Example: `  kubexm site inventory -f config.yaml -O site.json
+  kubexm site inventory -f config.yaml --bundle /media/disk/demo.tar.zst > site.json
+  kubexm bundle build -f config.yaml --since site.json      # on the other side`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInventory(cmd.Context(), f) },
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; - reads standard input")
+	fs.StringArrayVarP(&f.bundles, "bundle", "b", nil, "an archive that the site keeps; may be given several times")
+	fs.StringVarP(&f.workdir, "workdir", "w", ".", "where the folder .kubexm lies")
+	fs.StringVarP(&f.to, "to", "O", "", "write to this file (default standard output)")
+	fs.IntVarP(&f.parallel, "parallel", "p", 16, "how many hosts are asked at once")
+	fs.BoolVar(&f.strict, "strict", false, "fail when a host, the registry or a bundle on record could not be asked")
+	_ = cmd.MarkFlagRequired("filename")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
+	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
+	_ = cmd.MarkFlagFilename("to", "json")
+	_ = cmd.MarkFlagDirname("workdir")
+	return cmd
+}
+
+func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
+	if err := checkArchives("--bundle", f.bundles); err != nil {
+		return err
+	}
+	c, err := a.loadCluster(f.config, "")
+	if err != nil {
+		return err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "/root"
+	}
+	i, passed, err := installer.Inventory(ctx, installer.Options{
+		Cluster: c, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel,
+	}, f.bundles)
+	if err != nil {
+		return refused(err)
+	}
+	for _, err := range passed {
+		fmt.Fprintf(a.err, "not asked: %v\n", err)
+		a.printAdvice(err)
+	}
+	if f.strict && len(passed) > 0 {
+		return &coded{code: exitPreflight, error: errSaid}
+	}
+	text, err := manifest.EncodeInventory(i)
+	if err != nil {
+		return err
+	}
+	if f.to == "" {
+		_, err = a.out.Write(text)
+		return err
+	}
+	if err := writeFile(f.to, text); err != nil {
+		return err
+	}
+	a.sayInventory(i, f.to, len(text))
+	return nil
+}
+
+// sayInventory closes an inventory: what it lists, and the next command to type.
+func (a *app) sayInventory(i *manifest.Inventory, to string, size int) {
+	var inBundles, inRegistry int
+	for _, where := range i.Blobs {
+		if where.Bundle() {
+			inBundles++
+		}
+		if where.Registry() {
+			inRegistry++
+		}
+	}
+	fmt.Fprintf(a.err, "%s: %s, cluster %s\n", to, bundle.Bytes(int64(size)), i.Cluster)
+	fmt.Fprintf(a.err, "  holds %s, %s in %s, %d in the registry (%s), %s\n", count(len(i.Blobs), "blob"), fmt.Sprint(inBundles),
+		count(len(i.Bundles), "bundle"), inRegistry, i.Registry.State, count(len(i.Hosts), "host"))
+	fmt.Fprintf(a.err, "  next  carry it out, and there: kubexm bundle build -f config.yaml --since %s\n", filepath.Base(to))
+}

@@ -1,0 +1,205 @@
+package installer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry"
+	"github.com/mensylisir/kubexm/steps/registryd"
+)
+
+// Inventory asks a site what it holds: the archives that lie on this machine
+// (those that runs here have used, and others by their paths), the site's
+// registry, and its hosts. Nothing is changed anywhere. What could not be asked is
+// in the inventory, and in passed, each with its reason: hosts, a registry that
+// does not answer, archives on record that are no longer what they were.
+func Inventory(ctx context.Context, o Options, bundles []string) (i *manifest.Inventory, passed []error, err error) {
+	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err := w.Lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := newSession(o, w, unlock)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	taken := time.Now().UTC().Truncate(time.Second)
+	c := &census{session: s, out: &manifest.Inventory{Cluster: o.Cluster.Metadata.Name, Taken: &taken, Blobs: map[string]manifest.HeldIn{}}}
+	if err := c.bundles(ctx, bundles); err != nil {
+		return nil, nil, err
+	}
+	failed, err := s.reachAll(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.passed = append(c.passed, failed...)
+	c.registry(ctx)
+	c.hosts(ctx, failed)
+	return c.out, c.passed, ctx.Err()
+}
+
+// census is one Inventory at work.
+type census struct {
+	session *Session
+	out     *manifest.Inventory
+	images  []manifest.ImagePin // of every lock that is known here
+	passed  []error
+}
+
+// bundles looks at the archives. One that a person names has to be good; one on
+// record may be gone, or be another by now.
+func (c *census) bundles(ctx context.Context, named []string) error {
+	kept, err := readKept(c.session.Workdir)
+	if err != nil {
+		c.passed = append(c.passed, err)
+	}
+	c.images = appliedImages(c.session.Workdir)
+	if text, err := os.ReadFile(c.session.Workdir.Applied("applied.json")); err == nil {
+		var was struct{ Bundle, Serial string }
+		if err := json.Unmarshal(text, &was); err == nil && was.Bundle != "" {
+			c.out.Applied = &manifest.AppliedBundle{Root: was.Bundle, Serial: was.Serial}
+		}
+	}
+	seen := map[string]bool{}
+	for _, path := range named {
+		if path, err = filepath.Abs(path); err != nil {
+			return err
+		}
+		seen[path] = true
+		if err := c.bundle(ctx, path, ""); err != nil {
+			return err
+		}
+	}
+	for _, k := range kept {
+		if seen[k.Path] {
+			continue
+		}
+		if err := c.bundle(ctx, k.Path, k.Root); err != nil {
+			c.passed = append(c.passed, fmt.Errorf("bundle %s, on record here, does not count: %w", k.Root, err))
+		}
+	}
+	return nil
+}
+
+func (c *census) bundle(ctx context.Context, path, root string) (err error) {
+	b, err := bundle.OpenPart(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{}) // counted, and not used
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if got := b.Root.Digest.String(); root != "" && got != root {
+		return fmt.Errorf("%s is bundle %s by now", path, got)
+	}
+	if b.Lock.Cluster != c.out.Cluster {
+		return fmt.Errorf("%s is a bundle of cluster %s, not %s", path, b.Lock.Cluster, c.out.Cluster)
+	}
+	blobs, err := b.Payload()
+	if err != nil {
+		return err
+	}
+	for _, x := range blobs {
+		c.out.Blobs[x.Digest] = manifest.InBundle
+	}
+	c.out.Bundles = append(c.out.Bundles, manifest.HeldBundle{Root: b.Root.Digest.String(), File: filepath.Base(path), Bytes: b.Size()})
+	c.images = append(c.images, b.Lock.Images...)
+	return nil
+}
+
+// registry asks the site's registry, whose answer may be that there is none.
+func (c *census) registry(ctx context.Context) {
+	r := &c.out.Registry
+	r.Host, r.State = c.session.Cluster.Spec.Registry.PrivateRegistry, manifest.RegistrySilent
+	t, err := c.session.registry(ctx)
+	if errors.Is(err, registryd.ErrNone) {
+		r.State = manifest.RegistryAbsent
+		return
+	}
+	var found *registry.Holding
+	if err == nil {
+		found, err = registry.Survey(ctx, t, c.images, surveyors)
+	}
+	if err != nil {
+		r.Reason = err.Error()
+		c.passed = append(c.passed, fmt.Errorf("registry %s: %w", r.Host, err))
+		return
+	}
+	r.State, r.Images = manifest.RegistryRunning, found.Images
+	for d := range found.Layers {
+		if strings.HasPrefix(d, "sha256:") {
+			c.out.Blobs[d] = c.out.Blobs[d].And(manifest.InRegistry)
+		}
+	}
+}
+
+// programs are what a host is asked the versions of.
+var programs = [][]string{
+	{"kubelet", "--version"}, {"kubeadm", "version", "-o", "short"}, {"kubectl", "version", "--client"}, {"containerd", "--version"},
+	{"runc", "--version"}, {"crictl", "--version"}, {"registry", "--version"}, {"helm", "version", "--short"},
+}
+
+// versionText is a version as programs print it, among other words.
+var versionText = regexp.MustCompile(`\bv?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.-]+)?`)
+
+// hosts tells what each host is and has.
+func (c *census) hosts(ctx context.Context, failed HostErrors) {
+	why := map[string]string{}
+	for _, err := range failed {
+		var h *HostError
+		if errors.As(err, &h) {
+			why[h.Host] = h.Err.Error()
+		}
+	}
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(max(c.session.Parallel, 1))
+	for _, h := range c.session.Cluster.Spec.Hosts {
+		g.Go(func() error {
+			m := c.session.machine(ctx, h)
+			m.Unreachable = why[h.Name]
+			mu.Lock()
+			defer mu.Unlock()
+			c.out.Hosts = append(c.out.Hosts, m)
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions above give no error
+}
+
+func (s *Session) machine(ctx context.Context, h manifest.Host) manifest.InventoryMachine {
+	m := manifest.InventoryMachine{Name: h.Name}
+	for _, role := range []string{manifest.RoleEtcd, manifest.RoleLoadBalancer, manifest.RoleMaster, manifest.RoleRegistry, manifest.RoleWorker} {
+		if slices.Contains(s.Cluster.Spec.RoleGroups.Names(role), h.Name) {
+			m.Roles = append(m.Roles, role)
+		}
+	}
+	host := s.Host(h)
+	if host == nil {
+		return m
+	}
+	f := host.Facts
+	m.OS, m.Version, m.Arch, m.Kernel = f.OS.ID, f.OS.VersionID, f.Arch, f.Kernel
+	m.Components = map[string]string{}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, argv := range programs {
+		out, err := host.Exec(ctx, argv...)
+		if v := versionText.FindString(string(out)); err == nil && v != "" { // a program that is not there has no version
+			m.Components[argv[0]] = v
+		}
+	}
+	return m
+}

@@ -1,0 +1,105 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry"
+	"github.com/mensylisir/kubexm/steps/registryd"
+)
+
+// surveyors is how many questions are put to a registry at once.
+const surveyors = 8
+
+// Supply makes the layers of a delta that no archive here holds readable from the
+// site's registry. Where some are not there either it says which artifacts need
+// them, a *bundle.LackError; nothing is changed on any host.
+func (s *Session) Supply(ctx context.Context) error {
+	if n, _ := s.Bundle.Absent(); n == 0 {
+		return nil
+	}
+	if err := s.Bundle.LacksFiles(); err != nil {
+		return err
+	}
+	t, err := s.registry(ctx)
+	if errors.Is(err, registryd.ErrNone) {
+		return errors.Join(s.Bundle.Whole(), err)
+	}
+	if err != nil {
+		return err
+	}
+	wanted, others, err := s.wanted()
+	if err != nil {
+		return err
+	}
+	home, err := registry.Find(ctx, t, wanted, others, surveyors)
+	if err != nil {
+		return errors.Join(s.Bundle.Whole(), fmt.Errorf("look into the registry of the site: %w", err))
+	}
+	has := map[string]bool{}
+	for d, repository := range home {
+		has[d] = true
+		s.home[d] = repository
+	}
+	s.Bundle.Supply("registry "+t.Host, has, func(d string) (io.ReadCloser, error) {
+		return registry.Open(ctx, t, home[d], d)
+	})
+	return s.Bundle.Whole()
+}
+
+// registry is the site's, as this session reaches it.
+func (s *Session) registry(ctx context.Context) (registry.Target, error) {
+	for _, h := range s.Cluster.HostsWith(manifest.RoleRegistry) {
+		if host := s.Host(h); host != nil {
+			return registryd.Reach(ctx, s.Cluster, host)
+		}
+		return registry.Target{}, fmt.Errorf("host %s, which has the registry, is not reached", h.Name)
+	}
+	return registry.Target{}, registryd.ErrNone
+}
+
+// wanted gives the blobs that nobody here holds with the images that they belong
+// to, and all other images that the registry may know.
+func (s *Session) wanted() (wanted map[string][]string, others []string, err error) {
+	wanted = map[string][]string{}
+	for _, x := range s.Bundle.AbsentBlobs() {
+		wanted[x.Digest] = nil
+	}
+	for _, im := range s.Bundle.Lock.Images {
+		tree, err := s.Bundle.Tree(im)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, d := range tree {
+			if refs, ok := wanted[d.Digest.String()]; ok {
+				wanted[d.Digest.String()] = append(refs, im.Reference)
+			}
+		}
+		others = append(others, im.Reference)
+	}
+	for _, im := range appliedImages(s.Workdir) {
+		others = append(others, im.Reference)
+	}
+	slices.Sort(others)
+	return wanted, slices.Compact(others), nil
+}
+
+// appliedImages are those of the lock that the cluster was last made from; none
+// where there is no such record.
+func appliedImages(w Workdir) []manifest.ImagePin {
+	f, err := os.Open(w.Applied("kubexm.lock"))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // read only: nothing to lose
+	l, problems := manifest.DecodeLock(f)
+	if problems.Err() != nil {
+		return nil
+	}
+	return l.Images
+}
