@@ -224,7 +224,7 @@ var docstrings = map[string]string{
 	"SSH.SudoPassword":                 "sudoPassword is what sudo asks for. A secret. Default: sudo asks nothing, or takes the password.",
 	"Sources":                          "Sources says where bytes are fetched from instead of from upstream. A replaced address never changes the digest that is expected of the bytes.",
 	"Sources.CAFile":                   "caFile holds further certificates (PEM) that HTTPS servers are checked against.",
-	"Sources.DockerConfig":             "dockerConfig is the file with registry credentials, in the form of docker's config.json. Default: docker's own place for it.",
+	"Sources.DockerConfig":             "dockerConfig is the file with the credentials of registries and chart repositories, in the form of docker's config.json. Default: docker's own place for it, and for chart repositories Helm's repositories.yaml first.",
 	"Sources.Replace":                  "Replace addresses. Of several entries that match, the one with the longest from counts.",
 	"Sources.Zone":                     "Zone is a preset of replacements for a part of the world: cn. Entries of replace come before it.",
 	"Spec":                             "Spec is everything that is wanted of a cluster.",

@@ -14,8 +14,9 @@ type Sources struct {
 	Replace []Replacement `yaml:"replace,omitempty"`
 	// CAFile holds further certificates (PEM) that HTTPS servers are checked against.
 	CAFile string `yaml:"caFile,omitempty"`
-	// DockerConfig is the file with registry credentials, in the form of
-	// docker's config.json. Default: docker's own place for it.
+	// DockerConfig is the file with the credentials of registries and chart
+	// repositories, in the form of docker's config.json. Default: docker's own
+	// place for it, and for chart repositories Helm's repositories.yaml first.
 	DockerConfig string `yaml:"dockerConfig,omitempty"`
 }
 

@@ -32,6 +32,11 @@ func (c *Client) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 	case a.Local():
 		return c.fetchLocal(ctx, a)
 	}
+	return c.fetchFile(ctx, a)
+}
+
+// fetchFile brings one pinned file into the cache; a chart's archive is one too.
+func (c *Client) fetchFile(ctx context.Context, a manifest.Artifact) error {
 	done := func() bool { return c.cache.Has(a.SHA256, a.Size) }
 	if done() {
 		return nil
@@ -67,6 +72,11 @@ func (c *Client) PinArtifact(ctx context.Context, a manifest.Artifact) (manifest
 	if a.Archive != "" {
 		return c.pinArchive(ctx, a)
 	}
+	return c.pinFile(ctx, a)
+}
+
+// pinFile fills in a file's size and, where it has none, its digest.
+func (c *Client) pinFile(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
 	if a.SHA256 != "" {
 		size, err := c.fileSize(ctx, a)
 		if err != nil {
@@ -111,8 +121,20 @@ func (c *Client) fileJob(a manifest.Artifact, size int64) (*job, error) {
 	}
 	return &job{
 		name: a.ID, address: a.Address, target: target, sha256: a.SHA256, size: size,
-		open: func(context.Context) (doer, *url.URL, error) { return plainDoer{c.http, plain}, u, nil },
+		open: func(ctx context.Context) (doer, *url.URL, error) {
+			client, err := c.clientFor(ctx, a, u)
+			return plainDoer{client, plain}, u, err
+		},
 	}, nil
+}
+
+// clientFor gives the client that asks for a's file at u: who asks for a chart may
+// have to log in.
+func (c *Client) clientFor(ctx context.Context, a manifest.Artifact, u *url.URL) (*http.Client, error) {
+	if a.Kind == manifest.Chart {
+		return c.loggedIn(ctx, u)
+	}
+	return c.http, nil
 }
 
 // fileAddress gives the address to ask in place of upstream's.
@@ -149,10 +171,14 @@ func (c *Client) fileSize(ctx context.Context, a manifest.Artifact) (int64, erro
 	if err != nil {
 		return 0, err
 	}
+	client, err := c.clientFor(ctx, a, u)
+	if err != nil {
+		return 0, err
+	}
 	size := int64(-1)
 	err = c.retry(allowPlainHTTP(ctx, plain), a.ID, func(ctx context.Context) (int64, error) {
 		var err error
-		size, err = c.askSize(ctx, u)
+		size, err = askSize(ctx, client, u)
 		return 0, err
 	})
 	if err != nil {
@@ -163,12 +189,12 @@ func (c *Client) fileSize(ctx context.Context, a manifest.Artifact) (int64, erro
 
 // askSize asks by HEAD, and by a GET of the first byte where a server refuses
 // that: an address signed for GET is refused to HEAD.
-func (c *Client) askSize(ctx context.Context, u *url.URL) (int64, error) {
+func askSize(ctx context.Context, client *http.Client, u *url.URL) (int64, error) {
 	head, err := http.NewRequestWithContext(ctx, http.MethodHead, u.String(), nil)
 	if err != nil {
 		return 0, err
 	}
-	resp, err := c.http.Do(head)
+	resp, err := client.Do(head)
 	if err != nil {
 		return 0, err
 	}
@@ -181,7 +207,7 @@ func (c *Client) askSize(ctx context.Context, u *url.URL) (int64, error) {
 		return 0, err
 	}
 	get.Header.Set("Range", "bytes=0-0")
-	resp, err = c.http.Do(get)
+	resp, err = client.Do(get)
 	if err != nil {
 		return 0, err
 	}

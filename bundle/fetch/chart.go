@@ -135,15 +135,15 @@ func (c *Client) chartPart(ctx context.Context, p manifest.ChartPart) ([]byte, m
 		p.SHA256, p.Size = sum, int64(len(content))
 		return content, p, nil
 	}
-	a := manifest.Artifact{ID: "chart/" + p.Name, Kind: manifest.File, Address: p.Address, SHA256: p.SHA256, Size: p.Size}
+	a := manifest.Artifact{ID: "chart/" + p.Name, Kind: manifest.Chart, Address: p.Address, SHA256: p.SHA256, Size: p.Size}
 	if a.SHA256 == "" || a.Size == 0 {
 		var err error
-		if a, err = c.PinArtifact(ctx, a); err != nil {
+		if a, err = c.pinFile(ctx, a); err != nil {
 			return nil, p, err
 		}
 	}
 	p.SHA256, p.Size = a.SHA256, a.Size
-	if err := c.FetchArtifact(ctx, a); err != nil {
+	if err := c.fetchFile(ctx, a); err != nil {
 		return nil, p, err
 	}
 	content, err := c.readChartBlob(p)
@@ -194,6 +194,8 @@ func (c *Client) ociChart(ctx context.Context, reference string, p manifest.Char
 func (c *Client) dependency(ctx context.Context, a manifest.Artifact, d chart.Dependency) (manifest.ChartPart, error) {
 	p := manifest.ChartPart{Name: d.Name, Version: d.Version}
 	switch scheme, rest, _ := strings.Cut(d.Repository, "://"); {
+	case hasLogin(d.Repository):
+		return p, errors.New("whose repository is named with a password in the address, which would go into the bundle; run `helm dependency build`")
 	case d.Repository == "":
 		return p, errors.New("which is not in its folder charts, and it names no repository; run `helm dependency build`")
 	case scheme == "file" && a.Local():

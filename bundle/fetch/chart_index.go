@@ -57,6 +57,9 @@ func (c *Client) inRepository(ctx context.Context, repository, name, versions st
 	if err != nil {
 		return p, fmt.Errorf("%s/index.yaml: %w", repository, err)
 	}
+	if at.User != nil {
+		return p, fmt.Errorf("%s/index.yaml: names the archive of %s with a password in the address, which would go into the bundle; take it out there", repository, name)
+	}
 	p.Version, p.Address = best.Version, at.String()
 	if sum := strings.TrimPrefix(best.Digest, "sha256:"); isHexDigest(sum) {
 		p.SHA256 = sum
@@ -111,13 +114,17 @@ func (c *Client) index(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	client, err := c.loggedIn(ctx, u)
+	if err != nil {
+		return nil, err
+	}
 	var text []byte
 	err = c.retry(allowPlainHTTP(ctx, plain), address, func(ctx context.Context) (int64, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 		if err != nil {
 			return 0, err
 		}
-		resp, err := c.http.Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			return 0, err
 		}

@@ -23,6 +23,7 @@ type Options struct {
 	Cache    *Cache
 	Base     string           // the folder that paths in a lock start from: the config's
 	Sources  manifest.Sources // what stands in for upstream, certificates and credentials
+	Helm     string           // Helm's list of repositories, repositories.yaml, for their logins; unless Sources names credentials
 	Log      *slog.Logger     // nil says nothing
 	Progress Progress         // nil tells nobody
 
@@ -46,6 +47,7 @@ type Client struct {
 	base    *transport
 	limits  archiveLimits
 	keys    authn.Keychain
+	helm    []helmRepository
 
 	mu           sync.Mutex
 	repositories map[string]*http.Client // by registry/repository
@@ -69,6 +71,12 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	var helm []helmRepository
+	if o.Sources.DockerConfig == "" {
+		if helm, err = helmRepositories(o.Helm); err != nil {
+			return nil, err
+		}
+	}
 	base := newTransport(o, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
 	return &Client{
 		cache:        o.Cache,
@@ -78,6 +86,7 @@ func New(o Options) (*Client, error) {
 		base:         base,
 		limits:       defaultLimits(),
 		keys:         keys,
+		helm:         helm,
 		repositories: map[string]*http.Client{},
 	}, nil
 }

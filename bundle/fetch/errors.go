@@ -54,7 +54,7 @@ func (e *StatusError) Error() string {
 	case http.StatusNotFound, http.StatusGone:
 		s += "; check that this version exists upstream, and that a mirror in spec.sources holds it"
 	case http.StatusUnauthorized, http.StatusForbidden:
-		s += "; log in to the registry with docker login, or check that the name is right"
+		s += "; log in, to a registry with docker login, to a chart repository with helm repo add --username, or check that the name is right"
 	case http.StatusTooManyRequests:
 		s += "; wait, log in to raise the limit, or name a mirror in spec.sources"
 	}

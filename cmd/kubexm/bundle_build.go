@@ -34,6 +34,10 @@ CLUSTER-SERIAL.tar.zst in the current folder.
 The same lock gives the same bytes, whatever the cache holds and however much runs at
 once. Stop it at any time: run again, it goes on with what was fetched.
 
+Logins of registries are docker's ("docker login", or the file spec.sources.dockerConfig).
+Those of chart repositories are Helm's ("helm repo add --username"), else docker's for
+the host; each goes to its own host and port alone, whatever that redirects to.
+
 With --since the archive is a delta: it leaves out every file and layer that the site has, as
 "kubexm site inventory" wrote it down, and does not fetch them. Its root is the whole bundle's, so
 one signature is good for both; at the site it is used as a whole one is.

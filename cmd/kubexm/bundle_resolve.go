@@ -156,7 +156,7 @@ func forget(l *manifest.Lock) *manifest.Lock {
 func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p fetch.Progress) (*fetch.Client, error) {
 	return fetch.New(fetch.Options{
 		Cache: cache, Sources: cluster.Spec.Sources, Log: a.log, Progress: p, Parallel: f.parallel,
-		UserAgent: "kubexm/" + ownVersion(), Base: f.base(),
+		UserAgent: "kubexm/" + ownVersion(), Base: f.base(), Helm: a.helmRepositories(),
 	})
 }
 
