@@ -6,6 +6,7 @@
 //	Build    a pinned lock becomes an archive
 //	Open     an archive becomes a Bundle, its head verified, its closure complete
 //	Verify   every byte of an archive against its digest
+//	Complete a delta and its base become the whole archive
 //
 // What a bundle holds is one OCI root index. Its children are manifests and
 // indexes only, so that any OCI registry can hold a whole bundle: one artifact

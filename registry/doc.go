@@ -1,6 +1,7 @@
 // Package registry owns names and transfer into a container registry: which
 // name an image has at a site (Mapper), which of a bundle's images a registry
-// lacks (Missing), and sending those straight from the archive (Seed).
+// lacks (Missing), sending those straight from the archive (Seed), and what a
+// registry has (Survey, Find, Open).
 //
 // Nothing is unpacked: a blob is read from its place in the archive, hashed on
 // the way, and sent. Blobs go first, then manifests, then indexes, then tags:
