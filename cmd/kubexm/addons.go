@@ -6,6 +6,17 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
+// carriedOnly warns of them where a bundle is made: it can carry their images, and
+// on the site nothing can be fetched any more.
+func carriedOnly(c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
+	ps := addonsWithout(c, l)
+	for i := range ps {
+		ps[i].Severity = manifest.Warning
+		ps[i].Message += "; its images are carried"
+	}
+	return ps
+}
+
 // addonsWithout names the add-ons whose manifest l does not hold: the version
 // matrix knows of some their images alone.
 func addonsWithout(c *manifest.Cluster, l *manifest.Lock) manifest.Problems {

@@ -84,6 +84,7 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 		return nil, &coded{error: fmt.Errorf("%s: %w", f.config, err), code: exitUsage,
 			advice: "name the platforms of all hosts in spec.bundle.platforms, and what the version matrix does not know by --versions"}
 	}
+	a.printWarnings(carriedOnly(cluster, r.resolved).In(f.config))
 	r.resolved.Config = digest.FromBytes(r.config).String()
 	if err := pinLocal(f, r.resolved); err != nil {
 		return nil, err
