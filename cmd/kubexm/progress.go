@@ -32,8 +32,10 @@ type progress struct {
 	mu       sync.Mutex
 	name     string // of the phase
 	start    time.Time
-	done     int64 // bytes
-	expected int64 // bytes; 0 is unknown
+	done     int64  // bytes
+	expected int64  // bytes; 0 is unknown
+	then     string // what goes on once all of them are done; empty: nothing
+	waited   int    // lines due since then
 	current  map[int]string
 	next     int
 
@@ -53,7 +55,7 @@ func (p *progress) phase(name string) {
 	p.stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.name, p.start, p.done, p.expected = name, time.Now(), 0, 0
+	p.name, p.start, p.done, p.expected, p.then, p.waited = name, time.Now(), 0, 0, "", 0
 	switch {
 	case p.quiet:
 	case p.live:
@@ -67,7 +69,7 @@ func (p *progress) phase(name string) {
 // total tells what a build will do, once that is known.
 func (p *progress) total(plan bundle.Plan) {
 	p.mu.Lock()
-	p.done = 0
+	p.done, p.then, p.waited = 0, "packing", 0
 	p.mu.Unlock()
 	p.expect(plan.Download)
 	var space []string
@@ -179,8 +181,16 @@ func (p *progress) startBar() {
 		})))
 }
 
+// after tells whether only what follows the bytes is left.
+func (p *progress) after() bool {
+	return p.then != "" && p.done >= p.expected && len(p.current) == 0
+}
+
 // amount says how much is done, and of how much where that is known.
 func (p *progress) amount() string {
+	if p.after() {
+		return p.then
+	}
 	if p.expected == 0 {
 		return bundle.Bytes(p.done)
 	}
@@ -197,20 +207,40 @@ func (p *progress) lines(done <-chan struct{}) {
 			return
 		case <-t.C:
 		}
-		p.mu.Lock()
-		line := p.name + ": " + p.amount() + ", " + p.pace()
-		if items := p.items(4); items != "" {
-			line += "; now " + items
+		if line := p.line(); line != "" {
+			fmt.Fprintln(p.out, line)
 		}
-		p.mu.Unlock()
-		fmt.Fprintln(p.out, line)
 	}
+}
+
+// waitEvery is which of the lines that are due is printed while no bytes come: the
+// first, to say what goes on, and then enough to show that it does.
+const waitEvery = 6
+
+// line says where the work is, empty where that is nothing new.
+func (p *progress) line() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.after() {
+		if p.waited++; p.waited%waitEvery != 1 {
+			return ""
+		}
+		return fmt.Sprintf("%s: %s, %s so far", p.name, p.amount(), time.Since(p.start).Round(time.Second))
+	}
+	line := p.name + ": " + p.amount() + ", " + p.pace()
+	if items := p.items(4); items != "" {
+		line += "; now " + items
+	}
+	return line
 }
 
 // pace gives the rate since the phase began and, where the end is known, the
 // time left at that rate.
 func (p *progress) pace() string {
 	elapsed := time.Since(p.start).Seconds()
+	if p.after() {
+		return time.Since(p.start).Round(time.Second).String()
+	}
 	if elapsed < 0.5 || p.done <= 0 {
 		return "…"
 	}
