@@ -24,8 +24,9 @@ TOOL := go tool -modfile=testdata/tools/go.mod
 # The config that `make upstream` serves everything for.
 CONFIG ?= testdata/configs/quickstart.yaml
 
-# The tests that make clusters.
+# The tests that make clusters, and all those that are run by themselves.
 CLUSTERS := ^TestCluster
+ALONE    := ^(TestCluster|TestCharts$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
@@ -72,22 +73,27 @@ house:
 
 .PHONY: unit
 unit: ## Run the tests once, without the race detector: the quick round while writing
-	go test -skip '$(CLUSTERS)' ./... $(TESTDATA)
+	go test -skip '$(ALONE)' ./... $(TESTDATA)
 
 .PHONY: race
 race: modules ## Run the tests under the race detector
-	CGO_ENABLED=1 go test -race -timeout 30m -skip '$(CLUSTERS)' ./... $(TESTDATA)
+	CGO_ENABLED=1 go test -race -timeout 30m -skip '$(ALONE)' ./... $(TESTDATA)
 
-# Whose manifests and charts the search for images is held against. Tests ask
-# nobody outside, so they are brought beforehand.
+# Whose manifests and charts the search for images is held against, and which are
+# installed. Tests ask nobody outside, so they are brought beforehand.
 .PHONY: modules
 modules:
-	@modules=$$(sed -n 's/^- module: //p' bundle/testdata/upstream.yaml | sort -u); cd / && go mod download $$modules
+	@modules=$$(sed -nE 's/^[ -]+module: //p' bundle/testdata/upstream.yaml testdata/e2e/testdata/charts.yaml | sort -u); cd / && go mod download $$modules
 
 # By themselves: a control plane that comes up beside compilers is a flaky test.
 .PHONY: clusters
 clusters: lab-ready ## Make clusters on the lab's hosts, and break them
 	go test -count=1 -timeout 30m -v -run '$(CLUSTERS)' ./testdata/e2e
+
+# Beside make test: what it builds of the add-ons takes long the first time.
+.PHONY: charts
+charts: modules lab-ready ## Install upstream's charts on the lab's hosts, and compare found images with those asked for (UPDATE=1 writes docs/charts.md)
+	go test -count=1 -timeout 60m -v -run '^TestCharts$$' ./testdata/e2e $(if $(UPDATE),-update-charts)
 
 .PHONY: lint
 lint: ## Run golangci-lint as .golangci.yml sets it, in its pinned version
@@ -134,7 +140,7 @@ bench: build ## Measure builds, rebuilds and verification against plain tools, a
 .PHONY: cover
 cover: ## Measure test coverage: build/cover.html and a line per package
 	@mkdir -p build
-	go test -skip '$(CLUSTERS)' -coverprofile=build/cover.out ./... $(TESTDATA)
+	go test -skip '$(ALONE)' -coverprofile=build/cover.out ./... $(TESTDATA)
 	go tool cover -html=build/cover.out -o build/cover.html
 	@go tool cover -func=build/cover.out | tail -1
 
