@@ -1,0 +1,226 @@
+package packaging
+
+import (
+	"context"
+	"slices"
+)
+
+// run searches until every clause holds.
+func (s *search) run(ctx context.Context) error {
+	clauses := slices.Clone(s.roots)
+	for _, n := range s.needs {
+		clauses = append(clauses, n...)
+	}
+	for _, c := range clauses {
+		if broken := s.watch(c); broken != nil {
+			return s.unsolvable(broken)
+		}
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if broken := s.follow(); broken != nil {
+			if len(s.limits) == 0 {
+				return s.unsolvable(broken)
+			}
+			learnt, back := s.learn(broken)
+			s.undo(back)
+			if broken := s.watch(learnt); broken != nil {
+				return s.unsolvable(broken)
+			}
+			continue
+		}
+		next := s.walk(func(int) {})
+		if next == 0 {
+			return nil
+		}
+		s.limits = append(s.limits, len(s.trail))
+		s.settle(next, nil)
+	}
+}
+
+// walk follows what is wanted through what was chosen for it, depth first, and
+// tells each of these packages. It ends with the package to choose next, or 0
+// where everything wanted is met.
+func (s *search) walk(tell func(v int)) literal {
+	seen := make([]bool, len(s.packages))
+	var follow func(c *clause) literal
+	follow = func(c *clause) literal {
+		if c.choices == nil && len(c.literals) != 1 {
+			return 0 // says what may not be, or has nothing to choose from
+		}
+		var open literal
+		for _, l := range append(c.choices[:len(c.choices):len(c.choices)], c.literals...) {
+			switch {
+			case l&1 == 1 && s.is(l) >= 0:
+				return 0 // it does not apply, or not so far
+			case s.is(l) == 1:
+				v := l.variable()
+				tell(v)
+				if seen[v] {
+					return 0
+				}
+				seen[v] = true
+				for _, q := range s.needs[v] {
+					if next := follow(q); next != 0 {
+						return next
+					}
+				}
+				return 0
+			case s.is(l) == 0 && open == 0:
+				open = l
+			}
+		}
+		return open
+	}
+	for _, c := range s.roots {
+		if next := follow(c); next != 0 {
+			return next
+		}
+	}
+	return 0
+}
+
+// is gives a literal's value: 1, -1, or 0 where it is open.
+func (s *search) is(l literal) int8 {
+	if l&1 == 1 {
+		return -s.value[l.variable()]
+	}
+	return s.value[l.variable()]
+}
+
+// settle makes l hold.
+func (s *search) settle(l literal, why *clause) {
+	v := l.variable()
+	s.value[v] = 1 - 2*int8(l&1)
+	s.level[v], s.reason[v] = len(s.limits), why
+	s.trail = append(s.trail, l)
+}
+
+// undo goes back to where n decisions had been made.
+func (s *search) undo(n int) {
+	for _, l := range s.trail[s.limits[n]:] {
+		s.value[l.variable()] = 0
+	}
+	s.trail = s.trail[:s.limits[n]]
+	s.limits, s.done = s.limits[:n], len(s.trail)
+}
+
+// watch puts a clause to work, and gives it back where it cannot hold.
+func (s *search) watch(c *clause) *clause {
+	// Those that can still hold come first, of the others the latest settled.
+	slices.SortStableFunc(c.literals, func(a, b literal) int {
+		rank := func(l literal) int {
+			if s.is(l) >= 0 {
+				return -1 << 30
+			}
+			return -s.level[l.variable()]
+		}
+		return rank(a) - rank(b)
+	})
+	for _, l := range c.literals[:min(2, len(c.literals))] {
+		s.watches[l] = append(s.watches[l], c)
+	}
+	switch {
+	case len(c.literals) == 0 || s.is(c.literals[0]) == -1:
+		return c
+	case s.is(c.literals[0]) == 0 && (len(c.literals) == 1 || s.is(c.literals[1]) == -1):
+		s.settle(c.literals[0], c)
+	}
+	return nil
+}
+
+// follow settles what follows from what was settled, and gives a clause that
+// cannot hold any more, if there is one.
+func (s *search) follow() *clause {
+	for ; s.done < len(s.trail); s.done++ {
+		gone := s.trail[s.done].not()
+		watching := s.watches[gone]
+		kept := watching[:0]
+		for i, c := range watching {
+			if !s.moved(c, gone) {
+				kept = append(kept, c)
+				first := c.literals[0]
+				switch s.is(first) {
+				case -1:
+					s.watches[gone] = append(kept, watching[i+1:]...)
+					return c
+				case 0:
+					s.settle(first, c)
+				}
+			}
+		}
+		s.watches[gone] = kept
+	}
+	return nil
+}
+
+// moved tries to watch another literal of c instead of the one that is gone,
+// which it leaves second.
+func (s *search) moved(c *clause, gone literal) bool {
+	if len(c.literals) == 1 {
+		return false
+	}
+	if c.literals[0] == gone {
+		c.literals[0], c.literals[1] = c.literals[1], c.literals[0]
+	}
+	if s.is(c.literals[0]) == 1 {
+		return false
+	}
+	for i, l := range c.literals[2:] {
+		if s.is(l) >= 0 {
+			c.literals[1], c.literals[i+2] = l, gone
+			s.watches[l] = append(s.watches[l], c)
+			return true
+		}
+	}
+	return false
+}
+
+// learn finds what of the last decision made a clause break, as a clause that
+// rules it out, and how many decisions stand without it: those back to the first
+// single cause.
+func (s *search) learn(broken *clause) (learnt *clause, back int) {
+	learnt = &clause{literals: []literal{0}, why: cause{kind: follows}}
+	seen := make([]bool, len(s.value))
+	open, at := 0, len(s.trail)-1
+	for c := broken; ; {
+		learnt.from = append(learnt.from, c)
+		for _, l := range c.literals {
+			v := l.variable()
+			if seen[v] || s.is(l) == 1 {
+				continue
+			}
+			seen[v] = true
+			switch s.level[v] {
+			case 0:
+				learnt.from = append(learnt.from, s.roadTo(v)...)
+			case len(s.limits):
+				open++
+			default:
+				learnt.literals = append(learnt.literals, l)
+				back = max(back, s.level[v])
+			}
+		}
+		for !seen[s.trail[at].variable()] || s.level[s.trail[at].variable()] != len(s.limits) {
+			at--
+		}
+		l := s.trail[at]
+		at--
+		open--
+		if open == 0 {
+			learnt.literals[0] = l.not()
+			return learnt, back
+		}
+		c = s.reason[l.variable()]
+	}
+}
+
+// roadTo gives the clauses from which it follows, before any decision, that v is settled.
+func (s *search) roadTo(v int) []*clause {
+	if s.reason[v] == nil {
+		return nil
+	}
+	return []*clause{s.reason[v]}
+}

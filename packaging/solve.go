@@ -1,0 +1,239 @@
+package packaging
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// Request says which packages are wanted.
+type Request struct {
+	Want []Requirement // each has to be met
+	// Installed packages are taken as there already: they are chosen, and not in
+	// what a solution adds. Usually Universe.BaseClosure.
+	Installed []*Package
+}
+
+// Solution is a set of packages in which everything that each needs is there and
+// nothing stands beside what it may not.
+type Solution struct {
+	Add  []*Package // sorted by name; what has to be installed
+	Held []*Package // sorted by name; of the installed ones, those that something added needs
+}
+
+// Solve finds packages that meet a request. It chooses as apt does: of several
+// that would do the one that is there already, else the first named, else the
+// first that provides it; and goes back on a choice only where that is needed. It finds
+// a solution wherever there is one; where there is none the error is an
+// *Unsolvable that says why. Equal input gives equal output.
+func (u *Universe) Solve(ctx context.Context, r Request) (*Solution, error) {
+	if err := u.unknown(r); err != nil {
+		return nil, err
+	}
+	s := newSearch(u, r)
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	chosen, held := s.chosen()
+	for _, list := range [][]*Package{chosen, held} {
+		slices.SortFunc(list, byName)
+	}
+	return &Solution{Add: chosen, Held: held}, nil
+}
+
+// BaseClosure gives the packages that every installation has: those that are
+// Base, and what they need.
+func (u *Universe) BaseClosure(ctx context.Context) ([]*Package, error) {
+	r := Request{}
+	for _, p := range u.Base() {
+		r.Want = append(r.Want, Requirement{Any: []Relation{{Name: p.Name, Operator: Exactly, Version: p.Version}}})
+	}
+	s, err := u.Solve(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.Add, nil
+}
+
+func byName(a, b *Package) int { return strings.Compare(a.String(), b.String()) }
+
+// search is one Solve at work: a search for truth values of "this package is
+// chosen" that meets every clause, which learns from each conflict what made it.
+type search struct {
+	u         *Universe
+	installed map[*Package]bool
+	number    map[*Package]int // → its variable; from 1
+	packages  []*Package       // by variable; 0 is nobody
+	roots     []*clause
+	needs     [][]*clause // by variable: what the package requires, in its order
+
+	watches [][]*clause // by literal
+	value   []int8      // by variable: 1 chosen, -1 not, 0 open
+	level   []int       // by variable: at which decision that was settled
+	reason  []*clause   // by variable: what settled it, nil for a decision
+	trail   []literal   // what was settled, in order
+	limits  []int       // where each decision begins in trail
+	done    int         // how much of trail was followed up
+}
+
+// literal is a variable, or with the lowest bit its negation.
+type literal int
+
+func yes(v int) literal         { return literal(v << 1) }
+func no(v int) literal          { return literal(v<<1 | 1) }
+func (l literal) not() literal  { return l ^ 1 }
+func (l literal) variable() int { return int(l >> 1) }
+
+// clause is a list of literals of which one has to hold; the first two are watched.
+type clause struct {
+	literals []literal
+	choices  []literal // of a requirement: the packages that meet it, the one wanted most first
+	why      cause     // what it says, for people
+	from     []*clause // of a learnt one: what it follows from
+}
+
+func newSearch(u *Universe, r Request) *search {
+	s := &search{u: u, installed: map[*Package]bool{}, number: map[*Package]int{}, packages: []*Package{nil}, needs: [][]*clause{nil}}
+	for _, p := range r.Installed {
+		s.installed[p] = true
+	}
+	for _, p := range r.Installed {
+		v := s.add(p)
+		s.roots = append(s.roots, s.clause(nil, []literal{yes(v)}, cause{kind: isInstalled, subject: p}))
+	}
+	for _, want := range r.Want {
+		s.roots = append(s.roots, s.require(nil, want)...)
+	}
+	for v := 1; v < len(s.packages); v++ { // grows as packages come up
+		p := s.packages[v]
+		for _, q := range p.Requires {
+			s.needs[v] = append(s.needs[v], s.require(p, q)...)
+		}
+	}
+	s.exclude()
+	n := len(s.packages)
+	s.value, s.level, s.reason, s.watches = make([]int8, n), make([]int, n), make([]*clause, n), make([][]*clause, 2*n)
+	return s
+}
+
+// add gives a package's variable.
+func (s *search) add(p *Package) int {
+	v, ok := s.number[p]
+	if !ok {
+		v = len(s.packages)
+		s.number[p] = v
+		s.packages, s.needs = append(s.packages, p), append(s.needs, nil)
+	}
+	return v
+}
+
+func (s *search) clause(choices, literals []literal, why cause) *clause {
+	return &clause{literals: literals, choices: choices, why: why}
+}
+
+// require makes the clauses of what p requires, or what is wanted where p is nil.
+func (s *search) require(p *Package, q Requirement) []*clause {
+	var found []*Package
+	for _, r := range q.Any {
+		for _, x := range s.u.Find(r) {
+			if x == p || s.installed[x] {
+				if len(q.If) == 0 && (x == p || s.installed[p]) {
+					return nil // met for good
+				}
+				found = append([]*Package{x}, found...)
+				continue
+			}
+			if !slices.Contains(found, x) {
+				found = append(found, x)
+			}
+		}
+	}
+	if p != nil && slices.ContainsFunc(found, func(x *Package) bool { return s.installed[x] }) && len(q.If) == 0 {
+		found = slices.DeleteFunc(found, func(x *Package) bool { return !s.installed[x] })[:1]
+	}
+	var choices []literal
+	for _, x := range found {
+		choices = append(choices, yes(s.add(x)))
+	}
+	why := cause{kind: needs, subject: p, requirement: q}
+	var out []*clause
+	for _, absent := range s.conditions(q.If) {
+		literals := slices.Clone(choices)
+		if p != nil {
+			literals = append(literals, no(s.number[p]))
+		}
+		out = append(out, s.clause(choices, append(literals, absent...), why))
+	}
+	return out
+}
+
+// conditions gives, for each way in which all of a list can be there, the
+// literals that hold when it is not that way. Nothing to be there is one way.
+func (s *search) conditions(all []Relation) [][]literal {
+	ways := [][]literal{nil}
+	for _, r := range all {
+		var next [][]literal
+		for _, x := range s.u.Find(r) {
+			for _, w := range ways {
+				next = append(next, append(slices.Clone(w), no(s.add(x))))
+			}
+		}
+		ways = next
+	}
+	return ways
+}
+
+// exclude makes the clauses of what may not stand side by side.
+func (s *search) exclude() {
+	names := map[string][]int{}
+	for v := 1; v < len(s.packages); v++ {
+		p := s.packages[v]
+		for _, other := range names[p.Name] {
+			s.roots = append(s.roots, s.clause(nil, []literal{no(v), no(other)}, cause{kind: sameName, subject: p, object: s.packages[other]}))
+		}
+		names[p.Name] = append(names[p.Name], v)
+		for _, r := range p.Conflicts {
+			s.apart(v, s.u.Find(r), cause{kind: conflicts, subject: p, relation: r})
+		}
+		for _, r := range p.Obsoletes {
+			s.apart(v, slices.DeleteFunc(s.u.Find(r), func(x *Package) bool { return x.Name != r.Name }), cause{kind: obsoletes, subject: p, relation: r})
+		}
+	}
+}
+
+func (s *search) apart(v int, others []*Package, why cause) {
+	for _, x := range others {
+		if other, ok := s.number[x]; ok && other != v && x.Name != s.packages[v].Name {
+			why.object = x
+			s.roots = append(s.roots, s.clause(nil, []literal{no(v), no(other)}, why))
+		}
+	}
+}
+
+// chosen gives the packages that a request's clauses lead to, and of those there
+// already the ones that another needs.
+func (s *search) chosen() (add, held []*Package) {
+	seen := map[int]bool{}
+	_ = s.walk(func(v int) {
+		p := s.packages[v]
+		if seen[v] {
+			return
+		}
+		seen[v] = true
+		if !s.installed[p] {
+			add = append(add, p)
+		}
+	})
+	needed := map[*Package]bool{}
+	for _, p := range add {
+		for _, q := range s.needs[s.number[p]] {
+			for _, l := range q.choices {
+				if x := s.packages[l.variable()]; s.installed[x] && !needed[x] {
+					needed[x] = true
+					held = append(held, x)
+				}
+			}
+		}
+	}
+	return add, held
+}

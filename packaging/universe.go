@@ -1,0 +1,142 @@
+package packaging
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Compare orders two versions of a family: negative where a is the earlier one.
+type Compare func(a, b string) int
+
+// Universe is all packages that there are for one distribution, release and
+// architecture.
+type Universe struct {
+	compare  Compare
+	packages []*Package
+	provide  map[string][]provider // by name provided, the package's own included
+}
+
+// provider is a package under a name that it has or provides.
+type provider struct {
+	*Package
+	version string
+	versed  bool // there is a version to compare
+	own     bool // by its own name
+}
+
+// NewUniverse gathers packages. Of equal names the earlier in the list is wanted
+// more where versions do not decide: who reads repositories puts those of a
+// higher priority first. Candidates, where only one version of a name may be
+// chosen, are the caller's choice too: what is not in the list does not exist.
+func NewUniverse(compare Compare, packages []*Package) *Universe {
+	u := &Universe{compare: compare, packages: packages, provide: map[string][]provider{}}
+	for _, p := range packages {
+		u.provide[p.Name] = append(u.provide[p.Name], provider{p, p.Version, true, true})
+		for _, x := range p.Provides {
+			if x.Name == p.Name && x.Operator == Exactly && x.Version == p.Version {
+				continue // rpm says so of every package
+			}
+			u.provide[x.Name] = append(u.provide[x.Name], provider{p, x.Version, x.Operator == Exactly, false})
+		}
+	}
+	for _, all := range u.provide {
+		slices.SortStableFunc(all, u.prefer)
+	}
+	return u
+}
+
+// prefer puts packages before those that only provide the name, later versions
+// before earlier ones, and what every installation has before what it has not.
+func (u *Universe) prefer(a, b provider) int {
+	if a.own != b.own {
+		return order(b.own, a.own)
+	}
+	if a.Base != b.Base {
+		return order(b.Base, a.Base)
+	}
+	if a.Name == b.Name {
+		return u.compare(b.Version, a.Version)
+	}
+	if a.own {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
+}
+
+// order puts true after false.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// Find gives the packages that meet r, the one wanted most first, each once.
+func (u *Universe) Find(r Relation) []*Package {
+	var out []*Package
+	for _, p := range u.provide[r.Name] {
+		if u.admits(r, p) && !slices.Contains(out, p.Package) && u.narrowed(r, p.Package) {
+			out = append(out, p.Package)
+		}
+	}
+	return out
+}
+
+// admits tells whether a provider has a version that r asks for. A name that is
+// provided without a version meets no question for one.
+func (u *Universe) admits(r Relation, p provider) bool {
+	if r.Operator == AnyVersion {
+		return true
+	}
+	if !p.versed {
+		return false
+	}
+	return r.Operator.holds(u.compare(p.version, r.Version))
+}
+
+// holds tells whether a comparison's result is what the operator asks for.
+func (o Operator) holds(c int) bool {
+	switch o {
+	case Earlier:
+		return c < 0
+	case AtMost:
+		return c <= 0
+	case Exactly:
+		return c == 0
+	case AtLeast:
+		return c >= 0
+	case Later:
+		return c > 0
+	}
+	return true
+}
+
+// narrowed tells whether p meets r's With and Without.
+func (u *Universe) narrowed(r Relation, p *Package) bool {
+	for _, w := range r.With {
+		if !slices.Contains(u.Find(w), p) {
+			return false
+		}
+	}
+	for _, w := range r.Without {
+		if slices.Contains(u.Find(w), p) {
+			return false
+		}
+	}
+	return true
+}
+
+// Base gives the packages that every installation has.
+func (u *Universe) Base() []*Package {
+	var out []*Package
+	for _, p := range u.packages {
+		if p.Base {
+			out = append(out, p)
+		}
+	}
+	return out
+}
