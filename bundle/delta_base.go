@@ -143,7 +143,7 @@ type LackError struct {
 
 func (e *LackError) Error() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "delta %s lacks %d blobs (%s) that its base holds, made against %s", e.Delta, e.Blobs, Bytes(e.Bytes), wanted(e.Bases))
+	fmt.Fprintf(&s, "delta %s lacks %s (%s) that its base holds: it was made against %s", e.Delta, blobCount(e.Blobs), Bytes(e.Bytes), wanted(e.Bases))
 	if len(e.Used) > 0 {
 		fmt.Fprintf(&s, "; base %s lacks them too", wanted(e.Used))
 	}
@@ -151,9 +151,16 @@ func (e *LackError) Error() string {
 		fmt.Fprintf(&s, "\n  passed over: %v", err)
 	}
 	for _, l := range e.Lacks {
-		fmt.Fprintf(&s, "\n  %s: %d blobs, %s", l.ID, l.Blobs, Bytes(l.Bytes))
+		fmt.Fprintf(&s, "\n  %s: %s, %s", l.ID, blobCount(l.Blobs), Bytes(l.Bytes))
 	}
 	return s.String()
+}
+
+func blobCount(n int) string {
+	if n == 1 {
+		return "1 blob"
+	}
+	return fmt.Sprintf("%d blobs", n)
 }
 
 // Whole is nil where every blob of the bundle can be read, else a *LackError.

@@ -403,3 +403,34 @@ func TestDeltaCostsLittle(t *testing.T) {
 		t.Errorf("%.4f times what the site lacks", ratio)
 	}
 }
+
+// TestDeltaThroughARegistry: what arrives of a delta and its base is the whole
+// bundle, and comes back as that.
+func TestDeltaThroughARegistry(t *testing.T) {
+	old := newWorld(t)
+	base := old.build(t, 2)
+	w := old.newer(t, 1<<18)
+	d := w.delta(t, holding(t, base), archive.VolumeOptions{})
+	b, err := Open(t.Context(), d.Path, anyone, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	_, host := newStore(t)
+	to := Remote{Reference: host + "/demo:2", PlainHTTP: true}
+	if _, err := b.Push(t.Context(), to, PushOptions{Parallel: 2}); err != nil {
+		t.Fatal(err)
+	}
+	cache := openCache(t)
+	client, err := fetch.New(fetch.Options{Cache: cache, Sources: to.Sources(), Parallel: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "pulled.tar.zst")
+	if _, err := Pull(t.Context(), PullRequest{From: to, Policy: anyone, Output: out, Cache: cache, Client: client, Parallel: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(readFile(t, out), readFile(t, w.build(t, 2))) {
+		t.Error("what was pulled is not the whole bundle")
+	}
+}

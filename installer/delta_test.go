@@ -288,7 +288,7 @@ func TestInventory(t *testing.T) {
 	if err := os.Remove(full); err != nil {
 		t.Fatal(err)
 	}
-	if _, passed = s.inventory(t); len(passed) != 1 || !errors.Is(passed[0], os.ErrNotExist) {
+	if _, passed = s.inventory(t); len(passed) != 1 || !errors.As(passed[0], new(*GoneError)) {
 		t.Errorf("without the archive: %v", passed)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,6 +53,14 @@ func Inventory(ctx context.Context, o Options, bundles []string) (i *manifest.In
 	return c.out, c.passed, ctx.Err()
 }
 
+// GoneError says that an archive on record lies no more where it did. The site may
+// have thrown it away on purpose: what it held is not counted, and that is all.
+type GoneError struct{ Root, Path string }
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("bundle %s is no more at %s, and does not count", e.Root, e.Path)
+}
+
 // census is one Inventory at work.
 type census struct {
 	session *Session
@@ -88,6 +97,10 @@ func (c *census) bundles(ctx context.Context, named []string) error {
 		if seen[k.Path] {
 			continue
 		}
+		if _, err := os.Stat(k.Path); errors.Is(err, fs.ErrNotExist) {
+			c.passed = append(c.passed, &GoneError{Root: k.Root, Path: k.Path})
+			continue
+		}
 		if err := c.bundle(ctx, k.Path, k.Root); err != nil {
 			c.passed = append(c.passed, fmt.Errorf("bundle %s, on record here, does not count: %w", k.Root, err))
 		}
@@ -114,7 +127,7 @@ func (c *census) bundle(ctx context.Context, path, root string) (err error) {
 	for _, x := range blobs {
 		c.out.Blobs[x.Digest] = manifest.InBundle
 	}
-	c.out.Bundles = append(c.out.Bundles, manifest.HeldBundle{Root: b.Root.Digest.String(), File: filepath.Base(path), Bytes: b.Size()})
+	c.out.Bundles = append(c.out.Bundles, manifest.HeldBundle{Root: b.Root.Digest.String(), File: filepath.Base(path), Bytes: b.Size(), Delta: b.Delta != nil})
 	c.images = append(c.images, b.Lock.Images...)
 	return nil
 }

@@ -27,11 +27,8 @@ func (s *Session) Supply(ctx context.Context) error {
 		return err
 	}
 	t, err := s.registry(ctx)
-	if errors.Is(err, registryd.ErrNone) {
-		return errors.Join(s.Bundle.Whole(), err)
-	}
 	if err != nil {
-		return err
+		return errors.Join(s.Bundle.Whole(), err)
 	}
 	wanted, others, err := s.wanted()
 	if err != nil {
@@ -54,13 +51,18 @@ func (s *Session) Supply(ctx context.Context) error {
 
 // registry is the site's, as this session reaches it.
 func (s *Session) registry(ctx context.Context) (registry.Target, error) {
-	for _, h := range s.Cluster.HostsWith(manifest.RoleRegistry) {
-		if host := s.Host(h); host != nil {
-			return registryd.Reach(ctx, s.Cluster, host)
-		}
-		return registry.Target{}, fmt.Errorf("host %s, which has the registry, is not reached", h.Name)
+	if err := (registryd.Access{Dir: s.Workdir.Certs("registry")}).Made(); err != nil {
+		return registry.Target{}, err // and no host has to answer to know that
 	}
-	return registry.Target{}, registryd.ErrNone
+	hosts := s.Cluster.HostsWith(manifest.RoleRegistry)
+	if len(hosts) == 0 {
+		return registry.Target{}, registryd.ErrNone
+	}
+	host := s.Host(hosts[0])
+	if host == nil {
+		return registry.Target{}, fmt.Errorf("host %s, which has the registry, is not reached", hosts[0].Name)
+	}
+	return registryd.Reach(ctx, s.Cluster, host)
 }
 
 // wanted gives the blobs that nobody here holds with the images that they belong

@@ -30,6 +30,9 @@ func NewWorkdir(base, cluster string) (Workdir, error) {
 // KnownHosts is the cluster's own file of host keys.
 func (w Workdir) KnownHosts() string { return filepath.Join(w.Dir, "known_hosts") }
 
+// Certs is where the keys of one part of the cluster lie.
+func (w Workdir) Certs(part string) string { return filepath.Join(w.Dir, "certs", part) }
+
 // Run is the journal of a run that begins at t.
 func (w Workdir) Run(t time.Time) string {
 	return filepath.Join(w.Dir, "runs", t.UTC().Format("2006-01-02T15-04-05")+".jsonl")

@@ -37,9 +37,10 @@ type AppliedBundle struct {
 
 // HeldBundle is an archive on the site's disks.
 type HeldBundle struct {
-	Root  string `json:"root"`  // "sha256:…" of its root index
-	File  string `json:"file"`  // its name, without folders
-	Bytes int64  `json:"bytes"` // of the archive
+	Root  string `json:"root"`            // "sha256:…" of its root index
+	File  string `json:"file"`            // its name, without folders
+	Bytes int64  `json:"bytes"`           // of the archive
+	Delta bool   `json:"delta,omitempty"` // it is one: not all of its bundle is in it
 }
 
 // HeldIn says where a site has a blob.

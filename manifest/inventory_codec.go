@@ -122,6 +122,8 @@ func (f *findings) fields(path string, v any, t reflect.Type) {
 		}
 	case reflect.String:
 		_, fits = v.(string)
+	case reflect.Bool:
+		_, fits = v.(bool)
 	case reflect.Int64:
 		var n json.Number
 		if n, fits = v.(json.Number); fits {
@@ -173,6 +175,8 @@ func wantedJSON(t reflect.Type) string {
 		return "a string"
 	case reflect.Int64:
 		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
 	case reflect.Struct:
 		if t.PkgPath() == "time" {
 			return "a time, as 2026-05-06T12:00:00Z"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,11 +84,18 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 	if err != nil {
 		return refused(err)
 	}
+	unasked := 0
 	for _, err := range passed {
+		var gone *installer.GoneError
+		if errors.As(err, &gone) {
+			fmt.Fprintf(a.err, "note: %v\n", err)
+			continue
+		}
+		unasked++
 		fmt.Fprintf(a.err, "not asked: %v\n", err)
 		a.printAdvice(err)
 	}
-	if f.strict && len(passed) > 0 {
+	if f.strict && unasked > 0 {
 		return &coded{code: exitPreflight, error: errSaid}
 	}
 	text, err := manifest.EncodeInventory(i)
@@ -117,7 +125,7 @@ func (a *app) sayInventory(i *manifest.Inventory, to string, size int) {
 		}
 	}
 	fmt.Fprintf(a.err, "%s: %s, cluster %s\n", to, bundle.Bytes(int64(size)), i.Cluster)
-	fmt.Fprintf(a.err, "  holds %s, %s in %s, %d in the registry (%s), %s\n", count(len(i.Blobs), "blob"), fmt.Sprint(inBundles),
+	fmt.Fprintf(a.err, "  holds %s: %d in %s, %d in the registry (%s); %s\n", count(len(i.Blobs), "blob"), inBundles,
 		count(len(i.Bundles), "bundle"), inRegistry, i.Registry.State, count(len(i.Hosts), "host"))
 	fmt.Fprintf(a.err, "  next  carry it out, and there: kubexm bundle build -f config.yaml --since %s\n", filepath.Base(to))
 }

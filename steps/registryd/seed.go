@@ -61,16 +61,24 @@ var ErrNone = errors.New("no registry was made from here")
 // Reach gives the registry of h's cluster to who only reads. Unlike the steps it
 // makes no keys and no passwords: where there are none, there is no registry.
 func Reach(ctx context.Context, c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
-	for _, name := range []string{"ca.crt", PushUser + ".password"} {
-		_, err := os.Stat(filepath.Join(AccessOf(h).Dir, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			return registry.Target{}, ErrNone
-		}
-		if err != nil {
-			return registry.Target{}, err
-		}
+	if err := AccessOf(h).Made(); err != nil {
+		return registry.Target{}, err
 	}
 	return target(ctx, c, h)
+}
+
+// Made is ErrNone where this machine has never made a registry.
+func (a Access) Made() error {
+	for _, name := range []string{"ca.crt", PushUser + ".password"} {
+		_, err := os.Stat(filepath.Join(a.Dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return ErrNone
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // target is the registry as the machine kubexm runs on reaches it: through the

@@ -195,7 +195,7 @@ func (g *growing) refused(t *testing.T, delta, full string) {
 	said(t, verify(delta, full), 4, append(both, "not a base of delta", "try ")...)
 	said(t, verify(delta, filepath.Join(g.dir, "absent.tar.zst")), 2, "no such file")
 	said(t, verify(delta, g.newer), 4, "not a bundle archive")
-	said(t, g.run(t, []string{"bundle", "extract", "--allow-unsigned", delta, "--files", filepath.Join(g.dir, "none")}), 4, append(both, "binary/kubelet/v1.34.10/linux/amd64: 1 blobs")...)
+	said(t, g.run(t, []string{"bundle", "extract", "--allow-unsigned", delta, "--files", filepath.Join(g.dir, "none")}), 4, append(both, "binary/kubelet/v1.34.10/linux/amd64: 1 blob,")...)
 	said(t, g.run(t, []string{"bundle", "push", "--allow-unsigned", delta, "127.0.0.1:1/x:1"}), 4, append(both, "image/registry.k8s.io/pause")...)
 	if names := names(t, g.dir); fmt.Sprint(names) == "" || strings.Contains(fmt.Sprint(names), "none") {
 		t.Errorf("a folder was made before the refusal: %v", names)
@@ -276,7 +276,7 @@ func (g *growing) installs(t *testing.T, delta, full, password string) {
 	install := func(more ...string) result {
 		return g.run(t, append([]string{"install", "--allow-unsigned", "--workdir", g.dir, "--bundle", delta, "-f", g.newer}, more...), password)
 	}
-	said(t, install(), 4, "delta "+g.root(t, full), "made against "+g.root(t, g.base), "binary/kubelet/v1.34.10/linux/amd64", "try   name the archive of that root with --base")
+	said(t, install(), 4, "delta "+g.root(t, full), "it was made against "+g.root(t, g.base), "binary/kubelet/v1.34.10/linux/amd64", "try   name the archive of that root with --base")
 	said(t, install("--base", full), 4, "not a base of delta")
 	said(t, install("--base", g.base), 3, "connection refused", "nothing was changed on any host")
 
