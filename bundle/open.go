@@ -124,7 +124,7 @@ func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
 		return fmt.Errorf("root index: %w", err)
 	}
 	if root.ArtifactType != TypeRoot || len(root.Manifests) == 0 || root.Manifests[0].ArtifactType != TypeMetadata {
-		return &FormatError{What: fmt.Sprintf("root index is a %q without %s as its first child", root.ArtifactType, TypeMetadata)}
+		return rootError(root.ArtifactType)
 	}
 	b.others = root.Manifests[1:]
 	if err := b.readMetadata(root.Manifests[0]); err != nil {

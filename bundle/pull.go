@@ -106,7 +106,7 @@ func (p *puller) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 		return nil, nil, &FormatError{What: err.Error()}
 	}
 	if index.ArtifactType != TypeRoot || len(index.Manifests) == 0 || index.Manifests[0].ArtifactType != TypeMetadata {
-		return nil, nil, &FormatError{What: fmt.Sprintf("root index is a %q without %s as its first child", index.ArtifactType, TypeMetadata)}
+		return nil, nil, rootError(index.ArtifactType)
 	}
 	seen := map[digest.Digest]bool{}
 	for _, d := range index.Manifests {

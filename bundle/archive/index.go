@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 )
 
 // The index's frame: see docs/bundle-format.md.
@@ -53,7 +55,10 @@ func appendIndexFrame(dst []byte, offset int64, members []Member) []byte {
 // parseTrailer reads where the index of a file of the given size lies. tail is
 // the file's last trailerLen bytes.
 func parseTrailer(tail []byte, size int64) (offset, length int64, err error) {
-	if string(tail[len(tail)-len(trailerMagic):]) != trailerMagic {
+	if magic := string(tail[len(tail)-len(trailerMagic):]); magic != trailerMagic {
+		if strings.HasPrefix(magic, trailerMagic[:len(trailerMagic)-1]) {
+			return 0, 0, later(fmt.Sprintf("its index is of the form %q, this version of kubexm reads %q", magic, trailerMagic))
+		}
 		return 0, 0, fault(ErrTruncated, "", size, "no index where the file ends: it was cut short, or something was added")
 	}
 	off, n := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
@@ -62,6 +67,11 @@ func parseTrailer(tail []byte, size int64) (offset, length int64, err error) {
 		return 0, 0, fault(ErrIndex, "", size-int64(trailerLen), "the file's end does not say where the index is")
 	}
 	return int64(off), int64(n), nil //nolint:gosec // both within size, as just checked
+}
+
+// later is the finding that an archive is of another form than this one.
+func later(detail string) error {
+	return &Error{Code: ErrIndex, Offset: noOffset, Detail: detail, Advice: "use the version of kubexm that it was made with, or a newer one"}
 }
 
 // parseIndexFrame reads a whole index frame that begins at offset in the file,
@@ -77,6 +87,9 @@ func parseIndexFrame(frame []byte, offset int64) ([]Member, error) {
 		return nil, fault(ErrIndex, "", offset, "the index does not match its checksum")
 	}
 	members, err := parseIndex(index)
+	if errors.Is(err, ErrIndex) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &Error{Code: ErrIndex, Offset: offset, Detail: "the index cannot be read", Err: err}
 	}
@@ -98,7 +111,7 @@ func parseIndex(index []byte) ([]Member, error) {
 		return nil, err
 	}
 	if head.Format != indexFormat {
-		return nil, fmt.Errorf("format %q is not %q, which this version reads", head.Format, indexFormat)
+		return nil, later(fmt.Sprintf("its index has the format %.40q, this version of kubexm reads %q", head.Format, indexFormat))
 	}
 	if n := bytes.Count(rest, []byte{'\n'}); n != head.Members || n > maxMembers {
 		return nil, fmt.Errorf("%d lines for %d members, at most %d are possible", n, head.Members, maxMembers)

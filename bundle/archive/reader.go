@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -18,6 +19,7 @@ type Reader struct {
 	file     readerAtCloser
 	size     int64      // of the whole archive, in bytes
 	volumes  *volumeSet // the file, where it lies in volumes
+	path     string     // of that file, or of the first volume
 	members  []Member
 	names    map[string]int
 	pool     buffers
@@ -81,7 +83,12 @@ func (r *Reader) openOne(path string) error {
 	if fi, err := os.Stat(path); err != nil {
 		return err
 	} else if !fi.Mode().IsRegular() {
-		return fault(ErrFormat, "", noOffset, "%s is not a regular file", path)
+		e := fault(ErrFormat, "", noOffset, "not a regular file")
+		if fi.IsDir() {
+			e.Detail = "a folder"
+		}
+		e.Advice = wantBundle
+		return e
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -91,9 +98,12 @@ func (r *Reader) openOne(path string) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	r.file, r.size = f, fi.Size()
+	r.file, r.size, r.path = f, fi.Size(), path
 	return nil
 }
+
+// wantBundle is the advice on what is something else.
+const wantBundle = "name a bundle: NAME.tar.zst, or NAME.tar.zst.001 where it is in volumes"
 
 // Size is the size of the whole archive in bytes, all its volumes together.
 func (r *Reader) Size() int64 { return r.size }
@@ -106,7 +116,13 @@ func (r *Reader) load() error {
 		return err
 	}
 	if string(first) != rawFrameHeader {
-		return fault(ErrFormat, "", 0, "not a bundle archive")
+		e := fault(ErrFormat, "", 0, "not a bundle archive")
+		e.Advice = wantBundle + "; if it is one, carry it again"
+		if base, ok := strings.CutSuffix(r.path, tableSuffix); ok {
+			e = fault(ErrFormat, "", noOffset, "the table of volumes, not a volume")
+			e.Advice = "name the first volume: " + base + volumeSuffix(0)
+		}
+		return e
 	}
 	if size < int64(trailerLen+skippableLen)+rawFrameLen(endData) {
 		return fault(ErrTruncated, "", size, "the file ends early")

@@ -277,6 +277,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"gzip", append([]byte("\x1f\x8b\x08\x00"), make([]byte, 5000)...), ErrFormat},
 		{"plain tar", append([]byte("oci-layout"), make([]byte, 5000)...), ErrFormat},
 		{"other zstd", enc.EncodeAll(make([]byte, 5000), nil), ErrFormat},
+		{"other index", append(bytes.Clone(b[:len(b)-1]), '2'), ErrIndex},
 		{"trailing byte", append(bytes.Clone(b), 0), ErrTruncated},
 		{"trailing line", append(bytes.Clone(b), '\n'), ErrTruncated},
 		{"twice", append(bytes.Clone(b), b...), ErrIndex},
@@ -447,5 +448,28 @@ func TestCompressedMembersRefuse(t *testing.T) {
 				t.Errorf("not named: %v", err)
 			}
 		})
+	}
+}
+
+// TestALaterFormIsNamed: whoever reads it with this version needs another one, and
+// no other archive.
+func TestALaterFormIsNamed(t *testing.T) {
+	path := newSample([]int{300}, nil).file(t)
+	b := read(t, path)
+	members := mustOpen(t, path).Members()
+	last := members[len(members)-1]
+	frameAt := last.Offset + last.Length + rawFrameLen(endData)
+	index := bytes.Replace(appendIndex(nil, members), []byte(indexFormat), []byte("kubexm-archive/2"), 1)
+	for name, file := range map[string][]byte{
+		"index":  append(bytes.Clone(b[:frameAt]), indexFrame(index, frameAt)...),
+		"format": append(bytes.Clone(b[:len(b)-1]), '2'),
+	} {
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(path)
+		if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(err.Error(), "this version of kubexm reads") || !strings.Contains(e.Advice, "a newer one") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

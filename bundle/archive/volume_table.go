@@ -26,7 +26,7 @@ const (
 const (
 	MinVolumeSize = 64 << 10
 	maxVolumes    = 999
-	maxShards     = 256
+	MaxShards     = 256
 	maxTable      = 1 << 20
 	headProbe     = 4 << 10
 )
@@ -96,8 +96,8 @@ func checkVolumes(bytes, volumeSize int64, parity int) error {
 	switch {
 	case n > maxVolumes:
 		return fault(ErrInput, "", noOffset, "%d volumes of %d bytes, at most %d are possible: choose larger ones", n, volumeSize, maxVolumes)
-	case parity > 0 && n+int64(parity) > maxShards:
-		return fault(ErrInput, "", noOffset, "%d volumes and %d of parity, at most %d together are possible: choose larger ones", n, parity, maxShards)
+	case parity > 0 && n+int64(parity) > MaxShards:
+		return fault(ErrInput, "", noOffset, "%d volumes and %d of parity, at most %d together are possible: choose larger ones", n, parity, MaxShards)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func parseTable(text []byte) (*VolumeTable, error) {
 	if head.Format != volumeFormat {
 		return nil, fmt.Errorf("format %q is not %q, which this version reads", head.Format, volumeFormat)
 	}
-	if head.Volumes < 1 || head.Parity < 0 || head.Volumes > maxVolumes || head.Parity >= maxShards ||
+	if head.Volumes < 1 || head.Parity < 0 || head.Volumes > maxVolumes || head.Parity >= MaxShards ||
 		len(lines) != head.Volumes+head.Parity+3 { // the head, the checksum, nothing after the last line feed
 		return nil, fmt.Errorf("%d lines for %d volumes and %d of parity", len(lines)-1, head.Volumes, head.Parity)
 	}
@@ -188,7 +188,7 @@ func readTable(base string) (*VolumeTable, error) {
 		err = &Error{Code: ErrVolume, Volume: filepath.Base(base) + tableSuffix, Offset: noOffset,
 			Detail: "the table of volumes cannot be read", Err: err, Advice: "carry it again; each disk may hold a copy"}
 	}
-	for i := range maxShards {
+	for i := range MaxShards {
 		if t, cerr := readCopy(base + paritySuffix(i)); cerr == nil {
 			return t, nil
 		}

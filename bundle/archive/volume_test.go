@@ -334,7 +334,7 @@ func TestVolumesRefuse(t *testing.T) {
 
 // TestVolumeBuffers holds the memory of parity to a bound for any count.
 func TestVolumeBuffers(t *testing.T) {
-	for n := 1; n <= maxShards; n++ {
+	for n := 1; n <= MaxShards; n++ {
 		if got := shardStep(n) * int64(n); got > shardMemory+int64(n)*4<<10 || shardStep(n) < 4<<10 {
 			t.Fatalf("%d shards take %d bytes", n, got)
 		}

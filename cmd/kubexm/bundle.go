@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -106,6 +107,20 @@ func (f *policyFlags) add(cmd *cobra.Command) {
 
 func (f *policyFlags) policy() bundle.Policy { return bundle.Policy{AllowUnsigned: f.allowUnsigned} }
 
+// noBundle says that there is no archive of a name, and which one may be meant.
+func noBundle(err *fs.PathError) error {
+	advice := "name a bundle: NAME.tar.zst, or NAME.tar.zst.001 where it is in volumes"
+	if first := err.Path + bundle.FirstVolume; stands(first) {
+		advice = "it is in volumes: name " + first
+	}
+	return &coded{error: &fs.PathError{Op: "open", Path: err.Path, Err: err.Err}, code: exitUsage, advice: advice}
+}
+
+func stands(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // refused gives an error about a bundle, a lock or an artifact its exit code
 // and, where there is something to do, advice.
 func refused(err error) error {
@@ -115,6 +130,7 @@ func refused(err error) error {
 	var size *fetch.SizeError
 	var space *bundle.SpaceError
 	var exists *bundle.ExistsError
+	var path *fs.PathError
 	if delta := refusedDelta(err); delta != nil {
 		return delta
 	}
@@ -135,7 +151,13 @@ func refused(err error) error {
 	case errors.As(err, &damaged) && damaged.Advice != "":
 		return &coded{error: err, code: exitRefused, advice: damaged.Advice}
 	case errors.As(err, &format), errors.As(err, &damaged):
-		return &coded{error: err, code: exitRefused, advice: "carry the archive again, or build it anew"}
+		advice := "carry the archive again, or build it anew"
+		if format != nil && format.Advice != "" {
+			advice = format.Advice
+		}
+		return &coded{error: err, code: exitRefused, advice: advice}
+	case errors.As(err, &path) && path.Op == "stat" && errors.Is(path, fs.ErrNotExist):
+		return noBundle(path)
 	case errors.As(err, &space):
 		return &coded{error: err, code: exitFailed, advice: "choose another place for the archive, or for the cache with --cache-dir"}
 	}

@@ -75,6 +75,9 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if f.parity != 0 && f.size == 0 {
 		return &coded{error: errors.New("--parity without --volume-size"), code: exitUsage, advice: "parity mends volumes: say how large they are to be"}
 	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	r, err := a.resolve(&f.sourceFlags)
 	if err != nil {
 		return err

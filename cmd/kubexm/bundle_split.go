@@ -23,6 +23,20 @@ func (f *volumeFlags) add(cmd *cobra.Command, name string) {
 	cmd.Flags().IntVar(&f.parity, "parity", 0, "add so many volumes, which mend as many lost or damaged ones")
 }
 
+// check refuses at once what the archive's writer would refuse after everything
+// was fetched.
+func (f *volumeFlags) check() error {
+	advice := "make them as large as what carries them: 4GiB, 650MB"
+	switch {
+	case f.size != 0 && f.size < archive.MinVolumeSize:
+		return &coded{error: fmt.Errorf("volumes of %s are too small, the least are %s", bundle.Bytes(int64(f.size)), bundle.Bytes(archive.MinVolumeSize)), code: exitUsage, advice: advice}
+	case f.parity < 0 || f.parity >= archive.MaxShards:
+		return &coded{error: fmt.Errorf("--parity %d: volumes and those of parity are at most %d together", f.parity, archive.MaxShards), code: exitUsage,
+			advice: "one or two mend what carrying loses"}
+	}
+	return nil
+}
+
 func (f *volumeFlags) options() archive.VolumeOptions {
 	return archive.VolumeOptions{VolumeSize: int64(f.size), Parity: f.parity}
 }
@@ -43,9 +57,12 @@ With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large 
   kubexm bundle split demo.tar.zst --size 650MB --parity 2`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
 			fi, err := os.Stat(args[0])
 			if err != nil {
-				return &coded{error: err, code: exitUsage}
+				return refused(err)
 			}
 			if err := refuseExisting(args[0]+bundle.FirstVolume, force); err != nil {
 				return err

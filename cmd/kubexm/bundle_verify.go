@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"runtime"
 	"time"
 
@@ -96,9 +94,6 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 // mistake in the command line, one that is no bundle a refusal.
 func archiveSize(path string) (int64, error) {
 	r, err := archive.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, &coded{error: err, code: exitUsage}
-	}
 	if err != nil {
 		return 0, refused(fmt.Errorf("open %s: %w", path, err))
 	}

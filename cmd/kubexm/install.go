@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,6 +189,7 @@ func (a *app) findBases(ctx context.Context, f *siteFlags, s *site) error {
 // siteConfig reads the config that -f names, else the bundle's.
 func (a *app) siteConfig(f *siteFlags, b *bundle.Bundle) (*manifest.Cluster, error) {
 	var c *manifest.Cluster
+	from := cmp.Or(f.config, "config of "+f.bundle)
 	if f.config != "" {
 		var err error
 		if c, err = a.loadCluster(f.config, ""); err != nil {
@@ -196,15 +198,15 @@ func (a *app) siteConfig(f *siteFlags, b *bundle.Bundle) (*manifest.Cluster, err
 	} else {
 		var problems manifest.Problems
 		c, problems = manifest.Decode(bytes.NewReader(b.Config))
-		if err := problems.In("config of " + f.bundle).Err(); err != nil {
+		if err := problems.In(from).Err(); err != nil {
 			return nil, err
 		}
 	}
-	if err := unsupported(c); err != nil {
-		return nil, err
+	if problems, ok := errors.AsType[manifest.Problems](unsupported(c)); ok {
+		return nil, problems.In(from)
 	}
 	if b != nil {
-		if err := addonsWithout(c, b.Lock).Err(); err != nil {
+		if err := addonsWithout(c, b.Lock).In(from).Err(); err != nil {
 			return nil, err
 		}
 	}
