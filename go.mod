@@ -32,6 +32,13 @@ require (
 )
 
 require (
+	github.com/ProtonMail/go-crypto v1.5.2
+	github.com/cloudflare/circl v1.6.3 // indirect
+	github.com/knqyf263/go-rpm-version v0.0.0-20260811110310-1815e1f1b790
+	github.com/xi2/xz v0.0.0-20171230120015-48954b6210f8
+)
+
+require (
 	dario.cat/mergo v1.0.1 // indirect
 	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect

@@ -69,6 +69,8 @@ var kubexm = house{
 		"bundle/discover":          nil,
 		"bundle/fetch":             {"bundle/chart"},
 		"packaging":                nil,
+		"packaging/apt":            {"packaging"},
+		"packaging/rpm":            {"packaging"},
 		"versions":                 nil,
 		"manifest":                 nil,
 		"manifest/schema":          {"manifest"},

@@ -82,6 +82,7 @@ type Package struct {
 	Location   string // where the file is, relative to the repository
 	Size       int64  // bytes of the file
 	SHA256     string // of the file, lower-case hex
+	SHA512     string // of the file, where the metadata has no SHA256
 	// Record is what the metadata says of it, whole and as it stands, for who
 	// writes a repository of some packages.
 	Record []byte

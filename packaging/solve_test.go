@@ -131,6 +131,19 @@ func TestSolve(t *testing.T) {
 	}
 }
 
+// TestFamily asks a family's own rule for what meets what.
+func TestFamily(t *testing.T) {
+	packages := world(t, "a 1; needs v >= 7\nb 1; provides v").packages
+	if _, err := NewUniverse(whole, packages).Solve(t.Context(), wanted("a")); err == nil {
+		t.Error("a name without a version met a question for one")
+	}
+	u := Family{Compare: whole, Meets: func(provided, asked Relation) bool { return provided.Operator == AnyVersion }}.Universe(packages)
+	s, err := u.Solve(t.Context(), Request{Want: []Requirement{requirement("v")}})
+	if err != nil || named(s.Add) != "b 1" {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
 func TestSolveBesideTheBase(t *testing.T) {
 	u := world(t, "libc 1; base\nshell 1; base; needs libc, tty | screen\ntty 1\nscreen 1\na 1; needs libc >= 1, b | tty\nb 1")
 	base, err := u.BaseClosure(t.Context())

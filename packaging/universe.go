@@ -9,10 +9,20 @@ import (
 // Compare orders two versions of a family: negative where a is the earlier one.
 type Compare func(a, b string) int
 
+// Family is what distributions that share a format of packages agree on.
+type Family struct {
+	Compare Compare
+	// Meets tells whether what a package provides, of the same name, answers what
+	// is asked for. Its own name it provides in exactly its version. Without it a
+	// name provided without a version meets no question for one.
+	Meets func(provided, asked Relation) bool
+}
+
 // Universe is all packages that there are for one distribution, release and
 // architecture.
 type Universe struct {
 	compare  Compare
+	meets    func(provided, asked Relation) bool
 	packages []*Package
 	provide  map[string][]provider // by name provided, the package's own included
 }
@@ -20,9 +30,8 @@ type Universe struct {
 // provider is a package under a name that it has or provides.
 type provider struct {
 	*Package
-	version string
-	versed  bool // there is a version to compare
-	own     bool // by its own name
+	as  Relation
+	own bool // by its own name
 }
 
 // NewUniverse gathers packages. Of equal names the earlier in the list is wanted
@@ -30,14 +39,22 @@ type provider struct {
 // higher priority first. Candidates, where only one version of a name may be
 // chosen, are the caller's choice too: what is not in the list does not exist.
 func NewUniverse(compare Compare, packages []*Package) *Universe {
-	u := &Universe{compare: compare, packages: packages, provide: map[string][]provider{}}
+	return Family{Compare: compare}.Universe(packages)
+}
+
+// Universe gathers packages of a family, as NewUniverse does.
+func (f Family) Universe(packages []*Package) *Universe {
+	u := &Universe{compare: f.Compare, meets: f.Meets, packages: packages, provide: map[string][]provider{}}
+	if u.meets == nil {
+		u.meets = u.admits
+	}
 	for _, p := range packages {
-		u.provide[p.Name] = append(u.provide[p.Name], provider{p, p.Version, true, true})
+		u.provide[p.Name] = append(u.provide[p.Name], provider{p, Relation{Name: p.Name, Operator: Exactly, Version: p.Version}, true})
 		for _, x := range p.Provides {
 			if x.Name == p.Name && x.Operator == Exactly && x.Version == p.Version {
 				continue // rpm says so of every package
 			}
-			u.provide[x.Name] = append(u.provide[x.Name], provider{p, x.Version, x.Operator == Exactly, false})
+			u.provide[x.Name] = append(u.provide[x.Name], provider{p, x, false})
 		}
 	}
 	for _, all := range u.provide {
@@ -79,23 +96,19 @@ func order(a, b bool) int {
 func (u *Universe) Find(r Relation) []*Package {
 	var out []*Package
 	for _, p := range u.provide[r.Name] {
-		if u.admits(r, p) && !slices.Contains(out, p.Package) && u.narrowed(r, p.Package) {
+		if u.meets(p.as, r) && !slices.Contains(out, p.Package) && u.narrowed(r, p.Package) {
 			out = append(out, p.Package)
 		}
 	}
 	return out
 }
 
-// admits tells whether a provider has a version that r asks for. A name that is
-// provided without a version meets no question for one.
-func (u *Universe) admits(r Relation, p provider) bool {
-	if r.Operator == AnyVersion {
+// admits is Meets as Debian means it.
+func (u *Universe) admits(provided, asked Relation) bool {
+	if asked.Operator == AnyVersion {
 		return true
 	}
-	if !p.versed {
-		return false
-	}
-	return r.Operator.holds(u.compare(p.version, r.Version))
+	return provided.Operator == Exactly && asked.Operator.holds(u.compare(provided.Version, asked.Version))
 }
 
 // holds tells whether a comparison's result is what the operator asks for.

@@ -1,0 +1,74 @@
+package rpm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// section is a part of an ini file under a name in brackets.
+type section struct {
+	name   string
+	line   int
+	values map[string]value
+}
+
+type value struct {
+	text string // further lines of it follow a line feed
+	line int
+}
+
+// readINI reads what yum and dnf take for an ini file: a value goes on in lines
+// that begin with a blank, "#" and ";" begin a comment at the start of a line only.
+func readINI(content []byte) ([]section, manifest.Problems) {
+	var out []section
+	var problems manifest.Problems
+	key := ""
+	n := 0
+	for line := range strings.Lines(strings.ReplaceAll(string(content), "\r\n", "\n")) {
+		n++
+		line = strings.TrimRight(line, "\n\t ")
+		word := strings.TrimSpace(line)
+		switch {
+		case n == 1 && strings.HasPrefix(word, "\ufeff"):
+			word = strings.TrimPrefix(word, "\ufeff")
+			line = word
+		case word == "" || line[0] == '#' || line[0] == ';':
+			continue
+		}
+		if word == "" {
+			continue
+		}
+		var last *section
+		if len(out) > 0 {
+			last = &out[len(out)-1]
+		}
+		switch {
+		case line[0] == ' ' || line[0] == '\t':
+			if last == nil || key == "" {
+				problems = append(problems, manifest.Problem{Line: n, Message: "the line goes on with a value, and there is none"})
+				continue
+			}
+			v := last.values[key]
+			v.text += "\n" + word
+			last.values[key] = v
+		case line[0] == '[':
+			name, rest, ok := strings.Cut(line[1:], "]")
+			if !ok || name == "" || rest != "" {
+				problems = append(problems, manifest.Problem{Line: n, Message: fmt.Sprintf("%q is no name in brackets", line)})
+			}
+			out, key = append(out, section{name: name, line: n, values: map[string]value{}}), ""
+		default:
+			i := strings.IndexAny(line, "=:")
+			if last == nil || i <= 0 {
+				problems = append(problems, manifest.Problem{Line: n, Message: fmt.Sprintf("%q is neither a name in brackets nor key=value", line)})
+				key = ""
+				continue
+			}
+			key = strings.ToLower(strings.TrimSpace(line[:i]))
+			last.values[key] = value{strings.TrimSpace(line[i+1:]), n}
+		}
+	}
+	return out, problems
+}

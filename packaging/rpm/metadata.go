@@ -1,0 +1,189 @@
+package rpm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// How long metadata may be, in bytes: the largest distributions' primary has a
+// quarter of a gigabyte, and their filelists a whole one.
+const (
+	maxRepomd    = 16 << 20
+	maxPrimary   = 1 << 30
+	maxFilelists = 4 << 30
+	maxModules   = 256 << 20
+)
+
+// Options say how repositories are read.
+type Options struct {
+	Arch  string    // in rpm's words: "x86_64"; noarch comes along
+	Paths []string  // paths that will be asked for beside those that packages need
+	Now   time.Time // signatures have to be valid then
+}
+
+// Metadata is what some repositories have for one architecture.
+type Metadata struct {
+	repositories []Repository
+	entries      [][]*entry // by repository
+	modules      map[string]string
+	// Notes tell what was passed over, and what nobody vouches for.
+	Notes []string
+}
+
+// Read reads what repositories have. Nothing of a repository is believed whose
+// signature or checksums are wrong; then the error says of which file.
+func Read(ctx context.Context, source Source, repositories []Repository, o Options) (*Metadata, error) {
+	m := &Metadata{repositories: repositories, entries: make([][]*entry, len(repositories)), modules: map[string]string{}}
+	readers := make([]*reader, len(repositories))
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(4)
+	for i, r := range repositories {
+		readers[i] = &reader{Repository: r, place: place{source, r.Bases}, options: o}
+		g.Go(func() error {
+			if err := readers[i].primary(inner); err != nil {
+				return fmt.Errorf("repository %s: %w", r.ID, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := m.files(ctx, readers, o); err != nil {
+		return nil, err
+	}
+	for i, r := range readers {
+		m.entries[i] = r.entries
+		m.Notes = append(m.Notes, r.notes...)
+		for artifact, module := range r.modules {
+			m.modules[artifact] = module
+		}
+	}
+	return m, nil
+}
+
+// reader reads one repository.
+type reader struct {
+	Repository
+	place   place
+	options Options
+
+	listed  map[string]file
+	entries []*entry
+	modules map[string]string
+	notes   []string
+}
+
+func (r *reader) note(format string, args ...any) {
+	r.notes = append(r.notes, "repository "+r.ID+": "+fmt.Sprintf(format, args...))
+}
+
+// primary reads repomd.xml and what it leads to, except filelists.
+func (r *reader) primary(ctx context.Context) error {
+	if err := r.repomd(ctx); err != nil {
+		return err
+	}
+	err := r.file(ctx, "primary", maxPrimary, func(content io.Reader) (err error) {
+		r.entries, err = readPrimary(content, r.wants)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.entries = slices.DeleteFunc(r.entries, func(e *entry) bool {
+		if len(e.odd) > 0 {
+			r.note("%s is passed over: %s", e, e.odd[0])
+		}
+		return len(e.odd) > 0
+	})
+	for _, e := range r.entries {
+		e.Repository = r.ID
+	}
+	return r.file(ctx, "modules", maxModules, func(content io.Reader) (err error) {
+		r.modules, err = readModules(content)
+		return err
+	})
+}
+
+// wants tells whether a package is for this architecture and not excluded.
+func (r *reader) wants(name, arch string) bool {
+	if arch != "noarch" && arch != r.options.Arch {
+		return false
+	}
+	in := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			byName, _ := path.Match(p, name)
+			byArch, _ := path.Match(p, name+"."+arch)
+			return byName || byArch
+		})
+	}
+	return !in(r.Exclude) && (len(r.Include) == 0 || in(r.Include))
+}
+
+// file reads one of the files that repomd.xml lists, where it lists one.
+func (r *reader) file(ctx context.Context, kind string, limit int64, f func(io.Reader) error) error {
+	x, ok := r.listed[kind]
+	if !ok {
+		return nil
+	}
+	return r.place.read(ctx, x.Location, func(content io.Reader) error { return x.read(content, limit, f) })
+}
+
+// repomd reads repomd.xml, and its signature where there is a key: where one has to
+// be there, and where one is there.
+func (r *reader) repomd(ctx context.Context) error {
+	keys, err := LoadKeys(ctx, r.place.Source, r.Repository)
+	if err != nil {
+		return err
+	}
+	// The signature is of the same address as what it signs: one mirror may be older
+	// than another.
+	var errs []error
+	for _, base := range r.place.bases {
+		err := r.repomdOf(ctx, place{r.place.Source, []string{base}}, keys)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *reader) repomdOf(ctx context.Context, p place, keys Keys) error {
+	const name = "repodata/repomd.xml"
+	var content, signature []byte
+	if err := p.read(ctx, name, all(&content, maxRepomd)); err != nil {
+		return err
+	}
+	if !keys.Empty() {
+		err := p.read(ctx, name+".asc", all(&signature, maxRepomd))
+		switch {
+		case err == nil:
+			if err := keys.verify(content, signature, r.options.Now); err != nil {
+				return fmt.Errorf("%s: signature: %w", name, err)
+			}
+		case r.SignedMetadata || !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("signature of %s: %w", name, err)
+		}
+	}
+	listed, err := readRepomd(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if signature == nil {
+		r.note("its metadata is not signed")
+	}
+	r.listed = listed
+	return nil
+}

@@ -1,0 +1,223 @@
+package rpm
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/mensylisir/kubexm/packaging"
+)
+
+// The names that createrepo and those like it give to elements.
+const (
+	commonSpace    = "http://linux.duke.edu/metadata/common"
+	rpmSpace       = "http://linux.duke.edu/metadata/rpm"
+	filelistsSpace = "http://linux.duke.edu/metadata/filelists"
+)
+
+// entry is one package of primary, as it was read.
+type entry struct {
+	packaging.Package
+	files []string // primary's own few: those in the usual places
+	odd   []string // why the package cannot be used
+}
+
+// readPrimary gives every package that keep wants, in the order of the file.
+func readPrimary(r io.Reader, keep func(name, arch string) bool) ([]*entry, error) {
+	t := newTape(r)
+	d := xml.NewDecoder(t)
+	if err := openRoot(d, "metadata", commonSpace, true); err != nil {
+		return nil, err
+	}
+	var out []*entry
+	for {
+		at := d.InputOffset()
+		token, err := d.Token()
+		if err != nil {
+			return nil, unexpected(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			t.forget(at)
+			if token.Name.Local != "package" {
+				if err := d.Skip(); err != nil {
+					return nil, unexpected(err)
+				}
+				continue
+			}
+			e, err := readPackage(d)
+			if err != nil {
+				return nil, fmt.Errorf("package %d, %s: %w", len(out)+1, e.Name, unexpected(err))
+			}
+			if keep(e.Name, e.Arch) {
+				e.Record = t.between(at, d.InputOffset())
+				out = append(out, e)
+			}
+		case xml.EndElement:
+			return out, end(d)
+		case xml.Directive:
+			return nil, errDirective
+		default:
+			t.forget(d.InputOffset())
+		}
+	}
+}
+
+var errDirective = errors.New("it declares a document type, which metadata never does")
+
+// unexpected says that a document ended early.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// openRoot reads up to the root element. What is copied out of the document into
+// another needs its prefixes to mean there what they mean here.
+func openRoot(d *xml.Decoder, name, space string, copied bool) error {
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return unexpected(err)
+		}
+		switch token := token.(type) {
+		case xml.Directive:
+			return errDirective
+		case xml.StartElement:
+			if token.Name.Local != name || token.Name.Space != space {
+				return fmt.Errorf("its root is %s of %q, not %s of %q", token.Name.Local, token.Name.Space, name, space)
+			}
+			for _, a := range token.Attr {
+				prefix := map[bool]string{true: a.Name.Local}[a.Name.Space == "xmlns"]
+				if copied && a.Name.Space == "xmlns" && !(prefix == "rpm" && a.Value == rpmSpace) {
+					return fmt.Errorf("it declares xmlns:%s=%q, which is none of a yum repository's", prefix, a.Value)
+				}
+			}
+			return nil
+		}
+	}
+}
+
+// end reads what follows the root element, which has to be nothing.
+func end(d *xml.Decoder) error {
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch token.(type) {
+		case xml.Comment, xml.CharData, xml.ProcInst:
+		default:
+			return errors.New("something follows the end of its root element")
+		}
+	}
+}
+
+// readPackage reads a package's element; its name is there even beside an error.
+func readPackage(d *xml.Decoder) (*entry, error) {
+	e := &entry{}
+	err := children(d, func(s xml.StartElement) error {
+		switch s.Name.Local {
+		case "name":
+			return text(d, &e.Name)
+		case "arch":
+			return text(d, &e.Arch)
+		case "version":
+			e.Version = evr(attribute(s, "epoch"), attribute(s, "ver"), attribute(s, "rel"))
+		case "checksum":
+			return e.checksum(d, s)
+		case "size":
+			n, err := strconv.ParseInt(attribute(s, "package"), 10, 64)
+			if err != nil || n < 0 {
+				return fmt.Errorf("size %q", attribute(s, "package"))
+			}
+			e.Size = n
+		case "location":
+			e.Location = attribute(s, "href")
+			for _, a := range s.Attr {
+				if a.Name.Local == "base" && a.Value != "" {
+					e.odd = append(e.odd, "its file is elsewhere: "+a.Value)
+				}
+			}
+		case "format":
+			return e.format(d)
+		}
+		return d.Skip()
+	})
+	if err != nil {
+		return e, err
+	}
+	return e, e.check()
+}
+
+// children calls f for each element inside the one that was opened; f reads to
+// that element's end.
+func children(d *xml.Decoder, f func(xml.StartElement) error) error {
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return unexpected(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if err := f(token); err != nil {
+				return err
+			}
+		case xml.EndElement:
+			return nil
+		case xml.Directive:
+			return errDirective
+		}
+	}
+}
+
+// text reads an element's text to its end.
+func text(d *xml.Decoder, into *string) error {
+	var b []byte
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return unexpected(err)
+		}
+		switch token := token.(type) {
+		case xml.CharData:
+			b = append(b, token...)
+		case xml.EndElement:
+			*into = string(b)
+			return nil
+		case xml.StartElement:
+			return fmt.Errorf("element %s inside of text", token.Name.Local)
+		case xml.Directive:
+			return errDirective
+		}
+	}
+}
+
+// attribute gives an attribute that has no namespace.
+func attribute(s xml.StartElement, name string) string {
+	for _, a := range s.Attr {
+		if a.Name.Local == name && a.Name.Space == "" {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// evr writes a version as rpm does: without an epoch that is 0, without a release
+// that is not there.
+func evr(epoch, ver, rel string) string {
+	s := ver
+	if epoch != "" && epoch != "0" {
+		s = epoch + ":" + s
+	}
+	if rel != "" {
+		s += "-" + rel
+	}
+	return s
+}

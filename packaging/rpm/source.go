@@ -1,0 +1,77 @@
+package rpm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+)
+
+// Source opens what an address names: https, http and, for keys, file. That
+// nothing is there is an error that wraps fs.ErrNotExist. Who keeps metadata
+// between two runs does so in a Source.
+type Source interface {
+	Open(ctx context.Context, url string) (io.ReadCloser, error)
+}
+
+// place is a repository at the addresses where it may be.
+type place struct {
+	Source
+	bases []string
+}
+
+// read gives the file at a path of the repository to f, from the first address
+// that has it whole: f is called anew for each.
+func (p place) read(ctx context.Context, path string, f func(io.Reader) error) error {
+	var errs []error
+	absent := 0
+	for _, base := range p.bases {
+		url := strings.TrimSuffix(base, "/") + "/" + path
+		err := p.open(ctx, url, f)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			absent++
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", url, err))
+	}
+	if absent < len(errs) {
+		// That one address lacks it does not tell that there is none.
+		for i, err := range errs {
+			if errors.Is(err, fs.ErrNotExist) {
+				errs[i] = errors.New(err.Error())
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p place) open(ctx context.Context, url string, f func(io.Reader) error) error {
+	r, err := p.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return f(r)
+}
+
+// all reads what may have a few bytes only.
+func all(into *[]byte, limit int64) func(io.Reader) error {
+	return func(r io.Reader) error {
+		b, err := io.ReadAll(io.LimitReader(r, limit+1))
+		if err != nil {
+			return err
+		}
+		if int64(len(b)) > limit {
+			return fmt.Errorf("it is longer than %d bytes", limit)
+		}
+		*into = b
+		return nil
+	}
+}

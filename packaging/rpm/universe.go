@@ -1,0 +1,86 @@
+package rpm
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/packaging"
+)
+
+// Universe gives the packages that dnf would choose from: those of repositories
+// with a lower priority number hide those of the same name in others, and what is
+// of a module's stream is passed over, since which stream is on is a matter of each
+// host. The notes say what was passed over.
+func (m *Metadata) Universe() (u *packaging.Universe, notes []string, err error) {
+	order := make([]int, len(m.repositories))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(m.repositories[a].Priority, m.repositories[b].Priority)
+	})
+	priority := map[string]int{} // of the packages of a name
+	passed := map[string]int{}
+	var all []*packaging.Package
+	there := map[string]bool{}
+	for _, i := range order {
+		r := m.repositories[i]
+		for _, e := range m.entries[i] {
+			if module, ok := m.modules[e.artifact()]; ok && !r.ModuleHotfixes {
+				passed[module]++
+				continue
+			}
+			if p, ok := priority[e.Name]; ok && p < r.Priority {
+				continue
+			}
+			priority[e.Name] = r.Priority
+			if !there[e.artifact()] { // of two that are the same the first repository's
+				there[e.artifact()] = true
+				all = append(all, &e.Package)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *packaging.Package) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), Compare(b.Version, a.Version))
+	})
+	if err := markBase(all); err != nil {
+		return nil, nil, err
+	}
+	return packaging.Family{Compare: Compare, Meets: meets}.Universe(all), passedOver(passed), nil
+}
+
+// passedOver says which modules' packages were left out.
+func passedOver(passed map[string]int) []string {
+	if len(passed) == 0 {
+		return nil
+	}
+	n := 0
+	for _, x := range passed {
+		n += x
+	}
+	return []string{fmt.Sprintf("%d packages of module streams are passed over, of %s", n, strings.Join(slices.Sorted(maps.Keys(passed)), ", "))}
+}
+
+// Want makes requirements of names, as dnf takes them: a package's name, what a
+// package provides, or a path. A package that takes the place of one of that name is
+// wanted more than that one.
+func (m *Metadata) Want(names ...string) []packaging.Requirement {
+	var out []packaging.Requirement
+	for _, name := range names {
+		q := packaging.Requirement{}
+		for _, entries := range m.entries {
+			for _, e := range entries {
+				instead := slices.ContainsFunc(e.Obsoletes, func(r packaging.Relation) bool { return r.Name == name })
+				if r := (packaging.Relation{Name: e.Name}); instead && e.Name != name && !slices.ContainsFunc(q.Any, func(x packaging.Relation) bool { return x.Name == r.Name }) {
+					q.Any = append(q.Any, r)
+				}
+			}
+		}
+		q.Any = append(q.Any, packaging.Relation{Name: name})
+		out = append(out, q)
+	}
+	return out
+}
