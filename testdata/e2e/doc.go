@@ -9,7 +9,7 @@
 //   - forms_test.go: mirrors and images that are published in other ways;
 //   - install_test.go: what install refuses before it touches a host, and whom it misses;
 //   - charts_test.go: which images upstream's charts ask for on real hosts, and which were found;
-//   - delta_test.go: a delta is what a site lacks, and with its base the whole bundle;
+//   - delta_test.go, delta_lab_test.go: a delta is what a site lacks, and with its base the whole bundle;
 //   - interop_test.go: other tools read what a bundle holds;
 //   - resources_test.go: memory stays flat and disk is what the archive takes.
 //
