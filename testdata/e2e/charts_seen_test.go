@@ -19,7 +19,7 @@ import (
 type imageRow struct {
 	chart, image string
 	in           []string // the kinds of objects that kubexm found it in; none: it did not
-	asked        bool     // by a pod of the chart
+	when         string   // a pod of the chart first asked for it; "" is never
 	why          string   // no pod asked for it
 }
 
@@ -121,10 +121,17 @@ func full(t *testing.T, ref string) string {
 	return reference.TagNameOnly(named).String()
 }
 
+// phase is what pods had asked for up to a point, by add-on.
+type phase struct {
+	name  string
+	asked map[string][]string
+}
+
 // compare holds what was found in each chart against what its pods asked for, and
 // what they asked for against what the runtimes hold. It gives a row for each image,
 // and what is wrong.
-func compare(table chartTable, found map[string]map[string][]string, asked map[string][]string, held []string) (rows []imageRow, wrong []string) {
+func compare(table chartTable, found map[string]map[string][]string, phases []phase, held []string) (rows []imageRow, wrong []string) {
+	asked := phases[len(phases)-1].asked
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for _, c := range table.Charts {
 		name := c.Addon.Name
@@ -142,13 +149,16 @@ func compare(table chartTable, found map[string]map[string][]string, asked map[s
 			}
 		}
 		for _, image := range list {
-			row := imageRow{chart: name, image: image, in: found[name][image], asked: slices.Contains(asked[name], image), why: c.Unasked[image]}
+			row := imageRow{chart: name, image: image, in: found[name][image], why: c.Unasked[image]}
+			if i := slices.IndexFunc(phases, func(p phase) bool { return slices.Contains(p.asked[name], image) }); i >= 0 {
+				row.when = phases[i].name
+			}
 			switch {
-			case row.asked && row.why != "":
+			case row.when != "" && row.why != "":
 				say("%s: a pod asked for %s, and testdata/charts.yaml says why none does: %s", name, image, row.why)
-			case !row.asked && row.why == "":
+			case row.when == "" && row.why == "":
 				say("%s: no pod asked for %s, and testdata/charts.yaml does not say why", name, image)
-			case !row.asked && slices.Contains(held, image):
+			case row.when == "" && slices.Contains(held, image):
 				say("%s: no pod asked for %s, and a host holds it", name, image)
 			}
 			rows = append(rows, row)
@@ -168,13 +178,13 @@ func summary(rows []imageRow) []string {
 			switch {
 			case len(r.in) == 0:
 				onlyAsked++
-			case !r.asked:
+			case r.when == "":
 				only = append(only, fmt.Sprintf("  %s: %s", r.image, r.why))
 				found++
 			default:
 				found++
 			}
-			if r.asked {
+			if r.when != "" {
 				asked++
 			}
 		}
@@ -231,11 +241,7 @@ func markdown(table chartTable, rows []imageRow) string {
 	}
 	fmt.Fprintf(&b, "\n| chart | image | found in | asked for by a pod |\n|---|---|---|---|\n")
 	for _, r := range rows {
-		asked := "yes"
-		if !r.asked {
-			asked = "no: " + r.why
-		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", r.chart, r.image, strings.Join(r.in, ", "), asked)
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", r.chart, r.image, strings.Join(r.in, ", "), cmp.Or(r.when, "no: "+r.why))
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,10 @@ type tried struct {
 	Path   string         `yaml:"path"`            // of the chart's folder
 	Named  string         `yaml:"named,omitempty"` // what Chart.yaml is called, where upstream makes it while releasing
 	Needs  *needed        `yaml:"needs,omitempty"`
-	Runs   string         `yaml:"runs"` // whose programs its pods run, for the reader
+	// Upgrade are other values, to install the chart once more with.
+	Upgrade map[string]any `yaml:"upgrade,omitempty"`
+	Tested  bool           `yaml:"tested,omitempty"` // by `helm test`
+	Runs    string         `yaml:"runs"`             // whose programs its pods run, for the reader
 	// Unasked says of each image that no pod is to ask for why.
 	Unasked map[string]string `yaml:"unasked,omitempty"`
 }
@@ -77,19 +81,25 @@ func newChartSite(t *testing.T, table chartTable) *labSite {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.config = l.Config(string(text))
+	s.writeWith(t, "config.yaml", table.Charts)
+	s.serveCharts(t, table)
+	s.bundle = s.buildVolumes(t)
+	return s
+}
+
+// writeWith writes the config with the add-ons of charts below it.
+func (s *labSite) writeWith(t *testing.T, name string, charts []tried) {
+	t.Helper()
 	var addons []manifest.Addon
-	for _, c := range table.Charts {
+	for _, c := range charts {
 		addons = append(addons, c.Addon)
 	}
 	list, err := yaml.Marshal(map[string]any{"addons": addons})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.config = l.Config(string(text)) + "  " + strings.ReplaceAll(strings.TrimSpace(string(list)), "\n", "\n  ") + "\n"
-	s.write(t, "config.yaml", s.config)
-	s.serveCharts(t, table)
-	s.bundle = s.buildVolumes(t)
-	return s
+	s.write(t, name, s.config+"  "+strings.ReplaceAll(strings.TrimSpace(string(list)), "\n", "\n  ")+"\n")
 }
 
 // buildVolumes builds the bundle in volumes, loses one, and has it made anew.
@@ -117,14 +127,23 @@ func TestCharts(t *testing.T) {
 	table := readChartTable(t)
 	s := newChartSite(t, table)
 	found := s.found(t)
+	config := filepath.Join(s.dir, "config.yaml")
 
-	r := s.install(t, filepath.Join(s.dir, "config.yaml"))
-	if r.code != 0 {
-		t.Logf("pods:\n%s", s.kubectl(t, "get", "pods", "-A", "-o", "wide"))
-		t.Logf("events:\n%s", s.kubectl(t, "get", "events", "-A", "--field-selector", "type!=Normal"))
+	s.installCharts(t, config)
+	phases := []phase{{"at the installation", s.asksOfPods(t, table)}}
+	s.addonsWork(t)
+	said(t, s.install(t, config), 0, "0 steps ran")
+
+	s.upgradeCharts(t, table)
+	phases = append(phases, phase{"at an upgrade", s.asksOfPods(t, table)})
+	for _, c := range table.Charts {
+		if c.Tested {
+			s.on(t, s.Hosts[0].Name, "helm --kubeconfig /etc/kubernetes/admin.conf -n "+c.Addon.In()+" test "+c.Addon.Name+" --timeout 3m")
+		}
 	}
-	said(t, r, 0, "create of cluster site: done")
-	rows, wrong := compare(table, found, s.asksOfPods(t, table), s.held(t))
+	phases = append(phases, phase{"by `helm test`", s.asksOfPods(t, table)})
+
+	rows, wrong := compare(table, found, phases, s.held(t))
 	for _, w := range wrong {
 		t.Error(w)
 	}
@@ -132,10 +151,45 @@ func TestCharts(t *testing.T) {
 		t.Log(line)
 	}
 	documented(t, table, rows)
-	s.addonsWork(t)
-	config := filepath.Join(s.dir, "config.yaml")
-	said(t, s.install(t, config), 0, "0 steps ran")
 	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes"), 0, "delete of cluster site: done") // with the hooks of a removal
+}
+
+// installCharts installs, and shows what holds it up.
+func (s *labSite) installCharts(t *testing.T, config string) result {
+	t.Helper()
+	r := s.install(t, config)
+	if r.code != 0 {
+		t.Logf("pods:\n%s", s.kubectl(t, "get", "pods", "-A", "-o", "wide"))
+		t.Logf("events:\n%s", s.kubectl(t, "get", "events", "-A", "--field-selector", "type!=Normal"))
+	}
+	said(t, r, 0, "create of cluster site: done")
+	return r
+}
+
+// installed are the add-ons that a run did something about.
+var installed = regexp.MustCompile(` ran +h1 .*/addon\.install-(\S+)`)
+
+// upgradeCharts installs some charts anew with other values, out of a bundle of
+// that config.
+func (s *labSite) upgradeCharts(t *testing.T, table chartTable) {
+	t.Helper()
+	charts := slices.Clone(table.Charts)
+	var want, got []string
+	for i := range charts {
+		if charts[i].Upgrade != nil {
+			charts[i].Addon.Values = charts[i].Upgrade
+			want = append(want, charts[i].Addon.Name)
+		}
+	}
+	s.writeWith(t, "upgrade.yaml", charts)
+	s.bundle = s.build(t, "upgrade.yaml")
+	r := s.installCharts(t, filepath.Join(s.dir, "upgrade.yaml"))
+	for _, m := range installed.FindAllStringSubmatch(r.stdout+r.stderr, -1) {
+		got = append(got, m[1])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the add-ons %q were installed anew, want %q", got, want)
+	}
 }
 
 // addonsWork asks those of the charts' programs that run for real.
@@ -178,7 +232,7 @@ func TestImagesAreCompared(t *testing.T) {
 		"nothing ran":        {nil, nil, "web: no pod asked for anything\nweb: no pod asked for web:1, and testdata/charts.yaml does not say why"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, wrong := compare(table, found, map[string][]string{"web": c.asked}, c.held)
+			_, wrong := compare(table, found, []phase{{"before", nil}, {"now", map[string][]string{"web": c.asked}}}, c.held)
 			if got := strings.Join(wrong, "\n"); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
