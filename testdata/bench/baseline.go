@@ -31,6 +31,12 @@ func baseline(ctx context.Context, args []string) (code int, mine bool) {
 		err = fetchAll(ctx, args[1], args[2], args[3], args[0] == fetchHashed)
 	case len(args) == 2 && args[0] == hashFiles:
 		err = hashAll(args[1])
+	case len(args) == 4 && args[0] == pushLayout:
+		err = pushOne(ctx, args[1], args[2], args[3])
+	case len(args) == 3 && args[0] == pushImages:
+		err = pushAll(ctx, args[1], args[2])
+	case len(args) == 3 && args[0] == seedImages:
+		err = seedAll(ctx, args[1], args[2])
 	default:
 		return 0, false
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -19,10 +21,32 @@ func main() {
 	if code, mine := baseline(ctx, os.Args[1:]); mine {
 		os.Exit(code)
 	}
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	err := start(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	var apart *exec.ExitError
+	if errors.As(err, &apart) {
+		os.Exit(apart.ExitCode()) // it has said why
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+}
+
+// start runs the bench where nothing leads out, if it may make such a place.
+func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if isolated() {
+		if err := loopback(); err != nil {
+			return fmt.Errorf("bring the loopback link up: %w", err)
+		}
+		return run(ctx, args, stdout, stderr)
+	}
+	if os.Geteuid() == 0 {
+		err := again(ctx, args, stdout, stderr)
+		if !errors.Is(err, syscall.EPERM) { // a container that may not
+			return err
+		}
+	}
+	return run(ctx, args, stdout, stderr)
 }
 
 // options are the flags.
@@ -43,26 +67,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.StringVar(&o.binary, "kubexm", "build/kubexm", "the binary that is measured")
 	fs.StringVar(&o.config, "f", "testdata/configs/quickstart.yaml", "the cluster config that the work set is made for")
 	fs.StringVar(&o.dir, "dir", "build", "where a folder of the work set and of what is built is made, and removed again")
-	fs.StringVar(&o.output, "o", "text", "text or json")
+	fs.StringVar(&o.output, "o", "text", "text, json or markdown")
 	fs.Float64Var(&o.scale, "scale", 15, "how large files and layers are; 15 makes about 3.5 GB")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each thing is measured")
-	fs.StringVar(&o.wrap, "wrap", "", "words to put before each build, such as a profiler's")
+	fs.StringVar(&o.wrap, "wrap", "", "words to put before each run of kubexm, such as a profiler's; {} is what is run: build, linked, rebuild, verify, delta, push")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if o.output != "text" && o.output != "json" || o.rounds < 1 {
-		return fmt.Errorf("-o %s -rounds %d: want text or json, and at least one round", o.output, o.rounds)
+	if !slices.Contains([]string{"text", "json", "markdown"}, o.output) || o.rounds < 1 {
+		return fmt.Errorf("-o %s -rounds %d: want text, json or markdown, and at least one round", o.output, o.rounds)
 	}
 	var err error
 	if o.binary, err = filepath.Abs(o.binary); err != nil {
 		return err
-	}
-	for _, peer := range []string{"hauler", "zarf", "oras"} {
-		if _, err := exec.LookPath(peer); err != nil {
-			fmt.Fprintf(stderr, "%s is not on the PATH: its rows are left out\n", peer)
-		} else {
-			fmt.Fprintf(stderr, "%s is on the PATH, and this bench has no rows for it yet\n", peer)
-		}
 	}
 	w, err := openWork(ctx, o, stderr)
 	if err != nil {
@@ -78,17 +95,31 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "round %d of %d: %s\n", i+1, o.rounds, r)
 		rounds = append(rounds, r)
 	}
-	figures := figuresOf(rounds)
-	if o.output == "json" {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(struct {
-			Content int64    `json:"contentBytes"`
-			Files   int      `json:"blobs"`
-			Figures []figure `json:"figures"`
-			Rounds  []round  `json:"rounds"`
-		}{w.bytes, len(w.content.list()), figures, rounds})
+	m := measured{Rounds: rounds, Machine: lookAt(), Bytes: w.bytes, Delta: w.delta}
+	switch o.output {
+	case "json":
+		return encode(stdout, m, len(w.content.list()))
+	case "markdown":
+		markdown(stdout, m)
+	default:
+		table(stdout, m.figures())
 	}
-	table(stdout, figures)
+	for _, line := range misses(m.figures()) {
+		fmt.Fprintln(stderr, line)
+	}
 	return nil
+}
+
+func encode(to io.Writer, m measured, blobs int) error {
+	enc := json.NewEncoder(to)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Content int64    `json:"contentBytes"`
+		Blobs   int      `json:"blobs"`
+		Machine machine  `json:"machine"`
+		Delta   delta    `json:"delta"`
+		Figures []figure `json:"figures"`
+		Misses  []string `json:"missed,omitempty"`
+		Rounds  []round  `json:"rounds"`
+	}{m.Bytes, blobs, m.Machine, m.Delta, m.figures(), misses(m.figures()), m.Rounds})
 }

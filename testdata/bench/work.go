@@ -22,24 +22,43 @@ import (
 // images is how many the work set has.
 const images = 32
 
+// further is how many images the next config has beyond them.
+const further = 4
+
+// archiveName is what every archive is called here.
+const archiveName = "x.tar.zst"
+
 // work is the work set, served, with a lock.
 type work struct {
 	options
 	self    string
 	dir     string
-	config  string
+	first   pinned // what is built, verified, pushed
+	next    pinned // a few images more: what a delta is made of
 	content *content
-	server  *http.Server
-	base    string
+	target  *target
+	servers []*http.Server
+	base    string // of the content's address
+	host    string // of the registry's
 	paths   upstream.Paths
-	lock    string
 	list    string // a file that names every path that a build asks for
 	bytes   int64  // of all of them
+
+	archive string // the bundle
+	root    string // its digest
+	layout  string // the same, unpacked
+	delta   delta
+	peers   map[string]string // by name, the paths of those that are there
+	theirs  theirs
+	haul    string // the archive that Hauler made last
 }
+
+// pinned is a config and its lock.
+type pinned struct{ config, lock string }
 
 // openWork makes the work set, pins it, and builds it once to have all of it on disk.
 func openWork(ctx context.Context, o options, stderr io.Writer) (_ *work, err error) {
-	w := &work{options: o}
+	w := &work{options: o, peers: findPeers(stderr)}
 	if w.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
@@ -58,61 +77,120 @@ func openWork(ctx context.Context, o options, stderr io.Writer) (_ *work, err er
 		return nil, err
 	}
 	begin := time.Now()
-	resolved, err := w.writeConfig()
-	if err != nil {
+	if err := w.publish(ctx); err != nil {
 		return nil, err
 	}
-	up, err := upstream.New(ctx, resolved, upstream.Options{Scale: o.scale})
-	if err != nil {
+	if err := w.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.serve(ctx, up); err != nil {
-		return nil, err
+	fmt.Fprintf(stderr, "work set: %d answers, %.2f GB, %d images, %d files; made in %s\n", len(w.content.list()), float64(w.bytes)/1e9,
+		len(w.theirs.images), len(w.theirs.files), time.Since(begin).Round(time.Second))
+	return w, nil
+}
+
+// publish writes both configs, serves what they name, and pins them. Each image
+// is published for one platform, without an index: not every tool copies an index
+// of which platforms are absent.
+func (w *work) publish(ctx context.Context) error {
+	first, next, err := w.writeConfigs()
+	if err != nil {
+		return err
+	}
+	var single []string
+	for _, im := range next.Images {
+		single = append(single, im.Reference)
+	}
+	up, err := upstream.New(ctx, next, upstream.Options{Scale: w.scale, Single: single})
+	if err != nil {
+		return err
+	}
+	w.content = &content{dir: filepath.Join(w.dir, "content"), make: up, have: map[string]stored{}}
+	w.target = &target{dir: filepath.Join(w.dir, "registry")}
+	if err := errors.Join(os.Mkdir(w.content.dir, 0o750), w.target.empty()); err != nil {
+		return err
+	}
+	if w.base, err = w.serve(ctx, w.content); err != nil {
+		return err
+	}
+	if w.host, err = w.serve(ctx, w.target); err != nil {
+		return err
+	}
+	w.host = strings.TrimPrefix(w.host, "http://")
+	if w.theirs, err = rename(first, w.base); err != nil {
+		return err
 	}
 	if w.paths, err = up.WriteFiles(w.dir, w.base, nil); err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := w.measure(ctx, "", w.args("lock")...); err != nil {
-		return nil, fmt.Errorf("pin: %w", err)
+	for _, p := range []pinned{w.first, w.next} {
+		if _, err := w.measure(ctx, process{args: w.args("lock", p, "lock")}); err != nil {
+			return fmt.Errorf("pin: %w", err)
+		}
 	}
+	return nil
+}
+
+// prepare has every answer written to disk, keeps the archive of that first build
+// and what it unpacks to, and makes the delta.
+func (w *work) prepare(ctx context.Context) error {
 	w.content.mu.Lock()
 	clear(w.content.have) // a lock asks for more than a build
 	w.content.mu.Unlock()
-	if _, err := w.build(ctx, "first"); err != nil {
-		return nil, err
+	if _, err := w.build(ctx, "first", "first"); err != nil {
+		return err
 	}
-	if err := os.RemoveAll(filepath.Join(w.dir, "first")); err != nil {
-		return nil, err
+	w.archive = filepath.Join(w.dir, archiveName)
+	built := filepath.Join(w.dir, "first")
+	if err := errors.Join(os.Rename(filepath.Join(built, "out", archiveName), w.archive), os.RemoveAll(built)); err != nil {
+		return err
 	}
 	w.list, w.bytes = filepath.Join(w.dir, "list"), w.content.bytes()
-	all := w.content.list()
-	fmt.Fprintf(stderr, "work set: %d answers, %.2f GB, %d images, %d files; made in %s\n", len(all), float64(w.bytes)/1e9,
-		len(resolved.Images), len(resolved.Artifacts), time.Since(begin).Round(time.Second))
-	return w, os.WriteFile(w.list, []byte(strings.Join(all, "\n")), 0o600)
+	if err := os.WriteFile(w.list, []byte(strings.Join(w.content.list(), "\n")), 0o600); err != nil {
+		return err
+	}
+	if err := w.unpack(ctx); err != nil {
+		return err
+	}
+	if err := w.measureDelta(ctx); err != nil {
+		return err
+	}
+	if path, ok := w.peers["hauler"]; ok { // what it pushes comes before what it builds
+		_, err := w.haulerBuild(ctx, path)
+		return err
+	}
+	return nil
 }
 
-// writeConfig makes a config of one platform with enough images, and resolves it.
-func (w *work) writeConfig() (*manifest.Lock, error) {
+// writeConfigs makes two configs of one platform with enough images, and
+// resolves them. The second has all of the first.
+func (w *work) writeConfigs() (first, next *manifest.Lock, err error) {
 	text, err := os.ReadFile(w.options.config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s := strings.NewReplacer(", arch: arm64", "", "[linux/amd64, linux/arm64]", "[linux/amd64]").Replace(string(text))
 	lock, err := resolve(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var b strings.Builder
-	b.WriteString("    images:\n")
-	for i := len(lock.Images); i < images; i++ {
-		fmt.Fprintf(&b, "      - docker.io/bench/image-%02d:v1\n", i)
+	write := func(name string, have int) (pinned, *manifest.Lock, error) {
+		var b strings.Builder
+		b.WriteString(s + "    images:\n") // spec.bundle stands last
+		for i := len(lock.Images); i < have; i++ {
+			fmt.Fprintf(&b, "      - docker.io/bench/image-%02d:v1\n", i)
+		}
+		p := pinned{config: filepath.Join(w.dir, name+".yaml"), lock: filepath.Join(w.dir, name+".lock")}
+		l, err := resolve(b.String())
+		if err != nil {
+			return p, nil, err
+		}
+		return p, l, os.WriteFile(p.config, []byte(b.String()), 0o600)
 	}
-	s += b.String() // spec.bundle stands last
-	w.config = filepath.Join(w.dir, "config.yaml")
-	if lock, err = resolve(s); err != nil {
-		return nil, err
+	if w.first, first, err = write("config", images); err != nil {
+		return nil, nil, err
 	}
-	return lock, os.WriteFile(w.config, []byte(s), 0o600)
+	w.next, next, err = write("next", images+further)
+	return first, next, err
 }
 
 func resolve(config string) (*manifest.Lock, error) {
@@ -128,40 +206,39 @@ func resolve(config string) (*manifest.Lock, error) {
 	return lock, problems.Err()
 }
 
-func (w *work) serve(ctx context.Context, up http.Handler) error {
-	dir := filepath.Join(w.dir, "content")
-	if err := os.Mkdir(dir, 0o750); err != nil {
-		return err
-	}
+// serve serves on the loopback address, until close.
+func (w *work) serve(ctx context.Context, h http.Handler) (base string, err error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return "", err
 	}
-	w.content = &content{dir: dir, make: up, have: map[string]stored{}}
-	w.server = &http.Server{Handler: w.content, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
-	w.base, w.lock = "http://"+l.Addr().String(), filepath.Join(w.dir, "kubexm.lock")
-	go func() { _ = w.server.Serve(l) }() // until close
-	return nil
+	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ErrorLog: silent()}
+	w.servers = append(w.servers, s)
+	go func() { _ = s.Serve(l) }()
+	return "http://" + l.Addr().String(), nil
 }
 
+// silent is for libraries that want to complain to somebody.
+func silent() *log.Logger { return log.New(io.Discard, "", 0) }
+
 func (w *work) close() {
-	if w.server != nil {
-		_ = w.server.Close()
+	for _, s := range w.servers {
+		_ = s.Close()
 	}
 	_ = os.RemoveAll(w.dir)
 }
 
-// args gives kubexm with the arguments of a bundle command that reads the config.
-func (w *work) args(command string, more ...string) []string {
-	return append([]string{w.binary, "bundle", command, "-f", w.config, "--sources", w.paths.Sources, "--versions", w.paths.Versions, "--lock", w.lock}, more...)
+// args gives kubexm with the arguments of a bundle command that reads a config.
+func (w *work) args(step string, p pinned, command string, more ...string) []string {
+	return w.kubexm(step, append([]string{"bundle", command, "-f", p.config, "--sources", w.paths.Sources, "--versions", w.paths.Versions, "--lock", p.lock}, more...)...)
 }
 
 // build builds into a folder that has nothing, or a warm cache from before.
-func (w *work) build(ctx context.Context, name string) (sample, error) {
+func (w *work) build(ctx context.Context, step, name string) (sample, error) {
 	out := filepath.Join(w.dir, name, "out")
 	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o750)); err != nil {
 		return sample{}, err
 	}
-	return w.measure(ctx, out, append(strings.Fields(w.wrap), w.args("build", "--locked", "--cache-dir", filepath.Join(w.dir, name, "cache"), filepath.Join(out, "x.tar.zst"))...)...)
+	return w.measure(ctx, process{out: out, args: w.args(step, w.first, "build", "--locked", "--cache-dir", filepath.Join(w.dir, name, "cache"), filepath.Join(out, archiveName))})
 }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// isolated tells whether there is no link but the loopback one: nothing that runs
+// here can reach anybody.
+func isolated() bool {
+	all, err := net.Interfaces()
+	if err != nil {
+		return false
+	}
+	for _, i := range all {
+		if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// again runs this program in a network namespace of its own, servers and all.
+func again(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, self, args...) //nolint:gosec // its own arguments, to itself
+	c.Stdout, c.Stderr = stdout, stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = time.Minute // it removes its work set
+	return c.Run()
+}
+
+// loopback brings the loopback link up, which is down in a new namespace.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	link, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, link); err != nil {
+		return err
+	}
+	if link.Uint16()&unix.IFF_UP != 0 {
+		return nil
+	}
+	link.SetUint16(link.Uint16() | unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, link)
+}
