@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
@@ -401,6 +402,31 @@ func TestDeltaCostsLittle(t *testing.T) {
 	fmt.Fprintf(t.Output(), "delta/lacking %.4f\n", ratio)
 	if d.Delta.Bytes < 50<<20 || ratio > 1.01 {
 		t.Errorf("%.4f times what the site lacks", ratio)
+	}
+}
+
+// TestVerifySaysHowMuchItReads: the bytes that progress is told are those that
+// were foreseen, compressed blobs and a base included.
+func TestVerifySaysHowMuchItReads(t *testing.T) {
+	old := newWorld(t)
+	base := old.build(t, 2)
+	w := old.newer(t, 1<<18)
+	d := w.delta(t, holding(t, base), archive.VolumeOptions{})
+	for name, c := range map[string]struct {
+		path  string
+		bases []string
+	}{"whole": {path: base}, "a delta alone": {path: d.Path}, "with its base": {d.Path, []string{base}}} {
+		t.Run(name, func(t *testing.T) {
+			var read atomic.Int64
+			b, err := Verify(t.Context(), c.path, anyone, 2, func(n int64) { read.Add(n) }, c.bases...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			if want := b.DataBytes(); read.Load() != want {
+				t.Errorf("read %d bytes, foreseen were %d", read.Load(), want)
+			}
+		})
 	}
 }
 

@@ -38,6 +38,19 @@ func Verify(ctx context.Context, path string, policy Policy, workers int, progre
 	return b, nil
 }
 
+// DataBytes is how many bytes Verify reads and tells its progress: everything in
+// the archive as it is unpacked, and what comes from bases.
+func (b *Bundle) DataBytes() int64 {
+	n := int64(0)
+	for _, m := range b.archive.Members() {
+		n += m.Size
+	}
+	for _, size := range b.suppliedSizes {
+		n += size
+	}
+	return n
+}
+
 // verifySupplied reads what comes from bases, and gives every finding.
 func (b *Bundle) verifySupplied(ctx context.Context, workers int, progress func(int64)) error {
 	if progress == nil {

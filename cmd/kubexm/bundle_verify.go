@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"time"
@@ -8,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
-	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
 func (a *app) bundleVerify() *cobra.Command {
@@ -43,13 +43,13 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			if err := base.check(); err != nil {
 				return err
 			}
-			size, err := archiveSize(args[0])
+			size, data, err := verifySizes(cmd.Context(), args[0], f.policy(), base.bases)
 			if err != nil {
 				return err
 			}
 			p := a.progress(a.output != "text")
 			p.phase("verify")
-			p.expect(size)
+			p.expect(data)
 			start := time.Now()
 			b, err := bundle.Verify(cmd.Context(), args[0], f.policy(), workers, p.add, base.bases...)
 			p.stop()
@@ -66,13 +66,12 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 					Summary bundle.Summary `json:"summary"`
 				}{b.Root.Digest.String(), b.Signed, size, viewDelta(b), b.Summary})
 			}
-			what := "whole"
-			if b.Delta != nil {
-				what = "every byte in it is right"
+			what, v := fmt.Sprintf("whole, %s in %d files and %d images", bundle.Bytes(size), b.Summary.Files, b.Summary.Images), viewDelta(b)
+			if v != nil {
+				what = fmt.Sprintf("every byte in it is right, %s", bundle.Bytes(size))
 			}
-			fmt.Fprintf(a.out, "%s: %s, %s in %d files and %d images read in %s\n  root  %s\n", args[0], what, bundle.Bytes(size),
-				b.Summary.Files, b.Summary.Images, time.Since(start).Round(100*time.Millisecond), b.Root.Digest)
-			if v := viewDelta(b); v != nil {
+			fmt.Fprintf(a.out, "%s: %s read in %s\n  root  %s\n", args[0], what, time.Since(start).Round(100*time.Millisecond), b.Root.Digest)
+			if v != nil {
 				fmt.Fprintf(a.out, "  part  %s\n", v.expected())
 			}
 			if !b.Signed {
@@ -90,13 +89,14 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 	return cmd
 }
 
-// archiveSize is how many bytes there are to read. A file that is not there is a
-// mistake in the command line, one that is no bundle a refusal.
-func archiveSize(path string) (int64, error) {
-	r, err := archive.Open(path)
+// verifySizes gives the archive's size and the bytes that there are to read, which
+// compression and a base make more. A file that is not there is a mistake in the
+// command line, one that is no bundle a refusal.
+func verifySizes(ctx context.Context, path string, policy bundle.Policy, bases []string) (size, data int64, err error) {
+	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{Given: bases})
 	if err != nil {
-		return 0, refused(fmt.Errorf("open %s: %w", path, err))
+		return 0, 0, refused(err)
 	}
-	defer func() { _ = r.Close() }() // read only: nothing to lose
-	return r.Size(), nil
+	defer b.Close()
+	return b.Size(), b.DataBytes(), nil
 }
