@@ -69,10 +69,10 @@ func (h HeldIn) And(other HeldIn) HeldIn {
 
 // InventoryRegistry is what the site's registry answered.
 type InventoryRegistry struct {
-	Host   string       `json:"host,omitempty"`
-	State  string       `json:"state"`            // "running", "absent" or "silent"
-	Reason string       `json:"reason,omitempty"` // why it is silent
-	Images []HeldImages `json:"images"`
+	Host   string      `json:"host,omitempty"`
+	State  string      `json:"state"`            // "running", "absent" or "silent"
+	Reason string      `json:"reason,omitempty"` // why it is silent
+	Images []HeldImage `json:"images"`
 }
 
 // The states of a registry.
@@ -82,8 +82,8 @@ const (
 	RegistrySilent  = "silent" // installed, and it does not answer
 )
 
-// HeldImages is an image that the registry has whole.
-type HeldImages struct {
+// HeldImage is an image that the registry has whole.
+type HeldImage struct {
 	Reference string `json:"reference"` // upstream's own where a known lock names it, else the site's
 	Digest    string `json:"digest"`
 }
@@ -132,7 +132,7 @@ func EncodeInventory(i *Inventory) ([]byte, error) {
 	for n := range c.Hosts {
 		c.Hosts[n].Roles = append([]string{}, c.Hosts[n].Roles...)
 	}
-	c.Registry.Images = sortedBy(i.Registry.Images, func(x HeldImages) string { return x.Reference })
+	c.Registry.Images = sortedBy(i.Registry.Images, func(x HeldImage) string { return x.Reference })
 	if c.Blobs == nil {
 		c.Blobs = map[string]HeldIn{}
 	}

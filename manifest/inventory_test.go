@@ -21,7 +21,7 @@ func sampleInventory() *Inventory {
 		APIVersion: APIVersion, Kind: InventoryKind, Cluster: "demo", Taken: &taken,
 		Applied:  &AppliedBundle{Root: d("a"), Serial: "20260506120000"},
 		Bundles:  []HeldBundle{{Root: d("b"), File: "new.tar.zst", Bytes: 10, Delta: true}, {Root: d("a"), File: "demo.tar.zst", Bytes: 3}},
-		Registry: InventoryRegistry{Host: "registry.site:5000", State: RegistryRunning, Images: []HeldImages{{Reference: "registry.k8s.io/pause:3.10", Digest: d("c")}}},
+		Registry: InventoryRegistry{Host: "registry.site:5000", State: RegistryRunning, Images: []HeldImage{{Reference: "registry.k8s.io/pause:3.10", Digest: d("c")}}},
 		Blobs:    map[string]HeldIn{d("d"): InBundle, d("1"): InBoth, d("e"): InRegistry},
 		Hosts: []InventoryMachine{
 			{Name: "w2", Unreachable: "no route"},

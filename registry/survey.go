@@ -22,7 +22,7 @@ import (
 
 // Holding is what a registry has.
 type Holding struct {
-	Images []manifest.HeldImages
+	Images []manifest.HeldImage
 	Layers map[string]string // digest → a repository that has it
 }
 
@@ -63,7 +63,7 @@ func Survey(ctx context.Context, t Target, known []manifest.ImagePin, parallel i
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(s.out.Images, func(a, b manifest.HeldImages) int { return strings.Compare(a.Reference, b.Reference) })
+	slices.SortFunc(s.out.Images, func(a, b manifest.HeldImage) int { return strings.Compare(a.Reference, b.Reference) })
 	return s.out, nil
 }
 
@@ -122,7 +122,7 @@ func (s *survey) image(ctx context.Context, repository, tag, listed string) erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out.Images = append(s.out.Images, manifest.HeldImages{Reference: listed, Digest: d.Digest.String()})
+	s.out.Images = append(s.out.Images, manifest.HeldImage{Reference: listed, Digest: d.Digest.String()})
 	return nil
 }
 

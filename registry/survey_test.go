@@ -132,7 +132,7 @@ func TestSurvey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []manifest.HeldImages{
+	want := []manifest.HeldImage{
 		{Reference: target.Host + "/docker.io/library/busybox:1", Digest: images[1].Digest},
 		{Reference: "registry.k8s.io/pause:3.10", Digest: images[0].Digest},
 	}
