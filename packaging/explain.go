@@ -104,6 +104,8 @@ func (c cause) line(u *Universe) string {
 			}
 		}
 		switch {
+		case len(c.requirement.Any) == 0:
+			return who + c.requirement.String()
 		case len(found) == 0:
 			return who + c.requirement.String() + ", which no package is" + u.instead(c.requirement)
 		case len(found) == 1 && c.subject != nil:

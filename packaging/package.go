@@ -45,14 +45,17 @@ func (r Relation) String() string {
 }
 
 // Requirement is what a package needs: one of Any, where all of If are there.
-// A requirement without If always holds.
+// Without If that is always; without Any, not all of If may be there.
 type Requirement struct {
 	Any []Relation // the first is wanted most
 	If  []Relation // rpm's rich dependencies: "a if b"
 }
 
-// String gives "a (>= 1) | b".
+// String gives "a (>= 1) | b", "a if b and c", "not (b and c)".
 func (r Requirement) String() string {
+	if len(r.Any) == 0 {
+		return "not (" + strings.TrimPrefix(Requirement{Any: []Relation{{}}, If: r.If}.String(), " if ") + ")"
+	}
 	var any []string
 	for _, x := range r.Any {
 		any = append(any, x.String())

@@ -133,14 +133,14 @@ func (s *search) clause(choices, literals []literal, why cause) *clause {
 
 // require makes the clauses of what p requires, or what is wanted where p is nil.
 func (s *search) require(p *Package, q Requirement) []*clause {
-	var found []*Package
+	var there, found []*Package
 	for _, r := range q.Any {
 		for _, x := range s.u.Find(r) {
 			if x == p || s.installed[x] {
 				if len(q.If) == 0 && (x == p || s.installed[p]) {
 					return nil // met for good
 				}
-				found = append([]*Package{x}, found...)
+				there = append([]*Package{x}, there...)
 				continue
 			}
 			if !slices.Contains(found, x) {
@@ -148,6 +148,10 @@ func (s *search) require(p *Package, q Requirement) []*clause {
 			}
 		}
 	}
+	if s.u.order != nil {
+		s.u.order(found)
+	}
+	found = append(there, found...)
 	if p != nil && slices.ContainsFunc(found, func(x *Package) bool { return s.installed[x] }) && len(q.If) == 0 {
 		found = slices.DeleteFunc(found, func(x *Package) bool { return !s.installed[x] })[:1]
 	}

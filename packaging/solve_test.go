@@ -29,12 +29,17 @@ func relation(s string) Relation {
 	return Relation{Name: f[0]}
 }
 
-// requirement reads "a | b >= 2", "a if b".
+// requirement reads "a | b >= 2", "a if b", "not a and b".
 func requirement(s string) Requirement {
 	var q Requirement
 	s, condition, _ := strings.Cut(s, " if ")
+	if rest, ok := strings.CutPrefix(s, "not "); ok {
+		s, condition = "", rest
+	}
 	for _, x := range strings.Split(s, " | ") {
-		q.Any = append(q.Any, relation(x))
+		if x != "" {
+			q.Any = append(q.Any, relation(x))
+		}
 	}
 	if condition != "" {
 		for _, x := range strings.Split(condition, " and ") {
@@ -117,6 +122,8 @@ func TestSolve(t *testing.T) {
 		{"where another is there", "a 1; needs b if c\nb 1\nc 1", "a, c", "a 1, b 1, c 1"},
 		{"where another comes later", "a 1; needs b if c, d\nb 1\nc 1\nd 1; needs c", "a", "a 1, b 1, c 1, d 1"},
 		{"where two others are there", "a 1; needs b if c and d\nb 1\nc 1\nd 1", "a, c", "a 1, c 1"},
+		{"not beside two others, but one", "a 1; needs not b and c\nb 1\nc 1", "a, b", "a 1, b 1"},
+		{"not beside another, so that comes another", "a 1; needs not b; needs b | c\nb 1\nc 1", "a", "a 1, c 1"},
 		{"obsoletes by name", "a 1; obsoletes v\nb 1; provides v", "a, b", "a 1, b 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,6 +148,22 @@ func TestFamily(t *testing.T) {
 	s, err := u.Solve(t.Context(), Request{Want: []Requirement{requirement("v")}})
 	if err != nil || named(s.Add) != "b 1" {
 		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// TestFamilyOrder has a family want what comes later in the alphabet.
+func TestFamilyOrder(t *testing.T) {
+	packages := world(t, "a 1; needs b | d | c\nb 1\nc 1\nd 1\ne 1; needs v\nf 1; provides v\ngg 1; provides v").packages
+	backwards := func(all []*Package) {
+		slices.SortFunc(all, func(a, b *Package) int { return strings.Compare(b.Name, a.Name) })
+	}
+	for _, c := range []struct{ want, got string }{
+		{"a", "a 1, d 1"}, {"a, c", "a 1, c 1"}, {"c, a", "a 1, c 1"}, {"e", "e 1, gg 1"},
+	} {
+		s, err := Family{Compare: whole, Order: backwards}.Universe(packages).Solve(t.Context(), wanted(c.want))
+		if err != nil || named(s.Add) != c.got {
+			t.Errorf("%s: %v, %v", c.want, named(s.Add), err)
+		}
 	}
 }
 
@@ -180,6 +203,8 @@ func TestUnsolvable(t *testing.T) {
 		{"whichever way", "a 1; needs b | c\nb 1; conflicts d\nc 1; conflicts d\nd 1", "a, d", []string{
 			"wanted is a", "a 1 (all) needs b | c", "wanted is d",
 			"b 1 (all) may not stand beside d 1 (all): it conflicts with d", "c 1 (all) may not stand beside d 1 (all): it conflicts with d"}},
+		{"not beside two others", "a 1; needs not b and c\nb 1\nc 1", "a, b, c", []string{
+			"wanted is a", "a 1 (all) needs not (b and c)", "wanted is b", "wanted is c"}},
 		{"with the base", "a 1; conflicts libc\nlibc 1; base", "a", []string{
 			"wanted is a", "a 1 (all) may not stand beside libc 1 (all): it conflicts with libc", "libc 1 (all) is in every installation"}},
 	} {

@@ -16,6 +16,9 @@ type Family struct {
 	// is asked for. Its own name it provides in exactly its version. Without it a
 	// name provided without a version meets no question for one.
 	Meets func(provided, asked Relation) bool
+	// Order sorts packages of which any would do, the one wanted most first.
+	// Without it that is what was named first, and provides it first.
+	Order func(all []*Package)
 }
 
 // Universe is all packages that there are for one distribution, release and
@@ -23,6 +26,7 @@ type Family struct {
 type Universe struct {
 	compare  Compare
 	meets    func(provided, asked Relation) bool
+	order    func([]*Package)
 	packages []*Package
 	provide  map[string][]provider // by name provided, the package's own included
 }
@@ -44,7 +48,7 @@ func NewUniverse(compare Compare, packages []*Package) *Universe {
 
 // Universe gathers packages of a family, as NewUniverse does.
 func (f Family) Universe(packages []*Package) *Universe {
-	u := &Universe{compare: f.Compare, meets: f.Meets, packages: packages, provide: map[string][]provider{}}
+	u := &Universe{compare: f.Compare, meets: f.Meets, order: f.Order, packages: packages, provide: map[string][]provider{}}
 	if u.meets == nil {
 		u.meets = u.admits
 	}

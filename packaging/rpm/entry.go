@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -64,12 +63,12 @@ func plain(s string) bool {
 	})
 }
 
-// checkLocation refuses what does not lead to a place below the repository.
+// checkLocation refuses what does not lead to a place below the repository. It is
+// no address: some programs leave in what an address would have to escape.
 func checkLocation(href string) error {
-	u, err := url.Parse(href)
-	if err != nil || href == "" || u.IsAbs() || u.Host != "" || u.RawQuery != "" || u.Fragment != "" ||
-		path.IsAbs(u.Path) || path.Clean(u.Path) != strings.TrimPrefix(u.Path, "./") || slices.Contains(strings.Split(u.Path, "/"), "..") ||
-		strings.ContainsFunc(u.Path, func(r rune) bool { return r < ' ' || r == '\\' || r == 0x7f }) {
+	if href == "" || href == "." || path.IsAbs(href) || path.Clean(href) != strings.TrimPrefix(href, "./") ||
+		strings.HasPrefix(path.Clean(href), "../") || path.Clean(href) == ".." || strings.Contains(href, "://") ||
+		strings.ContainsFunc(href, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("\\?#", r) }) {
 		return fmt.Errorf("location %q is no place below the repository", href)
 	}
 	return nil
@@ -94,11 +93,11 @@ func (e *entry) format(d *xml.Decoder) error {
 				return nil
 			})
 		case "file":
-			var file string
-			if err := text(d, &file); err != nil {
+			f := owned{kind: attribute(s, "type")}
+			if err := text(d, &f.path); err != nil {
 				return err
 			}
-			e.files = append(e.files, file)
+			e.files = append(e.files, f)
 			return nil
 		}
 		return d.Skip()

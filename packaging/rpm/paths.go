@@ -34,9 +34,9 @@ func (m *Metadata) files(ctx context.Context, readers []*reader, o Options) erro
 	for _, r := range readers {
 		for _, e := range r.entries {
 			for _, file := range e.files {
-				if asked[file] {
-					e.has(file)
-					provided[file] = true
+				if asked[file.path] {
+					e.has(file.path)
+					provided[file.path] = true
 				}
 			}
 			e.files = nil

@@ -20,9 +20,12 @@ const (
 // entry is one package of primary, as it was read.
 type entry struct {
 	packaging.Package
-	files []string // primary's own few: those in the usual places
+	files []owned  // primary's own few: those in the usual places
 	odd   []string // why the package cannot be used
 }
+
+// owned is a file of a package; its kind is "", "dir" or "ghost".
+type owned struct{ path, kind string }
 
 // readPrimary gives every package that keep wants, in the order of the file.
 func readPrimary(r io.Reader, keep func(name, arch string) bool) ([]*entry, error) {

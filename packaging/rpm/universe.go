@@ -15,18 +15,18 @@ import (
 // of a module's stream is passed over, since which stream is on is a matter of each
 // host. The notes say what was passed over.
 func (m *Metadata) Universe() (u *packaging.Universe, notes []string, err error) {
-	order := make([]int, len(m.repositories))
-	for i := range order {
-		order[i] = i
+	ranked := make([]int, len(m.repositories))
+	for i := range ranked {
+		ranked[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	slices.SortStableFunc(ranked, func(a, b int) int {
 		return cmp.Compare(m.repositories[a].Priority, m.repositories[b].Priority)
 	})
 	priority := map[string]int{} // of the packages of a name
 	passed := map[string]int{}
 	var all []*packaging.Package
 	there := map[string]bool{}
-	for _, i := range order {
+	for _, i := range ranked {
 		r := m.repositories[i]
 		for _, e := range m.entries[i] {
 			if module, ok := m.modules[e.artifact()]; ok && !r.ModuleHotfixes {
@@ -49,7 +49,11 @@ func (m *Metadata) Universe() (u *packaging.Universe, notes []string, err error)
 	if err := markBase(all); err != nil {
 		return nil, nil, err
 	}
-	return packaging.Family{Compare: Compare, Meets: meets}.Universe(all), passedOver(passed), nil
+	latest := map[string]string{}
+	for _, p := range slices.Backward(all) {
+		latest[p.Name] = p.Version
+	}
+	return packaging.Family{Compare: Compare, Meets: meets, Order: order(latest)}.Universe(all), passedOver(passed), nil
 }
 
 // passedOver says which modules' packages were left out.
