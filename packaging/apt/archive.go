@@ -1,0 +1,205 @@
+package apt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/packaging"
+)
+
+// Request says what to read.
+type Request struct {
+	Sources []Source
+	Arch    string // in dpkg's words: "amd64", "arm64"
+	// Distribution and Release narrow the sources to those that are of it: "debian"
+	// and "12" or "bookworm". Empty: all count.
+	Distribution, Release string
+	Keyrings              []string // folders and files; nil: SystemKeyrings
+	Keys                  []string // armored keys that count beside them
+	Preferences           []Preference
+	Now                   time.Time // zero: the present
+}
+
+// Archive is what repositories offer for one architecture.
+type Archive struct {
+	// Universe has of each name the one version that apt would take. Its packages
+	// are without their Record: see Fill.
+	Universe *packaging.Universe
+	// Repositories are those that count, in the order of the sources.
+	Repositories []Repository
+	// Notes say what was passed over, and why.
+	Notes []string
+
+	records *records
+}
+
+// Repository is one repository that was read.
+type Repository struct {
+	Source
+	Release *Release
+	name    string
+}
+
+// Open reads repositories. Every one that is refused is told; the errors wrap a
+// *Refusal each.
+func Open(ctx context.Context, web Web, r Request) (*Archive, error) {
+	for _, p := range r.Preferences {
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+	}
+	if r.Now.IsZero() {
+		r.Now = time.Now()
+	}
+	if r.Keyrings == nil {
+		r.Keyrings = SystemKeyrings()
+	}
+	a := &Archive{}
+	var err error
+	if a.Repositories, err = a.releases(ctx, web, r); err != nil {
+		return nil, err
+	}
+	if a.records, err = newRecords(); err != nil {
+		return nil, err
+	}
+	c := &candidates{archive: a, request: r, stanzas: newStanzas(r.Arch), best: map[string]candidate{}}
+	for _, repository := range a.Repositories {
+		if err := c.repository(ctx, web, repository); err != nil {
+			return nil, err
+		}
+	}
+	a.Universe = c.universe()
+	return a, nil
+}
+
+// Fill sets the Record of packages of this archive's universe.
+func (a *Archive) Fill(packages []*packaging.Package) error { return a.records.fill(packages) }
+
+// Address gives where a package's file is.
+func (a *Archive) Address(p *packaging.Package) string {
+	for _, r := range a.Repositories {
+		if r.name == p.Repository {
+			return r.Package(p.Location)
+		}
+	}
+	return ""
+}
+
+func (a *Archive) note(format string, args ...any) {
+	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
+}
+
+// candidates chooses of each name one version, as packages come by.
+type candidates struct {
+	archive *Archive
+	request Request
+	stanzas *stanzas
+	best    map[string]candidate
+}
+
+type candidate struct {
+	*packaging.Package
+	priority int
+}
+
+// repository reads all indices of a repository.
+func (c *candidates) repository(ctx context.Context, web Web, r Repository) error {
+	if r.flat() {
+		_, err := c.index(ctx, web, r, "Packages")
+		return err
+	}
+	for _, component := range r.Components {
+		found := false
+		for _, arch := range []string{c.request.Arch, "all"} {
+			if arch == "all" && !r.Release.splitAll {
+				continue
+			}
+			there, err := c.index(ctx, web, r, path.Join(component, "binary-"+arch, "Packages"))
+			if err != nil {
+				return err
+			}
+			found = found || there
+		}
+		if found {
+			continue
+		}
+		missing := fmt.Sprintf("no component %s for %s; it has %s for %s", component, c.request.Arch,
+			strings.Join(r.Release.Components, ", "), strings.Join(r.Release.Architectures, ", "))
+		if r.Given {
+			return &Refusal{Repository: r.String(), Reason: ErrOtherRelease, Detail: missing}
+		}
+		c.archive.note("%s: %s", r, missing)
+	}
+	return nil
+}
+
+// index reads one index, and tells whether there is one.
+func (c *candidates) index(ctx context.Context, web Web, r Repository, name string) (bool, error) {
+	text, err := fetchIndex(ctx, web, r.Source, r.Release, name)
+	if err != nil || text == nil {
+		return false, err
+	}
+	defer text.Close()
+	in := newParagraphs(text, most)
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		stanza, line, err := in.next()
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, &Refusal{Repository: r.String(), Reason: ErrMalformed, Detail: name + ": " + err.Error()}
+		}
+		p, err := c.stanzas.read(stanza)
+		switch {
+		case err != nil:
+			c.archive.note("%s: %s, line %d: passed over: %s", r, name, line, err)
+		case p != nil:
+			c.offer(r, p, stanza)
+		}
+	}
+}
+
+// offer takes a package where it is better than what there is under its name.
+func (c *candidates) offer(r Repository, p *packaging.Package, stanza []byte) {
+	n := candidate{p, pin(c.request.Preferences, r.Release, p.Name, p.Version)}
+	if n.priority < 0 {
+		return
+	}
+	old, ok := c.best[p.Name]
+	if ok && cmp.Or(cmp.Compare(n.priority, old.priority), Compare(n.Version, old.Version)) <= 0 {
+		return
+	}
+	p.Repository = r.name
+	if ok {
+		delete(c.archive.records.at, old.Package)
+	}
+	c.best[p.Name] = n
+	c.archive.records.keep(p, stanza)
+}
+
+// universe gives what was chosen, the highest priority first.
+func (c *candidates) universe() *packaging.Universe {
+	c.archive.records.seal()
+	all := make([]candidate, 0, len(c.best))
+	for _, x := range c.best {
+		all = append(all, x)
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.Name, b.Name))
+	})
+	packages := make([]*packaging.Package, len(all))
+	for i, x := range all {
+		packages[i] = x.Package
+	}
+	return packaging.NewUniverse(Compare, packages)
+}

@@ -1,0 +1,95 @@
+package apt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mensylisir/kubexm/packaging"
+)
+
+// operators as control files write them. The single "<" and ">" are obsolete and
+// mean what they always meant to dpkg.
+var operators = map[string]packaging.Operator{
+	"<<": packaging.Earlier,
+	"<=": packaging.AtMost,
+	"<":  packaging.AtMost,
+	"=":  packaging.Exactly,
+	">=": packaging.AtLeast,
+	">":  packaging.AtLeast,
+	">>": packaging.Later,
+}
+
+// relation reads "name", "name:any (>= 1)". The qualifier stays in the name,
+// except for native, which is what no qualifier means: only one architecture is
+// read, and "name:any" is what a package that allows it provides.
+func relation(s, native string) (packaging.Relation, error) {
+	s = strings.TrimSpace(s)
+	name, rest := s, ""
+	if i := strings.IndexAny(s, " \t\n([<"); i >= 0 {
+		name, rest = s[:i], strings.TrimSpace(s[i:])
+	}
+	if !validName(name) {
+		return packaging.Relation{}, fmt.Errorf("%q names no package", s)
+	}
+	if base, arch, ok := strings.Cut(name, ":"); ok && (arch == native || arch == "native") {
+		name = base
+	}
+	r := packaging.Relation{Name: name}
+	if rest == "" {
+		return r, nil
+	}
+	inner, ok := strings.CutPrefix(rest, "(")
+	if inner, ok2 := strings.CutSuffix(inner, ")"); ok && ok2 {
+		inner = strings.TrimSpace(inner)
+		n := len(inner) - len(strings.TrimLeft(inner, "<=>"))
+		op, known := operators[inner[:n]]
+		version := strings.TrimSpace(inner[n:])
+		if known && version != "" && !strings.ContainsAny(version, " \t\n()") {
+			r.Operator, r.Version = op, version
+			return r, nil
+		}
+	}
+	return packaging.Relation{}, fmt.Errorf("%q is no relation to a package", s)
+}
+
+// validName tells whether a name is made of what names of packages are made of,
+// with at most one qualifier.
+func validName(s string) bool {
+	colons := 0
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case digit(c), c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		case i > 0 && (c == '+' || c == '-' || c == '.' || c == '_'):
+		case i > 0 && c == ':':
+			colons++
+		default:
+			return false
+		}
+	}
+	return s != "" && colons <= 1 && s[len(s)-1] != ':'
+}
+
+// alternatives reads "a | b (>= 1)".
+func alternatives(s, native string) (packaging.Requirement, error) {
+	var q packaging.Requirement
+	for x := range strings.SplitSeq(s, "|") {
+		r, err := relation(x, native)
+		if err != nil {
+			return q, err
+		}
+		q.Any = append(q.Any, r)
+	}
+	return q, nil
+}
+
+// elements gives the parts of a list with commas that are not empty.
+func elements(list string) []string {
+	out := make([]string, 0, 1+strings.Count(list, ","))
+	for x := range strings.SplitSeq(list, ",") {
+		if x = strings.TrimSpace(x); x != "" {
+			out = append(out, x)
+		}
+	}
+	return out
+}

@@ -1,0 +1,188 @@
+package apt
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mensylisir/kubexm/packaging"
+)
+
+// stanzas makes packages of the paragraphs of Packages files, for one
+// architecture. What many packages say alike is held once.
+type stanzas struct {
+	arch         string
+	strings      map[string]string
+	requirements map[string]packaging.Requirement
+	relations    map[string]packaging.Relation
+}
+
+func newStanzas(arch string) *stanzas {
+	return &stanzas{arch: arch, strings: map[string]string{}, requirements: map[string]packaging.Requirement{}, relations: map[string]packaging.Relation{}}
+}
+
+// control is what a stanza says, before it is a package.
+type control struct {
+	name, version, arch, multi, priority, essential string
+	location, size, sha256                          []byte
+	preDepends, depends, conflicts, breaks, provide []byte
+}
+
+// read makes a package of a stanza; nil where it is of another architecture. An
+// error means that this one package cannot be used.
+func (s *stanzas) read(text []byte) (*packaging.Package, error) {
+	var c control
+	if err := eachField(text, func(f field) error { c.set(s, f); return nil }); err != nil {
+		return nil, err
+	}
+	if !validName(c.name) || strings.Contains(c.name, ":") || c.version == "" {
+		return nil, fmt.Errorf("a package without a name and a version: %q %q", c.name, c.version)
+	}
+	if c.arch != s.arch && c.arch != "all" {
+		return nil, nil
+	}
+	p := &packaging.Package{Name: c.name, Version: c.version, Arch: c.arch, Location: string(c.location), SHA256: strings.ToLower(string(c.sha256)),
+		Base: c.essential == "yes" || c.priority == "required"}
+	if err := s.file(p, c); err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	if err := s.relate(p, c); err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	return p, nil
+}
+
+func (c *control) set(s *stanzas, f field) {
+	switch f.name {
+	case "Package":
+		c.name = s.once(f.value)
+	case "Version":
+		c.version = s.once(f.value)
+	case "Architecture":
+		c.arch = s.once(f.value)
+	case "Multi-Arch":
+		c.multi = s.once(f.value)
+	case "Priority":
+		c.priority = s.once(f.value)
+	case "Essential":
+		c.essential = s.once(f.value)
+	case "Filename":
+		c.location = f.value
+	case "Size":
+		c.size = f.value
+	case "SHA256":
+		c.sha256 = f.value
+	case "Pre-Depends":
+		c.preDepends = f.value
+	case "Depends":
+		c.depends = f.value
+	case "Conflicts":
+		c.conflicts = f.value
+	case "Breaks":
+		c.breaks = f.value
+	case "Provides":
+		c.provide = f.value
+	}
+}
+
+// file reads where the package is, and what is known of its bytes.
+func (s *stanzas) file(p *packaging.Package, c control) error {
+	size, err := strconv.ParseInt(string(c.size), 10, 64)
+	if err != nil || size <= 0 {
+		return fmt.Errorf("its size is no number of bytes: %q", c.size)
+	}
+	p.Size = size
+	if sum, err := hex.DecodeString(p.SHA256); err != nil || len(sum) != 32 {
+		return errors.New("it has no SHA256, without which it cannot be checked")
+	}
+	if !localPath(p.Location) {
+		return fmt.Errorf("it lies at %q, which is no path inside the repository", p.Location)
+	}
+	return nil
+}
+
+// relate reads what the package needs, provides and may not stand beside.
+func (s *stanzas) relate(p *packaging.Package, c control) error {
+	before, after := elements(string(c.preDepends)), elements(string(c.depends))
+	p.Requires = make([]packaging.Requirement, 0, len(before)+len(after))
+	for _, list := range [][]string{before, after} {
+		for _, x := range list {
+			q, ok := s.requirements[x]
+			if !ok {
+				var err error
+				x = strings.Clone(x) // the list it is of goes
+				if q, err = alternatives(x, s.arch); err != nil {
+					return err
+				}
+				s.requirements[x] = q
+			}
+			p.Requires = append(p.Requires, q)
+		}
+	}
+	for _, list := range [][]byte{c.conflicts, c.breaks} {
+		for _, x := range elements(string(list)) {
+			r, err := s.relation(x)
+			if err != nil {
+				return err
+			}
+			// Of another architecture nothing is ever there; "any" is this one.
+			base, arch, _ := strings.Cut(r.Name, ":")
+			if arch == "" || arch == "any" {
+				r.Name = base
+				p.Conflicts = append(p.Conflicts, r)
+			}
+		}
+	}
+	return s.provides(p, c)
+}
+
+// provides reads what a package is called besides. One that allows it stands for
+// "name:any" too, under each of its names.
+func (s *stanzas) provides(p *packaging.Package, c control) error {
+	var names []packaging.Relation
+	for _, x := range elements(string(c.provide)) {
+		r, err := s.relation(x)
+		if err != nil {
+			return err
+		}
+		if r.Operator != packaging.AnyVersion && r.Operator != packaging.Exactly {
+			return fmt.Errorf("it provides %s, which is no version", r)
+		}
+		if !strings.Contains(r.Name, ":") {
+			names = append(names, r)
+		}
+	}
+	p.Provides = names
+	if c.multi == "allowed" {
+		own := packaging.Relation{Name: p.Name, Operator: packaging.Exactly, Version: p.Version}
+		for _, r := range append([]packaging.Relation{own}, names...) {
+			r.Name = s.once([]byte(r.Name + ":any"))
+			p.Provides = append(p.Provides, r)
+		}
+	}
+	return nil
+}
+
+func (s *stanzas) relation(text string) (packaging.Relation, error) {
+	if r, ok := s.relations[text]; ok {
+		return r, nil
+	}
+	text = strings.Clone(text)
+	r, err := relation(text, s.arch)
+	if err == nil {
+		s.relations[text] = r
+	}
+	return r, err
+}
+
+// once gives one string for equal bytes.
+func (s *stanzas) once(b []byte) string {
+	if x, ok := s.strings[string(b)]; ok {
+		return x
+	}
+	x := string(b)
+	s.strings[x] = x
+	return x
+}
