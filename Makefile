@@ -24,6 +24,10 @@ TOOL := go tool -modfile=testdata/tools/go.mod
 # The config that `make upstream` serves everything for.
 CONFIG ?= testdata/configs/quickstart.yaml
 
+# The peers that are built for `make bench`, and where they are kept.
+PEERS     ?= oras
+PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
+
 # The tests that make clusters, and all those that are run by themselves.
 CLUSTERS := ^TestCluster
 ALONE    := ^(TestCluster|TestCharts$$)
@@ -133,9 +137,14 @@ faults: build ## Break what a build and a transfer stand on, and print what came
 	@build/faults -kubexm build/kubexm -progress build/faults.jsonl -only '$(FAULTS)'
 
 .PHONY: bench
-bench: build ## Measure builds, rebuilds and verification against plain tools, and print what is to be reached beside it (BENCH='-rounds 3 -o json')
+bench: build ## Measure builds, pushes, deltas and verification against plain tools and peers, beside what is to be reached (BENCH='-rounds 3 -o markdown')
 	@go build -o build/bench ./testdata/bench
-	@build/bench -kubexm build/kubexm -dir build $(BENCH)
+	@PATH="$(PEERS_DIR):$$PATH" build/bench -kubexm build/kubexm -dir build $(BENCH)
+
+# Beside make bench: what is not there is left out of it.
+.PHONY: peers
+peers: needs ## Build the peers that make bench compares with (PEERS='oras zarf'; zarf takes long)
+	@bash testdata/bench/peers.sh "$(PEERS_DIR)" $(PEERS)
 
 .PHONY: cover
 cover: ## Measure test coverage: build/cover.html and a line per package

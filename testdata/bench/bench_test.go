@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mensylisir/kubexm/manifest"
 )
 
 func TestMain(m *testing.M) {
@@ -189,26 +186,5 @@ func TestTarget(t *testing.T) {
 	}
 	if err := to.empty(); err != nil || to.bytes() != 0 || ask(http.MethodHead, "/v2/x/blobs/"+digest, "") != http.StatusNotFound {
 		t.Errorf("not empty, %v", err)
-	}
-}
-
-func TestPeersAreToldOfTheLoopbackServer(t *testing.T) {
-	l := &manifest.Lock{
-		Images:    []manifest.ImagePin{{Reference: "registry.k8s.io/pause:3.10"}},
-		Artifacts: []manifest.Artifact{{Address: "https://dl.k8s.io/b"}, {Address: "https://dl.k8s.io/a"}, {Address: "https://dl.k8s.io/b"}},
-	}
-	to, err := rename(l, "http://127.0.0.1:5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	haul, herr := to.haul()
-	zarf, zerr := to.zarfPackage()
-	for _, text := range []string{string(haul), string(zarf)} {
-		if strings.Contains(text, "https:") || strings.Count(text, "127.0.0.1:5/") != 3 || strings.Count(text, "127.0.0.1:5/registry.k8s.io/pause:3.10\n") != 1 {
-			t.Errorf("%s", text)
-		}
-	}
-	if err := errors.Join(herr, zerr); err != nil {
-		t.Error(err)
 	}
 }

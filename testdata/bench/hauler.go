@@ -35,9 +35,11 @@ func (t theirs) haul() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
-	for _, d := range []document{
-		{Kind: "Images", Spec: map[string][]item{"images": images}}, {Kind: "Files", Spec: map[string][]item{"files": files}},
-	} {
+	all := []document{{Kind: "Images", Spec: map[string][]item{"images": images}}}
+	if len(files) > 0 {
+		all = append(all, document{Kind: "Files", Spec: map[string][]item{"files": files}})
+	}
+	for _, d := range all {
 		d.APIVersion, d.Metadata = "content.hauler.cattle.io/v1", map[string]string{"name": "bench"}
 		if err := e.Encode(d); err != nil {
 			return nil, err
@@ -46,18 +48,38 @@ func (t theirs) haul() ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// haulerBuild is sync and save. Where it is to push later, the archive is kept.
+// haulerBuild is sync and save of everything.
 func (w *work) haulerBuild(ctx context.Context, hauler string) (all sample, err error) {
 	dir, out, remove, err := w.home("hauler")
 	if err != nil {
 		return all, err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
-	text, err := w.theirs.haul()
+	all, err = w.haulerSave(ctx, hauler, w.theirs, dir, filepath.Join(out, haulName))
+	return all, errors.Join(err, remove())
+}
+
+// haulerImages makes the archive that is pushed later: of the images alone, as its
+// copy to a registry takes files along and has no way to leave out just these.
+func (w *work) haulerImages(ctx context.Context, hauler string) error {
+	dir, out, remove, err := w.home("hauler")
+	if err != nil {
+		return err
+	}
+	archive := filepath.Join(out, haulName)
+	if _, err = w.haulerSave(ctx, hauler, theirs{images: w.theirs.images}, dir, archive); err == nil {
+		w.haul = filepath.Join(w.dir, haulName)
+		err = os.Rename(archive, w.haul)
+	}
+	return errors.Join(err, remove())
+}
+
+// haulerSave makes an archive in a home of Hauler.
+func (w *work) haulerSave(ctx context.Context, hauler string, what theirs, dir, archive string) (all sample, err error) {
+	text, err := what.haul()
 	if err != nil {
 		return all, err
 	}
-	list, store := filepath.Join(dir, "haul.yaml"), filepath.Join(out, "store")
+	list, store, out := filepath.Join(dir, "haul.yaml"), filepath.Join(dir, "out", "store"), filepath.Dir(archive)
 	if err := os.WriteFile(list, text, 0o600); err != nil {
 		return all, err
 	}
@@ -65,7 +87,6 @@ func (w *work) haulerBuild(ctx context.Context, hauler string) (all sample, err 
 	if err != nil {
 		return all, err
 	}
-	archive := filepath.Join(out, haulName)
 	save, err := w.measure(ctx, process{home: dir, out: out, args: []string{hauler, "store", "save", "--store", store, "--filename", archive}})
 	if err != nil {
 		return all, err
@@ -75,12 +96,10 @@ func (w *work) haulerBuild(ctx context.Context, hauler string) (all sample, err 
 		return all, err
 	}
 	save.Output = info.Size()
-	w.haul = filepath.Join(w.dir, haulName)
-	return sync.and(save), os.Rename(archive, w.haul)
+	return sync.and(save), nil
 }
 
-// haulerPush is load and copy, of the images alone, to an empty registry. The
-// archive is the one that the build before made, warm as every archive here.
+// haulerPush is load and copy of the images to an empty registry.
 func (w *work) haulerPush(ctx context.Context, r *round) error {
 	hauler, ok := w.peers["hauler"]
 	if !ok {
@@ -97,7 +116,7 @@ func (w *work) haulerPush(ctx context.Context, r *round) error {
 	load, err := w.measure(ctx, process{home: dir, out: out, args: []string{hauler, "store", "load", "--store", store, "--filename", w.haul}})
 	if err == nil {
 		var copied sample
-		copied, err = w.measure(ctx, process{home: dir, out: out, args: []string{hauler, "store", "copy", "--store", store, "--plain-http", "--only", "image", "registry://" + w.host}})
+		copied, err = w.measure(ctx, process{home: dir, out: out, args: []string{hauler, "store", "copy", "--store", store, "--plain-http", "registry://" + w.host}})
 		load = load.and(copied)
 	}
 	r.HaulerPush = &load

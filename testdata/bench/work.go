@@ -50,7 +50,7 @@ type work struct {
 	delta   delta
 	peers   map[string]string // by name, the paths of those that are there
 	theirs  theirs
-	haul    string // the archive that Hauler made last
+	haul    string // the archive of images that Hauler pushes
 }
 
 // pinned is a config and its lock.
@@ -154,9 +154,8 @@ func (w *work) prepare(ctx context.Context) error {
 	if err := w.measureDelta(ctx); err != nil {
 		return err
 	}
-	if path, ok := w.peers["hauler"]; ok { // what it pushes comes before what it builds
-		_, err := w.haulerBuild(ctx, path)
-		return err
+	if path, ok := w.peers["hauler"]; ok {
+		return w.haulerImages(ctx, path)
 	}
 	return nil
 }
