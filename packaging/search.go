@@ -31,13 +31,33 @@ func (s *search) run(ctx context.Context) error {
 			}
 			continue
 		}
-		next := s.walk(func(int) {})
+		next := s.wanted()
+		if next == 0 {
+			next = s.walk(func(int) {})
+		}
 		if next == 0 {
 			return nil
 		}
 		s.limits = append(s.limits, len(s.trail))
 		s.settle(next, nil)
 	}
+}
+
+// wanted gives the package to choose for something wanted that is not met, or 0. It
+// comes before what packages need: whoever asks for a package means its latest
+// version, and not one that another would be content with.
+func (s *search) wanted() literal {
+	for _, c := range s.roots {
+		if c.why.kind != needs || slices.ContainsFunc(c.literals, func(l literal) bool { return s.is(l) == 1 || l&1 == 1 && s.is(l) == 0 }) {
+			continue
+		}
+		for _, l := range c.choices {
+			if s.is(l) == 0 {
+				return l
+			}
+		}
+	}
+	return 0
 }
 
 // walk follows what is wanted through what was chosen for it, depth first, and

@@ -124,6 +124,7 @@ func TestSolve(t *testing.T) {
 		{"where two others are there", "a 1; needs b if c and d\nb 1\nc 1\nd 1", "a, c", "a 1, c 1"},
 		{"not beside two others, but one", "a 1; needs not b and c\nb 1\nc 1", "a, b", "a 1, b 1"},
 		{"not beside another, so that comes another", "a 1; needs not b; needs b | c\nb 1\nc 1", "a", "a 1, c 1"},
+		{"what is wanted before what that needs", "a 1; needs v\nb 1; provides v\nb 2\nc 1; provides v", "a, b", "a 1, b 2, c 1"},
 		{"obsoletes by name", "a 1; obsoletes v\nb 1; provides v", "a, b", "a 1, b 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

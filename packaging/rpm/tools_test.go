@@ -36,6 +36,9 @@ func tools(t *testing.T) *toolRoot {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Mkdir(filepath.Join(dir, "log"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return &toolRoot{path: root, dir: strings.TrimPrefix(dir, root)}
 }
 

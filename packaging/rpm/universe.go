@@ -69,22 +69,32 @@ func passedOver(passed map[string]int) []string {
 }
 
 // Want makes requirements of names, as dnf takes them: a package's name, what a
-// package provides, or a path. A package that takes the place of one of that name is
-// wanted more than that one.
+// package provides, or a path. A package that takes the place of one of that name
+// would do as well.
 func (m *Metadata) Want(names ...string) []packaging.Requirement {
 	var out []packaging.Requirement
 	for _, name := range names {
-		q := packaging.Requirement{}
-		for _, entries := range m.entries {
-			for _, e := range entries {
-				instead := slices.ContainsFunc(e.Obsoletes, func(r packaging.Relation) bool { return r.Name == name })
-				if r := (packaging.Relation{Name: e.Name}); instead && e.Name != name && !slices.ContainsFunc(q.Any, func(x packaging.Relation) bool { return x.Name == r.Name }) {
-					q.Any = append(q.Any, r)
-				}
+		q := packaging.Requirement{Any: []packaging.Relation{{Name: name}}}
+		var named []*entry
+		m.each(func(e *entry) {
+			if e.Name == name {
+				named = append(named, e)
 			}
-		}
-		q.Any = append(q.Any, packaging.Relation{Name: name})
+		})
+		m.each(func(e *entry) {
+			if slices.ContainsFunc(named, func(n *entry) bool { return replaces(&e.Package, &n.Package) }) {
+				q.Any = append(q.Any, packaging.Relation{Name: e.Name, Operator: packaging.Exactly, Version: e.Version})
+			}
+		})
 		out = append(out, q)
 	}
 	return out
+}
+
+func (m *Metadata) each(f func(*entry)) {
+	for _, entries := range m.entries {
+		for _, e := range entries {
+			f(e)
+		}
+	}
 }

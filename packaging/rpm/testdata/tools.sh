@@ -10,7 +10,7 @@ sources=(/etc/apt/sources.list.d/debian.sources)
 [ -e "${sources[0]}" ] || sources=(/etc/apt/sources.list)
 rm -rf "$out"
 mkdir -p "$(dirname "$out")"
-mmdebstrap --quiet --variant=minbase --mode=root --include=rpm,createrepo-c,dnf,gnupg,zstd,xz-utils \
+mmdebstrap --quiet --variant=minbase --mode=root --include=rpm,createrepo-c,dnf,gpg,gpg-agent,gpgconf,zstd,xz-utils \
     --aptopt='APT::Install-Recommends "false"' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \

@@ -1,0 +1,140 @@
+package rpm
+
+import (
+	"flag"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mensylisir/kubexm/packaging"
+)
+
+var update = flag.Bool("update", false, "write testdata anew, with the programs of make rpm-tools")
+
+// fixtureWants are packages of testdata/specs that are wanted together.
+var fixtureWants = []string{"socat", "bash-completion", "chrony", "rich-or", "rich-and", "rich-else", "rich-nested", "rich-with", "rich-without"}
+
+// TestInstall has dnf install from the repository that we write what we chose, on
+// an installation that has only the base, where nothing leads out.
+func TestInstall(t *testing.T) {
+	r := tools(t)
+	r.build(t, specs(t)...)
+	r.run(t, "createrepo_c", "--quiet", "--no-database", "--general-compress-type=xz", "rpms")
+	m, u := read(t, r.out("rpms"))
+	base, err := u.BaseClosure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"bash-5.2.21-1.noarch", "coreutils-9.4-1.noarch", "filesystem-3.18-1.noarch", "glibc-2.38-1.noarch", "setup-2.14-1.noarch"}, nevras(base)); d != "" {
+		t.Fatal(d)
+	}
+	r.install(t, "rpms", nevras(base)...)
+	before := r.installed(t)
+	if d := cmp.Diff(nevras(base), before); d != "" {
+		t.Fatal(d)
+	}
+
+	s, err := u.Solve(t.Context(), packaging.Request{Want: m.Want(fixtureWants...), Installed: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(nevras(s.Add))
+	files, err := Write(s.Add, time.Unix(1700000000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Add {
+		b, err := os.ReadFile(r.out("rpms/" + p.Location))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, File{Place(p), b})
+	}
+	for _, f := range files {
+		name := r.out(path.Join("ours", f.Name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.install(t, "ours", fixtureWants...)
+	if d := cmp.Diff(nevras(append(base, s.Add...)), r.installed(t)); d != "" {
+		t.Errorf("-ours +installed: %s", d)
+	}
+
+	// What was written reads as what it was written of.
+	again, _ := read(t, r.out("ours"), "/usr/share/doc/socat/README")
+	var reread []*packaging.Package
+	for _, e := range again.entries[0] {
+		reread = append(reread, &e.Package)
+	}
+	if d := cmp.Diff(nevras(s.Add), nevras(reread)); d != "" {
+		t.Error(d)
+	}
+}
+
+// install has dnf install from one folder of the root, in a root of its own.
+func (r *toolRoot) install(t *testing.T, repo string, names ...string) {
+	t.Helper()
+	here := func(s string) string { return filepath.Join(r.dir, s) }
+	out := r.run(t, append([]string{"dnf", "--installroot=" + here("installed"), "--releasever=1", "--forcearch=x86_64", "--assumeyes", "--setopt=reposdir=" + here("none"),
+		"--setopt=cachedir=" + here("cache"), "--setopt=logdir=" + here("log"), "--setopt=keepcache=0", "--nogpgcheck",
+		"--repofrompath=" + repo + ",file://" + here(repo), "install"}, names...)...)
+	t.Log(out)
+}
+
+// installed lists what install has installed so far.
+func (r *toolRoot) installed(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(r.run(t, "sh", "-c", "rpm --root=$PWD/installed -qa --qf '%{nevra}\\n' | sort"))
+}
+
+// TestUpdateFixture writes the repository of testdata, which the tests read that run
+// anywhere: metadata of all packages, signed, and two of the packages, one of them
+// signed.
+func TestUpdateFixture(t *testing.T) {
+	if !*update {
+		t.Skip("testdata/repo stays as it is without -update")
+	}
+	r := tools(t)
+	r.build(t, specs(t)...)
+	r.run(t, "sh", "-ec", `
+mkdir -m 700 gnupg
+for who in right other; do
+    gpg --batch --quiet --passphrase '' --quick-gen-key "$who <$who@example.org>" rsa2048 sign never
+    gpg --armor --export $who@example.org > $who.asc
+done
+rpmsign --define '_gpg_name right@example.org' --addsign rpms/socat-1.8*.rpm
+createrepo_c --quiet --no-database rpms
+gpg --batch --local-user right@example.org --armor --detach-sign rpms/repodata/repomd.xml
+mkdir repo keys
+cp -r rpms/repodata rpms/socat-1.8*.rpm rpms/chrony-4.5*.rpm repo
+cp *.asc keys`)
+	for _, folder := range []string{"repo", "keys"} {
+		if err := os.RemoveAll(filepath.Join("testdata", folder)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(filepath.Join("testdata", folder), os.DirFS(r.out(folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCheckAsRpmDoes has rpm judge the packages of testdata that Check judges.
+func TestCheckAsRpmDoes(t *testing.T) {
+	r := tools(t)
+	if err := os.CopyFS(r.out(""), os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
+	r.run(t, "sh", "-ec", "rpmkeys --dbpath $PWD/keydb --import keys/right.asc; rpmkeys --dbpath $PWD/keydb --checksig --define '_pkgverify_level signature' repo/socat-*.rpm")
+	if out, err := r.try(t, "sh", "-ec", "rpmkeys --dbpath $PWD/keydb --checksig --define '_pkgverify_level signature' repo/chrony-*.rpm"); err == nil {
+		t.Errorf("rpm takes a package without a signature: %s", out)
+	}
+}
