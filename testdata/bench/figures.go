@@ -139,7 +139,7 @@ func (m measured) ofPeers() (rows []figure) {
 			continue
 		}
 		f := row.figure
-		f.Step = "build"
+		f.Step, f.Bound = "build", m.Machine.bound(m.Bytes, "the build", m.seconds(buildOf))
 		f.Ours = m.ratio(func(r round) sample { return *row.theirs(r) }, row.ours)
 		rows = append(rows, f)
 	}
