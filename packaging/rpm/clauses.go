@@ -101,10 +101,20 @@ func product(a, b []packaging.Requirement) ([]packaging.Requirement, error) {
 	var out []packaging.Requirement
 	for _, x := range a {
 		for _, y := range b {
-			out = append(out, packaging.Requirement{Any: slices.Concat(x.Any, y.Any), If: slices.Concat(x.If, y.If)})
+			q := packaging.Requirement{Any: slices.Concat(x.Any, y.Any), If: slices.Concat(x.If, y.If)}
+			if !always(q) {
+				out = append(out, q)
+			}
 		}
 	}
 	return out, nil
+}
+
+// always tells whether a requirement holds whatever is there: "b if b".
+func always(q packaging.Requirement) bool {
+	return slices.ContainsFunc(q.If, func(c packaging.Relation) bool {
+		return slices.ContainsFunc(q.Any, func(a packaging.Relation) bool { return a.String() == c.String() })
+	})
 }
 
 // names gives the packages that with and without choose, each by a relation.

@@ -149,7 +149,7 @@ func (r *reading) noBase() {
 			return
 		}
 	}
-	if _, ok := r.values["baseurl"]; !ok {
+	if r.problems.Err() == nil || r.values["baseurl"].text == "" {
 		r.problem(manifest.Error, "", "the repository has no baseurl", "give its address as baseurl")
 	}
 }
@@ -176,7 +176,10 @@ func (r *reading) list(key string) []string {
 	for _, m := range missing {
 		r.problem(manifest.Error, key, "the variable $"+m+" has no value", "put it into /etc/dnf/vars, or write its value")
 	}
-	return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" \t\n,", c) })
+	if words := strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" \t\n,", c) }); len(words) > 0 {
+		return words
+	}
+	return nil
 }
 
 func (r *reading) addresses(key string, schemes ...string) []string {
