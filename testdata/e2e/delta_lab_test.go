@@ -7,11 +7,14 @@ import (
 	"testing"
 )
 
-// TestDeltaOnHosts makes a cluster of one bundle, and gives it an add-on by a
-// delta: with its base, without it, and with nothing left but the site's registry.
-func TestDeltaOnHosts(t *testing.T) {
-	s := newLabSite(t)
-	config, inventory := filepath.Join(s.dir, "config.yaml"), filepath.Join(s.dir, "site.json")
+// growsByDelta makes a cluster of one bundle, and gives it an add-on by a delta:
+// with its base, without it, and with nothing left but the site's registry.
+func (s *labSite) growsByDelta(t *testing.T, config string) {
+	t.Helper()
+	inventory := filepath.Join(s.dir, "site.json")
+	if err := os.Remove(s.bundle); err != nil { // it has the add-on already
+		t.Fatal(err)
+	}
 	greeter := ""
 	for line := range strings.Lines(s.config) {
 		if strings.Contains(line, "name: greeter") {
