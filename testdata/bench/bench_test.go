@@ -18,7 +18,36 @@ func TestMain(m *testing.M) {
 	if code, mine := baseline(context.Background(), os.Args[1:]); mine {
 		os.Exit(code)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "-kubexm" { // the bench itself, in a namespace of its own
+		os.Exit(start(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
 	os.Exit(m.Run())
+}
+
+// What fails says so, in whichever process it is, and leaves nothing behind.
+func TestFailureIsTold(t *testing.T) {
+	dir := t.TempDir()
+	var stderr bytes.Buffer
+	args := []string{"-kubexm", "/bin/false", "-f", "../configs/quickstart.yaml", "-dir", dir, "-scale", "0.01", "-rounds", "1"}
+	if code := start(t.Context(), args, &stderr, &stderr); code != 1 || strings.Count(stderr.String(), "error: ") != 1 || !strings.Contains(stderr.String(), "/bin/false bundle lock") {
+		t.Errorf("code %d\n%s", code, &stderr)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind %v, %v", left, err)
+	}
+}
+
+// A profiler's files lie where the bench was started, whatever is run.
+func TestWrap(t *testing.T) {
+	here, home := t.TempDir(), t.TempDir()
+	t.Chdir(here)
+	w := &work{options: options{binary: "/bin/true", wrap: "touch profile-{}"}, dir: home}
+	if _, err := w.measure(t.Context(), process{args: w.kubexm("push"), home: home}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(here, "profile-push")); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestSmoke measures a small work set once: every figure is there.

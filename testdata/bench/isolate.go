@@ -27,18 +27,26 @@ func isolated() bool {
 	return true
 }
 
-// again runs this program in a network namespace of its own, servers and all.
-func again(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// again runs this program in a network namespace of its own, servers and all. An
+// error means that it did not run: a container may not make one.
+func again(ctx context.Context, args []string, stdout, stderr io.Writer) (code int, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	c := exec.CommandContext(ctx, self, args...) //nolint:gosec // its own arguments, to itself
 	c.Stdout, c.Stderr = stdout, stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = time.Minute // it removes its work set
-	return c.Run()
+	err = c.Run()
+	if c.ProcessState == nil {
+		return 0, err
+	}
+	if err != nil {
+		return max(c.ProcessState.ExitCode(), 1), nil // it has said why
+	}
+	return 0, nil
 }
 
 // loopback brings the loopback link up, which is down in a new namespace.

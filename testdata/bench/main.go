@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -21,32 +19,31 @@ func main() {
 	if code, mine := baseline(ctx, os.Args[1:]); mine {
 		os.Exit(code)
 	}
-	err := start(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	var apart *exec.ExitError
-	if errors.As(err, &apart) {
-		os.Exit(apart.ExitCode()) // it has said why
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
+	os.Exit(start(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// start runs the bench where nothing leads out, if it may make such a place.
-func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if isolated() {
-		if err := loopback(); err != nil {
-			return fmt.Errorf("bring the loopback link up: %w", err)
+// start runs the bench where nothing leads out, if it may make such a place, and
+// gives its exit code.
+func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var err error
+	switch {
+	case isolated():
+		err = loopback()
+	case os.Geteuid() == 0:
+		code, err := again(ctx, args, stdout, stderr)
+		if err == nil {
+			return code
 		}
-		return run(ctx, args, stdout, stderr)
+		fmt.Fprintln(stderr, "no network namespace:", err)
 	}
-	if os.Geteuid() == 0 {
-		err := again(ctx, args, stdout, stderr)
-		if !errors.Is(err, syscall.EPERM) { // a container that may not
-			return err
-		}
+	if err == nil {
+		err = run(ctx, args, stdout, stderr)
 	}
-	return run(ctx, args, stdout, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "error:", err)
+		return 1
+	}
+	return 0
 }
 
 // options are the flags.

@@ -63,7 +63,9 @@ func (w *work) measure(ctx context.Context, p process) (sample, error) {
 		return sample{}, err
 	}
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
-	c.Dir = p.home
+	if w.wrap == "" { // a profiler's files are to be found
+		c.Dir = p.home
+	}
 	c.Env = append([]string{
 		"HOME=" + p.home, "TMPDIR=" + tmp, "XDG_CACHE_HOME=" + filepath.Join(p.home, "cache"), "PATH=" + os.Getenv("PATH"),
 		"NO_PROXY=127.0.0.1", "DO_NOT_TRACK=1",
