@@ -57,6 +57,11 @@ func unique(sources []Source, problems *manifest.Problems) []Source {
 			out = append(out, s)
 			continue
 		}
+		if !out[i].SignedBy.equal(s.SignedBy) {
+			*problems = append(*problems, manifest.Problem{File: s.File, Line: s.Line, Advice: "name the same keys in both",
+				Message: fmt.Sprintf("%s is configured with other keys, at %s:%d", s, out[i].File, out[i].Line)})
+			continue
+		}
 		for _, c := range s.Components {
 			if slices.Contains(out[i].Components, c) {
 				*problems = append(*problems, manifest.Problem{Severity: manifest.Warning, File: s.File, Line: s.Line,

@@ -3,6 +3,7 @@ package apt
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -43,13 +44,19 @@ type Keys struct {
 
 func (k Keys) none() bool { return len(k.Files) == 0 && len(k.Fingerprints) == 0 && k.Inline == "" }
 
+func (k Keys) equal(o Keys) bool {
+	return slices.Equal(k.Files, o.Files) && slices.Equal(k.Fingerprints, o.Fingerprints) && k.Inline == o.Inline
+}
+
 // String gives "https://host/debian bookworm", without a password.
-func (s Source) String() string {
-	uri := s.URI
-	if u, err := url.Parse(uri); err == nil {
-		uri = u.Redacted()
+func (s Source) String() string { return redacted(s.URI) + " " + s.Suite }
+
+// redacted gives an address without the password in it.
+func redacted(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Redacted()
 	}
-	return uri + " " + s.Suite
+	return address
 }
 
 // flat tells whether the packages lie beside their index, without components.
@@ -57,17 +64,7 @@ func (s Source) flat() bool { return strings.HasSuffix(s.Suite, "/") }
 
 // wants tells whether it is to be read for an architecture.
 func (s Source) wants(arch string) bool {
-	for _, x := range s.Without {
-		if x == arch {
-			return false
-		}
-	}
-	for _, x := range s.Architectures {
-		if x == arch {
-			return true
-		}
-	}
-	return len(s.Architectures) == 0
+	return !slices.Contains(s.Without, arch) && (len(s.Architectures) == 0 || slices.Contains(s.Architectures, arch))
 }
 
 // index gives the address of a file that the release lists.

@@ -32,7 +32,7 @@ func (a *Archive) releases(ctx context.Context, web Web, r Request) ([]Repositor
 		}
 		all = append(all, Repository{s, release, s.String()})
 	}
-	wanted := wantedRelease{distribution: r.Distribution, release: r.Release}
+	wanted := &wantedRelease{distribution: r.Distribution, release: r.Release}
 	for _, x := range all {
 		wanted.learn(x.Release)
 	}

@@ -45,10 +45,10 @@ func download(ctx context.Context, web Web, url string, likely, limit int64) ([]
 	var b bytes.Buffer
 	b.Grow(int(likely) + bytes.MinRead)
 	if _, err := b.ReadFrom(io.LimitReader(r, limit+1)); err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
+		return nil, fmt.Errorf("%s: %w", redacted(url), err)
 	}
 	if int64(b.Len()) > limit {
-		return nil, fmt.Errorf("%s: %w: more than %d bytes", url, errLong, limit)
+		return nil, fmt.Errorf("%s: %w: more than %d bytes", redacted(url), errLong, limit)
 	}
 	return b.Bytes(), nil
 }

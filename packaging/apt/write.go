@@ -57,12 +57,12 @@ func Write(packages []*packaging.Package, about About) (*Offline, error) {
 	taken := map[string]*packaging.Package{}
 	for _, p := range sorted {
 		at := path.Join("pool", path.Base(p.Location))
-		if taken[at] != nil {
+		if other := taken[at]; other != nil {
+			if other.String() == p.String() {
+				return nil, fmt.Errorf("%s is there twice", p)
+			}
 			// The epoch is not part of a file's name.
 			at = path.Join("pool", p.SHA256, path.Base(p.Location))
-		}
-		if taken[at] != nil {
-			return nil, fmt.Errorf("%s is there twice", p)
 		}
 		taken[at] = p
 		if index.Len() > 0 {

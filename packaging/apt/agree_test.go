@@ -1,0 +1,157 @@
+package apt
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/packaging"
+)
+
+// root is an installation that has what every one has, as apt sees it.
+type root struct {
+	options []string
+}
+
+func newRoot(t *testing.T, a *Archive, lists string, base []*packaging.Package) root {
+	t.Helper()
+	if err := a.Fill(base); err != nil {
+		t.Fatal(err)
+	}
+	var status bytes.Buffer
+	for _, p := range base {
+		status.WriteString("Package: " + p.Name + "\nStatus: install ok installed\n")
+		_, rest, _ := bytes.Cut(p.Record, []byte("\n"))
+		status.Write(rest)
+		status.WriteString("\n")
+	}
+	dir := t.TempDir()
+	for _, d := range []string{"cache/archives/partial", "state"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "status"), status.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := root{}
+	for _, o := range []string{
+		"Dir::State=" + dir + "/state", "Dir::State::status=" + dir + "/status", "Dir::State::lists=" + lists, "Dir::Cache=" + dir + "/cache",
+		"APT::Install-Recommends=false", "Debug::NoLocking=true", "Dir::Cache::pkgcache=pkgcache.bin", "Dir::Cache::srcpkgcache=srcpkgcache.bin", "APT::Get::Show-User-Simulation-Note=false",
+	} {
+		r.options = append(r.options, "-o", o)
+	}
+	return r
+}
+
+// install gives what apt would install, sorted, or in words why not.
+func (r root) install(t *testing.T, names []string) ([]string, string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "apt-get", slices.Concat(r.options, []string{"-s", "install"}, names)...)
+	out, err := c.CombinedOutput()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return nil, string(out)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	var chosen []string
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) > 2 && f[0] == "Inst":
+			chosen = append(chosen, f[1]+" "+strings.Trim(f[2], "([]"))
+		case len(f) > 1 && f[0] == "Remv":
+			chosen = append(chosen, "-"+f[1])
+		}
+	}
+	slices.Sort(chosen)
+	return chosen, ""
+}
+
+// TestAgreesWithApt takes sets of random packages of this machine's lists, and
+// compares the closure with what apt's own simulation says.
+func TestAgreesWithApt(t *testing.T) {
+	a := realArchive(t)
+	sets, err := strconv.Atoi(cmp.Or(os.Getenv("KUBEXM_APT_SETS"), "20"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := a.Universe.BaseClosure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apt := newRoot(t, a, os.Getenv("KUBEXM_APT_LISTS"), base)
+	all := allNames(a)
+	r := rand.New(rand.NewPCG(12, 500))
+	equal, differ := 0, 0
+	for n := range sets {
+		var names []string
+		for range 1 + r.IntN(8) {
+			names = append(names, all[r.IntN(len(all))])
+		}
+		if n == 0 {
+			names = defaults
+		}
+		have, why := solved(t, a, base, names)
+		want, aptWhy := apt.install(t, names)
+		if slices.Equal(have, want) && (why == "") == (aptWhy == "") {
+			equal++
+			continue
+		}
+		differ++
+		t.Logf("set %d %v: %s", n, names, difference(have, want, why, aptWhy))
+	}
+	t.Logf("%d of %d sets are equal, %d differ", equal, sets, differ)
+}
+
+func allNames(a *Archive) []string {
+	var out []string
+	for p := range a.records.at {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func solved(t *testing.T, a *Archive, base []*packaging.Package, names []string) ([]string, string) {
+	t.Helper()
+	s, err := a.Universe.Solve(t.Context(), packaging.Request{Want: want(names...), Installed: base})
+	if err != nil {
+		return nil, err.Error()
+	}
+	var out []string
+	for _, p := range s.Add {
+		out = append(out, p.Name+" "+p.Version)
+	}
+	slices.Sort(out)
+	return out, ""
+}
+
+// difference words what is chosen here and not there, and the other way round.
+func difference(have, want []string, why, aptWhy string) string {
+	if why != "" || aptWhy != "" {
+		return fmt.Sprintf("ours %d %.300s\napt %d %.700s", len(have), why, len(want), aptWhy)
+	}
+	var only, missing []string
+	for _, x := range have {
+		if !slices.Contains(want, x) {
+			only = append(only, x)
+		}
+	}
+	for _, x := range want {
+		if !slices.Contains(have, x) {
+			missing = append(missing, x)
+		}
+	}
+	return fmt.Sprintf("ours %d, apt %d; only ours %v; only apt's %v", len(have), len(want), only, missing)
+}

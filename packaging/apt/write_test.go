@@ -1,0 +1,273 @@
+package apt
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/mensylisir/kubexm/packaging"
+)
+
+var about = About{Origin: "kubexm", Codename: "bookworm", Arch: "amd64", Date: then}
+
+// closure of some names in the cut, the base left out, with records.
+func closure(t *testing.T, a *Archive, names ...string) []*packaging.Package {
+	t.Helper()
+	base, err := a.Universe.BaseClosure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.Universe.Solve(t.Context(), packaging.Request{Want: want(names...), Installed: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Fill(s.Add); err != nil {
+		t.Fatal(err)
+	}
+	return s.Add
+}
+
+// TestWriteRead: what is written is read back as it was, but for where it lies.
+func TestWriteRead(t *testing.T) {
+	s := newSite(t)
+	wanted := closure(t, cut(t), "socat", "chrony", "ebtables", "python3-minimal")
+	o, err := Write(wanted, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range o.Metadata {
+		s.files["repo/"+f.Path] = f.Content
+	}
+	s.sign("repo", string(s.files["repo/Release"]))
+	a, err := Open(t.Context(), s, s.request(Source{URI: s.url + "/repo", Suite: "./", SignedBy: Keys{Inline: public(t, s.keys...)}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range o.Packages {
+		have := a.Universe.Find(packaging.Relation{Name: p.Name})[0]
+		if d := cmp.Diff(p.Package, have, cmpopts.IgnoreFields(packaging.Package{}, "Repository", "Location", "Record")); d != "" {
+			t.Error(d)
+		}
+		if have.Location != p.Path || p.Path != "pool/"+path.Base(wanted[i].Location) {
+			t.Errorf("%s lies at %s", have, have.Location)
+		}
+	}
+	slices.Reverse(wanted)
+	again, err := Write(wanted, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(o, again); d != "" {
+		t.Error("the order of the packages makes another repository")
+	}
+}
+
+func TestWriteText(t *testing.T) {
+	s := newSite(t)
+	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanza("b", "1:2", "Description: text", " more", " .", " Filename: not this") + "\n" + stanza("a", "1", "Depends:", " b,", " c")})
+	a, err := Open(t.Context(), s, s.request(s.source()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := append(a.Universe.Find(packaging.Relation{Name: "b"}), a.Universe.Find(packaging.Relation{Name: "a"})...)
+	if err := a.Fill(both); err != nil {
+		t.Fatal(err)
+	}
+	o, err := Write(both, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := "Package: a\nVersion: 1\nArchitecture: amd64\nFilename: pool/a_1_amd64.deb\nSize: 100\nSHA256: " + both[1].SHA256 + "\nDepends:\n b,\n c\n\n" +
+		"Package: b\nVersion: 1:2\nArchitecture: amd64\nFilename: pool/b_1%3a2_amd64.deb\nSize: 100\nSHA256: " + both[0].SHA256 + "\nDescription: text\n more\n .\n Filename: not this\n"
+	release := "Origin: kubexm\nCodename: bookworm\nDate: Wed, 20 May 2026 12:00:00 UTC\nArchitectures: amd64 all\nSHA256:\n" +
+		fmt.Sprintf(" %x %d Packages\n %x %d Packages.gz\n", sha256.Sum256([]byte(index)), len(index), sha256.Sum256(o.Metadata[1].Content), len(o.Metadata[1].Content))
+	for i, want := range []string{index, "", release} {
+		if want != "" {
+			if d := cmp.Diff(want, string(o.Metadata[i].Content)); d != "" {
+				t.Error(d)
+			}
+		}
+	}
+}
+
+func TestWriteRefused(t *testing.T) {
+	record := strings.TrimRight(stanza("a", "1"), "\n") + "\n"
+	p := packaging.Package{Name: "a", Version: "1", Arch: "amd64", Location: "pool/a_1_amd64.deb", Size: 100,
+		SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("a1"))), Record: []byte(record)}
+	same := p
+	other := p
+	other.Version = "1:1"
+	other.Record = []byte(strings.Replace(record, "Version: 1\n", "Version: 1:1\n", 1))
+	tests := []struct {
+		name     string
+		packages []*packaging.Package
+		about    About
+		want     string
+	}{
+		{"no date", nil, About{}, "needs a date"},
+		{"no record", []*packaging.Package{{Name: "a", Version: "1", Arch: "all"}}, about, "a 1 (all): it has no record"},
+		{"twice", []*packaging.Package{&p, &same}, about, "a 1 (amd64) is there twice"},
+		{"of another package", []*packaging.Package{with(p, func(p *packaging.Package) { p.Version = "2" })}, about, `its record says Version "1", and it has "2"`},
+		{"of other bytes", []*packaging.Package{with(p, func(p *packaging.Package) { p.SHA256 = someSum })}, about, "its record says SHA256"},
+		{"a field twice", []*packaging.Package{with(p, func(p *packaging.Package) { p.Record = []byte(record + "Version: 2\n") })}, about, "Version twice"},
+	}
+	for _, x := range tests {
+		if _, err := Write(x.packages, x.about); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %s", x.name, err, x.want)
+		}
+	}
+	// Only the epoch tells these apart, which is not in a file's name.
+	other.SHA256 = strings.Repeat("0", 64)
+	other.Record = []byte(strings.Replace(string(other.Record), p.SHA256, other.SHA256, 1))
+	o, err := Write([]*packaging.Package{&other, &p}, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Packages[0].Path != "pool/a_1_amd64.deb" || o.Packages[1].Path != "pool/"+other.SHA256+"/a_1_amd64.deb" {
+		t.Errorf("%s, %s", o.Packages[0].Path, o.Packages[1].Path)
+	}
+}
+
+func with(p packaging.Package, change func(*packaging.Package)) *packaging.Package {
+	change(&p)
+	return &p
+}
+
+// TestAptGetUsesIt has apt-get itself take packages out of a written repository:
+// in a root of its own, with the signature checked.
+func TestAptGetUsesIt(t *testing.T) {
+	for _, tool := range []string{"apt-get", "dpkg-deb", "gpgv"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("there is no %s here", tool)
+		}
+	}
+	arch := "all"
+	dir := t.TempDir()
+	packages := []*packaging.Package{
+		buildDeb(t, dir, "kubexm-test-a", "1:2.0-1", arch, "Depends: kubexm-test-b (>= 1~) | nothing"),
+		buildDeb(t, dir, "kubexm-test-b", "1~rc1+b1", arch, "Provides: kubexm-test-c", "Description: a text", " of some", " .", " lines"),
+		buildDeb(t, dir, "kubexm-test-d", "1", arch, "Conflicts: kubexm-test-c"),
+	}
+	o, err := Write(packages, About{Origin: "kubexm", Arch: arch, Date: time.Now().Add(-time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recent := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return time.Now().Add(-time.Minute) }}
+	key, err := openpgp.NewEntity("site", "", "site@example.com", recent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo := filepath.Join(dir, "repo")
+	save := func(name string, b []byte) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(repo, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(repo, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range o.Metadata {
+		save(f.Path, f.Content)
+		if f.Path == "Release" {
+			save("InRelease", cleartext(t, string(f.Content), recent, key))
+		}
+	}
+	for _, p := range o.Packages {
+		b, err := os.ReadFile(filepath.Join(dir, path.Base(p.Location)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		save(p.Path, b)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(repo)))
+	t.Cleanup(server.Close)
+	r := cleanRoot(t, dir, "deb [signed-by="+write(t, "site.asc", public(t, key))+"] "+server.URL+" ./\n")
+	r.run(t, "update")
+	r.run(t, "install", "--yes", "--download-only", "kubexm-test-a")
+	for _, name := range []string{"kubexm-test-a_1%3a2.0-1_all.deb", "kubexm-test-b_1~rc1+b1_all.deb"} {
+		if _, err := os.Stat(filepath.Join(dir, "root/cache/archives", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	simulated, why := r.install(t, []string{"kubexm-test-a"})
+	if d := cmp.Diff([]string{"kubexm-test-a 1:2.0-1", "kubexm-test-b 1~rc1+b1"}, simulated); d != "" {
+		t.Error(d, why)
+	}
+	if _, why := r.install(t, []string{"kubexm-test-a", "kubexm-test-d"}); !strings.Contains(why, "kubexm-test-d : Conflicts: kubexm-test-c") {
+		t.Error(why)
+	}
+}
+
+// buildDeb makes a package of dir's and gives what a repository says of it.
+func buildDeb(t *testing.T, dir, name, version, arch string, fields ...string) *packaging.Package {
+	t.Helper()
+	tree := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Join(tree, "DEBIAN"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: nobody <nobody@example.com>\n%s\n", name, version, arch, strings.Join(fields, "\n"))
+	if !strings.Contains(control, "Description") {
+		control += "Description: nothing\n"
+	}
+	if err := os.WriteFile(filepath.Join(tree, "DEBIAN/control"), []byte(control), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	deb := filepath.Join(dir, name+"_"+version[strings.Index(version, ":")+1:]+"_"+arch+".deb")
+	if out, err := exec.CommandContext(t.Context(), "dpkg-deb", "--root-owner-group", "--build", tree, deb).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	b, err := os.ReadFile(deb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &packaging.Package{Name: name, Version: version, Arch: arch, Location: "pool/main/" + filepath.Base(deb), Size: int64(len(b)), SHA256: fmt.Sprintf("%x", sha256.Sum256(b))}
+	p.Record = []byte(control + fmt.Sprintf("Filename: %s\nSize: %d\nSHA256: %s\n", p.Location, p.Size, p.SHA256))
+	return p
+}
+
+// cleanRoot is an empty installation with one source.
+func cleanRoot(t *testing.T, dir, sources string) root {
+	t.Helper()
+	dir = filepath.Join(dir, "root")
+	for _, d := range []string{"etc/apt.conf.d", "etc/preferences.d", "etc/sources.list.d", "state/lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"status": "", "etc/sources.list": sources} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := root{}
+	for _, o := range []string{"Dir::Etc=" + dir + "/etc", "Dir::State=" + dir + "/state", "Dir::State::status=" + dir + "/status", "Dir::Cache=" + dir + "/cache",
+		"Acquire::http::Proxy=DIRECT", "Debug::NoLocking=true", "APT::Sandbox::User=", "APT::Get::Show-User-Simulation-Note=false"} {
+		r.options = append(r.options, "-o", o)
+	}
+	return r
+}
+
+// run wants apt-get to do something.
+func (r root) run(t *testing.T, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "apt-get", append(slices.Clone(r.options), args...)...).CombinedOutput(); err != nil {
+		t.Fatalf("apt-get %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
