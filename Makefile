@@ -99,6 +99,11 @@ clusters: lab-ready ## Make clusters on the lab's hosts, and break them
 charts: modules lab-ready ## Install upstream's charts on the lab's hosts, and compare found images with those asked for (UPDATE=1 writes docs/charts.md)
 	go test -count=1 -timeout 60m -v -run '^TestCharts$$' ./testdata/e2e $(if $(UPDATE),-update-charts)
 
+# Whom packaging/rpm is held against. Without it those tests are skipped, and say so.
+.PHONY: rpm-tools
+rpm-tools: ## As root, bring rpm, createrepo_c and dnf in a root of their own, for the tests of packaging/rpm
+	bash packaging/rpm/testdata/tools.sh "$${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/rpmtools"
+
 .PHONY: lint
 lint: ## Run golangci-lint as .golangci.yml sets it, in its pinned version
 	$(TOOL) golangci-lint run ./... $(TESTDATA)

@@ -26,34 +26,27 @@ func readINI(content []byte) ([]section, manifest.Problems) {
 	var problems manifest.Problems
 	key := ""
 	n := 0
-	for line := range strings.Lines(strings.ReplaceAll(string(content), "\r\n", "\n")) {
+	text := strings.TrimPrefix(strings.ReplaceAll(string(content), "\r\n", "\n"), "\ufeff")
+	for line := range strings.Lines(text) {
 		n++
 		line = strings.TrimRight(line, "\n\t ")
-		word := strings.TrimSpace(line)
-		switch {
-		case n == 1 && strings.HasPrefix(word, "\ufeff"):
-			word = strings.TrimPrefix(word, "\ufeff")
-			line = word
-		case word == "" || line[0] == '#' || line[0] == ';':
-			continue
-		}
-		if word == "" {
+		if line == "" || line[0] == '#' || line[0] == ';' {
 			continue
 		}
 		var last *section
 		if len(out) > 0 {
 			last = &out[len(out)-1]
 		}
-		switch {
-		case line[0] == ' ' || line[0] == '\t':
+		switch line[0] {
+		case ' ', '\t':
 			if last == nil || key == "" {
 				problems = append(problems, manifest.Problem{Line: n, Message: "the line goes on with a value, and there is none"})
 				continue
 			}
 			v := last.values[key]
-			v.text += "\n" + word
+			v.text += "\n" + strings.TrimSpace(line)
 			last.values[key] = v
-		case line[0] == '[':
+		case '[':
 			name, rest, ok := strings.Cut(line[1:], "]")
 			if !ok || name == "" || rest != "" {
 				problems = append(problems, manifest.Problem{Line: n, Message: fmt.Sprintf("%q is no name in brackets", line)})

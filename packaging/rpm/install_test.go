@@ -1,7 +1,9 @@
 package rpm
 
 import (
+	"crypto/sha256"
 	"flag"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -111,13 +113,20 @@ for who in right other; do
     gpg --batch --quiet --passphrase '' --quick-gen-key "$who <$who@example.org>" rsa2048 sign never
     gpg --armor --export $who@example.org > $who.asc
 done
-rpmsign --define '_gpg_name right@example.org' --addsign rpms/socat-1.8*.rpm
+rpmsign --define '__gpg /usr/bin/gpg' --define '_gpg_name right@example.org' --addsign rpms/socat-1.8*.rpm
 createrepo_c --quiet --no-database rpms
 gpg --batch --local-user right@example.org --armor --detach-sign rpms/repodata/repomd.xml
 mkdir repo keys
 cp -r rpms/repodata rpms/socat-1.8*.rpm rpms/chrony-4.5*.rpm repo
 cp *.asc keys`)
-	for _, folder := range []string{"repo", "keys"} {
+	for _, content := range []string{fewPackages, "<" + manyBlanks} {
+		name := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+		if err := os.WriteFile(r.out(name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r.run(t, "sh", "-ec", "mkdir -p xz; xz "+name+"; mv "+name+".xz xz")
+	}
+	for _, folder := range []string{"repo", "keys", "xz"} {
 		if err := os.RemoveAll(filepath.Join("testdata", folder)); err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func ParseKeys(content []byte) (Keys, error) {
 	if !bytes.Contains(content, begin) {
 		list, err := openpgp.ReadKeyRing(bytes.NewReader(content))
 		if err == nil && len(list) == 0 {
-			err = errors.New("there is no key in it")
+			err = errNoKey
 		}
 		return Keys{list}, err
 	}
@@ -43,8 +43,13 @@ func ParseKeys(content []byte) (Keys, error) {
 		}
 		k.list, rest = append(k.list, list...), rest[next:]
 	}
+	if k.Empty() {
+		return Keys{}, errNoKey
+	}
 	return k, nil
 }
+
+var errNoKey = errors.New("there is no key in it")
 
 // LoadKeys reads the keys that a repository names.
 func LoadKeys(ctx context.Context, source Source, r Repository) (Keys, error) {

@@ -94,9 +94,8 @@ func openRoot(d *xml.Decoder, name, space string, copied bool) error {
 				return fmt.Errorf("its root is %s of %q, not %s of %q", token.Name.Local, token.Name.Space, name, space)
 			}
 			for _, a := range token.Attr {
-				prefix := map[bool]string{true: a.Name.Local}[a.Name.Space == "xmlns"]
-				if copied && a.Name.Space == "xmlns" && !(prefix == "rpm" && a.Value == rpmSpace) {
-					return fmt.Errorf("it declares xmlns:%s=%q, which is none of a yum repository's", prefix, a.Value)
+				if copied && a.Name.Space == "xmlns" && (a.Name.Local != "rpm" || a.Value != rpmSpace) {
+					return fmt.Errorf("it declares xmlns:%s=%q, which is none of a yum repository's", a.Name.Local, a.Value)
 				}
 			}
 			return nil

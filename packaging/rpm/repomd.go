@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -33,7 +34,7 @@ func readRepomd(content []byte) (map[string]file, error) {
 	out := map[string]file{}
 	err := children(d, func(s xml.StartElement) error {
 		kind := attribute(s, "type")
-		if s.Name.Local != "data" || !(kind == "primary" || kind == "filelists" || kind == "modules") {
+		if s.Name.Local != "data" || !slices.Contains([]string{"primary", "filelists", "modules"}, kind) {
 			return d.Skip()
 		}
 		if _, ok := out[kind]; ok {

@@ -31,7 +31,7 @@ func tools(t *testing.T) *toolRoot {
 	if os.Getuid() != 0 {
 		t.Skip("entering the root of rpm, createrepo_c and dnf needs root")
 	}
-	dir, err := os.MkdirTemp(filepath.Join(root, "var/tmp"), "kubexm-")
+	dir, err := os.MkdirTemp(filepath.Join(root, "var/tmp"), "kubexm-") //nolint:usetesting // what runs in the root reads it, so it has to be inside
 	if err != nil {
 		t.Fatal(err)
 	}
