@@ -12,7 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-func (e *entry) checksum(d *xml.Decoder, s xml.StartElement) error {
+func (e *entry) checksum(d tokens, s xml.StartElement) error {
 	var sum string
 	if err := text(d, &sum); err != nil {
 		return err
@@ -75,7 +75,7 @@ func checkLocation(href string) error {
 }
 
 // format reads what a package provides and asks for.
-func (e *entry) format(d *xml.Decoder) error {
+func (e *entry) format(d tokens) error {
 	return children(d, func(s xml.StartElement) error {
 		switch s.Name.Local {
 		case "provides":
@@ -106,7 +106,7 @@ func (e *entry) format(d *xml.Decoder) error {
 
 // relations reads a list of <rpm:entry name flags epoch ver rel pre/>. What has to
 // be there before the package's scripts run is in the set like all the rest.
-func (e *entry) relations(d *xml.Decoder, f func(packaging.Relation) error) error {
+func (e *entry) relations(d tokens, f func(packaging.Relation) error) error {
 	return children(d, func(s xml.StartElement) error {
 		if s.Name.Local == "entry" {
 			r := packaging.Relation{Name: attribute(s, "name")}

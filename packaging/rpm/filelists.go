@@ -9,38 +9,34 @@ import (
 // readFilelists tells which package, by its checksum, has which of the files that
 // are looked for.
 func readFilelists(r io.Reader, looked map[string]bool, found func(pkgid, file string)) error {
-	t := newTape(r)
-	d := xml.NewDecoder(t)
-	if err := openRoot(d, "filelists", filelistsSpace, false); err != nil {
+	all, err := openElements(r, "filelists", filelistsSpace, false)
+	if err != nil {
 		return err
 	}
-	n := 0
-	err := children(d, func(s xml.StartElement) error {
-		t.forget(d.InputOffset())
-		n++
-		id := attribute(s, "pkgid")
-		err := children(d, func(s xml.StartElement) error {
-			t.forget(d.InputOffset())
-			if s.Name.Local != "file" {
-				return d.Skip()
-			}
-			var file string
-			if err := text(d, &file); err != nil {
-				return err
-			}
-			if looked[file] {
-				found(id, file)
-			}
-			return nil
+	words := map[string]string{}
+	for n := 1; ; n++ {
+		element, err := all.next("filelists")
+		if element == nil || err != nil {
+			return err
+		}
+		clear(words) // names and checksums, which are not kept
+		err = all.read(element, words, func(d tokens, s xml.StartElement) error {
+			return children(d, func(f xml.StartElement) error {
+				if f.Name.Local != "file" {
+					return d.Skip()
+				}
+				var file string
+				if err := text(d, &file); err != nil {
+					return err
+				}
+				if looked[file] {
+					found(attribute(s, "pkgid"), file)
+				}
+				return nil
+			})
 		})
 		if err != nil {
 			return fmt.Errorf("package %d: %w", n, err)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	t.forget(d.InputOffset())
-	return end(d)
 }

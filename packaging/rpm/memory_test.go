@@ -70,7 +70,7 @@ var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var options = Options{Arch: "x86_64", Now: now}
 
-func packed(t *testing.T, kind string, content []byte) []byte {
+func packed(t testing.TB, kind string, content []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	var w io.WriteCloser
@@ -103,7 +103,7 @@ func packed(t *testing.T, kind string, content []byte) []byte {
 
 // repository lays down a repository of what its files hold: "primary", "filelists",
 // "modules".
-func (m memory) repository(t *testing.T, address, compression string, content map[string]string) Repository {
+func (m memory) repository(t testing.TB, address, compression string, content map[string]string) Repository {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(`<repomd xmlns="` + repoSpace + `">`)

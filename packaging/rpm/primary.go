@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -29,41 +30,28 @@ type owned struct{ path, kind string }
 
 // readPrimary gives every package that keep wants, in the order of the file.
 func readPrimary(r io.Reader, keep func(name, arch string) bool) ([]*entry, error) {
-	t := newTape(r)
-	d := xml.NewDecoder(t)
-	if err := openRoot(d, "metadata", commonSpace, true); err != nil {
+	all, err := openElements(r, "metadata", commonSpace, true)
+	if err != nil {
 		return nil, err
 	}
 	var out []*entry
-	for {
-		at := d.InputOffset()
-		token, err := d.Token()
-		if err != nil {
-			return nil, unexpected(err)
+	words := map[string]string{}
+	for n := 1; ; n++ {
+		element, err := all.next("metadata")
+		if element == nil || err != nil {
+			return out, err
 		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			t.forget(at)
-			if token.Name.Local != "package" {
-				if err := d.Skip(); err != nil {
-					return nil, unexpected(err)
-				}
-				continue
-			}
-			e, err := readPackage(d)
-			if err != nil {
-				return nil, fmt.Errorf("package %d, %s: %w", len(out)+1, e.Name, unexpected(err))
-			}
-			if keep(e.Name, e.Arch) {
-				e.Record = t.between(at, d.InputOffset())
-				out = append(out, e)
-			}
-		case xml.EndElement:
-			return out, end(d)
-		case xml.Directive:
-			return nil, errDirective
-		default:
-			t.forget(d.InputOffset())
+		e := &entry{}
+		err = all.read(element, words, func(d tokens, _ xml.StartElement) (err error) {
+			e, err = readPackage(d)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("package %d, %s: %w", n, e.Name, unexpected(err))
+		}
+		if keep(e.Name, e.Arch) {
+			e.Record = bytes.Clone(element)
+			out = append(out, e)
 		}
 	}
 }
@@ -122,7 +110,7 @@ func end(d *xml.Decoder) error {
 }
 
 // readPackage reads a package's element; its name is there even beside an error.
-func readPackage(d *xml.Decoder) (*entry, error) {
+func readPackage(d tokens) (*entry, error) {
 	e := &entry{}
 	err := children(d, func(s xml.StartElement) error {
 		switch s.Name.Local {
@@ -160,7 +148,7 @@ func readPackage(d *xml.Decoder) (*entry, error) {
 
 // children calls f for each element inside the one that was opened; f reads to
 // that element's end.
-func children(d *xml.Decoder, f func(xml.StartElement) error) error {
+func children(d tokens, f func(xml.StartElement) error) error {
 	for {
 		token, err := d.Token()
 		if err != nil {
@@ -180,7 +168,7 @@ func children(d *xml.Decoder, f func(xml.StartElement) error) error {
 }
 
 // text reads an element's text to its end.
-func text(d *xml.Decoder, into *string) error {
+func text(d tokens, into *string) error {
 	var b []byte
 	for {
 		token, err := d.Token()
