@@ -64,17 +64,21 @@ func (s *search) wanted() literal {
 // tells each of these packages. It ends with the package to choose next, or 0
 // where everything wanted is met.
 func (s *search) walk(tell func(v int)) literal {
+	if s.u.inTurn {
+		return s.walkInTurn(tell)
+	}
 	seen := make([]bool, len(s.packages))
 	var follow func(c *clause) literal
 	follow = func(c *clause) literal {
 		if c.choices == nil && len(c.literals) != 1 {
 			return 0 // says what may not be, or has nothing to choose from
 		}
+		if slices.ContainsFunc(c.literals, func(l literal) bool { return l&1 == 1 && s.is(l) >= 0 }) {
+			return 0 // it does not apply, or not so far
+		}
 		var open literal
 		for _, l := range append(c.choices[:len(c.choices):len(c.choices)], c.literals...) {
 			switch {
-			case l&1 == 1 && s.is(l) >= 0:
-				return 0 // it does not apply, or not so far
 			case s.is(l) == 1:
 				v := l.variable()
 				tell(v)

@@ -34,6 +34,9 @@ func (u *Universe) Solve(ctx context.Context, r Request) (*Solution, error) {
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
+	if u.fewest {
+		s.fewest()
+	}
 	chosen, held := s.chosen()
 	for _, list := range [][]*Package{chosen, held} {
 		slices.SortFunc(list, byName)

@@ -168,6 +168,25 @@ func TestFamilyOrder(t *testing.T) {
 	}
 }
 
+// TestFamilyFewest has a choice turn out needless.
+func TestFamilyFewest(t *testing.T) {
+	for _, c := range []struct{ world, want, all, fewest string }{
+		{"a 1; needs b | c\nb 1; needs c, d\nc 1\nd 1", "a", "a 1, b 1, c 1, d 1", "a 1, c 1"},
+		{"a 1; needs b | c; needs d\nb 1; needs c\nc 1\nd 1; needs b", "a", "a 1, b 1, c 1, d 1", "a 1, b 1, c 1, d 1"},
+		{"a 1; needs b | c\nb 1; needs c\nc 1", "a, b", "a 1, b 1, c 1", "a 1, b 1, c 1"},
+		{"a 1; needs b | c; needs e if d\nb 1; needs c, d\nc 1\nd 1\ne 1", "a", "a 1, b 1, c 1, d 1, e 1", "a 1, c 1"},
+		{"a 1; needs b | c\nb 1; needs c | d; needs d | e; needs e\nc 1\nd 1\ne 1", "a", "a 1, b 1, c 1, e 1", "a 1, c 1"},
+	} {
+		packages := world(t, c.world).packages
+		for fewest, want := range map[bool]string{false: c.all, true: c.fewest} {
+			s, err := Family{Compare: whole, Fewest: fewest}.Universe(packages).Solve(t.Context(), wanted(c.want))
+			if err != nil || named(s.Add) != want {
+				t.Errorf("%s: fewest %v: %v, not %s, %v", c.want, fewest, named(s.Add), want, err)
+			}
+		}
+	}
+}
+
 func TestSolveBesideTheBase(t *testing.T) {
 	u := world(t, "libc 1; base\nshell 1; base; needs libc, tty | screen\ntty 1\nscreen 1\na 1; needs libc >= 1, b | tty\nb 1")
 	base, err := u.BaseClosure(t.Context())
@@ -241,7 +260,7 @@ func TestUnknown(t *testing.T) {
 
 // TestAgainstEveryChoice holds the search against trying all sets of packages.
 func TestAgainstEveryChoice(t *testing.T) {
-	solved, unsolved := 0, 0
+	solved, unsolved, fewer := 0, 0, 0
 	for seed := range uint64(3000) {
 		u, r := randomWorld(rand.New(rand.NewPCG(seed, 1)))
 		s, err := u.Solve(t.Context(), r)
@@ -265,9 +284,20 @@ func TestAgainstEveryChoice(t *testing.T) {
 		if err != nil || named(again.Add) != named(s.Add) {
 			t.Fatalf("seed %d: then %s, now %v", seed, named(s.Add), err)
 		}
+		few, err := Family{Compare: whole, Fewest: true}.Universe(u.packages).Solve(t.Context(), r)
+		if err != nil || len(few.Add) > len(s.Add) {
+			t.Fatalf("seed %d: first %s, fewest %v", seed, named(s.Add), err)
+		}
+		all = append(slices.Clone(few.Add), r.Installed...)
+		if !stands(u, r, func(p *Package) bool { return slices.Contains(all, p) }) {
+			t.Fatalf("seed %d: the fewest, %s, do not stand\n%s", seed, named(all), describe(u, r))
+		}
+		if len(few.Add) < len(s.Add) {
+			fewer++
+		}
 	}
-	if solved < 500 || unsolved < 500 {
-		t.Errorf("%d solved, %d not: too few of one", solved, unsolved)
+	if solved < 500 || unsolved < 500 || fewer < 10 {
+		t.Errorf("%d solved, %d not, %d with fewer: too few of one", solved, unsolved, fewer)
 	}
 }
 

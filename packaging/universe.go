@@ -19,6 +19,14 @@ type Family struct {
 	// Order sorts packages of which any would do, the one wanted most first.
 	// Without it that is what was named first, and provides it first.
 	Order func(all []*Package)
+	// Fewest takes back, at the end, what was chosen to meet a requirement that
+	// another package meets which is there anyway.
+	Fewest bool
+	// InTurn goes through what is needed one by one, as it is named, as apt does;
+	// of packages that provide a name the earlier in the list is wanted more.
+	// Without it what can be in one way only is settled first, and the shortest
+	// name is wanted most.
+	InTurn bool
 }
 
 // Universe is all packages that there are for one distribution, release and
@@ -27,6 +35,8 @@ type Universe struct {
 	compare  Compare
 	meets    func(provided, asked Relation) bool
 	order    func([]*Package)
+	fewest   bool
+	inTurn   bool
 	packages []*Package
 	provide  map[string][]provider // by name provided, the package's own included
 }
@@ -48,7 +58,7 @@ func NewUniverse(compare Compare, packages []*Package) *Universe {
 
 // Universe gathers packages of a family, as NewUniverse does.
 func (f Family) Universe(packages []*Package) *Universe {
-	u := &Universe{compare: f.Compare, meets: f.Meets, order: f.Order, packages: packages, provide: map[string][]provider{}}
+	u := &Universe{compare: f.Compare, meets: f.Meets, order: f.Order, fewest: f.Fewest, inTurn: f.InTurn, packages: packages, provide: map[string][]provider{}}
 	if u.meets == nil {
 		u.meets = u.admits
 	}
@@ -79,7 +89,7 @@ func (u *Universe) prefer(a, b provider) int {
 	if a.Name == b.Name {
 		return u.compare(b.Version, a.Version)
 	}
-	if a.own {
+	if a.own || u.inTurn {
 		return 0
 	}
 	return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))

@@ -59,7 +59,7 @@ func TestRandomChoicesAreDnfs(t *testing.T) {
 		}
 	}
 	t.Logf("%d sets as dnf's, %d others, %d that nobody can install", same, other, none)
-	if same < 60 || none < 20 || other*5 > same {
+	if same < 60 || none < 20 || other*10 > same {
 		t.Error("too few are the same, or too few are of one kind")
 	}
 }

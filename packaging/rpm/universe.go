@@ -53,7 +53,7 @@ func (m *Metadata) Universe() (u *packaging.Universe, notes []string, err error)
 	for _, p := range slices.Backward(all) {
 		latest[p.Name] = p.Version
 	}
-	return packaging.Family{Compare: Compare, Meets: meets, Order: order(latest)}.Universe(all), passedOver(passed), nil
+	return packaging.Family{Compare: Compare, Meets: meets, Order: order(latest), Fewest: true}.Universe(all), passedOver(passed), nil
 }
 
 // passedOver says which modules' packages were left out.
