@@ -172,9 +172,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Fuzz(func(t *testing.T, primary, filelists, modules []byte) {
 		m := memory{}
 		r := m.repository(t, "https://a.test", "none", map[string]string{"primary": string(primary), "filelists": string(filelists), "modules": string(modules)})
-		o := options
-		o.Paths = []string{"/a"}
-		got, err := Read(context.Background(), m, []Repository{r}, o)
+		got, err := Read(context.Background(), m, []Repository{r}, options)
 		if err != nil {
 			return
 		}
@@ -190,7 +188,7 @@ func FuzzMetadata(f *testing.F) {
 		for _, f := range files {
 			m["https://b.test/"+f.Name] = f.Content
 		}
-		again, err := Read(context.Background(), m, []Repository{{ID: "b", Bases: []string{"https://b.test"}}}, o)
+		again, err := Read(context.Background(), m, []Repository{{ID: "b", Bases: []string{"https://b.test"}}}, options)
 		if err != nil {
 			t.Fatalf("what was written is not read: %v", err)
 		}

@@ -24,8 +24,12 @@ const (
 
 // Options say how repositories are read.
 type Options struct {
-	Arch  string    // in rpm's words: "x86_64"; noarch comes along
-	Paths []string  // paths that will be asked for beside those that packages need
+	Arch string // in rpm's words: "x86_64"; noarch comes along
+	// Names are what will be wanted, as Metadata.Want takes it. Which package has a
+	// path is then looked up only for paths that these, the base, and what they may
+	// need ask for: few repositories need their filelists read for that. Without
+	// names all paths are looked up that any package asks for.
+	Names []string
 	Now   time.Time // signatures have to be valid then
 }
 

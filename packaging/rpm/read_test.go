@@ -297,3 +297,46 @@ func TestReadPassesOver(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestReadAsksForFilelistsOnlyWhereNeeded breaks them, and asks for what needs them and
+// for what does not.
+func TestReadAsksForFilelistsOnlyWhereNeeded(t *testing.T) {
+	for name, needed := range map[string]bool{"socat": false, "bash-completion": true, "/usr/bin/ls": false, "/usr/lib64/libc.so.6": true, "rich-nested": false, "": true} {
+		m, o := fixture(t), options
+		m[m.name(t, "filelists")] = nil
+		if name != "" {
+			o.Names = []string{name}
+		}
+		_, err := Read(t.Context(), m, []Repository{signedRepository}, o)
+		if needed != (err != nil) {
+			t.Errorf("%s: needed %v, %v", name, needed, err)
+		}
+	}
+}
+
+// TestReadPathsInATurn has who has a path ask for another.
+func TestReadPathsInATurn(t *testing.T) {
+	m := memory{}
+	path := func(p string) string { return `<rpm:requires><rpm:entry name="` + p + `"/></rpm:requires>` }
+	r := m.repository(t, "https://a.test", "gz", map[string]string{
+		"primary": primaryOf("a 1-1; "+path("/b"), "b 1-1; "+path("/c"), "c 1-1"),
+		"filelists": fmt.Sprintf(`<filelists xmlns="%s"><package pkgid="%x"><file>/b</file></package><package pkgid="%x"><file>/c</file></package></filelists>`,
+			filelistsSpace, sha256.Sum256([]byte("b 1-1")), sha256.Sum256([]byte("c 1-1")))})
+	o := options
+	o.Names = []string{"a"}
+	read, err := Read(t.Context(), m, []Repository{r}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, _, err := read.Universe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := u.Solve(t.Context(), packaging.Request{Want: read.Want("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"a-1-1.x86_64", "b-1-1.x86_64", "c-1-1.x86_64"}, nevras(s.Add)); d != "" {
+		t.Error(d)
+	}
+}

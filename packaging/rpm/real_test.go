@@ -66,10 +66,10 @@ func nevras(all []*packaging.Package) []string {
 	return out
 }
 
-func read(t *testing.T, dir string, paths ...string) (*Metadata, *packaging.Universe) {
+func read(t *testing.T, dir string, names ...string) (*Metadata, *packaging.Universe) {
 	t.Helper()
 	m, err := Read(t.Context(), folders{}, []Repository{{ID: "test", Bases: []string{"file://" + dir}, Priority: 99}},
-		Options{Arch: "x86_64", Now: time.Now(), Paths: paths})
+		Options{Arch: "x86_64", Now: time.Now(), Names: names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestChoiceIsDnfs(t *testing.T) {
 	r := tools(t)
 	r.build(t, specs(t)...)
 	r.run(t, "createrepo_c", "--quiet", "rpms")
-	m, u := read(t, r.out("rpms"), "/usr/share/doc/socat/README", "/usr/bin/ls")
+	m, _ := read(t, r.out("rpms"))
 	var requests [][]string
 	for _, e := range m.entries[0] {
 		requests = append(requests, []string{e.Name})
@@ -93,6 +93,7 @@ func TestChoiceIsDnfs(t *testing.T) {
 	requests = append(requests, []string{"timedaemon"}, []string{"/usr/bin/ls"}, []string{"/usr/share/doc/socat/README"}, []string{"rich-if", "rich-with"},
 		[]string{"rich-else", "ipset"}, []string{"rich-conflict", "ebtables"}, []string{"rich-conflict", "rich-and"}, []string{"chrony", "ntp"},
 		[]string{"chrony", "systemd-timesyncd"}, []string{"libc.so.6(GLIBC_2.34)(64bit)"}, []string{"kmod(ip_set)"}, []string{"rich-without", "ipset-next"})
+	m, u := read(t, r.out("rpms"), slices.Concat(requests...)...)
 	for i, dnf := range r.choose(t, "rpms", requests) {
 		t.Run(strings.Join(requests[i], " "), func(t *testing.T) {
 			s, err := u.Solve(t.Context(), packaging.Request{Want: m.Want(requests[i]...)})

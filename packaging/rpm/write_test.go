@@ -14,10 +14,10 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-func entriesOf(t *testing.T, source Source, r Repository, paths ...string) []*packaging.Package {
+func entriesOf(t *testing.T, source Source, r Repository, names ...string) []*packaging.Package {
 	t.Helper()
 	o := options
-	o.Paths = paths
+	o.Names = names
 	m, err := Read(t.Context(), source, []Repository{r}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func entriesOf(t *testing.T, source Source, r Repository, paths ...string) []*pa
 // TestWrite writes some of testdata/repo, and reads the same of it.
 func TestWrite(t *testing.T) {
 	var some []*packaging.Package
-	for _, p := range entriesOf(t, fixture(t), signedRepository, "/usr/bin/ls") {
+	for _, p := range entriesOf(t, fixture(t), signedRepository, "/usr/bin/ls", "bash-completion") {
 		if p.Name != "openssl-libs" {
 			some = append(some, p)
 		}
@@ -68,7 +68,7 @@ func TestWrite(t *testing.T) {
 	}
 	golden(t, "testdata/write.golden", b.String())
 
-	read := entriesOf(t, m, Repository{ID: "test", Bases: []string{"https://b.test"}}, "/usr/bin/ls")
+	read := entriesOf(t, m, Repository{ID: "test", Bases: []string{"https://b.test"}}, "/usr/bin/ls", "bash-completion")
 	byName := map[string]*packaging.Package{}
 	for _, p := range some {
 		q := *p
