@@ -93,7 +93,7 @@ func TestAgreesWithApt(t *testing.T) {
 	apt := newRoot(t, a, os.Getenv("KUBEXM_APT_LISTS"), base)
 	all := allNames(a)
 	r := rand.New(rand.NewPCG(12, 500))
-	equal, differ := 0, 0
+	classes := map[string]int{}
 	for n := range sets {
 		var names []string
 		for range 1 + r.IntN(8) {
@@ -104,14 +104,46 @@ func TestAgreesWithApt(t *testing.T) {
 		}
 		have, why := solved(t, a, base, names)
 		want, aptWhy := apt.install(t, names)
-		if slices.Equal(have, want) && (why == "") == (aptWhy == "") {
-			equal++
+		class := "equal"
+		switch {
+		case why != "" && aptWhy != "":
+			class = "both say that it cannot be"
+			t.Logf("set %d %v: %.500s", n, names, why)
+		case why != "":
+			t.Errorf("set %d %v: apt finds %d packages, and we none: %s", n, names, len(want), why)
 			continue
+		case !slices.Equal(have, want):
+			class = apt.difference(t, have, want, aptWhy)
+			t.Logf("set %d %v: %s: %s", n, names, class, listed(have, want))
 		}
-		differ++
-		t.Logf("set %d %v: %s", n, names, difference(have, want, why, aptWhy))
+		classes[class]++
 	}
-	t.Logf("%d of %d sets are equal, %d differ", equal, sets, differ)
+	t.Logf("of %d sets: %v", sets, classes)
+}
+
+// difference tells in which way ours is another solution. It has to be one: apt,
+// asked for just these packages, adds none and removes none.
+func (r root) difference(t *testing.T, have, want []string, aptWhy string) string {
+	t.Helper()
+	var names []string
+	for _, x := range have {
+		name, version, _ := strings.Cut(x, " ")
+		names = append(names, name+"="+version)
+	}
+	if whole, why := r.install(t, names); !slices.Equal(whole, have) {
+		t.Errorf("apt does not take ours as it is: %s %s", listed(have, whole), why)
+	}
+	switch {
+	case aptWhy != "":
+		return "apt's search ends without one that there is"
+	case !slices.ContainsFunc(have, func(x string) bool { return !slices.Contains(want, x) }):
+		return "ours is a part of apt's"
+	case len(have) < len(want):
+		return "another choice, ours smaller"
+	case len(have) == len(want):
+		return "another choice, as large"
+	}
+	return "another choice, ours larger"
 }
 
 func allNames(a *Archive) []string {
@@ -137,11 +169,8 @@ func solved(t *testing.T, a *Archive, base []*packaging.Package, names []string)
 	return out, ""
 }
 
-// difference words what is chosen here and not there, and the other way round.
-func difference(have, want []string, why, aptWhy string) string {
-	if why != "" || aptWhy != "" {
-		return fmt.Sprintf("ours %d %.300s\napt %d %.700s", len(have), why, len(want), aptWhy)
-	}
+// listed words what is chosen here and not there, and the other way round.
+func listed(have, want []string) string {
 	var only, missing []string
 	for _, x := range have {
 		if !slices.Contains(want, x) {
@@ -153,5 +182,5 @@ func difference(have, want []string, why, aptWhy string) string {
 			missing = append(missing, x)
 		}
 	}
-	return fmt.Sprintf("ours %d, apt %d; only ours %v; only apt's %v", len(have), len(want), only, missing)
+	return fmt.Sprintf("ours %d, apt's %d; only ours %v; only apt's %v", len(have), len(want), only, missing)
 }

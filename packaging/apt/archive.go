@@ -105,7 +105,7 @@ type candidates struct {
 }
 
 type candidate struct {
-	*packaging.Package
+	stanza
 	priority int
 }
 
@@ -142,35 +142,35 @@ func (c *candidates) repository(ctx context.Context, web Web, r Repository) erro
 
 // index reads one index, and tells whether there is one.
 func (c *candidates) index(ctx context.Context, web Web, r Repository, name string) (bool, error) {
-	text, err := fetchIndex(ctx, web, r.Source, r.Release, name)
-	if err != nil || text == nil {
+	index, err := fetchIndex(ctx, web, r.Source, r.Release, name)
+	if err != nil || index == nil {
 		return false, err
 	}
-	defer text.Close()
-	in := newParagraphs(text, most)
+	defer index.Close()
+	in := newParagraphs(index, most)
 	for {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		stanza, line, err := in.next()
+		text, line, err := in.next()
 		if errors.Is(err, io.EOF) {
 			return true, nil
 		}
 		if err != nil {
 			return false, &Refusal{Repository: r.String(), Reason: ErrMalformed, Detail: name + ": " + err.Error()}
 		}
-		p, err := c.stanzas.read(stanza)
+		p, err := c.stanzas.read(text)
 		switch {
 		case err != nil:
 			c.archive.note("%s: %s, line %d: passed over: %s", r, name, line, err)
-		case p != nil:
-			c.offer(r, p, stanza)
+		case p.Package != nil:
+			c.offer(r, p, text)
 		}
 	}
 }
 
 // offer takes a package where it is better than what there is under its name.
-func (c *candidates) offer(r Repository, p *packaging.Package, stanza []byte) {
+func (c *candidates) offer(r Repository, p stanza, text []byte) {
 	n := candidate{p, pin(c.request.Preferences, r.Release, p.Name, p.Version)}
 	if n.priority < 0 {
 		return
@@ -184,10 +184,11 @@ func (c *candidates) offer(r Repository, p *packaging.Package, stanza []byte) {
 		delete(c.archive.records.at, old.Package)
 	}
 	c.best[p.Name] = n
-	c.archive.records.keep(p, stanza)
+	c.archive.records.keep(p.Package, text)
 }
 
-// universe gives what was chosen, the highest priority first.
+// universe gives what was chosen, in the order in which apt wants packages that
+// provide the same: by their Priority, and then who was named last.
 func (c *candidates) universe() *packaging.Universe {
 	c.archive.records.seal()
 	all := make([]candidate, 0, len(c.best))
@@ -195,11 +196,11 @@ func (c *candidates) universe() *packaging.Universe {
 		all = append(all, x)
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(c.stanzas.mentioned[b.Name], c.stanzas.mentioned[a.Name]))
 	})
 	packages := make([]*packaging.Package, len(all))
 	for i, x := range all {
 		packages[i] = x.Package
 	}
-	return packaging.NewUniverse(Compare, packages)
+	return packaging.Family{Compare: Compare, InTurn: true}.Universe(packages)
 }

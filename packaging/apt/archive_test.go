@@ -18,7 +18,7 @@ func TestPackings(t *testing.T) {
 	for _, packing := range packings {
 		t.Run("Packages"+packing, func(t *testing.T) {
 			s := newSite(t)
-			s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanza("a", "1")}, packing)
+			s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1")}, packing)
 			a, err := Open(t.Context(), s, s.request(s.source()))
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +48,7 @@ func TestUnpackedTooLong(t *testing.T) {
 func TestByHash(t *testing.T) {
 	s := newSite(t)
 	const dir = "debian/dists/bookworm"
-	s.publish(dir, bookworm, map[string]string{"main/binary-amd64/Packages": stanza("a", "1")}, ".gz", ".zst")
+	s.publish(dir, bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1")}, ".gz", ".zst")
 	release, err := parseRelease(s.text(t, dir))
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestByHash(t *testing.T) {
 
 func TestFlat(t *testing.T) {
 	s := newSite(t)
-	s.publish("apt/stable", "Origin: x\nDate: Wed, 20 May 2026 10:00:00 UTC\n", map[string]string{"Packages": stanza("a", "1")})
+	s.publish("apt/stable", "Origin: x\nDate: Wed, 20 May 2026 10:00:00 UTC\n", map[string]string{"Packages": stanzaOf("a", "1")})
 	source := Source{URI: s.url + "/apt", Suite: "stable/", SignedBy: Keys{Inline: public(t, s.keys...)}}
 	a, err := Open(t.Context(), s, s.request(source))
 	if err != nil {
@@ -93,8 +93,8 @@ func TestFlat(t *testing.T) {
 // their own, that is read too; what is of another architecture never counts.
 func TestArchitectureAll(t *testing.T) {
 	s := newSite(t)
-	all := strings.ReplaceAll(stanza("doc", "1"), "amd64", "all")
-	index := map[string]string{"main/binary-amd64/Packages": stanza("a", "1") + strings.ReplaceAll(stanza("b", "1"), "amd64", "i386"), "main/binary-all/Packages": all}
+	all := strings.ReplaceAll(stanzaOf("doc", "1"), "amd64", "all")
+	index := map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1") + strings.ReplaceAll(stanzaOf("b", "1"), "amd64", "i386"), "main/binary-all/Packages": all}
 	s.publish("debian/dists/bookworm", bookworm, index)
 	a, err := Open(t.Context(), s, s.request(s.source()))
 	if err != nil {
@@ -134,10 +134,10 @@ func TestPolicy(t *testing.T) {
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
 			s := newSite(t)
-			s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanza("a", "1.9")})
-			s.publish("debian/dists/bookworm-updates", updates, map[string]string{"main/binary-amd64/Packages": stanza("a", "1.10") + "\n" + stanza("a", "1.8")})
-			s.publish("debian/dists/bookworm-backports", backports, map[string]string{"main/binary-amd64/Packages": stanza("a", "2") + "\n" + stanza("b", "9")})
-			s.publish("debian/dists/experimental", experimental, map[string]string{"main/binary-amd64/Packages": stanza("a", "3") + "\n" + stanza("c", "3")})
+			s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1.9")})
+			s.publish("debian/dists/bookworm-updates", updates, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1.10") + "\n" + stanzaOf("a", "1.8")})
+			s.publish("debian/dists/bookworm-backports", backports, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "2") + "\n" + stanzaOf("b", "9")})
+			s.publish("debian/dists/experimental", experimental, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "3") + "\n" + stanzaOf("c", "3")})
 			var sources []Source
 			for _, suite := range []string{"experimental", "bookworm-backports", "bookworm", "bookworm-updates"} {
 				source := s.source()
@@ -176,7 +176,7 @@ func TestWanted(t *testing.T) {
 	arrange := func(t *testing.T) (*site, Request) {
 		s := newSite(t)
 		index := func(name string) map[string]string {
-			return map[string]string{"main/binary-amd64/Packages": stanza(name, "1")}
+			return map[string]string{"main/binary-amd64/Packages": stanzaOf(name, "1")}
 		}
 		s.publish("debian/dists/bookworm", bookworm, index("own"))
 		security := strings.NewReplacer("oldstable", "oldstable-security", "Codename: bookworm", "Codename: bookworm-security", "12.9", "12").Replace(bookworm)
@@ -251,7 +251,7 @@ func TestWanted(t *testing.T) {
 func TestBadStanza(t *testing.T) {
 	s := newSite(t)
 	s.publish("debian/dists/bookworm", bookworm, map[string]string{
-		"main/binary-amd64/Packages": stanza("a", "1") + "\n" + strings.Replace(stanza("b", "1"), "SHA256", "MD5sum", 1) + "\n" + stanza("c", "1"),
+		"main/binary-amd64/Packages": stanzaOf("a", "1") + "\n" + strings.Replace(stanzaOf("b", "1"), "SHA256", "MD5sum", 1) + "\n" + stanzaOf("c", "1"),
 	})
 	a, err := Open(t.Context(), s, s.request(s.source()))
 	if err != nil {
@@ -326,7 +326,7 @@ func TestFill(t *testing.T) {
 
 func TestCancelled(t *testing.T) {
 	s := newSite(t)
-	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanza("a", "1")})
+	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1")})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Open(ctx, s, s.request(s.source())); !errors.Is(err, context.Canceled) {

@@ -109,7 +109,7 @@ func TestRefused(t *testing.T) {
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
 			s := newSite(t)
-			s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanza("a", "1")})
+			s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1")})
 			src := s.source()
 			x.spoil(t, s, &src)
 			_, err := Open(t.Context(), s, s.request(src))
@@ -184,7 +184,7 @@ func TestAccepted(t *testing.T) {
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
 			s := newSite(t)
-			s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanza("a", "1")})
+			s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1")})
 			src := s.source()
 			r := s.request()
 			x.arrange(t, s, &src, &r)
@@ -207,7 +207,7 @@ func TestAccepted(t *testing.T) {
 // that were withdrawn, and with signed-by no others.
 func TestKeyringBeside(t *testing.T) {
 	s := newSite(t)
-	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanza("a", "1")})
+	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("a", "1")})
 	src := s.source()
 	src.SignedBy = Keys{}
 	r := s.request(src)

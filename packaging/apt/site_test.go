@@ -209,8 +209,8 @@ func (s *site) request(sources ...Source) Request {
 	return Request{Sources: sources, Arch: "amd64", Keyrings: []string{}, Now: then}
 }
 
-// stanza writes a record; more are further lines.
-func stanza(name, version string, more ...string) string {
+// stanzaOf writes a record; more are further lines.
+func stanzaOf(name, version string, more ...string) string {
 	arch := "amd64"
 	return fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nFilename: pool/%s_%s_%s.deb\nSize: 100\nSHA256: %x\n%s\n",
 		name, version, arch, name, strings.ReplaceAll(version, ":", "%3a"), arch, sha256.Sum256([]byte(name+version)), strings.Join(append(more, ""), "\n"))

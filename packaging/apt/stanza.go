@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,10 +18,13 @@ type stanzas struct {
 	strings      map[string]string
 	requirements map[string]packaging.Requirement
 	relations    map[string]packaging.Relation
+	mentioned    map[string]int // names → when each was come by first
 }
 
 func newStanzas(arch string) *stanzas {
-	return &stanzas{arch: arch, strings: map[string]string{}, requirements: map[string]packaging.Requirement{}, relations: map[string]packaging.Relation{}}
+	return &stanzas{arch: arch, strings: map[string]string{}, requirements: map[string]packaging.Requirement{},
+		relations: map[string]packaging.Relation{},
+		mentioned: map[string]int{}}
 }
 
 // control is what a stanza says, before it is a package.
@@ -28,30 +32,45 @@ type control struct {
 	name, version, arch, multi, priority, essential string
 	location, size, sha256                          []byte
 	preDepends, depends, conflicts, breaks, provide []byte
+	recommends, suggests, replaces, enhances        []byte
 }
+
+// stanza is a package, with what apt goes by where several would do.
+type stanza struct {
+	*packaging.Package
+	rank int // of its Priority: 1 is required, 5 extra, 0 that it says nothing
+}
+
+// ranks of priorities, as apt has them.
+var ranks = map[string]int{"": 0, "required": 1, "important": 2, "standard": 3, "optional": 4, "extra": 5}
 
 // read makes a package of a stanza; nil where it is of another architecture. An
 // error means that this one package cannot be used.
-func (s *stanzas) read(text []byte) (*packaging.Package, error) {
+func (s *stanzas) read(text []byte) (stanza, error) {
 	var c control
 	if err := eachField(text, func(f field) error { c.set(s, f); return nil }); err != nil {
-		return nil, err
+		return stanza{}, err
 	}
 	if !validName(c.name) || strings.Contains(c.name, ":") || c.version == "" {
-		return nil, fmt.Errorf("a package without a name and a version: %q %q", c.name, c.version)
+		return stanza{}, fmt.Errorf("a package without a name and a version: %q %q", c.name, c.version)
 	}
 	if c.arch != s.arch && c.arch != "all" {
-		return nil, nil
+		return stanza{}, nil
 	}
+	s.mention(c)
 	p := &packaging.Package{Name: c.name, Version: c.version, Arch: c.arch, Location: string(c.location), SHA256: strings.ToLower(string(c.sha256)),
 		Base: c.essential == "yes" || c.priority == "required"}
 	if err := s.file(p, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", p, err)
+		return stanza{}, fmt.Errorf("%s: %w", p, err)
 	}
 	if err := s.relate(p, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", p, err)
+		return stanza{}, fmt.Errorf("%s: %w", p, err)
 	}
-	return p, nil
+	rank, ok := ranks[c.priority]
+	if !ok {
+		rank = ranks["extra"]
+	}
+	return stanza{p, rank}, nil
 }
 
 func (c *control) set(s *stanzas, f field) {
@@ -84,6 +103,40 @@ func (c *control) set(s *stanzas, f field) {
 		c.breaks = f.value
 	case "Provides":
 		c.provide = f.value
+	case "Recommends":
+		c.recommends = f.value
+	case "Suggests":
+		c.suggests = f.value
+	case "Replaces":
+		c.replaces = f.value
+	case "Enhances":
+		c.enhances = f.value
+	}
+}
+
+// mention counts the names that a package names, in the order in which apt comes
+// by them.
+func (s *stanzas) mention(c control) {
+	s.name([]byte(c.name))
+	for _, list := range [][]byte{c.preDepends, c.depends, c.conflicts, c.breaks, c.recommends, c.suggests, c.replaces, c.enhances, c.provide} {
+		for len(list) > 0 {
+			end := bytes.IndexAny(list, ",|")
+			if end < 0 {
+				end = len(list)
+			}
+			name := bytes.TrimLeft(list[:end], " \t\n")
+			if i := bytes.IndexAny(name, " \t\n(:[<"); i >= 0 {
+				name = name[:i]
+			}
+			s.name(name)
+			list = list[min(end+1, len(list)):]
+		}
+	}
+}
+
+func (s *stanzas) name(name []byte) {
+	if _, ok := s.mentioned[string(name)]; !ok {
+		s.mentioned[s.once(name)] = len(s.mentioned)
 	}
 }
 
@@ -147,10 +200,9 @@ func (s *stanzas) provides(p *packaging.Package, c control) error {
 		if err != nil {
 			return err
 		}
-		if r.Operator != packaging.AnyVersion && r.Operator != packaging.Exactly {
-			return fmt.Errorf("it provides %s, which is no version", r)
-		}
-		if !strings.Contains(r.Name, ":") {
+		// A range is no version; apt passes over it too.
+		exact := r.Operator == packaging.AnyVersion || r.Operator == packaging.Exactly
+		if exact && !strings.Contains(r.Name, ":") {
 			names = append(names, r)
 		}
 	}

@@ -79,7 +79,7 @@ func TestWriteRead(t *testing.T) {
 
 func TestWriteText(t *testing.T) {
 	s := newSite(t)
-	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanza("b", "1:2", "Description: text", " more", " .", " Filename: not this") + "\n" + stanza("a", "1", "Depends:", " b,", " c")})
+	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("b", "1:2", "Description: text", " more", " .", " Filename: not this") + "\n" + stanzaOf("a", "1", "Depends:", " b,", " c")})
 	a, err := Open(t.Context(), s, s.request(s.source()))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestWriteText(t *testing.T) {
 }
 
 func TestWriteRefused(t *testing.T) {
-	record := strings.TrimRight(stanza("a", "1"), "\n") + "\n"
+	record := strings.TrimRight(stanzaOf("a", "1"), "\n") + "\n"
 	p := packaging.Package{Name: "a", Version: "1", Arch: "amd64", Location: "pool/a_1_amd64.deb", Size: 100,
 		SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("a1"))), Record: []byte(record)}
 	same := p
