@@ -190,14 +190,15 @@ func (c *candidates) offer(r Repository, p stanza, text []byte) {
 // universe gives what was chosen, in the order in which apt wants packages that
 // provide the same: by their Priority, and then who was named last.
 func (c *candidates) universe() *packaging.Universe {
-	c.archive.records.seal()
+	c.archive.records.close()
 	all := make([]candidate, 0, len(c.best))
 	for _, x := range c.best {
 		all = append(all, x)
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(c.stanzas.mentioned[b.Name], c.stanzas.mentioned[a.Name]))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.named, a.named))
 	})
+	c.best, c.stanzas = nil, nil // what they hold is a fifth of all memory
 	packages := make([]*packaging.Package, len(all))
 	for i, x := range all {
 		packages[i] = x.Package

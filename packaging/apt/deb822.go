@@ -49,7 +49,7 @@ func ParseSources(file, text string) ([]Source, manifest.Problems) {
 func (e *entry) field(line int, f field) {
 	value := string(f.value)
 	words := strings.Fields(value)
-	switch name := strings.ToLower(f.name); name {
+	switch name := strings.ToLower(string(f.name)); name {
 	case "types":
 		e.types = words
 	case "uris", "uri":

@@ -60,7 +60,7 @@ func (p *paragraphs) next() (text []byte, first int, err error) {
 
 // field is one field of a paragraph.
 type field struct {
-	name  string
+	name  []byte
 	value []byte // the lines that continue it included, each with its newline and first blank
 	line  int    // counted from the paragraph's first, which is 0
 }
@@ -72,7 +72,7 @@ func eachField(text []byte, yield func(field) error) error {
 	var f field
 	end := 0 // of the value, where no comment stands in it
 	flush := func() error {
-		if f.name == "" {
+		if len(f.name) == 0 {
 			return nil
 		}
 		f.value = bytes.TrimRight(f.value, "\n\r\t ")
@@ -88,7 +88,7 @@ func eachField(text []byte, yield func(field) error) error {
 		case '#':
 		case ' ', '\t':
 			switch {
-			case f.name == "":
+			case len(f.name) == 0:
 				return fmt.Errorf("line %d continues no field", n+1)
 			case at == end:
 				f.value = text[at-len(f.value) : stop : stop]
@@ -105,7 +105,7 @@ func eachField(text []byte, yield func(field) error) error {
 			if colon <= 0 || bytes.ContainsAny(line[:colon], " \t\r\n") {
 				return fmt.Errorf("line %d is no field: %.40q", n+1, line)
 			}
-			f = field{name: string(line[:colon]), value: bytes.TrimLeft(line[colon+1:], " \t"), line: n}
+			f = field{name: line[:colon], value: bytes.TrimLeft(line[colon+1:], " \t"), line: n}
 			end = stop
 		}
 		at = stop

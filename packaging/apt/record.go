@@ -26,7 +26,7 @@ type records struct {
 type place struct{ block, offset, size int }
 
 func newRecords() (*records, error) {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(blockSize))
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +39,12 @@ func (r *records) keep(p *packaging.Package, text []byte) {
 	if r.open = append(r.open, text...); len(r.open) >= blockSize {
 		r.seal()
 	}
+}
+
+// close ends it: nothing can be kept any more.
+func (r *records) close() {
+	r.seal()
+	r.encoder, r.open, r.scratch = nil, nil, nil
 }
 
 func (r *records) seal() {

@@ -1,7 +1,9 @@
 package apt
 
 import (
+	"bytes"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/mensylisir/kubexm/packaging"
@@ -84,12 +86,12 @@ func alternatives(s, native string) (packaging.Requirement, error) {
 }
 
 // elements gives the parts of a list with commas that are not empty.
-func elements(list string) []string {
-	out := make([]string, 0, 1+strings.Count(list, ","))
-	for x := range strings.SplitSeq(list, ",") {
-		if x = strings.TrimSpace(x); x != "" {
-			out = append(out, x)
+func elements(list []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for x := range bytes.SplitSeq(list, []byte{','}) {
+			if x = bytes.TrimSpace(x); len(x) > 0 && !yield(x) {
+				return
+			}
 		}
 	}
-	return out
 }

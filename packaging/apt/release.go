@@ -50,7 +50,7 @@ func parseRelease(text []byte) (*Release, error) {
 	seen := map[string]bool{}
 	noSplit := false
 	err = eachField(paragraph, func(f field) error {
-		name := strings.ToLower(f.name)
+		name := strings.ToLower(string(f.name))
 		if seen[name] {
 			return fmt.Errorf("it has %s twice", f.name)
 		}

@@ -38,7 +38,8 @@ type control struct {
 // stanza is a package, with what apt goes by where several would do.
 type stanza struct {
 	*packaging.Package
-	rank int // of its Priority: 1 is required, 5 extra, 0 that it says nothing
+	rank  int // of its Priority: 1 is required, 5 extra, 0 that it says nothing
+	named int // counts names in the order in which they were come by
 }
 
 // ranks of priorities, as apt has them.
@@ -57,7 +58,7 @@ func (s *stanzas) read(text []byte) (stanza, error) {
 	if c.arch != s.arch && c.arch != "all" {
 		return stanza{}, nil
 	}
-	s.mention(c)
+	named := s.mention(c)
 	p := &packaging.Package{Name: c.name, Version: c.version, Arch: c.arch, Location: string(c.location), SHA256: strings.ToLower(string(c.sha256)),
 		Base: c.essential == "yes" || c.priority == "required"}
 	if err := s.file(p, c); err != nil {
@@ -70,11 +71,11 @@ func (s *stanzas) read(text []byte) (stanza, error) {
 	if !ok {
 		rank = ranks["extra"]
 	}
-	return stanza{p, rank}, nil
+	return stanza{p, rank, named}, nil
 }
 
 func (c *control) set(s *stanzas, f field) {
-	switch f.name {
+	switch string(f.name) {
 	case "Package":
 		c.name = s.once(f.value)
 	case "Version":
@@ -115,9 +116,9 @@ func (c *control) set(s *stanzas, f field) {
 }
 
 // mention counts the names that a package names, in the order in which apt comes
-// by them.
-func (s *stanzas) mention(c control) {
-	s.name([]byte(c.name))
+// by them, and gives the number of its own.
+func (s *stanzas) mention(c control) int {
+	own := s.name([]byte(c.name))
 	for _, list := range [][]byte{c.preDepends, c.depends, c.conflicts, c.breaks, c.recommends, c.suggests, c.replaces, c.enhances, c.provide} {
 		for len(list) > 0 {
 			end := bytes.IndexAny(list, ",|")
@@ -132,12 +133,16 @@ func (s *stanzas) mention(c control) {
 			list = list[min(end+1, len(list)):]
 		}
 	}
+	return own
 }
 
-func (s *stanzas) name(name []byte) {
-	if _, ok := s.mentioned[string(name)]; !ok {
-		s.mentioned[s.once(name)] = len(s.mentioned)
+func (s *stanzas) name(name []byte) int {
+	n, ok := s.mentioned[string(name)]
+	if !ok {
+		n = len(s.mentioned)
+		s.mentioned[s.once(name)] = n
 	}
+	return n
 }
 
 // file reads where the package is, and what is known of its bytes.
@@ -158,24 +163,23 @@ func (s *stanzas) file(p *packaging.Package, c control) error {
 
 // relate reads what the package needs, provides and may not stand beside.
 func (s *stanzas) relate(p *packaging.Package, c control) error {
-	before, after := elements(string(c.preDepends)), elements(string(c.depends))
-	p.Requires = make([]packaging.Requirement, 0, len(before)+len(after))
-	for _, list := range [][]string{before, after} {
-		for _, x := range list {
-			q, ok := s.requirements[x]
+	p.Requires = make([]packaging.Requirement, 0, length(c.preDepends)+length(c.depends))
+	for _, list := range [][]byte{c.preDepends, c.depends} {
+		for x := range elements(list) {
+			q, ok := s.requirements[string(x)]
 			if !ok {
+				text := string(x)
 				var err error
-				x = strings.Clone(x) // the list it is of goes
-				if q, err = alternatives(x, s.arch); err != nil {
+				if q, err = alternatives(text, s.arch); err != nil {
 					return err
 				}
-				s.requirements[x] = q
+				s.requirements[text] = q
 			}
 			p.Requires = append(p.Requires, q)
 		}
 	}
 	for _, list := range [][]byte{c.conflicts, c.breaks} {
-		for _, x := range elements(string(list)) {
+		for x := range elements(list) {
 			r, err := s.relation(x)
 			if err != nil {
 				return err
@@ -195,7 +199,7 @@ func (s *stanzas) relate(p *packaging.Package, c control) error {
 // "name:any" too, under each of its names.
 func (s *stanzas) provides(p *packaging.Package, c control) error {
 	var names []packaging.Relation
-	for _, x := range elements(string(c.provide)) {
+	for x := range elements(c.provide) {
 		r, err := s.relation(x)
 		if err != nil {
 			return err
@@ -217,11 +221,19 @@ func (s *stanzas) provides(p *packaging.Package, c control) error {
 	return nil
 }
 
-func (s *stanzas) relation(text string) (packaging.Relation, error) {
-	if r, ok := s.relations[text]; ok {
+// length tells how many parts a list with commas has at most.
+func length(list []byte) int {
+	if len(list) == 0 {
+		return 0
+	}
+	return 1 + bytes.Count(list, []byte{','})
+}
+
+func (s *stanzas) relation(b []byte) (packaging.Relation, error) {
+	if r, ok := s.relations[string(b)]; ok {
 		return r, nil
 	}
-	text = strings.Clone(text)
+	text := string(b)
 	r, err := relation(text, s.arch)
 	if err == nil {
 		s.relations[text] = r

@@ -126,7 +126,7 @@ func TestParagraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]field{{"B", []byte("2\n C: 3"), 0}, {"D", []byte("\n 4"), 3}}, fields, cmp.AllowUnexported(field{})); d != "" {
+	if d := cmp.Diff([]field{{[]byte("B"), []byte("2\n C: 3"), 0}, {[]byte("D"), []byte("\n 4"), 3}}, fields, cmp.AllowUnexported(field{})); d != "" {
 		t.Error(d)
 	}
 	if string(have[2].Text) != want[2].Text {

@@ -90,11 +90,11 @@ func relocated(out *bytes.Buffer, p *packaging.Package, at string) error {
 	}
 	have := map[string]string{}
 	err := eachField(p.Record, func(f field) error {
-		if _, twice := have[f.name]; twice {
+		if _, twice := have[string(f.name)]; twice {
 			return fmt.Errorf("its record has %s twice", f.name)
 		}
-		have[f.name] = string(f.value)
-		if f.name == "Filename" {
+		have[string(f.name)] = string(f.value)
+		if string(f.name) == "Filename" {
 			out.WriteString("Filename: " + at + "\n")
 			return nil
 		}
@@ -102,7 +102,7 @@ func relocated(out *bytes.Buffer, p *packaging.Package, at string) error {
 		if len(f.value) == 0 || f.value[0] == '\n' {
 			blank = ""
 		}
-		out.WriteString(f.name + ":" + blank)
+		out.WriteString(string(f.name) + ":" + blank)
 		out.Write(f.value)
 		out.WriteByte('\n')
 		return nil
