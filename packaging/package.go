@@ -23,6 +23,8 @@ type Relation struct {
 	Name     string
 	Operator Operator
 	Version  string
+	// Own leaves out what only provides the name.
+	Own bool
 	// With and Without narrow it to packages that meet, or do not meet, these
 	// too: rpm's rich dependencies.
 	With, Without []Relation

@@ -168,6 +168,19 @@ func TestFamilyOrder(t *testing.T) {
 	}
 }
 
+// TestOwn asks for a package by its own name, and by a name that others provide.
+func TestOwn(t *testing.T) {
+	u := world(t, "a 1; needs nothing\nb 1; provides a\nc 1; provides a = 2")
+	for own, want := range map[bool]string{true: "a 1", false: "a 1, b 1, c 1"} {
+		if got := named(u.Find(Relation{Name: "a", Own: own})); got != want {
+			t.Errorf("own %v: %s", own, got)
+		}
+	}
+	if _, err := u.Solve(t.Context(), Request{Want: []Requirement{{Any: []Relation{{Name: "a", Own: true}}}}}); err == nil {
+		t.Error("what provides the name was taken")
+	}
+}
+
 // TestFamilyFewest has a choice turn out needless.
 func TestFamilyFewest(t *testing.T) {
 	for _, c := range []struct{ world, want, all, fewest string }{

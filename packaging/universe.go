@@ -110,7 +110,7 @@ func order(a, b bool) int {
 func (u *Universe) Find(r Relation) []*Package {
 	var out []*Package
 	for _, p := range u.provide[r.Name] {
-		if u.meets(p.as, r) && !slices.Contains(out, p.Package) && u.narrowed(r, p.Package) {
+		if (p.own || !r.Own) && u.meets(p.as, r) && !slices.Contains(out, p.Package) && u.narrowed(r, p.Package) {
 			out = append(out, p.Package)
 		}
 	}

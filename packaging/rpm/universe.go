@@ -68,22 +68,22 @@ func passedOver(passed map[string]int) []string {
 	return []string{fmt.Sprintf("%d packages of module streams are passed over, of %s", n, strings.Join(slices.Sorted(maps.Keys(passed)), ", "))}
 }
 
-// Want makes requirements of names, as dnf takes them: a package's name, what a
-// package provides, or a path. A package that takes the place of one of that name
-// would do as well.
+// Want makes requirements of names, as dnf takes them: a package's name or, where
+// there is none of that name, what packages provide, or a path. A package that takes
+// the place of one of that name would do as well.
 func (m *Metadata) Want(names ...string) []packaging.Requirement {
 	var out []packaging.Requirement
 	for _, name := range names {
-		q := packaging.Requirement{Any: []packaging.Relation{{Name: name}}}
 		var named []*entry
 		m.each(func(e *entry) {
 			if e.Name == name {
 				named = append(named, e)
 			}
 		})
+		q := packaging.Requirement{Any: []packaging.Relation{{Name: name, Own: len(named) > 0}}}
 		m.each(func(e *entry) {
 			if slices.ContainsFunc(named, func(n *entry) bool { return replaces(&e.Package, &n.Package) }) {
-				q.Any = append(q.Any, packaging.Relation{Name: e.Name, Operator: packaging.Exactly, Version: e.Version})
+				q.Any = append(q.Any, packaging.Relation{Name: e.Name, Operator: packaging.Exactly, Version: e.Version, Own: true})
 			}
 		})
 		out = append(out, q)

@@ -155,6 +155,32 @@ func TestWantInsteadOf(t *testing.T) {
 	}
 }
 
+// TestWantByName has others provide the name of a package, and a name that none has.
+func TestWantByName(t *testing.T) {
+	m := memory{}
+	provides := func(name string) string {
+		return `; <rpm:provides><rpm:entry name="` + name + `" flags="EQ" epoch="0" ver="7"/></rpm:provides>`
+	}
+	r := m.repository(t, "https://a.test", "gz", map[string]string{"primary": primaryOf("kernel 4-1", "kernel-core 4-1"+provides("kernel"), "a-kernel 4-1"+provides("kernel"), "ntpd 1-1"+provides("timedaemon"))})
+	read, err := Read(t.Context(), m, []Repository{r}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, _, err := read.Universe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"kernel": "kernel-4-1.x86_64", "timedaemon": "ntpd-1-1.x86_64"} {
+		s, err := u.Solve(t.Context(), packaging.Request{Want: read.Want(name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]string{want}, nevras(s.Add)); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
 // TestBaseList looks whether each line of the list of base packages says what and why.
 func TestBaseList(t *testing.T) {
 	all, err := readBase()
