@@ -185,8 +185,11 @@ func (r *reader) repomdOf(ctx context.Context, p place, keys Keys) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if signature == nil {
-		r.note("its metadata is not signed")
+	switch {
+	case signature == nil && r.SignedPackages:
+		r.note("its metadata is not signed, but its packages have to be")
+	case signature == nil:
+		r.note("its metadata is not signed, and its packages need not be: only the way to it vouches for them")
 	}
 	r.listed = listed
 	return nil

@@ -200,12 +200,18 @@ func TestReadSaysWhatIsNotSigned(t *testing.T) {
 	delete(m, "https://a.test/repo/repodata/repomd.xml.asc")
 	r := signedRepository
 	r.SignedMetadata = false
-	got, err := Read(t.Context(), m, []Repository{r}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{"repository test: its metadata is not signed"}, got.Notes); d != "" {
-		t.Error(d)
+	for signed, want := range map[bool]string{
+		true:  "repository test: its metadata is not signed, but its packages have to be",
+		false: "repository test: its metadata is not signed, and its packages need not be: only the way to it vouches for them",
+	} {
+		r.SignedPackages = signed
+		got, err := Read(t.Context(), m, []Repository{r}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]string{want}, got.Notes); d != "" {
+			t.Error(d)
+		}
 	}
 }
 
@@ -293,7 +299,7 @@ func TestReadPassesOver(t *testing.T) {
 	if d := cmp.Diff([]string{"b"}, names); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"repository a.test: its metadata is not signed", `repository a.test: a 1-1 (x86_64) is passed over: rich dependency "(b xor c)": there is no operator "xor"`}, got.Notes); d != "" {
+	if d := cmp.Diff([]string{"repository a.test: its metadata is not signed, and its packages need not be: only the way to it vouches for them", `repository a.test: a 1-1 (x86_64) is passed over: rich dependency "(b xor c)": there is no operator "xor"`}, got.Notes); d != "" {
 		t.Error(d)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mensylisir/kubexm/packaging"
 )
 
 const goodRepos = `# comment
@@ -55,6 +57,13 @@ func TestParseRepositories(t *testing.T) {
 			Exclude: []string{"kernel*", "nginx"}, Include: []string{"n*"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	r := Repository{Bases: []string{"https://a.test/os/", "https://b.test"}}
+	if d := cmp.Diff([]string{"https://a.test/os/Packages/a.rpm", "https://b.test/Packages/a.rpm"}, r.Addresses(&packaging.Package{Location: "Packages/a.rpm"})); d != "" {
 		t.Error(d)
 	}
 }
