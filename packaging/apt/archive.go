@@ -96,6 +96,9 @@ func (a *Archive) note(format string, args ...any) {
 	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
 }
 
+// mostNotes is how many packages of one index that cannot be used are told singly.
+const mostNotes = 10
+
 // candidates chooses of each name one version, as packages come by.
 type candidates struct {
 	archive *Archive
@@ -148,12 +151,15 @@ func (c *candidates) index(ctx context.Context, web Web, r Repository, name stri
 	}
 	defer index.Close()
 	in := newParagraphs(index, most)
-	for {
+	for bad := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		text, line, err := in.next()
 		if errors.Is(err, io.EOF) {
+			if bad > mostNotes {
+				c.archive.note("%s: %s: %d packages passed over in all", r, name, bad)
+			}
 			return true, nil
 		}
 		if err != nil {
@@ -162,6 +168,9 @@ func (c *candidates) index(ctx context.Context, web Web, r Repository, name stri
 		p, err := c.stanzas.read(text)
 		switch {
 		case err != nil:
+			if bad++; bad > mostNotes {
+				continue
+			}
 			c.archive.note("%s: %s, line %d: passed over: %s", r, name, line, err)
 		case p.Package != nil:
 			c.offer(r, p, text)

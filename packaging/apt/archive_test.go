@@ -266,6 +266,20 @@ func TestBadStanza(t *testing.T) {
 	}
 }
 
+func TestManyBadStanzas(t *testing.T) {
+	s := newSite(t)
+	s.publish("debian/dists/bookworm", bookworm, map[string]string{
+		"main/binary-amd64/Packages": strings.Repeat("Package: b\n\n", 30) + stanzaOf("a", "1"),
+	})
+	a, err := Open(t.Context(), s, s.request(s.source()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(a.Notes); n != 11 || !strings.HasSuffix(a.Notes[10], "30 packages passed over in all") || names(a, "a") == "" {
+		t.Errorf("%d notes: %v", n, a.Notes)
+	}
+}
+
 // cut gives the archive of the packages in testdata, which are Debian 12's.
 func cut(t *testing.T) *Archive {
 	t.Helper()

@@ -73,16 +73,16 @@ func validName(s string) bool {
 }
 
 // alternatives reads "a | b (>= 1)".
-func alternatives(s, native string) (packaging.Requirement, error) {
-	var q packaging.Requirement
+func alternatives(s, native string) ([]packaging.Relation, error) {
+	out := make([]packaging.Relation, 0, 1+strings.Count(s, "|"))
 	for x := range strings.SplitSeq(s, "|") {
 		r, err := relation(x, native)
 		if err != nil {
-			return q, err
+			return nil, err
 		}
-		q.Any = append(q.Any, r)
+		out = append(out, r)
 	}
-	return q, nil
+	return out, nil
 }
 
 // elements gives the parts of a list with commas that are not empty.

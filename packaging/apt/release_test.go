@@ -62,6 +62,34 @@ func TestRefused(t *testing.T) {
 			src.SignedBy.Inline = public(t, s.keys...)
 			s.sign("debian/dists/bookworm", bookworm+"SHA256:\n")
 		}, ErrWeak, nil},
+		{"a revoked key", func(t *testing.T, s *site, src *Source) {
+			if err := s.keys[0].RevokeKey(packet.KeyCompromised, "stolen", at(-2*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			src.SignedBy.Inline = public(t, s.keys...)
+		}, ErrExpiredKey, nil},
+		{"a weak digest", func(t *testing.T, s *site, src *Source) {
+			delete(s.files, "debian/dists/bookworm/InRelease")
+			for _, name := range []string{"Release", "Release.gpg", "key.asc"} {
+				b, err := os.ReadFile(filepath.Join("testdata/sha1", name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.files["debian/dists/bookworm/"+name] = b
+			}
+			src.SignedBy = Keys{Inline: string(s.files["debian/dists/bookworm/key.asc"])}
+		}, ErrWeak, []string{"too weak", "signed by"}},
+		{"a bad signature beside a good one", func(t *testing.T, s *site, src *Source) {
+			// Two keys that are known sign, one of them over another text.
+			second := newKey(t, nil)
+			src.SignedBy.Inline = public(t, s.keys[0], second)
+			s.detach(t, "debian/dists/bookworm", false)
+			var b bytes.Buffer
+			if err := openpgp.DetachSign(&b, second, strings.NewReader("another text"), at(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			s.files["debian/dists/bookworm/Release.gpg"] = append(s.files["debian/dists/bookworm/Release.gpg"], b.Bytes()...)
+		}, ErrBadSignature, nil},
 		{"a signature of the future", func(t *testing.T, s *site, _ *Source) {
 			s.files["debian/dists/bookworm/InRelease"] = cleartext(t, bookworm+"SHA256:\n", at(time.Hour), s.keys...)
 		}, ErrFuture, nil},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -106,7 +107,7 @@ func check(sig *packet.Signature, signed []byte, keys openpgp.EntityList, now ti
 	if len(known) == 0 {
 		return nil, ErrUnknownKey
 	}
-	if weakHash(sig.Hash) || weakKey(known[0].PublicKey) {
+	if weakHash(sig.Hash) || slices.ContainsFunc(known, func(k openpgp.Key) bool { return weakKey(k.PublicKey) }) {
 		return nil, ErrWeak
 	}
 	var alone bytes.Buffer

@@ -15,16 +15,13 @@ import (
 // architecture. What many packages say alike is held once.
 type stanzas struct {
 	arch         string
-	strings      map[string]string
-	requirements map[string]packaging.Requirement
-	relations    map[string]packaging.Relation
+	words        map[string]string // of which there are few: architectures, priorities
+	requirements map[string][]packaging.Relation
 	mentioned    map[string]int // names → when each was come by first
 }
 
 func newStanzas(arch string) *stanzas {
-	return &stanzas{arch: arch, strings: map[string]string{}, requirements: map[string]packaging.Requirement{},
-		relations: map[string]packaging.Relation{},
-		mentioned: map[string]int{}}
+	return &stanzas{arch: arch, words: map[string]string{}, requirements: map[string][]packaging.Relation{}, mentioned: map[string]int{}}
 }
 
 // control is what a stanza says, before it is a package.
@@ -77,9 +74,9 @@ func (s *stanzas) read(text []byte) (stanza, error) {
 func (c *control) set(s *stanzas, f field) {
 	switch string(f.name) {
 	case "Package":
-		c.name = s.once(f.value)
+		c.name = string(f.value)
 	case "Version":
-		c.version = s.once(f.value)
+		c.version = string(f.value)
 	case "Architecture":
 		c.arch = s.once(f.value)
 	case "Multi-Arch":
@@ -140,7 +137,7 @@ func (s *stanzas) name(name []byte) int {
 	n, ok := s.mentioned[string(name)]
 	if !ok {
 		n = len(s.mentioned)
-		s.mentioned[s.once(name)] = n
+		s.mentioned[string(name)] = n
 	}
 	return n
 }
@@ -175,12 +172,12 @@ func (s *stanzas) relate(p *packaging.Package, c control) error {
 				}
 				s.requirements[text] = q
 			}
-			p.Requires = append(p.Requires, q)
+			p.Requires = append(p.Requires, packaging.Requirement{Any: q})
 		}
 	}
 	for _, list := range [][]byte{c.conflicts, c.breaks} {
 		for x := range elements(list) {
-			r, err := s.relation(x)
+			r, err := relation(string(x), s.arch)
 			if err != nil {
 				return err
 			}
@@ -200,7 +197,7 @@ func (s *stanzas) relate(p *packaging.Package, c control) error {
 func (s *stanzas) provides(p *packaging.Package, c control) error {
 	var names []packaging.Relation
 	for x := range elements(c.provide) {
-		r, err := s.relation(x)
+		r, err := relation(string(x), s.arch)
 		if err != nil {
 			return err
 		}
@@ -214,7 +211,7 @@ func (s *stanzas) provides(p *packaging.Package, c control) error {
 	if c.multi == "allowed" {
 		own := packaging.Relation{Name: p.Name, Operator: packaging.Exactly, Version: p.Version}
 		for _, r := range append([]packaging.Relation{own}, names...) {
-			r.Name = s.once([]byte(r.Name + ":any"))
+			r.Name += ":any"
 			p.Provides = append(p.Provides, r)
 		}
 	}
@@ -229,24 +226,12 @@ func length(list []byte) int {
 	return 1 + bytes.Count(list, []byte{','})
 }
 
-func (s *stanzas) relation(b []byte) (packaging.Relation, error) {
-	if r, ok := s.relations[string(b)]; ok {
-		return r, nil
-	}
-	text := string(b)
-	r, err := relation(text, s.arch)
-	if err == nil {
-		s.relations[text] = r
-	}
-	return r, err
-}
-
 // once gives one string for equal bytes.
 func (s *stanzas) once(b []byte) string {
-	if x, ok := s.strings[string(b)]; ok {
+	if x, ok := s.words[string(b)]; ok {
 		return x
 	}
 	x := string(b)
-	s.strings[x] = x
+	s.words[x] = x
 	return x
 }
