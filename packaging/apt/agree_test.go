@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,29 @@ type root struct {
 
 func newRoot(t *testing.T, a *Archive, lists string, base []*packaging.Package) root {
 	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{"cache/archives/partial", "state"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "status"), installed(t, a, base), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := root{}
+	for _, o := range []string{
+		"Dir::State=" + dir + "/state", "Dir::State::status=" + dir + "/status", "Dir::State::lists=" + lists, "Dir::Cache=" + dir + "/cache",
+		"Dir::Etc=" + cmp.Or(os.Getenv("KUBEXM_APT_ETC"), "/etc/apt"), "APT::Architecture=" + cmp.Or(os.Getenv("KUBEXM_APT_ARCH"), runtime.GOARCH),
+		"APT::Install-Recommends=false", "Debug::NoLocking=true", "Dir::Cache::pkgcache=pkgcache.bin", "Dir::Cache::srcpkgcache=srcpkgcache.bin", "APT::Get::Show-User-Simulation-Note=false",
+	} {
+		r.options = append(r.options, "-o", o)
+	}
+	return r
+}
+
+// installed gives what dpkg's status says where packages are installed.
+func installed(t *testing.T, a *Archive, base []*packaging.Package) []byte {
+	t.Helper()
 	if err := a.Fill(base); err != nil {
 		t.Fatal(err)
 	}
@@ -34,23 +58,7 @@ func newRoot(t *testing.T, a *Archive, lists string, base []*packaging.Package) 
 		status.Write(rest)
 		status.WriteString("\n")
 	}
-	dir := t.TempDir()
-	for _, d := range []string{"cache/archives/partial", "state"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "status"), status.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := root{}
-	for _, o := range []string{
-		"Dir::State=" + dir + "/state", "Dir::State::status=" + dir + "/status", "Dir::State::lists=" + lists, "Dir::Cache=" + dir + "/cache",
-		"APT::Install-Recommends=false", "Debug::NoLocking=true", "Dir::Cache::pkgcache=pkgcache.bin", "Dir::Cache::srcpkgcache=srcpkgcache.bin", "APT::Get::Show-User-Simulation-Note=false",
-	} {
-		r.options = append(r.options, "-o", o)
-	}
-	return r
+	return status.Bytes()
 }
 
 // install gives what apt would install, sorted, or in words why not.
@@ -105,6 +113,9 @@ func TestAgreesWithApt(t *testing.T) {
 		have, why := solved(t, a, base, names)
 		want, aptWhy := apt.install(t, names)
 		class := "equal"
+		if n%50 == 49 {
+			t.Logf("%d sets: %v", n+1, classes)
+		}
 		switch {
 		case why != "" && aptWhy != "":
 			class = "both say that it cannot be"

@@ -213,6 +213,44 @@ func TestAptGetUsesIt(t *testing.T) {
 	}
 }
 
+// TestOfflineIsWhole: where only the base and the written repository are there,
+// apt-get installs what is wanted, and just what was found to be needed.
+func TestOfflineIsWhole(t *testing.T) {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		t.Skip("there is no apt-get here")
+	}
+	a := cut(t)
+	base, err := a.Universe.BaseClosure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"socat", "conntrack", "ebtables", "ipset", "ipvsadm", "chrony", "bash-completion", "python3-minimal"}
+	o, err := Write(closure(t, a, names...), about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range o.Metadata {
+		if err := os.WriteFile(filepath.Join(dir, f.Path), f.Content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := cleanRoot(t, dir, "deb [trusted=yes] file:"+dir+" ./\n")
+	if err := os.WriteFile(filepath.Join(dir, "root/status"), installed(t, a, base), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.options = append(r.options, "-o", "APT::Architecture=amd64", "-o", "APT::Architectures::=amd64", "-o", "Acquire::Check-Date=false")
+	r.run(t, "update")
+	have, why := r.install(t, names)
+	var want []string
+	for _, p := range o.Packages {
+		want = append(want, p.Name+" "+p.Version)
+	}
+	if d := cmp.Diff(want, have); d != "" {
+		t.Error(d, why)
+	}
+}
+
 // buildDeb makes a package of dir's and gives what a repository says of it.
 func buildDeb(t *testing.T, dir, name, version, arch string, fields ...string) *packaging.Package {
 	t.Helper()
