@@ -2,6 +2,8 @@ package apt
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -83,6 +85,27 @@ func (e *entry) signedBy(line int, values []string) {
 	}
 }
 
+// mirror gives the first address of a list of mirrors on this machine, as cloud
+// images have it; or the list's own where there is none.
+func (e *entry) mirror(uri, list string) string {
+	list = filepath.Clean(list)
+	var b []byte
+	info, err := os.Stat(list)
+	if err == nil && info.Mode().IsRegular() {
+		b, err = os.ReadFile(list)
+	}
+	if err != nil {
+		e.warn(e.line, "the list of mirrors: "+err.Error(), "")
+		return uri
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 0 && strings.HasPrefix(f[0], "http") {
+			return f[0]
+		}
+	}
+	return uri
+}
+
 // schemes that lead to a folder of files.
 var schemes = []string{"http", "https", "file", "copy"}
 
@@ -98,6 +121,9 @@ func (e *entry) sources() []Source {
 	}
 	var out []Source
 	for _, uri := range e.uris {
+		if list, ok := strings.CutPrefix(uri, "mirror+file:"); ok {
+			uri = e.mirror(uri, list)
+		}
 		scheme, rest, ok := strings.Cut(uri, ":")
 		if !ok || !slices.Contains(schemes, scheme) || strings.Trim(rest, "/") == "" {
 			e.warn(e.line, fmt.Sprintf("%q is passed over: only http, https and file addresses can be read", uri), "name a mirror's address instead")

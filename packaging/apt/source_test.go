@@ -99,7 +99,7 @@ deb http://x.example.com ./ main
 deb [signed-by=relative.gpg foo=bar arch] http://x.example.com bookworm main
 deb http://x.example.com ../up main
 deb [trusted=no allow-weak=yes check-date=no] http://x.example.com bookworm main
-deb mirror+file:/etc/apt/mirrors/debian.list bookworm main
+deb mirror+file:/nowhere/debian.list bookworm main
 `)
 	_, sources := ParseSources("b.sources", "Types: deb\nURIs: http://x.example.com\n\nTypes: deb\n continued\nwrong\n\nTypes: deb\nURIs: http://x.example.com\nSuites: x\nComponents: main\nTrusted: yes\nNonsense: 1\n")
 	want := []string{
@@ -116,7 +116,8 @@ deb mirror+file:/etc/apt/mirrors/debian.list bookworm main
 		`a.list:9:0: error: "../up" is no suite`,
 		"a.list:10:0: warning: allow-weak=yes does not count here: the repository has to be signed; name its key with signed-by",
 		"a.list:10:0: warning: check-date=no does not count here; set this machine's clock where it is wrong",
-		`a.list:11:0: warning: "mirror+file:/etc/apt/mirrors/debian.list" is passed over: only http, https and file addresses can be read; name a mirror's address instead`,
+		"a.list:11:0: warning: the list of mirrors: stat /nowhere/debian.list: no such file or directory",
+		`a.list:11:0: warning: "mirror+file:/nowhere/debian.list" is passed over: only http, https and file addresses can be read; name a mirror's address instead`,
 		"b.sources:1:0: error: the entry has no Suites",
 		`b.sources:4:0: error: this entry cannot be read: line 3 is no field: "wrong\n"`,
 		"b.sources:12:0: warning: trusted=yes does not count here: the repository has to be signed; name its key with signed-by",
@@ -168,6 +169,14 @@ func TestReadFolder(t *testing.T) {
 	}
 	if have, problems := ReadFolder(filepath.Join(dir, "nowhere")); have != nil || problems != nil {
 		t.Error(have, problems)
+	}
+}
+
+func TestMirrorList(t *testing.T) {
+	list := write(t, "debian.list", "# mirrors\nhttps://a.example.com/debian/\tpriority:1\nhttps://b.example.com/debian\n")
+	found, problems := ParseSources("x.sources", "Types: deb deb-src\nURIs: mirror+file://"+list+"\nSuites: bookworm\nComponents: main\n")
+	if len(problems) > 0 || len(found) != 1 || found[0].URI != "https://a.example.com/debian" {
+		t.Error(found, problems)
 	}
 }
 
