@@ -1,18 +1,21 @@
 package packaging
 
+import "slices"
+
 // walkInTurn is walk as apt goes about it: what is wanted counts as there from
 // the start; then comes what the first of it needs, in order and depth first, and
 // so on. A requirement is met by what was come by so far. Otherwise the first of
-// those that may be is taken, though a later one is certain to come.
+// those that may be is taken, though a later one is certain to come. Who wants a
+// package by its name gets it, whoever else provides the name.
 func (s *search) walkInTurn(tell func(v int)) literal {
 	seen := make([]bool, len(s.packages))
 	var roots []int
 	for _, c := range s.roots {
-		v, open := s.take(c, seen)
+		v, open := s.take(c, nil)
 		if open != 0 {
 			return open
 		}
-		if v != 0 {
+		if v != 0 && !seen[v] {
 			seen[v] = true
 			roots = append(roots, v)
 		}
@@ -42,8 +45,8 @@ func (s *search) walkInTurn(tell func(v int)) literal {
 	return 0
 }
 
-// take gives the package that a clause leads to and that was not seen, or the
-// literal to decide so that there is one. Both are 0 where nothing is to be done.
+// take gives the package that a clause leads to, or the literal to decide so that
+// there is one. Both are 0 where nothing is to be done, as where one was seen.
 func (s *search) take(c *clause, seen []bool) (v int, open literal) {
 	if c.choices == nil && len(c.literals) != 1 {
 		return 0, 0 // says what may not be, or has nothing to choose from
@@ -57,10 +60,8 @@ func (s *search) take(c *clause, seen []bool) (v int, open literal) {
 	if all == nil {
 		all = c.literals
 	}
-	for _, l := range all {
-		if s.is(l) == 1 && seen[l.variable()] {
-			return 0, 0
-		}
+	if slices.ContainsFunc(all, func(l literal) bool { return seen != nil && s.is(l) == 1 && seen[l.variable()] }) {
+		return 0, 0
 	}
 	for _, l := range all {
 		switch s.is(l) {
@@ -71,4 +72,12 @@ func (s *search) take(c *clause, seen []bool) (v int, open literal) {
 		}
 	}
 	return 0, 0
+}
+
+// byName puts the packages that have a wanted name before those that provide it.
+func (s *search) byName(q Requirement, found []*Package) {
+	has := func(p *Package) bool {
+		return slices.ContainsFunc(q.Any, func(r Relation) bool { return r.Name == p.Name })
+	}
+	slices.SortStableFunc(found, func(a, b *Package) int { return order(has(b), has(a)) })
 }

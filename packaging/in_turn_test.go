@@ -27,6 +27,30 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
+// TestInTurnByName: who wants a package by its name gets it, though one that is
+// there provides the name, as long as it can be there.
+func TestInTurnByName(t *testing.T) {
+	for _, c := range []struct{ world, want, add string }{
+		{"p 1; base; provides l\nl 1", "l", "l 1"},
+		{"p 1; base; provides l\nl 1", "p", ""},
+		{"p 1; base; provides l\nl 1; conflicts p", "l", ""},
+		{"p 1; base; provides l\nl 1\na 1; needs l", "a", "a 1"},
+		{"p 1; provides l\nl 1", "p, l", "l 1, p 1"},
+	} {
+		u := Family{Compare: whole, InTurn: true}.Universe(world(t, c.world).packages)
+		base, err := u.BaseClosure(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := wanted(c.want)
+		r.Installed = base
+		s, err := u.Solve(t.Context(), r)
+		if err != nil || named(s.Add) != c.add {
+			t.Errorf("%q: %s: %v, not %q, %v", c.world, c.want, s, c.add, err)
+		}
+	}
+}
+
 // TestInTurnAgainstEveryChoice: in whatever order it is gone about, there is a
 // solution or there is none.
 func TestInTurnAgainstEveryChoice(t *testing.T) {

@@ -155,6 +155,9 @@ func (s *search) require(p *Package, q Requirement) []*clause {
 		s.u.order(found)
 	}
 	found = append(there, found...)
+	if p == nil && s.u.inTurn {
+		s.byName(q, found)
+	}
 	if p != nil && slices.ContainsFunc(found, func(x *Package) bool { return s.installed[x] }) && len(q.If) == 0 {
 		found = slices.DeleteFunc(found, func(x *Package) bool { return !s.installed[x] })[:1]
 	}
