@@ -95,25 +95,21 @@ func (w *blobWriter) abort() {
 }
 
 // adopt renames a file of partial/, whose bytes are checked and synced, to the
-// blob of that digest, and syncs the directory that then names it.
+// blob of that digest. The directory is not synced: a crash that loses the new
+// name costs another download, and each sync of a journal waits for the data of
+// every other file that is being written.
 func (c *Cache) adopt(path, hexDigest string) error {
 	if err := os.Chmod(path, 0o644); err != nil {
 		return err
 	}
-	dir := filepath.Dir(c.blob(hexDigest))
-	if err := os.Mkdir(dir, 0o755); err == nil {
-		err = syncDir(filepath.Dir(dir))
-		if err != nil {
-			return err
-		}
-	} else if !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(filepath.Dir(c.blob(hexDigest)), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	if err := os.Rename(path, c.blob(hexDigest)); err != nil {
 		return err
 	}
 	c.fresh.Store(hexDigest, nil)
-	return syncDir(dir)
+	return nil
 }
 
 // syncFile makes the bytes of a closed file durable.
@@ -125,30 +121,22 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// writeFile replaces the small file at path by content, whole or not at all.
+// writeFile replaces the small file at path by content. A crash may leave it
+// empty, which its readers take for none.
 func (c *Cache) writeFile(path string, content []byte) error {
 	f, err := os.CreateTemp(c.partial(""), writePrefix)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(filepath.Dir(path))
+	return nil
 }
 
 // copyBytes copies until r ends or ctx does.

@@ -12,7 +12,7 @@
 //	                       broken download, <key>.lock, and write-* files
 //
 // A blob appears under its name only after its bytes were hashed and synced: it
-// is written in partial/, checked, synced, renamed, and the directory synced.
+// is written in partial/, checked, synced and renamed.
 // Killed at any moment, a process leaves whole blobs and partial files, never a
 // half blob. Who reads a blob hashes it while reading, and discards one that is
 // not what its name says (Cache.Discard): a disk may lie where a crash does not.
