@@ -9,9 +9,10 @@ import (
 
 // section is a part of an ini file under a name in brackets.
 type section struct {
-	name   string
-	line   int
-	values map[string]value
+	name    string
+	line    int
+	values  map[string]value
+	unnamed bool // the brackets hold no name, and a problem says so
 }
 
 type value struct {
@@ -48,10 +49,11 @@ func readINI(content []byte) ([]section, manifest.Problems) {
 			last.values[key] = v
 		case '[':
 			name, rest, ok := strings.Cut(line[1:], "]")
-			if !ok || name == "" || rest != "" {
+			good := ok && name != "" && rest == ""
+			if !good {
 				problems = append(problems, manifest.Problem{Line: n, Message: fmt.Sprintf("%q is no name in brackets", line)})
 			}
-			out, key = append(out, section{name: name, line: n, values: map[string]value{}}), ""
+			out, key = append(out, section{name: name, line: n, unnamed: !good, values: map[string]value{}}), ""
 		default:
 			i := strings.IndexAny(line, "=:")
 			if last == nil || i <= 0 {

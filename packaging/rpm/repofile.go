@@ -73,7 +73,7 @@ func ParseRepositories(name string, content []byte, vars Variables) ([]Repositor
 			continue // nobody mends what is off
 		}
 		problems = append(problems, r.problems...)
-		if r.problems.Err() == nil {
+		if r.problems.Err() == nil && !s.unnamed {
 			out = append(out, repository)
 		}
 	}
@@ -188,7 +188,7 @@ func (r *reading) addresses(key string, schemes ...string) []string {
 		u, err := url.Parse(a)
 		known := false
 		for _, s := range schemes {
-			known = known || err == nil && u.Scheme == s && (u.Host != "" || s == "file")
+			known = known || err == nil && u.Scheme == s && (u.Host != "" || s == "file" && u.Path != "")
 		}
 		if !known {
 			r.problem(manifest.Error, key, fmt.Sprintf("%q is no address", a), "write one that begins with "+strings.Join(schemes, "://, ")+"://")
