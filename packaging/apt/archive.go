@@ -49,7 +49,7 @@ type Repository struct {
 
 // Open reads repositories. Every one that is refused is told; the errors wrap a
 // *Refusal each.
-func Open(ctx context.Context, web Web, r Request) (*Archive, error) {
+func Open(ctx context.Context, web packaging.Web, r Request) (*Archive, error) {
 	for _, p := range r.Preferences {
 		if err := p.check(); err != nil {
 			return nil, err
@@ -113,7 +113,7 @@ type candidate struct {
 }
 
 // repository reads all indices of a repository.
-func (c *candidates) repository(ctx context.Context, web Web, r Repository) error {
+func (c *candidates) repository(ctx context.Context, web packaging.Web, r Repository) error {
 	if r.flat() {
 		_, err := c.index(ctx, web, r, "Packages")
 		return err
@@ -144,7 +144,7 @@ func (c *candidates) repository(ctx context.Context, web Web, r Repository) erro
 }
 
 // index reads one index, and tells whether there is one.
-func (c *candidates) index(ctx context.Context, web Web, r Repository, name string) (bool, error) {
+func (c *candidates) index(ctx context.Context, web packaging.Web, r Repository, name string) (bool, error) {
 	index, err := fetchIndex(ctx, web, r.Source, r.Release, name)
 	if err != nil || index == nil {
 		return false, err

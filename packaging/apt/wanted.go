@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/mensylisir/kubexm/packaging"
 )
 
 // releases gets the release of every source, and gives the repositories that are
 // of the wanted distribution and release. One of a distribution's own that is
 // refused ends it: to go on without its updates would be what an attacker wants.
-func (a *Archive) releases(ctx context.Context, web Web, r Request) ([]Repository, error) {
+func (a *Archive) releases(ctx context.Context, web packaging.Web, r Request) ([]Repository, error) {
 	keys := &keyrings{system: r.Keyrings, given: r.Keys}
 	var all []Repository
 	failed := map[string]error{}

@@ -15,13 +15,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/xi2/xz"
-)
 
-// Web opens addresses: http, https and file. Where there is nothing the error
-// wraps fs.ErrNotExist; any other error means that nobody knows.
-type Web interface {
-	Open(ctx context.Context, url string) (io.ReadCloser, error)
-}
+	"github.com/mensylisir/kubexm/packaging"
+)
 
 // The most that is read of anything, in bytes.
 const (
@@ -36,7 +32,7 @@ var errLong = errors.New("it is too long")
 
 // download reads all of what is at an address, at most limit bytes; likely says
 // how many there should be.
-func download(ctx context.Context, web Web, url string, likely, limit int64) ([]byte, error) {
+func download(ctx context.Context, web packaging.Web, url string, likely, limit int64) ([]byte, error) {
 	r, err := web.Open(ctx, url)
 	if err != nil {
 		return nil, err
@@ -55,7 +51,7 @@ func download(ctx context.Context, web Web, url string, likely, limit int64) ([]
 
 // fetchRelease gets a repository's release and wants it signed, for now, and
 // what the source asks for.
-func fetchRelease(ctx context.Context, web Web, s Source, keys *keyrings, now time.Time) (*Release, error) {
+func fetchRelease(ctx context.Context, web packaging.Web, s Source, keys *keyrings, now time.Time) (*Release, error) {
 	text, signed, signatures, err := signedRelease(ctx, web, s)
 	if err != nil {
 		return nil, err
@@ -77,7 +73,7 @@ func fetchRelease(ctx context.Context, web Web, s Source, keys *keyrings, now ti
 }
 
 // signedRelease gets InRelease, or Release and Release.gpg where there is none.
-func signedRelease(ctx context.Context, web Web, s Source) (text, signed []byte, signatures io.Reader, err error) {
+func signedRelease(ctx context.Context, web packaging.Web, s Source) (text, signed []byte, signatures io.Reader, err error) {
 	malformed := func(name string, err error) error {
 		return &Refusal{Repository: s.String(), Reason: ErrMalformed, Detail: name + ": " + err.Error()}
 	}
@@ -116,7 +112,7 @@ var packings = []string{".zst", ".gz", ".xz", ""}
 // fetchIndex gets an index that the release lists, in whatever packing there is
 // of it, checks it, and gives its text. Nothing of it is looked at before its
 // digest is right. It is nil where the release lists none of that name.
-func fetchIndex(ctx context.Context, web Web, s Source, r *Release, name string) (io.ReadCloser, error) {
+func fetchIndex(ctx context.Context, web packaging.Web, s Source, r *Release, name string) (io.ReadCloser, error) {
 	listed := false
 	var missing error
 	for _, packing := range packings {
@@ -153,7 +149,7 @@ const tryAgain = "the mirror may be in the midst of an update: try again, or ano
 
 // fetchListed gets one file, by its digest where the repository has it so: then
 // an update of the repository under way does no harm.
-func fetchListed(ctx context.Context, web Web, s Source, r *Release, name string, want digest) ([]byte, error) {
+func fetchListed(ctx context.Context, web packaging.Web, s Source, r *Release, name string, want digest) ([]byte, error) {
 	if want.size > mostIndex {
 		return nil, &Refusal{Repository: s.String(), Reason: ErrMalformed, Detail: fmt.Sprintf("%s has %d bytes", name, want.size)}
 	}

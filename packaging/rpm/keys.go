@@ -9,6 +9,8 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/mensylisir/kubexm/packaging"
 )
 
 // maxKeys is how long a file of keys may be, in bytes.
@@ -52,11 +54,11 @@ func ParseKeys(content []byte) (Keys, error) {
 var errNoKey = errors.New("there is no key in it")
 
 // LoadKeys reads the keys that a repository names.
-func LoadKeys(ctx context.Context, source Source, r Repository) (Keys, error) {
+func LoadKeys(ctx context.Context, web packaging.Web, r Repository) (Keys, error) {
 	var k Keys
 	for _, url := range r.Keys {
 		var content []byte
-		err := place{Source: source}.open(ctx, url, all(&content, maxKeys))
+		err := place{Web: web}.open(ctx, url, all(&content, maxKeys))
 		if err == nil {
 			var more Keys
 			more, err = ParseKeys(content)

@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// memory is a Source of what is in memory, by address.
+// memory is a Web of what is in memory, by address.
 type memory map[string][]byte
 
 func (m memory) Open(_ context.Context, url string) (io.ReadCloser, error) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/packaging"
 )
 
 // How long metadata may be, in bytes: the largest distributions' primary has a
@@ -44,13 +46,13 @@ type Metadata struct {
 
 // Read reads what repositories have. Nothing of a repository is believed whose
 // signature or checksums are wrong; then the error says of which file.
-func Read(ctx context.Context, source Source, repositories []Repository, o Options) (*Metadata, error) {
+func Read(ctx context.Context, web packaging.Web, repositories []Repository, o Options) (*Metadata, error) {
 	m := &Metadata{repositories: repositories, entries: make([][]*entry, len(repositories)), modules: map[string]string{}}
 	readers := make([]*reader, len(repositories))
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(4)
 	for i, r := range repositories {
-		readers[i] = &reader{Repository: r, place: place{source, r.Bases}, options: o}
+		readers[i] = &reader{Repository: r, place: place{web, r.Bases}, options: o}
 		g.Go(func() error {
 			if err := readers[i].primary(inner); err != nil {
 				return fmt.Errorf("repository %s: %w", r.ID, err)
@@ -144,7 +146,7 @@ func (r *reader) file(ctx context.Context, kind string, limit int64, f func(io.R
 // repomd reads repomd.xml, and its signature where there is a key: where one has to
 // be there, and where one is there.
 func (r *reader) repomd(ctx context.Context) error {
-	keys, err := LoadKeys(ctx, r.place.Source, r.Repository)
+	keys, err := LoadKeys(ctx, r.place.Web, r.Repository)
 	if err != nil {
 		return err
 	}
@@ -152,7 +154,7 @@ func (r *reader) repomd(ctx context.Context) error {
 	// than another.
 	var errs []error
 	for _, base := range r.place.bases {
-		err := r.repomdOf(ctx, place{r.place.Source, []string{base}}, keys)
+		err := r.repomdOf(ctx, place{r.place.Web, []string{base}}, keys)
 		if err == nil {
 			return nil
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// folders is a Source of what lies in folders.
+// folders is a Web of what lies in folders.
 type folders struct{}
 
 func (folders) Open(_ context.Context, url string) (io.ReadCloser, error) {

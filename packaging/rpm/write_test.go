@@ -14,11 +14,11 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-func entriesOf(t *testing.T, source Source, r Repository, names ...string) []*packaging.Package {
+func entriesOf(t *testing.T, web packaging.Web, r Repository, names ...string) []*packaging.Package {
 	t.Helper()
 	o := options
 	o.Names = names
-	m, err := Read(t.Context(), source, []Repository{r}, o)
+	m, err := Read(t.Context(), web, []Repository{r}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,18 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"strings"
-)
 
-// Source opens what an address names: https, http and, for keys, file. That
-// nothing is there is an error that wraps fs.ErrNotExist. Who keeps metadata
-// between two runs does so in a Source.
-type Source interface {
-	Open(ctx context.Context, url string) (io.ReadCloser, error)
-}
+	"github.com/mensylisir/kubexm/packaging"
+)
 
 // place is a repository at the addresses where it may be.
 type place struct {
-	Source
+	packaging.Web
 	bases []string
 }
 
