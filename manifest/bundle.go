@@ -21,6 +21,13 @@ type OperatingSystem struct {
 	Name string `yaml:"name,omitempty" required:"true" format:"distribution"`
 	// Releases, as VERSION_ID in its /etc/os-release.
 	Releases []string `yaml:"releases,omitempty" required:"true" format:"release"`
+	// Repositories the packages are taken from: lines as in apt's sources.list, or
+	// files and folders (.list, .sources, .repo) by their path from the config's
+	// folder. Default: what the machine that builds the bundle is configured for.
+	Repositories []string `yaml:"repositories,omitempty" format:"packageRepository"`
+	// Keys are files with OpenPGP public keys, by their path from the config's
+	// folder: what they signed counts, beside what a repository's own settings name.
+	Keys []string `yaml:"keys,omitempty"`
 }
 
 // BundleImage is one further image. The short form is its reference alone.

@@ -48,6 +48,7 @@ var formats = map[string]format{
 	"distribution":      byPattern(wordPattern, "write the ID of its /etc/os-release, as in debian"),
 	"release":           byPattern(wordPattern, "write the VERSION_ID of its /etc/os-release, as in 12"),
 	"package":           byPattern(packagePattern, "write a package's name"),
+	"packageRepository": when(isPackageRepository, "write a line as in sources.list, or the path of a .list, .sources or .repo file, or of a folder of these with a slash at its end"),
 	"fileName":          byPattern(fileNamePattern, "use letters, digits, dots, dashes and underscores, without folders"),
 	"interface":         byPattern(interfacePattern, "write a network interface's name, as in eth0"),
 	"digest":            byPattern(digestPattern, "write sha256: and 64 characters of lower-case hex"),
@@ -80,6 +81,19 @@ func when(ok func(string) bool, words string) format {
 		}
 		return words
 	}}
+}
+
+// isPackageRepository tells a line of apt's sources.list, or the path of a file or
+// folder that configures repositories.
+func isPackageRepository(s string) bool {
+	if rest, ok := strings.CutPrefix(s, "deb "); ok {
+		return strings.TrimSpace(rest) != "" && !strings.ContainsAny(s, "\r\n")
+	}
+	switch path.Ext(s) {
+	case ".list", ".sources", ".repo":
+		return true
+	}
+	return strings.HasSuffix(s, "/")
 }
 
 func isIP(s string) bool {

@@ -19,6 +19,10 @@ const (
 	File   Kind = "file"   // any other file: a manifest, a chart's values, a user's own
 	Image  Kind = "image"  // a container image
 	Chart  Kind = "chart"  // a Helm chart
+
+	// Packages is a repository of an operating system's packages, for one
+	// distribution, release and architecture.
+	Packages Kind = "packages"
 )
 
 // Need names an artifact without its version, as a step knows it: the lock
@@ -27,7 +31,9 @@ const (
 //
 // For a binary the name is the component's ("kubelet"), followed by the
 // member's where the component is an archive of several ("containerd/ctr").
-// For an image it is the logical name ("pause", "calico/node").
+// For an image it is the logical name ("pause", "calico/node"). For packages it
+// is the distribution and release ("debian-12"), followed by a file's path in
+// the repository where one file is meant.
 type Need struct {
 	Kind Kind
 	Name string
@@ -87,7 +93,37 @@ type Artifact struct {
 	Repository string      `yaml:"repository,omitempty" json:"repository,omitempty"` // whose index gave Address
 	Chart      *ChartMeta  `yaml:"chart,omitempty" json:"chart,omitempty"`
 	Parts      []ChartPart `yaml:"parts,omitempty" json:"parts,omitempty"` // what it is packed from, itself first; none where it is carried as published
+
+	// Of packages; their Members are the repository's files, and they have neither
+	// Address nor SHA256 of their own:
+	Packages *PackageSet `yaml:"packages,omitempty" json:"packages,omitempty"`
 }
+
+// PackageSet says what a repository of packages is made for and from.
+type PackageSet struct {
+	// Format is deb or rpm.
+	Format string `yaml:"format" json:"format"`
+	// Want names what is to be installed, each with "|" between those of which one
+	// will do: "socat", "docker-ce | docker.io". The repository holds all that these need.
+	Want []string `yaml:"want" json:"want"`
+	// Sources and Keys are the config's: where packages come from, and files with
+	// keys. Without Sources it is what the building machine itself is configured for.
+	Sources []string `yaml:"sources,omitempty" json:"sources,omitempty"`
+	Keys    []string `yaml:"keys,omitempty" json:"keys,omitempty"`
+	// Repositories are those that were read, for people.
+	Repositories []string `yaml:"repositories,omitempty" json:"repositories,omitempty"`
+	// Date is what the written metadata says of its age: UTC, whole seconds.
+	Date time.Time `yaml:"date,omitempty" json:"date,omitzero"`
+	// Base lists what packages need and the repository leaves out, since every
+	// installation of the distribution has it: "libc6 2.36-9+deb12u9 (amd64)".
+	Base []string `yaml:"base,omitempty" json:"base,omitempty"`
+}
+
+// The formats of packages.
+const (
+	Deb = "deb"
+	RPM = "rpm"
+)
 
 // ChartMeta is what a chart says of itself.
 type ChartMeta struct {
@@ -112,12 +148,18 @@ type ChartPart struct {
 // the bundle: its Address is a path, relative to the config's folder.
 func (a Artifact) Local() bool { return a.Address != "" && !strings.Contains(a.Address, "://") }
 
-// Member is one wanted file of an archive.
+// Member is one wanted file of an archive, or one file of a repository of packages.
 type Member struct {
-	Path   string `yaml:"path" json:"path"`                     // in the archive: "bin/containerd"
-	Name   string `yaml:"name" json:"name"`                     // in a Need: "containerd"
+	Path   string `yaml:"path" json:"path"`                     // in the archive: "bin/containerd"; in the repository: "pool/socat_1.7.4.4-2_amd64.deb"
+	Name   string `yaml:"name" json:"name"`                     // in a Need: "containerd"; in a repository it is the path
 	Size   int64  `yaml:"size,omitempty" json:"size,omitempty"` // bytes, unpacked
 	SHA256 string `yaml:"sha256,omitempty" json:"sha256,omitempty"`
+
+	// Of a package; the repository's metadata has none of these, and is written
+	// from all the Records:
+	Package string `yaml:"package,omitempty" json:"package,omitempty"` // "socat 1.7.4.4-2 (amd64)"
+	Address string `yaml:"address,omitempty" json:"address,omitempty"` // upstream's own, never a mirror's
+	Record  string `yaml:"record,omitempty" json:"record,omitempty"`   // what upstream's metadata says of it
 }
 
 // ImagePin is one image, pinned by the digest its tag had when it was resolved.

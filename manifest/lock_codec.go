@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"regexp"
 	"strings"
 
@@ -145,14 +146,21 @@ func (l *Lock) check() Problems {
 }
 
 func (l *Lock) checkArtifact(path string, a Artifact, bad func(path, format string, args ...any)) {
-	if a.Address == "" {
-		bad(path+".address", "is missing")
+	if a.Kind == Packages {
+		a.checkPackages(path, bad)
+	} else {
+		if a.Address == "" {
+			bad(path+".address", "is missing")
+		}
+		if !hexDigest.MatchString(a.SHA256) || a.Size < 0 {
+			bad(path, "%s is not pinned: sha256 %q, size %d", a.ID, a.SHA256, a.Size)
+		}
+		if a.Packages != nil {
+			bad(path+".packages", "packages, and nothing else, say so")
+		}
 	}
-	if !hexDigest.MatchString(a.SHA256) || a.Size < 0 {
-		bad(path, "%s is not pinned: sha256 %q, size %d", a.ID, a.SHA256, a.Size)
-	}
-	if (a.Archive == "") != (len(a.Members) == 0) {
-		bad(path+".members", "an archive, and nothing else, has members")
+	if a.Single() != (len(a.Members) == 0) {
+		bad(path+".members", "an archive or a repository of packages, and nothing else, has members")
 	}
 	if (a.Kind == Chart) != (a.Chart != nil) {
 		bad(path+".chart", "a chart, and nothing else, says so")
@@ -165,6 +173,27 @@ func (l *Lock) checkArtifact(path string, a Artifact, bad func(path, format stri
 	for j, m := range a.Members {
 		if !hexDigest.MatchString(m.SHA256) || m.Size < 0 || m.Name == "" || m.Path == "" {
 			bad(fmt.Sprintf("%s.members[%d]", path, j), "%s is not pinned: sha256 %q, size %d", m.Path, m.SHA256, m.Size)
+		}
+	}
+}
+
+func (a Artifact) checkPackages(path string, bad func(path, format string, args ...any)) {
+	switch s := a.Packages; {
+	case s == nil:
+		bad(path+".packages", "is missing")
+	case s.Format != Deb && s.Format != RPM:
+		bad(path+".packages.format", "is %q, not %s or %s", s.Format, Deb, RPM)
+	case len(s.Want) == 0:
+		bad(path+".packages.want", "is empty")
+	}
+	if a.Platform.Distribution == "" || a.Name != a.Platform.System() {
+		bad(path+".platform", "%s is not that of packages of %s", a.Platform, a.Name)
+	}
+	for i, m := range a.Members {
+		if at := fmt.Sprintf("%s.members[%d]", path, i); !fs.ValidPath(m.Path) || m.Path != m.Name {
+			bad(at+".path", "%q is not the path of a file in a repository, or not its name", m.Path)
+		} else if (m.Package == "") != (m.Address == "") || (m.Package == "") != (m.Record == "") {
+			bad(at, "%s has not all of package, address and record", m.Path)
 		}
 	}
 }

@@ -36,6 +36,19 @@ func sampleLock() *Lock {
 				Sets: []string{"v1.32.2"}, Address: "https://example.com/kubelet", Size: 7, SHA256: bbbb, Trust: FromPublished,
 			},
 			{
+				ID: "packages/debian-12/12/linux/amd64", Kind: Packages, Name: "debian-12", Version: "12",
+				Platform: Platform{OS: "linux", Arch: "amd64", Distribution: "debian", Release: "12"},
+				Sets:     []string{"v1.32.2"}, Size: 8, Trust: FromPublished,
+				Packages: &PackageSet{Format: Deb, Want: []string{"socat"}, Date: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), Base: []string{"libc6 2.36-9 (amd64)"}},
+				Members: []Member{
+					{Path: "Release", Name: "Release", Size: 3, SHA256: bbbb},
+					{
+						Path: "pool/socat_1.7.4.4-2_amd64.deb", Name: "pool/socat_1.7.4.4-2_amd64.deb", Size: 5, SHA256: aaaa, Package: "socat 1.7.4.4-2 (amd64)",
+						Address: "https://example.com/debian/pool/main/s/socat/socat_1.7.4.4-2_amd64.deb", Record: "Package: socat\nVersion: 1.7.4.4-2\nDescription: relay\n .\n and more\n",
+					},
+				},
+			},
+			{
 				ID: "file/flannel/v0.27.4", Kind: File, Name: "flannel", Version: "v0.27.4",
 				Sets: []string{"v1.32.2"}, Address: "https://example.com/kube-flannel.yml", Size: 7, SHA256: bbbb, Trust: FromContent,
 			},
@@ -99,25 +112,30 @@ func TestDecodeLockRefuses(t *testing.T) {
 		return string(text)
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"an unknown field":    {edit(func(*Lock) {}) + "bogus: 1\n", "bogus"},
-		"no yaml":             {"\t{", "error"},
-		"an empty file":       {"", "EOF"},
-		"a second document":   {edit(func(*Lock) {}) + "---\na: b\n", "second document"},
-		"another kind":        {edit(func(l *Lock) { l.Kind = "Cluster" }), "apiVersion: is"},
-		"no cluster":          {edit(func(l *Lock) { l.Cluster = "" }), "cluster: is missing"},
-		"no serial":           {edit(func(l *Lock) { l.Serial = 0 }), "serial"},
-		"no config":           {edit(func(l *Lock) { l.Config = "sha256:xyz" }), `"sha256:xyz" is not a sha256 digest`},
-		"no sets":             {edit(func(l *Lock) { l.Sets = nil; l.Artifacts = nil; l.Images = nil }), "sets: is empty"},
-		"a set twice":         {edit(func(l *Lock) { l.Sets = append(l.Sets, l.Sets[0]) }), "v1.32.2 stands twice"},
-		"an unknown set":      {edit(func(l *Lock) { l.Images[0].Sets = []string{"v9"} }), "images[0].sets: v9 is no set"},
-		"an id twice":         {edit(func(l *Lock) { l.Artifacts[1].ID = l.Artifacts[0].ID }), "stands twice"},
-		"no address":          {edit(func(l *Lock) { l.Artifacts[1].Address = "" }), "address: is missing"},
-		"upper-case hex":      {edit(func(l *Lock) { l.Artifacts[1].SHA256 = strings.ToUpper(aaaa) }), "is not pinned"},
-		"an unpinned member":  {edit(func(l *Lock) { l.Artifacts[0].Members[0].SHA256 = "" }), "bin/ctr is not pinned"},
-		"members, no archive": {edit(func(l *Lock) { l.Artifacts[0].Archive = "" }), "members: an archive, and nothing else"},
-		"an unpinned image":   {edit(func(l *Lock) { l.Images[0].Digest = "" }), "is not pinned"},
-		"no platform":         {edit(func(l *Lock) { l.Images[0].Platforms = nil }), "images[0].platforms: is empty"},
-		"a bad platform":      {edit(func(l *Lock) { l.Images[0].Platforms[0].Size = 0 }), "linux/amd64 is not pinned"},
+		"an unknown field":           {edit(func(*Lock) {}) + "bogus: 1\n", "bogus"},
+		"no yaml":                    {"\t{", "error"},
+		"an empty file":              {"", "EOF"},
+		"a second document":          {edit(func(*Lock) {}) + "---\na: b\n", "second document"},
+		"another kind":               {edit(func(l *Lock) { l.Kind = "Cluster" }), "apiVersion: is"},
+		"no cluster":                 {edit(func(l *Lock) { l.Cluster = "" }), "cluster: is missing"},
+		"no serial":                  {edit(func(l *Lock) { l.Serial = 0 }), "serial"},
+		"no config":                  {edit(func(l *Lock) { l.Config = "sha256:xyz" }), `"sha256:xyz" is not a sha256 digest`},
+		"no sets":                    {edit(func(l *Lock) { l.Sets = nil; l.Artifacts = nil; l.Images = nil }), "sets: is empty"},
+		"a set twice":                {edit(func(l *Lock) { l.Sets = append(l.Sets, l.Sets[0]) }), "v1.32.2 stands twice"},
+		"an unknown set":             {edit(func(l *Lock) { l.Images[0].Sets = []string{"v9"} }), "images[0].sets: v9 is no set"},
+		"an id twice":                {edit(func(l *Lock) { l.Artifacts[1].ID = l.Artifacts[0].ID }), "stands twice"},
+		"no address":                 {edit(func(l *Lock) { l.Artifacts[1].Address = "" }), "address: is missing"},
+		"upper-case hex":             {edit(func(l *Lock) { l.Artifacts[1].SHA256 = strings.ToUpper(aaaa) }), "is not pinned"},
+		"an unpinned member":         {edit(func(l *Lock) { l.Artifacts[0].Members[0].SHA256 = "" }), "bin/ctr is not pinned"},
+		"members, no archive":        {edit(func(l *Lock) { l.Artifacts[0].Archive = "" }), "members: an archive or a repository of packages, and nothing else"},
+		"packages of nothing":        {edit(func(l *Lock) { l.Artifacts[2].Packages = nil }), "artifacts[3].packages: is missing"},
+		"packages of no kind":        {edit(func(l *Lock) { l.Artifacts[2].Packages.Format = "apk" }), `packages.format: is "apk"`},
+		"packages of another":        {edit(func(l *Lock) { l.Artifacts[2].Platform.Release = "13" }), "is not that of packages of debian-12"},
+		"a package without a record": {edit(func(l *Lock) { l.Artifacts[2].Members[1].Record = "" }), "has not all of package, address and record"},
+		"a package outside":          {edit(func(l *Lock) { l.Artifacts[2].Members[0].Path = "../Release" }), `"../Release" is not the path of a file`},
+		"an unpinned image":          {edit(func(l *Lock) { l.Images[0].Digest = "" }), "is not pinned"},
+		"no platform":                {edit(func(l *Lock) { l.Images[0].Platforms = nil }), "images[0].platforms: is empty"},
+		"a bad platform":             {edit(func(l *Lock) { l.Images[0].Platforms[0].Size = 0 }), "linux/amd64 is not pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, problems := DecodeLock(strings.NewReader(c.text))
@@ -146,6 +164,11 @@ func TestLockFinds(t *testing.T) {
 		{Need{Kind: Binary, Name: "containerd"}, amd64, ""},
 		{Need{Kind: Binary, Name: "containerd/runc"}, amd64, ""},
 		{Need{Kind: File, Name: "flannel"}, arm64, "kube-flannel.yml"},
+		{Need{Kind: Packages, Name: "debian-12/Release"}, amd64, "Release"},
+		{Need{Kind: Packages, Name: "debian-12/Release"}, Platform{OS: "linux", Arch: "amd64", Distribution: "debian", Release: "12"}, "Release"},
+		{Need{Kind: Packages, Name: "debian-12/pool/socat_1.7.4.4-2_amd64.deb"}, amd64, "pool/socat_1.7.4.4-2_amd64.deb"},
+		{Need{Kind: Packages, Name: "debian-12/Release"}, arm64, ""},
+		{Need{Kind: Packages, Name: "debian-12"}, amd64, ""},
 	} {
 		b, err := l.File(c.need, c.on)
 		if (err == nil) != (c.want != "") || b.Name != c.want {
@@ -154,6 +177,12 @@ func TestLockFinds(t *testing.T) {
 	}
 	if im, err := l.Image(Need{Kind: Image, Name: "pause"}); err != nil || im.Reference != "registry.k8s.io/pause:3.10" {
 		t.Errorf("pause: %v, %v", im, err)
+	}
+	if a, err := l.Repository(Need{Kind: Packages, Name: "debian-12"}, amd64); err != nil || a.Packages.Want[0] != "socat" {
+		t.Errorf("debian-12: %v, %v", a, err)
+	}
+	if _, err := l.Repository(Need{Kind: Packages, Name: "debian-12"}, arm64); err == nil {
+		t.Error("packages for another architecture were found")
 	}
 	if _, err := l.Image(Need{Kind: Image, Name: "etcd"}); err == nil {
 		t.Error("etcd was found")

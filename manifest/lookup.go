@@ -16,9 +16,12 @@ type Blob struct {
 	Size    int64  // bytes
 }
 
+// Single tells whether a is one file, and not a set of members.
+func (a Artifact) Single() bool { return a.Archive == "" && a.Kind != Packages }
+
 // Blobs gives the files that a goes into a bundle as.
 func (a Artifact) Blobs() []Blob {
-	if a.Archive == "" {
+	if a.Single() {
 		name := a.Name
 		switch {
 		case a.Chart != nil:
@@ -44,10 +47,10 @@ func (l *Lock) File(n Need, p Platform) (Blob, error) {
 	}
 	component, member, inArchive := strings.Cut(n.Name, "/")
 	for _, a := range l.Artifacts {
-		if a.Kind != n.Kind || !slices.Contains(a.Sets, set) || (!a.Platform.IsZero() && a.Platform != p) {
+		if !a.answers(n.Kind, set, p) {
 			continue
 		}
-		if a.Name == n.Name && a.Archive == "" {
+		if a.Name == n.Name && a.Single() {
 			return a.Blobs()[0], nil
 		}
 		if !inArchive || a.Name != component {
@@ -60,6 +63,26 @@ func (l *Lock) File(n Need, p Platform) (Blob, error) {
 		}
 	}
 	return Blob{}, fmt.Errorf("%s %s for %s is not in the lock (set %s)", n.Kind, n.Name, p, set)
+}
+
+// answers tells whether a is of a kind, in a set, and for a platform. Which
+// distribution it is for is part of its name.
+func (a Artifact) answers(kind Kind, set string, p Platform) bool {
+	return a.Kind == kind && slices.Contains(a.Sets, set) && (a.Platform.IsZero() || a.Platform.Machine() == p.Machine())
+}
+
+// Repository finds the repository of packages that n means for the architecture of p.
+func (l *Lock) Repository(n Need, p Platform) (Artifact, error) {
+	set, err := l.set(n)
+	if err != nil {
+		return Artifact{}, err
+	}
+	for _, a := range l.Artifacts {
+		if a.Name == n.Name && a.answers(Packages, set, p) {
+			return a, nil
+		}
+	}
+	return Artifact{}, fmt.Errorf("packages of %s for %s are not in the lock (set %s)", n.Name, p.Machine(), set)
 }
 
 // Image finds the image that n means.

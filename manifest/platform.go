@@ -28,6 +28,13 @@ func (p Platform) String() string {
 	return s
 }
 
+// Machine gives p without its distribution.
+func (p Platform) Machine() Platform { return Platform{OS: p.OS, Arch: p.Arch} }
+
+// System gives a distribution with its release as one word, "debian-12": the name
+// of its packages in a Need.
+func (p Platform) System() string { return p.Distribution + "-" + p.Release }
+
 // ParsePlatform is the inverse of String.
 func ParsePlatform(s string) (Platform, error) {
 	if s == "" {

@@ -51,7 +51,12 @@ func PlatformOf(h manifest.Host) manifest.Platform {
 // holds tells whether l has what n means for p. Of an image that is not pinned
 // yet, nobody knows the platforms: it will be asked for those of the lock.
 func holds(l *manifest.Lock, n manifest.Need, p manifest.Platform) bool {
-	if n.Kind != manifest.Image {
+	switch n.Kind {
+	case manifest.Image:
+	case manifest.Packages:
+		_, err := l.Repository(n, p)
+		return err == nil
+	default:
 		_, err := l.File(n, p)
 		return err == nil
 	}
@@ -87,13 +92,21 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 	files, images := map[manifest.Blob]bool{}, map[string]bool{}
 	for _, g := range gs {
 		g.eachNeed(set, func(n manifest.Need, h manifest.Host, _ steps.Step) {
-			if n.Kind != manifest.Image {
-				if b, err := l.File(n, PlatformOf(h)); err == nil {
-					files[b] = true
-				}
-			} else if all, err := l.ImagesFor(n); err == nil {
+			switch n.Kind {
+			case manifest.Image:
+				all, _ := l.ImagesFor(n) // what is not there cannot be unused
 				for _, im := range all {
 					images[im.ID] = true
+				}
+			case manifest.Packages:
+				if a, err := l.Repository(n, PlatformOf(h)); err == nil {
+					for _, b := range a.Blobs() {
+						files[b] = true
+					}
+				}
+			default:
+				if b, err := l.File(n, PlatformOf(h)); err == nil {
+					files[b] = true
 				}
 			}
 		})
@@ -106,7 +119,7 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 		for _, b := range a.Blobs() {
 			switch {
 			case files[b]:
-			case a.Archive == "":
+			case a.Single():
 				out = append(out, a.ID)
 			default:
 				out = append(out, a.ID+"#"+b.Name)
