@@ -23,7 +23,6 @@ func NotYetBuilt() []Waiting {
 		balance  = "load balancers"
 		services = "etcd and Kubernetes as services of the host"
 		backup   = "backups of etcd"
-		packages = "packages of the operating system"
 		calico   = "the plugin calico"
 		harbor   = "Harbor"
 		logins   = "registries beside the site's own"
@@ -31,7 +30,7 @@ func NotYetBuilt() []Waiting {
 	)
 	return []Waiting{
 		{"spec.roleGroups.etcd", services}, {"spec.roleGroups.loadbalancer", balance}, {"spec.loadBalancer.external", balance}, {"spec.loadBalancer.internal", balance},
-		{"spec.system.ntpServers", ready}, {"spec.system.timezone", ready}, {"spec.system.rpms", packages}, {"spec.system.debs", packages},
+		{"spec.system.ntpServers", ready}, {"spec.system.timezone", ready},
 		{"spec.kubernetes.kubeProxy.extraArgs", services + ": kubeadm's kube-proxy takes no flags"},
 		{"spec.kubernetes.autoRenewCerts", "certificates that renew themselves"},
 		{"spec.kubernetes.kata", "Kata Containers"}, {"spec.kubernetes.nodeFeatureDiscovery", "node feature discovery"},
@@ -42,7 +41,7 @@ func NotYetBuilt() []Waiting {
 		{"spec.storage", "storage"},
 		{"spec.registry.auths", logins}, {"spec.registry.harborConfig", harbor},
 		{"spec.dns.nodelocaldns", localDNS},
-		{"spec.extra.resolves", ready}, {"spec.monitoring", "monitoring"}, {"spec.bundle.operatingSystems", packages},
+		{"spec.extra.resolves", ready}, {"spec.monitoring", "monitoring"},
 	}
 }
 
@@ -74,6 +73,8 @@ func Used() []string {
 		"spec.dns.coredns.externalZones.zones", "spec.dns.coredns.externalZones.nameservers", "spec.dns.coredns.externalZones.cache",
 		"spec.dns.coredns.externalZones.rewrite", "spec.dns.nodelocaldns.enabled",
 		"spec.extra.hosts.domain", "spec.extra.hosts.address",
+		"spec.system.rpms", "spec.system.debs", "spec.bundle.operatingSystems.name", "spec.bundle.operatingSystems.releases", "spec.bundle.operatingSystems.format",
+		"spec.bundle.operatingSystems.repositories", "spec.bundle.operatingSystems.keys",
 		"spec.bundle.platforms", "spec.bundle.kubernetesVersions", "spec.bundle.images.reference", "spec.bundle.images.digest",
 		"spec.bundle.files.name", "spec.bundle.files.address", "spec.bundle.files.sha256", "spec.bundle.files.platform",
 		"spec.sources.zone", "spec.sources.replace.from", "spec.sources.replace.to", "spec.sources.replace.plainHTTP", "spec.sources.replace.flatten",

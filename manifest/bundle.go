@@ -21,6 +21,8 @@ type OperatingSystem struct {
 	Name string `yaml:"name,omitempty" required:"true" format:"distribution"`
 	// Releases, as VERSION_ID in its /etc/os-release.
 	Releases []string `yaml:"releases,omitempty" required:"true" format:"release"`
+	// Format of its packages. Default: what the distribution is known to have.
+	Format string `yaml:"format,omitempty" enum:"deb|rpm"`
 	// Repositories the packages are taken from: lines as in apt's sources.list, or
 	// files and folders (.list, .sources, .repo) by their path from the config's
 	// folder. Default: what the machine that builds the bundle is configured for.

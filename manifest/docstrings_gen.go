@@ -188,6 +188,7 @@ var docstrings = map[string]string{
 	"OpenEBS":                          "OpenEBS is the local volume provisioner. It is installed when this block is written.",
 	"OpenEBS.BasePath":                 "basePath is the directory on each node that volumes are made in.",
 	"OperatingSystem":                  "OperatingSystem is one distribution with the releases that are wanted of it.",
+	"OperatingSystem.Format":           "Format of its packages. Default: what the distribution is known to have.",
 	"OperatingSystem.Keys":             "Keys are files with OpenPGP public keys, by their path from the config's folder: what they signed counts, beside what a repository's own settings name.",
 	"OperatingSystem.Name":             "Name of the distribution, as ID in its /etc/os-release.",
 	"OperatingSystem.Releases":         "Releases, as VERSION_ID in its /etc/os-release.",

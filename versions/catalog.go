@@ -27,6 +27,7 @@ type Catalog struct {
 	components map[string]*Component
 	images     map[string]string // reference → digest
 	own        map[string]bool   // components that only an overlay knows
+	systems    *systems
 }
 
 // Load reads the embedded matrix and lays each overlay over it, in order; see
@@ -43,6 +44,10 @@ func Load(overlays ...io.Reader) (*Catalog, manifest.Problems) {
 
 func loadEmbedded() (*Catalog, manifest.Problems) {
 	c := &Catalog{components: map[string]*Component{}, images: map[string]string{}, own: map[string]bool{}}
+	var err error
+	if c.systems, err = loadSystems(); err != nil {
+		return nil, manifest.Problems{{Message: err.Error()}}
+	}
 	files, err := fs.Glob(embedded, "data/*.yaml")
 	if err != nil {
 		return nil, manifest.Problems{{Message: err.Error()}}
@@ -64,7 +69,7 @@ func loadEmbedded() (*Catalog, manifest.Problems) {
 
 // with gives a copy of c with overlays laid over it.
 func (c *Catalog) with(overlays []io.Reader) (*Catalog, manifest.Problems) {
-	laid := &Catalog{components: maps.Clone(c.components), images: maps.Clone(c.images), own: maps.Clone(c.own)}
+	laid := &Catalog{components: maps.Clone(c.components), images: maps.Clone(c.images), own: maps.Clone(c.own), systems: c.systems}
 	var all manifest.Problems
 	for _, in := range overlays {
 		doc, ps := decode(in)

@@ -15,10 +15,7 @@ const fromConfig = "config"
 // extras adds what the config names by address: images and files of
 // spec.bundle, and manifests and charts of add-ons. They belong to every set.
 func (l *locker) extras() {
-	var sets []string
-	for _, s := range l.lock.Sets {
-		sets = append(sets, s.Name)
-	}
+	sets := l.sets()
 	for i, image := range l.cluster.Spec.Bundle.Images {
 		digest, trust := image.Digest, manifest.FromConfig
 		pinned := l.catalog.images[image.Reference]

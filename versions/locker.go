@@ -17,8 +17,18 @@ type locker struct {
 	current   *manifest.Set // the set that wants go into
 	artifacts map[string]*manifest.Artifact
 	images    map[string]*manifest.ImagePin
+	named     []string // packages of an operating system that components come as
 	problems  manifest.Problems
 	said      map[string]bool
+}
+
+// sets gives the names of the lock's sets: what belongs to all of them.
+func (l *locker) sets() []string {
+	var sets []string
+	for _, s := range l.lock.Sets {
+		sets = append(sets, s.Name)
+	}
+	return sets
 }
 
 func (l *locker) say(p manifest.Problem) {
@@ -40,11 +50,7 @@ func (l *locker) want(w want) {
 		return
 	}
 	if component.Kind == Package {
-		l.say(manifest.Problem{
-			Severity: manifest.Warning, Path: w.path,
-			Message: fmt.Sprintf("%s comes as a package of the operating system, which this bundle does not hold", w.component),
-			Advice:  "have it in the package repositories of the site: " + strings.Join(component.Packages, ", "),
-		})
+		l.asPackage(component, w)
 		return
 	}
 	version, ok := l.version(component, w)

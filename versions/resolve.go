@@ -25,6 +25,7 @@ func (c *Catalog) Resolve(cluster *manifest.Cluster) (*manifest.Lock, manifest.P
 		l.set(version, path)
 	}
 	l.extras()
+	l.packages()
 	l.finish()
 	if l.problems.Err() != nil {
 		return nil, l.problems
