@@ -38,6 +38,10 @@ func (a artifacts) File(_ context.Context, n manifest.Need, p manifest.Platform)
 	return rc, b, err
 }
 
+func (a artifacts) Repository(n manifest.Need, p manifest.Platform) (manifest.Artifact, error) {
+	return a.bundle.Lock.Repository(a.need(n), p)
+}
+
 func (a artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
 	return a.bundle.Lock.Image(a.need(n))
 }

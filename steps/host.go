@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
@@ -22,6 +23,8 @@ type Artifacts interface {
 	File(ctx context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error)
 	// Lookup gives the lock's entry of a file.
 	Lookup(n manifest.Need, p manifest.Platform) (manifest.Blob, error)
+	// Repository gives the lock's entry of the repository of packages that n means.
+	Repository(n manifest.Need, p manifest.Platform) (manifest.Artifact, error)
 	// Image gives the pin of the image that n means.
 	Image(n manifest.Need) (manifest.ImagePin, error)
 }
@@ -87,6 +90,15 @@ func (h *Host) Lookup(n manifest.Need) (manifest.Blob, error) {
 	return h.Artifacts.Lookup(n, h.Platform)
 }
 
+// Repository gives a repository of packages for this host, declared like an
+// Artifact. Its files are Artifacts then: "debian-12/Release" of "debian-12".
+func (h *Host) Repository(n manifest.Need) (manifest.Artifact, error) {
+	if err := h.declared(n); err != nil {
+		return manifest.Artifact{}, err
+	}
+	return h.Artifacts.Repository(n, h.Platform)
+}
+
 // Image gives an image of the bundle, declared like an Artifact.
 func (h *Host) Image(n manifest.Need) (manifest.ImagePin, error) {
 	if err := h.declared(n); err != nil {
@@ -96,7 +108,11 @@ func (h *Host) Image(n manifest.Need) (manifest.ImagePin, error) {
 }
 
 func (h *Host) declared(n manifest.Need) error {
-	if !slices.Contains(h.meta.Needs, n) {
+	whole := n
+	if n.Kind == manifest.Packages {
+		whole.Name, _, _ = strings.Cut(n.Name, "/")
+	}
+	if !slices.Contains(h.meta.Needs, n) && !slices.Contains(h.meta.Needs, whole) {
 		return fmt.Errorf("step %s opens %s %s without declaring it", h.meta.Name, n.Kind, n.Name)
 	}
 	return nil

@@ -23,11 +23,16 @@ type Artifacts struct {
 	Text map[string]string
 	// Pins are all the images that it holds.
 	Pins []manifest.ImagePin
+	// Repositories are those of packages, by the name of a Need.
+	Repositories map[string]Repository
 }
 
 func (a Artifacts) text(n manifest.Need, p manifest.Platform) string {
 	if t, ok := a.Text[n.Name]; ok {
 		return t
+	}
+	if system, file, ok := strings.Cut(n.Name, "/"); ok && n.Kind == manifest.Packages {
+		return a.Repositories[system].files()[file]
 	}
 	return fmt.Sprintf("%s %s for %s\n", n.Kind, n.Name, p)
 }
@@ -47,6 +52,15 @@ func (a Artifacts) Lookup(n manifest.Need, p manifest.Platform) (manifest.Blob, 
 func (a Artifacts) File(_ context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error) {
 	b, err := a.Lookup(n, p)
 	return io.NopCloser(strings.NewReader(a.text(n, p))), b, err
+}
+
+// Repository gives one of Repositories.
+func (a Artifacts) Repository(n manifest.Need, p manifest.Platform) (manifest.Artifact, error) {
+	r, ok := a.Repositories[n.Name]
+	if !ok {
+		return manifest.Artifact{}, fmt.Errorf("no packages of %s", n.Name)
+	}
+	return r.artifact(n.Name, p), nil
 }
 
 // Image gives a pin whose reference is made from the name.
