@@ -15,8 +15,8 @@ const overlayHeader = "# Pins what a lock names to the bytes that the lock names
 // OverlayFor writes an overlay that names exactly the versions of lock: the
 // sha256 of every artifact that has one, by version and architecture, and the
 // digest of every image that has one. What the embedded matrix does not know
-// is written out whole. Files that the config itself brings are left out: the
-// config pins them.
+// is written out whole. Files that the config itself brings are left out, as the
+// config pins them, and packages, of which the matrix knows names alone.
 func OverlayFor(lock *manifest.Lock) ([]byte, error) {
 	matrix, problems := Load()
 	if err := problems.Err(); err != nil {
@@ -29,7 +29,7 @@ func overlayFor(matrix *Catalog, lock *manifest.Lock) ([]byte, error) {
 	o := &overlayWriter{matrix: matrix, doc: &Document{Components: map[string]*Component{}, Images: map[string]string{}}}
 	groups := map[[2]string][]manifest.Artifact{}
 	for _, a := range lock.Artifacts {
-		if a.Version != fromConfig {
+		if a.Version != fromConfig && a.Kind != manifest.Packages {
 			key := [2]string{a.Name, a.Version}
 			groups[key] = append(groups[key], a)
 		}

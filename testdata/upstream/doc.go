@@ -9,7 +9,10 @@
 //   - registry.k8s.io/pause:3.10 is the repository registry.k8s.io/pause of the
 //     registry at /v2/.
 //
-// Everything it serves is a stand-in: made from its own name, the right shape
+// A Folder serves real files below a host's name, such as a mirror of packages or a
+// repository that a Signer wrote.
+//
+// Everything else it serves is a stand-in: made from its own name, the right shape
 // and of a plausible size, and not the program it is named after. A stand-in
 // for an executable says so when it is run. Nothing trusts them by a switch:
 // their digests come in through an overlay of the version matrix, as a

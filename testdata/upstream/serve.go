@@ -43,6 +43,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveFile answers for a file or for a digest file.
 func (s *Server) serveFile(m *meter, r *http.Request, at string) {
 	f, ok := s.lookFile(at)
+	if !ok && s.serveFolder(m, r) {
+		return
+	}
 	if !ok {
 		http.Error(m, "no stand-in is served here: "+at, http.StatusNotFound)
 		return

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,7 +45,8 @@ type Server struct {
 	repos   map[string]*repository
 	faults  map[string]*Fault
 	counts  map[string]Count
-	genuine map[string]bool // the references of images that are no stand-ins
+	genuine map[string]bool     // the references of images that are no stand-ins
+	folders map[string]*os.Root // by the path that a folder's files are below, with a slash at its end
 }
 
 // repository is one image name of the registry.
@@ -63,7 +65,7 @@ func New(ctx context.Context, lock *manifest.Lock, o Options) (*Server, error) {
 	s := &Server{
 		o: o, lock: clone(lock), files: map[string]file{}, sums: map[string][]string{},
 		repos: map[string]*repository{}, faults: map[string]*Fault{}, counts: map[string]Count{},
-		genuine: map[string]bool{},
+		genuine: map[string]bool{}, folders: map[string]*os.Root{},
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -125,10 +127,14 @@ func (s *Server) Change(address, salt string) (bool, error) {
 }
 
 // byAddress groups artifacts by the file that they come from: of one archive
-// two artifacts may want different members.
+// two artifacts may want different members. Repositories of packages have no file
+// of their own: a Folder serves them.
 func byAddress(all []manifest.Artifact) map[string][]*manifest.Artifact {
 	of := map[string][]*manifest.Artifact{}
 	for i := range all {
+		if all[i].Kind == manifest.Packages {
+			continue
+		}
 		of[all[i].Address] = append(of[all[i].Address], &all[i])
 	}
 	return of
@@ -241,6 +247,9 @@ func (s *Server) Hosts() []string {
 	}
 	for name := range s.repos {
 		add(name)
+	}
+	for at := range s.folders {
+		add(at)
 	}
 	slices.Sort(hosts)
 	return slices.Compact(hosts)

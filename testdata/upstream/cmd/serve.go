@@ -23,6 +23,7 @@ type flags struct {
 	addr   string
 	scale  float64
 	single []string
+	folder map[string]string
 	tls    bool
 }
 
@@ -33,6 +34,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:0", "where to listen; port 0 takes a free one")
 	fs.Float64Var(&f.scale, "scale", 1, "how much larger than usual the stand-ins are")
 	fs.BoolVar(&f.tls, "tls", false, "speak https, with a CA made for the purpose in OUT/ca.pem")
+	fs.StringToStringVar(&f.folder, "folder", nil, "folders of real files to serve, as deb.example/debian=DIR")
 	fs.StringSliceVar(&f.single, "single", nil, "images that are published as one manifest without an index")
 }
 
@@ -54,6 +56,11 @@ func open(ctx context.Context, f *flags) (*opened, error) {
 	s, err := upstream.New(ctx, lock, upstream.Options{Scale: f.scale, Single: f.single})
 	if err != nil {
 		return nil, err
+	}
+	for at, dir := range f.folder {
+		if err := s.Folder(at, dir); err != nil {
+			return nil, err
+		}
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", f.addr)
