@@ -85,6 +85,7 @@ var kubexm = house{
 		"testdata/lab/images/labtool": nil,
 		"testdata/lab/images/pause":   nil,
 		"testdata/lab/images/standin": nil,
+		"testdata/lab/inventory":      nil,
 		"testdata/upstream":           nil,
 		"testdata/upstream/cmd":       nil,
 	},
