@@ -59,7 +59,7 @@ func Open(ctx context.Context, web packaging.Web, r Request) (*Archive, error) {
 		r.Now = time.Now()
 	}
 	if r.Keyrings == nil {
-		r.Keyrings = SystemKeyrings()
+		r.Keyrings = SystemKeyrings("/etc")
 	}
 	a := &Archive{}
 	var err error

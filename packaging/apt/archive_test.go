@@ -215,12 +215,18 @@ func TestWanted(t *testing.T) {
 		change func(s *site, r *Request)
 		want   string // what is read, and the notes, or a part of the error
 	}{
-		{"as it is", func(*site, *Request) {}, "own security docker; /debian trixie: passed over: not known to be of debian 12; /debian other: passed over: not known to be of debian 12"},
-		{"by its codename", func(_ *site, r *Request) { r.Release = "bookworm" }, "own security docker; /debian trixie: passed over: not known to be of debian bookworm; /debian other: passed over: not known to be of debian bookworm"},
+		{"as it is", func(*site, *Request) {}, "own security docker; /debian trixie: passed over: it is Debian 13.1 (trixie), not known to be of debian 12; /debian other: passed over: it is "},
+		{"by its codename", func(_ *site, r *Request) { r.Release = "bookworm" }, "own security docker; /debian trixie: passed over: it is Debian 13.1 (trixie), not known to be of debian bookworm; /debian other: passed over: it is "},
 		{"the next release", func(_ *site, r *Request) { r.Release = "13" }, "trixie; "},
 		{"all", func(_ *site, r *Request) { r.Distribution, r.Release = "", "" }, "own security trixie other docker; "},
-		{"named", func(_ *site, r *Request) { r.Sources[3].Given = true }, "own security other docker; /debian trixie: passed over: not known to be of debian 12"},
-		{"another release named", func(_ *site, r *Request) { r.Sources[2].Given = true }, "it is not the release that was asked for: it is Debian 13.1 (trixie), and wanted is debian 12"},
+		{"named", func(_ *site, r *Request) { r.Sources[3].Given = true }, "own security other docker; /debian trixie: passed over: it is Debian 13.1 (trixie), not known to be of debian 12"},
+		{"another release named", func(_ *site, r *Request) { r.Sources[2].Given = true }, "own security docker; /debian trixie: passed over: it is Debian 13.1 (trixie), not known to be of debian 12"},
+		{"another maker's for another release, broken", func(_ *site, r *Request) {
+			r.Sources[2].Given, r.Sources[3].Given = true, true
+			r.Sources[3].Suite = "trixie-tools"
+		}, "own security docker; passed over: /debian trixie-tools: neither InRelease nor Release"},
+		{"only another release named", func(_ *site, r *Request) { r.Sources = r.Sources[2:3]; r.Sources[0].Given = true },
+			"no repository is of debian 12 for amd64; /debian trixie: passed over: it is Debian 13.1 (trixie)"},
 		{"not there", func(_ *site, r *Request) { r.Release = "1" }, "no repository is of debian 1 for amd64"},
 		{"another distribution", func(_ *site, r *Request) { r.Distribution, r.Release = "ubuntu", "24.04" }, "no repository is of ubuntu 24.04 for amd64"},
 		// To go on without a release's own updates is what an attacker would want.
@@ -244,6 +250,27 @@ func TestWanted(t *testing.T) {
 				t.Errorf("have %s\nwant %s", have, x.want)
 			}
 		})
+	}
+}
+
+// TestCounts: what one names for several releases is sorted out by what the
+// distribution's own repositories are called.
+func TestCounts(t *testing.T) {
+	w := &wantedRelease{distribution: "debian", release: "12"}
+	w.learn(&Release{Origin: "Debian", Version: "12.9", Codename: "bookworm", Suite: "oldstable"})
+	w.learn(&Release{Origin: "Debian", Version: "13.1", Codename: "trixie", Suite: "stable"})
+	for _, x := range []struct {
+		suite, codename string
+		given, want     bool
+	}{
+		{"bookworm", "bookworm", true, true}, {"bookworm", "", false, true}, {"tools-bookworm", "tools-bookworm", false, true},
+		{"trixie", "trixie", true, false}, {"tools-trixie", "", true, false}, {"stable", "trixie", true, false},
+		{"stable", "", true, true}, {"stable", "", false, false}, {"./", "", true, true},
+	} {
+		r := Repository{Source: Source{Suite: x.suite, Given: x.given}, Release: &Release{Origin: "Other", Codename: x.codename}}
+		if have := w.counts(r); have != x.want {
+			t.Errorf("%+v: %t", x, have)
+		}
 	}
 }
 

@@ -20,8 +20,8 @@ const most = 1 << 20
 //	Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 //
 // It gives the sources that can be used and every problem there is; warnings
-// are of what is passed over.
-func ParseSources(file, text string) ([]Source, manifest.Problems) {
+// are of what is passed over. Paths of keys start from base, as in ParseList.
+func ParseSources(file, text, base string) ([]Source, manifest.Problems) {
 	var out []Source
 	var problems manifest.Problems
 	in := newParagraphs(strings.NewReader(text), most)
@@ -33,7 +33,7 @@ func ParseSources(file, text string) ([]Source, manifest.Problems) {
 		if err != nil {
 			return out, append(problems, manifest.Problem{File: file, Message: err.Error()})
 		}
-		e := &entry{file: file, line: first}
+		e := &entry{file: file, line: first, base: base}
 		empty := true
 		err = eachField(paragraph, func(f field) error { empty = false; e.field(first+f.line, f); return nil })
 		if err != nil {

@@ -16,40 +16,51 @@ import (
 // in sources.list.d every .list and .sources, in apt's order. A file that
 // cannot be read is a problem like any other. Nothing there gives nothing.
 func ReadFolder(dir string) ([]Source, manifest.Problems) {
-	files := []string{filepath.Join(dir, "sources.list")}
-	var problems manifest.Problems
-	parts := filepath.Join(dir, "sources.list.d")
-	entries, err := os.ReadDir(parts)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		problems = append(problems, manifest.Problem{File: parts, Message: err.Error()})
-	}
-	for _, x := range entries {
-		if ext := filepath.Ext(x.Name()); ext == ".list" || ext == ".sources" {
-			files = append(files, filepath.Join(parts, x.Name()))
-		}
-	}
 	var out []Source
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			problems = append(problems, manifest.Problem{File: file, Message: err.Error()})
-			continue
-		}
-		parse := ParseList
-		if strings.HasSuffix(file, ".sources") {
-			parse = ParseSources
-		}
-		found, wrong := parse(file, string(text))
-		out, problems = append(out, found...), append(problems, wrong...)
+	var problems manifest.Problems
+	list := filepath.Join(dir, "sources.list")
+	if _, err := os.Stat(list); !errors.Is(err, fs.ErrNotExist) {
+		out, problems = ReadFile(list, "")
 	}
-	return unique(out, &problems), problems
+	found, wrong := ReadParts(filepath.Join(dir, "sources.list.d"), "")
+	return Unique(append(out, found...), append(problems, wrong...))
 }
 
-// unique leaves out what is configured twice, and says so.
-func unique(sources []Source, problems *manifest.Problems) []Source {
+// ReadParts reads every .list and .sources of a folder such as sources.list.d. Nothing
+// there gives nothing. Paths of keys start from base, as in ParseList.
+func ReadParts(dir, base string) ([]Source, manifest.Problems) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, manifest.Problems{{File: dir, Message: err.Error()}}
+	}
+	var out []Source
+	var problems manifest.Problems
+	for _, x := range entries {
+		if ext := filepath.Ext(x.Name()); ext == ".list" || ext == ".sources" {
+			found, wrong := ReadFile(filepath.Join(dir, x.Name()), base)
+			out, problems = append(out, found...), append(problems, wrong...)
+		}
+	}
+	return out, problems
+}
+
+// ReadFile reads a .list or .sources. Paths of keys start from base, as in ParseList.
+func ReadFile(file, base string) ([]Source, manifest.Problems) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, manifest.Problems{{File: file, Message: err.Error()}}
+	}
+	if strings.HasSuffix(file, ".sources") {
+		return ParseSources(file, string(text), base)
+	}
+	return ParseList(file, string(text), base)
+}
+
+// Unique leaves out what is configured twice, and says so beside the other problems.
+func Unique(sources []Source, problems manifest.Problems) ([]Source, manifest.Problems) {
 	var out []Source
 	for _, s := range sources {
 		i := slices.IndexFunc(out, func(x Source) bool { return x.String() == s.String() })
@@ -58,18 +69,18 @@ func unique(sources []Source, problems *manifest.Problems) []Source {
 			continue
 		}
 		if !out[i].SignedBy.equal(s.SignedBy) {
-			*problems = append(*problems, manifest.Problem{File: s.File, Line: s.Line, Advice: "name the same keys in both",
+			problems = append(problems, manifest.Problem{File: s.File, Line: s.Line, Advice: "name the same keys in both",
 				Message: fmt.Sprintf("%s is configured with other keys, at %s:%d", s, out[i].File, out[i].Line)})
 			continue
 		}
 		for _, c := range s.Components {
 			if slices.Contains(out[i].Components, c) {
-				*problems = append(*problems, manifest.Problem{Severity: manifest.Warning, File: s.File, Line: s.Line,
+				problems = append(problems, manifest.Problem{Severity: manifest.Warning, File: s.File, Line: s.Line,
 					Message: fmt.Sprintf("%s %s is configured already, at %s:%d", s, c, out[i].File, out[i].Line)})
 				continue
 			}
 			out[i].Components = append(slices.Clone(out[i].Components), c)
 		}
 	}
-	return out
+	return out, problems
 }

@@ -19,9 +19,10 @@ const (
 	armorEnd   = "-----END PGP PUBLIC KEY BLOCK-----"
 )
 
-// SystemKeyrings is where a Debian keeps the keys of repositories.
-func SystemKeyrings() []string {
-	return []string{"/usr/share/keyrings", "/etc/apt/trusted.gpg.d", "/etc/apt/trusted.gpg"}
+// SystemKeyrings is where a Debian keeps the keys of repositories; etc is its
+// configuration, /etc.
+func SystemKeyrings(etc string) []string {
+	return []string{"/usr/share/keyrings", filepath.Join(etc, "apt/trusted.gpg.d"), filepath.Join(etc, "apt/trusted.gpg")}
 }
 
 // keyring is keys, and where they are from.

@@ -11,8 +11,9 @@ import (
 //	deb [arch=amd64 signed-by=/usr/share/keyrings/x.gpg] https://host/debian bookworm main
 //
 // It gives the sources that can be used and every problem there is; warnings
-// are of what is passed over.
-func ParseList(file, text string) ([]Source, manifest.Problems) {
+// are of what is passed over. Paths of keys start from base; without one they have
+// to be absolute, as apt asks.
+func ParseList(file, text, base string) ([]Source, manifest.Problems) {
 	var out []Source
 	var problems manifest.Problems
 	n := 0
@@ -22,7 +23,7 @@ func ParseList(file, text string) ([]Source, manifest.Problems) {
 		if line == "" {
 			continue
 		}
-		e := &entry{file: file, line: n}
+		e := &entry{file: file, line: n, base: base}
 		if e.oneLine(line) {
 			out = append(out, e.sources()...)
 		}

@@ -20,6 +20,7 @@ type entry struct {
 	off      bool
 	file     string
 	line     int
+	base     string // where relative paths of keys start; "": there are none
 	problems manifest.Problems
 }
 
@@ -75,10 +76,12 @@ func (e *entry) signedBy(line int, values []string) {
 	for _, v := range values {
 		fingerprint := strings.ToUpper(strings.TrimSuffix(v, "!"))
 		switch {
-		case strings.HasPrefix(v, "/"):
+		case filepath.IsAbs(v):
 			e.source.SignedBy.Files = append(e.source.SignedBy.Files, v)
 		case len(fingerprint) >= 40 && strings.Trim(fingerprint, "0123456789ABCDEF") == "":
 			e.source.SignedBy.Fingerprints = append(e.source.SignedBy.Fingerprints, fingerprint)
+		case e.base != "" && v != "":
+			e.source.SignedBy.Files = append(e.source.SignedBy.Files, filepath.Join(e.base, v))
 		default:
 			e.problem(line, fmt.Sprintf("signed-by has %q, which is neither a path nor a whole fingerprint", v), "")
 		}
@@ -126,7 +129,7 @@ func (e *entry) sources() []Source {
 		}
 		scheme, rest, ok := strings.Cut(uri, ":")
 		if !ok || !slices.Contains(schemes, scheme) || strings.Trim(rest, "/") == "" {
-			e.warn(e.line, fmt.Sprintf("%q is passed over: only http, https and file addresses can be read", uri), "name a mirror's address instead")
+			e.warn(e.line, fmt.Sprintf("%q is passed over: only http, https and file addresses can be read", redacted(uri)), "name a mirror's address instead")
 			continue
 		}
 		for _, suite := range e.suites {

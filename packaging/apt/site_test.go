@@ -2,6 +2,7 @@ package apt
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -174,11 +175,13 @@ func packed(t *testing.T, text, packing string) []byte {
 	t.Helper()
 	switch packing {
 	case ".gz":
-		b, err := pack([]byte(text))
-		if err != nil {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(text))
+		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		return b
+		return b.Bytes()
 	case ".zst":
 		e, err := zstd.NewWriter(nil)
 		if err != nil {

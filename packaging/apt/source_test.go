@@ -27,7 +27,7 @@ deb [arch-=i386] copy:/srv/debian bookworm main
 			File: "x.list", Line: 5},
 		{URI: "file:/srv/debian", Suite: "bookworm", Components: []string{"main"}, Without: []string{"i386"}, File: "x.list", Line: 6},
 	}
-	have, problems := ParseList("x.list", text)
+	have, problems := ParseList("x.list", text, "")
 	if d := cmp.Diff(want, have); d != "" {
 		t.Error(d)
 	}
@@ -78,7 +78,7 @@ Components: main
 		{URI: "https://c.example.com", Suite: "/", Architectures: []string{"amd64"}, File: "x.sources", Line: 16,
 			SignedBy: Keys{Inline: "\n-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEXAMPLE\n=abcd\n-----END PGP PUBLIC KEY BLOCK-----\n"}},
 	}
-	have, problems := ParseSources("x.sources", text)
+	have, problems := ParseSources("x.sources", text, "")
 	if d := cmp.Diff(want, have); d != "" {
 		t.Error(d)
 	}
@@ -100,8 +100,8 @@ deb [signed-by=relative.gpg foo=bar arch] http://x.example.com bookworm main
 deb http://x.example.com ../up main
 deb [trusted=no allow-weak=yes check-date=no] http://x.example.com bookworm main
 deb mirror+file:/nowhere/debian.list bookworm main
-`)
-	_, sources := ParseSources("b.sources", "Types: deb\nURIs: http://x.example.com\n\nTypes: deb\n continued\nwrong\n\nTypes: deb\nURIs: http://x.example.com\nSuites: x\nComponents: main\nTrusted: yes\nNonsense: 1\n")
+`, "")
+	_, sources := ParseSources("b.sources", "Types: deb\nURIs: http://x.example.com\n\nTypes: deb\n continued\nwrong\n\nTypes: deb\nURIs: http://x.example.com\nSuites: x\nComponents: main\nTrusted: yes\nNonsense: 1\n", "")
 	want := []string{
 		"a.list:1:0: error: a source needs an address and a suite; write it as deb ADDRESS SUITE COMPONENT…",
 		`a.list:2:0: error: "debian" is no type of source; write deb`,
@@ -174,7 +174,7 @@ func TestReadFolder(t *testing.T) {
 
 func TestMirrorList(t *testing.T) {
 	list := write(t, "debian.list", "# mirrors\nhttps://a.example.com/debian/\tpriority:1\nhttps://b.example.com/debian\n")
-	found, problems := ParseSources("x.sources", "Types: deb deb-src\nURIs: mirror+file://"+list+"\nSuites: bookworm\nComponents: main\n")
+	found, problems := ParseSources("x.sources", "Types: deb deb-src\nURIs: mirror+file://"+list+"\nSuites: bookworm\nComponents: main\n", "")
 	if len(problems) > 0 || len(found) != 1 || found[0].URI != "https://a.example.com/debian" {
 		t.Error(found, problems)
 	}
@@ -202,8 +202,8 @@ func FuzzSources(f *testing.F) {
 	f.Add("deb [arch=amd64 signed-by=/x.gpg] http://x.example.com bookworm main")
 	f.Add("Types: deb\nURIs: http://x.example.com\nSuites: x\nComponents: main\nSigned-By:\n .\n x\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, parse := range []func(string, string) ([]Source, manifest.Problems){ParseList, ParseSources} {
-			found, problems := parse("x", text)
+		for _, parse := range []func(string, string, string) ([]Source, manifest.Problems){ParseList, ParseSources} {
+			found, problems := parse("x", text, "/base")
 			for _, s := range found {
 				if s.URI == "" || s.Suite == "" || s.Line == 0 || s.flat() != (len(s.Components) == 0) {
 					t.Errorf("%+v", s)

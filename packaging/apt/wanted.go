@@ -1,9 +1,10 @@
 package apt
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mensylisir/kubexm/packaging"
@@ -38,9 +39,14 @@ func (a *Archive) releases(ctx context.Context, web packaging.Web, r Request) ([
 	for _, x := range all {
 		wanted.learn(x.Release)
 	}
+	return a.counting(all, broken, failed, wanted, r)
+}
+
+// counting gives those of the repositories that are of the wanted release.
+func (a *Archive) counting(all []Repository, broken []Source, failed map[string]error, wanted *wantedRelease, r Request) ([]Repository, error) {
 	var errs []error
 	for _, s := range broken {
-		if s.Given || wanted.related(s.Suite) {
+		if s.Given && !calledAfter(s.Suite, wanted.others) || wanted.related(s.Suite) {
 			errs = append(errs, failed[s.String()])
 		} else {
 			a.note("passed over: %s", failed[s.String()])
@@ -48,26 +54,34 @@ func (a *Archive) releases(ctx context.Context, web packaging.Web, r Request) ([
 	}
 	var out []Repository
 	for _, x := range all {
-		switch wanted.judge(x) {
-		case counts:
+		if wanted.counts(x) {
 			out = append(out, x)
-		case passed:
-			a.note("%s: passed over: not known to be of %s", x, wanted)
-		case refused:
-			errs = append(errs, &Refusal{Repository: x.String(), Reason: ErrOtherRelease,
-				Detail: fmt.Sprintf("it is %s %s (%s), and wanted is %s", x.Release.Origin, x.Release.Version, x.Release.Codename, wanted)})
+			continue
 		}
+		what := strings.Join(strings.Fields(x.Release.Origin+" "+x.Release.Version), " ")
+		a.note("%s: passed over: it is %s (%s), not known to be of %s", x, what, cmp.Or(x.Release.Codename, x.Release.Suite, "no name"), wanted)
 	}
 	if len(out) == 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("no repository is of %s for %s%s", wanted, r.Arch, strings.Join(append([]string{""}, a.Notes...), "; ")))
+		errs = append(errs, &NoneError{Wanted: wanted.String(), Arch: r.Arch, Notes: slices.Clone(a.Notes)})
 	}
 	return out, errors.Join(errs...)
+}
+
+// NoneError tells that no repository is of the wanted release.
+type NoneError struct {
+	Wanted, Arch string
+	Notes        []string // what was read, and why it does not count
+}
+
+func (e *NoneError) Error() string {
+	return strings.Join(append([]string{"no repository is of " + e.Wanted + " for " + e.Arch}, e.Notes...), "; ")
 }
 
 // wantedRelease is a distribution's release, and what it is called.
 type wantedRelease struct {
 	distribution, release string
 	names                 []string // "bookworm", "oldstable"
+	others                []string // codenames of the distribution's other releases
 }
 
 // String gives "debian 12".
@@ -94,13 +108,21 @@ func (w *wantedRelease) is(r *Release) bool {
 	return false
 }
 
-// learn takes the names of the wanted release from the distribution's own.
+// learn takes the names of the wanted release from the distribution's own, and the
+// codenames of others: what a suite like "stable" is called elsewhere says nothing.
 func (w *wantedRelease) learn(r *Release) {
-	if w.own(r) && w.is(r) {
-		for _, x := range []string{r.Codename, r.Suite} {
-			if x, _, _ = strings.Cut(x, "-"); x != "" {
-				w.names = append(w.names, x)
-			}
+	if !w.own(r) {
+		return
+	}
+	suite, _, _ := strings.Cut(r.Suite, "-")
+	codename, _, _ := strings.Cut(r.Codename, "-")
+	into := &w.names
+	if !w.is(r) {
+		into, suite = &w.others, ""
+	}
+	for _, x := range []string{codename, suite} {
+		if x != "" {
+			*into = append(*into, x)
 		}
 	}
 }
@@ -108,39 +130,28 @@ func (w *wantedRelease) learn(r *Release) {
 // related tells whether a suite is called after the wanted release, or no name
 // of that is known.
 func (w *wantedRelease) related(suite string) bool {
-	for _, x := range w.names {
-		if suite == x || strings.HasPrefix(suite, x+"-") || strings.HasPrefix(suite, x+"/") || strings.HasSuffix(suite, "-"+x) {
-			return true
-		}
-	}
-	return len(w.names) == 0
+	return len(w.names) == 0 || calledAfter(suite, w.names)
 }
 
-type verdict int
+// calledAfter tells whether a suite bears one of some names, alone or with more to it.
+func calledAfter(suite string, names []string) bool {
+	return slices.ContainsFunc(names, func(x string) bool {
+		return suite == x || strings.HasPrefix(suite, x+"-") || strings.HasPrefix(suite, x+"/") || strings.HasSuffix(suite, "-"+x)
+	})
+}
 
-const (
-	counts  verdict = iota
-	passed          // told, and not read
-	refused         // an error: a person named it
-)
-
-// judge tells what becomes of a repository.
-func (w *wantedRelease) judge(x Repository) verdict {
+// counts tells whether a repository is of the wanted release. One that a person
+// named, and another than the distribution made, may call itself anything, but not
+// after another release of the distribution: sources are named for several at once.
+func (w *wantedRelease) counts(x Repository) bool {
+	named := calledAfter(x.Suite, w.names) || calledAfter(x.Release.Codename, w.names)
 	switch {
 	case w.distribution == "" && w.release == "":
-		return counts
+		return true
 	case w.own(x.Release):
-		if w.is(x.Release) {
-			return counts
-		}
-		if x.Given {
-			return refused
-		}
-		return passed
+		return w.is(x.Release)
 	case x.Given:
-		return counts // another maker's, whose names may mean anything
-	case len(w.names) > 0 && (w.related(x.Suite) || x.Release.Codename != "" && w.related(x.Release.Codename)):
-		return counts
+		return named || !calledAfter(x.Suite, w.others) && !calledAfter(x.Release.Codename, w.others)
 	}
-	return passed
+	return named
 }

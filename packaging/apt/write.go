@@ -6,138 +6,114 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/packaging"
 )
 
 // About is what a written repository says of itself.
 type About struct {
 	Origin, Label, Suite, Codename string // empty ones are left out
-	Arch                           string
-	Date                           time.Time // when it was made; part of its bytes
+	Arch                           string // in dpkg's words
+	Date                           time.Time
 }
 
-// File is a file of a repository.
-type File struct {
-	Path    string // relative to the repository, with slashes
-	Content []byte
-}
-
-// Placed says where a package's file has to lie.
-type Placed struct {
-	*packaging.Package
-	Path string // relative to the repository, with slashes
-}
-
-// Offline is a flat repository of some packages: apt uses it as
-// "deb ADDRESS ./". It bears no signature yet.
-type Offline struct {
-	Metadata []File // Packages, Packages.gz, Release; sorted by path
-	Packages []Placed
-}
-
-// Write makes a repository of packages, of each of which the Record is needed:
-// see Archive.Fill. Equal input gives equal bytes.
-func Write(packages []*packaging.Package, about About) (*Offline, error) {
+// Write gives the metadata of a flat repository of packages, as Archive.Members
+// gives them: apt uses it as "deb ADDRESS ./". It bears no signature. Nothing of it
+// is compressed: a compressor's next release would make other bytes of it, and what
+// carries the repository compresses anyway. Equal input gives equal bytes.
+func Write(packages []manifest.Member, about About) ([]packaging.File, error) {
 	if about.Date.IsZero() {
 		return nil, errors.New("a repository needs a date")
 	}
-	sorted := slices.Clone(packages)
-	slices.SortFunc(sorted, func(a, b *packaging.Package) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), Compare(a.Version, b.Version), strings.Compare(a.Arch, b.Arch))
-	})
-	o := &Offline{}
-	var index bytes.Buffer
-	taken := map[string]*packaging.Package{}
-	for _, p := range sorted {
-		at := path.Join("pool", path.Base(p.Location))
-		if other := taken[at]; other != nil {
-			if other.String() == p.String() {
-				return nil, fmt.Errorf("%s is there twice", p)
-			}
-			// The epoch is not part of a file's name.
-			at = path.Join("pool", p.SHA256, path.Base(p.Location))
+	all := make([]stanzaOut, len(packages))
+	taken := map[string]bool{}
+	for i, m := range packages {
+		var err error
+		if all[i], err = placed(m); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Package, err)
 		}
-		taken[at] = p
-		if index.Len() > 0 {
+		if taken[m.Path] || taken[m.Package] {
+			return nil, fmt.Errorf("%s is there twice", m.Package)
+		}
+		taken[m.Path], taken[m.Package] = true, true
+	}
+	slices.SortFunc(all, func(a, b stanzaOut) int {
+		return cmp.Or(strings.Compare(a.name, b.name), Compare(a.version, b.version), strings.Compare(a.arch, b.arch))
+	})
+	var index bytes.Buffer
+	for i, x := range all {
+		if i > 0 {
 			index.WriteByte('\n')
 		}
-		if err := relocated(&index, p, at); err != nil {
-			return nil, fmt.Errorf("%s: %w", p, err)
-		}
-		o.Packages = append(o.Packages, Placed{p, at})
+		index.Write(x.text)
 	}
-	packed, err := pack(index.Bytes())
-	if err != nil {
-		return nil, err
-	}
-	o.Metadata = []File{{"Packages", index.Bytes()}, {"Packages.gz", packed}}
-	o.Metadata = append(o.Metadata, File{"Release", about.release(o.Metadata)})
-	return o, nil
+	files := []packaging.File{{Path: "Packages", Content: index.Bytes()}}
+	return append(files, packaging.File{Path: "Release", Content: about.release(files)}), nil
 }
 
-// relocated writes a package's record with another path to its file, after a
-// look whether it is the record of this package.
-func relocated(out *bytes.Buffer, p *packaging.Package, at string) error {
-	if len(p.Record) == 0 {
-		return errors.New("it has no record")
-	}
+// stanzaOut is a paragraph of Packages.
+type stanzaOut struct {
+	name, version, arch string
+	text                []byte
+}
+
+// own are the fields that follow from where a package lies and what its bytes are.
+var own = []string{"filename", "size", "sha256"}
+
+// placed makes a paragraph of a package's record, after a look whether it is the
+// record of this package and nothing else: it comes from a lock, which anybody may
+// have written.
+func placed(m manifest.Member) (stanzaOut, error) {
+	var out bytes.Buffer
 	have := map[string]string{}
-	err := eachField(p.Record, func(f field) error {
-		if _, twice := have[string(f.name)]; twice {
-			return fmt.Errorf("its record has %s twice", f.name)
+	err := eachField([]byte(m.Record), func(f field) error {
+		name := strings.ToLower(string(f.name))
+		if _, twice := have[name]; twice || slices.Contains(own, name) {
+			return fmt.Errorf("its record has one %s too many", f.name)
 		}
-		have[string(f.name)] = string(f.value)
-		if string(f.name) == "Filename" {
-			out.WriteString("Filename: " + at + "\n")
-			return nil
-		}
-		blank := " "
-		if len(f.value) == 0 || f.value[0] == '\n' {
-			blank = ""
-		}
-		out.WriteString(string(f.name) + ":" + blank)
-		out.Write(f.value)
-		out.WriteByte('\n')
-		return nil
+		have[name] = string(f.value)
+		return writeField(&out, f)
 	})
 	if err != nil {
-		return err
+		return stanzaOut{}, err
 	}
-	for _, x := range []struct{ name, want string }{
-		{"Package", p.Name}, {"Version", p.Version}, {"Architecture", p.Arch}, {"Filename", p.Location},
-		{"Size", fmt.Sprint(p.Size)}, {"SHA256", p.SHA256},
-	} {
-		if !strings.EqualFold(have[x.name], x.want) {
-			return fmt.Errorf("its record says %s %q, and it has %q", x.name, have[x.name], x.want)
+	x := stanzaOut{name: have["package"], version: have["version"], arch: have["architecture"]}
+	if p := (&packaging.Package{Name: x.name, Version: x.version, Arch: x.arch}).String(); p != m.Package {
+		return x, fmt.Errorf("its record is of %s", p)
+	}
+	fmt.Fprintf(&out, "Filename: %s\nSize: %d\nSHA256: %s\n", m.Path, m.Size, m.SHA256)
+	x.text = out.Bytes()
+	return x, nil
+}
+
+// writeField writes one field as control files have it.
+func writeField(out *bytes.Buffer, f field) error {
+	lines := bytes.Split(f.value, []byte("\n"))
+	out.Write(f.name)
+	out.WriteByte(':')
+	for i, line := range lines {
+		line = bytes.TrimRight(line, " \t")
+		if i > 0 && len(line) == 0 || bytes.ContainsFunc(line, breaksLine) {
+			return fmt.Errorf("its record has a %s that is no field of one paragraph", f.name)
 		}
+		if i == 0 && len(line) > 0 {
+			out.WriteByte(' ')
+		}
+		out.Write(line)
+		out.WriteByte('\n')
 	}
 	return nil
 }
 
-func pack(text []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
+// breaksLine tells the characters that end a line for some readers.
+func breaksLine(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // release writes the Release of some files.
-func (a About) release(files []File) []byte {
+func (a About) release(files []packaging.File) []byte {
 	var b bytes.Buffer
 	for _, x := range []struct{ name, value string }{
 		{"Origin", a.Origin}, {"Label", a.Label}, {"Suite", a.Suite}, {"Codename", a.Codename},

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/packaging"
 )
 
@@ -45,107 +46,110 @@ func closure(t *testing.T, a *Archive, names ...string) []*packaging.Package {
 // TestWriteRead: what is written is read back as it was, but for where it lies.
 func TestWriteRead(t *testing.T) {
 	s := newSite(t)
-	wanted := closure(t, cut(t), "socat", "chrony", "ebtables", "python3-minimal")
-	o, err := Write(wanted, about)
+	a := cut(t)
+	wanted := closure(t, a, "socat", "chrony", "ebtables", "python3-minimal")
+	members, err := a.Members(wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range o.Metadata {
+	files, err := Write(members, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
 		s.files["repo/"+f.Path] = f.Content
 	}
 	s.sign("repo", string(s.files["repo/Release"]))
-	a, err := Open(t.Context(), s, s.request(Source{URI: s.url + "/repo", Suite: "./", SignedBy: Keys{Inline: public(t, s.keys...)}}))
+	again, err := Open(t.Context(), s, s.request(Source{URI: s.url + "/repo", Suite: "./", SignedBy: Keys{Inline: public(t, s.keys...)}}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, p := range o.Packages {
-		have := a.Universe.Find(packaging.Relation{Name: p.Name})[0]
-		if d := cmp.Diff(p.Package, have, cmpopts.IgnoreFields(packaging.Package{}, "Repository", "Location", "Record")); d != "" {
+	for i, p := range wanted {
+		have := again.Universe.Find(packaging.Relation{Name: p.Name})[0]
+		if d := cmp.Diff(p, have, cmpopts.IgnoreFields(packaging.Package{}, "Repository", "Location", "Record")); d != "" {
 			t.Error(d)
 		}
-		if have.Location != p.Path || p.Path != "pool/"+path.Base(wanted[i].Location) {
+		if have.Location != members[i].Path || again.Address(have) != s.url+"/repo/"+members[i].Path {
 			t.Errorf("%s lies at %s", have, have.Location)
 		}
+		if members[i].Address != a.Address(p) || path.Ext(members[i].Address) != ".deb" {
+			t.Errorf("%s is at %s", p, members[i].Address)
+		}
 	}
-	slices.Reverse(wanted)
-	again, err := Write(wanted, about)
+	slices.Reverse(members)
+	backwards, err := Write(members, about)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(o, again); d != "" {
+	if d := cmp.Diff(files, backwards); d != "" {
 		t.Error("the order of the packages makes another repository")
 	}
 }
 
 func TestWriteText(t *testing.T) {
 	s := newSite(t)
-	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("b", "1:2", "Description: text", " more", " .", " Filename: not this") + "\n" + stanzaOf("a", "1", "Depends:", " b,", " c")})
+	s.publish("debian/dists/bookworm", bookworm, map[string]string{"main/binary-amd64/Packages": stanzaOf("b", "1:2", "Description: a\xfftext", " more", " .", " Filename: not this", "Tag: x", "Homepage: y", "Phased-Update-Percentage: 10", "Installed-Size: 7") + "\n" +
+		stanzaOf("a", "1", "Depends:", " b,", " c")})
 	a, err := Open(t.Context(), s, s.request(s.source()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	both := append(a.Universe.Find(packaging.Relation{Name: "b"}), a.Universe.Find(packaging.Relation{Name: "a"})...)
-	if err := a.Fill(both); err != nil {
-		t.Fatal(err)
-	}
-	o, err := Write(both, about)
+	both, err := a.Members(append(a.Universe.Find(packaging.Relation{Name: "b"}), a.Universe.Find(packaging.Relation{Name: "a"})...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := "Package: a\nVersion: 1\nArchitecture: amd64\nFilename: pool/a_1_amd64.deb\nSize: 100\nSHA256: " + both[1].SHA256 + "\nDepends:\n b,\n c\n\n" +
-		"Package: b\nVersion: 1:2\nArchitecture: amd64\nFilename: pool/b_1%3a2_amd64.deb\nSize: 100\nSHA256: " + both[0].SHA256 + "\nDescription: text\n more\n .\n Filename: not this\n"
+	files, err := Write(both, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := "Package: a\nVersion: 1\nArchitecture: amd64\nDepends:\n b,\n c\nFilename: pool/a_1_amd64.deb\nSize: 100\nSHA256: " + both[1].SHA256 + "\n\n" +
+		"Package: b\nVersion: 1:2\nArchitecture: amd64\nDescription: a?text\nInstalled-Size: 7\nFilename: pool/b_2_amd64.deb\nSize: 100\nSHA256: " + both[0].SHA256 + "\n"
 	release := "Origin: kubexm\nCodename: bookworm\nDate: Wed, 20 May 2026 12:00:00 UTC\nArchitectures: amd64 all\nSHA256:\n" +
-		fmt.Sprintf(" %x %d Packages\n %x %d Packages.gz\n", sha256.Sum256([]byte(index)), len(index), sha256.Sum256(o.Metadata[1].Content), len(o.Metadata[1].Content))
-	for i, want := range []string{index, "", release} {
-		if want != "" {
-			if d := cmp.Diff(want, string(o.Metadata[i].Content)); d != "" {
-				t.Error(d)
-			}
-		}
+		fmt.Sprintf(" %x %d Packages\n", sha256.Sum256([]byte(index)), len(index))
+	if d := cmp.Diff([]packaging.File{{Path: "Packages", Content: []byte(index)}, {Path: "Release", Content: []byte(release)}}, files); d != "" {
+		t.Error(d)
 	}
 }
 
+// TestWriteRefused: a lock may be anybody's, and its records say anything.
 func TestWriteRefused(t *testing.T) {
-	record := strings.TrimRight(stanzaOf("a", "1"), "\n") + "\n"
-	p := packaging.Package{Name: "a", Version: "1", Arch: "amd64", Location: "pool/a_1_amd64.deb", Size: 100,
-		SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("a1"))), Record: []byte(record)}
-	same := p
-	other := p
-	other.Version = "1:1"
-	other.Record = []byte(strings.Replace(record, "Version: 1\n", "Version: 1:1\n", 1))
+	m := manifest.Member{Path: "pool/a_1_amd64.deb", Name: "pool/a_1_amd64.deb", Size: 100, SHA256: someSum, Package: "a 1 (amd64)",
+		Record: "Package: a\nVersion: 1\nArchitecture: amd64\n"}
+	other := func(change func(*manifest.Member)) []manifest.Member {
+		x := m
+		change(&x)
+		return []manifest.Member{x}
+	}
 	tests := []struct {
-		name     string
-		packages []*packaging.Package
-		about    About
-		want     string
+		name    string
+		members []manifest.Member
+		about   About
+		want    string
 	}{
 		{"no date", nil, About{}, "needs a date"},
-		{"no record", []*packaging.Package{{Name: "a", Version: "1", Arch: "all"}}, about, "a 1 (all): it has no record"},
-		{"twice", []*packaging.Package{&p, &same}, about, "a 1 (amd64) is there twice"},
-		{"of another package", []*packaging.Package{with(p, func(p *packaging.Package) { p.Version = "2" })}, about, `its record says Version "1", and it has "2"`},
-		{"of other bytes", []*packaging.Package{with(p, func(p *packaging.Package) { p.SHA256 = someSum })}, about, "its record says SHA256"},
-		{"a field twice", []*packaging.Package{with(p, func(p *packaging.Package) { p.Record = []byte(record + "Version: 2\n") })}, about, "Version twice"},
+		{"no record", other(func(m *manifest.Member) { m.Record = "" }), about, "a 1 (amd64): its record is of   ()"},
+		{"twice", []manifest.Member{m, m}, about, "a 1 (amd64) is there twice"},
+		{"of another package", other(func(m *manifest.Member) { m.Package = "a 2 (amd64)" }), about, "a 2 (amd64): its record is of a 1 (amd64)"},
+		{"a field twice", other(func(m *manifest.Member) { m.Record += "version: 2\n" }), about, "one version too many"},
+		{"other bytes", other(func(m *manifest.Member) { m.Record += "SHA256: " + someSum + "\n" }), about, "one SHA256 too many"},
+		{"another file", other(func(m *manifest.Member) { m.Record += "filename: pool/b.deb\n" }), about, "one filename too many"},
+		{"two paragraphs", other(func(m *manifest.Member) { m.Record += "\nPackage: b\n" }), about, "line 4 is no field"},
+		{"two paragraphs, with a blank between", other(func(m *manifest.Member) { m.Record += "Section: x\n \n y\n" }), about, "no field of one paragraph"},
+		{"a line that ends otherwise", other(func(m *manifest.Member) { m.Record += "Section: x\r\rPackage: b\n" }), about, "no field of one paragraph"},
 	}
 	for _, x := range tests {
-		if _, err := Write(x.packages, x.about); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := Write(x.members, x.about); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %s", x.name, err, x.want)
 		}
 	}
-	// Only the epoch tells these apart, which is not in a file's name.
-	other.SHA256 = strings.Repeat("0", 64)
-	other.Record = []byte(strings.Replace(string(other.Record), p.SHA256, other.SHA256, 1))
-	o, err := Write([]*packaging.Package{&other, &p}, about)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.Packages[0].Path != "pool/a_1_amd64.deb" || o.Packages[1].Path != "pool/"+other.SHA256+"/a_1_amd64.deb" {
-		t.Errorf("%s, %s", o.Packages[0].Path, o.Packages[1].Path)
-	}
 }
 
-func with(p packaging.Package, change func(*packaging.Package)) *packaging.Package {
-	change(&p)
-	return &p
+func TestMembersRefused(t *testing.T) {
+	for _, p := range []packaging.Package{{Name: "a", Version: "1/../2", Arch: "amd64"}, {Name: "a", Version: "1 2", Arch: "amd64"}, {Name: "a", Version: "1%2", Arch: "all"}} {
+		if _, err := member(&p); err == nil || !strings.Contains(err.Error(), "is no name for a file") {
+			t.Errorf("%s: %v", &p, err)
+		}
+	}
 }
 
 // TestAptGetUsesIt has apt-get itself take packages out of a written repository:
@@ -163,7 +167,15 @@ func TestAptGetUsesIt(t *testing.T) {
 		buildDeb(t, dir, "kubexm-test-b", "1~rc1+b1", arch, "Provides: kubexm-test-c", "Description: a text", " of some", " .", " lines"),
 		buildDeb(t, dir, "kubexm-test-d", "1", arch, "Conflicts: kubexm-test-c"),
 	}
-	o, err := Write(packages, About{Origin: "kubexm", Arch: arch, Date: time.Now().Add(-time.Minute)})
+	var members []manifest.Member
+	for _, p := range packages {
+		m, err := member(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, m)
+	}
+	files, err := Write(members, About{Origin: "kubexm", Arch: arch, Date: time.Now().Add(-time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,18 +193,18 @@ func TestAptGetUsesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range o.Metadata {
+	for _, f := range files {
 		save(f.Path, f.Content)
 		if f.Path == "Release" {
 			save("InRelease", cleartext(t, string(f.Content), recent, key))
 		}
 	}
-	for _, p := range o.Packages {
+	for i, p := range packages {
 		b, err := os.ReadFile(filepath.Join(dir, path.Base(p.Location)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		save(p.Path, b)
+		save(members[i].Path, b)
 	}
 	server := httptest.NewServer(http.FileServer(http.Dir(repo)))
 	t.Cleanup(server.Close)
@@ -225,12 +237,17 @@ func TestOfflineIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := []string{"socat", "conntrack", "ebtables", "ipset", "ipvsadm", "chrony", "bash-completion", "python3-minimal"}
-	o, err := Write(closure(t, a, names...), about)
+	all := closure(t, a, names...)
+	members, err := a.Members(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := Write(members, about)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, f := range o.Metadata {
+	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.Path), f.Content, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +260,7 @@ func TestOfflineIsWhole(t *testing.T) {
 	r.run(t, "update")
 	have, why := r.install(t, names)
 	var want []string
-	for _, p := range o.Packages {
+	for _, p := range all {
 		want = append(want, p.Name+" "+p.Version)
 	}
 	if d := cmp.Diff(want, have); d != "" {

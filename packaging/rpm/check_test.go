@@ -181,12 +181,16 @@ func FuzzMetadata(f *testing.F) {
 		}
 		var all []*packaging.Package
 		got.each(func(e *entry) { all = append(all, &e.Package) })
-		files, err := Write(all, now)
+		members, err := got.Members(all)
+		if err != nil {
+			return
+		}
+		files, err := Write(members, now)
 		if err != nil {
 			return
 		}
 		for _, f := range files {
-			m["https://b.test/"+f.Name] = f.Content
+			m["https://b.test/"+f.Path] = f.Content
 		}
 		again, err := Read(context.Background(), m, []Repository{{ID: "b", Bases: []string{"https://b.test"}}}, options)
 		if err != nil {

@@ -46,19 +46,23 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(nevras(s.Add))
-	files, err := Write(s.Add, time.Unix(1700000000, 0))
+	members, err := m.Members(s.Add)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range s.Add {
+	files, err := Write(members, time.Unix(1700000000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range s.Add {
 		b, err := os.ReadFile(r.out("rpms/" + p.Location))
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, File{Place(p), b})
+		files = append(files, packaging.File{Path: members[i].Path, Content: b})
 	}
 	for _, f := range files {
-		name := r.out(path.Join("ours", f.Name))
+		name := r.out(path.Join("ours", f.Path))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -38,6 +38,7 @@ type Options struct {
 // Metadata is what some repositories have for one architecture.
 type Metadata struct {
 	repositories []Repository
+	readers      []*reader  // by repository
 	entries      [][]*entry // by repository
 	modules      map[string]string
 	// Notes tell what was passed over, and what nobody vouches for.
@@ -47,8 +48,8 @@ type Metadata struct {
 // Read reads what repositories have. Nothing of a repository is believed whose
 // signature or checksums are wrong; then the error says of which file.
 func Read(ctx context.Context, web packaging.Web, repositories []Repository, o Options) (*Metadata, error) {
-	m := &Metadata{repositories: repositories, entries: make([][]*entry, len(repositories)), modules: map[string]string{}}
 	readers := make([]*reader, len(repositories))
+	m := &Metadata{repositories: repositories, readers: readers, entries: make([][]*entry, len(repositories)), modules: map[string]string{}}
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(4)
 	for i, r := range repositories {
@@ -83,6 +84,9 @@ type reader struct {
 	options Options
 
 	listed  map[string]file
+	base    string // where its metadata was read
+	keys    Keys
+	signed  bool // one of the keys signed its metadata
 	entries []*entry
 	modules map[string]string
 	notes   []string
@@ -150,12 +154,14 @@ func (r *reader) repomd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.keys = keys
 	// The signature is of the same address as what it signs: one mirror may be older
 	// than another.
 	var errs []error
 	for _, base := range r.place.bases {
 		err := r.repomdOf(ctx, place{r.place.Web, []string{base}}, keys)
 		if err == nil {
+			r.base = base
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -187,12 +193,9 @@ func (r *reader) repomdOf(ctx context.Context, p place, keys Keys) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	switch {
-	case signature == nil && r.SignedPackages:
-		r.note("its metadata is not signed, but its packages have to be")
-	case signature == nil:
+	if signature == nil && !r.SignedPackages {
 		r.note("its metadata is not signed, and its packages need not be: only the way to it vouches for them")
 	}
-	r.listed = listed
+	r.listed, r.signed = listed, signature != nil
 	return nil
 }

@@ -13,10 +13,21 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
+// FileOptions say how .repo files are read.
+type FileOptions struct {
+	Vars Variables
+	// Base is where paths of keys start that are no addresses. Without it there are none.
+	Base string
+	// Keys are addresses of keys that count for every repository, beside its own. Who
+	// gives some means them: packages have to be signed then where a repository does
+	// not say otherwise.
+	Keys []string
+}
+
 // ReadRepositories reads every .repo file of a folder, such as /etc/yum.repos.d,
 // in the order of their names, and gives the enabled repositories. A folder that
 // is not there has none.
-func ReadRepositories(dir string, vars Variables) ([]Repository, manifest.Problems) {
+func ReadRepositories(dir string, o FileOptions) ([]Repository, manifest.Problems) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +48,7 @@ func ReadRepositories(dir string, vars Variables) ([]Repository, manifest.Proble
 			problems = append(problems, manifest.Problem{File: name, Message: err.Error()})
 			continue
 		}
-		found, p := ParseRepositories(name, content, vars)
+		found, p := ParseRepositories(name, content, o)
 		problems = append(problems, p...)
 		for _, r := range found {
 			if other, ok := where[r.ID]; ok {
@@ -54,7 +65,7 @@ func ReadRepositories(dir string, vars Variables) ([]Repository, manifest.Proble
 
 // ParseRepositories reads one .repo file and gives the enabled repositories that
 // have no mistake in them. The file's name is for the problems alone.
-func ParseRepositories(name string, content []byte, vars Variables) ([]Repository, manifest.Problems) {
+func ParseRepositories(name string, content []byte, o FileOptions) ([]Repository, manifest.Problems) {
 	sections, problems := readINI(content)
 	var out []Repository
 	seen := map[string]bool{}
@@ -67,7 +78,7 @@ func ParseRepositories(name string, content []byte, vars Variables) ([]Repositor
 			continue
 		}
 		seen[s.name] = true
-		r := reading{section: s, vars: vars}
+		r := reading{section: s, options: o}
 		repository, enabled := r.repository()
 		if !enabled {
 			continue // nobody mends what is off
@@ -84,7 +95,7 @@ func ParseRepositories(name string, content []byte, vars Variables) ([]Repositor
 // reading is one section as a repository is made of it.
 type reading struct {
 	section
-	vars     Variables
+	options  FileOptions
 	problems manifest.Problems
 }
 
@@ -104,10 +115,10 @@ func (r *reading) repository() (Repository, bool) {
 	enabled := r.truth("enabled", true)
 	out := Repository{
 		ID: r.name, Name: r.name, Priority: defaultPriority,
-		SignedPackages: r.truth("gpgcheck", false), SignedMetadata: r.truth("repo_gpgcheck", false),
+		SignedPackages: r.truth("gpgcheck", len(r.options.Keys) > 0), SignedMetadata: r.truth("repo_gpgcheck", false),
 		ModuleHotfixes: r.truth("module_hotfixes", false),
 		Bases:          r.addresses("baseurl", "http", "https", "file"),
-		Keys:           r.addresses("gpgkey", "http", "https", "file"),
+		Keys:           append(r.addresses("gpgkey", "http", "https", "file"), r.options.Keys...),
 		Exclude:        append(r.list("exclude"), r.list("excludepkgs")...),
 		Include:        r.list("includepkgs"),
 	}
@@ -172,7 +183,7 @@ func (r *reading) truth(key string, otherwise bool) bool {
 
 // list reads words with blanks, commas or lines between them.
 func (r *reading) list(key string) []string {
-	text, missing := r.vars.expand(r.values[key].text)
+	text, missing := r.options.Vars.expand(r.values[key].text)
 	for _, m := range missing {
 		r.problem(manifest.Error, key, "the variable $"+m+" has no value", "put it into /etc/dnf/vars, or write its value")
 	}
@@ -182,9 +193,23 @@ func (r *reading) list(key string) []string {
 	return nil
 }
 
+// under gives a path that starts from a folder.
+func under(base, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(base, path)
+}
+
+// FileAddress gives the address of a file of this machine.
+func FileAddress(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
+
 func (r *reading) addresses(key string, schemes ...string) []string {
 	var out []string
 	for _, a := range r.list(key) {
+		if key == "gpgkey" && r.options.Base != "" && !strings.Contains(a, ":") {
+			a = FileAddress(under(r.options.Base, a))
+		}
 		u, err := url.Parse(a)
 		known := false
 		for _, s := range schemes {

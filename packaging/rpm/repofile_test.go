@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mensylisir/kubexm/packaging"
 )
 
 const goodRepos = `# comment
@@ -45,7 +43,7 @@ func TestParseRepositories(t *testing.T) {
 		t.Fatal(err)
 	}
 	vars["mirror"] = "close"
-	got, problems := ParseRepositories("some.repo", []byte(strings.ReplaceAll(goodRepos, "\n[hotfix]", "\r\n[hotfix]")), vars)
+	got, problems := ParseRepositories("some.repo", []byte(strings.ReplaceAll(goodRepos, "\n[hotfix]", "\r\n[hotfix]")), FileOptions{Vars: vars})
 	if len(problems) > 0 {
 		t.Error(problems)
 	}
@@ -57,13 +55,6 @@ func TestParseRepositories(t *testing.T) {
 			Exclude: []string{"kernel*", "nginx"}, Include: []string{"n*"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestAddresses(t *testing.T) {
-	r := Repository{Bases: []string{"https://a.test/os/", "https://b.test"}}
-	if d := cmp.Diff([]string{"https://a.test/os/Packages/a.rpm", "https://b.test/Packages/a.rpm"}, r.Addresses(&packaging.Package{Location: "Packages/a.rpm"})); d != "" {
 		t.Error(d)
 	}
 }
@@ -96,7 +87,7 @@ gpgkey=http://example.org/key
 [plain]
 baseurl=https://example.org/b
 neither
-`), vars)
+`), FileOptions{Vars: vars})
 	if d := cmp.Diff([]Repository{{ID: "plain", Name: "plain", Bases: []string{"https://example.org/a"}, Keys: []string{"http://example.org/key"}, Priority: 99}}, got); d != "" {
 		t.Error(d)
 	}
@@ -140,7 +131,7 @@ func TestReadRepositories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, problems := ReadRepositories(dir, vars)
+	got, problems := ReadRepositories(dir, FileOptions{Vars: vars})
 	want := []Repository{{ID: "a", Name: "a", Bases: []string{"https://example.org/linux/i386/"}, Priority: 99}, {ID: "b", Name: "b", Bases: []string{"https://example.org/b"}, Priority: 99}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -148,7 +139,7 @@ func TestReadRepositories(t *testing.T) {
 	if text := strings.ReplaceAll(problems.Error(), dir, ""); text != "/d.repo: error: b: the repository is in /b.repo too; disable one of them with enabled=0" {
 		t.Error(text)
 	}
-	if got, problems := ReadRepositories(filepath.Join(dir, "nowhere"), vars); len(got)+len(problems) > 0 {
+	if got, problems := ReadRepositories(filepath.Join(dir, "nowhere"), FileOptions{Vars: vars}); len(got)+len(problems) > 0 {
 		t.Errorf("%v %v", got, problems)
 	}
 }
@@ -157,7 +148,7 @@ func FuzzRepositories(f *testing.F) {
 	f.Add(goodRepos)
 	f.Add("[a]\n b\nc=$\n\ufeff[\n[]")
 	f.Fuzz(func(t *testing.T, s string) {
-		all, _ := ParseRepositories("f", []byte(s), Variables{"a": "b"})
+		all, _ := ParseRepositories("f", []byte(s), FileOptions{Vars: Variables{"a": "b"}})
 		for _, r := range all {
 			if r.ID == "" || len(r.Bases) == 0 {
 				t.Errorf("%+v", r)

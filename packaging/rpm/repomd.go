@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 const repoSpace = "http://linux.duke.edu/metadata/repo"
@@ -22,6 +23,7 @@ type file struct {
 	Open     sum   // of what it holds; the zero value: not told
 	Size     int64 // -1: not told
 	OpenSize int64 // -1: not told
+	Time     int64 // when it was made, in seconds since 1970; 0: not told
 }
 
 // readRepomd gives the files of a repository by their kind: "primary",
@@ -71,6 +73,8 @@ func readFile(d *xml.Decoder) (file, error) {
 			return readSize(d, &f.Size)
 		case "open-size":
 			return readSize(d, &f.OpenSize)
+		case "timestamp":
+			return readTime(d, &f.Time)
 		case "location":
 			f.Location = attribute(s, "href")
 		}
@@ -92,6 +96,23 @@ func readSum(d *xml.Decoder, s xml.StartElement, into *sum) error {
 	}
 	return checkSum(into.Kind, into.Value)
 }
+
+// readTime reads seconds, which old programs write with a fraction. What is none
+// says nothing.
+func readTime(d *xml.Decoder, into *int64) error {
+	var s string
+	if err := text(d, &s); err != nil {
+		return err
+	}
+	whole, _, _ := strings.Cut(strings.TrimSpace(s), ".")
+	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && n > 0 && n < latest {
+		*into = n
+	}
+	return nil
+}
+
+// latest is the last second of the year 9999, the last one that every form of a date has.
+const latest = 253402300799
 
 func readSize(d *xml.Decoder, into *int64) error {
 	var s string

@@ -1,11 +1,5 @@
 package rpm
 
-import (
-	"strings"
-
-	"github.com/mensylisir/kubexm/packaging"
-)
-
 // Repository is one yum repository, as a .repo file describes it.
 type Repository struct {
 	ID    string
@@ -27,13 +21,3 @@ type Repository struct {
 
 // defaultPriority is dnf's.
 const defaultPriority = 99
-
-// Addresses gives where the file of a package of this repository may be, in the order
-// in which to ask.
-func (r Repository) Addresses(p *packaging.Package) []string {
-	out := make([]string, len(r.Bases))
-	for i, base := range r.Bases {
-		out[i] = strings.TrimSuffix(base, "/") + "/" + p.Location
-	}
-	return out
-}
