@@ -94,6 +94,11 @@ func adoptHeader(l, previous *manifest.Lock) []Change {
 // artifactChange says how have differs from want ("" when it does not), and
 // whether its pins answer want all the same.
 func artifactChange(want, have manifest.Artifact, ok bool) (what string, keep bool) {
+	if ok && want.Kind == manifest.Packages {
+		if what = packagesChange(want, have); what != "" {
+			return what, false
+		}
+	}
 	switch {
 	case !ok:
 		return "added", false
@@ -105,7 +110,7 @@ func artifactChange(want, have manifest.Artifact, ok bool) (what string, keep bo
 		return fmt.Sprintf("address %s is now %s", have.Address, want.Address), false
 	case want.SHA256 != "" && want.SHA256 != have.SHA256:
 		return fmt.Sprintf("sha256 %s is now %s", have.SHA256, want.SHA256), false
-	case want.Archive != have.Archive || !slices.EqualFunc(byPath(want.Members), byPath(have.Members), sameMember):
+	case want.Kind != manifest.Packages && (want.Archive != have.Archive || !slices.EqualFunc(byPath(want.Members), byPath(have.Members), sameMember)):
 		return "other members are wanted", false
 	case want.DigestAddress != have.DigestAddress:
 		return "its digest is published elsewhere", false

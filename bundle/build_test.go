@@ -117,6 +117,10 @@ func (w *world) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 	return nil
 }
 
+func (w *world) FetchMember(ctx context.Context, _ manifest.Artifact, m manifest.Member) error {
+	return w.fetch(ctx, m.SHA256, m.Size)
+}
+
 func (w *world) ImageContent(ctx context.Context, _ manifest.ImagePin) ([]fetch.Content, error) {
 	return w.image, nil
 }

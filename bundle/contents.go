@@ -14,12 +14,14 @@ import (
 // Fetcher brings what a lock pins into the cache; *fetch.Client is the one.
 type Fetcher interface {
 	FetchArtifact(ctx context.Context, a manifest.Artifact) error
+	// FetchMember brings one file of a repository of packages.
+	FetchMember(ctx context.Context, a manifest.Artifact, m manifest.Member) error
 	ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error)
 	FetchContent(ctx context.Context, im manifest.ImagePin, c fetch.Content) error
 }
 
-// job brings some blobs into the cache: those of one artifact, or one piece of
-// an image's content.
+// job brings some blobs into the cache: those of one artifact, one file of a
+// repository of packages, or one piece of an image's content.
 type job struct {
 	name  string
 	size  int64 // bytes to download, as far as the lock says
@@ -33,9 +35,13 @@ type job struct {
 func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job, error) {
 	var all []job
 	for _, a := range l.Artifacts {
+		if a.Kind == manifest.Packages {
+			all = append(all, packageJobs(f, a)...)
+			continue
+		}
 		j := job{name: a.ID, size: a.Size, fetch: func(ctx context.Context) error { return f.FetchArtifact(ctx, a) }}
 		for _, b := range a.Blobs() {
-			j.blobs = append(j.blobs, archive.Blob{Digest: "sha256:" + b.SHA256, Size: b.Size, Compress: compressFile(a)})
+			j.blobs = append(j.blobs, archive.Blob{Digest: "sha256:" + b.SHA256, Size: b.Size, Compress: compressFile(a, b)})
 		}
 		all = append(all, j)
 	}

@@ -100,7 +100,7 @@ func (b *Bundle) wholeLayout() (*archive.Layout, error) {
 	}
 	for _, a := range b.Lock.Artifacts {
 		for _, x := range a.Blobs() {
-			add(archive.Blob{Digest: "sha256:" + x.SHA256, Size: x.Size, Compress: compressFile(a)})
+			add(archive.Blob{Digest: "sha256:" + x.SHA256, Size: x.Size, Compress: compressFile(a, x)})
 		}
 	}
 	for _, im := range b.Lock.Images {

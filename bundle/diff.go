@@ -98,12 +98,12 @@ func looksLikeLock(path string) (bool, error) {
 func Compare(from, to *Side) Diff {
 	d := Diff{Added: []Item{}, Removed: []Item{}, Changed: []ItemChange{}}
 	old := map[Item][]Item{} // by kind, name and platform
-	for _, x := range items(from.Lock) {
+	for _, x := range items(from.Lock, to.Lock) {
 		old[x.key()] = append(old[x.key()], x)
 	}
 	fresh := map[Item][]Item{}
 	var keys []Item
-	for _, x := range items(to.Lock) {
+	for _, x := range items(to.Lock, from.Lock) {
 		k := x.key()
 		// The same version first: what is left over changed its version.
 		if i := slices.IndexFunc(old[k], func(y Item) bool { return y.Version == x.Version }); i >= 0 {
@@ -153,17 +153,20 @@ func (x Item) compare(y Item) int {
 	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Platform, y.Platform), cmp.Compare(x.Version, y.Version))
 }
 
-// items lists a lock, sorted.
-func items(l *manifest.Lock) []Item {
+// items lists a lock, sorted. Repositories of packages that the other one has too
+// are listed package by package.
+func items(l, other *manifest.Lock) []Item {
 	var all []Item
 	for _, a := range l.Artifacts {
+		if a.Kind == manifest.Packages && slices.ContainsFunc(other.Artifacts, func(b manifest.Artifact) bool { return a.ID == b.ID }) {
+			all = append(all, packageItems(a)...)
+			continue
+		}
 		x := Item{Kind: a.Kind, Name: a.Name, Version: a.Version, Platform: a.Platform.String()}
 		if a.SHA256 != "" {
 			x.Digest = "sha256:" + a.SHA256
 		}
-		for _, b := range a.Blobs() {
-			x.Size += b.Size
-		}
+		x.Size = bytesOf(a)
 		all = append(all, x)
 	}
 	for _, im := range l.Images {

@@ -36,11 +36,14 @@ const (
 // again costs time and gains nothing.
 var packed = []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip", ".jar", ".rpm", ".deb"}
 
-// compressFile tells whether an artifact's blobs are worth compressing. It
-// looks at the lock alone: the archive's layout must follow from the lock.
-func compressFile(a manifest.Artifact) bool {
-	if a.Kind == manifest.Chart {
+// compressFile tells whether a blob of an artifact is worth compressing. It looks
+// at the lock alone: the archive's layout must follow from the lock.
+func compressFile(a manifest.Artifact, b manifest.Blob) bool {
+	switch a.Kind {
+	case manifest.Chart:
 		return false
+	case manifest.Packages:
+		return !slices.Contains(packed, path.Ext(b.Name))
 	}
 	return a.Archive != "" || !slices.Contains(packed, path.Ext(a.Address))
 }

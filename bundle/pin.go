@@ -85,6 +85,9 @@ func Pin(ctx context.Context, p Pinner, l *manifest.Lock, o PinOptions) (*manife
 
 // pinnedArtifact tells whether nothing of a is left to ask for.
 func pinnedArtifact(a manifest.Artifact) bool {
+	if a.Kind == manifest.Packages {
+		return len(a.Members) > 0
+	}
 	if a.SHA256 == "" || a.Size == 0 || a.Kind == manifest.Chart && a.Chart == nil {
 		return false
 	}

@@ -217,6 +217,11 @@ func (p *puller) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 	return nil
 }
 
+// FetchMember implements Fetcher.
+func (p *puller) FetchMember(ctx context.Context, _ manifest.Artifact, m manifest.Member) error {
+	return p.FetchContent(ctx, p.pin, fetch.Content{Digest: "sha256:" + m.SHA256, Size: m.Size, MediaType: mediaFile, Role: fetch.LayerRole})
+}
+
 // ImageContent implements Fetcher.
 func (p *puller) ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error) {
 	im.Reference = p.pin.Reference

@@ -54,6 +54,10 @@ func SBOM(l *manifest.Lock, format string) ([]byte, error) {
 	}
 	s := &materials{lock: l, sum: sha256.Sum256(text)}
 	for _, a := range l.Artifacts {
+		if a.Kind == manifest.Packages {
+			s.parts = append(s.parts, packagesPart(a))
+			continue
+		}
 		s.parts = append(s.parts, artifactPart(a))
 	}
 	for _, im := range l.Images {
@@ -86,6 +90,7 @@ type part struct {
 	purl     string
 	platform string
 	file     string // the file's name, where it is one
+	packaged bool   // it is a package of an operating system
 	parts    []part
 }
 

@@ -79,11 +79,15 @@ func (s *materials) cyclonedx() *cycloneDocument {
 
 func component(p part) cycloneComponent {
 	c := cycloneComponent{Ref: p.id, Name: p.name, Version: p.version, PURL: p.purl}
-	switch p.kind {
-	case manifest.Binary:
+	switch {
+	case p.packaged:
+		c.Type = "library" // as other tools call every package of an operating system
+	case p.kind == manifest.Binary:
 		c.Type = "application"
-	case manifest.Image:
+	case p.kind == manifest.Image:
 		c.Type = "container"
+	case p.kind == manifest.Packages:
+		c.Type = "data"
 	default:
 		c.Type = "file"
 	}

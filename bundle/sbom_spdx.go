@@ -95,12 +95,14 @@ func (w *spdxWriter) add(p part, from, relation string) string {
 	}
 	w.taken[id] = true
 	purpose := "FILE"
-	switch p.kind {
-	case manifest.Binary:
+	switch {
+	case p.packaged:
+		purpose = "INSTALL"
+	case p.kind == manifest.Binary:
 		purpose = "APPLICATION"
-	case manifest.Image:
+	case p.kind == manifest.Image:
 		purpose = "CONTAINER"
-	case manifest.Chart, "":
+	case p.kind == manifest.Chart, p.kind == manifest.Packages, p.kind == "":
 		purpose = "ARCHIVE"
 	}
 	x := spdxPackage{

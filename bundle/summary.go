@@ -14,10 +14,13 @@ type Summary struct {
 	Created   time.Time           `json:"created"`
 	Sets      []manifest.Set      `json:"sets"`
 	Platforms []manifest.Platform `json:"platforms"`
-	Artifacts int                 `json:"artifacts"` // files and archives of files
-	Files     int                 `json:"files"`     // files that these hold
+	Artifacts int                 `json:"artifacts"` // files, archives of files and repositories of packages
+	Files     int                 `json:"files"`     // files that these hold, without those of packages
 	FileBytes int64               `json:"fileBytes"`
-	Images    int                 `json:"images"`
+	// Packages of operating systems; what is for several of them counts for each.
+	Packages     int   `json:"packages,omitempty"`
+	PackageBytes int64 `json:"packageBytes,omitempty"` // with their repositories' metadata
+	Images       int   `json:"images"`
 	// ImageBytes counts a layer that several images share once for each.
 	ImageBytes int64 `json:"imageBytes"`
 }
@@ -29,6 +32,11 @@ func Summarize(l *manifest.Lock) Summary {
 		Artifacts: len(l.Artifacts), Images: len(l.Images),
 	}
 	for _, a := range l.Artifacts {
+		if a.Kind == manifest.Packages {
+			s.Packages += len(PackagesOf(a))
+			s.PackageBytes += bytesOf(a)
+			continue
+		}
 		for _, b := range a.Blobs() {
 			s.Files++
 			s.FileBytes += b.Size

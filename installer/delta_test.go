@@ -111,6 +111,10 @@ func (m *mill) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 	return m.fetch(ctx, "sha256:"+a.SHA256)
 }
 
+func (m *mill) FetchMember(ctx context.Context, _ manifest.Artifact, x manifest.Member) error {
+	return m.fetch(ctx, "sha256:"+x.SHA256)
+}
+
 func (m *mill) ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error) {
 	return m.image, m.fetch(ctx, im.Digest)
 }

@@ -14,17 +14,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// archiveLimits bound what an archive may make of itself.
-type archiveLimits struct {
-	entries int   // names in it
-	member  int64 // bytes of one wanted member
-	total   int64 // bytes of the whole, unpacked
+// limits bound what an archive may make of itself, and what is read before anything
+// is known of it.
+type limits struct {
+	entries  int   // names in an archive
+	member   int64 // bytes of one wanted member
+	total    int64 // bytes of the whole, unpacked
+	metadata int64 // bytes of one file of a repository of packages, while they are pinned
 }
 
 // defaultLimits leave ample room for what upstreams publish: the largest archive
-// known, Harbor's offline installer, has less than 2 GiB in some twenty entries.
-func defaultLimits() archiveLimits {
-	return archiveLimits{entries: 100_000, member: 2 << 30, total: 8 << 30}
+// known, Harbor's offline installer, has less than 2 GiB in some twenty entries. Of
+// packages those are the longest whose own signatures are looked at.
+func defaultLimits() limits {
+	return limits{entries: 100_000, member: 2 << 30, total: 8 << 30, metadata: 4 << 30}
 }
 
 // extraction takes wanted members out of a tar. Nothing is ever written under a
@@ -33,7 +36,7 @@ type extraction struct {
 	cache  *Cache
 	path   string
 	format string
-	limits archiveLimits
+	limits limits
 
 	entries map[string]tarEntry    // everything in the archive
 	files   map[string]*blobWriter // the files taken out, by their own names

@@ -237,7 +237,7 @@ func TestHostileArchives(t *testing.T) {
 			u := serve(t, served(test.archive, ""))
 			o := options(t, u)
 			c := client(t, o)
-			c.limits = archiveLimits{entries: 50, member: 64 << 10, total: 512 << 10}
+			c.limits = limits{entries: 50, member: 64 << 10, total: 512 << 10}
 			a := archiveOf(test.archive, "tar.gz", test.want)
 			_, err := c.PinArtifact(t.Context(), a)
 			if err == nil || !strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), a.Address) {
@@ -336,7 +336,7 @@ func FuzzExtract(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "archive")
 	f.Fuzz(func(t *testing.T, b []byte, wanted string) {
 		write(t, path, b)
-		x := &extraction{cache: cache, path: path, format: "tar", limits: archiveLimits{entries: 20, member: 800, total: 100_000}}
+		x := &extraction{cache: cache, path: path, format: "tar", limits: limits{entries: 20, member: 800, total: 100_000}}
 		if err := x.run(t.Context(), []string{wanted}); err == nil {
 			if w := x.found[wanted]; w == nil || w.size > 800 {
 				t.Errorf("%q gives %+v", wanted, w)

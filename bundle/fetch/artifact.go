@@ -12,10 +12,13 @@ import (
 )
 
 // FetchArtifact brings what a's pin says into the cache: the file itself, or,
-// where a is an archive, each of its members. What the cache has already needs
-// no network. Content that is not what the pin says gives a *DigestError or a
+// where a is an archive or a repository of packages, each of its members. What
+// the cache has already needs no network. Content that is not what the pin says gives a *DigestError or a
 // *SizeError.
 func (c *Client) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
+	if a.Kind == manifest.Packages {
+		return c.fetchPackages(ctx, a)
+	}
 	if !isHexDigest(a.SHA256) {
 		return errors.New("not pinned: it has no sha256")
 	}
@@ -54,6 +57,8 @@ func (c *Client) fetchFile(ctx context.Context, a manifest.Artifact) error {
 // what is downloaded. Files whose digest is known are not downloaded.
 func (c *Client) PinArtifact(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
 	switch {
+	case a.Kind == manifest.Packages:
+		return c.pinPackages(ctx, a)
 	case a.Kind == manifest.Chart:
 		return c.pinChart(ctx, a)
 	case a.Local():

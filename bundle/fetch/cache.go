@@ -26,7 +26,7 @@ func OpenCache(dir string) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, sub := range []string{"sha256", "partial", "derived"} {
+	for _, sub := range []string{"sha256", "partial", "derived", "visits"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, err
 		}
@@ -103,28 +103,40 @@ func (c *Cache) partial(name string) string { return filepath.Join(c.dir, "parti
 const (
 	sweepWrites    = 24 * time.Hour
 	sweepDownloads = 30 * 24 * time.Hour
+	sweepVisits    = 30 * 24 * time.Hour // what was found there is asked for anew
 )
 
 // sweep removes old partial files. A download under way keeps writing to its
 // file, so none in use is ever that old.
 func (c *Cache) sweep(now time.Time) error {
-	entries, err := os.ReadDir(c.partial(""))
+	if err := sweepDir(c.partial(""), now, func(name string) (time.Duration, bool) {
+		if strings.HasPrefix(name, writePrefix) {
+			return sweepWrites, true
+		}
+		return sweepDownloads, strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, metaSuffix)
+	}); err != nil {
+		return err
+	}
+	return sweepDir(filepath.Join(c.dir, "visits"), now, func(string) (time.Duration, bool) { return sweepVisits, true })
+}
+
+// sweepDir removes the files of a folder that are older than keep says, where it
+// knows them.
+func sweepDir(dir string, now time.Time, keep func(name string) (time.Duration, bool)) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		keep := sweepDownloads
-		switch {
-		case strings.HasPrefix(e.Name(), writePrefix):
-			keep = sweepWrites
-		case !strings.HasSuffix(e.Name(), partSuffix) && !strings.HasSuffix(e.Name(), metaSuffix):
+		most, known := keep(e.Name())
+		if !known {
 			continue
 		}
 		info, err := e.Info()
-		if err != nil || now.Sub(info.ModTime()) < keep {
+		if err != nil || now.Sub(info.ModTime()) < most {
 			continue // gone meanwhile, or young
 		}
-		if err := os.Remove(c.partial(e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

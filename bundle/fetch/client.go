@@ -26,6 +26,8 @@ type Options struct {
 	Helm     string           // Helm's list of repositories, repositories.yaml, for their logins; unless Sources names credentials
 	Log      *slog.Logger     // nil says nothing
 	Progress Progress         // nil tells nobody
+	Note     func(string)     // told what a person should know of what is pinned; nil: the log is
+	Etc      string           // where this machine's package repositories are configured; /etc
 
 	Parallel  int    // connections to one host at once; 8
 	UserAgent string // "kubexm"
@@ -45,9 +47,12 @@ type Client struct {
 	log     *slog.Logger
 	http    *http.Client
 	base    *transport
-	limits  archiveLimits
+	limits  limits
 	keys    authn.Keychain
 	helm    []helmRepository
+
+	noted sync.Map // what Note was told
+	read  sync.Map // sha256 of an address of packages' metadata → sha256 of what was found there in this run
 
 	mu           sync.Mutex
 	repositories map[string]*http.Client // by registry/repository
@@ -97,6 +102,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Progress == nil {
 		o.Progress = silent{}
+	}
+	if o.Note == nil {
+		o.Note = func(text string) { o.Log.Warn("of what is pinned", "note", text) }
 	}
 	orInt(&o.Parallel, 8)
 	orInt(&o.Attempts, 6)

@@ -8,6 +8,7 @@
 //
 //	sha256/ab/<64 hex>     blobs; the name is the sha256 of the content
 //	derived/<64 hex>.json  which members an archive of that sha256 had, see below
+//	visits/<64 hex>.json   what stood at an address of packages' metadata, see below
 //	partial/               work in progress: <key>.part and <key>.part.meta of a
 //	                       broken download, <key>.lock, and write-* files
 //
@@ -19,6 +20,10 @@
 //
 // An archive is not kept once its wanted members are blobs. What they were is
 // written in derived/, so that a warm cache answers without the archive.
+//
+// Metadata of package repositories is a blob, too. visits/ has, under the sha256 of
+// its address, which blob it was and what the server called that version: in a later
+// run it is asked only whether that still stands.
 //
 // The key of a partial file is the expected digest, or, where none is known yet,
 // a hash of the address. A lock file per key (flock) lets one process work on it;
@@ -32,9 +37,10 @@
 //
 // Addresses in a lock are upstream's own. Options.Sources may replace them; that
 // never changes an expected digest. Plain http is spoken only where Sources says
-// so. Proxies come from the environment, registry credentials from docker's
-// configuration. Downloads continue where they broke off, and a source that
-// stalls, is busy or fails for a while is asked again.
+// so, and to repositories of packages, which are signed. Proxies come from the
+// environment, registry credentials from docker's configuration. Downloads
+// continue where they broke off, and a source that stalls, is busy or fails for a
+// while is asked again.
 //
-// fetch belongs to bundle and imports manifest alone of this module.
+// fetch belongs to bundle and imports packaging and manifest alone of this module.
 package fetch

@@ -18,6 +18,7 @@ type job struct {
 	target  string // the one to ask
 	sha256  string // expected, or "" if nobody knows
 	size    int64  // expected, or -1
+	most    int64  // bytes that are read of it where size is not known; 0 is no bound
 
 	// open gives the client to ask and the address in its terms; it may have to
 	// log in first.

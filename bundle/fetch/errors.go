@@ -40,6 +40,7 @@ type StatusError struct {
 	Address string // asked, without credentials and query
 	Code    int    // of http
 	Message string // what the server said, on one line, cut short
+	Advice  string // what to do, where that is not what the code tells
 
 	RetryAfter time.Duration // how long the server asks to wait; 0 if it does not say
 }
@@ -50,15 +51,22 @@ func (e *StatusError) Error() string {
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
-	switch e.Code {
-	case http.StatusNotFound, http.StatusGone:
+	switch {
+	case e.Advice != "":
+		s += "; " + e.Advice
+	case e.absent():
 		s += "; check that this version exists upstream, and that a mirror in spec.sources holds it"
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden:
 		s += "; log in, to a registry with docker login, to a chart repository with helm repo add --username, or check that the name is right"
-	case http.StatusTooManyRequests:
+	case e.Code == http.StatusTooManyRequests:
 		s += "; wait, log in to raise the limit, or name a mirror in spec.sources"
 	}
 	return s
+}
+
+// absent tells whether there is nothing at the address.
+func (e *StatusError) absent() bool {
+	return e.Code == http.StatusNotFound || e.Code == http.StatusGone
 }
 
 // temporary tells whether asking again may help.

@@ -182,5 +182,8 @@ func (r *received) Read(b []byte) (int, error) {
 	if total >= 0 && p.have > total {
 		return n, r.job.sizeError(p.have)
 	}
+	if r.job.most > 0 && p.have > r.job.most {
+		return n, fmt.Errorf("%s has more than %d bytes", r.job.name, r.job.most)
+	}
 	return n, err
 }

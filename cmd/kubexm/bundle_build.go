@@ -184,8 +184,8 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock) error {
 	for _, x := range l.Sets {
 		sets = append(sets, x.Name)
 	}
-	fmt.Fprintf(a.out, "%s: %s, Kubernetes %s, %d files, %d images, serial %d\n", b.Path, bundle.Bytes(b.Bytes),
-		strings.Join(sets, ", "), s.Files, s.Images, s.Serial)
+	fmt.Fprintf(a.out, "%s: %s, Kubernetes %s, %d files%s, %d images, serial %d\n", b.Path, bundle.Bytes(b.Bytes),
+		strings.Join(sets, ", "), s.Files, packagesText(s, false), s.Images, s.Serial)
 	if b.Volumes > 0 {
 		fmt.Fprintf(a.out, "  in    %s; carry %s too, on each disk\n", count(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
 	}
@@ -207,7 +207,7 @@ func (a *app) printPlan(r *resolution) error {
 			Rows    []row           `json:"artifacts"`
 		}{r.path, r.changes, rows})
 	}
-	if err := a.printRows(rows); err != nil {
+	if err := a.printRows(rows, false); err != nil {
 		return err
 	}
 	if r.current() {

@@ -40,6 +40,8 @@ changed, the file stays as it is.`,
 			}
 			defer release()
 			p := a.progress(a.output != "text")
+			defer p.stop()
+			p.phase("pin")
 			c, err := a.client(f, cache, r.cluster, p)
 			if err != nil {
 				return err
@@ -73,26 +75,37 @@ func (a *app) printLocked(r *resolution, l *manifest.Lock, changes []bundle.Chan
 	if len(changes) == 0 {
 		state = "unchanged"
 	}
-	fmt.Fprintf(a.out, "%s: serial %d, %d files (%s), %d images (%s), %s%s\n", r.path, s.Serial,
-		s.Files, bundle.Bytes(s.FileBytes), s.Images, bundle.Bytes(s.ImageBytes), state, listChanges(changes, 20))
+	fmt.Fprintf(a.out, "%s: serial %d, %d files (%s)%s, %d images (%s), %s%s\n", r.path, s.Serial,
+		s.Files, bundle.Bytes(s.FileBytes), packagesText(s, true), s.Images, bundle.Bytes(s.ImageBytes), state, listChanges(changes, 20))
 	for _, x := range l.Artifacts {
 		if x.Trust == manifest.FromPublished || x.Trust == manifest.FromContent {
-			fmt.Fprintf(a.out, "  %s: digest %s\n", x.ID, trustText(x.Trust))
+			fmt.Fprintf(a.out, "  %s: %s\n", x.ID, trustText(x))
 		}
 	}
 	return nil
 }
 
-// trustText says who vouches for a digest, for a person.
-func trustText(t manifest.Trust) string {
-	switch t {
-	case manifest.FromCatalog:
-		return "known to the matrix"
-	case manifest.FromConfig:
-		return "given in the config"
-	case manifest.FromPublished:
-		return "as published beside the file when it was pinned"
-	default:
-		return "of what was served when it was pinned; nobody else vouches for it"
+// trustText says who vouches for an artifact's digests, for a person, where that
+// is neither the matrix nor the config.
+func trustText(x manifest.Artifact) string {
+	switch {
+	case x.Kind == manifest.Packages && x.Trust == manifest.FromPublished:
+		return count(len(bundle.PackagesOf(x)), "package") + ", as its repositories' signatures say"
+	case x.Kind == manifest.Packages:
+		return count(len(bundle.PackagesOf(x)), "package") + " as served when they were pinned; no signature vouches for them"
+	case x.Trust == manifest.FromPublished:
+		return "digest as published beside the file when it was pinned"
 	}
+	return "digest of what was served when it was pinned; nobody else vouches for it"
+}
+
+// packagesText counts packages beside files and images; "" where there are none.
+func packagesText(s bundle.Summary, size bool) string {
+	switch {
+	case s.Packages == 0:
+		return ""
+	case size:
+		return fmt.Sprintf(", %s (%s)", count(s.Packages, "package"), bundle.Bytes(s.PackageBytes))
+	}
+	return ", " + count(s.Packages, "package")
 }

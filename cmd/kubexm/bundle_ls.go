@@ -19,8 +19,9 @@ func (a *app) bundleLs() *cobra.Command {
 		Use:     "ls ARCHIVE",
 		Aliases: []string{"list"},
 		Short:   "List what a bundle holds",
-		Long: `List every file and image of a bundle, with version, platform, size and digest. The head
-of the archive is checked; its payload is not read (see "kubexm bundle verify").`,
+		Long: `List every file and image of a bundle, with version, platform, size and digest. The packages
+of an operating system are one line; -o wide and -o json list each of them. The head of the
+archive is checked; its payload is not read (see "kubexm bundle verify").`,
 		Example: "  kubexm bundle ls demo.tar.zst\n  kubexm bundle ls demo.tar.zst -o json | jq -r '.[].digest'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,11 +37,11 @@ of the archive is checked; its payload is not read (see "kubexm bundle verify").
 			case "yaml":
 				return a.printYAML(rows)
 			}
-			return a.printRows(rows)
+			return a.printRows(rows, a.output == "wide")
 		},
 	}
 	completeArchives(cmd)
-	a.outputFlag(cmd, "table", "json", "yaml")
+	a.outputFlag(cmd, "table", "wide", "json", "yaml")
 	return cmd
 }
 
@@ -109,8 +110,11 @@ func (a *app) showBundle(b *bundle.Bundle) error {
 	for _, p := range s.Platforms {
 		platforms = append(platforms, p.String())
 	}
-	fmt.Fprintf(a.out, "platforms  %s\nfiles      %d (%s)\nimages     %d (%s)\n", strings.Join(platforms, ", "),
-		s.Files, bundle.Bytes(s.FileBytes), s.Images, bundle.Bytes(s.ImageBytes))
+	fmt.Fprintf(a.out, "platforms  %s\nfiles      %d (%s)\n", strings.Join(platforms, ", "), s.Files, bundle.Bytes(s.FileBytes))
+	if s.Packages > 0 {
+		fmt.Fprintf(a.out, "packages   %d (%s)\n", s.Packages, bundle.Bytes(s.PackageBytes))
+	}
+	fmt.Fprintf(a.out, "images     %d (%s)\n", s.Images, bundle.Bytes(s.ImageBytes))
 	for _, set := range s.Sets {
 		fmt.Fprintf(a.out, "set        Kubernetes %s\n", set.Name)
 		for _, name := range sortedKeys(set.Components) {

@@ -154,10 +154,11 @@ func forget(l *manifest.Lock) *manifest.Lock {
 }
 
 // client is the network side of a build, with progress shown to the user.
-func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p fetch.Progress) (*fetch.Client, error) {
+func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p *progress) (*fetch.Client, error) {
 	return fetch.New(fetch.Options{
 		Cache: cache, Sources: cluster.Spec.Sources, Log: a.log, Progress: p, Parallel: f.parallel,
 		UserAgent: "kubexm/" + ownVersion(), Base: f.base(), Helm: a.helmRepositories(),
+		Note: p.note,
 	})
 }
 

@@ -21,6 +21,20 @@ type row struct {
 	Digest   string         `json:"digest" yaml:"digest"`
 	Trust    manifest.Trust `json:"trust,omitempty" yaml:"trust,omitempty"`
 	Sets     []string       `json:"sets" yaml:"sets,flow"`
+
+	// Of a repository of packages:
+	Want     []string     `json:"want,omitempty" yaml:"want,omitempty,flow"` // what is to be installed
+	Packages []packageRow `json:"packages,omitempty" yaml:"packages,omitempty"`
+}
+
+// packageRow is one package of a repository.
+type packageRow struct {
+	Name    string `json:"name" yaml:"name"`
+	Version string `json:"version" yaml:"version"`
+	Arch    string `json:"arch" yaml:"arch"`
+	Size    int64  `json:"size" yaml:"size"` // bytes
+	Digest  string `json:"digest" yaml:"digest"`
+	Path    string `json:"path" yaml:"path"` // in the repository
 }
 
 // lockRows lists a lock: each artifact, and each image once for each platform.
@@ -33,6 +47,12 @@ func lockRows(l *manifest.Lock) []row {
 		}
 		if r.Digest = x.SHA256; r.Digest != "" {
 			r.Digest = "sha256:" + r.Digest
+		}
+		if x.Kind == manifest.Packages {
+			r.Want = x.Packages.Want
+			for _, p := range bundle.PackagesOf(x) {
+				r.Packages = append(r.Packages, packageRow{p.Name, p.Version, p.Arch, p.Size, "sha256:" + p.SHA256, p.Path})
+			}
 		}
 		rows = append(rows, r)
 	}
@@ -62,18 +82,41 @@ func splitTag(ref string) (name, tag string) {
 	return ref, ""
 }
 
-func (a *app) printRows(rows []row) error {
+// printRows writes rows as a table; wide lists packages one by one, and whole digests.
+func (a *app) printRows(rows []row, wide bool) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	line := func(kind manifest.Kind, name, version, platform string, size int64, last string) {
+		bytes := "?"
+		if size > 0 {
+			bytes = bundle.Bytes(size)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", kind, name, version, cmp.Or(platform, "any"), bytes, last)
+	}
+	shown := func(digest string) string {
+		switch digest = strings.TrimPrefix(digest, "sha256:"); {
+		case digest == "":
+			return "?"
+		case wide:
+			return digest
+		}
+		return digest[:12]
+	}
 	fmt.Fprintln(w, "KIND\tNAME\tVERSION\tPLATFORM\tSIZE\tDIGEST")
 	for _, r := range rows {
-		size, digest := "?", "?"
-		if r.Size > 0 {
-			size = bundle.Bytes(r.Size)
+		last := shown(r.Digest)
+		switch {
+		case len(r.Packages) > 0:
+			last = count(len(r.Packages), "package")
+		case len(r.Want) > 0:
+			last = "all that " + count(len(r.Want), "package") + " need"
 		}
-		if r.Digest != "" {
-			digest = strings.TrimPrefix(r.Digest, "sha256:")[:12]
+		line(r.Kind, r.Name, r.Version, r.Platform, r.Size, last)
+		if !wide {
+			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Kind, r.Name, r.Version, cmp.Or(r.Platform, "any"), size, digest)
+		for _, p := range r.Packages {
+			line(r.Kind, "  "+p.Name, p.Version, r.Platform+"/"+p.Arch, p.Size, shown(p.Digest))
+		}
 	}
 	return w.Flush()
 }

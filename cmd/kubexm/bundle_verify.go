@@ -66,7 +66,7 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 					Summary bundle.Summary `json:"summary"`
 				}{b.Root.Digest.String(), b.Signed, size, viewDelta(b), b.Summary})
 			}
-			what, v := fmt.Sprintf("whole, %s in %d files and %d images", bundle.Bytes(size), b.Summary.Files, b.Summary.Images), viewDelta(b)
+			what, v := fmt.Sprintf("whole, %s in %d files%s and %d images", bundle.Bytes(size), b.Summary.Files, packagesText(b.Summary, false), b.Summary.Images), viewDelta(b)
 			if v != nil {
 				what = fmt.Sprintf("every byte in it is right, %s", bundle.Bytes(size))
 			}

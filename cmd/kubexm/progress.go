@@ -116,6 +116,18 @@ func (p *progress) say(line string) {
 	}
 }
 
+// note prints what a person should know, also where no progress is shown.
+func (p *progress) note(text string) {
+	p.mu.Lock()
+	bars := p.bars
+	p.mu.Unlock()
+	if bars != nil {
+		_, _ = bars.Write([]byte("note: " + text + "\n")) // as in say
+		return
+	}
+	fmt.Fprintln(p.out, "note: "+text)
+}
+
 // stop ends the phase; it may be called twice.
 func (p *progress) stop() {
 	p.mu.Lock()

@@ -19,7 +19,7 @@ func TestUsage(t *testing.T) {
 		{"bundle extract x.tar.zst", "at least one of the flags"},
 		{"bundle extract x.tar.zst --files a --oci b", "none of the others can be"},
 		{"bundle ls --nope x", "unknown flag: --nope"},
-		{"bundle ls -o xml x", "use one of: table, json, yaml"},
+		{"bundle ls -o xml x", "use one of: table, wide, json, yaml"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			var out, err bytes.Buffer

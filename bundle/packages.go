@@ -1,0 +1,160 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// packageJobs gives a job for each file of a repository of packages: they are
+// downloaded side by side, and counted as they come.
+func packageJobs(f Fetcher, a manifest.Artifact) []job {
+	var all []job
+	for i, b := range a.Blobs() {
+		m := a.Members[i]
+		j := job{
+			name:  a.ID + ": " + m.Path,
+			blobs: []archive.Blob{{Digest: "sha256:" + b.SHA256, Size: b.Size, Compress: compressFile(a, b)}},
+			fetch: func(ctx context.Context) error { return f.FetchMember(ctx, a, m) },
+		}
+		if m.Package != "" { // metadata is written here, and not downloaded
+			j.name, j.size = m.Package+" of "+a.Name, m.Size
+		}
+		all = append(all, j)
+	}
+	return all
+}
+
+// Package is one package of a repository, as its own tools name it.
+type Package struct {
+	Name    string // "socat"
+	Version string // whole, with epoch and release: "1.7.4.4-2"
+	Arch    string // in the distribution's words: "amd64", "all", "noarch"
+	manifest.Member
+}
+
+// PackagesOf lists the packages of a repository, by name, version and
+// architecture; its metadata is not among them.
+func PackagesOf(a manifest.Artifact) []Package {
+	var all []Package
+	for _, m := range a.Members {
+		if m.Package == "" {
+			continue
+		}
+		p := Package{Member: m}
+		rest, arch, _ := strings.Cut(m.Package, " (")
+		p.Arch = strings.TrimSuffix(arch, ")")
+		p.Name, p.Version, _ = strings.Cut(rest, " ")
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(x, y Package) int { return strings.Compare(x.Package, y.Package) })
+	return all
+}
+
+// bytesOf counts the bytes of all files of an artifact.
+func bytesOf(a manifest.Artifact) int64 {
+	var n int64
+	for _, b := range a.Blobs() {
+		n += b.Size
+	}
+	return n
+}
+
+// packagesChange says how a repository that stands differs from one that is
+// wanted; "" where it answers it. What was pinned is wanted as it is: metadata
+// alone, which bears the date of what was read, is no difference.
+func packagesChange(want, have manifest.Artifact) string {
+	w, h := want.Packages, have.Packages
+	switch {
+	case w == nil || h == nil:
+		return "is no repository of packages any more"
+	case w.Format != h.Format:
+		return fmt.Sprintf("format %s is now %s", h.Format, w.Format)
+	case !slices.Equal(w.Sources, h.Sources):
+		return fmt.Sprintf("repositories %s are now %s", orNone(strings.Join(h.Sources, ", ")), orNone(strings.Join(w.Sources, ", ")))
+	case !slices.Equal(w.Keys, h.Keys):
+		return fmt.Sprintf("keys %s are now %s", orNone(strings.Join(h.Keys, ", ")), orNone(strings.Join(w.Keys, ", ")))
+	}
+	if more, less := apart(h.Want, w.Want); len(more)+len(less) > 0 {
+		return cameAndWent("is to install", more, less)
+	}
+	if len(want.Members) == 0 {
+		return ""
+	}
+	return pinnedChange(PackagesOf(want), PackagesOf(have))
+}
+
+// pinnedChange says how the packages of two pinned repositories differ.
+func pinnedChange(want, have []Package) string {
+	type key struct{ name, arch string }
+	old, fresh := map[key][]Package{}, map[key][]Package{}
+	for _, p := range have {
+		old[key{p.Name, p.Arch}] = append(old[key{p.Name, p.Arch}], p)
+	}
+	var came, went, other []string
+	for _, p := range want {
+		k := key{p.Name, p.Arch}
+		fresh[k] = append(fresh[k], p)
+		switch i := len(fresh[k]) - 1; {
+		case i >= len(old[k]):
+			came = append(came, p.Name+" "+p.Version)
+		case old[k][i].Version != p.Version:
+			other = append(other, fmt.Sprintf("%s %s is now %s", p.Name, old[k][i].Version, p.Version))
+		case old[k][i].SHA256 != p.SHA256:
+			other = append(other, fmt.Sprintf("%s %s has other content", p.Name, p.Version))
+		case old[k][i].Member != p.Member:
+			other = append(other, fmt.Sprintf("%s %s is described otherwise", p.Name, p.Version))
+		}
+	}
+	for _, p := range have {
+		k := key{p.Name, p.Arch}
+		for _, left := range old[k][min(len(fresh[k]), len(old[k])):] {
+			went = append(went, left.Name+" "+left.Version)
+		}
+		delete(old, k)
+	}
+	if len(came)+len(went) > 0 {
+		other = append(other, cameAndWent("holds", came, went))
+	}
+	return few(other, "; ")
+}
+
+// cameAndWent writes two lists as "holds also a, b, and no longer c".
+func cameAndWent(verb string, came, went []string) string {
+	var parts []string
+	if len(came) > 0 {
+		parts = append(parts, "also "+few(came, ", "))
+	}
+	if len(went) > 0 {
+		parts = append(parts, "no longer "+few(went, ", "))
+	}
+	return verb + " " + strings.Join(parts, ", and ")
+}
+
+// few joins the first of many.
+func few(all []string, between string) string {
+	const most = 8
+	if n := len(all) - most; n > 0 {
+		all = append(slices.Clone(all[:most]), fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(all, between)
+}
+
+// apart gives what is in b alone, and what is in a alone.
+func apart(a, b []string) (more, less []string) {
+	for _, x := range b {
+		if !slices.Contains(a, x) {
+			more = append(more, x)
+		}
+	}
+	for _, x := range a {
+		if !slices.Contains(b, x) {
+			less = append(less, x)
+		}
+	}
+	return more, less
+}
