@@ -87,6 +87,7 @@ var kubexm = house{
 		"testdata/lab/images/pause":   nil,
 		"testdata/lab/images/standin": nil,
 		"testdata/lab/inventory":      nil,
+		"testdata/lab/mirror":         nil,
 		"testdata/upstream":           nil,
 		"testdata/upstream/cmd":       nil,
 	},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/testdata/lab/components"
+	"github.com/mensylisir/kubexm/testdata/lab/mirror"
 )
 
 // choice is which components a command is about.
@@ -63,7 +64,10 @@ func componentsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return b.Build(cmd.Context(), rows)
+			if err := b.Build(cmd.Context(), rows); err != nil || len(names) > 0 {
+				return err
+			}
+			return mirror.Make(cmd.Context(), b.Cache, b.Log)
 		},
 	}
 	f.add(cmd)

@@ -1,0 +1,175 @@
+package mirror
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/packaging/apt"
+	"github.com/mensylisir/kubexm/packaging/system"
+	"github.com/mensylisir/kubexm/versions"
+)
+
+// Host is the name that a mirror is served by.
+const Host = "packages.lab.test"
+
+// maxAge is how long a mirror is kept: a signed Release is good for a week.
+const maxAge = 3 * 24 * time.Hour
+
+// Extra are packages in the mirror beside those that every host gets.
+var Extra = []string{"tcpdump"}
+
+// Mirror is a part of the machine's own package repositories, for Debian 12 and
+// amd64.
+type Mirror struct{ dir string }
+
+// Open gives the mirror in a cache. It is made by Make.
+func Open(cache string) Mirror { return Mirror{filepath.Join(cache, "mirror")} }
+
+// Files is the folder that is served as https://Host/.
+func (m Mirror) Files() string { return filepath.Join(m.dir, "files") }
+
+// Sources gives lines of sources.list that lead to Host.
+func (m Mirror) Sources() ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(m.dir, "sources.list"))
+	if err != nil {
+		return nil, fmt.Errorf("the lab has no mirror; make lab-components makes it: %w", err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n"), nil
+}
+
+// fresh tells whether the mirror is whole, of these packages, and not old.
+func (m Mirror) fresh(want []string) bool {
+	info, err := os.Stat(filepath.Join(m.dir, "want"))
+	if err != nil || time.Since(info.ModTime()) > maxAge {
+		return false
+	}
+	text, err := os.ReadFile(filepath.Join(m.dir, "want"))
+	return err == nil && string(text) == strings.Join(want, "\n")
+}
+
+// Make brings the mirror, where it is not there or too old.
+func Make(ctx context.Context, cache string, log io.Writer) error {
+	a, err := wanted()
+	if err != nil {
+		return err
+	}
+	m := Open(cache)
+	if m.fresh(a.Packages.Want) {
+		return nil
+	}
+	fmt.Fprintln(log, "bring a part of the machine's own package repositories")
+	next := Mirror{m.dir + ".part"}
+	if err := os.RemoveAll(next.dir); err != nil {
+		return err
+	}
+	if err := next.fill(ctx, a); err != nil {
+		return errors.Join(fmt.Errorf("bring packages: %w", err), os.RemoveAll(next.dir))
+	}
+	if err := os.RemoveAll(m.dir); err != nil {
+		return err
+	}
+	return os.Rename(next.dir, m.dir)
+}
+
+// wanted is what a config of the lab's asks for.
+func wanted() (manifest.Artifact, error) {
+	catalog, problems := versions.Load()
+	if err := problems.Err(); err != nil {
+		return manifest.Artifact{}, err
+	}
+	c, problems := manifest.Decode(strings.NewReader(`apiVersion: kubexm.mensylisir.io/v1alpha1
+kind: Cluster
+metadata: {name: mirror}
+spec:
+  kubernetes: {version: v1.34.10}
+  network: {plugin: flannel}
+  system: {debs: [` + strings.Join(Extra, ", ") + `]}
+  bundle:
+    platforms: [linux/amd64]
+    operatingSystems: [{name: debian, releases: ["12"]}]
+`))
+	if err := problems.Err(); err != nil {
+		return manifest.Artifact{}, err
+	}
+	lock, problems := catalog.Resolve(c)
+	if err := problems.Err(); err != nil {
+		return manifest.Artifact{}, err
+	}
+	return lock.Repository(manifest.Need{Kind: manifest.Packages, Name: "debian-12"}, manifest.Platform{OS: "linux", Arch: "amd64"})
+}
+
+func (m Mirror) fill(ctx context.Context, a manifest.Artifact) error {
+	sources, problems := apt.ReadFolder("/etc/apt")
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	web := &recorder{dir: m.Files()}
+	for _, s := range sources {
+		if !slices.Contains(web.bases, s.URI) {
+			web.bases = append(web.bases, s.URI)
+		}
+	}
+	pinned, _, err := system.Pin(ctx, web, a, system.Options{})
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(4)
+	for _, p := range pinned.Members {
+		if p.Address != "" {
+			g.Go(func() error { return web.bring(ctx, p) })
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	var lines strings.Builder
+	for _, s := range sources {
+		if slices.ContainsFunc(pinned.Packages.Repositories, func(read string) bool { return strings.HasPrefix(read, s.String()+" ") }) {
+			signed := ""
+			if len(s.SignedBy.Files) > 0 {
+				signed = "[signed-by=" + strings.Join(s.SignedBy.Files, ",") + "] "
+			}
+			fmt.Fprintf(&lines, "deb %shttps://%s/%d %s %s\n", signed, Host, slices.Index(web.bases, s.URI), s.Suite, strings.Join(s.Components, " "))
+		}
+	}
+	if lines.Len() == 0 {
+		return fmt.Errorf("none of %v is of this machine's sources", pinned.Packages.Repositories)
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, "sources.list"), []byte(lines.String()), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(m.dir, "want"), []byte(strings.Join(a.Packages.Want, "\n")), 0o644)
+}
+
+// bring keeps the file of one package.
+func (r *recorder) bring(ctx context.Context, p manifest.Member) error {
+	if r.place(p.Address) == "" {
+		return fmt.Errorf("%s is of no archive", p.Address)
+	}
+	f, err := r.Open(ctx, p.Address)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
+		return fmt.Errorf("%s has sha256 %s, not %s", p.Package, got, p.SHA256)
+	}
+	return nil
+}
