@@ -81,7 +81,7 @@ type Artifact struct {
 	Version       string   `yaml:"version" json:"version"`
 	Platform      Platform `yaml:"platform,omitempty" json:"platform,omitzero"`
 	Sets          []string `yaml:"sets,flow" json:"sets"`
-	Address       string   `yaml:"address" json:"address"`                                 // upstream's own, never a mirror's
+	Address       string   `yaml:"address,omitempty" json:"address,omitempty"`             // upstream's own, never a mirror's
 	DigestAddress string   `yaml:"digestAddress,omitempty" json:"digestAddress,omitempty"` // where upstream publishes the digest
 	Archive       string   `yaml:"archive,omitempty" json:"archive,omitempty"`             // "tar.gz" or "" for a plain file
 	Size          int64    `yaml:"size,omitempty" json:"size,omitempty"`                   // bytes of the downloaded file
