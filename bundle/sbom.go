@@ -54,10 +54,6 @@ func SBOM(l *manifest.Lock, format string) ([]byte, error) {
 	}
 	s := &materials{lock: l, sum: sha256.Sum256(text)}
 	for _, a := range l.Artifacts {
-		if a.Kind == manifest.Packages {
-			s.parts = append(s.parts, packagesPart(a))
-			continue
-		}
 		s.parts = append(s.parts, artifactPart(a))
 	}
 	for _, im := range l.Images {
@@ -95,6 +91,9 @@ type part struct {
 }
 
 func artifactPart(a manifest.Artifact) part {
+	if a.Kind == manifest.Packages {
+		return packagesPart(a)
+	}
 	p := part{
 		id: a.ID, kind: a.Kind, name: a.Name, version: a.Version, sha256: a.SHA256, address: a.Address,
 		platform: a.Platform.String(), file: path.Base(a.Address),

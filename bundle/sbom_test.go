@@ -20,13 +20,31 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // billsLock has each shape of a component: a plain file, an archive of files, a
-// chart, an image of two platforms, one of a single manifest, one by digest.
+// chart, packages of both formats, an image of two platforms, one of a single
+// manifest, one by digest.
 func billsLock(t *testing.T) *manifest.Lock {
 	l := newWorld(t).lock
 	l.Artifacts[0].Version, l.Artifacts[1].Version = "v1.32.2", "v1.2.3"
 	l.Artifacts = append(l.Artifacts, manifest.Artifact{
 		ID: "chart/cert-manager/v1.16.1", Kind: manifest.Chart, Name: "cert-manager", Version: "v1.16.1+build.7", Sets: l.Artifacts[0].Sets,
 		Address: "https://charts.example/a b/cert-manager.tgz", SHA256: hexA, Size: 12, Trust: manifest.FromContent,
+	})
+	metadata := func(path string) manifest.Member {
+		return manifest.Member{Path: path, Name: path, Size: 3, SHA256: hexC}
+	}
+	packaged := func(path, name string) manifest.Member {
+		return manifest.Member{Path: path, Name: path, Size: 3, SHA256: hexB, Package: name, Address: "https://deb.example/" + path, Record: "x"}
+	}
+	l.Artifacts = append(l.Artifacts, manifest.Artifact{
+		ID: "packages/debian-12/12/linux/amd64", Kind: manifest.Packages, Name: "debian-12", Version: "12", Sets: l.Artifacts[0].Sets,
+		Platform: manifest.Platform{OS: "linux", Arch: "amd64", Distribution: "debian", Release: "12"}, Packages: &manifest.PackageSet{Format: manifest.Deb, Want: []string{"socat"}},
+		Members: []manifest.Member{metadata("Packages"), metadata("Release"), packaged("pool/libstdc++6_12.2.0-14+deb12u1_amd64.deb", "libstdc++6 12.2.0-14+deb12u1 (amd64)"),
+			packaged("pool/socat_1.7.4.4-2_amd64.deb", "socat 1:1.7.4.4~rc1-2 (amd64)")},
+	}, manifest.Artifact{
+		ID: "packages/rocky-9/9/linux/amd64", Kind: manifest.Packages, Name: "rocky-9", Version: "9", Sets: l.Artifacts[0].Sets,
+		Platform: manifest.Platform{OS: "linux", Arch: "amd64", Distribution: "rocky", Release: "9"}, Packages: &manifest.PackageSet{Format: manifest.RPM, Want: []string{"socat"}},
+		Members: []manifest.Member{metadata("repodata/repomd.xml"), packaged("Packages/NetworkManager-1.42.2-1.el9.x86_64.rpm", "NetworkManager 1:1.42.2-1.el9 (x86_64)"),
+			packaged("Packages/socat-1.7.4.1-5.el9.noarch.rpm", "socat 1.7.4.1-5.el9 (noarch)")},
 	})
 	two, one := l.Images[0], l.Images[0]
 	two.Reference = "registry.example:5000/team/app:v1"
@@ -125,7 +143,7 @@ func TestCycloneDXStructure(t *testing.T) {
 				t.Errorf("component %q has no name or no reference of its own", c.Ref)
 			}
 			refs[c.Ref] = true
-			if c.PURL != "" && !regexp.MustCompile(`^pkg:(generic|helm|oci)/[A-Za-z0-9._-]+@[A-Za-z0-9._%-]+\?[A-Za-z0-9._%=&:/-]+$`).MatchString(c.PURL) {
+			if c.PURL != "" && !regexp.MustCompile(`^pkg:(generic|helm|oci|deb/debian|rpm/rocky)/[A-Za-z0-9._%-]+@[A-Za-z0-9._~%-]+\?[A-Za-z0-9._%=&:/-]+$`).MatchString(c.PURL) {
 				t.Errorf("package URL %q", c.PURL)
 			}
 			walk(c.Components)
