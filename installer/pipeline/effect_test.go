@@ -118,6 +118,8 @@ var elsewhere = map[string]string{
 	"spec.ssh":                "the connector, which reaches hosts",
 	"spec.bundle":             "the bundle",
 	"spec.sources":            "the bundle",
+	"spec.system.rpms":        "the bundle",
+	"spec.system.debs":        "the bundle",
 	"spec.addons.source":      "the bundle",
 	"spec.addons.version":     "the bundle",
 	"spec.storage":            "the bundle",

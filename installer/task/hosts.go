@@ -23,30 +23,43 @@ func nodes(s plan.Scope) []manifest.Host {
 // Preflight looks at every host; it changes nothing.
 func Preflight(say preflight.Say) plan.Task {
 	return plan.Task{Name: "check-hosts", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Par(
+		checks := []plan.Fragment{
 			plan.On(s.Hosts(), preflight.System(say)),
 			plan.On(s.Hosts(), preflight.Ports(say)),
 			plan.On(s.Hosts(), preflight.Existing(say)),
-		)
+		}
+		if hasPackages(s) {
+			checks = append(checks, plan.On(s.Hosts(), preflight.Packages(node.Systems(s.Cluster), say)))
+		}
+		return plan.Par(checks...)
 	}}
 }
 
-// PrepareNodes makes machines ready to be nodes.
+// hasPackages tells whether the bundle holds packages of the hosts' operating systems.
+func hasPackages(s plan.Scope) bool { return len(s.Cluster.Spec.Bundle.OperatingSystems) > 0 }
+
+// PrepareNodes makes machines ready to be nodes. Packages come first: kernel
+// settings of theirs do not overrule the cluster's then.
 func PrepareNodes() plan.Task {
 	return plan.Task{Name: "prepare-nodes", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Par(
+		var packages plan.Fragment
+		if hasPackages(s) {
+			packages = plan.On(s.Hosts(), node.InstallPackages(s.Cluster))
+		}
+		return plan.Seq(packages, plan.Par(
 			plan.On(s.Hosts(), node.Names(s.Cluster)),
 			plan.On(nodes(s), node.Kernel(s.Cluster)),
-		)
+		))
 	}}
 }
 
-// RestoreNodes is the inverse of PrepareNodes.
+// RestoreNodes is the inverse of PrepareNodes. Packages that came go, whatever the
+// config says of them by now.
 func RestoreNodes() plan.Task {
 	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(
 			plan.Par(plan.On(nodes(s), node.ResetKernel(s.Cluster)), plan.On(s.Hosts(), node.RemoveNames(s.Cluster))),
-			plan.On(s.Hosts(), node.ForgetRecords()),
+			plan.On(s.Hosts(), node.RemovePackages(s.Cluster), node.ForgetRecords()),
 		)
 	}}
 }

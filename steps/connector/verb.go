@@ -56,6 +56,12 @@ const (
 	VerbBootID     = "host.boot-id"
 	VerbReboot     = "host.reboot"
 	VerbFacts      = "host.facts" // -> sections, see runner.ParseFacts
-	VerbPackages   = "pkg.query"  // NAME... -> "NAME VERSION" of those installed
 	VerbHasProgram = "exec.find"  // NAME -> its path; exit 44
+
+	VerbPackages     = "pkg.query" // FORMAT NAME... -> what is installed, see runner.parsePackages
+	VerbPackagesFree = "pkg.free"  // FORMAT ID... -> "kept\tID" of each that something else needs
+
+	// These two are the verbs of jobs: the name by which the job's shell is called.
+	VerbPackagesInstall = "pkg.install" // FORMAT FOLDER BASE SHA256 WAIT NAME...; exit 75: locked, 76: broken, 77: would remove, 78: no tool, 79: another repository
+	VerbPackagesRemove  = "pkg.remove"  // FORMAT WAIT N ID...: of the first N nothing stays
 )

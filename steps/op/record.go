@@ -38,7 +38,8 @@ type entry struct {
 	Group    string      `json:"group,omitempty"`
 	Made     []string    `json:"made,omitempty"`    // folders above that were made for it, the outermost first
 	Objects  []kept      `json:"objects,omitempty"` // of a manifest
-	Pending  bool        `json:"pending,omitempty"` // a unit is to be restarted: something before it changed
+	Pending  bool        `json:"pending,omitempty"` // a unit is to be restarted, packages are being installed
+	Packages *brought    `json:"packages,omitempty"`
 }
 
 func (e entry) attr() runner.Attr {

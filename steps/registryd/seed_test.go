@@ -193,7 +193,9 @@ func TestSeedTrustsNoOtherCertificate(t *testing.T) {
 func TestSeedNeedsAWireThatCarriesTCP(t *testing.T) {
 	kase := steptest.Case{}
 	step := registryd.Seed(steptest.Cluster(t, steptest.Small), nil)
-	if _, err := step.Precheck(t.Context(), kase.NewHost(t, kase.Sim(t), step)); err == nil {
+	h := kase.NewHost(t, kase.Sim(t), step)
+	h.Runner = runner.New(struct{ connector.Conn }{h.Conn()}, runner.Options{})
+	if _, err := step.Precheck(t.Context(), h); err == nil {
 		t.Error("a wire without TCP was taken")
 	}
 }

@@ -147,7 +147,9 @@ func (r *Runner) WaitJob(ctx context.Context, j Job) (log []byte, err error) {
 		s, err := r.Job(ctx, j, at)
 		switch {
 		case outOfReach(err) && lost < reconnects && ctx.Err() == nil:
-			lost++
+			if lost++; lost == 1 {
+				continue // the next command makes a new connection
+			}
 		case err != nil:
 			return kept.Bytes(), err
 		case !s.Exists:

@@ -37,22 +37,6 @@ func (r *Runner) FindProgram(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(res.Stdout)), err
 }
 
-// Packages gives the versions of those of names that are installed as packages
-// of the distribution.
-func (r *Runner) Packages(ctx context.Context, names ...string) (map[string]string, error) {
-	res, err := r.script(ctx, connector.VerbPackages, scriptPackages, nil, names...)
-	if err != nil {
-		return nil, err
-	}
-	versions := map[string]string{}
-	for line := range strings.Lines(string(res.Stdout)) {
-		if name, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			versions[name] = version
-		}
-	}
-	return versions, nil
-}
-
 // BootID gives what the kernel made up at this boot.
 func (r *Runner) BootID(ctx context.Context) (string, error) {
 	res, err := r.script(ctx, connector.VerbBootID, scriptBootID, nil)

@@ -37,14 +37,6 @@ hostname "$1"`
 
 	scriptBootID = `exec cat /proc/sys/kernel/random/boot_id`
 
-	// NAME...
-	scriptPackages = `if command -v dpkg-query >/dev/null 2>&1; then
-	dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' "$@" 2>/dev/null | sed -n 's/^installed //p'
-elif command -v rpm >/dev/null 2>&1; then
-	rpm -q --qf '%{NAME} %{VERSION}-%{RELEASE}\n' "$@" | grep -v ' is not installed$'
-fi
-exit 0`
-
 	scriptFind = `command -v -- "$1" || exit 44`
 
 	// UNIT LOG ARGV...; dollar signs are doubled in ARGV already: systemd takes

@@ -32,8 +32,12 @@ type Sim struct {
 	modules  map[string]string            // to loaded, builtin, available
 	users    map[string]account
 	groups   map[string]int
-	packages map[string]string
+	packages map[string]pack
+	locker   string // who holds the lock of the packages
+	locked   int    // seconds
+	forwards forwards
 	jobs     map[string]*job
+	polls    int // how often a job is looked at before it has ended
 	hostname string
 	boots    int
 	calls    []Call
@@ -83,8 +87,8 @@ type handler struct {
 func New(t TB) *Sim {
 	s := &Sim{
 		t: t, machine: DefaultMachine(),
-		files: map[string]*File{}, units: map[string]*unit{}, modules: map[string]string{}, packages: map[string]string{},
-		jobs: map[string]*job{}, hostname: "node1", boots: 1,
+		files: map[string]*File{}, units: map[string]*unit{}, modules: map[string]string{}, packages: map[string]pack{},
+		jobs: map[string]*job{}, polls: jobPolls, hostname: "node1", boots: 1,
 	}
 	s.initFiles()
 	s.initKernel()
@@ -147,6 +151,7 @@ func (s *Sim) begin(c connector.Cmd) (after bool, err error) {
 		s.fault.At--
 		return false, nil
 	}
+	s.forwards.closeAll()
 	after = s.fault.After
 	if !s.fault.Stay {
 		s.fault = Fault{}
@@ -184,7 +189,7 @@ func (s *Sim) answer(c connector.Cmd, stdin []byte) (connector.Result, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, known := range []func(connector.Cmd, []byte) (connector.Result, bool){s.doFile, s.doTree, s.doUnit, s.doSystem, s.doJob} {
+	for _, known := range []func(connector.Cmd, []byte) (connector.Result, bool){s.doFile, s.doTree, s.doUnit, s.doSystem, s.doPackage, s.doJob} {
 		if res, ok := known(c, stdin); ok {
 			return res, nil
 		}

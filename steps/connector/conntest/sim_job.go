@@ -20,6 +20,13 @@ type job struct {
 // jobPolls is how often a job is looked at before it has ended.
 const jobPolls = 2
 
+// EndJobsAtOnce has jobs end before they are looked at: nobody waits for them.
+func (s *Sim) EndJobsAtOnce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.polls = 0
+}
+
 // doJob knows the verbs about jobs. What a job does is what its program does:
 // scripted, and done at once when it starts; it ends at the third look.
 func (s *Sim) doJob(c connector.Cmd, _ []byte) (connector.Result, bool) {
@@ -38,13 +45,17 @@ func (s *Sim) doJob(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		for _, a := range args[2:] {
 			argv = append(argv, strings.ReplaceAll(a, "$$", "$"))
 		}
+		verb := connector.VerbExec
+		if len(argv) > 3 && strings.HasPrefix(argv[3], "pkg.") { // a script of the runner's is called by its verb
+			verb = argv[3]
+		}
 		s.mu.Unlock() // the program's handler may use the Sim
-		res, err := s.answer(connector.Cmd{Verb: connector.VerbExec, Argv: argv, Sudo: true}, nil)
+		res, err := s.answer(connector.Cmd{Verb: verb, Argv: argv, Sudo: true}, nil)
 		s.mu.Lock()
 		if err != nil {
 			return exits(1, "%v", err)
 		}
-		s.jobs[unit] = &job{polls: jobPolls, exit: res.Exit, log: string(res.Stdout) + string(res.Stderr)}
+		s.jobs[unit] = &job{polls: s.polls, exit: res.Exit, log: string(res.Stdout) + string(res.Stderr)}
 		s.addDir(path.Dir(log), 0o700)
 		s.files[log] = &File{Mode: 0o600, Data: []byte(s.jobs[unit].log)}
 		return connector.Result{}, true

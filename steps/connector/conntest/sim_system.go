@@ -100,16 +100,6 @@ func (s *Sim) moduleKeys(name string) {
 	}
 }
 
-// SetPackage says that a package of the distribution is installed; an empty
-// version takes it off.
-func (s *Sim) SetPackage(name, version string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.packages[name] = version; version == "" {
-		delete(s.packages, name)
-	}
-}
-
 // Hostname gives the host's name.
 func (s *Sim) Hostname() string {
 	s.mu.Lock()
@@ -186,14 +176,6 @@ func (s *Sim) doSystem(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		return connector.Result{}, true
 	case connector.VerbFacts:
 		return connector.Result{Stdout: []byte(s.facts())}, true
-	case connector.VerbPackages:
-		var b strings.Builder
-		for _, n := range args {
-			if v, ok := s.packages[n]; ok {
-				fmt.Fprintf(&b, "%s %s\n", n, v)
-			}
-		}
-		return connector.Result{Stdout: []byte(b.String())}, true
 	case connector.VerbHasProgram:
 		for dir := range strings.SplitSeq(connector.SearchPath, ":") {
 			if f, ok := s.files[s.resolve(dir+"/"+args[0], true)]; ok && f.Mode.IsRegular() && f.Mode&0o111 != 0 {

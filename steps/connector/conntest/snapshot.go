@@ -46,8 +46,11 @@ func (s *Sim) Snapshot() Snapshot {
 	for n, g := range s.groups {
 		add("group %s %d", n, g)
 	}
-	for n, v := range s.packages {
-		add("package %s %s", n, v)
+	for n, p := range s.packages {
+		if p.state == packConfig {
+			p.version = "" // of what was there last
+		}
+		add("package %s %s %s", n, p.version, p.state)
 	}
 	add("hostname %s", s.hostname)
 	slices.Sort(out)

@@ -180,11 +180,6 @@ func machine(_ *testing.T, b *bench) {
 	if len(id) != 36 {
 		b.Fatalf("boot id is %q", id)
 	}
-	found, err := b.r.Packages(b.ctx, "no-such-package")
-	b.ok(err)
-	if len(found) != 0 {
-		b.Fatalf("packages are %v", found)
-	}
 	for _, bad := range []string{"", "UPPER", "-x", "a b", "x;y"} {
 		if err := b.r.SetHostname(b.ctx, bad); err == nil {
 			b.Fatalf("host name %q was not refused", bad)
