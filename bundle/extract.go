@@ -69,19 +69,23 @@ func (b *Bundle) ExtractFiles(ctx context.Context, dir string, o ExtractOptions)
 		if a.Kind == manifest.Binary {
 			mode = 0o755
 		}
-		platform := "any"
-		if !a.Platform.IsZero() {
-			platform = a.Platform.OS + "-" + a.Platform.Arch
-		}
 		for _, blob := range a.Blobs() {
-			name := path.Join(a.Name, a.Version, platform, blob.Name)
-			if err := t.blob("sha256:"+blob.SHA256, name, mode); err != nil {
+			if err := t.blob("sha256:"+blob.SHA256, FilePath(a, blob), mode); err != nil {
 				return n, fmt.Errorf("%s: %w", a.ID, err)
 			}
 			n++
 		}
 	}
 	return n, nil
+}
+
+// FilePath is the name that one of a's files is extracted under.
+func FilePath(a manifest.Artifact, b manifest.Blob) string {
+	platform := "any"
+	if !a.Platform.IsZero() {
+		platform = a.Platform.OS + "-" + a.Platform.Arch
+	}
+	return path.Join(a.Name, a.Version, platform, b.Name)
 }
 
 // ExtractImages writes images as an OCI layout in dir whose index.json names

@@ -96,6 +96,10 @@ func (r Remote) client() (*auth.Client, error) {
 	return c, nil
 }
 
+// Client speaks to the place's registry: with the system's certificates and those
+// of CAFile, and with docker's credentials.
+func (r Remote) Client() (*auth.Client, error) { return r.client() }
+
 // Sources says the same to a fetch.Client.
 func (r Remote) Sources() manifest.Sources {
 	s := manifest.Sources{CAFile: r.CAFile, DockerConfig: r.DockerConfig}

@@ -14,7 +14,15 @@ import (
 type Mapper struct {
 	Host      string // of the site's registry, with a port if it has one
 	Namespace string // put before every repository; may be empty
+
+	// Digests are those of indexes that the registry did not take as published
+	// (Seeded.Narrowed): what it has instead, by Place. May be nil.
+	Digests map[string]string
 }
+
+// Place is the key of Mapper.Digests: a published digest in one repository of the
+// site, since another may have taken the same index as it was.
+func Place(repository, digest string) string { return repository + "@" + digest }
 
 // Repository gives the repository of an upstream reference within the site's
 // registry, and the tag, which is empty for a reference by digest alone.
@@ -35,7 +43,8 @@ func (m Mapper) Repository(ref string) (repository, tag string, err error) {
 	return path.Join(m.Namespace, Prefix(reference.Domain(named)), reference.Path(named)), tag, nil
 }
 
-// Map gives the whole name at the site, with tag or digest as ref has them.
+// Map gives the whole name at the site, with tag or digest as ref has them. A
+// digest that the site has another one for becomes that.
 func (m Mapper) Map(ref string) (string, error) {
 	repository, tag, err := m.Repository(ref)
 	if err != nil {
@@ -46,6 +55,9 @@ func (m Mapper) Map(ref string) (string, error) {
 		name += ":" + tag
 	}
 	if _, digest, ok := strings.Cut(ref, "@"); ok {
+		if own := m.Digests[Place(repository, digest)]; own != "" {
+			digest = own
+		}
 		name += "@" + digest
 	}
 	return name, nil

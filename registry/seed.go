@@ -7,12 +7,14 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/mensylisir/kubexm/bundle"
@@ -36,6 +38,8 @@ type Target struct {
 	Mapper
 	Client             *http.Client // with the site's CA; nil is http.DefaultClient
 	Username, Password string
+	Credential         auth.CredentialFunc // where Username is empty; nil asks as nobody
+	UserAgent          string
 	PlainHTTP          bool
 }
 
@@ -43,14 +47,23 @@ type Target struct {
 type Options struct {
 	Parallel int               // blobs sent at once; at least 1
 	Sent     func(bytes int64) // told how many bytes went since the last call; may be nil
+
+	// Narrow has an index that the registry refuses, because it names platforms
+	// that are not there, sent with the others alone. Its digest is another then:
+	// Seeded.Narrowed says which.
+	Narrow bool
 }
 
 // Seeded counts what Seed did.
 type Seeded struct {
-	Images int   `json:"images"` // that are now complete and tagged
-	Blobs  int   `json:"blobs"`  // that were sent
-	Bytes  int64 `json:"bytes"`  // of these
-	Held   int   `json:"held"`   // blobs and manifests that the registry held already
+	Images  int   `json:"images"`  // that are now complete and tagged
+	Blobs   int   `json:"blobs"`   // that were sent
+	Bytes   int64 `json:"bytes"`   // of these
+	Mounted int   `json:"mounted"` // blobs that the registry took from another of its repositories
+	Held    int   `json:"held"`    // blobs and manifests that the registry held already
+
+	// Narrowed is for Mapper.Digests: of the images whose index was narrowed.
+	Narrowed map[string]string `json:"-"`
 }
 
 // Missing gives the images that t lacks: those whose tag does not name the
@@ -83,13 +96,18 @@ func Missing(ctx context.Context, t Target, images []manifest.ImagePin) ([]manif
 // image, and its tag goes last.
 func Seed(ctx context.Context, t Target, src Source, images []manifest.ImagePin, o Options) (Seeded, error) {
 	s := newSeeder(t, src, o)
+	err := s.seed(ctx, images)
+	return s.done, err
+}
+
+func (s *seeder) seed(ctx context.Context, images []manifest.ImagePin) error {
 	g, blobs := errgroup.WithContext(ctx)
-	g.SetLimit(max(o.Parallel, 1))
+	g.SetLimit(max(s.o.Parallel, 1))
 	trees := make([][]v1.Descriptor, len(images))
 	for i, im := range images {
-		tree, err := src.Tree(im)
+		tree, err := s.src.Tree(im)
 		if err != nil {
-			return Seeded{}, err
+			return errors.Join(err, g.Wait())
 		}
 		trees[i] = tree
 		for _, d := range tree {
@@ -100,15 +118,14 @@ func Seed(ctx context.Context, t Target, src Source, images []manifest.ImagePin,
 		}
 	}
 	if err := g.Wait(); err != nil {
-		return s.done, err
+		return err
 	}
 	m, manifests := errgroup.WithContext(ctx)
-	m.SetLimit(max(o.Parallel, 1))
+	m.SetLimit(max(s.o.Parallel, 1))
 	for i, im := range images {
 		m.Go(func() error { return s.manifests(manifests, im, trees[i]) })
 	}
-	err := m.Wait()
-	return s.done, err
+	return m.Wait()
 }
 
 // seeder is one Seed at work.
@@ -121,7 +138,10 @@ type seeder struct {
 	mu    sync.Mutex
 	locks map[string]*sync.Mutex // digest → held while the blob is on its way
 	home  map[string]string      // digest → a repository that holds the blob
+	known map[string]bool        // repository and digest → whether the blob is there, where that was asked
 	done  Seeded
+
+	unmounted atomic.Bool // the registry mounts nothing
 }
 
 func newSeeder(t Target, src Source, o Options) *seeder {
@@ -130,12 +150,22 @@ func newSeeder(t Target, src Source, o Options) *seeder {
 		base = &http.Client{}
 	}
 	hc := *base
-	hc.Transport = retry.NewTransport(newPace(base.Transport, o.Parallel))
-	c := &auth.Client{Client: &hc, Cache: auth.NewCache()}
+	inner := hc.Transport
+	if r, ok := inner.(*retry.Transport); ok {
+		inner = r.Base // each try is paced by itself
+	}
+	hc.Transport = retry.NewTransport(newPace(inner, o.Parallel))
+	c := &auth.Client{Client: &hc, Cache: auth.NewCache(), Credential: t.Credential}
+	if t.UserAgent != "" {
+		c.SetUserAgent(t.UserAgent)
+	}
 	if t.Username != "" {
 		c.Credential = auth.StaticCredential(t.Host, auth.Credential{Username: t.Username, Password: t.Password})
 	}
-	return &seeder{target: t, client: c, src: src, o: o, home: map[string]string{}, locks: map[string]*sync.Mutex{}}
+	return &seeder{
+		target: t, client: c, src: src, o: o,
+		home: map[string]string{}, locks: map[string]*sync.Mutex{}, known: map[string]bool{},
+	}
 }
 
 // repository opens the site's repository of an upstream reference.
@@ -162,15 +192,17 @@ func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor
 	// A layer that two images share travels once: the second mounts it.
 	defer s.lock(d.Digest.String())()
 	plain := v1.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
-	held, err := repo.Blobs().Exists(ctx, plain)
+	held, err := s.holds(ctx, repo, plain)
 	if err != nil {
-		return fmt.Errorf("ask %s for %s: %w", s.target.Host, d.Digest, err)
+		return err
 	}
 	if held {
 		s.count(func(n *Seeded) { n.Held++ })
 		return nil
 	}
+	read := false
 	open := func() (io.ReadCloser, error) {
+		read = true
 		rc, _, err := s.src.Blob(d.Digest.String())
 		if err != nil {
 			return nil, err
@@ -178,8 +210,11 @@ func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor
 		return &counted{ReadCloser: rc, sent: s.o.Sent}, nil
 	}
 	err = again(ctx, func() error {
-		if from := s.homeOf(d.Digest.String()); from != "" && from != repo.Reference.Repository {
-			return repo.Mount(ctx, plain, from, open) // sends it when the registry will not mount
+		if from := s.homeOf(d.Digest.String()); from != "" && from != repo.Reference.Repository && !s.unmounted.Load() {
+			err := repo.Mount(ctx, plain, from, open) // sends it when the registry begins an upload instead
+			if !s.refusedMount(err) {
+				return err
+			}
 		}
 		return push(ctx, repo, plain, open)
 	})
@@ -189,9 +224,55 @@ func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.home[d.Digest.String()] = repo.Reference.Repository
+	s.known[place(repo, plain)] = true
+	if !read {
+		s.done.Mounted++
+		return nil
+	}
 	s.done.Blobs++
 	s.done.Bytes += d.Size
 	return nil
+}
+
+// place is a blob in one repository.
+func place(repo *remote.Repository, d v1.Descriptor) string {
+	return repo.Reference.Repository + " " + d.Digest.String()
+}
+
+// holds tells whether a repository has a blob; it is asked once.
+func (s *seeder) holds(ctx context.Context, repo *remote.Repository, d v1.Descriptor) (bool, error) {
+	s.mu.Lock()
+	held, asked := s.known[place(repo, d)]
+	s.mu.Unlock()
+	if asked {
+		return held, nil
+	}
+	held, err := repo.Blobs().Exists(ctx, d)
+	if err != nil {
+		return false, fmt.Errorf("ask %s for %s: %w", s.target.Host, d.Digest, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[place(repo, d)] = held
+	if held && s.home[d.Digest.String()] == "" {
+		s.home[d.Digest.String()] = repo.Reference.Repository
+	}
+	return held, nil
+}
+
+// refusedMount tells whether a registry answered to a mount neither with the blob
+// nor with an upload. One that has no mounts is not asked for another.
+func (s *seeder) refusedMount(err error) bool {
+	var r *errcode.ErrorResponse
+	if !errors.As(err, &r) || r.Method != http.MethodPost || r.StatusCode == http.StatusTooManyRequests {
+		return false
+	}
+	switch r.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound: // of this source alone
+	default:
+		s.unmounted.Store(true)
+	}
+	return true
 }
 
 func push(ctx context.Context, repo *remote.Repository, d v1.Descriptor, open func() (io.ReadCloser, error)) error {
@@ -201,40 +282,6 @@ func push(ctx context.Context, repo *remote.Repository, d v1.Descriptor, open fu
 	}
 	defer rc.Close()
 	return repo.Blobs().Push(ctx, d, rc)
-}
-
-// manifests sends the manifests of im, each after what it refers to, and tags
-// the last one, which is the image's own.
-func (s *seeder) manifests(ctx context.Context, im manifest.ImagePin, tree []v1.Descriptor) error {
-	repo, tag, err := s.repository(im.Reference)
-	if err != nil {
-		return err
-	}
-	for _, d := range tree {
-		if !bundle.IsManifest(d.MediaType) {
-			continue
-		}
-		plain := v1.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
-		if err := s.manifest(ctx, repo, plain, tag, d.Digest.String() == im.Digest); err != nil {
-			return fmt.Errorf("send manifest %s of %s: %w", d.Digest, im.Reference, err)
-		}
-	}
-	s.count(func(n *Seeded) { n.Images++ })
-	return nil
-}
-
-func (s *seeder) manifest(ctx context.Context, repo *remote.Repository, d v1.Descriptor, tag string, top bool) error {
-	rc, _, err := s.src.Blob(d.Digest.String())
-	if err != nil {
-		return err
-	}
-	defer rc.Close()
-	if top && tag != "" {
-		err = repo.Manifests().PushReference(ctx, d, rc, tag)
-	} else {
-		err = repo.Manifests().Push(ctx, d, rc)
-	}
-	return bundle.Sparse(d, err)
 }
 
 // lock waits until nobody else sends this blob, and gives the unlocking.

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry/serve"
+)
+
+func (a *app) registryCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "registry",
+		Short: "Serve a bundle as a registry, or fill one from it",
+		Args:  cobra.NoArgs,
+	}
+	cmd.AddCommand(a.registryServe(), a.registryPush())
+	return cmd
+}
+
+// serveFlags are those of registry serve.
+type serveFlags struct {
+	policyFlags
+	baseFlags
+	bundle    string
+	listen    string
+	cert, key string
+	plainHTTP bool
+	namespace string
+}
+
+func (a *app) registryServe() *cobra.Command {
+	f := &serveFlags{}
+	cmd := &cobra.Command{
+		Use:   "serve --bundle ARCHIVE",
+		Short: "Serve a bundle as a registry that is read only",
+		Long: `Serve a bundle's images, files and packages straight from the archive, until interrupted.
+Nothing is unpacked and nothing can be changed; every byte is checked while it is read.
+
+  /v2/…        a registry: each image under the name that it has at a site, its upstream's
+               registry first (registry.k8s.io/pause), and by its path alone (pause) where
+               only one upstream has it
+  /files/…     files, as COMPONENT/VERSION/OS-ARCH/NAME; a folder lists what is in it
+  /packages/…  repositories of packages, as DEBIAN-12/ARCH, for apt and dnf
+
+An image's index stays as published: a platform that it names and that the bundle does not
+hold is answered with 404.
+
+Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-http.`,
+		Example: `  kubexm registry serve --allow-unsigned --bundle demo.tar.zst
+  kubexm registry serve --allow-unsigned --bundle demo.tar.zst --listen :5000 --tls-cert tls.crt --tls-key tls.key
+  crane pull --insecure 127.0.0.1:5000/registry.k8s.io/pause:3.10 pause.tar`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveBundle(cmd.Context(), f) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.bundle, "bundle", "", "the archive, or the first of its volumes")
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:5000", "address and port to listen on")
+	fs.StringVar(&f.cert, "tls-cert", "", "certificate to speak TLS with (PEM)")
+	fs.StringVar(&f.key, "tls-key", "", "its private key (PEM)")
+	fs.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS beyond the loopback address, too")
+	fs.StringVar(&f.namespace, "namespace", "", "put this before every repository (default the config's spec.registry.namespaceOverride)")
+	_ = cmd.MarkFlagRequired("bundle")
+	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
+	_ = cmd.MarkFlagFilename("tls-cert", "pem", "crt")
+	_ = cmd.MarkFlagFilename("tls-key", "pem", "key")
+	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
+	cmd.MarkFlagsMutuallyExclusive("tls-cert", "plain-http")
+	f.policyFlags.add(cmd)
+	f.baseFlags.add(cmd)
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	secure, err := f.tls()
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Open(ctx, f.bundle, f.policy(), f.bases...)
+	if err != nil {
+		return refused(err)
+	}
+	defer b.Close()
+	if f.namespace == "" {
+		f.namespace = namespaceOf(b)
+	}
+	h, err := serve.New(b, b.Lock, serve.Options{Namespace: f.namespace, Log: a.log})
+	if err != nil {
+		return refused(err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return &coded{error: err, code: exitFailed, advice: "choose another address with --listen; port 0 is any that is free"}
+	}
+	at := url.URL{Scheme: "http", Host: l.Addr().String()}
+	if secure != nil {
+		at.Scheme, l = "https", tls.NewListener(l, secure)
+	}
+	if err := a.printServing(f, b, h.Contents(), at); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return serve.Run(ctx, l, h, a.log)
+}
+
+// tls reads the certificate, and refuses to go without one where that was not
+// asked for.
+func (f *serveFlags) tls() (*tls.Config, error) {
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, &coded{error: fmt.Errorf("read the certificate: %w", err), code: exitUsage, advice: "name both as PEM: --tls-cert and --tls-key"}
+		}
+		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+	}
+	host, _, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return nil, &coded{error: fmt.Errorf("--listen %s: %w", f.listen, err), code: exitUsage, advice: "write it as ADDRESS:PORT"}
+	}
+	if ip := net.ParseIP(host); !f.plainHTTP && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, &coded{
+			error: fmt.Errorf("%s is not the loopback address, and no certificate was given", f.listen), code: exitUsage,
+			advice: "--tls-cert and --tls-key, or --plain-http where that is meant",
+		}
+	}
+	return nil, nil //nolint:nilnil // neither TLS nor an error
+}
+
+// namespaceOf is the one that the bundle's config puts all images into.
+func namespaceOf(b *bundle.Bundle) string {
+	c, problems := manifest.Decode(strings.NewReader(string(b.Config)))
+	if c == nil || problems.Err() != nil {
+		return "" // a newer kubexm's config: names without one are served all the same
+	}
+	return c.Spec.Registry.NamespaceOverride
+}
+
+// printServing says where everything is, as one line of JSON or for people.
+func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at url.URL) error {
+	if a.output == "json" {
+		return json.NewEncoder(a.out).Encode(struct {
+			URL       string `json:"url"`
+			Root      string `json:"root"`
+			Namespace string `json:"namespace,omitempty"`
+			serve.Contents
+		}{at.String(), b.Root.Digest.String(), f.namespace, c})
+	}
+	text := fmt.Sprintf("serving %s on %s, until interrupted\n  images    %s in %s below %s/\n", f.bundle, at.String(),
+		count(c.Images, "image"), repositories(c.Repositories), strings.TrimSuffix(at.Host+"/"+f.namespace, "/"))
+	if c.Files > 0 {
+		text += fmt.Sprintf("  files     %s/files/\n", at.String())
+	}
+	if c.Packages > 0 {
+		text += fmt.Sprintf("  packages  %s/packages/\n", at.String())
+	}
+	_, err := fmt.Fprint(a.out, text)
+	return err
+}
+
+func repositories(n int) string {
+	if n == 1 {
+		return "1 repository"
+	}
+	return fmt.Sprintf("%d repositories", n)
+}

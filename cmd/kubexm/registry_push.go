@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+	orasregistry "oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/registry"
+)
+
+// fillFlags are those of registry push.
+type fillFlags struct {
+	remoteFlags
+	policyFlags
+	baseFlags
+	bundle        string
+	to            string
+	username      string
+	passwordStdin bool
+	dryRun        bool
+}
+
+func (a *app) registryPush() *cobra.Command {
+	f := &fillFlags{}
+	cmd := &cobra.Command{
+		Use:   "push --bundle ARCHIVE --to HOST[/PROJECT]",
+		Short: "Fill a registry that stands already with a bundle's images",
+		Long: `Send a bundle's images straight from the archive to a registry that this machine reaches, each
+under the name that it has at a site: registry.k8s.io/pause:3.10 becomes
+HOST/PROJECT/registry.k8s.io/pause:3.10. The project has to exist where the registry has such.
+For the whole bundle as one artifact see "kubexm bundle push".
+
+What the registry has is not sent, so a push that broke off goes on, and one that is done sends
+nothing. What lies in another repository is mounted from there where the registry does that. A
+tag comes last and names a whole image.
+
+An index may name platforms that the bundle does not hold. A registry that refuses such an index
+gets one with the bundle's platforms alone. Its digest is another one, and is told: what names
+the image by upstream's digest does not find it there.`,
+		Example: `  kubexm registry push --allow-unsigned --bundle demo.tar.zst --to harbor.example/kube --dry-run
+  kubexm registry push --allow-unsigned --bundle demo.tar.zst --to harbor.example/kube --ca-file ca.crt
+  echo "$PASSWORD" | kubexm registry push --allow-unsigned --bundle demo.tar.zst --to 192.0.2.5:5000 \
+    --username admin --password-stdin -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.fill(cmd.Context(), f) },
+	}
+	f.remoteFlags.add(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&f.bundle, "bundle", "", "the archive, or the first of its volumes")
+	fs.StringVar(&f.to, "to", "", "the registry, with the project that everything goes into: HOST[:PORT][/PROJECT]")
+	fs.StringVar(&f.username, "username", "", "user to log in as (default docker's own credentials)")
+	fs.BoolVar(&f.passwordStdin, "password-stdin", false, "read that user's password from standard input")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "tell what would be sent, and send nothing")
+	_ = cmd.MarkFlagRequired("bundle")
+	_ = cmd.MarkFlagRequired("to")
+	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
+	cmd.MarkFlagsRequiredTogether("username", "password-stdin")
+	cmd.MarkFlagsMutuallyExclusive("username", "docker-config")
+	f.policyFlags.add(cmd)
+	f.baseFlags.add(cmd)
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+// filled is what -o json says of a push.
+type filled struct {
+	Registry string              `json:"registry"`
+	DryRun   bool                `json:"dryRun"`
+	Missing  int                 `json:"missing"` // images that were not there
+	Lacking  lack                `json:"lacking"` // of these
+	Sent     registry.Seeded     `json:"sent"`
+	Images   []registry.Standing `json:"images"`
+}
+
+// lack counts what a registry has not.
+type lack struct {
+	Blobs  int   `json:"blobs"`
+	Bytes  int64 `json:"bytes"`
+	Mounts int   `json:"mounts"` // that another repository of it has
+}
+
+func (a *app) fill(ctx context.Context, f *fillFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	t, err := a.fillTarget(f)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Open(ctx, f.bundle, f.policy(), f.bases...)
+	if err != nil {
+		return refused(err)
+	}
+	defer b.Close()
+	p := a.progress(a.output != "text")
+	defer p.stop()
+	p.phase("ask")
+	c, err := registry.Compare(ctx, t, b, b.Lock.Images, f.parallel)
+	p.stop()
+	if err != nil {
+		return fillRefused(err)
+	}
+	out := filled{Registry: f.to, DryRun: f.dryRun, Missing: c.Missing(), Lacking: lack{c.Blobs, c.Bytes, c.Mounts}, Images: c.Images}
+	if !f.dryRun {
+		p.phase("push")
+		p.expect(c.Bytes)
+		out.Sent, out.Images, err = registry.Fill(ctx, t, b, c, registry.Options{Parallel: f.parallel, Sent: p.add, Narrow: true})
+		p.stop()
+		if err != nil {
+			return fillRefused(err)
+		}
+	}
+	if a.output == "json" {
+		return a.printJSON(out)
+	}
+	return a.printFilled(out)
+}
+
+// fillTarget is the registry that the flags name.
+func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
+	host, project, _ := strings.Cut(f.to, "/")
+	where := orasregistry.Reference{Registry: host, Repository: project}
+	err := where.ValidateRegistry()
+	if err == nil && project != "" {
+		err = where.ValidateRepository()
+	}
+	if err != nil || strings.Contains(f.to, "://") {
+		return registry.Target{}, &coded{error: fmt.Errorf("--to %s names no registry", f.to), code: exitUsage, advice: "write it as HOST[:PORT][/PROJECT], without https://"}
+	}
+	client, err := f.remote(f.to).Client()
+	if err != nil {
+		return registry.Target{}, err
+	}
+	t := registry.Target{
+		Mapper: registry.Mapper{Host: host, Namespace: project}, Client: client.Client, Credential: client.Credential,
+		UserAgent: "kubexm/" + ownVersion(), PlainHTTP: f.plainHTTP, Username: f.username,
+	}
+	if f.username != "" {
+		line, err := bufio.NewReader(a.in).ReadString('\n')
+		if t.Password = strings.TrimRight(line, "\r\n"); t.Password == "" {
+			return registry.Target{}, &coded{error: errors.Join(errors.New("no password on standard input"), err), code: exitUsage, advice: "pipe it in: … --password-stdin < FILE"}
+		}
+	}
+	return t, nil
+}
+
+// fillRefused gives what a registry refuses its advice.
+func fillRefused(err error) error {
+	var r *errcode.ErrorResponse
+	if !errors.As(err, &r) {
+		return remoteRefused(err)
+	}
+	switch r.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &coded{error: err, code: exitFailed, advice: "log in as somebody who may push there, with --username or `docker login`; where the registry has projects, it has to exist"}
+	case http.StatusNotFound:
+		return &coded{error: err, code: exitFailed, advice: "create the project first, or name one that exists with --to HOST/PROJECT"}
+	}
+	return remoteRefused(err)
+}
+
+// printFilled says what came of a push to people.
+func (a *app) printFilled(f filled) error {
+	var text strings.Builder
+	there := len(f.Images) - f.Missing
+	if f.DryRun {
+		fmt.Fprintf(&text, "%s: lacks %s of %d: %s (%s) would be sent, %s mounted\n", f.Registry, count(f.Missing, "image"), len(f.Images),
+			count(f.Lacking.Blobs, "blob"), bundle.Bytes(f.Lacking.Bytes), count(f.Lacking.Mounts, "blob"))
+	} else {
+		fmt.Fprintf(&text, "%s: %s sent, %s were there already\n  sent  %s (%s), and %d mounted\n", f.Registry, count(f.Sent.Images, "image"), count(there, "image"),
+			count(f.Sent.Blobs, "blob"), bundle.Bytes(f.Sent.Bytes), f.Sent.Mounted)
+	}
+	for _, at := range f.Images {
+		switch {
+		case at.Narrowed():
+			fmt.Fprintf(&text, "  %s has another digest there: %s\n", at.Target, at.Digest)
+		case f.DryRun && !at.Held:
+			fmt.Fprintf(&text, "  %s is missing\n", at.Target)
+		}
+		if at.Was != "" {
+			fmt.Fprintf(&text, "  %s was another image: %s\n", at.Target, at.Was)
+		}
+	}
+	_, err := fmt.Fprint(a.out, text.String())
+	return err
+}

@@ -1,0 +1,73 @@
+package serve
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// The folders beside the registry's.
+const (
+	filesRoot    = "/files/"    // COMPONENT/VERSION/OS-ARCH/NAME, as bundle extract writes it
+	packagesRoot = "/packages/" // DISTRIBUTION-RELEASE/ARCH/…, a repository of packages
+)
+
+// paths is what is served as plain files.
+type paths struct {
+	blobs map[string]manifest.Blob
+	list  []string // sorted
+}
+
+func newPaths(artifacts []manifest.Artifact) paths {
+	p := paths{blobs: map[string]manifest.Blob{}}
+	for _, a := range artifacts {
+		for _, b := range a.Blobs() {
+			name := filesRoot + bundle.FilePath(a, b)
+			if a.Kind == manifest.Packages {
+				name = packagesRoot + path.Join(a.Name, a.Platform.Arch, b.Name)
+			}
+			p.blobs[name] = b
+		}
+	}
+	p.list = slices.Sorted(maps.Keys(p.blobs))
+	return p
+}
+
+// file answers for a file, or with the names below a folder.
+func (h *Handler) file(w http.ResponseWriter, r *http.Request) {
+	if b, ok := h.paths.blobs[r.URL.Path]; ok {
+		h.send(w, r, piece{digest: "sha256:" + b.SHA256, size: b.Size, media: "application/octet-stream"})
+		return
+	}
+	if list, ok := h.paths.below(r.URL.Path); ok {
+		text(w, http.StatusOK, plainText, []byte(list))
+		return
+	}
+	text(w, http.StatusNotFound, plainText, []byte("not in the bundle; "+filesRoot+" and "+packagesRoot+" list what is\n"))
+}
+
+const plainText = "text/plain; charset=utf-8"
+
+// below lists the paths below a folder, a line each, with their sizes and digests.
+func (p paths) below(folder string) (string, bool) {
+	if !strings.HasSuffix(folder, "/") {
+		return "", false
+	}
+	var list strings.Builder
+	at, _ := slices.BinarySearch(p.list, folder)
+	for _, name := range p.list[at:] {
+		if !strings.HasPrefix(name, folder) {
+			break
+		}
+		b := p.blobs[name]
+		fmt.Fprintf(&list, "%s  %d  %s\n", b.SHA256, b.Size, name)
+	}
+	top := folder == "/" || folder == filesRoot || folder == packagesRoot
+	return list.String(), top || list.Len() > 0
+}

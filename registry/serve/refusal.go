@@ -1,0 +1,22 @@
+package serve
+
+import "net/http"
+
+// The error codes of the distribution specification that are answered with.
+const (
+	codeBlobUnknown     = "BLOB_UNKNOWN"
+	codeDigestInvalid   = "DIGEST_INVALID"
+	codeManifestUnknown = "MANIFEST_UNKNOWN"
+	codeNameInvalid     = "NAME_INVALID"
+	codeNameUnknown     = "NAME_UNKNOWN"
+	codeUnsupported     = "UNSUPPORTED"
+	codeUnknown         = "UNKNOWN"
+)
+
+// refuse answers as registries do: a status, and a code with its reason as JSON.
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	for _, stale := range []string{"Etag", "Docker-Content-Digest", "Accept-Ranges", "Content-Range"} {
+		w.Header().Del(stale)
+	}
+	object(w, status, "application/json", map[string]any{"errors": []map[string]string{{"code": code, "message": message}}})
+}
