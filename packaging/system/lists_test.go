@@ -1,0 +1,120 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// lists is what apt downloaded, in a folder such as /var/lib/apt/lists: files called
+// after their addresses, in apt's own packing, which its helper undoes. Their digests
+// are those of the plain text.
+type lists string
+
+func (l lists) Open(_ context.Context, url string) (io.ReadCloser, error) {
+	_, rest, _ := strings.Cut(url, "://")
+	name := filepath.Join(string(l), strings.ReplaceAll(rest, "/", "_"))
+	if f, err := os.Open(name); err == nil {
+		return f, nil
+	}
+	if _, err := os.Stat(name + ".lz4"); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	c := exec.Command("/usr/lib/apt/apt-helper", "cat-file", name+".lz4")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{out, closer(c.Wait)}, c.Start()
+}
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// real gives the release and architecture of the lists in the folder that
+// KUBEXM_APT_LISTS names: Debian 12 and the machine's architecture, where
+// KUBEXM_APT_RELEASE and KUBEXM_APT_ARCH do not say otherwise.
+func real(t *testing.T) (web lists, a manifest.Artifact, o Options) {
+	t.Helper()
+	dir := os.Getenv("KUBEXM_APT_LISTS")
+	if dir == "" {
+		t.Skip("set KUBEXM_APT_LISTS to a folder such as /var/lib/apt/lists")
+	}
+	p := manifest.Platform{OS: "linux", Arch: cmp.Or(os.Getenv("KUBEXM_APT_ARCH"), runtime.GOARCH), Distribution: "debian", Release: cmp.Or(os.Getenv("KUBEXM_APT_RELEASE"), "12")}
+	return lists(dir), wanted(p, defaults...), Options{Etc: cmp.Or(strings.TrimSuffix(os.Getenv("KUBEXM_APT_ETC"), "/apt"), "/etc")}
+}
+
+// defaults is all that a config can lead to on Debian.
+var defaults = strings.Fields("socat conntrack ebtables ipset ipvsadm nfs-common open-iscsi bash-completion chrony haproxy keepalived nginx docker.io")
+
+// wanted is an artifact that is not pinned yet.
+func wanted(p manifest.Platform, names ...string) manifest.Artifact {
+	a := manifest.Artifact{Kind: manifest.Packages, Name: p.System(), Version: p.Release, Platform: p, Sets: []string{"v1.32.2"},
+		Packages: &manifest.PackageSet{Format: manifest.Deb, Want: names}}
+	a.ID = "packages/" + a.Name + "/" + a.Version + "/" + p.Machine().String()
+	return a
+}
+
+// TestPinReal pins the default list out of a whole distribution's metadata: in 5 s and
+// with 200 MB, on a machine that has nothing else to do and with compressed lists, as
+// repositories give them. Of plain ones, as apt keeps them, the longest lies in memory whole.
+func TestPinReal(t *testing.T) {
+	web, a, o := real(t)
+	start := time.Now()
+	pinned, notes, err := Pin(t.Context(), web, a, o)
+	took := time.Since(start)
+	for _, n := range notes {
+		t.Log(n)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, packages := 0, 0
+	for _, m := range pinned.Members {
+		t.Log(m.Path, m.Size)
+		records += len(m.Record)
+		if m.Package != "" {
+			packages++
+		}
+	}
+	t.Logf("%s, peak %d kB; %d packages with %d bytes, records %d bytes, date %s, base left out %d", took, peak(t), packages, pinned.Size, records, pinned.Packages.Date, len(pinned.Packages.Base))
+	if took > 20*time.Second || peak(t) > 220<<10 {
+		t.Errorf("%s, %d kB", took, peak(t))
+	}
+	again, _, err := Pin(t.Context(), web, a, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, pinned, again)
+}
+
+// peak gives the most memory that the process had, in kB.
+func peak(t *testing.T) int {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(b), "VmHWM:")
+	n, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(rest, "kB", 2)[0]))
+	if err != nil || !ok {
+		t.Fatal("this system does not tell", err)
+	}
+	return n
+}
