@@ -115,7 +115,7 @@ func (a *app) printRows(rows []row, wide bool) error {
 			continue
 		}
 		for _, p := range r.Packages {
-			line(r.Kind, "  "+p.Name, p.Version, r.Platform+"/"+p.Arch, p.Size, shown(p.Digest))
+			line(r.Kind, "  "+p.Name, p.Version, p.Arch, p.Size, shown(p.Digest))
 		}
 	}
 	return w.Flush()

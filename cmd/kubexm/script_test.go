@@ -26,5 +26,10 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Cmds:                commands,
+		Setup: func(env *testscript.Env) error {
+			env.Values[askedKey{}] = &asked{}
+			return nil
+		},
 	})
 }
