@@ -13,6 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/packaging/apt"
 )
 
 func (a *app) bundleCommand() *cobra.Command {
@@ -139,7 +140,7 @@ func refused(err error) error {
 		return nil
 	case errors.Is(err, bundle.ErrUntrusted):
 		return &coded{error: err, code: exitRefused, advice: "--allow-unsigned accepts it, if you know where it comes from"}
-	case errors.As(err, &wrong), errors.As(err, &size):
+	case errors.As(err, &wrong), errors.As(err, &size), refusedPackages(err):
 		return &coded{error: err, code: exitRefused} // says itself what to do
 	case errors.As(err, &exists):
 		return &coded{error: err, code: exitUsage, advice: "name a new folder"}
@@ -162,4 +163,13 @@ func refused(err error) error {
 		return &coded{error: err, code: exitFailed, advice: "choose another place for the archive, or for the cache with --cache-dir"}
 	}
 	return err
+}
+
+// refusedPackages tells whether err is about a repository of packages, or about its
+// metadata, that is not what it has to be.
+func refusedPackages(err error) bool {
+	var repository *apt.Refusal
+	var unvouched *fetch.UnvouchedError
+	var metadata *fetch.MetadataError
+	return errors.As(err, &repository) || errors.As(err, &unvouched) || errors.As(err, &metadata)
 }
