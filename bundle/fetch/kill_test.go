@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// killFiles is what a victim brings: some plain files and an archive.
+// killFiles is what a victim brings: some plain files, and beside them a package and an archive.
 const killFiles = 4
 
 func killContent(i int) []byte { return noise(byte(100+i), 400<<10) }
@@ -73,6 +73,10 @@ func victim(role string) error {
 			return err
 		}
 	}
+	p, m := killPackage()
+	if err := c.FetchMember(ctx, p, m); err != nil {
+		return err
+	}
 	a := archiveOf(killArchive(quiet{}), "tar.gz", "x", "y")
 	a.Address = address("archive")
 	_, err = c.PinArtifact(ctx, a)
@@ -83,6 +87,16 @@ func killArtifact(i int) manifest.Artifact {
 	a := plainFile(killContent(i))
 	a.Address = address("file" + itoa(i))
 	return a
+}
+
+// killPackage is one package of a repository.
+func killPackage() (manifest.Artifact, manifest.Member) {
+	content := killContent(killFiles)
+	m := manifest.Member{
+		Path: "pool/tool.deb", Name: "pool/tool.deb", Size: int64(len(content)), SHA256: sum(content),
+		Package: "tool 1 (all)", Address: address("file" + itoa(killFiles)), Record: "x",
+	}
+	return manifest.Artifact{ID: "packages/debian-12", Kind: manifest.Packages, Name: "debian-12", Members: []manifest.Member{m}}, m
 }
 
 // quiet is a testing.TB for a process that is no test.
@@ -135,7 +149,7 @@ func TestKilled(t *testing.T) {
 	for _, role := range []string{"fetch", "naive"} {
 		t.Run(role, func(t *testing.T) {
 			dir := t.TempDir()
-			const kills = 10
+			const kills = 12
 			corrupt := 0
 			for i := range kills {
 				runVictim(t, role, dir, u.Listener.Addr().String(), time.Duration(5+9*i)*time.Millisecond)
@@ -155,7 +169,7 @@ func TestKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range killFiles {
+			for i := range killFiles + 1 {
 				mustHaveBlob(t, cache, killContent(i))
 			}
 			mustHaveBlob(t, cache, noise(120, 300<<10))
