@@ -51,10 +51,11 @@ var kubexm = house{
 		"steps/connector/ssh":      {"steps/connector"},
 		"steps/connector/sshtest":  nil,
 		"steps/containerd":         domain,
-		"steps/kubeadm":            domain,
+		"steps/etcd":               append([]string{"steps/connector"}, domain...), // it reaches a store through the wire
+		"steps/kubeadm":            append([]string{"steps/etcd"}, domain...),      // its API servers are told where the store is
 		"steps/kubernetes":         append([]string{"steps/kubeadm"}, domain...),    // it speaks to what kubeadm made, as its admin
 		"steps/network":            append([]string{"steps/kubernetes"}, domain...), // it applies a manifest
-		"steps/node":               domain,
+		"steps/node":               append([]string{"steps/kubeadm"}, domain...), // a name means something else on a master that has joined
 		"steps/preflight":          domain,
 		"steps/registryd":          append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
 		"steps/op":                 {"steps", "steps/runner"},
@@ -73,6 +74,8 @@ var kubexm = house{
 		"packaging":                nil,
 		"packaging/apt":            {"packaging"},
 		"packaging/rpm":            {"packaging"},
+		"packaging/rpm/rpmtest":    nil,
+		"packaging/rpm/rpmtest":    nil,
 		"packaging/system":         {"packaging", "packaging/apt", "packaging/rpm"},
 		"versions":                 nil,
 		"manifest":                 nil,
@@ -102,7 +105,7 @@ var kubexm = house{
 		"installer/plan":     {"steps", "manifest"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/containerd", "steps/kubeadm", "steps/kubernetes", "steps/network",
+		"installer/task": {"steps", "steps/addon", "steps/containerd", "steps/etcd", "steps/kubeadm", "steps/kubernetes", "steps/network",
 			"steps/node", "steps/preflight", "steps/registryd", "manifest"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,

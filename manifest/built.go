@@ -21,7 +21,7 @@ func NotYetBuilt() []Waiting {
 	const (
 		ready    = "making hosts ready"
 		balance  = "load balancers"
-		services = "etcd and Kubernetes as services of the host"
+		services = "Kubernetes as services of the host"
 		backup   = "backups of etcd"
 		calico   = "the plugin calico"
 		harbor   = "Harbor"
@@ -29,13 +29,13 @@ func NotYetBuilt() []Waiting {
 		localDNS = "node-local DNS"
 	)
 	return []Waiting{
-		{"spec.roleGroups.etcd", services}, {"spec.roleGroups.loadbalancer", balance}, {"spec.loadBalancer.external", balance}, {"spec.loadBalancer.internal", balance},
+		{"spec.roleGroups.loadbalancer", balance}, {"spec.loadBalancer.external", balance}, {"spec.loadBalancer.internal", balance},
 		{"spec.system.ntpServers", ready}, {"spec.system.timezone", ready},
 		{"spec.kubernetes.kubeProxy.extraArgs", services + ": kubeadm's kube-proxy takes no flags"},
 		{"spec.kubernetes.autoRenewCerts", "certificates that renew themselves"},
 		{"spec.kubernetes.kata", "Kata Containers"}, {"spec.kubernetes.nodeFeatureDiscovery", "node feature discovery"},
 		{"spec.runtime.docker", "docker as the runtime"}, {"spec.runtime.cri-o", "CRI-O as the runtime"}, {"spec.runtime.isulad", "iSulad as the runtime"},
-		{"spec.etcd.external", "an etcd that stands already"}, {"spec.etcd.preserveData", "an etcd that outlives its cluster"},
+		{"spec.etcd.preserveData", "an etcd that outlives its cluster"},
 		{"spec.etcd.backupDir", backup}, {"spec.etcd.backupPeriodHours", backup}, {"spec.etcd.keepBackupNumber", backup},
 		{"spec.network.ippool", calico}, {"spec.network.calico", calico}, {"spec.network.multus", "installing multus"},
 		{"spec.storage", "storage"},
@@ -51,7 +51,7 @@ func NotYetBuilt() []Waiting {
 func Used() []string {
 	used := []string{
 		"apiVersion", "kind", "metadata.name",
-		"spec.roleGroups.master", "spec.roleGroups.worker", "spec.roleGroups.registry",
+		"spec.roleGroups.etcd", "spec.roleGroups.master", "spec.roleGroups.worker", "spec.roleGroups.registry",
 		"spec.controlPlaneEndpoint.domain", "spec.controlPlaneEndpoint.address", "spec.controlPlaneEndpoint.port", "spec.controlPlaneEndpoint.externalDNS",
 		"spec.loadBalancer.mode", "spec.loadBalancer.external.type", "spec.loadBalancer.internal.type",
 		"spec.kubernetes.type", "spec.kubernetes.version", "spec.kubernetes.clusterName",
@@ -65,6 +65,7 @@ func Used() []string {
 		"spec.etcd.type", "spec.etcd.version", "spec.etcd.dataDir", "spec.etcd.extraArgs", "spec.etcd.heartbeatInterval", "spec.etcd.electionTimeout",
 		"spec.etcd.snapshotCount", "spec.etcd.autoCompactionRetention", "spec.etcd.metrics", "spec.etcd.quotaBackendBytes", "spec.etcd.maxRequestBytes",
 		"spec.etcd.maxSnapshots", "spec.etcd.maxWals", "spec.etcd.logLevel",
+		"spec.etcd.external.endpoints", "spec.etcd.external.caFile", "spec.etcd.external.certFile", "spec.etcd.external.keyFile",
 		"spec.network.plugin", "spec.network.version", "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR", "spec.network.flannel.backend",
 		"spec.network.multus.enabled", "spec.storage.openebs.basePath",
 		"spec.registry.type", "spec.registry.version", "spec.registry.privateRegistry", "spec.registry.namespaceOverride", "spec.registry.registryDataDir",
@@ -107,7 +108,6 @@ type Choice struct {
 func Choices() []Choice {
 	return []Choice{
 		{"spec.kubernetes.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Kubernetes.Type }},
-		{"spec.etcd.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Etcd.Type }},
 		{"spec.runtime.type", []string{"containerd"}, func(c *Cluster) string { return c.Spec.Runtime.Type }},
 		{"spec.network.plugin", []string{"flannel", "none"}, func(c *Cluster) string { return c.Spec.Network.Plugin }},
 		{"spec.registry.type", []string{"registry"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") }},
@@ -122,9 +122,6 @@ func (d *document) notYetBuilt(c *Cluster) {
 			if v := o.value(c); !slices.Contains(o.Built, v) {
 				d.warn(o.Path, "only "+strings.Join(o.Built, " and ")+" can be installed", "accepted, not yet built: installing with %s", v)
 			}
-		}
-		if n := len(c.Spec.RoleGroups.Names(RoleMaster)); n > 1 {
-			d.warn("spec.roleGroups.master", "one can be installed", "accepted, not yet built: installing %d masters", n)
 		}
 	}
 	first := d.firstWritten()

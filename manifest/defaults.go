@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -132,6 +133,9 @@ func (d *document) derive(c *Cluster) {
 		if s.Network.Calico.VXLANMode != "Never" {
 			s.Network.Calico.IPIPMode = "Never"
 		}
+	}
+	if s.Etcd.Type == "kubexm" && len(s.RoleGroups.Etcd) == 0 {
+		s.RoleGroups.Etcd = slices.Clone(s.RoleGroups.Master)
 	}
 	if s.Registry.Type == "" {
 		switch {

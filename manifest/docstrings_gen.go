@@ -220,7 +220,7 @@ var docstrings = map[string]string{
 	"Replacement.PlainHTTP":            "plainHTTP speaks HTTP without TLS to this address.",
 	"Replacement.To":                   "To is [scheme://]host[:port][/prefix]; the scheme is https unless plainHTTP.",
 	"RoleGroups":                       "RoleGroups lists the hosts of each role by name. A name may hold a range: node[5:7] is node5, node6 and node7; node[08:10] is node08, node09 and node10.",
-	"RoleGroups.Etcd":                  "Etcd hosts run the store's members when spec.etcd.type is kubexm. An odd number of them is best.",
+	"RoleGroups.Etcd":                  "Etcd hosts run the store's members when spec.etcd.type is kubexm. An odd number of them is best. Default: the masters.",
 	"RoleGroups.LoadBalancer":          "LoadBalancer hosts run keepalived with haproxy or nginx before the API servers.",
 	"RoleGroups.Master":                "Master hosts run the control plane.",
 	"RoleGroups.Registry":              "Registry is the host of the image registry: one at most.",

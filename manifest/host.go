@@ -91,7 +91,7 @@ const (
 // node[5:7] is node5, node6 and node7; node[08:10] is node08, node09 and node10.
 type RoleGroups struct {
 	// Etcd hosts run the store's members when spec.etcd.type is kubexm. An odd
-	// number of them is best.
+	// number of them is best. Default: the masters.
 	Etcd []string `yaml:"etcd,omitempty"`
 	// Master hosts run the control plane.
 	Master []string `yaml:"master,omitempty"`

@@ -130,9 +130,6 @@ func (d *document) roleRules(c *Cluster) {
 }
 
 func (d *document) etcdRoles(r RoleGroups, etcd string) {
-	if etcd == "kubexm" && len(r.Etcd) == 0 {
-		d.fail("spec.roleGroups.etcd", "name one, three or five hosts, or choose spec.etcd.type: kubeadm", "has no host, and spec.etcd.type is kubexm")
-	}
 	if etcd != "kubexm" && len(r.Etcd) > 0 {
 		d.warn("spec.roleGroups.etcd", "leave it out", "means nothing where spec.etcd.type is %s", etcd)
 		return

@@ -11,12 +11,25 @@ import (
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote/errcode"
+	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
 const (
 	tries      = 6
 	firstPause = 250 * time.Millisecond // doubled after each try
 )
+
+// patience is the client's own policy, but for what a registry has not built:
+// that is an answer for good.
+func patience() retry.Policy {
+	p := retry.GenericPolicy{Retryable: func(resp *http.Response, err error) (bool, error) {
+		if resp != nil && resp.StatusCode == http.StatusNotImplemented {
+			return false, nil
+		}
+		return retry.DefaultPredicate(resp, err)
+	}, Backoff: retry.DefaultBackoff, MinWait: 200 * time.Millisecond, MaxWait: 3 * time.Second, MaxRetry: 5}
+	return &p
+}
 
 // again calls send until it succeeds, fails for good, or has failed tries times.
 // The client's own retries end where a request has a body that was read: here

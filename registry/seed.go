@@ -154,7 +154,7 @@ func newSeeder(t Target, src Source, o Options) *seeder {
 	if r, ok := inner.(*retry.Transport); ok {
 		inner = r.Base // each try is paced by itself
 	}
-	hc.Transport = retry.NewTransport(newPace(inner, o.Parallel))
+	hc.Transport = &retry.Transport{Base: newPace(inner, o.Parallel), Policy: patience}
 	c := &auth.Client{Client: &hc, Cache: auth.NewCache(), Credential: t.Credential}
 	if t.UserAgent != "" {
 		c.SetUserAgent(t.UserAgent)

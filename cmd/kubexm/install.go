@@ -166,6 +166,9 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version}); err != nil {
 		return err
 	}
+	if err := checkEtcdFiles(f, s); err != nil {
+		return err
+	}
 	if s.bundle != nil && s.graph.Name == "create" {
 		if err := planned(s.cluster, s.bundle.Lock); err != nil {
 			return errors.Join(lacking(err), s.bundle.Close())
@@ -202,6 +205,7 @@ func (a *app) siteConfig(f *siteFlags, b *bundle.Bundle) (*manifest.Cluster, err
 			return nil, err
 		}
 	}
+	fromConfig(c, f.config)
 	if problems, ok := errors.AsType[manifest.Problems](unsupported(c)); ok {
 		return nil, problems.In(from)
 	}
@@ -227,9 +231,6 @@ func unsupported(c *manifest.Cluster) error {
 	if s.Kubernetes.Type != "kubeadm" {
 		no("spec.kubernetes.type", "type "+s.Kubernetes.Type, "write type: kubeadm")
 	}
-	if s.Etcd.Type != "kubeadm" {
-		no("spec.etcd.type", "type "+s.Etcd.Type, "write type: kubeadm")
-	}
 	if s.Runtime.Type != "containerd" {
 		no("spec.runtime.type", "runtime "+s.Runtime.Type, "write type: containerd")
 	}
@@ -238,9 +239,6 @@ func unsupported(c *manifest.Cluster) error {
 	}
 	if s.Registry.Type != "registry" {
 		no("spec.registry.type", "a site without a registry host of type registry", "give a host the role registry, and write type: registry")
-	}
-	if len(s.RoleGroups.Names(manifest.RoleMaster)) > 1 {
-		no("spec.roleGroups.master", "more than one master", "name one master")
 	}
 	if s.LoadBalancer.Mode != "none" {
 		no("spec.loadBalancer.mode", "a load balancer", "leave it out")

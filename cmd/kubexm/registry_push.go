@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	orasregistry "oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mensylisir/kubexm/bundle"
@@ -155,13 +157,11 @@ func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
 // fillRefused gives what a registry refuses its advice.
 func fillRefused(err error) error {
 	var r *errcode.ErrorResponse
-	if !errors.As(err, &r) {
-		return remoteRefused(err)
-	}
-	switch r.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return &coded{error: err, code: exitFailed, advice: "log in as somebody who may push there, with --username or `docker login`; where the registry has projects, it has to exist"}
-	case http.StatusNotFound:
+	is := func(statuses ...int) bool { return errors.As(err, &r) && slices.Contains(statuses, r.StatusCode) }
+	switch {
+	case errors.Is(err, auth.ErrBasicCredentialNotFound), is(http.StatusUnauthorized, http.StatusForbidden):
+		return &coded{error: err, code: exitFailed, advice: "log in as somebody who may push there, with --username or `docker login`; a project has to exist already"}
+	case is(http.StatusNotFound):
 		return &coded{error: err, code: exitFailed, advice: "create the project first, or name one that exists with --to HOST/PROJECT"}
 	}
 	return remoteRefused(err)

@@ -17,7 +17,6 @@ func TestUnsupportedIsWhatTheConfigSays(t *testing.T) {
 	}
 	set := map[string]func(*manifest.Cluster, string){
 		"spec.kubernetes.type": func(c *manifest.Cluster, v string) { c.Spec.Kubernetes.Type = v },
-		"spec.etcd.type":       func(c *manifest.Cluster, v string) { c.Spec.Etcd.Type = v },
 		"spec.runtime.type":    func(c *manifest.Cluster, v string) { c.Spec.Runtime.Type = v },
 		"spec.network.plugin":  func(c *manifest.Cluster, v string) { c.Spec.Network.Plugin = v },
 		"spec.registry.type":   func(c *manifest.Cluster, v string) { c.Spec.Registry.Type = strings.TrimPrefix(v, "none") },

@@ -13,25 +13,27 @@ import (
 
 // Preflight looks at hosts before anything changes.
 func Preflight(say func(steps.Finding)) plan.Module {
-	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(say)}}
+	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(say), task.CheckEtcd(say)},
+		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...) }}
 }
 
 // Foundation prepares the nodes, installs the runtime and Kubernetes' own
-// programs, and fills the registry meanwhile; then the images come to the nodes.
+// programs, and meanwhile fills the registry and brings up the store; then the
+// images come to the nodes.
 func Foundation() plan.Module {
 	return plan.Module{
 		Name:  "foundation",
-		Tasks: []plan.Task{task.PrepareNodes(), task.InstallRegistry(), task.InstallRuntime(), task.InstallKubernetes(), task.PreloadImages()},
+		Tasks: []plan.Task{task.PrepareNodes(), task.InstallRegistry(), task.InstallRuntime(), task.InstallKubernetes(), task.PreloadImages(), task.InstallEtcd(), task.GiveEtcdKeys()},
 		Join: func(f []plan.Fragment) plan.Fragment {
-			prepare, registry, runtime, kubernetes, preload := f[0], f[1], f[2], f[3], f[4]
-			return plan.Seq(prepare, plan.Par(registry, plan.Seq(runtime, kubernetes)), preload)
+			prepare, registry, runtime, kubernetes, preload, etcd, keys := f[0], f[1], f[2], f[3], f[4], f[5], f[6]
+			return plan.Seq(prepare, plan.Par(plan.Seq(plan.Par(registry, plan.Seq(runtime, kubernetes)), preload), plan.Seq(etcd, keys)))
 		},
 	}
 }
 
-// ControlPlane makes the first master.
+// ControlPlane makes the first master, and joins the others to it.
 func ControlPlane() plan.Module {
-	return plan.Module{Name: "control-plane", Tasks: []plan.Task{task.InitControlPlane()}}
+	return plan.Module{Name: "control-plane", Tasks: []plan.Task{task.InitControlPlane(), task.JoinMasters()}}
 }
 
 // Nodes installs the pod network and joins the workers, side by side.
@@ -51,13 +53,17 @@ func Drain() plan.Module {
 	return plan.Module{Name: "drain", Tasks: []plan.Task{task.RemoveAddons(), task.DrainNodes()}}
 }
 
-// Removal takes everything away, in the reverse order of a creation.
-func Removal() plan.Module {
+// Removal takes everything away, in the reverse order of a creation. The store
+// goes when nobody asks it any more.
+func Removal(say func(steps.Finding)) plan.Module {
 	return plan.Module{
-		Name:  "removal",
-		Tasks: []plan.Task{task.ResetNodes(), task.UninstallRuntime(), task.UninstallRegistry(), task.RestoreNodes()},
+		Name: "removal",
+		Tasks: []plan.Task{
+			task.ResetNodes(), task.UninstallRuntime(), task.UninstallRegistry(), task.RestoreNodes(), task.TakeEtcdKeys(), task.UninstallEtcd(), task.NoteEtcd(say),
+		},
 		Join: func(f []plan.Fragment) plan.Fragment {
-			return plan.Seq(plan.Par(plan.Seq(f[0], f[1]), f[2]), f[3])
+			reset, runtime, registry, restore, keys, etcd, note := f[0], f[1], f[2], f[3], f[4], f[5], f[6]
+			return plan.Seq(plan.Par(plan.Seq(reset, plan.Par(runtime, plan.Seq(keys, etcd), note)), registry), restore)
 		},
 	}
 }

@@ -64,6 +64,9 @@ spec:
 
 const dual = "kubePodsCIDR: '10.233.64.0/18,fd00:10::/96', kubeServiceCIDR: '10.233.0.0/18,fd00:20::/112'"
 
+// external is a store that stands already; what its files hold is not looked at here.
+const external = "type: external, external: {endpoints: ['https://192.0.2.71:2379'], caFile: testdata/one/ca, certFile: testdata/one/cert, keyFile: testdata/one/key}"
+
 // changes give each field another value. The first word pair is the change; what
 // follows is put in before, where a field counts in some clusters alone.
 var changes = map[string][]string{
@@ -93,6 +96,9 @@ var changes = map[string][]string{
 	"spec.runtime.containerd.registryMirrors": {"mirror.site", "hub.site"}, "spec.runtime.containerd.insecureRegistries": {"old.site", "older.site"},
 	"spec.runtime.containerd.dataDir": {"dataDir: /var/lib/containerd", "dataDir: /data/containerd"},
 
+	"spec.etcd.type": {"{type: kubeadm,", "{type: kubexm,"}, "spec.roleGroups.etcd": {"etcd: [m1]", "etcd: [w1]", "{master:", "{etcd: [m1], master:", "{type: kubeadm,", "{type: kubexm,"},
+	"spec.etcd.external.endpoints": {"192.0.2.71", "192.0.2.72", "type: kubeadm, version: v3.5.16", external}, "spec.etcd.external.caFile": {"one/ca", "two/ca", "type: kubeadm, version: v3.5.16", external},
+	"spec.etcd.external.certFile": {"one/cert", "two/cert", "type: kubeadm, version: v3.5.16", external}, "spec.etcd.external.keyFile": {"one/key", "two/key", "type: kubeadm, version: v3.5.16", external},
 	"spec.etcd.version": {"version: v3.5.16, ", ""}, "spec.etcd.dataDir": {"dataDir: /var/lib/etcd", "dataDir: /data/etcd"}, "spec.etcd.extraArgs": {"pre-vote: true", "pre-vote: false"},
 	"spec.etcd.heartbeatInterval": {"heartbeatInterval: 250", "heartbeatInterval: 251"}, "spec.etcd.electionTimeout": {"electionTimeout: 5000", "electionTimeout: 5001"},
 	"spec.etcd.snapshotCount": {"snapshotCount: 10000", "snapshotCount: 10001"}, "spec.etcd.autoCompactionRetention": {"Retention: 8", "Retention: 0"},
@@ -131,7 +137,6 @@ var elsewhere = map[string]string{
 	"spec.loadBalancer":       "the bundle; installing refuses it",
 	"spec.kubernetes.type":    "the bundle; installing refuses others",
 	"spec.runtime.type":       "the bundle; installing refuses others",
-	"spec.etcd.type":          "the bundle; installing refuses others",
 	"spec.registry.type":      "the bundle; installing refuses others",
 	"spec.hosts.sudoPassword": "the connector",
 	"spec.hosts.jumpHost":     "the connector",
@@ -218,6 +223,7 @@ func copied(t *testing.T, work string) string {
 // What kubeadm is given is asked for; the others take nothing else of a config.
 var played = []string{
 	"registryd.install", "node.update-etc-hosts", "node.configure-kernel", "containerd.start",
+	"etcd.give-client-keys",
 	"kubernetes.label-nodes", "kubernetes.configure-coredns", "network.install-flannel",
 	"addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }
@@ -275,7 +281,7 @@ func made(t *testing.T, config, work string, play []string) string {
 			fmt.Fprintf(&out, "%s %s\n%s\n", name, h.Name, text)
 		}
 	}
-	if len(ran) < len(play)-3 { // without a pod network or an add-on of that name there are less
+	if len(ran) < len(play)-4 { // without keys for a store, a pod network or an add-on of that name there are less
 		t.Errorf("ran %v", ran)
 	}
 	for _, h := range c.Spec.Hosts {

@@ -27,15 +27,15 @@ func Create(c Context) plan.Pipeline {
 }
 
 // Delete takes a cluster away.
-func Delete(Context) plan.Pipeline {
+func Delete(c Context) plan.Pipeline {
 	return plan.Pipeline{Name: "delete", Short: "Delete a cluster and everything that came with it", Modules: []plan.Module{
-		module.Drain(), module.Removal(),
+		module.Drain(), module.Removal(c.Say),
 	}}
 }
 
 // Reset cleans hosts whose cluster is gone.
-func Reset(Context) plan.Pipeline {
-	return plan.Pipeline{Name: "reset", Short: "Clean hosts whose cluster is gone", Modules: []plan.Module{module.Removal()}}
+func Reset(c Context) plan.Pipeline {
+	return plan.Pipeline{Name: "reset", Short: "Clean hosts whose cluster is gone", Modules: []plan.Module{module.Removal(c.Say)}}
 }
 
 // All lists every pipeline, by the name that `kubexm plan` takes.

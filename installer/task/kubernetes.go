@@ -10,6 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/network"
+	"github.com/mensylisir/kubexm/steps/node"
 )
 
 // InstallKubernetes brings kubeadm, kubelet and kubectl to every node.
@@ -24,6 +25,32 @@ func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubernetes.FetchKubeconfig(s.Cluster), kubernetes.InstallKubeconfig())
 	}}
+}
+
+// JoinMasters joins the other masters, one after another: the store takes in one
+// member at a time, and while it does the API servers wait for it.
+func JoinMasters() plan.Task {
+	return plan.Task{Name: "join-masters", Plan: func(s plan.Scope) plan.Fragment {
+		first := s.Whole().First(manifest.RoleMaster)
+		return plan.Roll(furtherMasters(s), func(h manifest.Host) plan.Fragment {
+			one := []manifest.Host{h}
+			mint := []steps.Step{kubeadm.MintMasterToken(s.Cluster, h)}
+			if s.Cluster.Spec.Etcd.Type == "kubeadm" {
+				mint = []steps.Step{kubeadm.ClearMember(s.Cluster, h), mint[0]}
+			}
+			join := []steps.Step{kubeadm.JoinMaster(s.Cluster)}
+			if cp := s.Cluster.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
+				join = append(join, node.AimAtItself(s.Cluster), kubernetes.RenewProxy(s.Cluster))
+			}
+			return plan.Seq(plan.On(one, kubeadm.PrepareMaster(s.Cluster)), plan.On(first, mint...), plan.On(one, append(join, kubernetes.InstallKubeconfig())...))
+		})
+	}}
+}
+
+// furtherMasters are the masters beside the first.
+func furtherMasters(s plan.Scope) []manifest.Host {
+	first := s.Whole().First(manifest.RoleMaster)
+	return slices.DeleteFunc(slices.Clone(s.Role(manifest.RoleMaster)), func(h manifest.Host) bool { return h.Name == first[0].Name })
 }
 
 // InstallNetwork applies the pod network.
@@ -111,12 +138,18 @@ func DrainNodes() plan.Task {
 	}}
 }
 
-// ResetNodes takes Kubernetes off the nodes, workers before masters.
+// ResetNodes takes Kubernetes off the nodes: workers, then masters one after
+// another, the first one last, which the others were joined to.
 func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
+		further := furtherMasters(s)
+		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
-			plan.On(s.Role(manifest.RoleMaster), addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()),
+			plan.Roll(further, func(h manifest.Host) plan.Fragment {
+				return plan.On([]manifest.Host{h}, kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster())
+			}),
+			plan.On(s.First(manifest.RoleMaster), addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()),
 			plan.On(nodes(s), kubeadm.Uninstall()),
 		)
 	}}

@@ -85,6 +85,10 @@ func (p *Product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/v2/")
+	if path == "" {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
 	if name, id, ok := strings.Cut(path, "/manifests/"); ok {
 		p.manifest(w, r, name, id, body)
 		return

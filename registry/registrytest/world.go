@@ -87,6 +87,22 @@ func (w *World) Image(ref string, architectures, absent []string, layers ...[]by
 	return im, nil
 }
 
+// Referrer adds an artifact that refers to an image of the same repository.
+func (w *World) Referrer(ref string, subject manifest.ImagePin, kind string, annotations map[string]string) error {
+	config := w.content(ref, fetch.ConfigRole, kind+".config", []byte(`{"of":"`+ref+`"}`))
+	d, err := w.document(ref, fetch.ManifestRole, v1.MediaTypeImageManifest, v1.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, ArtifactType: kind, Config: config, Layers: []v1.Descriptor{},
+		Subject: &v1.Descriptor{MediaType: subject.MediaType, Digest: digest.Digest(subject.Digest), Size: subject.Size}, Annotations: annotations,
+	})
+	w.Lock.Images = append(w.Lock.Images, manifest.ImagePin{
+		ID: "image/" + ref, Names: []string{ref}, Reference: ref, Sets: []string{set}, MediaType: d.MediaType, Digest: d.Digest.String(), Size: d.Size,
+		Trust: manifest.FromPublished, Platforms: []manifest.PlatformImage{{
+			Platform: w.Lock.Platforms[0], MediaType: d.MediaType, Digest: d.Digest.String(), Size: d.Size, Content: config.Size,
+		}},
+	})
+	return err
+}
+
 // platform adds the image of one architecture.
 func (w *World) platform(ref, arch string, layers [][]byte) (manifest.PlatformImage, v1.Descriptor, error) {
 	config, err := w.document(ref, fetch.ConfigRole, v1.MediaTypeImageConfig, map[string]any{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/etcd"
 )
 
 // object is a piece of a Kubernetes document; yaml sorts its keys, so equal
@@ -66,7 +67,7 @@ func with(ours manifest.Args, users manifest.Args) manifest.Args {
 
 // InitConfig is the configuration of kubeadm init on h.
 func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
-	etcd, err := etcdConfig(c, h)
+	store, err := etcdConfig(c, h)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 			"localAPIEndpoint": listening(c, h),
 			"nodeRegistration": registration(c, h),
 		},
-		clusterConfig(c, etcd), kubeletConfig(c), proxyConfig(c),
+		clusterConfig(c, store), kubeletConfig(c), proxyConfig(c),
 	}
 	return encode(docs...)
 }
@@ -127,7 +128,7 @@ func resolvConf(h *steps.Host) string {
 	return "/etc/resolv.conf"
 }
 
-func clusterConfig(c *manifest.Cluster, etcd object) object {
+func clusterConfig(c *manifest.Cluster, store object) object {
 	k, n := c.Spec.Kubernetes, c.Spec.Network
 	sans := append([]string{c.Spec.ControlPlaneEndpoint.Domain}, k.APIServer.CertSANs...)
 	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
@@ -151,7 +152,7 @@ func clusterConfig(c *manifest.Cluster, etcd object) object {
 		},
 		"controllerManager": object{"extraArgs": args(c, with(append(masks(c), gates...), k.ControllerManager.ExtraArgs))},
 		"scheduler":         object{"extraArgs": args(c, with(gates, k.Scheduler.ExtraArgs))},
-		"etcd":              etcd,
+		"etcd":              store,
 	}
 }
 
@@ -172,11 +173,23 @@ func masks(c *manifest.Cluster) manifest.Args {
 	return out
 }
 
+// etcdConfig says where the store is: on each master, which kubeadm sees to, or
+// elsewhere.
 func etcdConfig(c *manifest.Cluster, h *steps.Host) (object, error) {
-	local := object{"dataDir": c.Spec.Etcd.DataDir, "extraArgs": args(c, etcdArgs(c))}
+	if !stacked(c) {
+		out := object{"endpoints": etcd.Endpoints(c)}
+		ca, cert, key := etcd.ClientFiles(c)
+		for name, file := range map[string]string{"caFile": ca, "certFile": cert, "keyFile": key} {
+			if file != "" {
+				out[name] = file
+			}
+		}
+		return object{"external": out}, nil
+	}
+	local := object{"dataDir": c.Spec.Etcd.DataDir, "extraArgs": args(c, etcd.Flags(c))}
 	// kubeadm knows one version of etcd alone; for another it has to be told what
 	// the bundle holds.
-	if c.Spec.Etcd.Version != "" && c.Spec.Etcd.Type == "kubeadm" {
+	if c.Spec.Etcd.Version != "" {
 		im, err := h.Image(etcdImage)
 		if err != nil {
 			return nil, err
@@ -194,26 +207,8 @@ func etcdConfig(c *manifest.Cluster, h *steps.Host) (object, error) {
 	return object{"local": local}, nil
 }
 
-func etcdArgs(c *manifest.Cluster) manifest.Args {
-	e := c.Spec.Etcd
-	number := func(name string, n int64) manifest.Arg {
-		return manifest.Arg{Name: name, Value: strconv.FormatInt(n, 10)}
-	}
-	as := manifest.Args{
-		number("heartbeat-interval", int64(e.HeartbeatInterval)), number("election-timeout", int64(e.ElectionTimeout)),
-		number("snapshot-count", int64(e.SnapshotCount)), number("quota-backend-bytes", e.QuotaBackendBytes),
-		number("max-request-bytes", e.MaxRequestBytes), {Name: "metrics", Value: e.Metrics}, {Name: "log-level", Value: e.LogLevel},
-	}
-	for _, p := range []struct {
-		name string
-		n    *int
-	}{{"auto-compaction-retention", e.AutoCompactionRetention}, {"max-snapshots", e.MaxSnapshots}, {"max-wals", e.MaxWALs}} {
-		if p.n != nil {
-			as = append(as, number(p.name, int64(*p.n)))
-		}
-	}
-	return with(as, e.ExtraArgs)
-}
+// stacked tells whether kubeadm runs a member of the store on each master.
+func stacked(c *manifest.Cluster) bool { return c.Spec.Etcd.Type == "kubeadm" }
 
 // featureGates as one flag; gates that the version no longer knows are left out.
 func featureGates(c *manifest.Cluster) manifest.Args {

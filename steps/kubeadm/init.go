@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -48,14 +47,20 @@ func Kubectl(ctx context.Context, h *steps.Host, args ...string) (string, error)
 
 // Init makes the first control plane. It counts as done only when kubeadm's last
 // phase is seen: one that was cut off half way is reset and run again, one that
-// is whole is never run again. It runs as a unit of the host's, so a lost
-// connection does not end it, and the next run finds it and waits.
+// was whole once is never run again and never taken back, whether its API server
+// answers just now or not. It runs as a unit of the host's, so a lost connection
+// does not end it, and the next run finds it and waits.
 func Init(c *manifest.Cluster) steps.Step {
 	return &op.Do{
-		M:    steps.Meta{Name: "kubeadm.init", Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
-		Done: initialized,
+		M: steps.Meta{Name: "kubeadm.init", Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			if whole, err := Complete(ctx, h); !whole || err != nil {
+				return false, err
+			}
+			return initialized(ctx, h)
+		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			if done, err := prepare(ctx, h, initJob, initialized); done || err != nil {
+			if done, err := found(ctx, h, initJob, initialized); done || err != nil {
 				return err
 			}
 			text, err := InitConfig(c, h)
@@ -73,17 +78,12 @@ func Init(c *manifest.Cluster) steps.Step {
 			}
 			j := initJob
 			j.Argv = []string{"kubeadm", "init", "--config", configFile, "--skip-token-print"}
-			return steps.Advise(run(ctx, h, j), "see `journalctl -u kubelet` and `crictl ps -a` on %s", h.Name)
-		},
-		Undo: func(ctx context.Context, h *steps.Host) error {
-			if err := h.ClearJob(ctx, initJob); err != nil { // it may be at work still
-				return err
+			if err := run(ctx, h, j); err != nil {
+				return steps.Advise(err, "see `journalctl -u kubelet` and `crictl ps -a` on %s", h.Name)
 			}
-			if err := reset(ctx, h); err != nil {
-				return err
-			}
-			return removeStore(ctx, h)
+			return markComplete(ctx, h)
 		},
+		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, initJob) },
 	}
 }
 
@@ -121,6 +121,27 @@ func prepare(ctx context.Context, h *steps.Host, j runner.Job, look func(context
 	return false, reset(ctx, h)
 }
 
+// takeBack undoes init or join of a master as far as it came. What was whole is
+// left alone: it may be somebody's cluster, of which only the API server is away.
+func takeBack(ctx context.Context, h *steps.Host, j runner.Job) error {
+	if err := h.ClearJob(ctx, j); err != nil { // it may be at work still
+		return err
+	}
+	if whole, err := Complete(ctx, h); whole || err != nil {
+		return err
+	}
+	half, err := begun(ctx, h)
+	if err != nil {
+		return err
+	}
+	if half {
+		if err := reset(ctx, h); err != nil {
+			return err
+		}
+	}
+	return removeStore(ctx, h)
+}
+
 // initialized looks for what the last phases of kubeadm init leave behind, and
 // asks the API server itself.
 func initialized(ctx context.Context, h *steps.Host) (bool, error) {
@@ -140,9 +161,12 @@ func initialized(ctx context.Context, h *steps.Host) (bool, error) {
 // Running tells whether the control plane answers.
 func Running(ctx context.Context, h *steps.Host) (bool, error) { return initialized(ctx, h) }
 
+// traces are what init and join leave behind, the earliest and the latest of it.
+var traces = []string{"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt", AdminConf}
+
 // begun tells whether kubeadm init or join left something behind.
 func begun(ctx context.Context, h *steps.Host) (bool, error) {
-	for _, p := range []string{"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt", AdminConf} {
+	for _, p := range traces {
 		_, err := h.Stat(ctx, p)
 		if err == nil {
 			return true, nil
@@ -152,111 +176,4 @@ func begun(ctx context.Context, h *steps.Host) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// reset takes back what init or join did to a node.
-func reset(ctx context.Context, h *steps.Host) error {
-	_, err := h.Run(ctx, runner.Cmd{Argv: []string{"kubeadm", "reset", "--force", "--cri-socket", "unix:///run/containerd/containerd.sock"}, Timeout: 5 * time.Minute})
-	return err
-}
-
-// ResetWorker takes Kubernetes off a worker: kubeadm's own reset, then what it
-// leaves behind.
-func ResetWorker() steps.Step { return resetNode("kubeadm.reset-worker") }
-
-// ResetMaster does the same to a master, with the cluster's store.
-func ResetMaster() steps.Step { return resetNode("kubeadm.reset-master") }
-
-func resetNode(name string) steps.Step {
-	return &op.Do{
-		M: steps.Meta{Name: name, Timeout: 10 * time.Minute, Risk: steps.Destroys},
-		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			half, err := begun(ctx, h)
-			return err == nil && !half, err
-		},
-		Act: func(ctx context.Context, h *steps.Host) error {
-			if err := reset(ctx, h); err != nil {
-				return err
-			}
-			if err := removeStore(ctx, h); err != nil { // on a worker nothing is on record
-				return err
-			}
-			return cleanUp(ctx, h)
-		},
-	}
-}
-
-// cleanUp removes what kubeadm reset leaves, as it says itself.
-func cleanUp(ctx context.Context, h *steps.Host) error {
-	var errs []error
-	for _, dir := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni", "/run/flannel"} {
-		errs = append(errs, h.RemoveAll(ctx, dir))
-	}
-	for _, link := range []string{"cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0"} {
-		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: there is none
-		errs = append(errs, err)
-	}
-	for _, tool := range []string{"iptables", "ip6tables"} {
-		for _, table := range []string{"filter", "nat", "mangle"} {
-			errs = append(errs, flush(ctx, h, tool, table))
-		}
-	}
-	for _, family := range []string{"ip", "ip6"} { // kube-proxy's own, in mode nftables
-		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: there is none
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// flush removes the chains of kube-proxy and flannel from one table, and leaves
-// every other rule alone.
-func flush(ctx context.Context, h *steps.Host, tool, table string) error {
-	save, err := h.Run(ctx, runner.Cmd{Argv: []string{tool + "-save", "-t", table}, OK: []int{1, 127}})
-	if err != nil || save.Exit != 0 {
-		return err
-	}
-	clean, changed := withoutOurs(string(save.Stdout))
-	if !changed {
-		return nil
-	}
-	_, err = h.Run(ctx, runner.Cmd{Argv: []string{tool + "-restore"}, Stdin: strings.NewReader(clean)})
-	return err
-}
-
-// withoutOurs drops the chains of kube-proxy, the kubelet, flannel and the CNI
-// plugins, with the rules in them and those that lead to them.
-func withoutOurs(rules string) (clean string, changed bool) {
-	var b strings.Builder
-	for line := range strings.Lines(rules) {
-		if ofOurs(line) {
-			changed = true
-			continue
-		}
-		b.WriteString(line)
-	}
-	return b.String(), changed
-}
-
-// ofOurs looks at the names of chains in a line of iptables-save alone: what a
-// comment says is anybody's.
-func ofOurs(line string) bool {
-	if chain, ok := strings.CutPrefix(line, ":"); ok {
-		return ourChain(chain)
-	}
-	words := strings.Fields(line)
-	quoted := false
-	for i, w := range words {
-		inside := quoted
-		if strings.Count(w, `"`)%2 == 1 {
-			quoted = !quoted
-		}
-		if !inside && i+1 < len(words) && slices.Contains([]string{"-A", "-j", "-g"}, w) && ourChain(words[i+1]) {
-			return true
-		}
-	}
-	return false
-}
-
-func ourChain(name string) bool {
-	return strings.HasPrefix(name, "KUBE-") || strings.HasPrefix(name, "FLANNEL-") || strings.HasPrefix(name, "CNI-")
 }

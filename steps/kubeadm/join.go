@@ -54,25 +54,34 @@ func MintToken(joining []manifest.Host) steps.Step {
 		},
 		M: steps.Meta{Name: "kubeadm.mint-token", Writes: []steps.AnyKey{Join}, Always: true, Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", "15m", "--description", "kubexm: nodes that join")
+			t, err := mint(ctx, h)
 			if err != nil {
 				return err
 			}
-			ca, err := h.ReadFile(ctx, "/etc/kubernetes/pki/ca.crt")
-			if err != nil {
-				return err
-			}
-			block, _ := pem.Decode(ca)
-			if block == nil {
-				return errors.New("/etc/kubernetes/pki/ca.crt holds no certificate")
-			}
-			cert, err := x509.ParseCertificate(block.Bytes)
-			if err != nil {
-				return fmt.Errorf("/etc/kubernetes/pki/ca.crt: %w", err)
-			}
-			return Join.Put(h, Token{Value: strings.TrimSpace(string(out)), CAHash: pki.PublicKeyHash(cert)})
+			return Join.Put(h, t)
 		},
 	}
+}
+
+// mint makes a token on a master.
+func mint(ctx context.Context, h *steps.Host) (Token, error) {
+	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", "15m", "--description", "kubexm: nodes that join")
+	if err != nil {
+		return Token{}, err
+	}
+	ca, err := h.ReadFile(ctx, pkiDir+"/ca.crt")
+	if err != nil {
+		return Token{}, err
+	}
+	block, _ := pem.Decode(ca)
+	if block == nil {
+		return Token{}, errors.New(pkiDir + "/ca.crt holds no certificate")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return Token{}, fmt.Errorf("%s/ca.crt: %w", pkiDir, err)
+	}
+	return Token{Value: strings.TrimSpace(string(out)), CAHash: pki.PublicKeyHash(cert)}, nil
 }
 
 // joinFile lies in memory, and only while kubeadm reads it: it holds the token.
@@ -95,23 +104,7 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 				return steps.Advise(errors.New("the cluster has a node of this name that is ready, and this host does not know the cluster"),
 					"wait a minute and run again, if it was one; if another machine goes by this name, give this one another; else kubectl delete node %s", h.Name)
 			}
-			text, err := JoinConfig(c, h, t)
-			if err != nil {
-				return err
-			}
-			if _, err := h.Mkdir(ctx, "/run/kubexm", runner.Attr{Mode: 0o700}); err != nil {
-				return err
-			}
-			if err := h.WriteFile(ctx, joinFile, text, runner.Attr{Mode: 0o600}); err != nil {
-				return err
-			}
-			j := joinJob
-			j.Argv, j.Secrets = []string{"kubeadm", "join", "--config", joinFile}, []string{t.Value}
-			err = run(ctx, h, j)
-			if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
-				err = rerr
-			}
-			return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, Endpoint(c))
+			return join(ctx, c, h, t)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			if err := h.ClearJob(ctx, joinJob); err != nil { // it may be at work still
@@ -124,6 +117,27 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 			return reset(ctx, h)
 		},
 	}
+}
+
+// join runs kubeadm join.
+func join(ctx context.Context, c *manifest.Cluster, h *steps.Host, t Token) error {
+	text, err := JoinConfig(c, h, t)
+	if err != nil {
+		return err
+	}
+	if _, err := h.Mkdir(ctx, "/run/kubexm", runner.Attr{Mode: 0o700}); err != nil {
+		return err
+	}
+	if err := h.WriteFile(ctx, joinFile, text, runner.Attr{Mode: 0o600}); err != nil {
+		return err
+	}
+	j := joinJob
+	j.Argv, j.Secrets = []string{"kubeadm", "join", "--config", joinFile}, []string{t.Value}
+	err = run(ctx, h, j)
+	if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
+		err = rerr
+	}
+	return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, Endpoint(c))
 }
 
 // joined tells whether the kubelet has its own credentials and runs.

@@ -14,7 +14,11 @@ func store(h *steps.Host) op.Dir {
 	return op.Dir{Path: h.Cluster.Spec.Etcd.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}
 }
 
+// makeStore makes it, where kubeadm runs the store.
 func makeStore(ctx context.Context, h *steps.Host) error {
+	if !stacked(h.Cluster) {
+		return nil
+	}
 	c, err := store(h).Want(ctx, h, false)
 	if err != nil || c == nil {
 		return err
@@ -22,8 +26,12 @@ func makeStore(ctx context.Context, h *steps.Host) error {
 	return c.Apply(ctx, h)
 }
 
-// removeStore takes the folder away where kubexm made it.
+// removeStore takes the folder away where kubexm made it for kubeadm. Another
+// member of the store may have one of the same name, and needs it still.
 func removeStore(ctx context.Context, h *steps.Host) error {
+	if !stacked(h.Cluster) {
+		return nil
+	}
 	c, err := store(h).Gone(ctx, h)
 	if err != nil || c == nil {
 		return err

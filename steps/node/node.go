@@ -8,6 +8,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
@@ -71,13 +72,20 @@ func Kernel(c *manifest.Cluster) steps.Step { return op.Ensure("node.configure-k
 func ResetKernel(c *manifest.Cluster) steps.Step { return op.Remove("node.reset-kernel", kernel(c)) }
 
 func names(c *manifest.Cluster) []op.Resource {
-	return []op.Resource{op.Block{Path: "/etc/hosts", Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
-		return Hosts(c, h.Name), nil
+	return []op.Resource{op.Block{Path: "/etc/hosts", Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		joined, err := kubeadm.Complete(ctx, h)
+		return Hosts(c, h.Name, joined), err
 	}}}
 }
 
 // Names writes the cluster's names into /etc/hosts.
 func Names(c *manifest.Cluster) steps.Step { return op.Ensure("node.update-etc-hosts", names(c)) }
+
+// AimAtItself has a master that has joined reach its own API server under the
+// control plane's name: until then that is the first master's.
+func AimAtItself(c *manifest.Cluster) steps.Step {
+	return op.Ensure("node.aim-at-own-api-server", names(c))
+}
 
 // RemoveNames is its inverse.
 func RemoveNames(c *manifest.Cluster) steps.Step {
@@ -85,8 +93,9 @@ func RemoveNames(c *manifest.Cluster) steps.Step {
 }
 
 // Hosts gives the lines of /etc/hosts on the host of that name: all hosts, the
-// control plane's name, the registry's name, and the config's own lines.
-func Hosts(c *manifest.Cluster, self string) []byte {
+// control plane's name, the registry's name, and the config's own lines. joined
+// says that it is a master whose own API server runs.
+func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
 	var b strings.Builder
 	line := func(address string, names ...string) {
 		if address != "" && len(names) > 0 {
@@ -99,7 +108,7 @@ func Hosts(c *manifest.Cluster, self string) []byte {
 		}
 	}
 	if cp := c.Spec.ControlPlaneEndpoint; !cp.ExternalDNS {
-		line(EndpointAddress(c, self), cp.Domain)
+		line(EndpointAddress(c, self, joined), cp.Domain)
 	}
 	if r := c.HostsWith(manifest.RoleRegistry); len(r) > 0 {
 		name, _, _ := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")
@@ -112,14 +121,20 @@ func Hosts(c *manifest.Cluster, self string) []byte {
 }
 
 // EndpointAddress is what the control plane's name means on a host: the virtual
-// IP where there is one, else the first master. (With several masters and no
-// load balancer, each master means itself once it has joined.)
-func EndpointAddress(c *manifest.Cluster, _ string) string {
+// IP where there is one, else the first master. With several masters and nothing
+// before them, each means itself once it has joined.
+func EndpointAddress(c *manifest.Cluster, self string, joined bool) string {
 	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
 		return a
 	}
-	if m := c.HostsWith(manifest.RoleMaster); len(m) > 0 {
-		return c.NodeAddresses(m[0])[0]
+	masters := c.HostsWith(manifest.RoleMaster)
+	for _, m := range masters {
+		if joined && m.Name == self {
+			return c.NodeAddresses(m)[0]
+		}
+	}
+	if len(masters) > 0 {
+		return c.NodeAddresses(masters[0])[0]
 	}
 	return ""
 }

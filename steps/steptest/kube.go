@@ -74,7 +74,7 @@ func StandingWith(t conntest.TB, c *manifest.Cluster) (*Kube, map[string]*connte
 func (k *Kube) On(s *conntest.Sim, host string) {
 	k.hosts[host] = s
 	for name, do := range map[string]func(call) connector.Result{
-		"kubectl": k.kubectl, "kubeadm": k.kubeadm, "helm": k.helm, "ctr": k.ctr, "crictl": k.crictl,
+		"kubectl": k.kubectl, "kubeadm": k.kubeadm, "helm": k.helm, "ctr": k.ctr, "crictl": k.crictl, "etcdctl": k.etcdctl,
 	} {
 		s.HandleProgram(name, func(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 			if _, ok := s.File("/usr/local/bin/" + name); !ok && !k.stands {
@@ -148,13 +148,19 @@ func prints(format string, args ...any) connector.Result {
 // first is the host that the cluster's store lies on.
 func (k *Kube) first() *conntest.Sim { return k.hosts[k.master] }
 
-// up tells whether the API server answers.
-func (k *Kube) up() bool {
-	m := k.first()
+// up tells whether the API server of the first master answers.
+func (k *Kube) up() bool { return k.serves(k.master) }
+
+// serves tells whether the API server of a host answers.
+func (k *Kube) serves(host string) bool {
+	m := k.hosts[host]
+	if m == nil {
+		return false
+	}
 	if _, ok := m.File("/etc/kubernetes/manifests/kube-apiserver.yaml"); !ok {
 		return false
 	}
-	return k.stands || m.Unit("kubelet.service").Active && m.Unit("containerd.service").Active
+	return k.stands || m.Unit("kubelet.service").Active && m.Unit("containerd.service").Active && k.agreed()
 }
 
 // Object is an object of the cluster as JSON has it.
@@ -189,7 +195,7 @@ func word(o any, keys ...string) string {
 }
 
 // clusterWide are kinds without a namespace.
-var clusterWide = []string{"Namespace", "Node", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass"}
+var clusterWide = []string{"Namespace", "Node", "EtcdMember", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass"}
 
 // storeDir is where objects lie on the master.
 func (k *Kube) storeDir() string { return path.Join(k.cluster.Spec.Etcd.DataDir, "member") }
@@ -212,7 +218,7 @@ func (k *Kube) file(o Object) string {
 
 // get gives the object that o names, or nil.
 func (k *Kube) get(o Object) Object {
-	f, ok := k.first().File(k.file(o))
+	f, ok := k.store().File(k.file(o))
 	if !ok {
 		return nil
 	}
@@ -245,16 +251,16 @@ func (k *Kube) put(o Object) {
 	if err != nil {
 		return
 	}
-	k.first().AddFile(k.file(o), string(text), 0o600)
+	k.store().AddFile(k.file(o), string(text), 0o600)
 }
 
 // drop deletes an object; a namespace takes along what is in it.
 func (k *Kube) drop(o Object) {
-	k.first().RemoveAll(k.file(o))
+	k.store().RemoveAll(k.file(o))
 	ns := word(o, "metadata", "name")
-	for _, p := range k.first().Below(k.storeDir()) {
+	for _, p := range k.store().Below(k.storeDir()) {
 		if word(o, "kind") == "Namespace" && path.Base(path.Dir(p)) == ns {
-			k.first().RemoveAll(p)
+			k.store().RemoveAll(p)
 		}
 	}
 	k.tidy()
@@ -262,9 +268,9 @@ func (k *Kube) drop(o Object) {
 
 // tidy takes the folders away that hold nothing: a store has none.
 func (k *Kube) tidy() {
-	for _, p := range slices.Backward(k.first().Below(k.storeDir())) {
-		if f, ok := k.first().File(p); ok && f.Mode.IsDir() && len(k.first().Below(p)) == 0 {
-			k.first().RemoveAll(p)
+	for _, p := range slices.Backward(k.store().Below(k.storeDir())) {
+		if f, ok := k.store().File(p); ok && f.Mode.IsDir() && len(k.store().Below(p)) == 0 {
+			k.store().RemoveAll(p)
 		}
 	}
 }
@@ -272,8 +278,8 @@ func (k *Kube) tidy() {
 // all gives the objects of a kind.
 func (k *Kube) all(kind string) []Object {
 	var out []Object
-	for _, p := range k.first().Below(k.storeDir()) {
-		f, ok := k.first().File(p)
+	for _, p := range k.store().Below(k.storeDir()) {
+		f, ok := k.store().File(p)
 		if !ok || f.Mode.IsDir() || !strings.HasPrefix(p, k.storeDir()+"/"+kind+".") {
 			continue
 		}

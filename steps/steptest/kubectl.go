@@ -40,6 +40,11 @@ func (k *Kube) kubectl(c call) connector.Result {
 	switch verb {
 	case "get":
 		return k.getNamed(c)
+	case "exec":
+		return k.exec(c)
+	case "delete":
+		k.proxy(c.sim) // a pod of kube-proxy, which comes again at once
+		return prints("pod %q deleted\n", c.words[2])
 	case "label", "taint":
 		return k.mark(verb, c.words[2], c.words[3:])
 	case "drain", "uncordon", "cordon":
@@ -226,6 +231,9 @@ func (k *Kube) getNamed(c call) connector.Result {
 			names = append(names, word(o, "metadata", "name")+"="+state)
 		}
 		return prints("%s", strings.Join(names, " "))
+	}
+	if what == "pods" && c.flags["-l"] == "k8s-app=kube-proxy" {
+		return prints("kube-proxy-%s=%s ", c.host, proxyID)
 	}
 	var names []string
 	var objects []Object

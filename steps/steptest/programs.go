@@ -32,7 +32,7 @@ func (k *Kube) kubeadm(c call) connector.Result {
 	case "join":
 		return k.join(c)
 	case "reset":
-		k.reset(c.sim, c.host)
+		k.reset(c)
 		return prints("[reset] Stopping the kubelet service\n")
 	case "token":
 		if !k.up() {
@@ -62,12 +62,19 @@ func (k *Kube) preflight(c call) *connector.Result {
 		return problem("[ERROR CRI]: container runtime is not running")
 	case !c.sim.Unit("kubelet.service").Exists:
 		return problem("[ERROR Service-Kubelet]: kubelet service does not exist")
-	case c.words[0] == "init" && !k.pinned(c.sim, "/etcd:") || !k.pinned(c.sim, "/kube-proxy:"):
+	case c.words[0] == "init" && k.stacked() && !k.pinned(c.sim, "/etcd:") || !k.pinned(c.sim, "/kube-proxy:"):
 		return problem("[ERROR ImagePull]: failed to pull image: no such host")
 	case c.sim.Sysctl("net.ipv4.ip_forward") != "1":
 		return problem("[ERROR FileContent--proc-sys-net-ipv4-ip_forward]: /proc/sys/net/ipv4/ip_forward contents are not set to 1")
 	}
-	for _, p := range []string{"manifests/kube-apiserver.yaml", "kubelet.conf", "pki/ca.crt"} {
+	if bad := k.storeReady(c); c.words[0] == "init" && bad != "" {
+		return problem("[ERROR ExternalEtcdVersion]: %s", bad)
+	}
+	made := []string{"manifests/kube-apiserver.yaml", "kubelet.conf"}
+	if !k.isMaster(c.host) || c.words[0] == "init" { // a master that joins is given the keys before
+		made = append(made, "pki/ca.crt")
+	}
+	for _, p := range made {
 		if _, ok := c.sim.File("/etc/kubernetes/" + p); ok {
 			return problem("[ERROR FileAvailable]: /etc/kubernetes/%s already exists", p)
 		}
@@ -81,6 +88,7 @@ func (k *Kube) kubelet(s *conntest.Sim) {
 	s.AddFile("/var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\n", 0o644)
 	s.AddFile("/var/lib/kubelet/pki/kubelet-client-current.pem", "client certificate\n", 0o600)
 	s.StartUnit("kubelet.service")
+	k.proxy(s)
 }
 
 func (k *Kube) init(c call) connector.Result {
@@ -93,10 +101,11 @@ func (k *Kube) init(c call) connector.Result {
 
 // found is what a control plane that was just made is.
 func (k *Kube) found(s *conntest.Sim) {
-	s.AddDir(k.cluster.Spec.Etcd.DataDir, 0o700)
+	for _, name := range k.shared() {
+		s.AddFile("/etc/kubernetes/pki/"+name, "the cluster's "+name+"\n", 0o600)
+	}
 	s.AddFile("/etc/kubernetes/pki/ca.crt", authority(), 0o644)
-	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n", 0o600)
-	s.AddFile(adminConf, "apiVersion: v1\nkind: Config\nclusters: [{name: kubernetes, cluster: {server: \"https://lb.kubexm.local:6443\"}}]\n", 0o600)
+	k.controlPlane(s, k.master)
 	k.kubelet(s)
 	for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		k.put(newObject("v1", "Namespace", "", ns))
@@ -105,7 +114,21 @@ func (k *Kube) found(s *conntest.Sim) {
 	k.put(merged(newObject("v1", "ConfigMap", "kube-system", "coredns"), Object{"data": Object{"Corefile": "kubeadm's own\n"}}))
 	k.put(newObject("apps/v1", "DaemonSet", "kube-system", "kube-proxy"))
 	k.put(merged(newObject("apps/v1", "Deployment", "kube-system", "coredns"), Object{"spec": Object{"replicas": 2.0}}))
-	k.put(newObject("v1", "Node", "", k.master))
+	k.put(master(k.master))
+}
+
+// controlPlane is what a master has that a worker has not.
+func (k *Kube) controlPlane(s *conntest.Sim, host string) {
+	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n", 0o600)
+	s.AddFile(adminConf, "apiVersion: v1\nkind: Config\nclusters: [{name: kubernetes, cluster: {server: \"https://lb.kubexm.local:6443\"}}]\n", 0o600)
+	if k.stacked() {
+		s.AddDir(k.cluster.Spec.Etcd.DataDir, 0o700)
+		k.enrol(host)
+	}
+}
+
+func master(name string) Object {
+	return merged(newObject("v1", "Node", "", name), Object{"metadata": Object{"labels": Object{"node-role.kubernetes.io/control-plane": ""}}})
 }
 
 func (k *Kube) join(c call) connector.Result {
@@ -117,10 +140,13 @@ func (k *Kube) join(c call) connector.Result {
 		return failed(1, "%v", err)
 	}
 	switch {
-	case !k.up():
+	case !k.serves(k.aim(c.sim)):
 		return failed(1, "error execution phase preflight: couldn't validate the identity of the API Server: connection refused")
 	case word(config, "discovery", "bootstrapToken", "token") != token || k.named("v1", "Secret", "kube-system", "bootstrap-token-abcdef") == nil:
 		return failed(1, "error execution phase preflight: token id is invalid for this cluster or it has expired")
+	}
+	if config["controlPlane"] != nil {
+		return k.joinMaster(c)
 	}
 	c.sim.AddFile("/etc/kubernetes/pki/ca.crt", k.first().Read("/etc/kubernetes/pki/ca.crt"), 0o644)
 	k.kubelet(c.sim)
@@ -128,19 +154,21 @@ func (k *Kube) join(c call) connector.Result {
 	return prints("This node has joined the cluster\n")
 }
 
-// reset leaves what kubeadm's own leaves: empty folders, CNI's configuration.
-func (k *Kube) reset(s *conntest.Sim, host string) {
-	s.StopUnit("kubelet.service")
-	for _, p := range []string{"admin.conf", "kubelet.conf"} {
-		s.RemoveAll("/etc/kubernetes/" + p)
-	}
+// reset leaves what kubeadm's own leaves: empty folders, CNI's configuration. That
+// of 1.32 empties etcd's folder on any host, unless it is told not to.
+func (k *Kube) reset(c call) {
 	empty := []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet"}
-	if k.isMaster(host) {
+	if !strings.Contains(c.flags["--skip-phases"], "remove-etcd-member") {
+		k.strike(c.host)
 		empty = append(empty, k.cluster.Spec.Etcd.DataDir)
 	}
+	c.sim.StopUnit("kubelet.service")
+	for _, p := range []string{"admin.conf", "kubelet.conf"} {
+		c.sim.RemoveAll("/etc/kubernetes/" + p)
+	}
 	for _, dir := range empty {
-		for _, p := range s.Below(dir) {
-			s.RemoveAll(p)
+		for _, p := range c.sim.Below(dir) {
+			c.sim.RemoveAll(p)
 		}
 	}
 }

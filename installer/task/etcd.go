@@ -1,0 +1,57 @@
+package task
+
+import (
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/etcd"
+)
+
+// CheckEtcd asks a store that stands already how it is, from each master.
+func CheckEtcd(say etcd.Say) plan.Task {
+	return plan.Task{Name: "check-etcd", When: etcdIs("external"), Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Cluster, say))
+	}}
+}
+
+// InstallEtcd brings up the members side by side: none answers before most of
+// them run.
+func InstallEtcd() plan.Task {
+	return plan.Task{Name: "install-etcd", When: etcdIs("kubexm"), Plan: func(s plan.Scope) plan.Fragment {
+		members := s.Role(manifest.RoleEtcd)
+		return plan.Seq(plan.On(members, etcd.Install(s.Cluster)), plan.On(members, etcd.WaitHealthy(s.Cluster)))
+	}}
+}
+
+// UninstallEtcd is its inverse, with all data.
+func UninstallEtcd() plan.Task {
+	return plan.Task{Name: "uninstall-etcd", When: etcdIs("kubexm"), Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Role(manifest.RoleEtcd), etcd.Uninstall(s.Cluster))
+	}}
+}
+
+// GiveEtcdKeys brings to the masters what their API servers reach the store with.
+func GiveEtcdKeys() plan.Task {
+	return plan.Task{Name: "give-etcd-keys", When: hasEtcdKeys, Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Role(manifest.RoleMaster), etcd.GiveKeys(s.Cluster))
+	}}
+}
+
+// TakeEtcdKeys is its inverse.
+func TakeEtcdKeys() plan.Task {
+	return plan.Task{Name: "take-etcd-keys", When: hasEtcdKeys, Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Role(manifest.RoleMaster), etcd.TakeKeys(s.Cluster))
+	}}
+}
+
+// NoteEtcd says what is left in a store that is not kubexm's.
+func NoteEtcd(say etcd.Say) plan.Task {
+	return plan.Task{Name: "note-etcd", When: etcdIs("external"), Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.First(manifest.RoleMaster), etcd.NoteLeft(s.Cluster, say))
+	}}
+}
+
+func etcdIs(kind string) func(plan.Scope) bool {
+	return func(s plan.Scope) bool { return s.Cluster.Spec.Etcd.Type == kind }
+}
+
+func hasEtcdKeys(s plan.Scope) bool { return etcd.NeedsKeys(s.Cluster) }

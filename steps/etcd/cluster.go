@@ -1,0 +1,104 @@
+package etcd
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// The ports of a member, as etcd's documentation and kubeadm have them.
+const (
+	clientPort  = "2379"
+	peerPort    = "2380"
+	metricsPort = "2381" // plain HTTP, on the loopback address alone
+)
+
+// Endpoints are the addresses under which API servers reach the store: of the
+// members in the order of their role, or those that the config names. There are
+// none where kubeadm runs the store: each API server then has its own.
+func Endpoints(c *manifest.Cluster) []string {
+	switch c.Spec.Etcd.Type {
+	case "external":
+		return c.Spec.Etcd.External.Endpoints
+	case "kubexm":
+		var out []string
+		for _, h := range c.HostsWith(manifest.RoleEtcd) {
+			out = append(out, clientURL(address(c, h)))
+		}
+		return out
+	}
+	return nil
+}
+
+// address is where the other members and the API servers reach a member.
+func address(c *manifest.Cluster, h manifest.Host) string { return c.NodeAddresses(h)[0] }
+
+func clientURL(host string) string { return "https://" + net.JoinHostPort(host, clientPort) }
+func peerURL(host string) string   { return "https://" + net.JoinHostPort(host, peerPort) }
+
+// loopback is the loopback address of the family that address is of.
+func loopback(address string) string {
+	if strings.Contains(address, ":") {
+		return "::1"
+	}
+	return "127.0.0.1"
+}
+
+// Flags are the flags of etcd that the fields of spec.etcd mean, the user's own
+// last. kubeadm's members get the same.
+func Flags(c *manifest.Cluster) manifest.Args {
+	e := c.Spec.Etcd
+	number := func(name string, n int64) manifest.Arg {
+		return manifest.Arg{Name: name, Value: strconv.FormatInt(n, 10)}
+	}
+	as := manifest.Args{
+		number("heartbeat-interval", int64(e.HeartbeatInterval)), number("election-timeout", int64(e.ElectionTimeout)),
+		number("snapshot-count", int64(e.SnapshotCount)), number("quota-backend-bytes", e.QuotaBackendBytes),
+		number("max-request-bytes", e.MaxRequestBytes), {Name: "metrics", Value: e.Metrics}, {Name: "log-level", Value: e.LogLevel},
+	}
+	for _, p := range []struct {
+		name string
+		n    *int
+	}{{"auto-compaction-retention", e.AutoCompactionRetention}, {"max-snapshots", e.MaxSnapshots}, {"max-wals", e.MaxWALs}} {
+		if p.n != nil {
+			as = append(as, number(p.name, int64(*p.n)))
+		}
+	}
+	return over(as, e.ExtraArgs)
+}
+
+// over puts the user's own flags in place of those of the same name.
+func over(ours, users manifest.Args) manifest.Args {
+	out := slices.Clone(ours)
+	for _, u := range users {
+		out = slices.DeleteFunc(out, func(a manifest.Arg) bool { return a.Name == u.Name })
+	}
+	return append(out, users...)
+}
+
+// memberFlags are all flags of the member on h. Those that tell of the first
+// start mean nothing to a member that has data: it goes on with what it knows, so
+// one unit serves both, and no data is ever made anew over others.
+func memberFlags(c *manifest.Cluster, h manifest.Host) manifest.Args {
+	at := address(c, h)
+	var initial []string
+	for _, m := range c.HostsWith(manifest.RoleEtcd) {
+		initial = append(initial, m.Name+"="+peerURL(address(c, m)))
+	}
+	ours := manifest.Args{
+		{Name: "name", Value: h.Name}, {Name: "data-dir", Value: c.Spec.Etcd.DataDir},
+		{Name: "listen-peer-urls", Value: peerURL(at)}, {Name: "initial-advertise-peer-urls", Value: peerURL(at)},
+		{Name: "listen-client-urls", Value: clientURL(at) + "," + clientURL(loopback(at))}, {Name: "advertise-client-urls", Value: clientURL(at)},
+		{Name: "listen-metrics-urls", Value: "http://" + net.JoinHostPort(loopback(at), metricsPort)},
+		{Name: "initial-cluster", Value: strings.Join(initial, ",")}, {Name: "initial-cluster-state", Value: "new"},
+		{Name: "initial-cluster-token", Value: c.Metadata.Name},
+		{Name: "client-cert-auth", Value: "true"}, {Name: "trusted-ca-file", Value: caFile},
+		{Name: "cert-file", Value: serverCert}, {Name: "key-file", Value: serverKey},
+		{Name: "peer-client-cert-auth", Value: "true"}, {Name: "peer-trusted-ca-file", Value: caFile},
+		{Name: "peer-cert-file", Value: peerCert}, {Name: "peer-key-file", Value: peerKey},
+	}
+	return over(append(ours, Flags(c)...), c.Spec.Etcd.ExtraArgs)
+}

@@ -1,0 +1,71 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// patience is how long members are waited for: they elect one of them as soon
+// as most of them run.
+const patience = 2 * time.Minute
+
+// WaitHealthy waits until the member of a host answers a read that most members
+// have to agree on.
+func WaitHealthy(c *manifest.Cluster) steps.Step {
+	look := func(ctx context.Context, h *steps.Host) error {
+		_, err := h.Run(ctx, runner.Cmd{Timeout: 20 * time.Second, Argv: []string{"etcdctl", "--endpoints=" + clientURL(address(c, h.Host)),
+			"--cacert=" + caFile, "--cert=" + healthCert, "--key=" + healthKey, "--command-timeout=5s", "endpoint", "health"}})
+		return err
+	}
+	return &op.Do{
+		M: steps.Meta{Name: "etcd.wait-healthy", LooksOnly: true, Timeout: patience + time.Minute},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			err := look(ctx, h)
+			var cmd *runner.CmdError
+			if errors.As(err, &cmd) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			err := until(ctx, func(ctx context.Context) error { return look(ctx, h) })
+			if err == nil {
+				return nil
+			}
+			if log, jerr := h.Journal(context.WithoutCancel(ctx), unit, 8); jerr == nil && strings.TrimSpace(log) != "" {
+				err = errors.Join(err, errors.New("its last lines:\n"+log))
+			}
+			return steps.Advise(err, "see `journalctl -u %s` on %s, and whether the etcd hosts reach each other on port %s", unit, h.Name, peerPort)
+		},
+	}
+}
+
+// until looks again and again while there is time.
+func until(ctx context.Context, look func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	var last error // what was found while there was time
+	for {
+		err := look(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return last
+		}
+	}
+}

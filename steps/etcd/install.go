@@ -1,0 +1,93 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/pki"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+//go:embed templates
+var files embed.FS
+
+var service = template.Must(template.New("etcd.service").Option("missingkey=error").ParseFS(files, "templates/etcd.service"))
+
+const unit = "etcd.service"
+
+func resources(c *manifest.Cluster) []op.Resource {
+	var rs []op.Resource
+	for _, name := range []string{"etcd", "etcdctl", "etcdutl"} {
+		rs = append(rs, op.Blob{Path: "/usr/local/bin/" + name, Need: manifest.Need{Kind: manifest.Binary, Name: "etcd/" + name}})
+	}
+	own := runner.Attr{Mode: 0o700}
+	rs = append(rs,
+		op.Dir{Path: configDir}, op.Dir{Path: keysDir, Attr: own, Own: true},
+		op.Dir{Path: c.Spec.Etcd.DataDir, Attr: own, Own: true},
+		op.Text(caFile, memberCA),
+	)
+	rs = append(rs, pair(serverCert, serverKey, func(h *steps.Host) (string, pki.Request) { return server(c, h.Host) })...)
+	rs = append(rs, pair(peerCert, peerKey, func(h *steps.Host) (string, pki.Request) { return peer(c, h.Host) })...)
+	rs = append(rs, pair(healthCert, healthKey, func(*steps.Host) (string, pki.Request) { return health() })...)
+	return append(rs,
+		op.Text("/etc/systemd/system/"+unit, func(_ context.Context, h *steps.Host) ([]byte, error) { return serviceUnit(c, h.Host) }),
+		op.Unit{Name: unit},
+	)
+}
+
+// pair are a certificate and its key as files of a host.
+func pair(cert, key string, of func(*steps.Host) (name string, r pki.Request)) []op.Resource {
+	read := func(h *steps.Host) (c, k []byte, err error) {
+		name, r := of(h)
+		return keysOf(h).leaf(name, r)
+	}
+	return []op.Resource{
+		op.Text(cert, func(_ context.Context, h *steps.Host) ([]byte, error) {
+			c, _, err := read(h)
+			return c, err
+		}),
+		op.File{Path: key, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
+			_, k, err := read(h)
+			return k, err
+		}},
+	}
+}
+
+// Install makes a host a member. It does not wait for the others: each is
+// started before any of them answers.
+func Install(c *manifest.Cluster) steps.Step {
+	return op.Ensure("etcd.install", resources(c), op.Upload)
+}
+
+// Uninstall is its inverse, with all data.
+func Uninstall(c *manifest.Cluster) steps.Step {
+	return op.Remove("etcd.uninstall", resources(c), op.Destroys)
+}
+
+func serviceUnit(c *manifest.Cluster, h manifest.Host) ([]byte, error) {
+	var words []string
+	for _, a := range memberFlags(c, h) {
+		words = append(words, quote("--"+a.Name+"="+a.Value))
+	}
+	var b bytes.Buffer
+	err := service.Execute(&b, words)
+	return b.Bytes(), err
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_@+=:,./\[\]-]*$`)
+
+// quote gives a word of a unit's command as systemd reads it (systemd.service(5),
+// command lines): in quotes where it has to be, with nothing put in for % and $.
+func quote(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(word) + `"`
+}

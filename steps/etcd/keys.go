@@ -1,0 +1,121 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/pki"
+)
+
+// The files of a member.
+const (
+	configDir  = "/etc/etcd"
+	keysDir    = configDir + "/pki"
+	caFile     = keysDir + "/ca.crt"
+	serverCert = keysDir + "/server.crt"
+	serverKey  = keysDir + "/server.key"
+	peerCert   = keysDir + "/peer.crt"
+	peerKey    = keysDir + "/peer.key"
+	healthCert = keysDir + "/healthcheck-client.crt"
+	healthKey  = keysDir + "/healthcheck-client.key"
+)
+
+// keys are the certificates of the store, in the cluster's folder here.
+type keys struct {
+	store pki.Store
+	now   time.Time
+}
+
+func keysOf(h *steps.Host) keys {
+	return keys{store: pki.Store{Dir: filepath.Join(h.Workdir, "certs", "etcd")}, now: time.Now()}
+}
+
+func (k keys) authority() (pki.Pair, error) {
+	return k.store.Authority("ca", "kubexm etcd CA", k.now)
+}
+
+// ca gives the CA's certificate as PEM.
+func (k keys) ca() ([]byte, error) {
+	ca, err := k.authority()
+	if err != nil {
+		return nil, err
+	}
+	cert, _, err := ca.Encode()
+	return cert, err
+}
+
+// leaf gives a certificate and its key as PEM, under a name in the store.
+func (k keys) leaf(name string, r pki.Request) (cert, key []byte, err error) {
+	ca, err := k.authority()
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := k.store.Leaf(name, ca, r, k.now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.Encode()
+}
+
+// A member is a client too: of its peers, and of itself for the requests that
+// come as JSON.
+func server(c *manifest.Cluster, h manifest.Host) (string, pki.Request) {
+	names := append(addresses(c, h), "localhost", "127.0.0.1", "::1")
+	return "server-" + h.Name, pki.Request{CommonName: h.Name, Names: names, Server: true, Client: true}
+}
+
+func peer(c *manifest.Cluster, h manifest.Host) (string, pki.Request) {
+	return "peer-" + h.Name, pki.Request{CommonName: h.Name, Names: addresses(c, h), Server: true, Client: true}
+}
+
+// health is who asks members how they are: kubexm itself, on their hosts.
+func health() (string, pki.Request) {
+	return "healthcheck-client", pki.Request{CommonName: "kube-etcd-healthcheck-client", Client: true}
+}
+
+// apiServer is who all API servers are to the store.
+func apiServer() (string, pki.Request) {
+	return "apiserver-etcd-client", pki.Request{CommonName: "kube-apiserver-etcd-client", Client: true}
+}
+
+// addresses are all names that a member may be reached by, as /etc/hosts has them.
+func addresses(c *manifest.Cluster, h manifest.Host) []string {
+	out := []string{h.Name, h.Name + "." + c.Spec.Kubernetes.ClusterName}
+	for _, a := range append(slices.Clone(h.InternalAddress), h.Address) {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// memberCA is the CA's certificate on a member's host. Where a member with data
+// knows another CA than this machine, the keys of the store are on another one:
+// giving it new ones would cut it off from the others.
+func memberCA(ctx context.Context, h *steps.Host) ([]byte, error) {
+	have, err := h.ReadFile(ctx, caFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	want, cerr := keysOf(h).ca()
+	if cerr != nil || err != nil || bytes.Equal(have, want) {
+		return want, cerr
+	}
+	_, err = h.Stat(ctx, path.Join(h.Cluster.Spec.Etcd.DataDir, "member"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return want, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, steps.Advise(errors.New("the member here knows another CA than this machine"),
+		"bring %s from the machine that made the cluster", keysOf(h).store.Dir)
+}

@@ -1,0 +1,132 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// completeFile says that kubeadm made this master whole: its last phase was seen
+// once. Without it nobody could tell a control plane that was cut off half way
+// from one whose API server is away for a moment, and the first has to be reset.
+const completeFile = "/etc/kubernetes/kubexm-complete"
+
+// How long a control plane that was made has to answer again: one that is whole
+// is waited for until its containers would long have been started again, one of
+// which that is not known only so long as a host takes after a boot.
+const (
+	patience = 3 * time.Minute
+	doubt    = 90 * time.Second
+)
+
+// Complete tells whether kubeadm made h a master and ended well. It asks no API
+// server.
+func Complete(ctx context.Context, h *steps.Host) (bool, error) {
+	_, err := h.Stat(ctx, completeFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return begun(ctx, h) // else somebody has reset it since
+}
+
+func markComplete(ctx context.Context, h *steps.Host) error {
+	return h.WriteFile(ctx, completeFile, []byte("made by kubeadm, whole\n"), runner.Attr{Mode: 0o600})
+}
+
+// look is how init or join of a master is seen to have ended well.
+type look = func(context.Context, *steps.Host) (bool, error)
+
+// found makes a host ready for init or join of a master. done says that it is one
+// already: it was whole once and answers again, or its job of an earlier run has
+// brought it there. What was left half way is taken back.
+func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done bool, err error) {
+	whole, err := Complete(ctx, h)
+	if err != nil {
+		return false, err
+	}
+	if whole {
+		done, err := awaken(ctx, h, ended, patience)
+		if err == nil && !done {
+			err = steps.Advise(errors.New("this host was made a master, and does not answer as one"),
+				"see `journalctl -u kubelet` and `crictl ps -a` on %s; nothing of it was touched", h.Name)
+		}
+		return done, err
+	}
+	s, err := h.Job(ctx, j, 0)
+	if err != nil {
+		return false, err
+	}
+	if !s.Exists { // nobody is at work: it may have ended before it was written down
+		sound, err := bootable(ctx, h)
+		if err == nil && sound {
+			done, err = awaken(ctx, h, ended, doubt)
+		}
+		if done && err == nil {
+			return true, markComplete(ctx, h)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if done, err = prepare(ctx, h, j, ended); done && err == nil {
+		err = markComplete(ctx, h)
+	}
+	if err == nil && !done { // of one that somebody has reset
+		err = h.Remove(ctx, completeFile)
+	}
+	return done, err
+}
+
+// bootable tells whether all is there that a control plane starts from.
+func bootable(ctx context.Context, h *steps.Host) (bool, error) {
+	for _, p := range []string{"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", AdminConf} {
+		_, err := h.Stat(ctx, p)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// awaken sees to it that the kubelet runs, and waits for the master to answer.
+func awaken(ctx context.Context, h *steps.Host, ended look, long time.Duration) (bool, error) {
+	u, err := h.Unit(ctx, "kubelet.service")
+	if err != nil {
+		return false, err
+	}
+	if !u.IsActive() {
+		var cmd *runner.CmdError // what comes of it is seen below
+		if err := h.UnitStart(ctx, "kubelet.service"); err != nil && !errors.As(err, &cmd) {
+			return false, err
+		}
+	}
+	return soon(ctx, h, ended, long)
+}
+
+// soon looks again and again for some time.
+func soon(ctx context.Context, h *steps.Host, ended look, long time.Duration) (bool, error) {
+	until := time.After(long)
+	for {
+		done, err := ended(ctx, h)
+		if done || err != nil {
+			return done, err
+		}
+		select {
+		case <-time.After(2 * time.Second):
+		case <-until:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Vacant carries, for each further master, whether it is still to be joined: what
+// the cluster knows of an earlier one in its place is dead then.
+var Vacant = steps.NewKey[bool]("kubeadm.vacant")
+
+// MasterJoin carries from the first master to one that joins what it takes: a
+// token, and the keys that all masters share. It is in memory alone.
+var MasterJoin = steps.NewKey[MasterToken]("kubeadm.join-of-master")
+
+// MasterToken is what a master joins with.
+type MasterToken struct {
+	Token
+	Keys map[string][]byte // secrets, by their names in kubeadm's folder of certificates
+}
+
+const pkiDir = "/etc/kubernetes/pki"
+
+// sharedKeys are what all masters have the same of, as kubeadm's documentation
+// lists it.
+func sharedKeys(c *manifest.Cluster) []string {
+	out := []string{"ca.crt", "ca.key", "sa.key", "sa.pub", "front-proxy-ca.crt", "front-proxy-ca.key"}
+	if stacked(c) {
+		out = append(out, "etcd/ca.crt", "etcd/ca.key")
+	}
+	return out
+}
+
+// PrepareMaster finds out whether a further master has joined, and takes back what
+// an earlier run left half way.
+func PrepareMaster(c *manifest.Cluster) steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubeadm.prepare-master", Writes: []steps.AnyKey{Vacant}, Timeout: 15 * time.Minute},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			if stands, err := masterStands(ctx, h); err != nil || stands {
+				return stands, errors.Join(err, Vacant.On(h.Name).Put(h, false))
+			}
+			s, err := h.Job(ctx, joinJob, 0)
+			if err != nil || s.Exists {
+				return false, err
+			}
+			if half, err := begun(ctx, h); err != nil || half {
+				return false, err
+			}
+			return true, Vacant.On(h.Name).Put(h, true)
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			done, err := found(ctx, h, joinJob, masterJoined)
+			if err != nil {
+				return err
+			}
+			return Vacant.On(h.Name).Put(h, !done)
+		},
+	}
+}
+
+// masterStands tells whether a master was made whole and its kubelet runs.
+func masterStands(ctx context.Context, h *steps.Host) (bool, error) {
+	if whole, err := Complete(ctx, h); err != nil || !whole {
+		return false, err
+	}
+	return joined(ctx, h)
+}
+
+// masterJoined looks for what the last phase of kubeadm join of a master leaves: a
+// node that is marked as one.
+func masterJoined(ctx context.Context, h *steps.Host) (bool, error) {
+	if ok, err := bootable(ctx, h); err != nil || !ok {
+		return false, err
+	}
+	if ok, err := joined(ctx, h); err != nil || !ok {
+		return false, err
+	}
+	out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "node", h.Name, "-o", "jsonpath={.metadata.labels}")
+	var cmd *runner.CmdError
+	if errors.As(err, &cmd) {
+		return false, nil
+	}
+	return err == nil && strings.Contains(out, "node-role.kubernetes.io/control-plane"), err
+}
+
+// MintMasterToken makes on the first master what joining joins with, where it is
+// still to be joined. The keys travel in memory, over the connections that kubexm
+// has: nothing of them is stored in the cluster.
+func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubeadm.mint-master-token", Reads: []steps.AnyKey{Vacant}, Writes: []steps.AnyKey{MasterJoin}, Always: true,
+			Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
+		Done: func(_ context.Context, h *steps.Host) (bool, error) {
+			vacant, err := Vacant.On(joining.Name).Get(h)
+			if err != nil || vacant {
+				return false, err
+			}
+			return true, MasterJoin.Put(h, MasterToken{})
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			t, err := mint(ctx, h)
+			if err != nil {
+				return err
+			}
+			all := MasterToken{Token: t, Keys: map[string][]byte{}}
+			for _, name := range sharedKeys(c) {
+				if all.Keys[name], err = h.ReadFile(ctx, path.Join(pkiDir, name)); err != nil {
+					return err
+				}
+			}
+			return MasterJoin.Put(h, all)
+		},
+	}
+}
+
+// JoinMaster makes a host a master of the cluster, beside those that are.
+func JoinMaster(c *manifest.Cluster) steps.Step {
+	return &op.Do{
+		M:    steps.Meta{Name: "kubeadm.join-master", Reads: []steps.AnyKey{MasterJoin}, Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
+		Done: masterStands,
+		Act: func(ctx context.Context, h *steps.Host) error {
+			t, err := MasterJoin.Get(h)
+			if err != nil {
+				return err
+			}
+			if t.Value == "" {
+				return fmt.Errorf("%s was a master when this run began, and is none any more", h.Name)
+			}
+			if err := makeStore(ctx, h); err != nil {
+				return err
+			}
+			if err := giveKeys(ctx, h, t.Keys); err != nil {
+				return err
+			}
+			if err := join(ctx, c, h, t.Token); err != nil {
+				return err
+			}
+			// The API server that says so may be a moment away: the store has one member more.
+			if done, err := soon(ctx, h, masterJoined, doubt); err != nil || !done {
+				return errors.Join(errors.New("kubeadm ended well, and the cluster has no such master"), err)
+			}
+			return markComplete(ctx, h)
+		},
+		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, joinJob) },
+	}
+}
+
+// giveKeys writes the keys that all masters share, where kubeadm looks for them.
+func giveKeys(ctx context.Context, h *steps.Host, keys map[string][]byte) error {
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		file := path.Join(pkiDir, name)
+		if _, err := h.Mkdir(ctx, path.Dir(file), runner.Attr{}); err != nil {
+			return err
+		}
+		a := runner.Attr{Mode: 0o600}
+		if strings.HasSuffix(name, ".crt") || strings.HasSuffix(name, ".pub") {
+			a.Mode = 0o644
+		}
+		if err := h.WriteFile(ctx, file, keys[name], a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// reset takes back what init or join did to a node. Where kubeadm runs no member
+// of the store on it, its phase for that is passed over: what it finds no member
+// in, it takes for a member's remains, and empties /var/lib/etcd (1.31 and newer).
+func reset(ctx context.Context, h *steps.Host) error {
+	argv := []string{"kubeadm", "reset", "--force", "--cri-socket", "unix:///run/containerd/containerd.sock"}
+	if !stacked(h.Cluster) || !slices.Contains(h.Cluster.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {
+		argv = append(argv, "--skip-phases=remove-etcd-member")
+	}
+	_, err := h.Run(ctx, runner.Cmd{Argv: argv, Timeout: 8 * time.Minute}) // where most members are dead it waits for each answer in vain
+	return err
+}
+
+// ResetWorker takes Kubernetes off a worker: kubeadm's own reset, then what it
+// leaves behind.
+func ResetWorker() steps.Step { return resetNode("kubeadm.reset-worker") }
+
+// ResetMaster does the same to a master, with the cluster's store.
+func ResetMaster() steps.Step { return resetNode("kubeadm.reset-master") }
+
+func resetNode(name string) steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: name, Timeout: 10 * time.Minute, Risk: steps.Destroys},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			for _, p := range append(slices.Clone(traces), completeFile) {
+				if _, err := h.Stat(ctx, p); !errors.Is(err, fs.ErrNotExist) {
+					return false, err
+				}
+			}
+			return true, nil
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			if err := reset(ctx, h); err != nil {
+				return err
+			}
+			if err := removeStore(ctx, h); err != nil { // on a worker nothing is on record
+				return err
+			}
+			return cleanUp(ctx, h)
+		},
+	}
+}
+
+// cleanUp removes what kubeadm reset leaves, as it says itself.
+func cleanUp(ctx context.Context, h *steps.Host) error {
+	var errs []error
+	for _, dir := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni", "/run/flannel"} {
+		errs = append(errs, h.RemoveAll(ctx, dir))
+	}
+	for _, link := range []string{"cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0"} {
+		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: there is none
+		errs = append(errs, err)
+	}
+	for _, tool := range []string{"iptables", "ip6tables"} {
+		for _, table := range []string{"filter", "nat", "mangle"} {
+			errs = append(errs, flush(ctx, h, tool, table))
+		}
+	}
+	for _, family := range []string{"ip", "ip6"} { // kube-proxy's own, in mode nftables
+		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: there is none
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// flush removes the chains of kube-proxy and flannel from one table, and leaves
+// every other rule alone.
+func flush(ctx context.Context, h *steps.Host, tool, table string) error {
+	save, err := h.Run(ctx, runner.Cmd{Argv: []string{tool + "-save", "-t", table}, OK: []int{1, 127}})
+	if err != nil || save.Exit != 0 {
+		return err
+	}
+	clean, changed := withoutOurs(string(save.Stdout))
+	if !changed {
+		return nil
+	}
+	_, err = h.Run(ctx, runner.Cmd{Argv: []string{tool + "-restore"}, Stdin: strings.NewReader(clean)})
+	return err
+}
+
+// withoutOurs drops the chains of kube-proxy, the kubelet, flannel and the CNI
+// plugins, with the rules in them and those that lead to them.
+func withoutOurs(rules string) (clean string, changed bool) {
+	var b strings.Builder
+	for line := range strings.Lines(rules) {
+		if ofOurs(line) {
+			changed = true
+			continue
+		}
+		b.WriteString(line)
+	}
+	return b.String(), changed
+}
+
+// ofOurs looks at the names of chains in a line of iptables-save alone: what a
+// comment says is anybody's.
+func ofOurs(line string) bool {
+	if chain, ok := strings.CutPrefix(line, ":"); ok {
+		return ourChain(chain)
+	}
+	words := strings.Fields(line)
+	quoted := false
+	for i, w := range words {
+		inside := quoted
+		if strings.Count(w, `"`)%2 == 1 {
+			quoted = !quoted
+		}
+		if !inside && i+1 < len(words) && slices.Contains([]string{"-A", "-j", "-g"}, w) && ourChain(words[i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+func ourChain(name string) bool {
+	return strings.HasPrefix(name, "KUBE-") || strings.HasPrefix(name, "FLANNEL-") || strings.HasPrefix(name, "CNI-")
+}

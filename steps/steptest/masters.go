@@ -1,0 +1,171 @@
+package steptest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+)
+
+// stacked tells whether kubeadm runs the store on the masters.
+func (k *Kube) stacked() bool { return k.cluster.Spec.Etcd.Type == "kubeadm" }
+
+// store is the host that the objects lie on.
+func (k *Kube) store() *conntest.Sim {
+	if k.cluster.Spec.Etcd.Type == "kubexm" {
+		if s := k.hosts[k.cluster.HostsWith(manifest.RoleEtcd)[0].Name]; s != nil {
+			return s
+		}
+	}
+	return k.first()
+}
+
+// agreed tells whether most members of a store that is a service run.
+func (k *Kube) agreed() bool {
+	if k.stands || k.cluster.Spec.Etcd.Type != "kubexm" {
+		return true
+	}
+	members, run := k.cluster.HostsWith(manifest.RoleEtcd), 0
+	for _, h := range members {
+		if s := k.hosts[h.Name]; s != nil && s.Unit("etcd.service").Active {
+			run++
+		}
+	}
+	return run > len(members)/2
+}
+
+// storeReady says why kubeadm would not take the store on a master, or nothing.
+func (k *Kube) storeReady(c call) string {
+	if k.cluster.Spec.Etcd.Type != "kubexm" {
+		return ""
+	}
+	for _, p := range []string{"ca.crt", "client.crt", "client.key"} {
+		if c.sim.Read("/etc/kubernetes/etcd/"+p) == "" {
+			return "open /etc/kubernetes/etcd/" + p + ": no such file or directory"
+		}
+	}
+	if !k.agreed() {
+		return "couldn't load external etcd's server certificate: connection refused"
+	}
+	return ""
+}
+
+// etcdctl asks a member that is a service of its host.
+func (k *Kube) etcdctl(c call) connector.Result {
+	switch {
+	case strings.Join(c.words, " ") != "endpoint health":
+		return failed(1, "kube: nobody taught me etcdctl %s", strings.Join(c.words, " "))
+	case c.sim.Read(c.flags["--cacert"]) == "" || c.sim.Read(c.flags["--cert"]) == "" || c.sim.Read(c.flags["--key"]) == "":
+		return failed(1, "Error: open %s: no such file or directory", c.flags["--cert"])
+	case !c.sim.Unit("etcd.service").Active || !k.agreed():
+		return failed(1, "%s is unhealthy: failed to commit proposal: context deadline exceeded\nError: unhealthy cluster", c.flags["--endpoints"])
+	}
+	return prints("%s is healthy: successfully committed proposal: took = 1ms\n", c.flags["--endpoints"])
+}
+
+// shared are the keys that all masters have the same of.
+func (k *Kube) shared() []string {
+	out := []string{"ca.crt", "ca.key", "sa.key", "sa.pub", "front-proxy-ca.crt", "front-proxy-ca.key"}
+	if k.stacked() {
+		out = append(out, "etcd/ca.crt", "etcd/ca.key")
+	}
+	return out
+}
+
+// aim is the host that the control plane's name means on another one.
+func (k *Kube) aim(s *conntest.Sim) string {
+	if k.stands || k.cluster.Spec.ControlPlaneEndpoint.ExternalDNS {
+		return k.master
+	}
+	for line := range strings.Lines(s.Read("/etc/hosts")) {
+		words := strings.Fields(line)
+		if len(words) < 2 || !slices.Contains(words[1:], k.cluster.Spec.ControlPlaneEndpoint.Domain) {
+			continue
+		}
+		for _, h := range k.cluster.Spec.Hosts {
+			if h.Address == words[0] || slices.Contains(h.InternalAddress, words[0]) {
+				return h.Name
+			}
+		}
+	}
+	return k.master
+}
+
+// joinMaster makes a host one more master, which has the keys of the others.
+func (k *Kube) joinMaster(c call) connector.Result {
+	for _, name := range k.shared() {
+		if own := c.sim.Read("/etc/kubernetes/pki/" + name); own == "" || own != k.first().Read("/etc/kubernetes/pki/"+name) {
+			return failed(1, "error execution phase control-plane-prepare: failure loading key for %s", name)
+		}
+	}
+	if k.stacked() && k.named("v1", "EtcdMember", "", c.host) != nil {
+		return failed(1, "error execution phase control-plane-join/etcd: etcdserver: Peer URLs already exists")
+	}
+	if bad := k.storeReady(c); bad != "" {
+		return failed(1, "error execution phase wait-control-plane: %s", bad)
+	}
+	k.controlPlane(c.sim, c.host)
+	k.kubelet(c.sim)
+	k.put(master(c.host))
+	return prints("This node has joined the cluster and a new control plane instance was created\n")
+}
+
+// enrol makes a master's member one of the store.
+func (k *Kube) enrol(host string) {
+	k.put(merged(newObject("v1", "EtcdMember", "", host), Object{"url": "https://" + k.address(host) + ":2380"}))
+}
+
+// strike takes it off again.
+func (k *Kube) strike(host string) {
+	if k.stacked() && host != k.master && k.up() {
+		k.drop(newObject("v1", "EtcdMember", "", host))
+	}
+}
+
+func (k *Kube) address(host string) string {
+	for _, h := range k.cluster.Spec.Hosts {
+		if h.Name == host {
+			return k.cluster.NodeAddresses(h)[0]
+		}
+	}
+	return ""
+}
+
+// exec runs etcdctl in the member of a master: it lists members, and removes one.
+func (k *Kube) exec(c call) connector.Result {
+	var rows []string
+	for _, m := range k.all("EtcdMember") {
+		name := word(m, "metadata", "name")
+		if c.words[len(c.words)-2] == "remove" && c.words[len(c.words)-1] == memberID(name) {
+			k.drop(m)
+			return prints("Member %s removed from cluster\n", memberID(name))
+		}
+		rows = append(rows, fmt.Sprintf(`{"ID":%d,"name":%q,"peerURLs":[%q]}`, memberNumber(name), name, word(m, "url")))
+	}
+	if c.words[len(c.words)-1] == "list" {
+		return prints(`{"header":{"cluster_id":1},"members":[%s]}`+"\n", strings.Join(rows, ","))
+	}
+	return failed(1, "Error: etcdserver: member not found")
+}
+
+// memberNumber is a number that no float holds, as etcd's are.
+func memberNumber(name string) uint64 {
+	n := uint64(1) << 63
+	for _, r := range name {
+		n += uint64(r) //nolint:gosec // a letter
+	}
+	return n
+}
+
+func memberID(name string) string { return fmt.Sprintf("%x", memberNumber(name)) }
+
+// proxyID is the pod of kube-proxy on a host.
+const proxyID = "00000000-0000-4000-8000-0000000000aa"
+
+// proxy begins kube-proxy on a node, with /etc/hosts as it is at this moment.
+func (*Kube) proxy(s *conntest.Sim) {
+	s.AddFile("/var/lib/kubelet/pods/"+proxyID+"/etc-hosts", "# Kubernetes-managed hosts file (host network).\n"+s.Read("/etc/hosts"), 0o644)
+}
