@@ -51,11 +51,11 @@ var kubexm = house{
 		"steps/connector/ssh":      {"steps/connector"},
 		"steps/connector/sshtest":  nil,
 		"steps/containerd":         domain,
-		"steps/etcd":               append([]string{"steps/connector"}, domain...), // it reaches a store through the wire
-		"steps/kubeadm":            append([]string{"steps/etcd"}, domain...),      // its API servers are told where the store is
+		"steps/etcd":               append([]string{"steps/connector"}, domain...),  // it reaches a store through the wire
+		"steps/kubeadm":            append([]string{"steps/etcd"}, domain...),       // its API servers are told where the store is
 		"steps/kubernetes":         append([]string{"steps/kubeadm"}, domain...),    // it speaks to what kubeadm made, as its admin
 		"steps/network":            append([]string{"steps/kubernetes"}, domain...), // it applies a manifest
-		"steps/node":               append([]string{"steps/kubeadm"}, domain...), // a name means something else on a master that has joined
+		"steps/node":               append([]string{"steps/kubeadm"}, domain...),    // a name means something else on a master that has joined
 		"steps/preflight":          domain,
 		"steps/registryd":          append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
 		"steps/op":                 {"steps", "steps/runner"},
@@ -74,7 +74,6 @@ var kubexm = house{
 		"packaging":                nil,
 		"packaging/apt":            {"packaging"},
 		"packaging/rpm":            {"packaging"},
-		"packaging/rpm/rpmtest":    nil,
 		"packaging/rpm/rpmtest":    nil,
 		"packaging/system":         {"packaging", "packaging/apt", "packaging/rpm"},
 		"versions":                 nil,

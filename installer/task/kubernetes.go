@@ -42,7 +42,7 @@ func JoinMasters() plan.Task {
 			if cp := s.Cluster.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
 				join = append(join, node.AimAtItself(s.Cluster), kubernetes.RenewProxy(s.Cluster))
 			}
-			return plan.Seq(plan.On(one, kubeadm.PrepareMaster(s.Cluster)), plan.On(first, mint...), plan.On(one, append(join, kubernetes.InstallKubeconfig())...))
+			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(first, mint...), plan.On(one, append(join, kubernetes.InstallKubeconfig())...))
 		})
 	}}
 }

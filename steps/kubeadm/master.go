@@ -44,7 +44,7 @@ func sharedKeys(c *manifest.Cluster) []string {
 
 // PrepareMaster finds out whether a further master has joined, and takes back what
 // an earlier run left half way.
-func PrepareMaster(c *manifest.Cluster) steps.Step {
+func PrepareMaster() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubeadm.prepare-master", Writes: []steps.AnyKey{Vacant}, Timeout: 15 * time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
