@@ -7,23 +7,23 @@ import (
 
 // Carry tells what of a base has to be carried beside a solution, and what of it may
 // stay left out, both sorted by name. A package that asks for another of the same
-// patch level does not go with a host of another one: so what is asked for in that
-// way comes along, and what of the base asks in that way for something that comes
-// along, and so on. Left is what the rest needs, in the version that a host has.
+// patch level does not go with a host of an earlier one: so what is asked for in that
+// way comes along, and what of the base goes with nothing but the earlier one of what
+// comes along, and so on. Left is what the rest needs, in the version that a host has.
 func (u *Universe) Carry(s *Solution, base []*Package) (along, left []*Package) {
 	inBase := map[*Package]bool{}
 	for _, p := range base {
 		inBase[p] = true
 	}
-	bound := map[*Package][]*Package{} // → who of the base goes with just this patch level of it
+	bound := map[*Package][]*Package{} // → who of the base goes with nothing but this version of it
 	for _, p := range base {
-		for _, x := range u.tied(p, inBase) {
+		for _, x := range u.tied(p, inBase, exactly) {
 			bound[x] = append(bound[x], p)
 		}
 	}
 	seen := map[*Package]bool{}
 	for open := slices.Clone(s.Add); len(open) > 0; open = open[1:] {
-		for _, x := range slices.Concat(u.tied(open[0], inBase), bound[open[0]]) {
+		for _, x := range slices.Concat(u.tied(open[0], inBase, ties), bound[open[0]]) {
 			if !seen[x] {
 				seen[x] = true
 				along, open = append(along, x), append(open, x)
@@ -43,8 +43,9 @@ func (u *Universe) Carry(s *Solution, base []*Package) (along, left []*Package) 
 	return along, left
 }
 
-// tied gives what of a base a package needs in its very patch level.
-func (u *Universe) tied(p *Package, inBase map[*Package]bool) []*Package {
+// tied gives what of a base a package needs, where ties tells that any version of it
+// would not do.
+func (u *Universe) tied(p *Package, inBase map[*Package]bool, ties func(Relation, *Package) bool) []*Package {
 	var out []*Package
 	for _, q := range p.Requires {
 		var only []*Package
@@ -64,18 +65,18 @@ func (u *Universe) tied(p *Package, inBase map[*Package]bool) []*Package {
 	return out
 }
 
+// exactly tells whether just one version of a package is asked for.
+func exactly(asked Relation, _ *Package) bool { return asked.Operator == Exactly }
+
 // ties tells whether what is asked of a package says something of its patch level,
 // which is what stands behind the last hyphen of a version: "= 2.36-9", or
 // ">= 2.36-9" of a 2.36-12. That there has to be a 2.36 all have, however old they are.
 func ties(asked Relation, p *Package) bool {
-	switch asked.Operator {
-	case Exactly:
-		return true
-	case AtLeast, Later:
-		i, j := strings.LastIndexByte(asked.Version, '-'), strings.LastIndexByte(p.Version, '-')
-		return i >= 0 && j >= 0 && asked.Version[:i] == p.Version[:j]
+	if asked.Operator != AtLeast && asked.Operator != Later {
+		return exactly(asked, p)
 	}
-	return false
+	i, j := strings.LastIndexByte(asked.Version, '-'), strings.LastIndexByte(p.Version, '-')
+	return i >= 0 && j >= 0 && asked.Version[:i] == p.Version[:j]
 }
 
 // fromBase gives the package of a base that meets a requirement, or nil.

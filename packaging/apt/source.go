@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/mensylisir/kubexm/packaging"
 )
 
 // Source is one repository as apt's configuration names it: one address and one
@@ -80,8 +82,10 @@ func (s Source) join(parts ...string) string {
 }
 
 // Package gives the address of a package's file, which is relative to the
-// archive in flat repositories too.
-func (s Source) Package(location string) string { return s.join(location) }
+// archive in flat repositories too. No password is in it.
+func (s Source) Package(location string) string {
+	return packaging.Address(s.URI, path.Clean(location))
+}
 
 // localPath tells whether a path stays where it is laid.
 func localPath(p string) bool {

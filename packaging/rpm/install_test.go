@@ -7,13 +7,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mensylisir/kubexm/packaging"
+	"github.com/mensylisir/kubexm/packaging/rpm/rpmtest"
 )
 
 var update = flag.Bool("update", false, "write testdata anew, with the programs of make rpm-tools")
@@ -24,10 +24,10 @@ var fixtureWants = []string{"socat", "bash-completion", "chrony", "rich-or", "ri
 // TestInstall has dnf install from the repository that we write what we chose, on
 // an installation that has only the base, where nothing leads out.
 func TestInstall(t *testing.T) {
-	r := tools(t)
-	r.build(t, specs(t)...)
-	r.run(t, "createrepo_c", "--quiet", "--no-database", "--general-compress-type=xz", "rpms")
-	m, u := read(t, r.out("rpms"))
+	r := rpmtest.New(t)
+	r.Build(t, rpmtest.Specs(t, "testdata/specs")...)
+	r.Run(t, "createrepo_c", "--quiet", "--no-database", "--general-compress-type=xz", "rpms")
+	m, u := read(t, r.Out("rpms"))
 	base, err := u.BaseClosure(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +35,8 @@ func TestInstall(t *testing.T) {
 	if d := cmp.Diff([]string{"bash-5.2.21-1.noarch", "coreutils-9.4-1.noarch", "filesystem-3.18-1.noarch", "glibc-2.38-1.noarch", "setup-2.14-1.noarch"}, nevras(base)); d != "" {
 		t.Fatal(d)
 	}
-	r.install(t, "rpms", nevras(base)...)
-	before := r.installed(t)
+	r.Install(t, "rpms", nevras(base)...)
+	before := r.Installed(t)
 	if d := cmp.Diff(nevras(base), before); d != "" {
 		t.Fatal(d)
 	}
@@ -55,14 +55,14 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, p := range s.Add {
-		b, err := os.ReadFile(r.out("rpms/" + p.Location))
+		b, err := os.ReadFile(r.Out("rpms/" + p.Location))
 		if err != nil {
 			t.Fatal(err)
 		}
 		files = append(files, packaging.File{Path: members[i].Path, Content: b})
 	}
 	for _, f := range files {
-		name := r.out(path.Join("ours", f.Path))
+		name := r.Out(path.Join("ours", f.Path))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -70,13 +70,13 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.install(t, "ours", fixtureWants...)
-	if d := cmp.Diff(nevras(append(base, s.Add...)), r.installed(t)); d != "" {
+	r.Install(t, "ours", fixtureWants...)
+	if d := cmp.Diff(nevras(append(base, s.Add...)), r.Installed(t)); d != "" {
 		t.Errorf("-ours +installed: %s", d)
 	}
 
 	// What was written reads as what it was written of.
-	again, _ := read(t, r.out("ours"), "/usr/share/doc/socat/README")
+	again, _ := read(t, r.Out("ours"), "/usr/share/doc/socat/README")
 	var reread []*packaging.Package
 	for _, e := range again.entries[0] {
 		reread = append(reread, &e.Package)
@@ -86,22 +86,6 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// install has dnf install from one folder of the root, in a root of its own.
-func (r *toolRoot) install(t *testing.T, repo string, names ...string) {
-	t.Helper()
-	here := func(s string) string { return filepath.Join(r.dir, s) }
-	out := r.run(t, append([]string{"dnf", "--installroot=" + here("installed"), "--releasever=1", "--forcearch=x86_64", "--assumeyes", "--setopt=reposdir=" + here("none"),
-		"--setopt=cachedir=" + here("cache"), "--setopt=logdir=" + here("log"), "--setopt=keepcache=0", "--nogpgcheck",
-		"--repofrompath=" + repo + ",file://" + here(repo), "install"}, names...)...)
-	t.Log(out)
-}
-
-// installed lists what install has installed so far.
-func (r *toolRoot) installed(t *testing.T) []string {
-	t.Helper()
-	return strings.Fields(r.run(t, "sh", "-c", "rpm --root=$PWD/installed -qa --qf '%{nevra}\\n' | sort"))
-}
-
 // TestUpdateFixture writes the repository of testdata, which the tests read that run
 // anywhere: metadata of all packages, signed, and two of the packages, one of them
 // signed.
@@ -109,9 +93,9 @@ func TestUpdateFixture(t *testing.T) {
 	if !*update {
 		t.Skip("testdata/repo stays as it is without -update")
 	}
-	r := tools(t)
-	r.build(t, specs(t)...)
-	r.run(t, "sh", "-ec", `
+	r := rpmtest.New(t)
+	r.Build(t, rpmtest.Specs(t, "testdata/specs")...)
+	r.Run(t, "sh", "-ec", `
 mkdir -m 700 gnupg
 for who in right other; do
     gpg --batch --quiet --passphrase '' --quick-gen-key "$who <$who@example.org>" rsa2048 sign never
@@ -125,16 +109,16 @@ cp -r rpms/repodata rpms/socat-1.8*.rpm rpms/chrony-4.5*.rpm repo
 cp *.asc keys`)
 	for _, content := range []string{fewPackages, "<" + manyBlanks} {
 		name := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
-		if err := os.WriteFile(r.out(name), []byte(content), 0o644); err != nil {
+		if err := os.WriteFile(r.Out(name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		r.run(t, "sh", "-ec", "mkdir -p xz; xz "+name+"; mv "+name+".xz xz")
+		r.Run(t, "sh", "-ec", "mkdir -p xz; xz "+name+"; mv "+name+".xz xz")
 	}
 	for _, folder := range []string{"repo", "keys", "xz"} {
 		if err := os.RemoveAll(filepath.Join("testdata", folder)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.CopyFS(filepath.Join("testdata", folder), os.DirFS(r.out(folder))); err != nil {
+		if err := os.CopyFS(filepath.Join("testdata", folder), os.DirFS(r.Out(folder))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,12 +126,12 @@ cp *.asc keys`)
 
 // TestCheckAsRpmDoes has rpm judge the packages of testdata that Check judges.
 func TestCheckAsRpmDoes(t *testing.T) {
-	r := tools(t)
-	if err := os.CopyFS(r.out(""), os.DirFS("testdata")); err != nil {
+	r := rpmtest.New(t)
+	if err := os.CopyFS(r.Out(""), os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}
-	r.run(t, "sh", "-ec", "rpmkeys --dbpath $PWD/keydb --import keys/right.asc; rpmkeys --dbpath $PWD/keydb --checksig --define '_pkgverify_level signature' repo/socat-*.rpm")
-	if out, err := r.try(t, "sh", "-ec", "rpmkeys --dbpath $PWD/keydb --checksig --define '_pkgverify_level signature' repo/chrony-*.rpm"); err == nil {
+	r.Run(t, "sh", "-ec", "rpmkeys --dbpath $PWD/keydb --import keys/right.asc; rpmkeys --dbpath $PWD/keydb --checksig --define '_pkgverify_level signature' repo/socat-*.rpm")
+	if out, err := r.Try(t, "sh", "-ec", "rpmkeys --dbpath $PWD/keydb --checksig --define '_pkgverify_level signature' repo/chrony-*.rpm"); err == nil {
 		t.Errorf("rpm takes a package without a signature: %s", out)
 	}
 }

@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"fmt"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -30,35 +31,25 @@ func (m *Metadata) Members(packages []*packaging.Package) ([]manifest.Member, er
 }
 
 // Address gives where the file of a package is, at the address that its metadata
-// came from.
+// came from; no password is in it. Some programs escape a location, and most do not.
 func (m *Metadata) Address(p *packaging.Package) string {
-	return strings.TrimSuffix(m.Base(p.Repository), "/") + "/" + p.Location
+	location := p.Location
+	if plain, err := url.PathUnescape(location); err == nil {
+		location = plain
+	}
+	return packaging.Address(m.base(p.Repository), location)
 }
 
-// Base gives the address that a repository's metadata came from.
-func (m *Metadata) Base(id string) string {
+// Base gives the address that a repository's metadata came from, without a password.
+func (m *Metadata) Base(id string) string { return packaging.Public(m.base(id)) }
+
+func (m *Metadata) base(id string) string {
 	for _, r := range m.readers {
 		if r.ID == id {
 			return r.base
 		}
 	}
 	return ""
-}
-
-// Vouched tells who vouches for the digest of a package: the metadata that has it,
-// being signed; or the package's own signature, which Check looks at with these keys.
-// Where neither does there are no keys.
-func (m *Metadata) Vouched(p *packaging.Package) (signed bool, keys Keys) {
-	for _, r := range m.readers {
-		switch {
-		case r.ID != p.Repository:
-		case r.signed:
-			return true, Keys{}
-		case r.SignedPackages:
-			return false, r.keys
-		}
-	}
-	return false, Keys{}
 }
 
 // Date tells when the youngest of the metadata was made; zero where none of it says so.

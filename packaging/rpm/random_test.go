@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/packaging"
+	"github.com/mensylisir/kubexm/packaging/rpm/rpmtest"
 )
 
 // TestRandomChoicesAreDnfs makes rpms that need and exclude each other at random,
@@ -21,11 +22,11 @@ func TestRandomChoicesAreDnfs(t *testing.T) {
 	}
 	same, other, none := 0, 0, 0
 	for seed := range uint64(4) {
-		r := tools(t)
+		r := rpmtest.New(t)
 		rnd := rand.New(rand.NewPCG(seed, 3))
-		r.build(t, randomSpecs(rnd)...)
-		r.run(t, "createrepo_c", "--quiet", "--no-database", "rpms")
-		m, u := read(t, r.out("rpms"))
+		r.Build(t, randomSpecs(rnd)...)
+		r.Run(t, "createrepo_c", "--quiet", "--no-database", "rpms")
+		m, u := read(t, r.Out("rpms"))
 		var requests [][]string
 		for range 40 {
 			var names []string
@@ -35,7 +36,7 @@ func TestRandomChoicesAreDnfs(t *testing.T) {
 			slices.Sort(names)
 			requests = append(requests, slices.Compact(names))
 		}
-		for i, dnf := range r.choose(t, "rpms", requests) {
+		for i, dnf := range choose(t, r, "rpms", requests) {
 			s, err := u.Solve(t.Context(), packaging.Request{Want: m.Want(requests[i]...)})
 			var unsolvable *packaging.Unsolvable
 			switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mensylisir/kubexm/packaging"
+	"github.com/mensylisir/kubexm/packaging/rpm/rpmtest"
 )
 
 // folders is a Web of what lies in folders.
@@ -31,9 +32,9 @@ type choice struct {
 }
 
 // choose asks dnf what it would install from a folder of the root.
-func (r *toolRoot) choose(t *testing.T, repo string, requests [][]string) []choice {
+func choose(t *testing.T, r *rpmtest.Root, repo string, requests [][]string) []choice {
 	t.Helper()
-	content, err := json.Marshal(map[string]any{"repo": filepath.Join(r.dir, repo), "arch": "x86_64", "requests": requests})
+	content, err := json.Marshal(map[string]any{"repo": filepath.Join(r.Dir, repo), "arch": "x86_64", "requests": requests})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +43,11 @@ func (r *toolRoot) choose(t *testing.T, repo string, requests [][]string) []choi
 		t.Fatal(err)
 	}
 	for name, b := range map[string][]byte{"requests.json": content, "choose.py": script} {
-		if err := os.WriteFile(r.out(name), b, 0o644); err != nil {
+		if err := os.WriteFile(r.Out(name), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	answer := r.run(t, "python3", "choose.py", "requests.json")
+	answer := r.Run(t, "python3", "choose.py", "requests.json")
 	var out []choice
 	if err := json.Unmarshal([]byte(answer), &out); err != nil || len(out) != len(requests) {
 		t.Fatalf("%v: %s", err, answer)
@@ -82,10 +83,10 @@ func read(t *testing.T, dir string, names ...string) (*Metadata, *packaging.Univ
 
 // TestChoiceIsDnfs asks dnf and us for each package of testdata/specs, and for some together.
 func TestChoiceIsDnfs(t *testing.T) {
-	r := tools(t)
-	r.build(t, specs(t)...)
-	r.run(t, "createrepo_c", "--quiet", "rpms")
-	m, _ := read(t, r.out("rpms"))
+	r := rpmtest.New(t)
+	r.Build(t, rpmtest.Specs(t, "testdata/specs")...)
+	r.Run(t, "createrepo_c", "--quiet", "rpms")
+	m, _ := read(t, r.Out("rpms"))
 	var requests [][]string
 	for _, e := range m.entries[0] {
 		requests = append(requests, []string{e.Name})
@@ -93,8 +94,8 @@ func TestChoiceIsDnfs(t *testing.T) {
 	requests = append(requests, []string{"timedaemon"}, []string{"/usr/bin/ls"}, []string{"/usr/share/doc/socat/README"}, []string{"rich-if", "rich-with"},
 		[]string{"rich-else", "ipset"}, []string{"rich-conflict", "ebtables"}, []string{"rich-conflict", "rich-and"}, []string{"chrony", "ntp"},
 		[]string{"chrony", "systemd-timesyncd"}, []string{"libc.so.6(GLIBC_2.34)(64bit)"}, []string{"kmod(ip_set)"}, []string{"rich-without", "ipset-next"})
-	m, u := read(t, r.out("rpms"), slices.Concat(requests...)...)
-	for i, dnf := range r.choose(t, "rpms", requests) {
+	m, u := read(t, r.Out("rpms"), slices.Concat(requests...)...)
+	for i, dnf := range choose(t, r, "rpms", requests) {
 		t.Run(strings.Join(requests[i], " "), func(t *testing.T) {
 			s, err := u.Solve(t.Context(), packaging.Request{Want: m.Want(requests[i]...)})
 			var unsolvable *packaging.Unsolvable

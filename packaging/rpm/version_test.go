@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/packaging"
+	"github.com/mensylisir/kubexm/packaging/rpm/rpmtest"
 )
 
 // versionPairs are of rpm's own tests/rpmvercmp.at, in the order of rpm, and some
@@ -40,7 +41,7 @@ func TestCompare(t *testing.T) {
 
 // TestCompareAsRpmDoes has rpm itself compare the same, and some thousand more.
 func TestCompareAsRpmDoes(t *testing.T) {
-	r := tools(t)
+	r := rpmtest.New(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var pairs [][2]string
 	for _, c := range versionPairs {
@@ -62,10 +63,10 @@ func TestCompareAsRpmDoes(t *testing.T) {
 	for _, p := range pairs {
 		fmt.Fprintf(&script, "print(rpm.vercmp(%q, %q) .. \" \")\n", p[0], p[1])
 	}
-	if err := os.WriteFile(r.out("compare.lua"), []byte(script.String()), 0o644); err != nil {
+	if err := os.WriteFile(r.Out("compare.lua"), []byte(script.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	answers := strings.Fields(r.run(t, "sh", "-c", `rpm --eval "%{lua:dofile('compare.lua')}"`))
+	answers := strings.Fields(r.Run(t, "sh", "-c", `rpm --eval "%{lua:dofile('compare.lua')}"`))
 	if len(answers) != len(pairs) {
 		t.Fatalf("%d answers to %d questions: %.200q", len(answers), len(pairs), answers)
 	}

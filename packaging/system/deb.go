@@ -68,7 +68,7 @@ func (p *pinning) deb(ctx context.Context) error {
 		if x.Release.Date.After(p.set.Date) {
 			p.set.Date = x.Release.Date
 		}
-		p.set.Repositories = append(p.set.Repositories, strings.Join(append([]string{x.String()}, x.Components...), " "))
+		p.set.Repositories = append(p.set.Repositories, strings.Join(append([]string{packaging.Public(x.URI), x.Suite}, x.Components...), " "))
 	}
 	p.dated(p.set.Date)
 	p.set.Repositories = once(p.set.Repositories)

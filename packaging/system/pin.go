@@ -133,10 +133,11 @@ func (p *pinning) closure(ctx context.Context, u *packaging.Universe, want []pac
 	return slices.Concat(wanted.Add, along), nil
 }
 
+// names gives what packages are called, sorted.
 func names(packages []*packaging.Package) []string {
-	out := make([]string, len(packages))
-	for i, x := range packages {
-		out[i] = x.String()
+	var out []string
+	for _, x := range packages {
+		out = append(out, x.String())
 	}
 	slices.Sort(out)
 	return out

@@ -2,9 +2,6 @@ package system
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"io"
 
 	"golang.org/x/sync/errgroup"
 
@@ -34,7 +31,7 @@ func (p *pinning) vouch(ctx context.Context, metadata *rpm.Metadata, packages []
 		if signed && x.SHA256 != "" {
 			continue
 		}
-		g.Go(func() error { return p.check(ctx, metadata.Address(x), x, keys) })
+		g.Go(func() error { return metadata.Check(ctx, p.web, x, keys) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -42,20 +39,5 @@ func (p *pinning) vouch(ctx context.Context, metadata *rpm.Metadata, packages []
 	if p.artifact.Trust == manifest.FromContent {
 		p.note("nobody vouches for some of its packages: give the repositories' keys, with gpgcheck=1 or repo_gpgcheck=1")
 	}
-	return nil
-}
-
-// check reads a package's file, and sets its SHA256.
-func (p *pinning) check(ctx context.Context, address string, x *packaging.Package, keys rpm.Keys) error {
-	file, err := p.web.Open(ctx, address)
-	if err != nil {
-		return fmt.Errorf("%s: %w", x, err)
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if err := rpm.Check(io.TeeReader(file, sum), x, keys); err != nil {
-		return err
-	}
-	x.SHA256 = fmt.Sprintf("%x", sum.Sum(nil))
 	return nil
 }

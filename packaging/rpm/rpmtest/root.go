@@ -1,4 +1,6 @@
-package rpm
+// Package rpmtest owns a root with rpm, rpmbuild, createrepo_c and dnf in it, which
+// tests hold their answers against.
+package rpmtest
 
 import (
 	"bytes"
@@ -10,15 +12,15 @@ import (
 	"testing"
 )
 
-// toolRoot is a small Debian with rpm, rpmbuild, createrepo_c and dnf, which
+// Root is a small Debian with rpm, rpmbuild, createrepo_c and dnf, which
 // `make rpm-tools` brings. It is entered without a network.
-type toolRoot struct {
+type Root struct {
 	path string // of the root
-	dir  string // of this test, inside the root
+	Dir  string // of this test, as it is called inside the root
 }
 
-// tools gives the root, or skips the test and says why.
-func tools(t *testing.T) *toolRoot {
+// New gives the root, or skips the test and says why.
+func New(t *testing.T) *Root {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -35,58 +37,79 @@ func tools(t *testing.T) *toolRoot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := os.Mkdir(filepath.Join(dir, "log"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &toolRoot{path: root, dir: strings.TrimPrefix(dir, root)}
+	return &Root{path: root, Dir: strings.TrimPrefix(dir, root)}
 }
 
-// out gives a path of the root as it is outside.
-func (r *toolRoot) out(path string) string { return filepath.Join(r.path, r.dir, path) }
+// Out gives a path of the root as it is outside.
+func (r *Root) Out(path string) string { return filepath.Join(r.path, r.Dir, path) }
 
-// try runs a program in the root.
-func (r *toolRoot) try(t *testing.T, program ...string) (string, error) {
+// Try runs a program in the root.
+func (r *Root) Try(t *testing.T, program ...string) (string, error) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "unshare", append([]string{"--net", "chroot", r.path, "/usr/bin/env", "-i", "-C", r.dir,
-		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=" + r.dir, "GNUPGHOME=" + r.dir + "/gnupg"}, program...)...)
+	c := exec.CommandContext(t.Context(), "unshare", append([]string{"--net", "chroot", r.path, "/usr/bin/env", "-i", "-C", r.Dir,
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=" + r.Dir, "GNUPGHOME=" + r.Dir + "/gnupg"}, program...)...)
 	b, err := c.CombinedOutput()
 	return string(b), err
 }
 
-func (r *toolRoot) run(t *testing.T, program ...string) string {
+// Run wants a program to end well, and gives what it printed.
+func (r *Root) Run(t *testing.T, program ...string) string {
 	t.Helper()
-	s, err := r.try(t, program...)
+	s, err := r.Try(t, program...)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(program, " "), err, s)
 	}
 	return s
 }
 
-// build makes rpms of spec files, in the folder rpms.
-func (r *toolRoot) build(t *testing.T, specs ...[]byte) {
+// Build makes rpms of spec files, in the folder rpms.
+func (r *Root) Build(t *testing.T, specs ...[]byte) {
 	t.Helper()
 	for i, spec := range specs {
 		name := fmt.Sprintf("%d.spec", i)
-		if err := os.WriteFile(r.out(name), spec, 0o644); err != nil {
+		if err := os.WriteFile(r.Out(name), spec, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		r.run(t, "rpmbuild", "--quiet", "-bb", "--define", "_topdir "+r.dir+"/build", "--define", "_rpmdir "+r.dir+"/rpms", "--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
+		r.Run(t, "rpmbuild", "--quiet", "-bb", "--define", "_topdir "+r.Dir+"/build", "--define", "_rpmdir "+r.Dir+"/rpms", "--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
 			"--define", "_buildhost test", "--define", "use_source_date_epoch_as_buildtime 1", "--define", "source_date_epoch_from_changelog 0",
-			"--define", "_binary_payload w9.gzdio", "--define", "_dbpath "+r.dir+"/db", "--define", "_unpackaged_files_terminate_build 0", name)
+			"--define", "_binary_payload w9.gzdio", "--define", "_dbpath "+r.Dir+"/db", "--define", "_unpackaged_files_terminate_build 0", name)
 	}
 }
 
-// specs reads testdata/specs.
-func specs(t *testing.T) [][]byte {
+// Specs reads the spec files of a folder such as testdata/specs.
+func Specs(t *testing.T, dir string) [][]byte {
 	t.Helper()
 	var out [][]byte
 	for _, name := range []string{"base", "first", "second"} {
-		b, err := os.ReadFile("testdata/specs/" + name + ".spec")
+		b, err := os.ReadFile(filepath.Join(dir, name+".spec"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, bytes.TrimSpace(b))
 	}
 	return out
+}
+
+// Install has dnf install from one folder of the root, in a root of its own.
+func (r *Root) Install(t *testing.T, repo string, names ...string) {
+	t.Helper()
+	here := func(s string) string { return filepath.Join(r.Dir, s) }
+	out := r.Run(t, append([]string{"dnf", "--installroot=" + here("installed"), "--releasever=1", "--forcearch=x86_64", "--assumeyes", "--setopt=reposdir=" + here("none"),
+		"--setopt=cachedir=" + here("cache"), "--setopt=logdir=" + here("log"), "--setopt=keepcache=0", "--nogpgcheck",
+		"--repofrompath=" + repo + ",file://" + here(repo), "install"}, names...)...)
+	t.Log(out)
+}
+
+// Installed lists what Install has installed so far.
+func (r *Root) Installed(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(r.Run(t, "sh", "-c", "rpm --root=$PWD/installed -qa --qf '%{nevra}\\n' | sort"))
 }
