@@ -47,12 +47,18 @@ func openLab(ctx context.Context, binary, config, dir string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	if config, err = withPackages(config, dir); err != nil {
+		return nil, err
+	}
 	l := &lab{binary: binary, self: self, config: config, dir: dir, lock: filepath.Join(dir, "kubexm.lock"), whole: filepath.Join(dir, "whole.tar.zst")}
 	resolved, err := resolve(config)
 	if err != nil {
 		return nil, err
 	}
 	if l.up, err = upstream.New(ctx, resolved, upstream.Options{Scale: scale}); err != nil {
+		return nil, err
+	}
+	if err := l.publish(resolved); err != nil {
 		return nil, err
 	}
 	s, err := l.site(ctx, "lab", l.up)

@@ -56,7 +56,7 @@ func upstreamFaults() []upstreamFault {
 func ranges() []upstreamFault {
 	whole := func(c *call) { c.head(http.StatusOK, len(c.body)); c.write(c.body) }
 	return []upstreamFault{
-		{name: "cut, then continued", answer: inTurn(half)},
+		{name: "cut, then continued", quick: 4, answer: inTurn(half)},
 		{name: "cut before the first byte, 3 times", answer: times(3, (*call).cut)},
 		{name: "cut, then 200 to the Range", quick: 1, answer: inTurn(half, whole)},
 		{name: "cut, then 416", quick: 2, answer: inTurn(half, status(http.StatusRequestedRangeNotSatisfiable))},
@@ -135,6 +135,7 @@ func refusals() []upstreamFault {
 		{name: "503, then 500, then cut", quick: 2, only: all, answer: inTurn(status(503), status(500), (*call).cut)},
 		{name: "503 for ever", only: all, waits: true, answer: times(0, status(503)), code: 1, words: []string{"given up after 6 tries", "503 Service Unavailable"}},
 		{name: "404", only: all, answer: times(0, status(404)), code: 1, words: []string{"404 Not Found", "check that this version exists"}},
+		{name: "404", quick: 1, only: []string{deb}, answer: times(0, status(404)), code: 1, words: []string{"404 Not Found", "lock again"}},
 		{name: "403", only: all, answer: times(0, status(403)), code: 1, words: []string{"403 Forbidden"}},
 	}
 }

@@ -17,6 +17,7 @@ const (
 	file   = "file"     // a plain file
 	packed = "archive"  // an archive of which some members are wanted
 	layer  = "layer"    // a blob of an image
+	deb    = "package"  // a package of an operating system
 	index  = "manifest" // an image's index, asked for by digest
 )
 
@@ -28,7 +29,7 @@ type upstreamFault struct {
 	words  []string // what the error says
 	took   time.Duration
 	waits  bool
-	only   []string // targets; none for file, archive and layer
+	only   []string // targets; none for file, archive, layer and package
 	quick  int      // which of the targets the test tries, counted from 1; 0 for none
 }
 
@@ -38,7 +39,7 @@ func upstreamRows() []row {
 	for _, f := range upstreamFaults() {
 		targets := f.only
 		if targets == nil {
-			targets = []string{file, packed, layer}
+			targets = []string{file, packed, layer, deb}
 		}
 		expect := "the same bytes"
 		if f.code != 0 {
@@ -121,6 +122,11 @@ func (l *lab) target(kind string) (string, error) {
 	for _, a := range l.pinned.Artifacts {
 		if (kind == file && a.Archive == "" && a.Kind == manifest.Binary) || (kind == packed && a.Archive != "") {
 			consider("/"+strings.TrimPrefix(a.Address, "https://"), a.Size)
+		}
+		for _, m := range a.Members {
+			if kind == deb && m.Package != "" {
+				consider("/"+strings.TrimPrefix(m.Address, "https://"), m.Size)
+			}
 		}
 	}
 	for _, im := range l.pinned.Images {

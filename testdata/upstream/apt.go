@@ -48,7 +48,8 @@ func (s *Signer) Public() ([]byte, error) {
 }
 
 // WriteApt writes a signed repository into dir, which apt would use as
-// "deb ADDRESS CODENAME main". What lies in dir already stays beside it, as in a
+// "deb ADDRESS CODENAME main": for the architectures that packages are of, for
+// amd64 and arm64 where all are for any. What lies in dir already stays beside it, as in a
 // mirror that is updated.
 func (s *Signer) WriteApt(dir string, suite Suite, packages ...Deb) error {
 	indices := map[string]*bytes.Buffer{} // by architecture
@@ -58,7 +59,7 @@ func (s *Signer) WriteApt(dir string, suite Suite, packages ...Deb) error {
 		}
 	}
 	if len(indices) == 0 {
-		indices["amd64"] = &bytes.Buffer{}
+		indices["amd64"], indices["arm64"] = &bytes.Buffer{}, &bytes.Buffer{}
 	}
 	for _, d := range packages {
 		content, err := d.Bytes()
