@@ -16,7 +16,8 @@ func (a *app) bundleExtract() *cobra.Command {
 		Short: "Take files or images out of a bundle",
 		Long: `Take out of a bundle what other tools are to read, every byte checked on the way:
 
-  --files DIR   binaries and files, as DIR/COMPONENT/VERSION/OS-ARCH/NAME
+  --files DIR   binaries and files, as DIR/COMPONENT/VERSION/OS-ARCH/NAME; packages of an
+                operating system as a repository that apt or dnf takes
   --oci DIR     images as an OCI layout, each under its own reference, for oras, crane, skopeo
   --layout DIR  the bundle as it is, as an OCI layout with the root alone in index.json
 
@@ -25,6 +26,7 @@ Out of a delta comes what it holds, and with --base the rest.
 With names (an id, a component, an image's name or reference), only these. Nothing stands
 under DIR that was not checked; a folder that is not empty is refused.`,
 		Example: `  kubexm bundle extract --allow-unsigned demo.tar.zst --files bin kubelet kubectl
+  kubexm bundle extract --allow-unsigned demo.tar.zst --files repo debian-12   # repo/debian-12/12/linux-amd64/Packages
   kubexm bundle extract --allow-unsigned demo.tar.zst --oci images
   oras manifest fetch --oci-layout images@sha256:…        # any image, by its digest
   skopeo inspect oci:images:ghcr.io/flannel-io/flannel:v0.28.9   # one that was published in OCI's own form`,

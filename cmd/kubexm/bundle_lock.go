@@ -17,11 +17,13 @@ func (a *app) bundleLock() *cobra.Command {
 		Long: `Resolve a config against the version matrix, ask upstream for what the matrix does
 not know (sizes, image digests, members of archives), and write it all to kubexm.lock.
 Charts of add-ons are rendered and manifests read: images that they ask for and that
-nobody lists are added, and said (see "kubexm bundle images").
+nobody lists are added, and said (see "kubexm bundle images"). For the operating systems
+of spec.bundle.operatingSystems their repositories of packages are read, signatures and
+all, and every package that the wanted ones need is pinned.
 
 A lock that stands keeps its pins where they still answer the config. With --update,
-image tags and digests that only upstream vouches for are asked for anew. When nothing
-changed, the file stays as it is.`,
+image tags, packages, and digests that only upstream vouches for are asked for anew.
+When nothing changed, the file stays as it is.`,
 		Example: `  kubexm bundle lock -f config.yaml
   kubexm bundle lock -f config.yaml --update       # have tags moved?
   kubexm bundle lock -f config.yaml -o json        # the changes, for a script`,
