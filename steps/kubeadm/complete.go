@@ -55,7 +55,7 @@ func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done b
 		done, err := awaken(ctx, h, ended, patience)
 		if err == nil && !done {
 			err = steps.Advise(errors.New("this host was made a master, and does not answer as one"),
-				"see `journalctl -u kubelet` and `crictl ps -a` on %s; nothing of it was touched", h.Name)
+				"see `journalctl -u kubelet` and `crictl ps -a` on %s, of which nothing was touched; to make it anew: kubeadm reset --force there, then run again", h.Name)
 		}
 		return done, err
 	}

@@ -63,6 +63,12 @@ func MintToken(joining []manifest.Host) steps.Step {
 	}
 }
 
+// known is why a host cannot join: the cluster has a node of its name that is ready.
+func known(name string) error {
+	return steps.Advise(errors.New("the cluster has a node of this name that is ready, and this host does not know the cluster"),
+		"wait a minute and run again, if it was one; if another machine goes by this name, give this one another; else kubectl delete node %s", name)
+}
+
 // mint makes a token on a master.
 func mint(ctx context.Context, h *steps.Host) (Token, error) {
 	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", "15m", "--description", "kubexm: nodes that join")
@@ -101,8 +107,7 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 				return err
 			}
 			if t.Value == "" {
-				return steps.Advise(errors.New("the cluster has a node of this name that is ready, and this host does not know the cluster"),
-					"wait a minute and run again, if it was one; if another machine goes by this name, give this one another; else kubectl delete node %s", h.Name)
+				return known(h.Name)
 			}
 			return join(ctx, c, h, t)
 		},

@@ -101,7 +101,7 @@ func masterJoined(ctx context.Context, h *steps.Host) (bool, error) {
 func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubeadm.mint-master-token", Reads: []steps.AnyKey{Vacant}, Writes: []steps.AnyKey{MasterJoin}, Always: true,
-			Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
+			Timeout: 3 * time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
 		Done: func(_ context.Context, h *steps.Host) (bool, error) {
 			vacant, err := Vacant.On(joining.Name).Get(h)
 			if err != nil || vacant {
@@ -110,6 +110,17 @@ func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 			return true, MasterJoin.Put(h, MasterToken{})
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
+			// Of one that was reset without the cluster's knowledge the node stays Ready for a while.
+			gone, err := soon(ctx, h, func(ctx context.Context, h *steps.Host) (bool, error) {
+				out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+				return !slices.Contains(strings.Fields(out), joining.Name+"=True"), err
+			}, doubt)
+			if err == nil && !gone {
+				err = known(joining.Name)
+			}
+			if err != nil {
+				return err
+			}
 			t, err := mint(ctx, h)
 			if err != nil {
 				return err
@@ -139,6 +150,10 @@ func JoinMaster(c *manifest.Cluster) steps.Step {
 				return fmt.Errorf("%s was a master when this run began, and is none any more", h.Name)
 			}
 			if err := makeStore(ctx, h); err != nil {
+				return err
+			}
+			// Of one that somebody has reset: what fails from here on is to be taken back.
+			if err := h.Remove(ctx, completeFile); err != nil {
 				return err
 			}
 			if err := giveKeys(ctx, h, t.Keys); err != nil {

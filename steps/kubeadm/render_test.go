@@ -64,6 +64,9 @@ var renders = map[string]struct {
 	"everything-1.32":        {spec: strings.Replace(everything, "VERSION", "v1.32.2", 1)},
 	"behind-a-balancer":      {spec: "  kubernetes: {version: v1.32.2, kubeProxy: {mode: iptables, masqueradeAll: true}}\n  controlPlaneEndpoint: {domain: api.site.local, address: 192.0.2.100, port: 443}\n  loadBalancer: {external: {type: external}}\n"},
 	"dns-outside":            {spec: "  kubernetes: {version: v1.32.2, kubeProxy: {mode: nftables, masqueradeAll: true}}\n  controlPlaneEndpoint: {domain: api.example.com, externalDNS: true, port: 443}\n"},
+	"etcd-of-ours":           {spec: "  kubernetes: {version: v1.32.2}\n  etcd: {type: kubexm, version: v3.5.16}\n"},
+	"etcd-external":          {spec: "  kubernetes: {version: v1.30.14}\n  etcd: {type: external, external: {endpoints: ['https://192.0.2.41:2379', 'https://192.0.2.42:2379'], caFile: /pki/ca, certFile: /pki/cert, keyFile: /pki/key}}\n"},
+	"etcd-without-tls":       {spec: "  kubernetes: {version: v1.32.2}\n  etcd: {type: external, external: {endpoints: ['http://192.0.2.41:2379']}}\n"},
 	"ipv6":                   {spec: "  kubernetes: {version: v1.32.2, nodeCidrMaskSizeIPv6: 112}\n  network: {plugin: flannel, kubePodsCIDR: 'fd00:10::/96', kubeServiceCIDR: 'fd00:20::/112'}\n"},
 	"ipv6-first":             {spec: "  kubernetes: {version: v1.32.2, nodeCidrMaskSizeIPv6: 112}\n  network: {plugin: flannel, kubePodsCIDR: 'fd00:10::/96,10.233.64.0/18', kubeServiceCIDR: 'fd00:20::/112,10.233.0.0/18'}\n"},
 }

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/steps"
@@ -53,5 +54,40 @@ func TestKernelStaysAfterBoot(t *testing.T) {
 	}
 	if d := conntest.Diff(first, s.Snapshot()); d != "" {
 		t.Errorf("removed after a boot:\n%s", d)
+	}
+}
+
+// TestAMasterAimsAtItself once it is whole, and at the first master again when
+// somebody has reset it. What was there before kubexm comes back all the same.
+func TestAMasterAimsAtItself(t *testing.T) {
+	c := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "master: [node1]", "master: [node1, node2]").Replace(steptest.Small))
+	kase := steptest.Case{Cluster: c, Host: c.Spec.Hosts[1]}
+	s := kase.Sim(t)
+	first := s.Snapshot()
+	run := func(step steps.Step, want string) {
+		t.Helper()
+		if v, err := step.Precheck(t.Context(), kase.NewHost(t, s, step)); err != nil {
+			t.Fatal(err)
+		} else if v == steps.Todo {
+			if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !strings.Contains(s.Read("/etc/hosts")+"\n", want) {
+			t.Errorf("after %s there is no %q in\n%s", step.Meta().Name, want, s.Read("/etc/hosts"))
+		}
+	}
+	run(node.Names(c), "\n192.0.2.11 lb.kubexm.local\n")
+	run(node.AimAtItself(c), "\n192.0.2.11 lb.kubexm.local\n") // it has not joined
+	s.AddFile("/etc/kubernetes/kubexm-complete", "x", 0o600)
+	s.AddFile("/etc/kubernetes/admin.conf", "x", 0o600)
+	run(node.AimAtItself(c), "\n192.0.2.12 lb.kubexm.local\n")
+	run(node.Names(c), "\n192.0.2.12 lb.kubexm.local\n")
+	s.RemoveAll("/etc/kubernetes/admin.conf") // kubeadm reset, by hand
+	run(node.Names(c), "\n192.0.2.11 lb.kubexm.local\n")
+	s.RemoveAll("/etc/kubernetes")
+	run(node.RemoveNames(c), "")
+	if d := conntest.Diff(first, s.Snapshot()); d != "" {
+		t.Errorf("removed:\n%s", d)
 	}
 }

@@ -92,9 +92,9 @@ func ports(h *steps.Host) map[uint16]string {
 		want[uint16(h.Cluster.APIServerPort())] = "kube-apiserver" //nolint:gosec // a port
 		want[10257] = "kube-controller-manager"
 		want[10259] = "kube-scheduler"
-		if h.Cluster.Spec.Etcd.Type == "kubeadm" {
-			want[2379], want[2380] = "etcd", "etcd"
-		}
+	}
+	if member(h) {
+		want[2379], want[2380], want[2381] = "etcd", "etcd", "etcd"
 	}
 	if is(h, manifest.RoleRegistry) && h.Cluster.Spec.Registry.Type == "registry" {
 		_, port, _ := strings.Cut(h.Cluster.Spec.Registry.PrivateRegistry, ":")
@@ -138,11 +138,17 @@ func Ports(say Say) steps.Step {
 func Existing(say Say) steps.Step {
 	return op.Check("preflight.existing-installation", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		ours, err := Joined(ctx, h)
-		if err != nil || ours || !node(h) {
+		if err != nil || ours {
 			return nil, err
 		}
-		var left []string
-		for _, p := range []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf", path.Join(h.Cluster.Spec.Etcd.DataDir, "member")} {
+		var left, traces []string
+		if node(h) {
+			traces = append(traces, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf")
+		}
+		if member(h) {
+			traces = append(traces, path.Join(h.Cluster.Spec.Etcd.DataDir, "member"))
+		}
+		for _, p := range traces {
 			_, err := h.Stat(ctx, p)
 			if err == nil {
 				left = append(left, p)
@@ -172,3 +178,14 @@ func is(h *steps.Host, role string) bool {
 }
 
 func node(h *steps.Host) bool { return is(h, manifest.RoleMaster) || is(h, manifest.RoleWorker) }
+
+// member tells whether the host is to run a member of the cluster's store.
+func member(h *steps.Host) bool {
+	switch h.Cluster.Spec.Etcd.Type {
+	case "kubeadm":
+		return is(h, manifest.RoleMaster)
+	case "kubexm":
+		return is(h, manifest.RoleEtcd)
+	}
+	return false
+}

@@ -79,10 +79,11 @@ func TestEachFinding(t *testing.T) {
 			listening(kubelet)(s)
 			s.AddDir("/var/lib/kubexm/other/before", 0o700)
 		}, []string{"port 10250, which kubelet needs, is taken by kubelet"}},
-		"nothing installed":    {preflight.Existing, "m1", nil, nil},
-		"a kubelet":            {preflight.Existing, "w1", file("/etc/kubernetes/kubelet.conf"), []string{"holds another Kubernetes: /etc/kubernetes/kubelet.conf"}},
-		"a master and an etcd": {preflight.Existing, "m1", func(s *conntest.Sim) { file("/etc/kubernetes/admin.conf")(s); s.AddDir("/var/lib/etcd/member", 0o700) }, []string{"holds another Kubernetes: /etc/kubernetes/admin.conf, /var/lib/etcd/member"}},
-		"on a registry host":   {preflight.Existing, "r1", file("/etc/kubernetes/kubelet.conf"), nil},
+		"nothing installed":             {preflight.Existing, "m1", nil, nil},
+		"a kubelet":                     {preflight.Existing, "w1", file("/etc/kubernetes/kubelet.conf"), []string{"holds another Kubernetes: /etc/kubernetes/kubelet.conf"}},
+		"a master and an etcd":          {preflight.Existing, "m1", func(s *conntest.Sim) { file("/etc/kubernetes/admin.conf")(s); s.AddDir("/var/lib/etcd/member", 0o700) }, []string{"holds another Kubernetes: /etc/kubernetes/admin.conf, /var/lib/etcd/member"}},
+		"a worker with somebody's etcd": {preflight.Existing, "w1", file("/var/lib/etcd/member/wal"), nil},
+		"on a registry host":            {preflight.Existing, "r1", file("/etc/kubernetes/kubelet.conf"), nil},
 		"of this cluster's own": {preflight.Existing, "m1", func(s *conntest.Sim) {
 			file("/etc/kubernetes/admin.conf")(s)
 			s.AddDir("/var/lib/kubexm/demo/before", 0o700)
@@ -125,5 +126,32 @@ func TestAnotherInit(t *testing.T) {
 	err := step.Run(t.Context(), h)
 	if err == nil || !strings.Contains(err.Error(), "process 1 is runit, not systemd") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestMembersOfTheStore: an etcd in the way of one of ours is found where one of
+// ours is going to be, and nowhere else.
+func TestMembersOfTheStore(t *testing.T) {
+	there := func(s *conntest.Sim) {
+		s.AddFile("/var/lib/etcd/member/wal", "x", 0o600)
+		listening(`tcp LISTEN 0 128 *:2379 *:* users:(("etcd",pid=9,fd=3))`)(s)
+	}
+	for etcd, hosts := range map[string]string{
+		"type: kubeadm": "m1", "type: kubexm": "m1", "type: kubexm}\n  roleGroups: {etcd: [r1], master: [m1], worker: [w1, a1], registry: [r1]": "r1",
+		"type: external, external: {endpoints: ['http://192.0.2.11:2379']}": "",
+	} {
+		config := strings.Replace(site, "type: kubeadm", etcd, 1)
+		if strings.Contains(etcd, "roleGroups") {
+			config = strings.Replace(config, "  roleGroups: {master: [m1], worker: [w1, a1], registry: [r1]}\n", "", 1)
+		}
+		c := steptest.Cluster(t, config)
+		for _, h := range c.Spec.Hosts {
+			kase := steptest.Case{Cluster: c, Host: h, Before: there}
+			kase.Host.Arch = "amd64"
+			found := len(steptest.Check(t, kase, preflight.Existing(nil))) + len(steptest.Check(t, kase, preflight.Ports(nil)))
+			if want := 2 * strings.Count(hosts, h.Name); found != want {
+				t.Errorf("%s: %d findings on %s, want %d", etcd, found, h.Name, want)
+			}
+		}
 	}
 }

@@ -307,7 +307,7 @@ func (k *Kube) ready(name string) bool {
 	if s == nil {
 		return k.stands
 	}
-	if !k.stands && (!s.Unit("kubelet.service").Active || !s.Unit("containerd.service").Active) {
+	if u := s.Unit("kubelet.service"); k.stands && u.Exists && !u.Active || !k.stands && (!u.Active || !s.Unit("containerd.service").Active) {
 		return false
 	}
 	return k.stands || k.cluster.Spec.Network.Plugin == "none" || k.named("apps/v1", "DaemonSet", "kube-flannel", "kube-flannel-ds") != nil

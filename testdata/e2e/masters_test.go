@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mensylisir/kubexm/testdata/lab"
+	"github.com/mensylisir/kubexm/testdata/lab/components"
+)
+
+// kinds are the ways in which three masters may have their store. CI makes the
+// first of them; KUBEXM_ETCD names another.
+var kinds = map[string]string{"kubexm": "", "kubeadm": "etcd: {type: kubeadm}", "external": "etcd: {type: external, external: {endpoints: [\"https://${LAB_NET}.14:2379\"], caFile: etcd/ca.crt, certFile: etcd/client.crt, keyFile: etcd/client.key}}"}
+
+// TestClusterThreeMasters is the life of a cluster with three masters: each serves
+// by itself, the store does without one member, and all of it goes away again.
+func TestClusterThreeMasters(t *testing.T) {
+	kind := os.Getenv("KUBEXM_ETCD")
+	if kind == "" {
+		kind = "kubexm"
+	}
+	if _, ok := kinds[kind]; !ok {
+		t.Fatalf("KUBEXM_ETCD=%s is none of kubexm, kubeadm, external", kind)
+	}
+	s := newMasterSite(t, kind)
+	config := filepath.Join(s.dir, "config.yaml")
+	if kind == "external" {
+		s.startOutside(t)
+	}
+
+	said(t, s.install(t, config), 0, "create of cluster site: done")
+	t.Log("\n" + s.kubectl(t, "get", "nodes", "-o", "wide"))
+	said(t, s.install(t, config), 0, "0 steps ran")
+	s.mastersServeThemselves(t)
+	if kind == "kubexm" {
+		s.storeIsTuned(t)
+		s.storeDoesWithoutOne(t)
+	}
+	s.mastersDoWithoutOne(t, kind)
+
+	r := s.kubexm(t, "delete", "cluster", "-f", config, "--yes")
+	said(t, r, 0, "delete of cluster site: done")
+	if kind == "external" {
+		said(t, r, 0, "stay in the etcd at https://")
+		if keys := s.outside(t, "get --prefix --keys-only /registry/namespaces/"); !strings.Contains(keys, "kube-system") {
+			t.Errorf("a store that is not kubexm's was emptied: %s", keys)
+		}
+		s.outside(t, "del --prefix /registry/")
+		s.on(t, "h4", "systemctl stop outside && rm -rf /srv/outside")
+	}
+	s.nothingLeft(t)
+}
+
+func newMasterSite(t *testing.T, kind string) *labSite {
+	t.Helper()
+	l := lab.Start(t, 4)
+	l.Inside(netip.MustParsePrefix("10.204.0.0/20")) // of testdata/masters.yaml
+	cache, err := components.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("testdata/masters.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := string(text)
+	if other := kinds[kind]; other != "" {
+		at := strings.Index(config, "etcd: {")
+		config = config[:at] + other + config[at+strings.IndexByte(config[at:], '\n'):]
+	}
+	s := &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(config)}
+	s.write(t, "config.yaml", s.config)
+	s.serve(t)
+	s.bundle = s.build(t, "config.yaml")
+	return s
+}
+
+// master asks the cluster on a host, as its administrator there.
+func (s *labSite) master(t *testing.T, host, args string) string {
+	t.Helper()
+	return s.on(t, host, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=40s "+args)
+}
+
+// mastersServeThemselves: without a load balancer the control plane's name means
+// each master itself, on the host and in the pods that have its hosts file.
+func (s *labSite) mastersServeThemselves(t *testing.T) {
+	t.Helper()
+	for _, h := range s.Hosts[:3] {
+		if got := s.on(t, h.Name, "getent ahostsv4 lb.kubexm.local | head -1"); !strings.HasPrefix(got, h.Address+" ") {
+			t.Errorf("%s reaches API servers at %s", h.Name, got)
+		}
+		uid := s.master(t, h.Name, "-n kube-system get pods -l k8s-app=kube-proxy --field-selector spec.nodeName="+h.Name+" -o jsonpath={.items[0].metadata.uid}")
+		s.on(t, h.Name, "grep -q '^"+h.Address+" lb.kubexm.local' /var/lib/kubelet/pods/"+uid+"/etc-hosts")
+	}
+	if got := s.on(t, "h4", "getent ahostsv4 lb.kubexm.local | head -1"); !strings.HasPrefix(got, s.Hosts[0].Address+" ") {
+		t.Errorf("the worker reaches API servers at %s", got)
+	}
+}
+
+// storeIsTuned asks a member for what testdata/masters.yaml says.
+func (s *labSite) storeIsTuned(t *testing.T) {
+	t.Helper()
+	running := s.on(t, "h2", "tr '\\0' ' ' < /proc/$(systemctl show -P MainPID etcd)/cmdline; stat -c ' %a' /srv/etcd /srv/etcd/member")
+	for _, want := range []string{"--heartbeat-interval=200 ", "--metrics=extensive ", "--data-dir=/srv/etcd ", " 700"} {
+		if !strings.Contains(running, want) {
+			t.Errorf("%q is not in %q", want, running)
+		}
+	}
+	// Nobody comes in without a certificate.
+	if out := s.on(t, "h2", "etcdctl --endpoints https://"+s.Hosts[1].Address+":2379 --cacert /etc/etcd/pki/ca.crt --command-timeout=5s endpoint health 2>&1 || true"); !strings.Contains(out, "unhealthy") {
+		t.Errorf("a client without a certificate is told %q", out)
+	}
+}
+
+// storeDoesWithoutOne kills a member and writes through every API server.
+func (s *labSite) storeDoesWithoutOne(t *testing.T) {
+	t.Helper()
+	s.on(t, "h1", "systemctl kill -s KILL etcd; systemctl stop etcd")
+	for i := range 3 {
+		s.master(t, fmt.Sprintf("h%d", i+1), fmt.Sprintf("create configmap without-a-member-%d --from-literal=written=yes", i+1))
+	}
+	s.on(t, "h1", "systemctl start etcd")
+	s.eventually(t, "h1", "etcdctl --endpoints https://"+s.Hosts[0].Address+
+		":2379 --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key endpoint health")
+}
+
+// mastersDoWithoutOne stops all of the first master, which the others joined.
+func (s *labSite) mastersDoWithoutOne(t *testing.T, kind string) {
+	t.Helper()
+	service := ""
+	if kind == "kubexm" {
+		service = " etcd"
+	}
+	s.on(t, "h1", "systemctl stop kubelet"+service+"; crictl ps -q | xargs crictl stop --timeout 0 >/dev/null")
+	for _, h := range []string{"h2", "h3"} {
+		s.eventually(t, h, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=20s create configmap without-h1-on-"+h+" --from-literal=written=yes")
+		t.Log("\n" + s.master(t, h, "get nodes"))
+	}
+	s.on(t, "h1", "systemctl start kubelet"+service)
+	s.eventually(t, "h1", "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=10s get configmap without-h1-on-h3 without-h1-on-h2")
+}
+
+// eventually runs a script on a host until it ends well.
+func (s *labSite) eventually(t *testing.T, host, script string) {
+	t.Helper()
+	h, err := s.Host(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
+		out, err := s.SSH(t.Context(), h, lab.RootUser, script).CombinedOutput()
+		if err == nil {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("%s on %s: %s (%v)", script, host, out, err)
+		}
+	}
+}
+
+// nothingLeft looks at what a deletion leaves.
+func (s *labSite) nothingLeft(t *testing.T) {
+	t.Helper()
+	for _, h := range s.Hosts {
+		left := s.on(t, h.Name, `for p in /etc/kubernetes /etc/etcd /var/lib/kubelet /var/lib/etcd /srv/etcd /etc/cni/net.d /etc/containerd /var/lib/containerd /root/.kube \
+/usr/local/bin/etcd /usr/local/bin/etcdctl /usr/local/bin/etcdutl /usr/local/bin/kubeadm /usr/local/bin/kubelet /etc/systemd/system/etcd.service \
+/etc/systemd/system/multi-user.target.wants/etcd.service /var/lib/kubexm; do ! test -e $p || echo $p; done
+grep -i kubexm /etc/hosts || true
+systemctl list-units --all --no-legend 'etcd*' 'kubelet*' 'kubexm*' || true
+iptables-save 2>/dev/null | grep -c KUBE- | grep -v '^0$' || true
+ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
+		if left != "" {
+			t.Errorf("%s still has:\n%s", h.Name, left)
+		}
+	}
+}
+
+// startOutside brings up an etcd that is not kubexm's, on a host that is no master,
+// with keys that the config's folder holds the client's of.
+func (s *labSite) startOutside(t *testing.T) {
+	t.Helper()
+	rows, err := components.Table("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := components.Find(rows, "etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := s.Host("h4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.on(t, "h4", "mkdir -p /srv/outside")
+	for _, name := range []string{"etcd", "etcdctl"} {
+		program, err := os.Open(filepath.Join(c.Dir(s.cache), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		put := s.SSH(t.Context(), h, lab.RootUser, "cat > /srv/outside/"+name+" && chmod 755 /srv/outside/"+name)
+		put.Stdin = program
+		if out, err := put.CombinedOutput(); err != nil {
+			t.Fatalf("%s (%v)", out, err)
+		}
+	}
+	s.on(t, "h4", `cd /srv/outside
+key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }
+key ca; openssl req -x509 -new -key ca.key -days 30 -subj /CN=outside -out ca.crt
+for n in server client; do key $n; openssl req -new -key $n.key -subj /CN=$n | openssl x509 -req -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 \
+  -extfile <(printf 'subjectAltName=IP:`+h.Address+`,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n') -out $n.crt 2>/dev/null; done
+systemd-run --unit outside ./etcd --data-dir /srv/outside/data --listen-client-urls https://`+h.Address+`:2379,https://127.0.0.1:2379 --advertise-client-urls https://`+h.Address+`:2379 \
+  --client-cert-auth --trusted-ca-file ca.crt --cert-file server.crt --key-file server.key --listen-peer-urls http://127.0.0.1:2380 2>&1`)
+	if err := os.MkdirAll(filepath.Join(s.dir, "etcd"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ca.crt", "client.crt", "client.key"} {
+		s.write(t, filepath.Join("etcd", name), s.on(t, "h4", "cat /srv/outside/"+name)+"\n")
+	}
+	s.outside(t, "endpoint health")
+}
+
+func (s *labSite) outside(t *testing.T, command string) string {
+	t.Helper()
+	return s.on(t, "h4", "cd /srv/outside && ./etcdctl --endpoints https://127.0.0.1:2379 --cacert ca.crt --cert client.crt --key client.key "+command)
+}
