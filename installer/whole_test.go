@@ -66,11 +66,20 @@ func newSite(t *testing.T, name string) *site {
 		sim.SetMachine(func(m *conntest.Machine) {
 			m.Machine = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[h.Arch]
 			m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", 11+i)}
+			if name == "packages" && h.Arch == "arm64" { // a site of two distributions
+				m.Packages, m.OSRelease = "dnf", "ID=\"rocky\"\nVERSION_ID=\"9.4\"\n"
+			}
 		})
 		s.kube.On(sim, h.Name)
 		s.sims[h.Name] = sim
 	}
 	s.bundle = newShelf(t, s.graph(pipeline.Create, nil))
+	s.bundle.Repositories = map[string]steptest.Repository{}
+	for system, format := range map[string]string{"debian-12": manifest.Deb, "rocky-9.4": manifest.RPM} {
+		s.bundle.Repositories[system] = steptest.Repository{Format: format, Want: []string{"ipvsadm", "socat"}, Packages: []steptest.Package{
+			{Name: "ipvsadm", Version: "1.31", Depends: []string{"libnl"}}, {Name: "libnl", Version: "3.7"}, {Name: "socat", Version: "1.7"},
+		}}
+	}
 	s.reg = newRegistry(t, s.cluster, s.sims[s.cluster.HostsWith(manifest.RoleRegistry)[0].Name])
 	s.kube.Holds = s.reg.holds
 	s.cheapPasswords()

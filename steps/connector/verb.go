@@ -41,7 +41,7 @@ const (
 	VerbUnitScan    = "unit.daemon-reload"
 	VerbUnitJournal = "unit.journal" // NAME LINES -> the last lines of its log
 
-	VerbJobStart = "job.start" // UNIT LOG ARGV...; exit 48: a unit of that name exists
+	VerbJobStart = "job.start" // UNIT LOG ARGV..., a script on stdin; exit 48: a unit of that name exists
 	VerbJobPoll  = "job.poll"  // UNIT LOG OFFSET -> state, a blank line, the log from OFFSET
 	VerbJobClear = "job.clear" // UNIT LOG
 
@@ -61,7 +61,7 @@ const (
 	VerbPackages     = "pkg.query" // FORMAT NAME... -> what is installed, see runner.parsePackages
 	VerbPackagesFree = "pkg.free"  // FORMAT ID... -> "kept\tID" of each that something else needs
 
-	// These two are the verbs of jobs: the name by which the job's shell is called.
+	// These two are the verbs of jobs, the first argument of a job's script.
 	VerbPackagesInstall = "pkg.install" // FORMAT FOLDER BASE SHA256 WAIT NAME...; exit 75: locked, 76: broken, 77: would remove, 78: no tool, 79: another repository
 	VerbPackagesRemove  = "pkg.remove"  // FORMAT WAIT N ID...: of the first N nothing stays
 )

@@ -131,7 +131,7 @@ func serve(ctx context.Context, l net.Listener, w *work) *server {
 	s := &server{l: l, ended: make(chan error, 1), http: &http.Server{
 		ReadHeaderTimeout: lockWait, BaseContext: func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			m, ok := files[r.URL.Path]
+			m, ok := files[path.Clean(r.URL.Path)] // apt asks for /./Release
 			switch {
 			case r.Method != http.MethodGet && r.Method != http.MethodHead:
 				http.Error(rw, "read only", http.StatusMethodNotAllowed)

@@ -21,8 +21,12 @@ type Job struct {
 	// Name makes the unit's: kubexm-NAME.service. The same work has the same name
 	// in every run.
 	Name string
-	// Argv is the program, run as root. Everybody on the host can read it.
+	// Argv is the program, run as root. Everybody on the host can read it. No
+	// element has a line break: systemd keeps it in a file of lines, and would lose
+	// the job when it reads that again, as the installation of a package makes it do.
 	Argv []string
+	// Script is a shell script that gets Argv as its arguments, in place of a program.
+	Script string
 	// Output gets what the job prints, standard output and error, redacted.
 	Output io.Writer
 	// Poll is the time between two looks; 0 means one second.
@@ -39,11 +43,17 @@ var jobName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
 // Unit gives the name of the job's unit.
 func (j Job) Unit() string { return "kubexm-" + j.Name + ".service" }
 
-func (j Job) log() string { return jobDir + "/" + j.Name + ".log" }
+func (j Job) log() string    { return jobDir + "/" + j.Name + ".log" }
+func (j Job) script() string { return jobDir + "/" + j.Name + ".sh" }
 
 func (j Job) check() error {
 	if !jobName.MatchString(j.Name) {
 		return fmt.Errorf("%q is no name of a job", j.Name)
+	}
+	for _, a := range j.Argv {
+		if strings.ContainsAny(a, "\n\r") {
+			return fmt.Errorf("job %s has an argument with a line break", j.Name)
+		}
 	}
 	return nil
 }
@@ -63,11 +73,16 @@ func (r *Runner) StartJob(ctx context.Context, j Job) error {
 		return err
 	}
 	args := []string{j.Unit(), j.log()}
-	for _, a := range j.Argv {
+	var script io.Reader
+	argv := j.Argv
+	if j.Script != "" {
+		script, argv = strings.NewReader(j.Script), append([]string{"/bin/sh", j.script()}, argv...)
+	}
+	for _, a := range argv {
 		args = append(args, strings.ReplaceAll(a, "$", "$$")) // systemd would put variables in
 	}
 	_, err := r.do(ctx, connector.Cmd{
-		Verb: connector.VerbJobStart, Argv: shell(scriptJobStart, args...), Sudo: true, Secrets: j.Secrets,
+		Verb: connector.VerbJobStart, Argv: shell(scriptJobStart, args...), Stdin: script, Sudo: true, Secrets: j.Secrets,
 	})
 	if exited(err, exitExists) {
 		return fmt.Errorf("job %s: %w", j.Name, ErrExists)

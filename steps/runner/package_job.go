@@ -76,15 +76,15 @@ func (r *Runner) RemovePackages(ctx context.Context, p PackageRemoval) (log []by
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
-// packageJob runs a script as a job. Its shell is called by the verb: that is how
-// a simulated host knows it.
+// packageJob runs a script as a job. Its first argument is the verb: that is how a
+// simulated host knows it.
 func (r *Runner) packageJob(ctx context.Context, name, verb, script string, args ...string) ([]byte, error) {
-	log, err := r.RunJob(ctx, Job{Name: name, Argv: append([]string{"/bin/sh", "-c", script, verb}, args...)})
+	log, err := r.RunJob(ctx, Job{Name: name, Script: "shift\n" + script, Argv: append([]string{verb}, args...)})
 	var cmd *CmdError
 	if !errors.As(err, &cmd) {
 		return log, err
 	}
-	cmd.Verb, cmd.Argv = verb, nil // the script is no news to anybody
+	cmd.Verb, cmd.Argv = verb, nil // they say nothing to anybody
 	for exit, why := range map[int]error{
 		exitLocked: ErrPackagesLocked, exitBroken: ErrPackagesBroken, exitRemoves: ErrPackagesRemove, exitForeign: ErrPackagesForeign,
 	} {

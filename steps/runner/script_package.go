@@ -237,9 +237,17 @@ esac`
 	scriptPackagesRemove = quiet + `
 set -eu
 format=$1 wait=$2 n=$3; shift 3` + holder + patience + `
+failed() { # LOAD: the units that failed and are in that state
+	systemctl list-units --all --state=failed --plain --no-legend 2>/dev/null | while read -r unit load rest; do
+		[ "$load" != "$1" ] || echo "$unit"
+	done
+}
 patience "$format" "$wait"
+was=$(failed loaded)
 case $format in
 deb)
+	# Else apt keeps in mind which of them came for another one's sake.
+	apt-mark -qq -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= manual -- "$@" || true
 	dpkg --abort-after=100000 --remove -- "$@"
 	i=0 purge=
 	for p; do
@@ -248,5 +256,10 @@ deb)
 	done
 	[ -z "$purge" ] || dpkg --abort-after=100000 --purge -- $purge ;;
 rpm) rpm -e -- "$@" ;;
-esac`
+esac
+[ -d /run/systemd/system ] || exit 0
+systemctl daemon-reload
+for unit in $(failed not-found); do # systemd remembers the failures of units that are gone
+	! printf '%s\n' "$was" | grep -qxF -- "$unit" || systemctl reset-failed -- "$unit"
+done`
 )

@@ -39,13 +39,16 @@ hostname "$1"`
 
 	scriptFind = `command -v -- "$1" || exit 44`
 
-	// UNIT LOG ARGV...; dollar signs are doubled in ARGV already: systemd takes
-	// them for its own.
+	// UNIT LOG ARGV..., with the job's script on stdin where it has one; dollar signs
+	// are doubled in ARGV already: systemd takes them for its own.
 	scriptJobStart = `set -eu; umask 077
 u=$1; l=$2; shift 2
 if [ "$(systemctl show -p LoadState -- "$u")" = LoadState=loaded ]; then exit 48; fi
 mkdir -p -- "${l%/*}"
-: >"$l"
+: >"$l" || { mkdir -p -- "${l%/*}" && : >"$l"; } # the end of another job may have removed the folder
+s=${l%.log}.sh
+cat >"$s"
+[ -s "$s" ] || rm -f -- "$s"
 exec systemd-run --unit="$u" --remain-after-exit \
 	--setenv=LC_ALL=C --setenv=HOME=/root --setenv="PATH=$PATH" -- \
 	/bin/sh -c 'exec >>"$$0" 2>&1; exec "$$@"' "$l" "$@"`
@@ -58,5 +61,8 @@ if [ -f "$2" ]; then tail -c "+$(($3 + 1))" -- "$2" | head -c 262144; fi`
 	// UNIT LOG
 	scriptJobClear = `systemctl stop -- "$1" 2>/dev/null
 systemctl reset-failed -- "$1" 2>/dev/null
-rm -f -- "$2"`
+rm -f -- "$2" "${2%.log}.sh"
+d=${2%/*}
+rmdir -- "$d" "${d%/*}" 2>/dev/null
+exit 0`
 )

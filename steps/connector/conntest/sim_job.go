@@ -29,7 +29,7 @@ func (s *Sim) EndJobsAtOnce() {
 
 // doJob knows the verbs about jobs. What a job does is what its program does:
 // scripted, and done at once when it starts; it ends at the third look.
-func (s *Sim) doJob(c connector.Cmd, _ []byte) (connector.Result, bool) {
+func (s *Sim) doJob(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 	if !strings.HasPrefix(c.Verb, "job.") {
 		return connector.Result{}, false
 	}
@@ -45,12 +45,12 @@ func (s *Sim) doJob(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		for _, a := range args[2:] {
 			argv = append(argv, strings.ReplaceAll(a, "$$", "$"))
 		}
-		verb := connector.VerbExec
-		if len(argv) > 3 && strings.HasPrefix(argv[3], "pkg.") { // a script of the runner's is called by its verb
-			verb = argv[3]
+		run := connector.Cmd{Verb: connector.VerbExec, Argv: argv, Sudo: true}
+		if len(stdin) > 0 { // a script of the runner's: its first argument is the verb
+			run.Verb, run.Argv = argv[2], append([]string{"/bin/sh", "-c", "", "sh"}, argv[3:]...)
 		}
 		s.mu.Unlock() // the program's handler may use the Sim
-		res, err := s.answer(connector.Cmd{Verb: verb, Argv: argv, Sudo: true}, nil)
+		res, err := s.answer(run, nil)
 		s.mu.Lock()
 		if err != nil {
 			return exits(1, "%v", err)
