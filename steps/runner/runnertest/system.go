@@ -187,6 +187,31 @@ func machine(_ *testing.T, b *bench) {
 	}
 }
 
+// packages asks a host of Debian's family, which all have base-files.
+func packages(t *testing.T, b *bench) {
+	if b.Sim != nil {
+		b.Sim.AddFile("/usr/bin/dpkg-query", "", 0o755)
+		b.Sim.AddPackage("base-files", "12")
+	}
+	if _, err := b.r.FindProgram(b.ctx, "dpkg-query"); err != nil {
+		t.Skip("no dpkg-query there")
+	}
+	found, err := b.r.Packages(b.ctx, "deb", "no-such-package")
+	b.ok(err)
+	p, ok := found.Find("base-files")
+	if !ok || p.Version == "" || p.Arch == "" || p.State != runner.StateInstalled || !found.Has("base-files") || found.Has("no-such-package") || len(found.Provided) > 0 || found.Native == "" {
+		b.Fatalf("packages are %+v", found)
+	}
+	if free, kept, err := b.r.FreePackages(b.ctx, "deb", nil); err != nil || free != nil || kept != nil {
+		b.Fatalf("of none, %q and %q: %v", free, kept, err)
+	}
+	for _, bad := range [][]string{{"-rf"}, {"a b"}} {
+		if _, err := b.r.Packages(b.ctx, "deb", bad...); err == nil {
+			b.Fatalf("%q was not refused", bad)
+		}
+	}
+}
+
 const suiteUnit = `[Unit]
 Description=kubexm suite
 
