@@ -14,7 +14,6 @@ import (
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/mensylisir/kubexm/bundle"
@@ -182,108 +181,6 @@ func (s *seeder) repository(ref string) (*remote.Repository, string, error) {
 	return repo, tag, nil
 }
 
-// blob makes sure that the repository of im holds d: it may be there, it may be
-// in another repository of the registry and can be mounted, or it is sent.
-func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor) error {
-	repo, _, err := s.repository(im.Reference)
-	if err != nil {
-		return err
-	}
-	// A layer that two images share travels once: the second mounts it.
-	defer s.lock(d.Digest.String())()
-	plain := v1.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
-	held, err := s.holds(ctx, repo, plain)
-	if err != nil {
-		return err
-	}
-	if held {
-		s.count(func(n *Seeded) { n.Held++ })
-		return nil
-	}
-	read := false
-	open := func() (io.ReadCloser, error) {
-		read = true
-		rc, _, err := s.src.Blob(d.Digest.String())
-		if err != nil {
-			return nil, err
-		}
-		return &counted{ReadCloser: rc, sent: s.o.Sent}, nil
-	}
-	err = again(ctx, func() error {
-		if from := s.homeOf(d.Digest.String()); from != "" && from != repo.Reference.Repository && !s.unmounted.Load() {
-			err := repo.Mount(ctx, plain, from, open) // sends it when the registry begins an upload instead
-			if !s.refusedMount(err) {
-				return err
-			}
-		}
-		return push(ctx, repo, plain, open)
-	})
-	if err != nil {
-		return fmt.Errorf("send %s of %s: %w", d.Digest, im.Reference, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.home[d.Digest.String()] = repo.Reference.Repository
-	s.known[place(repo, plain)] = true
-	if !read {
-		s.done.Mounted++
-		return nil
-	}
-	s.done.Blobs++
-	s.done.Bytes += d.Size
-	return nil
-}
-
-// place is a blob in one repository.
-func place(repo *remote.Repository, d v1.Descriptor) string {
-	return repo.Reference.Repository + " " + d.Digest.String()
-}
-
-// holds tells whether a repository has a blob; it is asked once.
-func (s *seeder) holds(ctx context.Context, repo *remote.Repository, d v1.Descriptor) (bool, error) {
-	s.mu.Lock()
-	held, asked := s.known[place(repo, d)]
-	s.mu.Unlock()
-	if asked {
-		return held, nil
-	}
-	held, err := repo.Blobs().Exists(ctx, d)
-	if err != nil {
-		return false, fmt.Errorf("ask %s for %s: %w", s.target.Host, d.Digest, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[place(repo, d)] = held
-	if held && s.home[d.Digest.String()] == "" {
-		s.home[d.Digest.String()] = repo.Reference.Repository
-	}
-	return held, nil
-}
-
-// refusedMount tells whether a registry answered to a mount neither with the blob
-// nor with an upload. One that has no mounts is not asked for another.
-func (s *seeder) refusedMount(err error) bool {
-	var r *errcode.ErrorResponse
-	if !errors.As(err, &r) || r.Method != http.MethodPost || r.StatusCode == http.StatusTooManyRequests {
-		return false
-	}
-	switch r.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound: // of this source alone
-	default:
-		s.unmounted.Store(true)
-	}
-	return true
-}
-
-func push(ctx context.Context, repo *remote.Repository, d v1.Descriptor, open func() (io.ReadCloser, error)) error {
-	rc, err := open()
-	if err != nil {
-		return err
-	}
-	defer rc.Close()
-	return repo.Blobs().Push(ctx, d, rc)
-}
-
 // lock waits until nobody else sends this blob, and gives the unlocking.
 func (s *seeder) lock(digest string) func() {
 	s.mu.Lock()
@@ -310,18 +207,4 @@ func (s *seeder) count(f func(*Seeded)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.done)
-}
-
-// counted tells how much was read from it.
-type counted struct {
-	io.ReadCloser
-	sent func(int64)
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	if c.sent != nil {
-		c.sent(int64(n))
-	}
-	return n, err
 }

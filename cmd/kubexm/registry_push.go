@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	orasregistry "oras.land/oras-go/v2/registry"
@@ -114,7 +116,14 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 	if !f.dryRun {
 		p.phase("push")
 		p.expect(c.Bytes)
-		out.Sent, out.Images, err = registry.Fill(ctx, t, b, c, registry.Options{Parallel: f.parallel, Sent: p.add, Narrow: true})
+		var sent atomic.Int64
+		add := func(n int64) {
+			p.add(n)
+			if all := sent.Add(n); all > c.Bytes { // what was to be mounted is sent, or something once more
+				p.expect(all)
+			}
+		}
+		out.Sent, out.Images, err = registry.Fill(ctx, t, b, c, registry.Options{Parallel: f.parallel, Sent: add, Narrow: true})
 		p.stop()
 		if err != nil {
 			return fillRefused(err)
@@ -158,7 +167,10 @@ func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
 func fillRefused(err error) error {
 	var r *errcode.ErrorResponse
 	is := func(statuses ...int) bool { return errors.As(err, &r) && slices.Contains(statuses, r.StatusCode) }
+	var unknown x509.UnknownAuthorityError
 	switch {
+	case errors.As(err, &unknown):
+		return &coded{error: err, code: exitFailed, advice: "--ca-file names the certificate that the registry's is signed with"}
 	case errors.Is(err, auth.ErrBasicCredentialNotFound), is(http.StatusUnauthorized, http.StatusForbidden):
 		return &coded{error: err, code: exitFailed, advice: "log in as somebody who may push there, with --username or `docker login`; a project has to exist already"}
 	case is(http.StatusNotFound):

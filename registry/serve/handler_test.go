@@ -71,6 +71,7 @@ func TestPaths(t *testing.T) {
 		"a file":                     {"/files/kubelet/v1.32.2/linux-amd64/kubelet", 200, "a program a program"},
 		"a package":                  {"/packages/debian-12/amd64/pool/socat_1.7_amd64.deb", 200, "a package"},
 		"metadata of packages":       {"/packages/debian-12/amd64/Packages", 200, "Package: socat"},
+		"as apt asks":                {"/packages/debian-12/amd64/./Packages", 200, "Package: socat"},
 		"a folder":                   {"/files/kubelet/", 200, "  /files/kubelet/v1.32.2/linux-amd64/kubelet\n"},
 		"the top":                    {"/", 200, "/packages/debian-12/amd64/Release\n"},
 		"a folder without a slash":   {"/files/kubelet", 404, "not in the bundle"},

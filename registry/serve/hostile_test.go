@@ -34,7 +34,7 @@ func TestHostilePaths(t *testing.T) {
 	for _, path := range []string{
 		"/v2/../", "/v2/../../etc/passwd", "/v2/%2e%2e/%2e%2e/etc/passwd", "/v2/library/../pause/manifests/3.10", "/v2/library/%2e%2e/pause/manifests/3.10",
 		"/packages/debian-12/amd64/../../x", "/packages/debian-12/amd64/../amd64/Packages", "/packages/debian-12/amd64/%2e%2e/amd64/Packages",
-		"/packages//debian-12/amd64/Packages", "/files/../packages/debian-12/amd64/Packages", "/files/./kubelet/", "/files/..%2f..%2fetc/passwd",
+		"/packages//debian-12/amd64/Packages", "/files/../packages/debian-12/amd64/Packages", "/files/.//kubelet/", "/files/..%2f..%2fetc/passwd",
 		"/files/kubelet/v1.32.2/linux-amd64/kubelet/", "/files/kubelet%00/", "/files/kubelet\\..\\", "//v2/pause/manifests/3.10", "/v2//pause/manifests/3.10",
 		"/v2/PAUSE/manifests/3.10", "/v2/pause/manifests/", "/v2/pause/manifests", "/v2/manifests/3.10", "/v2/pause/blobs/", "/v2/tags/list", "/v2/pause/manifests/3.10/x",
 		"/v2/" + strings.Repeat("a", 300) + "/manifests/1", "/v2/" + strings.Repeat("a/", 20<<10) + "manifests/1", "/v2/pause/manifests/" + strings.Repeat("1", 40<<10),

@@ -41,11 +41,12 @@ func newPaths(artifacts []manifest.Artifact) paths {
 
 // file answers for a file, or with the names below a folder.
 func (h *Handler) file(w http.ResponseWriter, r *http.Request) {
-	if b, ok := h.paths.blobs[r.URL.Path]; ok {
+	name := strings.ReplaceAll(r.URL.Path, "/./", "/") // apt asks so for a repository that is "ADDRESS ./"
+	if b, ok := h.paths.blobs[name]; ok {
 		h.send(w, r, piece{digest: "sha256:" + b.SHA256, size: b.Size, media: "application/octet-stream"})
 		return
 	}
-	if list, ok := h.paths.below(r.URL.Path); ok {
+	if list, ok := h.paths.below(name); ok {
 		text(w, http.StatusOK, plainText, []byte(list))
 		return
 	}

@@ -41,6 +41,8 @@ func Run(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) 
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.Close() // who takes longer is cut off
 	}
-	<-ended
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }

@@ -104,7 +104,7 @@ func (h *Handler) read(ctx context.Context, p piece, want span, out io.Writer) e
 		}
 		at += int64(n)
 		switch {
-		case err == io.EOF, err == io.ErrUnexpectedEOF: //nolint:errorlint // io.ReadFull's own, never wrapped
+		case err == io.EOF, err == io.ErrUnexpectedEOF:
 			if at != p.size {
 				return fmt.Errorf("%d bytes, and %d are expected", at, p.size)
 			}
