@@ -144,7 +144,7 @@ func (s *site) saw(id string, o engine.Outcome) bool {
 
 // TestAFailureAtEachStep: the run says which, and the next one goes on.
 func TestAFailureAtEachStep(t *testing.T) {
-	for after, names := range map[bool][]string{false: {"single", "site"}, true: {"addons", "dual-stack"}} {
+	for after, names := range map[bool][]string{false: {"single", "site", "masters-stacked"}, true: {"addons", "dual-stack", "etcd-hosts"}} {
 		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
 			each(t, names, func(s *site) {
 				first := s.state(true)
@@ -163,34 +163,44 @@ func TestAFailureAtEachStep(t *testing.T) {
 	}
 }
 
+// TestAMasterIsLost: the same with masters that join, and with a store of its own.
+func TestAMasterIsLost(t *testing.T) {
+	each(t, []string{"masters"}, func(s *site) { s.losing("m1", "m2") })
+	each(t, []string{"masters-stacked"}, func(s *site) { s.losing("m2") })
+	each(t, []string{"etcd-hosts"}, func(s *site) { s.losing("e2") })
+}
+
 // TestAHostThatIsLost breaks the wire to one host, later in each run, until a run
 // ends before it comes to that.
 func TestAHostThatIsLost(t *testing.T) {
-	each(t, []string{"site"}, func(s *site) {
-		first := s.state(true)
-		s.must(pipeline.Create, "create")
-		made := s.state(false)
-		s.must(pipeline.Delete, "delete")
-		for _, p := range []pipe{pipeline.Create, pipeline.Delete} {
-			for _, host := range []string{"m1", "w1"} {
-				breaks := 0
-				for at := 3; ; at += 41 {
-					s.sims[host].Break(conntest.Fault{At: at, Stay: true, After: at%2 == 0})
-					err := s.run(p, nil)
-					s.sims[host].Mend()
-					if err == nil {
-						break
-					}
-					breaks++
+	each(t, []string{"site"}, func(s *site) { s.losing("m1", "w1") })
+}
+
+// losing breaks the wire to each of hosts in turn.
+func (s *site) losing(hosts ...string) {
+	first := s.state(true)
+	s.must(pipeline.Create, "create")
+	made := s.state(false)
+	s.must(pipeline.Delete, "delete")
+	for _, p := range []pipe{pipeline.Create, pipeline.Delete} {
+		for _, host := range hosts {
+			breaks := 0
+			for at := 3; ; at += 41 {
+				s.sims[host].Break(conntest.Fault{At: at, Stay: true, After: at%2 == 0})
+				err := s.run(p, nil)
+				s.sims[host].Mend()
+				if err == nil {
+					break
 				}
-				if breaks == 0 {
-					s.t.Errorf("%s was never lost", host)
-				}
+				breaks++
 			}
-			if s.graph(p, nil).Name == "create" {
-				s.same("a creation that lost hosts ends where a whole one does", made, s.state(false))
+			if breaks == 0 {
+				s.t.Errorf("%s was never lost", host)
 			}
 		}
-		s.same("a deletion that lost hosts gives back what was there", first, s.state(true))
-	})
+		if s.graph(p, nil).Name == "create" {
+			s.same("a creation that lost hosts ends where a whole one does", made, s.state(false))
+		}
+	}
+	s.same("a deletion that lost hosts gives back what was there", first, s.state(true))
 }
