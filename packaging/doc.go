@@ -13,5 +13,8 @@
 //	follow    settle what can be in one way only
 //	conflict  learn a clause that rules out its cause, go back to where that holds
 //
+// What every installation has is left out of a repository, except what goes with one
+// version of it alone: Carry.
+//
 // It may import versions and manifest.
 package packaging

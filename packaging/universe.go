@@ -41,11 +41,24 @@ type Universe struct {
 	provide  map[string][]provider // by name provided, the package's own included
 }
 
-// provider is a package under a name that it has or provides.
+// provider is a package under a name that it has or provides. There are some
+// hundred thousand of a distribution's: it is no larger than it has to be.
 type provider struct {
 	*Package
-	as  Relation
-	own bool // by its own name
+	at int // which of its Provides; byItself: its own name
+}
+
+const byItself = -1
+
+// own tells whether it is the package's own name.
+func (p provider) own() bool { return p.at == byItself }
+
+// as gives what the package answers with under this name.
+func (p provider) as() Relation {
+	if p.own() {
+		return Relation{Name: p.Name, Operator: Exactly, Version: p.Version}
+	}
+	return p.Provides[p.at]
 }
 
 // NewUniverse gathers packages. Of equal names the earlier in the list is wanted
@@ -63,12 +76,12 @@ func (f Family) Universe(packages []*Package) *Universe {
 		u.meets = u.admits
 	}
 	for _, p := range packages {
-		u.provide[p.Name] = append(u.provide[p.Name], provider{p, Relation{Name: p.Name, Operator: Exactly, Version: p.Version}, true})
-		for _, x := range p.Provides {
+		u.provide[p.Name] = append(u.provide[p.Name], provider{p, byItself})
+		for i, x := range p.Provides {
 			if x.Name == p.Name && x.Operator == Exactly && x.Version == p.Version {
 				continue // rpm says so of every package
 			}
-			u.provide[x.Name] = append(u.provide[x.Name], provider{p, x, false})
+			u.provide[x.Name] = append(u.provide[x.Name], provider{p, i})
 		}
 	}
 	for _, all := range u.provide {
@@ -80,8 +93,8 @@ func (f Family) Universe(packages []*Package) *Universe {
 // prefer puts packages before those that only provide the name, later versions
 // before earlier ones, and what every installation has before what it has not.
 func (u *Universe) prefer(a, b provider) int {
-	if a.own != b.own {
-		return order(b.own, a.own)
+	if a.own() != b.own() {
+		return order(b.own(), a.own())
 	}
 	if a.Base != b.Base {
 		return order(b.Base, a.Base)
@@ -89,7 +102,7 @@ func (u *Universe) prefer(a, b provider) int {
 	if a.Name == b.Name {
 		return u.compare(b.Version, a.Version)
 	}
-	if a.own || u.inTurn {
+	if a.own() || u.inTurn {
 		return 0
 	}
 	return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
@@ -110,7 +123,7 @@ func order(a, b bool) int {
 func (u *Universe) Find(r Relation) []*Package {
 	var out []*Package
 	for _, p := range u.provide[r.Name] {
-		if (p.own || !r.Own) && u.meets(p.as, r) && !slices.Contains(out, p.Package) && u.narrowed(r, p.Package) {
+		if (p.own() || !r.Own) && u.meets(p.as(), r) && !slices.Contains(out, p.Package) && u.narrowed(r, p.Package) {
 			out = append(out, p.Package)
 		}
 	}
