@@ -15,7 +15,7 @@ func TestPackagesKeepTheirLaws(t *testing.T) {
 		t.Errorf("systems are %q", got)
 	}
 	steptest.Ensure(t, steptest.Case{
-		Cluster: c, Before: (*conntest.Sim).EndJobsAtOnce,
+		Cluster: c, Every: 5, Before: (*conntest.Sim).EndJobsAtOnce,
 		Artifacts: steptest.Artifacts{Repositories: map[string]steptest.Repository{
 			"debian-12": {Want: []string{"socat"}, Packages: []steptest.Package{{Name: "socat", Version: "1.7", Depends: []string{"libwrap"}}, {Name: "libwrap", Version: "7.6"}}},
 		}},
