@@ -55,7 +55,7 @@ func TestPackagesOfAConfig(t *testing.T) {
 		ID: "packages/debian-13/13/linux/arm64", Kind: manifest.Packages, Name: "debian-13", Version: "13", Sets: []string{"v1.32.4", "v1.33.0"},
 		Platform: manifest.Platform{OS: "linux", Arch: "arm64", Distribution: "debian", Release: "13"},
 		Packages: &manifest.PackageSet{Format: manifest.Deb, Sources: []string{"debian.sources"}, Keys: []string{"debian.gpg"}, Want: []string{
-			"bash-completion", "chrony", "conntrack", "ebtables", "haproxy", "ipset", "ipvsadm", "jq", "keepalived", "nfs-common", "open-iscsi", "socat",
+			"bash-completion", "chrony | time-daemon", "conntrack", "ebtables", "haproxy", "ipset", "ipvsadm", "jq", "keepalived", "nfs-common", "open-iscsi", "socat",
 		}},
 	}, debian); d != "" {
 		t.Error(d)
