@@ -121,7 +121,7 @@ var kubexm = house{
 		"bundle/fetch":             {"packaging", "packaging/system", "manifest"},
 	},
 	plain:   []string{"docs"},
-	skipped: []string{"build", "testdata/imports-bad", "testdata/tools/conformance"},
+	skipped: []string{"build", "testdata/imports-bad"},
 	lines:   400,
 }
 
