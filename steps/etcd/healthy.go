@@ -19,11 +19,7 @@ const patience = 2 * time.Minute
 // WaitHealthy waits until the member of a host answers a read that most members
 // have to agree on.
 func WaitHealthy(c *manifest.Cluster) steps.Step {
-	look := func(ctx context.Context, h *steps.Host) error {
-		_, err := h.Run(ctx, runner.Cmd{Timeout: 20 * time.Second, Argv: []string{"etcdctl", "--endpoints=" + clientURL(address(c, h.Host)),
-			"--cacert=" + caFile, "--cert=" + healthCert, "--key=" + healthKey, "--command-timeout=5s", "endpoint", "health"}})
-		return err
-	}
+	look := func(ctx context.Context, h *steps.Host) error { return health(ctx, c, h) }
 	return &op.Do{
 		M: steps.Meta{Name: "etcd.wait-healthy", LooksOnly: true, Timeout: patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
@@ -45,6 +41,14 @@ func WaitHealthy(c *manifest.Cluster) steps.Step {
 			return steps.Advise(err, "see `journalctl -u %s` on %s, and whether the etcd hosts reach each other on port %s", unit, h.Name, peerPort)
 		},
 	}
+}
+
+// health asks the member of a host, or with more all of them, for a read that most
+// members have to agree on.
+func health(ctx context.Context, c *manifest.Cluster, h *steps.Host, more ...string) error {
+	_, err := h.Run(ctx, runner.Cmd{Timeout: 20 * time.Second, Argv: append([]string{"etcdctl", "--endpoints=" + clientURL(address(c, h.Host)),
+		"--cacert=" + caFile, "--cert=" + healthCert, "--key=" + healthKey, "--command-timeout=5s", "endpoint", "health"}, more...)})
+	return err
 }
 
 // until looks again and again while there is time.

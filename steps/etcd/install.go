@@ -35,10 +35,10 @@ func resources(c *manifest.Cluster) []op.Resource {
 	)
 	rs = append(rs, pair(serverCert, serverKey, func(h *steps.Host) (string, pki.Request) { return server(c, h.Host) })...)
 	rs = append(rs, pair(peerCert, peerKey, func(h *steps.Host) (string, pki.Request) { return peer(c, h.Host) })...)
-	rs = append(rs, pair(healthCert, healthKey, func(*steps.Host) (string, pki.Request) { return health() })...)
+	rs = append(rs, pair(healthCert, healthKey, func(*steps.Host) (string, pki.Request) { return healthClient() })...)
 	return append(rs,
 		op.Text("/etc/systemd/system/"+unit, func(_ context.Context, h *steps.Host) ([]byte, error) { return serviceUnit(c, h.Host) }),
-		op.Unit{Name: unit},
+		member{Unit: op.Unit{Name: unit}, cluster: c},
 	)
 }
 

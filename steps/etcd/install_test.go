@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -63,7 +65,13 @@ func TestInstallKeepsItsLaws(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			steptest.Ensure(t, steptest.Case{Cluster: c, Before: before, Every: 9, Workdir: t.TempDir()}, etcd.Install(c), etcd.Uninstall(c))
+			asked := func(s *conntest.Sim) {
+				if before != nil {
+					before(s)
+				}
+				s.HandleProgram("etcdctl", func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{Exit: 1}, true })
+			}
+			steptest.Ensure(t, steptest.Case{Cluster: c, Before: asked, Every: 9, Workdir: t.TempDir()}, etcd.Install(c), etcd.Uninstall(c))
 		})
 	}
 }
@@ -221,6 +229,7 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 		t.Errorf("from the machine that made it: %v, %v", v, err)
 	}
 	// Without data nobody depends on what is there.
+	s.HandleProgram("etcdctl", func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{Exit: 1}, true })
 	s.RemoveAll("/var/lib/etcd/member")
 	if err := step.Run(t.Context(), other.NewHost(t, s, step)); err != nil {
 		t.Error(err)
@@ -258,6 +267,109 @@ func TestWaitHealthy(t *testing.T) {
 			}
 			if err != nil && (!strings.Contains(err.Error(), "is unhealthy") || !strings.Contains(strings.Join(steps.Advice(err), " "), "journalctl -u etcd.service")) {
 				t.Errorf("%v, %q", err, steps.Advice(err))
+			}
+		}
+	})
+}
+
+// trio are three members that run, with a setting that is about to change.
+type trio struct {
+	t       *testing.T
+	work    string
+	sims    map[string]*conntest.Sim
+	mu      sync.Mutex
+	order   []string        // who was restarted
+	awaited string          // who was restarted and has not answered yet
+	dead    map[string]bool // who does not start any more
+	bad     bool            // the setting is one that no member starts with
+}
+
+func newTrio(t *testing.T) *trio {
+	x := &trio{t: t, work: t.TempDir(), sims: map[string]*conntest.Sim{}, dead: map[string]bool{}}
+	for _, name := range []string{"m1", "m2", "m3"} {
+		s := install(t, steptest.Cluster(t, three+plain), name, x.work)
+		s.HandleProgram("etcdctl", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+			time.Sleep(time.Second) // each has time to ask before another is restarted
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			for _, other := range []string{"m1", "m2", "m3"} {
+				if x.dead[other] && (other == name || slices.Contains(c.Argv, "--cluster")) {
+					return connector.Result{Exit: 1, Stderr: []byte(other + " is unhealthy\n")}, true
+				}
+			}
+			if x.awaited == name {
+				x.awaited = ""
+			}
+			return connector.Result{}, true
+		})
+		s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbUnitRestart }, func(connector.Cmd, []byte) (connector.Result, bool) {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			if x.awaited != "" {
+				t.Errorf("%s is restarted before %s has answered", name, x.awaited)
+			}
+			x.order, x.awaited = append(x.order, name), name
+			x.dead[name] = x.bad
+			return connector.Result{}, false
+		})
+		x.sims[name] = s
+	}
+	return x
+}
+
+// change brings another setting to all members at once.
+func (x *trio) change() map[string]error {
+	x.t.Helper()
+	c := steptest.Cluster(x.t, three+strings.Replace(plain, "type: kubexm", "type: kubexm, heartbeatInterval: 300", 1))
+	errs := map[string]error{}
+	var wg sync.WaitGroup
+	for _, h := range c.Spec.Hosts {
+		step := etcd.Install(c)
+		host := steptest.Case{Cluster: c, Host: h, Workdir: x.work}.NewHost(x.t, x.sims[h.Name], step)
+		wg.Go(func() {
+			err := step.Run(x.t.Context(), host)
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			errs[h.Name] = err
+		})
+	}
+	wg.Wait()
+	return errs
+}
+
+// TestMembersAreRestartedOneByOne, and all of them are.
+func TestMembersAreRestartedOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTrio(t)
+		for host, err := range x.change() {
+			if err != nil || !strings.Contains(x.sims[host].Unit("etcd.service").Ran, "heartbeat-interval=300") {
+				t.Errorf("%s: %v", host, err)
+			}
+		}
+		if slices.Sort(x.order); !slices.Equal(x.order, []string{"m1", "m2", "m3"}) {
+			t.Errorf("restarted were %q", x.order)
+		}
+	})
+}
+
+// TestABadSettingStopsAtTheFirst: the other members go on with what they had, until
+// it is mended.
+func TestABadSettingStopsAtTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTrio(t)
+		x.bad = true
+		for host, err := range x.change() {
+			if err == nil {
+				t.Errorf("%s: it was restarted well", host)
+			}
+		}
+		if len(x.order) != 1 {
+			t.Fatalf("restarted were %q", x.order)
+		}
+		x.bad, x.dead, x.awaited = false, map[string]bool{}, ""
+		for host, err := range x.change() {
+			if err != nil || !strings.Contains(x.sims[host].Unit("etcd.service").Ran, "heartbeat-interval=300") {
+				t.Errorf("%s, mended: %v", host, err)
 			}
 		}
 	})

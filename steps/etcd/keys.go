@@ -38,6 +38,12 @@ func keysOf(h *steps.Host) keys {
 	return keys{store: pki.Store{Dir: filepath.Join(h.Workdir, "certs", "etcd")}, now: time.Now()}
 }
 
+// turns has the members of a store restart one by one: a lock of its own, for who
+// holds it asks for keys.
+func turns(h *steps.Host) pki.Store {
+	return pki.Store{Dir: filepath.Join(h.Workdir, "certs", "etcd", ".restart")}
+}
+
 func (k keys) authority() (pki.Pair, error) {
 	return k.store.Authority("ca", "kubexm etcd CA", k.now)
 }
@@ -76,8 +82,8 @@ func peer(c *manifest.Cluster, h manifest.Host) (string, pki.Request) {
 	return "peer-" + h.Name, pki.Request{CommonName: h.Name, Names: addresses(c, h), Server: true, Client: true}
 }
 
-// health is who asks members how they are: kubexm itself, on their hosts.
-func health() (string, pki.Request) {
+// healthClient is who asks members how they are: kubexm itself, on their hosts.
+func healthClient() (string, pki.Request) {
 	return "healthcheck-client", pki.Request{CommonName: "kube-etcd-healthcheck-client", Client: true}
 }
 

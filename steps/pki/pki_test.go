@@ -1,8 +1,10 @@
 package pki
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -179,6 +181,39 @@ func TestStoreServesManyAtOnce(t *testing.T) {
 		}
 	}
 	if _, err := s.Authority("ca", "test", now); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestInTurn: one after another, and nobody waits longer than he has time.
+func TestInTurn(t *testing.T) {
+	s := Store{Dir: filepath.Join(t.TempDir(), "turns")}
+	inside := 0
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if err := s.InTurn(t.Context(), func() error {
+				if inside++; inside > 1 {
+					t.Error("two at once")
+				}
+				time.Sleep(time.Millisecond)
+				inside--
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	err := s.InTurn(t.Context(), func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if err := s.InTurn(ctx, func() error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waiting for who holds it: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/x509"
 	"encoding/pem"
@@ -23,11 +24,30 @@ func (s Store) Locked(f func() error) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	l := flock.New(filepath.Join(s.Dir, ".lock"), flock.SetPermissions(0o600))
+	l := s.lock()
 	if err := l.Lock(); err != nil {
 		return fmt.Errorf("lock %s: %w", s.Dir, err)
 	}
 	return errors.Join(f(), l.Unlock())
+}
+
+// InTurn is Locked for what takes long: whoever waits gives up when ctx ends.
+func (s Store) InTurn(ctx context.Context, f func() error) error {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return err
+	}
+	l := s.lock()
+	if _, err := l.TryLockContext(ctx, waitEach); err != nil {
+		return fmt.Errorf("lock %s: %w", s.Dir, err)
+	}
+	return errors.Join(f(), l.Unlock())
+}
+
+// waitEach is the time between two looks at a lock that somebody holds.
+const waitEach = 100 * time.Millisecond
+
+func (s Store) lock() *flock.Flock {
+	return flock.New(filepath.Join(s.Dir, ".lock"), flock.SetPermissions(0o600))
 }
 
 // Authority gives the CA of that name, made now if there is none.

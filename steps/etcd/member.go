@@ -1,0 +1,63 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// member is the unit of one. Members are started side by side; one that serves is
+// restarted only while all others do, and they wait for it: the steps of all hosts
+// run at once, and a setting that no member starts with would end the store.
+type member struct {
+	op.Unit
+
+	cluster *manifest.Cluster
+}
+
+// Want starts the unit, or restarts it with care.
+func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Change, error) {
+	change, err := m.Unit.Want(ctx, h, changed)
+	if err != nil || change == nil {
+		return nil, err
+	}
+	restart := change.Apply
+	change.Apply = func(ctx context.Context, h *steps.Host) error {
+		serves, err := m.serves(ctx, h)
+		if err != nil {
+			return err
+		}
+		if !serves {
+			return restart(ctx, h)
+		}
+		return turns(h).InTurn(ctx, func() error {
+			if err := until(ctx, func(ctx context.Context) error { return health(ctx, m.cluster, h, "--cluster") }); err != nil {
+				return steps.Advise(err, "another member is not healthy, and this one was not restarted: see `journalctl -u %s` on the other etcd hosts", unit)
+			}
+			if err := restart(ctx, h); err != nil {
+				return err
+			}
+			err := until(ctx, func(ctx context.Context) error { return health(ctx, m.cluster, h) })
+			return steps.Advise(err, "see `journalctl -u %s` on %s", unit, h.Name)
+		})
+	}
+	return change, nil
+}
+
+// serves tells whether the member runs and answers.
+func (m member) serves(ctx context.Context, h *steps.Host) (bool, error) {
+	u, err := h.Unit(ctx, unit)
+	if err != nil || !u.IsActive() {
+		return false, err
+	}
+	err = health(ctx, m.cluster, h)
+	var cmd *runner.CmdError
+	if errors.As(err, &cmd) {
+		return false, nil
+	}
+	return err == nil, err
+}
