@@ -24,6 +24,14 @@ type RunOptions struct {
 
 // Run carries out g and keeps a journal of it, whose path it gives.
 func (s *Session) Run(ctx context.Context, g *plan.Graph, o RunOptions) (journal string, err error) {
+	if !o.DryRun {
+		claimed, release, err := s.claim(ctx)
+		if err != nil {
+			return "", err
+		}
+		defer release()
+		ctx = claimed
+	}
 	f, err := s.newJournal(time.Now())
 	if err != nil {
 		return "", fmt.Errorf("journal: %w", err)
@@ -43,6 +51,9 @@ func (s *Session) Run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 		},
 	}
 	err = e.Run(ctx, g)
+	if busy := (*BusyError)(nil); errors.As(context.Cause(ctx), &busy) {
+		err = errors.Join(busy, err)
+	}
 	return journal, errors.Join(err, written, f.Close())
 }
 

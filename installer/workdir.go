@@ -41,18 +41,6 @@ func (w Workdir) Run(t time.Time) string {
 // Applied is where the last successful run keeps a document.
 func (w Workdir) Applied(name string) string { return filepath.Join(w.Dir, "applied", name) }
 
-// BusyError says that another run works on the same cluster.
-type BusyError struct{ Dir, Holder string }
-
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("another run works on this cluster (%s, %s)", e.Dir, e.Holder)
-}
-
-// Advice says what to do.
-func (e *BusyError) Advice() string {
-	return "wait for the other run to end; two at once would undo each other's work"
-}
-
 // Lock keeps other runs on this machine away from the cluster until the
 // returned function is called.
 func (w Workdir) Lock() (unlock func(), err error) {
@@ -62,19 +50,19 @@ func (w Workdir) Lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	holder := path + ".holder"
+	note := path + ".holder"
 	if !ok {
-		who, err := os.ReadFile(holder)
+		who, err := os.ReadFile(note)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		return nil, &BusyError{Dir: w.Dir, Holder: strings.TrimSpace(string(who))}
+		return nil, &BusyError{At: w.Dir, Holder: strings.TrimSpace(string(who))}
 	}
-	if err := os.WriteFile(holder, fmt.Appendf(nil, "process %d since %s\n", os.Getpid(), time.Now().Format(time.RFC3339)), 0o600); err != nil {
+	if err := os.WriteFile(note, []byte(holder(time.Now())+"\n"), 0o600); err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
 	return func() {
-		_ = os.Remove(holder)
+		_ = os.Remove(note)
 		_ = l.Unlock() // the process ends soon, and the lock with it
 	}, nil
 }

@@ -58,6 +58,8 @@ const (
 	VerbFacts      = "host.facts" // -> sections, see runner.ParseFacts
 	VerbHasProgram = "exec.find"  // NAME -> its path; exit 44
 
+	VerbLease = "run.hold" // PATH HOLDER SECONDS -> "held", until the end of stdin; exit 49: who holds it
+
 	VerbPackages     = "pkg.query" // FORMAT NAME... -> what is installed, see runner.parsePackages
 	VerbPackagesFree = "pkg.free"  // FORMAT ID... -> "kept\tID" of each that something else needs
 

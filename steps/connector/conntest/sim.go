@@ -37,7 +37,8 @@ type Sim struct {
 	locked   int    // seconds
 	forwards forwards
 	jobs     map[string]*job
-	polls    int // how often a job is looked at before it has ended
+	leases   map[string]string // who holds each
+	polls    int               // how often a job is looked at before it has ended
 	hostname string
 	boots    int
 	calls    []Call
@@ -103,6 +104,9 @@ func (s *Sim) Exec(ctx context.Context, c connector.Cmd) (connector.Result, erro
 	}
 	if err := errors.Join(c.Check(), ctx.Err()); err != nil {
 		return connector.Result{}, err
+	}
+	if c.Verb == connector.VerbLease {
+		return s.hold(ctx, c)
 	}
 	// A sender is read before the host is locked: it may be slow, or another host.
 	var stdin []byte

@@ -38,7 +38,7 @@ func Suite(t *testing.T, open func(t *testing.T) Host) {
 		{"mkdir", mkdir}, {"mkdirs at once", mkdirs}, {"remove", remove}, {"links", links}, {"copy and rename", moves}, {"names", names},
 		{"upload", upload}, {"upload again", uploadAgain}, {"upload of wrong bytes", uploadWrong}, {"uploads", uploads},
 		{"leftovers", leftovers}, {"large files", large},
-		{"sysctl", sysctl}, {"module", module}, {"users", users}, {"facts", facts}, {"machine", machine}, {"packages", packages},
+		{"sysctl", sysctl}, {"module", module}, {"users", users}, {"facts", facts}, {"machine", machine}, {"packages", packages}, {"lease", lease},
 		{"exec", execs}, {"units", units}, {"jobs", jobs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
