@@ -32,6 +32,7 @@ type shelf struct {
 	count map[string]int // requests by kind
 	now   int            // requests under way
 	kept  map[string]document
+	lost  string // the digest of a blob that it took and does not keep
 }
 
 // Kinds of requests to a registry.
@@ -178,15 +179,27 @@ func cuts(_ http.ResponseWriter, r *http.Request, s *shelf) bool {
 	return false
 }
 
-// forgets says that it took the second upload, and keeps nothing of it.
+// forgets says that it took an upload, and keeps nothing of it.
 func forgets(w http.ResponseWriter, r *http.Request, s *shelf) bool {
-	if kindOf(r) != sends || !once(s.nth(r)) {
+	digest := r.URL.Query().Get("digest")
+	if kindOf(r) != sends || digest == "" || !s.loses(digest) {
 		return false
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
-	w.Header().Set("Docker-Content-Digest", r.URL.Query().Get("digest"))
+	w.Header().Set("Docker-Content-Digest", digest)
 	w.WriteHeader(http.StatusCreated)
 	return true
+}
+
+// loses tells whether a blob is the one that the registry cannot keep: the first,
+// also where it comes again for another image.
+func (s *shelf) loses(digest string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost == "" {
+		s.lost = digest
+	}
+	return s.lost == digest
 }
 
 // tagged reads every image that the registry has under its tag, to its last byte.
