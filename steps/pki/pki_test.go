@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -188,16 +189,16 @@ func TestStoreServesManyAtOnce(t *testing.T) {
 // TestInTurn: one after another, and nobody waits longer than he has time.
 func TestInTurn(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "turns")}
-	inside := 0
+	var inside atomic.Int32
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			if err := s.InTurn(t.Context(), func() error {
-				if inside++; inside > 1 {
+				if inside.Add(1) > 1 {
 					t.Error("two at once")
 				}
 				time.Sleep(time.Millisecond)
-				inside--
+				inside.Add(-1)
 				return nil
 			}); err != nil {
 				t.Error(err)

@@ -214,7 +214,7 @@ key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }
 key ca; openssl req -x509 -new -key ca.key -days 30 -subj /CN=outside -out ca.crt
 for n in server client; do key $n; openssl req -new -key $n.key -subj /CN=$n | openssl x509 -req -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 \
   -extfile <(printf 'subjectAltName=IP:`+h.Address+`,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n') -out $n.crt 2>/dev/null; done
-systemd-run --unit outside ./etcd --data-dir /srv/outside/data --listen-client-urls https://`+h.Address+`:2379,https://127.0.0.1:2379 --advertise-client-urls https://`+h.Address+`:2379 \
+systemd-run --unit outside --working-directory=/srv/outside /srv/outside/etcd --data-dir /srv/outside/data --listen-client-urls https://`+h.Address+`:2379,https://127.0.0.1:2379 --advertise-client-urls https://`+h.Address+`:2379 \
   --client-cert-auth --trusted-ca-file ca.crt --cert-file server.crt --key-file server.key --listen-peer-urls http://127.0.0.1:2380 2>&1`)
 	if err := os.MkdirAll(filepath.Join(s.dir, "etcd"), 0o700); err != nil {
 		t.Fatal(err)
@@ -222,10 +222,12 @@ systemd-run --unit outside ./etcd --data-dir /srv/outside/data --listen-client-u
 	for _, name := range []string{"ca.crt", "client.crt", "client.key"} {
 		s.write(t, filepath.Join("etcd", name), s.on(t, "h4", "cat /srv/outside/"+name)+"\n")
 	}
-	s.outside(t, "endpoint health")
+	s.eventually(t, "h4", outsideCtl+"endpoint health")
 }
+
+const outsideCtl = "cd /srv/outside && ./etcdctl --endpoints https://127.0.0.1:2379 --cacert ca.crt --cert client.crt --key client.key "
 
 func (s *labSite) outside(t *testing.T, command string) string {
 	t.Helper()
-	return s.on(t, "h4", "cd /srv/outside && ./etcdctl --endpoints https://127.0.0.1:2379 --cacert ca.crt --cert client.crt --key client.key "+command)
+	return s.on(t, "h4", outsideCtl+command)
 }
