@@ -30,7 +30,7 @@ PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
 
 # The tests that make clusters, and all those that are run by themselves.
 CLUSTERS := ^TestCluster
-ALONE    := ^(TestCluster|TestCharts$$)
+ALONE    := ^(TestCluster|TestCharts$$|TestPackagesOnHosts$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
@@ -98,6 +98,11 @@ clusters: lab-ready ## Make clusters on the lab's hosts, and break them
 .PHONY: charts
 charts: modules lab-ready ## Install upstream's charts on the lab's hosts, and compare found images with those asked for (UPDATE=1 writes docs/charts.md)
 	go test -count=1 -timeout 60m -v -run '^TestCharts$$' ./testdata/e2e $(if $(UPDATE),-update-charts)
+
+# Beside make test: the clusters' hosts get packages too, and this tries what goes wrong there.
+.PHONY: packages
+packages: lab-ready ## Install packages on the lab's hosts, and break that
+	go test -count=1 -timeout 30m -v -run '^TestPackagesOnHosts$$' ./testdata/e2e
 
 # Whom packaging/rpm is held against. Without it those tests are skipped, and say so.
 .PHONY: rpm-tools
