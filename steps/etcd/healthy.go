@@ -16,6 +16,12 @@ import (
 // as most of them run.
 const patience = 2 * time.Minute
 
+// hopeless is how many restarts say that a member will not come up: one comes every
+// five seconds.
+const hopeless = 3
+
+var errEnds = errors.New("etcd ends as soon as it is started")
+
 // WaitHealthy waits until the member of a host answers a read that most members
 // have to agree on.
 func WaitHealthy(c *manifest.Cluster) steps.Step {
@@ -30,17 +36,38 @@ func WaitHealthy(c *manifest.Cluster) steps.Step {
 			}
 			return err == nil, err
 		},
-		Act: func(ctx context.Context, h *steps.Host) error {
-			err := until(ctx, func(ctx context.Context) error { return look(ctx, h) })
-			if err == nil {
-				return nil
-			}
-			if log, jerr := h.Journal(context.WithoutCancel(ctx), unit, 8); jerr == nil && strings.TrimSpace(log) != "" {
-				err = errors.Join(err, errors.New("its last lines:\n"+log))
-			}
-			return steps.Advise(err, "see `journalctl -u %s` on %s, and whether the etcd hosts reach each other on port %s", unit, h.Name, peerPort)
-		},
+		Act: func(ctx context.Context, h *steps.Host) error { return answers(ctx, c, h) },
 	}
+}
+
+// answers waits for the member of a host. One that ends whenever it is started is
+// not waited for any longer; what it said last is in the error.
+func answers(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
+	first := -1
+	err := until(ctx, patience, func(ctx context.Context) error {
+		err := health(ctx, c, h)
+		if err == nil {
+			return nil
+		}
+		u, uerr := h.Unit(ctx, unit)
+		if uerr != nil {
+			return err
+		}
+		if first < 0 || u.Restarts < first { // it was started anew
+			first = u.Restarts
+		}
+		if u.Restarts-first >= hopeless {
+			return errEnds
+		}
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	if log, jerr := h.Journal(context.WithoutCancel(ctx), unit, 8); jerr == nil && strings.TrimSpace(log) != "" {
+		err = errors.Join(err, errors.New("its last lines:\n"+log))
+	}
+	return steps.Advise(err, "see `journalctl -u %s` on %s, and whether the etcd hosts reach each other on port %s", unit, h.Name, peerPort)
 }
 
 // health asks the member of a host, or with more all of them, for a read that most
@@ -51,17 +78,17 @@ func health(ctx context.Context, c *manifest.Cluster, h *steps.Host, more ...str
 	return err
 }
 
-// until looks again and again while there is time.
-func until(ctx context.Context, look func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// until looks again and again for some time.
+func until(ctx context.Context, long time.Duration, look func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	var last error // what was found while there was time
 	for {
 		err := look(ctx)
-		if err == nil {
-			return nil
+		if err == nil || errors.Is(err, errEnds) {
+			return err
 		}
 		if ctx.Err() == nil || last == nil {
 			last = err

@@ -374,3 +374,28 @@ func TestABadSettingStopsAtTheFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestAMemberThatEnds is not waited for: its last words are in the error.
+func TestAMemberThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := steptest.Cluster(t, three+plain)
+		kase := steptest.Case{Cluster: c}
+		s, step, began := kase.Sim(t), etcd.WaitHealthy(c), time.Now()
+		s.HandleProgram("etcdctl", func(connector.Cmd, []byte) (connector.Result, bool) {
+			return connector.Result{Exit: 1, Stderr: []byte("connection refused\n")}, true
+		})
+		s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbUnitShow }, func(connector.Cmd, []byte) (connector.Result, bool) {
+			return connector.Result{Stdout: fmt.Appendf(nil, "Id=etcd.service\nLoadState=loaded\nActiveState=activating\nSubState=auto-restart\nNRestarts=%d\n", time.Since(began)/(5*time.Second))}, true
+		})
+		s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbUnitJournal }, func(connector.Cmd, []byte) (connector.Result, bool) {
+			return connector.Result{Stdout: []byte("etcd[7]: flag provided but not defined: -no-such-flag\n")}, true
+		})
+		err := step.Run(t.Context(), kase.NewHost(t, s, step))
+		if err == nil || !strings.Contains(err.Error(), "etcd ends as soon as it is started") || !strings.Contains(err.Error(), "no-such-flag") {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("to see that took %s", took)
+		}
+	})
+}

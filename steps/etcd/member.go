@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -18,6 +19,10 @@ type member struct {
 
 	cluster *manifest.Cluster
 }
+
+// moment is how long the others have to be healthy before one is restarted: whoever
+// was restarted before it has answered already.
+const moment = 15 * time.Second
 
 // Want starts the unit, or restarts it with care.
 func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Change, error) {
@@ -35,14 +40,13 @@ func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Chan
 			return restart(ctx, h)
 		}
 		return turns(h).InTurn(ctx, func() error {
-			if err := until(ctx, func(ctx context.Context) error { return health(ctx, m.cluster, h, "--cluster") }); err != nil {
+			if err := until(ctx, moment, func(ctx context.Context) error { return health(ctx, m.cluster, h, "--cluster") }); err != nil {
 				return steps.Advise(err, "another member is not healthy, and this one was not restarted: see `journalctl -u %s` on the other etcd hosts", unit)
 			}
 			if err := restart(ctx, h); err != nil {
 				return err
 			}
-			err := until(ctx, func(ctx context.Context) error { return health(ctx, m.cluster, h) })
-			return steps.Advise(err, "see `journalctl -u %s` on %s", unit, h.Name)
+			return answers(ctx, m.cluster, h)
 		})
 	}
 	return change, nil
