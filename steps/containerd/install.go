@@ -60,6 +60,8 @@ func RemoveBinaries() steps.Step { return op.Remove("containerd.remove-binaries"
 
 func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
 	rs := []op.Resource{
+		op.Dir{Path: "/etc/cni", Own: true},                                        // for what pod networks put there
+		op.Dir{Path: "/opt/containerd", Attr: runner.Attr{Mode: 0o711}, Own: true}, // containerd makes it where it is not there
 		op.Dir{Path: "/etc/containerd", Own: true},
 		op.Dir{Path: "/etc/containerd/certs.d", Own: true},
 		op.Dir{Path: dataDir(c), Attr: runner.Attr{Mode: 0o711}, Own: true},

@@ -18,6 +18,7 @@ func resources() []op.Resource {
 		rs = append(rs, op.Blob{Path: "/usr/local/bin/" + name, Need: manifest.Need{Kind: manifest.Binary, Name: name}})
 	}
 	return append(rs,
+		op.Dir{Path: "/usr/libexec/kubernetes", Own: true}, // the kubelet makes its folder of plugins there
 		op.Text("/etc/systemd/system/kubelet.service", func(context.Context, *steps.Host) ([]byte, error) {
 			return files.ReadFile("templates/kubelet.service")
 		}),

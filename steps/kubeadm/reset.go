@@ -59,9 +59,10 @@ func resetNode(name string) steps.Step {
 // cleanUp removes what kubeadm reset leaves, as it says itself.
 func cleanUp(ctx context.Context, h *steps.Host) error {
 	var errs []error
-	for _, dir := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni", "/run/flannel"} {
+	for _, dir := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni", "/run/flannel", "/run/kubexm/kubectl", "/run/kubexm/charts"} {
 		errs = append(errs, h.RemoveAll(ctx, dir))
 	}
+	errs = append(errs, stopPods(ctx, h))
 	for _, link := range []string{"cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0"} {
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: there is none
 		errs = append(errs, err)
@@ -76,6 +77,17 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// stopPods takes away the control groups of pods, which the kubelet makes and never
+// stops.
+func stopPods(ctx context.Context, h *steps.Host) error {
+	const slice = "kubepods.slice"
+	s, err := h.Unit(ctx, slice)
+	if err != nil || !s.IsActive() {
+		return err
+	}
+	return h.UnitStop(ctx, slice)
 }
 
 // flush removes the chains of kube-proxy and flannel from one table, and leaves

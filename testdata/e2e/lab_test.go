@@ -15,6 +15,7 @@ import (
 
 	"github.com/mensylisir/kubexm/testdata/lab"
 	"github.com/mensylisir/kubexm/testdata/lab/components"
+	"github.com/mensylisir/kubexm/testdata/lab/mirror"
 )
 
 // labSite is a lab with a bundle for it, and a folder to run kubexm in.
@@ -45,6 +46,11 @@ func newLabSite(t *testing.T) *labSite {
 	if err := os.CopyFS(filepath.Join(s.dir, "greeter"), os.DirFS("testdata/greeter")); err != nil { // the add-on's chart, beside the config
 		t.Fatal(err)
 	}
+	lines, err := mirror.Open(cache).Sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, "lab.list", strings.Join(lines, "\n")+"\n")
 	s.serve(t)
 	s.bundle = s.build(t, "config.yaml")
 	return s
@@ -74,6 +80,9 @@ func (s *labSite) serve(t *testing.T) {
 	up, err := lab.NewUpstream(t.Context(), lab.Source{Config: filepath.Join(s.dir, "config.yaml"), Root: "../..", Cache: s.cache, Log: t.Output(),
 		Files: map[string]string{"https://lab.test/notes.yaml": "testdata/notes.yaml"}})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := up.Folder(mirror.Host, mirror.Open(s.cache).Files()); err != nil {
 		t.Fatal(err)
 	}
 	l := listen(t)
@@ -169,6 +178,7 @@ func (s *labSite) smoke(t *testing.T) {
 func TestCluster(t *testing.T) {
 	s := newLabSite(t)
 	config := filepath.Join(s.dir, "config.yaml")
+	before := s.inventories(t)
 
 	s.refused(t)
 	s.failsAtAWorker(t, config)
@@ -189,6 +199,7 @@ func TestCluster(t *testing.T) {
 
 	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, "h2", "h3", "h4", "Ready")
 	s.deleted(t, config)
+	s.asBefore(t, before)
 	s.growsByDelta(t, config)
 	s.smoke(t)
 }
@@ -250,7 +261,7 @@ func (s *labSite) failsAtAWorker(t *testing.T, config string) {
 	s.on(t, "h4", "mkdir -p "+filepath.Dir(dropIn)+" && printf '[Service]\nExecStartPre=/bin/false\n' > "+dropIn+" && systemctl daemon-reload")
 	r := s.install(t, config)
 	said(t, r, 1, "kubeadm.join-worker", "h4 ("+s.Hosts[3].Address+")", "the kubelet does not run: ", "try ", "journalctl -u kubelet", "log ")
-	if r.took > 4*time.Minute {
+	if r.took > 6*time.Minute {
 		t.Errorf("to see that a kubelet cannot start took %s", r.took)
 	}
 	s.on(t, "h4", "rm "+dropIn+" && systemctl daemon-reload")
