@@ -6,10 +6,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/etcd"
 )
 
-// CheckEtcd asks a store that stands already how it is, from each master.
+// CheckEtcd asks a store that stands already how it is, from each master; of one
+// of ours it looks whether this machine has the keys.
 func CheckEtcd(say etcd.Say) plan.Task {
-	return plan.Task{Name: "check-etcd", When: etcdIs("external"), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Cluster, say))
+	return plan.Task{Name: "check-etcd", Plan: func(s plan.Scope) plan.Fragment {
+		switch s.Cluster.Spec.Etcd.Type {
+		case "external":
+			return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Cluster, say))
+		case "kubexm":
+			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Cluster, say))
+		}
+		return plan.Fragment{}
 	}}
 }
 

@@ -224,6 +224,27 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 	if d := conntest.Diff(before, s.Snapshot()); d != "" {
 		t.Errorf("refused, and changed:\n%s", d)
 	}
+	found := func(workdir string, there func(*conntest.Sim)) int {
+		ca := s.Read("/etc/etcd/pki/ca.crt")
+		kase := steptest.Case{Cluster: c, Workdir: workdir, Before: func(s *conntest.Sim) {
+			s.AddFile("/etc/etcd/pki/ca.crt", ca, 0o644)
+			s.AddFile("/var/lib/etcd/member/wal/0.wal", "data", 0o600)
+			there(s)
+		}}
+		return len(steptest.Check(t, kase, etcd.CheckKeys(c, nil)))
+	}
+	asItIs := func(*conntest.Sim) {}
+	for name, got := range map[string][2]int{
+		"another machine":          {found(other.Workdir, asItIs), 1},
+		"one that never made any":  {found(t.TempDir(), asItIs), 1},
+		"the one that made it":     {found(work, asItIs), 0},
+		"a member without data":    {found(t.TempDir(), func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member") }), 0},
+		"somebody's data, no keys": {found(t.TempDir(), func(s *conntest.Sim) { s.RemoveAll("/etc/etcd") }), 0},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("%s: %d findings, want %d", name, got[0], got[1])
+		}
+	}
 	same := steptest.Case{Cluster: c, Workdir: work}
 	if v, err := step.Precheck(t.Context(), same.NewHost(t, s, step)); err != nil || v != steps.Done {
 		t.Errorf("from the machine that made it: %v, %v", v, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/pki"
 )
 
@@ -103,9 +105,43 @@ func addresses(c *manifest.Cluster, h manifest.Host) []string {
 	return out
 }
 
-// memberCA is the CA's certificate on a member's host. Where a member with data
-// knows another CA than this machine, the keys of the store are on another one:
-// giving it new ones would cut it off from the others.
+// CheckKeys finds members with data that know another CA than this machine: the
+// keys of the store are on another one, and giving a member new ones would cut it
+// off from the others.
+func CheckKeys(c *manifest.Cluster, say Say) steps.Step {
+	return op.Check("etcd.check-keys", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
+		have, err := h.ReadFile(ctx, caFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if data, err := hasData(ctx, c, h); err != nil || !data {
+			return nil, err
+		}
+		dir := keysOf(h).store.Dir
+		here, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Equal(have, here) {
+			return nil, err
+		}
+		return steps.Findings{{What: errAnotherCA.Error(), Advice: "bring " + dir + " from the machine that made the cluster"}}, nil
+	}, say)
+}
+
+var errAnotherCA = errors.New("the member of etcd here knows another CA than this machine")
+
+// hasData tells whether the member on h has any.
+func hasData(ctx context.Context, c *manifest.Cluster, h *steps.Host) (bool, error) {
+	_, err := h.Stat(ctx, path.Join(c.Spec.Etcd.DataDir, "member"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// memberCA is the CA's certificate on a member's host. What CheckKeys finds is
+// refused here, too.
 func memberCA(ctx context.Context, h *steps.Host) ([]byte, error) {
 	have, err := h.ReadFile(ctx, caFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -115,13 +151,8 @@ func memberCA(ctx context.Context, h *steps.Host) ([]byte, error) {
 	if cerr != nil || err != nil || bytes.Equal(have, want) {
 		return want, cerr
 	}
-	_, err = h.Stat(ctx, path.Join(h.Cluster.Spec.Etcd.DataDir, "member"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return want, nil
+	if data, err := hasData(ctx, h.Cluster, h); err != nil || !data {
+		return want, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return nil, steps.Advise(errors.New("the member here knows another CA than this machine"),
-		"bring %s from the machine that made the cluster", keysOf(h).store.Dir)
+	return nil, steps.Advise(errAnotherCA, "bring %s from the machine that made the cluster", keysOf(h).store.Dir)
 }
