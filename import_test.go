@@ -74,6 +74,7 @@ var kubexm = house{
 		"packaging":                nil,
 		"packaging/apt":            {"packaging"},
 		"packaging/rpm":            {"packaging"},
+		"packaging/apt/apttest":    nil,
 		"packaging/rpm/rpmtest":    nil,
 		"packaging/system":         {"packaging", "packaging/apt", "packaging/rpm"},
 		"versions":                 nil,

@@ -2,13 +2,7 @@ package apt
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,35 +10,8 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/packaging"
+	"github.com/mensylisir/kubexm/packaging/apt/apttest"
 )
-
-// lists is what apt downloaded: files called after their addresses, in apt's own
-// packing, which its helper undoes. Their digests are those of the plain text.
-type lists string
-
-func (l lists) Open(_ context.Context, url string) (io.ReadCloser, error) {
-	_, rest, _ := strings.Cut(url, "://")
-	name := filepath.Join(string(l), strings.ReplaceAll(rest, "/", "_"))
-	if f, err := os.Open(name); err == nil {
-		return f, nil
-	}
-	if _, err := os.Stat(name + ".lz4"); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-	}
-	c := exec.Command("/usr/lib/apt/apt-helper", "cat-file", name+".lz4")
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{out, closer(c.Wait)}, c.Start()
-}
-
-type closer func() error
-
-func (c closer) Close() error { return c() }
 
 // realArchive reads the lists in the folder that KUBEXM_APT_LISTS names, such as
 // /var/lib/apt/lists, with the machine's keys: those of Debian 12, for the
@@ -60,7 +27,7 @@ func realArchive(t *testing.T) *Archive {
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(t.Context(), lists(dir), Request{Sources: sources, Distribution: "debian",
+	a, err := Open(t.Context(), apttest.Lists(dir), Request{Sources: sources, Distribution: "debian",
 		Arch: cmp.Or(os.Getenv("KUBEXM_APT_ARCH"), runtime.GOARCH), Release: cmp.Or(os.Getenv("KUBEXM_APT_RELEASE"), "12")})
 	if err != nil {
 		t.Fatal(err)

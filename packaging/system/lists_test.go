@@ -2,12 +2,7 @@ package system
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -16,48 +11,20 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/packaging/apt/apttest"
 )
-
-// lists is what apt downloaded, in a folder such as /var/lib/apt/lists: files called
-// after their addresses, in apt's own packing, which its helper undoes. Their digests
-// are those of the plain text.
-type lists string
-
-func (l lists) Open(_ context.Context, url string) (io.ReadCloser, error) {
-	_, rest, _ := strings.Cut(url, "://")
-	name := filepath.Join(string(l), strings.ReplaceAll(rest, "/", "_"))
-	if f, err := os.Open(name); err == nil {
-		return f, nil
-	}
-	if _, err := os.Stat(name + ".lz4"); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-	}
-	c := exec.Command("/usr/lib/apt/apt-helper", "cat-file", name+".lz4")
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{out, closer(c.Wait)}, c.Start()
-}
-
-type closer func() error
-
-func (c closer) Close() error { return c() }
 
 // real gives the release and architecture of the lists in the folder that
 // KUBEXM_APT_LISTS names: Debian 12 and the machine's architecture, where
 // KUBEXM_APT_RELEASE and KUBEXM_APT_ARCH do not say otherwise.
-func real(t *testing.T) (web lists, a manifest.Artifact, o Options) {
+func real(t *testing.T) (web apttest.Lists, a manifest.Artifact, o Options) {
 	t.Helper()
 	dir := os.Getenv("KUBEXM_APT_LISTS")
 	if dir == "" {
 		t.Skip("set KUBEXM_APT_LISTS to a folder such as /var/lib/apt/lists")
 	}
 	p := manifest.Platform{OS: "linux", Arch: cmp.Or(os.Getenv("KUBEXM_APT_ARCH"), runtime.GOARCH), Distribution: "debian", Release: cmp.Or(os.Getenv("KUBEXM_APT_RELEASE"), "12")}
-	return lists(dir), wanted(p, defaults...), Options{Etc: cmp.Or(strings.TrimSuffix(os.Getenv("KUBEXM_APT_ETC"), "/apt"), "/etc")}
+	return apttest.Lists(dir), wanted(p, defaults...), Options{Etc: cmp.Or(strings.TrimSuffix(os.Getenv("KUBEXM_APT_ETC"), "/apt"), "/etc")}
 }
 
 // defaults is all that a config can lead to on Debian.
