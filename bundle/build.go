@@ -72,6 +72,7 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 	if err != nil {
 		return nil, err
 	}
+	all = besides(h, all)
 	var saved *Saved
 	if r.Since != nil {
 		if all, saved, err = since(r.Since, r.Lock, h, all); err != nil {

@@ -416,3 +416,24 @@ func TestBuildInVolumes(t *testing.T) {
 		t.Errorf("%s is not what was built whole: %v", to, err)
 	}
 }
+
+// TestAFileLikeADocumentOfOurs: an artifact has the bytes of a document that the
+// bundle makes itself, OCI's empty config, as images of bare artifacts do.
+func TestAFileLikeADocumentOfOurs(t *testing.T) {
+	w := newWorld(t)
+	m := &w.lock.Artifacts[1].Members[1]
+	m.SHA256, m.Size = w.put(v1.DescriptorEmptyJSON.Data), v1.DescriptorEmptyJSON.Size
+	b, err := Open(t.Context(), w.build(t, 2), Policy{AllowUnsigned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	rc, n, err := b.Blob("sha256:" + m.SHA256)
+	if err != nil || n != m.Size {
+		t.Fatal(n, err)
+	}
+	defer rc.Close()
+	if got, err := io.ReadAll(rc); err != nil || string(got) != "{}" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -3,6 +3,7 @@ package bundle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -74,6 +75,23 @@ func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job
 		}
 	}
 	return distinct(all)
+}
+
+// besides drops the blobs that the head has anyway: an artifact may be of the same
+// bytes as a document that is made here, as OCI's empty config is.
+func besides(h *head, all []job) []job {
+	made := map[string]bool{h.root.descriptor.Digest.String(): true}
+	for _, d := range slices.Concat(h.metadata, h.artifacts) {
+		made[d.descriptor.Digest.String()] = true
+	}
+	var out []job
+	for _, j := range all {
+		j.blobs = slices.DeleteFunc(slices.Clone(j.blobs), func(b archive.Blob) bool { return made[b.Digest] })
+		if len(j.blobs) > 0 {
+			out = append(out, j)
+		}
+	}
+	return out
 }
 
 // distinct drops the blobs that an earlier job brings already, and the jobs
