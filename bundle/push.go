@@ -133,8 +133,9 @@ func (p *pusher) blob(ctx context.Context, d v1.Descriptor) error {
 	if err != nil {
 		return err
 	}
-	defer rc.Close()
-	if err := p.repo.Blobs().Push(ctx, plain(d), &meter{r: rc, err: ctx.Err, add: p.sent}); err != nil {
+	sending := Body(rc, p.sent)
+	defer sending.Close()
+	if err := p.repo.Blobs().Push(ctx, plain(d), sending); err != nil {
 		return fmt.Errorf("send blob %s: %w", d.Digest, err)
 	}
 	p.count(d, false)

@@ -1,4 +1,4 @@
-package registry
+package bundle
 
 import (
 	"io"
@@ -6,9 +6,12 @@ import (
 	"sync"
 )
 
-// body is a blob on its way into a request. It tells how much was read from it. A
-// request that ends early leaves its body to net/http, which may be reading it
-// still: closing waits for that, and no read reaches the blob afterwards.
+// Body gives a blob on its way into a request. It tells sent, which may be nil, how
+// much was read from it. A request that ends early leaves its body to net/http,
+// which may be reading it still: closing waits for that, and no read reaches the
+// blob afterwards.
+func Body(blob io.ReadCloser, sent func(int64)) io.ReadCloser { return &body{blob: blob, sent: sent} }
+
 type body struct {
 	mu   sync.Mutex
 	blob io.ReadCloser // nil once it was closed
