@@ -73,8 +73,10 @@ func (s *Session) claim(ctx context.Context) (context.Context, func(), error) {
 				lost(err)
 			case held:
 				h.Log.DebugContext(ctx, "the lease is to be taken again", "err", err)
-				if wait(holding, time.Second) != nil {
+				select {
+				case <-holding.Done():
 					return
+				case <-time.After(time.Second):
 				}
 				continue
 			}
@@ -111,15 +113,4 @@ func (s *Session) keeper() *steps.Host {
 		return s.hosts[h.Name]
 	}
 	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -50,7 +50,7 @@ Nothing is unpacked and nothing can be changed; every byte is checked while it i
                registry first (registry.k8s.io/pause), and by its path alone (pause) where
                only one upstream has it
   /files/…     files, as COMPONENT/VERSION/OS-ARCH/NAME; a folder lists what is in it
-  /packages/…  repositories of packages, as DEBIAN-12/ARCH, for apt and dnf
+  /packages/…  repositories of packages, as DEBIAN-12/ARCH
 
 An image's index stays as published: a platform that it names and that the bundle does not
 hold is answered with 404.

@@ -66,7 +66,7 @@ func (s *Sim) fetch(client *http.Client, base, file string) ([]byte, error) {
 		}
 		return f.Data, nil
 	}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, strings.TrimSuffix(base, "/")+"/"+file, nil)
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, strings.TrimSuffix(base, "/")+"/./"+file, nil) // as apt asks for what is in a flat repository
 	if err != nil {
 		return nil, err
 	}
