@@ -212,8 +212,11 @@ func (l *Lab) inside(a netip.Addr) bool {
 
 // sender names the host of a MAC address.
 func (l *Lab) sender(mac string) string {
-	if mac == l.mac(workdirNumber) {
+	switch mac {
+	case l.mac(workdirNumber):
 		return "workdir"
+	case l.mac(elsewhereNumber):
+		return "elsewhere"
 	}
 	for _, h := range l.Hosts {
 		if h.MAC == mac {

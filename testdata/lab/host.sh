@@ -19,7 +19,9 @@ root=$LAB_DIR/root
 # is on, and an overlay could not carry the layers of containers. The loop device
 # goes with the last mount of it.
 mount -o loop,discard,noatime "$LAB_DIR/disk.img" "$root"
-cp -a "$LAB_DIR/seed/." "$root/"
+if [ -d "$LAB_DIR/seed" ]; then # at its first start
+    cp -a "$LAB_DIR/seed/." "$root/"
+fi
 
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"

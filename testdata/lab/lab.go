@@ -53,12 +53,14 @@ type Host struct {
 
 // The users of every host.
 const (
-	RootUser      = "root"       // comes in with Lab.Key
-	PasswordUser  = "admin"      // comes in with Password, and needs it for sudo
-	Password      = "kubexm-lab" //nolint:gosec // of hosts that nobody else can reach
-	SudoUser      = "ops"        // comes in with Lab.Key, and needs no password for sudo
-	lastHost      = 200
-	workdirSuffix = "work"
+	RootUser     = "root"       // comes in with Lab.Key
+	PasswordUser = "admin"      // comes in with Password, and needs it for sudo
+	Password     = "kubexm-lab" //nolint:gosec // of hosts that nobody else can reach
+	SudoUser     = "ops"        // comes in with Lab.Key, and needs no password for sudo
+	lastHost     = 200
+
+	workdirSuffix   = "work"
+	elsewhereSuffix = "else"
 )
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]{0,11}$`)

@@ -165,3 +165,31 @@ func machine(t *testing.T) []string {
 	}
 	return list
 }
+
+func TestLabPowerCut(t *testing.T) {
+	l := Start(t, 1)
+	ctx := t.Context()
+	h := &l.Hosts[0]
+	on := func(script string) string { return run(t, l.SSH(ctx, h, RootUser, script)) }
+	on("echo kept >/root/kept && sync && ip link add cut0 type bridge")
+	was := on("systemd-run --unit lasting sleep 600 2>&1; cat /proc/1/stat | cut -d' ' -f22")
+	on("echo lost >/root/lost && echo changed >>/etc/hosts && sync /etc/hosts")
+	if err := l.Cut(h); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Cut(h); err == nil {
+		t.Error("the power was taken twice")
+	}
+	if err := l.Boot(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	if got := on("cat /root/kept; tail -1 /etc/hosts; systemctl is-active lasting; ls /sys/class/net"); !strings.HasPrefix(got, "kept\nchanged\ninactive\n") || strings.Contains(got, "cut0") {
+		t.Errorf("after a cut: %q", got)
+	}
+	if got := on("cat /root/lost 2>/dev/null || true"); got != "" {
+		t.Errorf("what was never written to the disk is there: %q", got)
+	}
+	if on("cat /proc/1/stat | cut -d' ' -f22") == was {
+		t.Error("it did not start anew")
+	}
+}

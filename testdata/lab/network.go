@@ -11,11 +11,12 @@ import (
 
 // The addresses of a lab are from ranges that belong to nobody outside, one
 // for each index: 10.99.INDEX.0/24 and fd99:0:0:INDEX::/64. The gateway is at
-// 1, the workdir host at 2, the hosts from 11 on.
+// 1, the workdir hosts at 2 and 3, the hosts from 11 on.
 const (
-	gatewayNumber = 1
-	workdirNumber = 2
-	bridge        = "br0"
+	gatewayNumber   = 1
+	workdirNumber   = 2
+	elsewhereNumber = 3
+	bridge          = "br0"
 )
 
 func (l *Lab) address(n int) string  { return fmt.Sprintf("10.99.%d.%d", l.Index, n) }
@@ -39,7 +40,7 @@ func (l *Lab) netns(of string) string {
 
 // namespaces lists all that the lab has, the one with the bridge first.
 func (l *Lab) namespaces() []string {
-	list := []string{l.netns(""), l.netns(workdirSuffix)}
+	list := []string{l.netns(""), l.netns(workdirSuffix), l.netns(elsewhereSuffix)}
 	for _, h := range l.Hosts {
 		list = append(list, l.netns(h.Name))
 	}
@@ -60,6 +61,7 @@ func (l *Lab) makeNetwork(ctx context.Context) error {
 	b.add("-n %s addr add %s/64 dev %s nodad", net, l.address6(gatewayNumber), bridge)
 	b.add("-n %s link set %s up", net, bridge)
 	l.join(&b, workdirSuffix, workdirNumber)
+	l.join(&b, elsewhereSuffix, elsewhereNumber)
 	for i, h := range l.Hosts {
 		l.join(&b, h.Name, 11+i)
 	}
@@ -84,14 +86,22 @@ func (l *Lab) join(b *batch, name string, n int) {
 	b.add("-n %s route add default via %s", own, l.address6(gatewayNumber))
 }
 
-// writeResolver gives the workdir host a resolv.conf: `ip netns exec` lays what
-// is in this folder over /etc.
+// writeResolver gives the workdir hosts a resolv.conf: `ip netns exec` lays what
+// is in such a folder over /etc.
 func (l *Lab) writeResolver() error {
-	dir := filepath.Join("/etc/netns", l.netns(workdirSuffix))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+	for _, dir := range l.etc() {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "resolv.conf"), []byte(l.resolver()), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(dir, "resolv.conf"), []byte(l.resolver()), 0o644)
+	return nil
+}
+
+func (l *Lab) etc() []string {
+	return []string{filepath.Join("/etc/netns", l.netns(workdirSuffix)), filepath.Join("/etc/netns", l.netns(elsewhereSuffix))}
 }
 
 func (l *Lab) resolver() string {
@@ -109,8 +119,10 @@ func (l *Lab) removeNetwork() error {
 			first = fmt.Errorf("remove namespace %s: %s (%w)", ns, strings.TrimSpace(string(out)), err)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join("/etc/netns", l.netns(workdirSuffix))); err != nil && first == nil {
-		first = err
+	for _, dir := range l.etc() {
+		if err := os.RemoveAll(dir); err != nil && first == nil {
+			first = err
+		}
 	}
 	_ = os.Remove("/etc/netns") // where nobody else has a folder in it
 	return first

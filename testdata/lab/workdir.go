@@ -19,6 +19,11 @@ func (l *Lab) Workdir() Workdir {
 	return Workdir{Address: l.address(workdirNumber), Address6: l.address6(workdirNumber), Netns: l.netns(workdirSuffix)}
 }
 
+// Elsewhere gives a second host that kubexm may be run from.
+func (l *Lab) Elsewhere() Workdir {
+	return Workdir{Address: l.address(elsewhereNumber), Address6: l.address6(elsewhereNumber), Netns: l.netns(elsewhereSuffix)}
+}
+
 // Command is a command on the workdir host; it is ended when ctx is.
 func (w Workdir) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", w.Netns, name}, args...)...)
