@@ -1,6 +1,7 @@
 package sshtest
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -93,7 +94,11 @@ func (p *peer) session(nc ssh.NewChannel) {
 			continue
 		}
 		_ = req.Reply(true, nil)
-		p.exec(ch, reqs, line.Command)
+		if p.server.cfg.Run != nil {
+			p.hand(ch, reqs, line.Command)
+		} else {
+			p.exec(ch, reqs, line.Command)
+		}
 		return
 	}
 }
@@ -142,6 +147,25 @@ func (p *peer) exec(ch ssh.Channel, reqs <-chan *ssh.Request, line string) {
 	}
 }
 
+// hand gives a command line to Config.Run. Signals end it as a closed channel does.
+func (p *peer) hand(ch ssh.Channel, reqs <-chan *ssh.Request, line string) {
+	ctx, cancel := context.WithCancel(p.server.ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		for req := range reqs {
+			if req.Type == "signal" && !p.server.cfg.NoSignals {
+				cancel()
+			}
+			if req.WantReply {
+				_ = req.Reply(true, nil)
+			}
+		}
+	}()
+	status := p.server.cfg.Run(ctx, line, onlyReader{ch}, ch, ch.Stderr())
+	_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)})) //nolint:gosec // a status
+}
+
 // tellEnd tells the client how a command ended.
 func tellEnd(ch ssh.Channel, err error) {
 	status := 0
@@ -186,7 +210,7 @@ func (p *peer) direct(nc ssh.NewChannel) {
 		_ = nc.Reject(ssh.Prohibited, "administratively prohibited: open failed")
 		return
 	}
-	conn, err := net.Dial("tcp", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))))
+	conn, err := p.server.cfg.Dial(p.server.ctx, "tcp", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))))
 	if err != nil {
 		_ = nc.Reject(ssh.ConnectionFailed, "Connection refused")
 		return

@@ -9,8 +9,8 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
+	"io"
 	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,6 +29,15 @@ type Config struct {
 	NoSignals   bool            // pass no signals on, as sshd does not when root logs in
 	Dir         string          // where commands run; empty: a new folder
 	Env         []string        // what commands have in their environment; empty: a PATH
+
+	// Listen is where the server listens; empty: any port of 127.0.0.1.
+	Listen string
+	// Run runs a command line in place of /bin/sh and gives its exit status. ctx
+	// ends when the client has closed the command's channel, or is gone: what goes
+	// on then is Run's to know. stdin ends then too, as a pipe from sshd does.
+	Run func(ctx context.Context, line string, stdin io.Reader, stdout, stderr io.Writer) int
+	// Dial makes the connections that are forwarded from here; nil: to where they say.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Server is a running SSH server.
@@ -39,7 +48,6 @@ type Server struct {
 	Port int
 	Dir  string
 
-	t        testing.TB
 	cfg      Config
 	ssh      *ssh.ServerConfig
 	listener net.Listener
@@ -60,35 +68,57 @@ type Server struct {
 // Start starts a server that ends with the test.
 func Start(t testing.TB, cfg Config) *Server {
 	t.Helper()
-	if len(cfg.HostKeys) == 0 {
-		cfg.HostKeys = []ssh.Signer{Key(t, "ed25519")}
-	}
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
+	}
+	s, err := Serve(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Serve starts a server that runs until it is closed, for programs that are no
+// tests. Its commands run in this process's folder where the Config names none.
+func Serve(cfg Config) (*Server, error) {
+	if len(cfg.HostKeys) == 0 {
+		key, err := newKey("ed25519")
+		if err != nil {
+			return nil, err
+		}
+		signer, err := ssh.NewSignerFromKey(key)
+		if err != nil {
+			return nil, err
+		}
+		cfg.HostKeys = []ssh.Signer{signer}
 	}
 	if len(cfg.Env) == 0 {
 		cfg.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:0"
 	}
-	s := &Server{t: t, cfg: cfg, Dir: cfg.Dir, listener: listener, conns: map[*link]bool{}}
+	if cfg.Dial == nil {
+		cfg.Dial = (&net.Dialer{}).DialContext
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(context.Background(), "tcp", cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, Dir: cfg.Dir, listener: listener, conns: map[*link]bool{}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.Addr = listener.Addr().String()
-	host, port, err := net.SplitHostPort(s.Addr)
-	if err != nil {
-		t.Fatal(err)
+	addr, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, errors.Join(errors.New("not TCP"), listener.Close())
 	}
-	s.Host = host
-	if s.Port, err = strconv.Atoi(port); err != nil {
-		t.Fatal(err)
-	}
+	s.Host, s.Port = addr.IP.String(), addr.Port
 	s.ssh = s.config()
 	s.wg.Add(1)
 	go s.accept()
-	t.Cleanup(s.Close)
-	return s
+	return s, nil
 }
 
 func (s *Server) config() *ssh.ServerConfig {
@@ -181,6 +211,13 @@ func (s *Server) setSilent(on bool) {
 	}
 }
 
+// Open gives how many connections there are now.
+func (s *Server) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
 // Connections gives how many connections there were so far.
 func (s *Server) Connections() int {
 	s.mu.Lock()
@@ -263,8 +300,14 @@ func Key(t testing.TB, kind string) ssh.Signer {
 // PrivateKey makes a key, as crypto/... has them.
 func PrivateKey(t testing.TB, kind string) any {
 	t.Helper()
-	var key any
-	var err error
+	key, err := newKey(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func newKey(kind string) (key any, err error) {
 	switch kind {
 	case "ed25519":
 		_, key, err = ed25519.GenerateKey(rand.Reader)
@@ -275,64 +318,5 @@ func PrivateKey(t testing.TB, kind string) any {
 	default:
 		err = errors.New("no such kind of key: " + kind)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-// link is a connection that can be held.
-type link struct {
-	net.Conn
-	mu     sync.Mutex
-	free   chan struct{} // closed while the link is not held
-	ended  chan struct{}
-	ending sync.Once
-}
-
-func newLink(raw net.Conn) *link {
-	l := &link{Conn: raw, free: make(chan struct{}), ended: make(chan struct{})}
-	close(l.free)
-	return l
-}
-
-func (l *link) hold(on bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.free:
-		if on {
-			l.free = make(chan struct{})
-		}
-	default:
-		if !on {
-			close(l.free)
-		}
-	}
-}
-
-func (l *link) wait() {
-	l.mu.Lock()
-	free := l.free
-	l.mu.Unlock()
-	select {
-	case <-free:
-	case <-l.ended:
-	}
-}
-
-func (l *link) Read(b []byte) (int, error) {
-	n, err := l.Conn.Read(b)
-	l.wait()
-	return n, err
-}
-
-func (l *link) Write(b []byte) (int, error) {
-	l.wait()
-	return l.Conn.Write(b)
-}
-
-func (l *link) Close() error {
-	l.ending.Do(func() { close(l.ended) })
-	return l.Conn.Close()
+	return key, err
 }
