@@ -69,8 +69,10 @@ func TestACreationIsUndoneByADeletion(t *testing.T) {
 			if s.kube.Object("v1", "ConfigMap", "kube-system", "kubexm") == nil {
 				s.t.Error("the cluster does not remember how it was made")
 			}
+			s.elsewhere()
 			s.must(pipeline.Delete, "delete")
 			s.same("a deletion gives back what was there", first, s.state(true))
+			s.madeNoKeys()
 			for _, file := range []string{kubernetes.KubeconfigPath(s.workdir), filepath.Join(s.workdir, "applied", "config.yaml")} {
 				if _, err := os.Stat(file); err == nil {
 					s.t.Errorf("%s is left", file)

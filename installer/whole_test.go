@@ -24,6 +24,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
@@ -140,6 +141,11 @@ func (s *site) run(p pipe, change func(*plan.Node)) error {
 		}
 		hosts[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.cluster, Facts: facts,
 			Workdir: s.workdir, Log: slog.New(slog.DiscardHandler), Artifacts: s.bundle}
+	}
+	if s.graph(p, nil).Name == "create" {
+		if err := installer.Recall(s.t.Context(), s.cluster, func(h manifest.Host) *steps.Host { return hosts[h.Name] }); err != nil {
+			return err
+		}
 	}
 	e := &engine.Engine{Commands: 8, Uploads: 4, Host: func(h manifest.Host) *steps.Host { return hosts[h.Name] },
 		Report: func(e engine.Event) { s.events = append(s.events, e) }}

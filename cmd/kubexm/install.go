@@ -290,6 +290,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	}
 	defer session.Close()
 	if s.bundle != nil && s.graph.Name == "create" {
+		if err := session.Recall(ctx); err != nil {
+			return err
+		}
 		if err := session.Supply(ctx); err != nil {
 			return refused(err)
 		}

@@ -55,7 +55,10 @@ func TakeKeys(c *manifest.Cluster) steps.Step {
 func clientResources(c *manifest.Cluster) []op.Resource {
 	rs := []op.Resource{op.Dir{Path: clientDir, Attr: runner.Attr{Mode: 0o700}, Own: true}}
 	if c.Spec.Etcd.Type == "kubexm" {
-		rs = append(rs, op.Text(clientCA, func(_ context.Context, h *steps.Host) ([]byte, error) { return keysOf(h).ca() }))
+		rs = append(rs, op.Text(clientCA, func(_ context.Context, h *steps.Host) ([]byte, error) {
+			cert, _, err := keysOf(h).ca()
+			return cert, err
+		}))
 		return append(rs, pair(clientCert, clientKey, func(*steps.Host) (string, pki.Request) { return apiServer() })...)
 	}
 	e := c.Spec.Etcd.External

@@ -31,7 +31,14 @@ func resources(c *manifest.Cluster) []op.Resource {
 	rs = append(rs,
 		op.Dir{Path: configDir}, op.Dir{Path: keysDir, Attr: own, Own: true},
 		op.Dir{Path: c.Spec.Etcd.DataDir, Attr: own, Own: true},
-		op.Text(caFile, memberCA),
+		op.File{Path: caKeyFile, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+			_, key, err := memberCA(ctx, h)
+			return key, err
+		}},
+		op.Text(caFile, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+			cert, _, err := memberCA(ctx, h)
+			return cert, err
+		}),
 	)
 	rs = append(rs, pair(serverCert, serverKey, func(h *steps.Host) (string, pki.Request) { return server(c, h.Host) })...)
 	rs = append(rs, pair(peerCert, peerKey, func(h *steps.Host) (string, pki.Request) { return peer(c, h.Host) })...)
@@ -44,17 +51,22 @@ func resources(c *manifest.Cluster) []op.Resource {
 
 // pair are a certificate and its key as files of a host.
 func pair(cert, key string, of func(*steps.Host) (name string, r pki.Request)) []op.Resource {
-	read := func(h *steps.Host) (c, k []byte, err error) {
+	read := func(ctx context.Context, h *steps.Host) (c, k []byte, err error) {
 		name, r := of(h)
-		return keysOf(h).leaf(name, r)
+		return keysOf(h).leaf(name, r, func() (c, k []byte, err error) {
+			if c, err = h.ReadFile(ctx, cert); err == nil {
+				k, err = h.ReadFile(ctx, key)
+			}
+			return c, k, err
+		})
 	}
 	return []op.Resource{
-		op.Text(cert, func(_ context.Context, h *steps.Host) ([]byte, error) {
-			c, _, err := read(h)
+		op.Text(cert, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+			c, _, err := read(ctx, h)
 			return c, err
 		}),
-		op.File{Path: key, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
-			_, k, err := read(h)
+		op.File{Path: key, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+			_, k, err := read(ctx, h)
 			return k, err
 		}},
 	}

@@ -215,9 +215,16 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 	other := steptest.Case{Cluster: c, Workdir: t.TempDir()}
 	step := etcd.Install(c)
 	_, err := step.Precheck(t.Context(), other.NewHost(t, s, step))
+	if err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "certs/etcd out of the way, and run again: what is in use comes from m1 then") {
+		t.Errorf("%v, %q", err, steps.Advice(err))
+	}
+	bare := s.Read("/etc/etcd/pki/ca.key")
+	s.RemoveAll("/etc/etcd/pki/ca.key") // an older kubexm kept none
+	_, err = step.Precheck(t.Context(), other.NewHost(t, s, step))
 	if err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "certs/etcd from the machine that made the cluster") {
 		t.Errorf("%v, %q", err, steps.Advice(err))
 	}
+	s.AddFile("/etc/etcd/pki/ca.key", bare, 0o600)
 	if err := step.Run(t.Context(), other.NewHost(t, s, step)); err == nil {
 		t.Error("it was given new keys")
 	}

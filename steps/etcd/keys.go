@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -22,6 +23,7 @@ const (
 	configDir  = "/etc/etcd"
 	keysDir    = configDir + "/pki"
 	caFile     = keysDir + "/ca.crt"
+	caKeyFile  = keysDir + "/ca.key"
 	serverCert = keysDir + "/server.crt"
 	serverKey  = keysDir + "/server.key"
 	peerCert   = keysDir + "/peer.crt"
@@ -50,23 +52,23 @@ func (k keys) authority() (pki.Pair, error) {
 	return k.store.Authority("ca", "kubexm etcd CA", k.now)
 }
 
-// ca gives the CA's certificate as PEM.
-func (k keys) ca() ([]byte, error) {
-	ca, err := k.authority()
-	if err != nil {
-		return nil, err
-	}
-	cert, _, err := ca.Encode()
-	return cert, err
-}
-
-// leaf gives a certificate and its key as PEM, under a name in the store.
-func (k keys) leaf(name string, r pki.Request) (cert, key []byte, err error) {
+// ca gives the CA's certificate and key as PEM.
+func (k keys) ca() (cert, key []byte, err error) {
 	ca, err := k.authority()
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := k.store.Leaf(name, ca, r, k.now)
+	return ca.Encode()
+}
+
+// leaf gives a certificate and its key as PEM, under a name in the store. found
+// gives the one that a host has.
+func (k keys) leaf(name string, r pki.Request, found func() (cert, key []byte, err error)) (cert, key []byte, err error) {
+	ca, err := k.authority()
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := k.store.LeafFrom(name, ca, r, k.now, found)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,16 +122,26 @@ func CheckKeys(c *manifest.Cluster, say Say) steps.Step {
 		if data, err := hasData(ctx, c, h); err != nil || !data {
 			return nil, err
 		}
-		dir := keysOf(h).store.Dir
-		here, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+		here, err := os.ReadFile(filepath.Join(keysOf(h).store.Dir, "ca.crt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Equal(have, here) {
 			return nil, err
 		}
-		return steps.Findings{{What: errAnotherCA.Error(), Advice: "bring " + dir + " from the machine that made the cluster"}}, nil
+		advice, err := bring(ctx, h)
+		return steps.Findings{{What: errAnotherCA.Error(), Advice: advice}}, err
 	}, say)
 }
 
 var errAnotherCA = errors.New("the member of etcd here knows another CA than this machine")
+
+// bring says how this machine comes to the keys that the member on h knows.
+func bring(ctx context.Context, h *steps.Host) (advice string, err error) {
+	dir := keysOf(h).store.Dir
+	_, err = h.Stat(ctx, caKeyFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("bring %s from the machine that made the cluster", dir), nil
+	}
+	return fmt.Sprintf("move %s out of the way, and run again: what is in use comes from %s then", dir, h.Name), err
+}
 
 // hasData tells whether the member on h has any.
 func hasData(ctx context.Context, c *manifest.Cluster, h *steps.Host) (bool, error) {
@@ -140,19 +152,58 @@ func hasData(ctx context.Context, c *manifest.Cluster, h *steps.Host) (bool, err
 	return err == nil, err
 }
 
-// memberCA is the CA's certificate on a member's host. What CheckKeys finds is
-// refused here, too.
-func memberCA(ctx context.Context, h *steps.Host) ([]byte, error) {
+// memberCA is the CA's certificate and key on a member's host. What CheckKeys finds
+// is refused here, too.
+func memberCA(ctx context.Context, h *steps.Host) (cert, key []byte, err error) {
 	have, err := h.ReadFile(ctx, caFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, nil, err
 	}
-	want, cerr := keysOf(h).ca()
-	if cerr != nil || err != nil || bytes.Equal(have, want) {
-		return want, cerr
+	cert, key, cerr := keysOf(h).ca()
+	if cerr != nil || err == nil && bytes.Equal(have, cert) {
+		return cert, key, cerr
 	}
 	if data, err := hasData(ctx, h.Cluster, h); err != nil || !data {
-		return want, err
+		return cert, key, err
 	}
-	return nil, steps.Advise(errAnotherCA, "bring %s from the machine that made the cluster", keysOf(h).store.Dir)
+	advice, err := bring(ctx, h)
+	return nil, nil, errors.Join(steps.Advise(errAnotherCA, "%s", advice), err)
+}
+
+// Recall brings the store's CA from one of its hosts to a machine that has none, so
+// that nobody gets keys that the members do not know. It changes nothing on a host.
+func Recall(ctx context.Context, members []*steps.Host) error {
+	for _, h := range members {
+		k := keysOf(h)
+		_, err := os.Stat(filepath.Join(k.store.Dir, "ca.crt"))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		ours, err := begun(ctx, h)
+		if err != nil {
+			return err
+		}
+		if !ours {
+			continue
+		}
+		cert, err := h.ReadFile(ctx, caFile)
+		var key []byte
+		if err == nil {
+			key, err = h.ReadFile(ctx, caKeyFile)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		ca, err := pki.Decode(cert, key)
+		if err != nil {
+			return fmt.Errorf("%s on %s: %w", caFile, h.Name, err)
+		}
+		if err := k.store.Take("ca", ca); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -218,3 +218,63 @@ func TestInTurn(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhatIsInUseIsTakenOver: a certificate that another machine made is kept as
+// long as it answers, and what is here is never overwritten.
+func TestWhatIsInUseIsTakenOver(t *testing.T) {
+	there, here := Store{Dir: filepath.Join(t.TempDir(), "there")}, Store{Dir: filepath.Join(t.TempDir(), "here")}
+	ca, err := there.Authority("ca", "the CA", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Request{CommonName: "a", Names: []string{"a.example"}, Server: true}
+	used, err := there.Leaf("a", ca, r, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := here.Take("ca", ca); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := here.Authority("ca", "the CA", now); err != nil || !got.Certificate.Equal(ca.Certificate) {
+		t.Errorf("another CA: %v", err)
+	}
+	for name, mode := range map[string]os.FileMode{"": 0o700 | os.ModeDir, "ca.key": 0o600} {
+		if st, err := os.Stat(filepath.Join(here.Dir, name)); err != nil || st.Mode() != mode {
+			t.Errorf("%q has mode %v, %v", name, st.Mode(), err)
+		}
+	}
+	asked := 0
+	found := func() ([]byte, []byte, error) { asked++; return used.Encode() }
+	for range 2 {
+		if got, err := here.LeafFrom("a", ca, r, now, found); err != nil || !got.Certificate.Equal(used.Certificate) {
+			t.Errorf("another certificate: %v", err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	other := r
+	other.Names = []string{"b.example"}
+	for name, found := range map[string]func() ([]byte, []byte, error){
+		"one that does not answer": func() ([]byte, []byte, error) { return used.Encode() },
+		"rubbish":                  func() ([]byte, []byte, error) { return []byte("x"), []byte("y"), nil },
+		"none":                     func() ([]byte, []byte, error) { return nil, nil, os.ErrNotExist },
+	} {
+		if got, err := here.LeafFrom("b", ca, other, now, found); err != nil || got.Certificate.Equal(used.Certificate) || !got.Answers(other, ca, now) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := errors.Join(os.Remove(filepath.Join(here.Dir, "b.crt")), os.Remove(filepath.Join(here.Dir, "b.key"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second, err := NewAuthority("another", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := here.Take("ca", second); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := here.Authority("ca", "the CA", now); err != nil || !got.Certificate.Equal(ca.Certificate) {
+		t.Errorf("a CA was overwritten: %v", err)
+	}
+}

@@ -80,6 +80,39 @@ func (s Store) Leaf(name string, ca Pair, r Request, now time.Time) (p Pair, err
 	return p, err
 }
 
+// LeafFrom is Leaf where the certificate may have been made from another machine:
+// found gives the one that is in use, and is asked when there is none here. It
+// is kept as long as it answers r.
+func (s Store) LeafFrom(name string, ca Pair, r Request, now time.Time, found func() (cert, key []byte, err error)) (Pair, error) {
+	_, err := s.load(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s.Leaf(name, ca, r, now)
+	}
+	cert, key, err := found()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Pair{}, err
+	}
+	if p, derr := Decode(cert, key); err == nil && derr == nil && p.Answers(r, ca, now) {
+		if err := s.Take(name, p); err != nil {
+			return Pair{}, err
+		}
+	}
+	return s.Leaf(name, ca, r, now)
+}
+
+// Take keeps a pair that was made on another machine. One of that name that is
+// here stays.
+func (s Store) Take(name string, p Pair) error {
+	return s.Locked(func() error {
+		_, err := s.load(name)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		_, err = s.create(name, p)
+		return err
+	})
+}
+
 func (s Store) leaf(name string, ca Pair, r Request, now time.Time) (Pair, error) {
 	p, err := s.load(name)
 	if err == nil && p.Answers(r, ca, now) {

@@ -65,8 +65,7 @@ func (a Access) Password(user string) (password string, err error) {
 }
 
 func (a Access) password(user string) (string, error) {
-	path := filepath.Join(a.Dir, user+".password")
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(a.passwordPath(user))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -78,13 +77,20 @@ func (a Access) password(user string) (string, error) {
 		return "", err
 	}
 	p := base64.RawURLEncoding.EncodeToString(raw)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteString(p + "\n")
-	return p, errors.Join(err, f.Sync(), f.Close())
+	return p, a.keep(user, p)
 }
+
+// keep writes a user's password.
+func (a Access) keep(user, password string) error {
+	f, err := os.OpenFile(a.passwordPath(user), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(password + "\n")
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (a Access) passwordPath(user string) string { return filepath.Join(a.Dir, user+".password") }
 
 // hashCost is the least there is. The registry hashes the password again for each
 // request, hundreds of times while it is filled: with the usual cost that takes

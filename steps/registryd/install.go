@@ -28,11 +28,14 @@ const (
 
 func resources(c *manifest.Cluster) []op.Resource {
 	in := func(name string) string { return path.Join(configDir, name) }
-	return []op.Resource{
+	rs := []op.Resource{
 		op.Blob{Path: "/usr/local/bin/registry", Need: manifest.Need{Kind: manifest.Binary, Name: "registry/registry"}},
 		op.Dir{Path: "/etc/kubexm"},
 		op.Dir{Path: configDir, Attr: runner.Attr{Mode: 0o700}, Own: true},
 		op.Dir{Path: c.Spec.Registry.RegistryDataDir, Attr: runner.Attr{Mode: 0o700}, Own: true},
+	}
+	rs = append(rs, access()...)
+	return append(rs,
 		op.Text(in("config.yml"), func(context.Context, *steps.Host) ([]byte, error) { return configuration(c) }),
 		op.File{Path: in("htpasswd"), Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			have, err := h.ReadFile(ctx, in("htpasswd"))
@@ -41,19 +44,19 @@ func resources(c *manifest.Cluster) []op.Resource {
 			}
 			return AccessOf(h).htpasswd(have)
 		}},
-		op.Text(in("tls.crt"), func(_ context.Context, h *steps.Host) ([]byte, error) {
-			cert, _, err := certificate(c, h)
+		op.Text(in("tls.crt"), func(ctx context.Context, h *steps.Host) ([]byte, error) {
+			cert, _, err := certificate(ctx, c, h)
 			return cert, err
 		}),
-		op.File{Path: in("tls.key"), Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
-			_, key, err := certificate(c, h)
+		op.File{Path: in("tls.key"), Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+			_, key, err := certificate(ctx, c, h)
 			return key, err
 		}},
 		op.Text("/etc/systemd/system/"+unit, func(context.Context, *steps.Host) ([]byte, error) {
 			return files.ReadFile("templates/registry.service")
 		}),
 		op.Unit{Name: unit},
-	}
+	)
 }
 
 // Install brings up the registry.
@@ -67,7 +70,7 @@ func Uninstall(c *manifest.Cluster) steps.Step {
 }
 
 // certificate gives the registry's own, for its name and every address of its host.
-func certificate(c *manifest.Cluster, h *steps.Host) (cert, key []byte, err error) {
+func certificate(ctx context.Context, c *manifest.Cluster, h *steps.Host) (cert, key []byte, err error) {
 	a, now := AccessOf(h), time.Now()
 	ca, err := a.Authority(now)
 	if err != nil {
@@ -80,7 +83,12 @@ func certificate(c *manifest.Cluster, h *steps.Host) (cert, key []byte, err erro
 			names = append(names, x)
 		}
 	}
-	p, err := a.store().Leaf("server", ca, pki.Request{CommonName: name, Names: names, Server: true}, now)
+	p, err := a.store().LeafFrom("server", ca, pki.Request{CommonName: name, Names: names, Server: true}, now, func() (cert, key []byte, err error) {
+		if cert, err = h.ReadFile(ctx, path.Join(configDir, "tls.crt")); err == nil {
+			key, err = h.ReadFile(ctx, path.Join(configDir, "tls.key"))
+		}
+		return cert, key, err
+	})
 	if err != nil {
 		return nil, nil, err
 	}

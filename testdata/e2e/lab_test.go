@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -22,6 +23,7 @@ import (
 type labSite struct {
 	*lab.Lab
 	dir, cache string
+	elsewhere  string // the folder of another machine, where the next runs are that one's
 	config     string // text
 	bundle     string // path
 	up         *site
@@ -106,7 +108,7 @@ func (s *labSite) build(t *testing.T, config string) string {
 func (s *labSite) kubexm(t *testing.T, args ...string) result {
 	t.Helper()
 	began := time.Now()
-	args = append(args, "--workdir", s.dir)
+	args = append(args, "--workdir", cmp.Or(s.elsewhere, s.dir))
 	cmd := s.Workdir().Command(t.Context(), binary, args...)
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "SITE_PASSWORD="+lab.Password)
 	var out, said strings.Builder
@@ -267,10 +269,16 @@ func (s *labSite) failsAtAWorker(t *testing.T, config string) {
 	s.on(t, "h4", "rm "+dropIn+" && systemctl daemon-reload")
 }
 
-// deleted takes the cluster away and looks at what it leaves.
+// deleted takes the cluster away, from a machine that has the bundle and the config
+// alone, and looks at what it leaves.
 func (s *labSite) deleted(t *testing.T, config string) {
 	t.Helper()
-	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes"), 0, "delete of cluster site: done")
+	s.elsewhere = t.TempDir()
+	said(t, s.kubexm(t, "delete", "cluster", "--bundle", s.bundle, "--allow-unsigned", "-f", config, "--yes"), 0, "delete of cluster site: done")
+	if _, err := os.Stat(filepath.Join(s.elsewhere, ".kubexm", "site", "certs", "registry")); err == nil {
+		t.Error("a deletion made keys")
+	}
+	s.elsewhere = ""
 	for _, h := range s.Hosts {
 		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/lib/kubelet /var/lib/etcd /etc/cni/net.d /opt/cni /etc/containerd /var/lib/containerd /srv/images /root/.kube \
 /usr/local/bin/kubeadm /usr/local/bin/kubelet /usr/local/bin/containerd /usr/bin/kubelet /etc/systemd/system/kubelet.service /etc/systemd/system/containerd.service \

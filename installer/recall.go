@@ -1,0 +1,38 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/etcd"
+	"github.com/mensylisir/kubexm/steps/registryd"
+)
+
+// Recall brings to this machine what the hosts keep of a cluster's keys, where it
+// has none of its own: a cluster that was made from another machine keeps the
+// authorities that its hosts know. On the hosts it changes nothing.
+func (s *Session) Recall(ctx context.Context) error { return Recall(ctx, s.Cluster, s.Host) }
+
+// Recall is the same for hosts that of gives.
+func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *steps.Host) error {
+	if c.Spec.Registry.Type == "registry" {
+		for _, h := range c.HostsWith(manifest.RoleRegistry) {
+			if err := registryd.Recall(ctx, of(h)); err != nil {
+				return fmt.Errorf("keys of the registry on %s: %w", h.Name, err)
+			}
+		}
+	}
+	if c.Spec.Etcd.Type != "kubexm" {
+		return nil
+	}
+	var members []*steps.Host
+	for _, h := range c.HostsWith(manifest.RoleEtcd) {
+		members = append(members, of(h))
+	}
+	if err := etcd.Recall(ctx, members); err != nil {
+		return fmt.Errorf("keys of etcd: %w", err)
+	}
+	return nil
+}
