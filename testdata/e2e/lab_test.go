@@ -23,7 +23,7 @@ import (
 type labSite struct {
 	*lab.Lab
 	dir, cache string
-	elsewhere  string // the folder of another machine, where the next runs are that one's
+	folder     string // the folder of another machine, where the next runs are that one's
 	config     string // text
 	bundle     string // path
 	up         *site
@@ -108,7 +108,7 @@ func (s *labSite) build(t *testing.T, config string) string {
 func (s *labSite) kubexm(t *testing.T, args ...string) result {
 	t.Helper()
 	began := time.Now()
-	args = append(args, "--workdir", cmp.Or(s.elsewhere, s.dir))
+	args = append(args, "--workdir", cmp.Or(s.folder, s.dir))
 	cmd := s.Workdir().Command(t.Context(), binary, args...)
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "SITE_PASSWORD="+lab.Password)
 	var out, said strings.Builder
@@ -273,12 +273,12 @@ func (s *labSite) failsAtAWorker(t *testing.T, config string) {
 // alone, and looks at what it leaves.
 func (s *labSite) deleted(t *testing.T, config string) {
 	t.Helper()
-	s.elsewhere = t.TempDir()
+	s.folder = t.TempDir()
 	said(t, s.kubexm(t, "delete", "cluster", "--bundle", s.bundle, "--allow-unsigned", "-f", config, "--yes"), 0, "delete of cluster site: done")
-	if _, err := os.Stat(filepath.Join(s.elsewhere, ".kubexm", "site", "certs", "registry")); err == nil {
+	if _, err := os.Stat(filepath.Join(s.folder, ".kubexm", "site", "certs", "registry")); err == nil {
 		t.Error("a deletion made keys")
 	}
-	s.elsewhere = ""
+	s.folder = ""
 	for _, h := range s.Hosts {
 		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/lib/kubelet /var/lib/etcd /etc/cni/net.d /opt/cni /etc/containerd /var/lib/containerd /srv/images /root/.kube \
 /usr/local/bin/kubeadm /usr/local/bin/kubelet /usr/local/bin/containerd /usr/bin/kubelet /etc/systemd/system/kubelet.service /etc/systemd/system/containerd.service \

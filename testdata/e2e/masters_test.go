@@ -36,9 +36,9 @@ func TestClusterThreeMasters(t *testing.T) {
 	said(t, s.install(t, config), 0, "create of cluster site: done")
 	t.Log("\n" + s.kubectl(t, "get", "nodes", "-o", "wide"))
 	said(t, s.install(t, config), 0, "0 steps ran")
-	s.elsewhere = t.TempDir() // a machine that lacks what was made and fetched here
+	s.folder = t.TempDir() // a machine that lacks what was made and fetched here
 	said(t, s.install(t, config), 0, "2 steps ran", "create of cluster site: done")
-	s.elsewhere = ""
+	s.folder = ""
 	s.mastersServeThemselves(t)
 	if kind == "kubexm" {
 		s.storeIsTuned(t)
