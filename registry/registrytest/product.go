@@ -31,7 +31,13 @@ type Product struct {
 	User, Password string
 	// Busy answers 429 to every n-th upload where it is set.
 	Busy int
+	// Project is what names of repositories have to begin with.
+	Project string
+	// Tokens has it take a user's password in exchange for a token alone, which it
+	// never gives.
+	Tokens bool
 
+	Begun   int // uploads that are neither done nor given up
 	Uploads int // blobs that were sent
 	Mounts  int
 	Puts    int // manifests that were sent
@@ -79,6 +85,11 @@ func (p *Product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Lock()
 	defer p.Unlock()
 	p.Asked++
+	if p.Tokens {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="https://tokens.invalid/",service="product"`)
+		fault(w, http.StatusUnauthorized, "UNAUTHORIZED", "bring a token")
+		return
+	}
 	if user, password, _ := r.BasicAuth(); user != p.User || password != p.Password {
 		w.Header().Set("WWW-Authenticate", `Basic realm="product"`)
 		fault(w, http.StatusUnauthorized, "UNAUTHORIZED", "log in")
@@ -87,6 +98,10 @@ func (p *Product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/v2/")
 	if path == "" {
 		w.WriteHeader(http.StatusOK)
+		return
+	}
+	if !strings.HasPrefix(path, p.Project) {
+		fault(w, http.StatusNotFound, "NAME_UNKNOWN", "no such project")
 		return
 	}
 	if name, id, ok := strings.Cut(path, "/manifests/"); ok {
@@ -118,9 +133,14 @@ func (p *Product) blob(w http.ResponseWriter, r *http.Request, name, id string, 
 		}
 		fallthrough
 	case r.Method == http.MethodPost:
+		p.Begun++
 		w.Header().Set("Location", "/v2/"+name+"/blobs/uploads/1")
 		w.WriteHeader(http.StatusAccepted)
+	case r.Method == http.MethodDelete && strings.HasPrefix(id, "uploads/"):
+		p.Begun--
+		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodPut:
+		p.Begun--
 		if p.Uploads++; p.Busy > 0 && p.Uploads%p.Busy == 0 {
 			fault(w, http.StatusTooManyRequests, "TOOMANYREQUESTS", "not now")
 			return
