@@ -29,6 +29,9 @@ type Chart struct {
 	Opens      []manifest.Need                                    // what Values opens
 	Values     func(context.Context, *steps.Host) ([]byte, error) // nil: the chart's own
 	Timeout    time.Duration                                      // until all of it is ready; 0 is five minutes
+	// Replace gives words that are put in place of others in every file of the chart
+	// and in the values; nil, and none, leave all as it is.
+	Replace func(context.Context, *steps.Host) (map[string]string, error)
 }
 
 const chartTimeout = 5 * time.Minute
@@ -74,7 +77,17 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	if err != nil {
 		return nil, err
 	}
+	var words map[string]string
+	if c.Replace != nil {
+		if words, err = c.Replace(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	values = replaced(values, words)
 	about := fmt.Sprintf("kubexm: chart sha256:%s, values sha256:%s", blob.SHA256, Digest(values))
+	if len(words) > 0 {
+		about += ", words sha256:" + Digest([]byte(fmt.Sprint(words))) // a map is printed in order
+	}
 	have, there, err := c.look(ctx, h)
 	var cmd *runner.CmdError
 	if err != nil && !errors.As(err, &cmd) { // else there is no API server, or no helm yet
@@ -113,7 +126,7 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 					return err
 				}
 			}
-			return c.upgrade(ctx, h, blob, values, about)
+			return c.upgrade(ctx, h, blob, values, words, about)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			if !began {
@@ -128,16 +141,22 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 }
 
 // upgrade makes the release.
-func (c Chart) upgrade(ctx context.Context, h *steps.Host, b manifest.Blob, values []byte, about string) error {
+func (c Chart) upgrade(ctx context.Context, h *steps.Host, b manifest.Blob, values []byte, words map[string]string, about string) error {
 	file := path.Join(chartDir, c.Release+"-"+b.SHA256[:min(12, len(b.SHA256))]+".tgz")
 	if _, err := h.Mkdir(ctx, chartDir, runner.Attr{Mode: 0o700}); err != nil {
 		return err
 	}
-	if _, err := h.Upload(ctx, runner.Upload{Path: file, Size: b.Size, SHA256: b.SHA256, Attr: runner.Attr{Mode: 0o600},
+	up := runner.Upload{Path: file, Size: b.Size, SHA256: b.SHA256, Attr: runner.Attr{Mode: 0o600},
 		Open: func(ctx context.Context) (io.ReadCloser, error) {
 			rc, _, err := h.Artifact(ctx, c.Archive)
 			return rc, err
-		}}); err != nil {
+		}}
+	if len(words) > 0 {
+		if err := rewritten(ctx, &up, words); err != nil {
+			return fmt.Errorf("%s: %w", c, err)
+		}
+	}
+	if _, err := h.Upload(ctx, up); err != nil {
 		return err
 	}
 	timeout := c.Timeout
