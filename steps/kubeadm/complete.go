@@ -36,7 +36,12 @@ func Complete(ctx context.Context, h *steps.Host) (bool, error) {
 	return begun(ctx, h) // else somebody has reset it since
 }
 
+// markComplete says so, once what kubeadm wrote is on disk: it syncs nothing, and
+// a host that loses its power would come up with the mark and with empty keys.
 func markComplete(ctx context.Context, h *steps.Host) error {
+	if err := keep(ctx, h); err != nil {
+		return err
+	}
 	return h.WriteFile(ctx, completeFile, []byte("made by kubeadm, whole\n"), runner.Attr{Mode: 0o600})
 }
 
@@ -86,16 +91,28 @@ func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done b
 
 // bootable tells whether all is there that a control plane starts from.
 func bootable(ctx context.Context, h *steps.Host) (bool, error) {
-	for _, p := range []string{"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", AdminConf} {
-		_, err := h.Stat(ctx, p)
+	return written(ctx, h, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", AdminConf)
+}
+
+// written tells whether files are there with something in them: what nobody synced
+// is empty after a loss of power.
+func written(ctx context.Context, h *steps.Host, paths ...string) (bool, error) {
+	for _, p := range paths {
+		i, err := h.Stat(ctx, p)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
-		if err != nil {
+		if err != nil || i.Size == 0 {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// keep has the host's disk take what kubeadm and the kubelet wrote.
+func keep(ctx context.Context, h *steps.Host) error {
+	_, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", "/etc/kubernetes", "/var/lib/kubelet"}, Timeout: 2 * time.Minute})
+	return err
 }
 
 // awaken sees to it that the kubelet runs, and waits for the master to answer.

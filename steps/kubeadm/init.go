@@ -145,9 +145,7 @@ func takeBack(ctx context.Context, h *steps.Host, j runner.Job) error {
 // initialized looks for what the last phases of kubeadm init leave behind, and
 // asks the API server itself.
 func initialized(ctx context.Context, h *steps.Host) (bool, error) {
-	if _, err := h.Stat(ctx, AdminConf); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	} else if err != nil {
+	if ok, err := written(ctx, h, AdminConf); err != nil || !ok {
 		return false, err
 	}
 	out, err := Kubectl(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "daemonset/kube-proxy", "configmap/kubeadm-config", "-o", "name")

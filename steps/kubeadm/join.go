@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -138,7 +137,9 @@ func join(ctx context.Context, c *manifest.Cluster, h *steps.Host, t Token) erro
 	}
 	j := joinJob
 	j.Argv, j.Secrets = []string{"kubeadm", "join", "--config", joinFile}, []string{t.Value}
-	err = run(ctx, h, j)
+	if err = run(ctx, h, j); err == nil {
+		err = keep(ctx, h)
+	}
 	if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
 		err = rerr
 	}
@@ -147,12 +148,8 @@ func join(ctx context.Context, c *manifest.Cluster, h *steps.Host, t Token) erro
 
 // joined tells whether the kubelet has its own credentials and runs.
 func joined(ctx context.Context, h *steps.Host) (bool, error) {
-	for _, p := range []string{"/etc/kubernetes/kubelet.conf", "/var/lib/kubelet/pki/kubelet-client-current.pem"} {
-		if _, err := h.Stat(ctx, p); errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		} else if err != nil {
-			return false, err
-		}
+	if ok, err := written(ctx, h, "/etc/kubernetes/kubelet.conf", "/var/lib/kubelet/pki/kubelet-client-current.pem"); err != nil || !ok {
+		return false, err
 	}
 	u, err := h.Unit(ctx, "kubelet.service")
 	return u.IsActive(), err

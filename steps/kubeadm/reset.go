@@ -26,6 +26,10 @@ func reset(ctx context.Context, h *steps.Host) error {
 	return err
 }
 
+// goingFile says that a host is being cleaned. kubeadm's own reset takes every
+// trace away by which a node is known, and what it leaves is still to go then.
+const goingFile = "/etc/kubernetes/kubexm-going"
+
 // ResetWorker takes Kubernetes off a worker: kubeadm's own reset, then what it
 // leaves behind.
 func ResetWorker() steps.Step { return resetNode("kubeadm.reset-worker") }
@@ -37,7 +41,7 @@ func resetNode(name string) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: name, Timeout: 10 * time.Minute, Risk: steps.Destroys},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			for _, p := range append(slices.Clone(traces), completeFile) {
+			for _, p := range append(slices.Clone(traces), completeFile, goingFile) {
 				if _, err := h.Stat(ctx, p); !errors.Is(err, fs.ErrNotExist) {
 					return false, err
 				}
@@ -45,6 +49,12 @@ func resetNode(name string) steps.Step {
 			return true, nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
+			if _, err := h.Mkdir(ctx, "/etc/kubernetes", runner.Attr{}); err != nil {
+				return err
+			}
+			if err := h.WriteFile(ctx, goingFile, []byte("kubexm takes Kubernetes off this host\n"), runner.Attr{Mode: 0o600}); err != nil {
+				return err
+			}
 			if err := reset(ctx, h); err != nil {
 				return err
 			}
@@ -56,10 +66,11 @@ func resetNode(name string) steps.Step {
 	}
 }
 
-// cleanUp removes what kubeadm reset leaves, as it says itself.
+// cleanUp removes what kubeadm reset leaves, as it says itself, and at the very
+// end what says that there is something to remove.
 func cleanUp(ctx context.Context, h *steps.Host) error {
 	var errs []error
-	for _, dir := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni", "/run/flannel", "/run/kubexm/kubectl", "/run/kubexm/charts"} {
+	for _, dir := range []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni", "/run/flannel", "/run/kubexm/kubectl", "/run/kubexm/charts"} {
 		errs = append(errs, h.RemoveAll(ctx, dir))
 	}
 	errs = append(errs, stopPods(ctx, h))
@@ -76,7 +87,10 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: there is none
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return h.RemoveAll(ctx, "/etc/kubernetes")
 }
 
 // stopPods takes away the control groups of pods, which the kubelet makes and never

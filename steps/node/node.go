@@ -43,26 +43,29 @@ func modules(c *manifest.Cluster) []string {
 	return m
 }
 
+// kernel sets what is now before it writes what is to be after a boot. The other
+// way about a boot in between would do the first, with nobody to note what was
+// there before; and a removal, which goes backwards, has the files gone before it
+// forgets that.
 func kernel(c *manifest.Cluster) []op.Resource {
-	rs := []op.Resource{
-		op.Text("/etc/modules-load.d/kubexm.conf", func(context.Context, *steps.Host) ([]byte, error) {
-			return []byte(strings.Join(modules(c), "\n") + "\n"), nil
-		}),
-	}
+	var rs []op.Resource
 	for _, m := range modules(c) {
 		rs = append(rs, op.Module{Name: m})
 	}
-	rs = append(rs, op.Text("/etc/sysctl.d/99-kubexm-cri.conf", func(context.Context, *steps.Host) ([]byte, error) {
-		var b strings.Builder
-		for _, s := range settings(c) {
-			fmt.Fprintf(&b, "%s = %s\n", s.Key, s.Value)
-		}
-		return []byte(b.String()), nil
-	}))
 	for _, s := range settings(c) {
 		rs = append(rs, s)
 	}
-	return rs
+	return append(rs,
+		op.Text("/etc/modules-load.d/kubexm.conf", func(context.Context, *steps.Host) ([]byte, error) {
+			return []byte(strings.Join(modules(c), "\n") + "\n"), nil
+		}),
+		op.Text("/etc/sysctl.d/99-kubexm-cri.conf", func(context.Context, *steps.Host) ([]byte, error) {
+			var b strings.Builder
+			for _, s := range settings(c) {
+				fmt.Fprintf(&b, "%s = %s\n", s.Key, s.Value)
+			}
+			return []byte(b.String()), nil
+		}))
 }
 
 // Kernel loads modules and sets kernel settings, now and after each reboot.

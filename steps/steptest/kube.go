@@ -32,6 +32,24 @@ type Kube struct {
 	// Holds tells whether the site's registry holds an image, by its upstream
 	// reference; nil: it does.
 	Holds func(reference string) bool
+	// Between is told of each part of kubeadm's work on a host before it begins
+	// ("init: certs"), and may take its time; false ends kubeadm there, as a kill
+	// does. nil: all of it happens at once.
+	Between func(host, part string) bool
+}
+
+// killed is how a program ends that somebody kills.
+var killed = connector.Result{Exit: 137}
+
+// goesOn tells whether kubeadm lives to begin a part. Others get their turn
+// meanwhile.
+func (k *Kube) goesOn(host, part string) bool {
+	if k.Between == nil {
+		return true
+	}
+	k.mu.Unlock()
+	defer k.mu.Lock()
+	return k.Between(host, part)
 }
 
 // adminConf is the administrator's kubeconfig on a master.
@@ -49,6 +67,8 @@ func Standing(c *manifest.Cluster) func(*conntest.Sim) {
 		k := NewKube(c)
 		k.stands = true
 		k.On(s, k.master)
+		k.mu.Lock()
+		defer k.mu.Unlock()
 		k.found(s)
 		for _, h := range c.Spec.Hosts[1:] {
 			k.put(newObject("v1", "Node", "", h.Name))
@@ -157,8 +177,13 @@ func (k *Kube) serves(host string) bool {
 	if m == nil {
 		return false
 	}
-	if _, ok := m.File("/etc/kubernetes/manifests/kube-apiserver.yaml"); !ok {
+	if m.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") == "" {
 		return false
+	}
+	for _, key := range k.shared() {
+		if _, ok := m.File("/etc/kubernetes/pki/" + key); ok && m.Read("/etc/kubernetes/pki/"+key) == "" { // lost with the power
+			return false
+		}
 	}
 	return k.stands || m.Unit("kubelet.service").Active && m.Unit("containerd.service").Active && k.agreed()
 }

@@ -107,9 +107,20 @@ func (k *Kube) joinMaster(c call) connector.Result {
 	if bad := k.storeReady(c); bad != "" {
 		return failed(1, "error execution phase wait-control-plane: %s", bad)
 	}
-	k.controlPlane(c.sim, c.host)
-	k.kubelet(c.sim)
-	k.put(master(c.host))
+	k.adminConf(c.sim)
+	for _, p := range []struct {
+		name string
+		do   func()
+	}{
+		{"control-plane", func() { k.controlPlane(c.sim, c.host) }},
+		{"kubelet-start", func() { k.kubelet(c.sim) }},
+		{"mark-control-plane", func() { k.put(master(c.host)) }},
+	} {
+		if !k.goesOn(c.host, "join: "+p.name) {
+			return killed
+		}
+		p.do()
+	}
 	return prints("This node has joined the cluster and a new control plane instance was created\n")
 }
 

@@ -32,7 +32,9 @@ func (k *Kube) kubeadm(c call) connector.Result {
 	case "join":
 		return k.join(c)
 	case "reset":
-		k.reset(c)
+		if !k.reset(c) {
+			return killed
+		}
 		return prints("[reset] Stopping the kubelet service\n")
 	case "token":
 		if !k.up() {
@@ -95,32 +97,58 @@ func (k *Kube) init(c call) connector.Result {
 	if bad := k.preflight(c); bad != nil {
 		return *bad
 	}
-	k.found(c.sim)
+	if !k.found(c.sim) {
+		return killed
+	}
 	return prints("[addons] Applied essential addon: kube-proxy\n")
 }
 
-// found is what a control plane that was just made is.
-func (k *Kube) found(s *conntest.Sim) {
-	for _, name := range k.shared() {
-		s.AddFile("/etc/kubernetes/pki/"+name, "the cluster's "+name+"\n", 0o600)
+// found makes what a control plane that was just made is, in kubeadm's order. It
+// tells whether it came to its end.
+func (k *Kube) found(s *conntest.Sim) bool {
+	parts := []struct {
+		name string
+		do   func()
+	}{
+		{"certs", func() {
+			for _, name := range k.shared() {
+				s.AddFile("/etc/kubernetes/pki/"+name, "the cluster's "+name+"\n", 0o600)
+			}
+			s.AddFile("/etc/kubernetes/pki/ca.crt", authority(), 0o644)
+		}},
+		{"kubeconfig", func() { k.adminConf(s) }},
+		{"control-plane", func() { k.controlPlane(s, k.master) }},
+		{"kubelet-start", func() { k.kubelet(s) }},
+		{"upload-config", func() {
+			for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+				k.put(newObject("v1", "Namespace", "", ns))
+			}
+			k.put(newObject("v1", "ConfigMap", "kube-system", "kubeadm-config"))
+			k.put(master(k.master))
+		}},
+		{"addon/coredns", func() {
+			k.put(merged(newObject("v1", "ConfigMap", "kube-system", "coredns"), Object{"data": Object{"Corefile": "kubeadm's own\n"}}))
+			k.put(merged(newObject("apps/v1", "Deployment", "kube-system", "coredns"), Object{"spec": Object{"replicas": 2.0}}))
+		}},
+		{"addon/kube-proxy", func() { k.put(newObject("apps/v1", "DaemonSet", "kube-system", "kube-proxy")) }},
 	}
-	s.AddFile("/etc/kubernetes/pki/ca.crt", authority(), 0o644)
-	k.controlPlane(s, k.master)
-	k.kubelet(s)
-	for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
-		k.put(newObject("v1", "Namespace", "", ns))
+	for _, p := range parts {
+		if !k.goesOn(k.master, "init: "+p.name) {
+			return false
+		}
+		p.do()
 	}
-	k.put(newObject("v1", "ConfigMap", "kube-system", "kubeadm-config"))
-	k.put(merged(newObject("v1", "ConfigMap", "kube-system", "coredns"), Object{"data": Object{"Corefile": "kubeadm's own\n"}}))
-	k.put(newObject("apps/v1", "DaemonSet", "kube-system", "kube-proxy"))
-	k.put(merged(newObject("apps/v1", "Deployment", "kube-system", "coredns"), Object{"spec": Object{"replicas": 2.0}}))
-	k.put(master(k.master))
+	return true
+}
+
+// adminConf writes the administrator's kubeconfig.
+func (*Kube) adminConf(s *conntest.Sim) {
+	s.AddFile(adminConf, "apiVersion: v1\nkind: Config\nclusters: [{name: kubernetes, cluster: {server: \"https://lb.kubexm.local:6443\"}}]\n", 0o600)
 }
 
 // controlPlane is what a master has that a worker has not.
 func (k *Kube) controlPlane(s *conntest.Sim, host string) {
 	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n", 0o600)
-	s.AddFile(adminConf, "apiVersion: v1\nkind: Config\nclusters: [{name: kubernetes, cluster: {server: \"https://lb.kubexm.local:6443\"}}]\n", 0o600)
 	if k.stacked() {
 		s.AddDir(k.cluster.Spec.Etcd.DataDir, 0o700)
 		k.enrol(host)
@@ -149,28 +177,39 @@ func (k *Kube) join(c call) connector.Result {
 		return k.joinMaster(c)
 	}
 	c.sim.AddFile("/etc/kubernetes/pki/ca.crt", k.first().Read("/etc/kubernetes/pki/ca.crt"), 0o644)
+	if !k.goesOn(c.host, "join: kubelet-start") {
+		return killed
+	}
 	k.kubelet(c.sim)
-	k.put(newObject("v1", "Node", "", c.host))
+	k.put(newObject("v1", "Node", "", c.host)) // which the kubelet does
+	if !k.goesOn(c.host, "join: the rest") {
+		return killed
+	}
 	return prints("This node has joined the cluster\n")
 }
 
 // reset leaves what kubeadm's own leaves: empty folders, CNI's configuration. That
-// of 1.32 empties etcd's folder on any host, unless it is told not to.
-func (k *Kube) reset(c call) {
+// of 1.32 empties etcd's folder on any host, unless it is told not to. It tells
+// whether it came to its end.
+func (k *Kube) reset(c call) (ended bool) {
 	empty := []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet"}
 	if !strings.Contains(c.flags["--skip-phases"], "remove-etcd-member") {
 		k.strike(c.host)
 		empty = append(empty, k.cluster.Spec.Etcd.DataDir)
 	}
 	c.sim.StopUnit("kubelet.service")
-	for _, p := range []string{"admin.conf", "kubelet.conf"} {
-		c.sim.RemoveAll("/etc/kubernetes/" + p)
+	if !k.goesOn(c.host, "reset: cleanup-node") {
+		return false
 	}
 	for _, dir := range empty {
 		for _, p := range c.sim.Below(dir) {
 			c.sim.RemoveAll(p)
 		}
 	}
+	for _, p := range []string{"admin.conf", "kubelet.conf"} {
+		c.sim.RemoveAll("/etc/kubernetes/" + p)
+	}
+	return true
 }
 
 // authority is the certificate of a cluster's CA, the same one every time.

@@ -45,6 +45,7 @@ type Sim struct {
 	handlers []handler
 	fault    Fault
 	closed   bool
+	disk     disk
 }
 
 // Call is one command that a Sim was given.
@@ -187,14 +188,18 @@ func (s *Sim) answer(c connector.Cmd, stdin []byte) (connector.Result, error) {
 	for _, h := range slices.Backward(handlers) { // the newest first
 		if h.match(c) {
 			if res, ok := h.do(c, stdin); ok { // not locked: it may use the Sim
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.wrote(c)
 				return res, nil
 			}
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, known := range []func(connector.Cmd, []byte) (connector.Result, bool){s.doFile, s.doTree, s.doUnit, s.doSystem, s.doPackage, s.doJob} {
+	for _, known := range []func(connector.Cmd, []byte) (connector.Result, bool){s.doSync, s.doFile, s.doTree, s.doUnit, s.doSystem, s.doPackage, s.doJob} {
 		if res, ok := known(c, stdin); ok {
+			s.wrote(c)
 			return res, nil
 		}
 	}

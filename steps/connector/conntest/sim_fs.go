@@ -53,6 +53,7 @@ func (s *Sim) AddFile(p, data string, mode fs.FileMode) {
 	defer s.mu.Unlock()
 	s.addDir(path.Dir(p), 0o755)
 	s.files[p] = &File{Mode: mode, Data: []byte(data)}
+	s.scribbled(p)
 }
 
 // AddDir puts a folder on the host, with those above it.

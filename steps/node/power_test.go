@@ -1,0 +1,55 @@
+package node_test
+
+import (
+	"testing"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/node"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+// TestABootInBetweenForgetsNothing: a host that boots after any command of the
+// installation, or of the removal, is as it was before in the end.
+func TestABootInBetweenForgetsNothing(t *testing.T) {
+	c := steptest.Case{Cluster: steptest.Cluster(t, steptest.Small)}
+	install, remove := node.Kernel(c.Cluster), node.ResetKernel(c.Cluster)
+	done := func(t *testing.T, s *conntest.Sim, step steps.Step) {
+		t.Helper()
+		h := c.NewHost(t, s, step)
+		v, err := step.Precheck(t.Context(), h)
+		if err == nil && v == steps.Todo {
+			err = step.Run(t.Context(), h)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, removing := range []bool{false, true} {
+		for at := 1; ; at++ {
+			s := c.Sim(t)
+			s.KeepDisk()
+			first := s.Snapshot()
+			cut := install
+			if removing {
+				done(t, s, install)
+				cut = remove
+			}
+			h := c.NewHost(t, s, cut)
+			s.Break(conntest.Fault{At: at, After: true, Stay: true})
+			err := cut.Run(t.Context(), h)
+			s.Mend()
+			if err == nil {
+				break
+			}
+			s.Crash(func(n int) int { return at % n }, func() bool { return true })
+			if !removing {
+				done(t, s, install)
+			}
+			done(t, s, remove)
+			if d := conntest.Diff(first, s.Snapshot()); d != "" {
+				t.Errorf("a boot after command %d, removing=%t:\n%s", at, removing, d)
+			}
+		}
+	}
+}
