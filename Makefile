@@ -30,7 +30,7 @@ PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
 
 # The tests that make clusters, and all those that are run by themselves.
 CLUSTERS := ^TestCluster
-ALONE    := ^(TestCluster|TestCharts$$|TestPackagesOnHosts$$)
+ALONE    := ^(TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
@@ -103,6 +103,11 @@ charts: modules lab-ready ## Install upstream's charts on the lab's hosts, and c
 .PHONY: packages
 packages: lab-ready ## Install packages on the lab's hosts, and break that
 	go test -count=1 -timeout 30m -v -run '^TestPackagesOnHosts$$' ./testdata/e2e
+
+# Beside make test: a cluster is made seven times.
+.PHONY: interruptions
+interruptions: lab-ready ## Make clusters on the lab's hosts while kubexm is killed, and hosts and network fail
+	go test -count=1 -timeout 90m -v -run '^TestInterruptions$$' ./testdata/e2e
 
 # Whom packaging/rpm is held against. Without it those tests are skipped, and say so.
 .PHONY: rpm-tools

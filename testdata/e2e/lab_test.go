@@ -27,7 +27,8 @@ type labSite struct {
 	config     string // text
 	bundle     string // path
 	up         *site
-	asked      int // how often logins has
+	asked      int         // how often logins has
+	from       lab.Workdir // where kubexm is run; the workdir host, where it is not set
 }
 
 // newLabSite brings up four hosts and builds the bundle for testdata/cluster.yaml.

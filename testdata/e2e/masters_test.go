@@ -33,6 +33,7 @@ func TestClusterThreeMasters(t *testing.T) {
 		s.startOutside(t)
 	}
 
+	s.twoAtOnce(t, "install", "--bundle", s.bundle, "--allow-unsigned", "-f", config)
 	said(t, s.install(t, config), 0, "create of cluster site: done")
 	t.Log("\n" + s.kubectl(t, "get", "nodes", "-o", "wide"))
 	said(t, s.install(t, config), 0, "0 steps ran")

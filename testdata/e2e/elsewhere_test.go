@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mensylisir/kubexm/testdata/lab"
+)
+
+// elsewhere is the same site seen from another host that kubexm may be run from,
+// with a folder of its own.
+func (s *labSite) elsewhere(t *testing.T) *labSite {
+	t.Helper()
+	other := *s
+	other.dir = t.TempDir()
+	other.from = s.Elsewhere()
+	return &other
+}
+
+// twoAtOnce has somebody elsewhere begin while a run is under way, and again when
+// that run was killed.
+func (s *labSite) twoAtOnce(t *testing.T, args ...string) {
+	t.Helper()
+	other := s.elsewhere(t)
+	asked := false
+	r := s.watched(t, func(e told, kill func()) {
+		if asked || e.Outcome != "ran" {
+			return
+		}
+		asked = true
+		second := other.watched(t, func(told, func()) {}, args...)
+		said(t, second, 1, "another run works on this cluster, as h1 says: process ", " of root on ", " since 20", "try ")
+		if second.took > 2*time.Second {
+			t.Errorf("it took %s to be refused", second.took)
+		}
+		t.Logf("refused after %s:\n%s", second.took.Round(10*time.Millisecond), second.stderr)
+		kill()
+	}, args...)
+	if !asked || r.code != -1 {
+		t.Fatalf("the first run was to be killed: exit %d\n%s", r.code, r.stderr)
+	}
+	began, let := time.Now(), false
+	r = other.watched(t, func(e told, kill func()) {
+		if !let && e.Outcome == "started" {
+			let = true
+			t.Logf("let in after %s", time.Since(began).Round(10*time.Millisecond))
+			kill()
+		}
+	}, args...)
+	if !let {
+		t.Errorf("a run that was killed keeps others away: exit %d\n%s", r.code, r.stderr)
+	}
+}
+
+// host is where kubexm is run from.
+func (s *labSite) host() lab.Workdir {
+	if s.from.Netns == "" {
+		return s.Workdir()
+	}
+	return s.from
+}
