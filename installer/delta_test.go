@@ -207,7 +207,7 @@ func (s *deltaSite) install(t *testing.T, path string) {
 	if _, err := a.Password(registryd.PushUser); err != nil {
 		t.Fatal(err)
 	}
-	reg, err := x.registry(t.Context())
+	reg, err := x.registry()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestSupply(t *testing.T) {
 		if !ok || homed.Home(base) != "registry.k8s.io/pause" {
 			t.Error("the registry is not told where its own blob is")
 		}
-		reg, err := x.registry(t.Context())
+		reg, err := x.registry()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ func (c *census) bundle(ctx context.Context, path, root string) (err error) {
 func (c *census) registry(ctx context.Context) {
 	r := &c.out.Registry
 	r.Host, r.State = c.session.Cluster.Spec.Registry.PrivateRegistry, manifest.RegistrySilent
-	t, err := c.session.registry(ctx)
+	t, err := c.session.registry()
 	if errors.Is(err, registryd.ErrNone) {
 		r.State = manifest.RegistryAbsent
 		return

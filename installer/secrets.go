@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,20 @@ func readSecret(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// checkSecrets finds every secret that the config names and nobody gave.
+// registrySecrets gives the passwords of registries, by their fields.
+func registrySecrets(c *manifest.Cluster) map[string]manifest.Secret {
+	m := map[string]manifest.Secret{}
+	for host, a := range c.Spec.Registry.Auths {
+		m[fmt.Sprintf("spec.registry.auths[%q].password", host)] = a.Password
+	}
+	return m
+}
+
+// reveal gives the value of a secret.
+func (s *Session) reveal(x manifest.Secret) (string, error) { return x.Reveal(s.LookupEnv, readSecret) }
+
+// checkSecrets finds every secret that the config names and nobody gave. Those of
+// registries are asked for where there is a bundle: nothing else is sent there.
 func (s *Session) checkSecrets() error {
 	var ps manifest.Problems
 	for i, h := range s.Cluster.Spec.Hosts {
@@ -38,6 +52,13 @@ func (s *Session) checkSecrets() error {
 			if _, err := secret.Reveal(s.LookupEnv, readSecret); errors.Is(err, manifest.ErrSecretMissing) {
 				ps = append(ps, manifest.Problem{Path: fmt.Sprintf("spec.hosts[%d].%s", i, field), Message: err.Error(),
 					Advice: "set it, or give the config with its secrets by -f"})
+			}
+		}
+	}
+	if s.Bundle != nil {
+		for field, secret := range registrySecrets(s.Cluster) {
+			if _, err := s.reveal(secret); errors.Is(err, manifest.ErrSecretMissing) {
+				ps = append(ps, manifest.Problem{Path: field, Message: err.Error(), Advice: "set it, or give the config with its secrets by -f"})
 			}
 		}
 	}
@@ -53,6 +74,11 @@ func (s *Session) secrets() []string {
 			if v, err := secret.Reveal(s.LookupEnv, readSecret); err == nil && v != "" {
 				out = append(out, v)
 			}
+		}
+	}
+	for _, a := range s.Cluster.Spec.Registry.Auths {
+		if v, err := s.reveal(a.Password); err == nil && v != "" {
+			out = append(out, v, base64.StdEncoding.EncodeToString([]byte(a.Username+":"+v))) // as requests carry it
 		}
 	}
 	return out

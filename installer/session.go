@@ -167,6 +167,7 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, red *connector.Redac
 	}
 	host := &steps.Host{
 		Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts, Workdir: s.Workdir.Dir, Log: log,
+		Reveal: s.reveal,
 	}
 	if s.Bundle != nil {
 		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), home: s.home}

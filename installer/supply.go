@@ -26,7 +26,7 @@ func (s *Session) Supply(ctx context.Context) error {
 	if err := s.Bundle.LacksFiles(); err != nil {
 		return err
 	}
-	t, err := s.registry(ctx)
+	t, err := s.registry()
 	if err != nil {
 		return errors.Join(s.Bundle.Whole(), err)
 	}
@@ -49,20 +49,24 @@ func (s *Session) Supply(ctx context.Context) error {
 	return s.Bundle.Whole()
 }
 
-// registry is the site's, as this session reaches it.
-func (s *Session) registry(ctx context.Context) (registry.Target, error) {
-	if err := (registryd.Access{Dir: s.Workdir.Certs("registry")}).Made(); err != nil {
+// registry is the site's, as this session reaches it: through the host that has
+// it, or, where it stands already, with the first master to go through.
+func (s *Session) registry() (registry.Target, error) {
+	role := manifest.RoleRegistry
+	if registryd.Stands(s.Cluster) {
+		role = manifest.RoleMaster
+	} else if err := (registryd.Access{Dir: s.Workdir.Certs("registry")}).Made(); err != nil {
 		return registry.Target{}, err // and no host has to answer to know that
 	}
-	hosts := s.Cluster.HostsWith(manifest.RoleRegistry)
+	hosts := s.Cluster.HostsWith(role)
 	if len(hosts) == 0 {
 		return registry.Target{}, registryd.ErrNone
 	}
 	host := s.Host(hosts[0])
 	if host == nil {
-		return registry.Target{}, fmt.Errorf("host %s, which has the registry, is not reached", hosts[0].Name)
+		return registry.Target{}, fmt.Errorf("host %s, through which the registry is reached, is not reached", hosts[0].Name)
 	}
-	return registryd.Reach(ctx, s.Cluster, host)
+	return registryd.Reach(s.Cluster, host)
 }
 
 // wanted gives the blobs that nobody here holds with the images that they belong

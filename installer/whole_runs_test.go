@@ -19,7 +19,7 @@ import (
 )
 
 // clusters are the configs that whole runs are tried on.
-var clusters = []string{"single", "site", "dual-stack", "dns", "addons", "masters", "masters-stacked", "etcd-hosts", "packages"}
+var clusters = []string{"single", "site", "dual-stack", "dns", "addons", "masters", "masters-stacked", "etcd-hosts", "packages", "registry-existing"}
 
 // each tries something on the site of each config, in a time of its own: waits
 // take none.

@@ -48,8 +48,11 @@ type site struct {
 	sims    map[string]*conntest.Sim
 	bundle  *shelf
 	reg     *siteRegistry
+	outside *outside // where the registry stands already
 	workdir string
 	events  []engine.Event
+	saying  sync.Mutex
+	said    []string
 }
 
 // newSite gives the site of a config in testdata/clusters.
@@ -80,6 +83,11 @@ func newSite(t *testing.T, name string) *site {
 		s.bundle.Repositories[system] = steptest.Repository{Format: format, Want: []string{"ipvsadm", "socat"}, Packages: []steptest.Package{
 			{Name: "ipvsadm", Version: "1.31", Depends: []string{"libnl"}}, {Name: "libnl", Version: "3.7"}, {Name: "socat", Version: "1.7"},
 		}}
+	}
+	if registryd.Stands(s.cluster) {
+		s.outside = newOutside(t, s)
+		s.kube.Holds = s.outside.holds
+		return s
 	}
 	s.reg = newRegistry(t, s.cluster, s.sims[s.cluster.HostsWith(manifest.RoleRegistry)[0].Name])
 	s.kube.Holds = s.reg.holds
@@ -113,7 +121,7 @@ type pipe = func(pipeline.Context) plan.Pipeline
 
 func (s *site) graph(p pipe, change func(*plan.Node)) *plan.Graph {
 	s.t.Helper()
-	g, err := plan.Build(p(pipeline.Context{Applied: func(*steps.Host) kubernetes.Applied {
+	g, err := plan.Build(p(pipeline.Context{Say: s.say, Applied: func(*steps.Host) kubernetes.Applied {
 		return kubernetes.Applied{Config: []byte("kind: Cluster\n"), Lock: []byte("kind: Lock\n"), Serial: "1"}
 	}}), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version})
 	if err != nil {
@@ -127,6 +135,13 @@ func (s *site) graph(p pipe, change func(*plan.Node)) *plan.Graph {
 	return g
 }
 
+// say hears of warnings.
+func (s *site) say(f steps.Finding) {
+	s.saying.Lock()
+	defer s.saying.Unlock()
+	s.said = append(s.said, f.What)
+}
+
 // run carries out a pipeline as a new run of kubexm: it asks every host what it
 // is, and knows nothing of a run before.
 func (s *site) run(p pipe, change func(*plan.Node)) error {
@@ -134,13 +149,13 @@ func (s *site) run(p pipe, change func(*plan.Node)) error {
 	s.events = nil
 	hosts := map[string]*steps.Host{}
 	for _, h := range s.cluster.Spec.Hosts {
-		r := runner.New(&wire{Sim: s.sims[h.Name], reg: s.reg}, runner.Options{})
+		r := runner.New(&wire{Sim: s.sims[h.Name], site: s}, runner.Options{})
 		facts, err := r.Facts(s.t.Context())
 		if err != nil {
 			return err
 		}
 		hosts[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.cluster, Facts: facts,
-			Workdir: s.workdir, Log: slog.New(slog.DiscardHandler), Artifacts: s.bundle}
+			Workdir: s.workdir, Log: slog.New(slog.DiscardHandler), Artifacts: s.bundle, Direct: s.outside.direct}
 	}
 	if s.graph(p, nil).Name == "create" {
 		if err := installer.Recall(s.t.Context(), s.cluster, func(h manifest.Host) *steps.Host { return hosts[h.Name] }); err != nil {
@@ -189,11 +204,14 @@ func (s *site) same(law string, want, got conntest.Snapshot) {
 // arrives where the registry listens.
 type wire struct {
 	*conntest.Sim
-	reg *siteRegistry
+	site *site
 }
 
 func (w *wire) Dial(_ context.Context, _, address string) (net.Conn, error) {
-	return w.reg.dial(w.Sim, address)
+	if w.site.outside != nil {
+		return w.site.outside.dial(address)
+	}
+	return w.site.reg.dial(w.Sim, address)
 }
 
 func (*wire) Listen(context.Context, string, string) (net.Listener, error) {

@@ -25,7 +25,6 @@ func NotYetBuilt() []Waiting {
 		backup   = "backups of etcd"
 		calico   = "the plugin calico"
 		harbor   = "Harbor"
-		logins   = "registries beside the site's own"
 		localDNS = "node-local DNS"
 	)
 	return []Waiting{
@@ -39,7 +38,7 @@ func NotYetBuilt() []Waiting {
 		{"spec.etcd.backupDir", backup}, {"spec.etcd.backupPeriodHours", backup}, {"spec.etcd.keepBackupNumber", backup},
 		{"spec.network.ippool", calico}, {"spec.network.calico", calico}, {"spec.network.multus", "installing multus"},
 		{"spec.storage", "storage"},
-		{"spec.registry.auths", logins}, {"spec.registry.harborConfig", harbor},
+		{"spec.registry.harborConfig", harbor},
 		{"spec.dns.nodelocaldns", localDNS},
 		{"spec.extra.resolves", ready}, {"spec.monitoring", "monitoring"},
 	}
@@ -69,6 +68,7 @@ func Used() []string {
 		"spec.network.plugin", "spec.network.version", "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR", "spec.network.flannel.backend",
 		"spec.network.multus.enabled", "spec.storage.openebs.basePath",
 		"spec.registry.type", "spec.registry.version", "spec.registry.privateRegistry", "spec.registry.namespaceOverride", "spec.registry.registryDataDir",
+		"spec.registry.auths.username", "spec.registry.auths.password", "spec.registry.auths.skipTLSVerify", "spec.registry.auths.plainHTTP", "spec.registry.auths.certsPath",
 		"spec.addons.name", "spec.addons.type", "spec.addons.source", "spec.addons.version", "spec.addons.namespace", "spec.addons.values",
 		"spec.dns.dnsEtcHosts", "spec.dns.coredns.additionalConfigs", "spec.dns.coredns.rewriteBlock", "spec.dns.coredns.upstreamDNSServers",
 		"spec.dns.coredns.externalZones.zones", "spec.dns.coredns.externalZones.nameservers", "spec.dns.coredns.externalZones.cache",
@@ -110,7 +110,7 @@ func Choices() []Choice {
 		{"spec.kubernetes.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Kubernetes.Type }},
 		{"spec.runtime.type", []string{"containerd"}, func(c *Cluster) string { return c.Spec.Runtime.Type }},
 		{"spec.network.plugin", []string{"flannel", "none"}, func(c *Cluster) string { return c.Spec.Network.Plugin }},
-		{"spec.registry.type", []string{"registry"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") }},
+		{"spec.registry.type", []string{"registry", "external"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") }},
 	}
 }
 

@@ -138,7 +138,7 @@ func TestChoicesAreSaid(t *testing.T) {
 	}
 	want := []string{
 		"8:21: warning: spec.network.plugin: accepted, not yet built: installing with cilium; only flannel and none can be installed",
-		"9:20: warning: spec.registry.type: accepted, not yet built: installing with none; only registry can be installed",
+		"9:20: warning: spec.registry.type: accepted, not yet built: installing with none; only registry and external can be installed",
 	}
 	got := said(strings.Replace(hosts, ", registry: [node2]", "", 1) +
 		"  network: {plugin: cilium}\n  registry: {type: none}\n")

@@ -19,7 +19,7 @@ const module = "github.com/mensylisir/kubexm/"
 
 // actors are the files of this package that act on the config; its others
 // decode, check and describe it, which is no effect.
-var actors = []string{"addon_form.go", "endpoint.go", "ranges.go", "rewrite.go"}
+var actors = []string{"addon_form.go", "endpoint.go", "ranges.go", "registry_auth.go", "rewrite.go"}
 
 // reads is what the command's code selects of this package's structs. The code
 // is type-checked as it stands, with everything from elsewhere taken for empty:

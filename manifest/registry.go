@@ -12,9 +12,12 @@ type Registry struct {
 	// PrivateRegistry is the registry's name, as in image references: host[:port].
 	// Default: dockerhub.kubexm.local where a registry is installed.
 	PrivateRegistry string `yaml:"privateRegistry,omitempty" format:"registryHost"`
-	// NamespaceOverride puts all images into this one project.
+	// NamespaceOverride puts all images into this one project. One of a registry
+	// that stands already has to exist.
 	NamespaceOverride string `yaml:"namespaceOverride,omitempty"`
-	// Auths are the credentials by registry host.
+	// Auths say how registries are spoken to, by host or host:port: the nodes pull
+	// from there. That of an external privateRegistry is for pushing the images, too;
+	// that of one that is installed makes a user there beside kubexm's own.
 	Auths map[string]RegistryAuth `yaml:"auths,omitempty"`
 	// RegistryDataDir holds the images on the registry host.
 	RegistryDataDir string `yaml:"registryDataDir,omitempty" default:"/mnt/registry" format:"path"`
@@ -22,7 +25,7 @@ type Registry struct {
 	HarborConfig HarborConfig `yaml:"harborConfig,omitempty"`
 }
 
-// RegistryAuth is how the nodes log in to one registry.
+// RegistryAuth is how one registry is spoken to.
 type RegistryAuth struct {
 	// Username to log in with.
 	Username string `yaml:"username,omitempty"`
@@ -32,8 +35,10 @@ type RegistryAuth struct {
 	SkipTLSVerify bool `yaml:"skipTLSVerify,omitempty" default:"false"`
 	// PlainHTTP speaks HTTP without TLS.
 	PlainHTTP bool `yaml:"plainHTTP,omitempty" default:"false"`
-	// CertsPath is a directory with *.crt, *.cert and *.key files for this registry.
-	CertsPath string `yaml:"certsPath,omitempty" format:"path"`
+	// CertsPath is a directory on the machine kubexm runs on, as docker's certs.d
+	// has them: *.crt are CAs that the registry's certificate is checked with, *.cert
+	// with *.key of the same name a certificate to show. Default: the CAs of each machine.
+	CertsPath string `yaml:"certsPath,omitempty"`
 }
 
 // HarborConfig is what Harbor's own configuration takes from here.

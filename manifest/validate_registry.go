@@ -33,8 +33,19 @@ func (d *document) validateRegistry(c *Cluster) {
 			d.fail(at, "choose one of the two", "has skipTLSVerify and plainHTTP")
 		case (a.Username == "") != a.Password.IsZero():
 			d.fail(at, "write both, or neither", "has one of username and password")
+		case a.PlainHTTP && a.CertsPath != "":
+			d.fail(at, "choose one of the two", "has plainHTTP and certsPath")
+		case strings.ContainsAny(a.Username, ":\n"):
+			d.fail(at+".username", "write the name alone", "has a colon or a line break, and no registry can be told such a name")
+		case (r.Type == "registry" || r.Type == "harbor") && sameRegistry(r.PrivateRegistry, host) && (a.SkipTLSVerify || a.PlainHTTP || a.CertsPath != ""):
+			d.warn(at, "leave skipTLSVerify, plainHTTP and certsPath out", "the registry that kubexm installs is given a certificate of its own, which the nodes check")
 		}
 	}
+}
+
+// sameRegistry tells whether two names mean one registry.
+func sameRegistry(a, b string) bool {
+	return strings.TrimSuffix(a, ":443") == strings.TrimSuffix(b, ":443")
 }
 
 func (d *document) validateAddons(c *Cluster) {

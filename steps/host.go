@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 
@@ -41,6 +42,13 @@ type Host struct {
 	Log       *slog.Logger
 	Artifacts Artifacts
 
+	// Reveal gives the value of a secret of the config; nil knows those that are
+	// written out.
+	Reveal func(manifest.Secret) (string, error)
+	// Direct connects from the machine kubexm runs on, not through the host; nil is
+	// the machine's own network.
+	Direct func(ctx context.Context, network, address string) (net.Conn, error)
+
 	board *Board
 	meta  Meta
 	undo  []func(context.Context) error
@@ -58,6 +66,16 @@ func (h *Host) WithBoard(b *Board) *Host {
 	c := *h
 	c.board = b
 	return &c
+}
+
+// Secret gives the value of a secret of the config.
+func (h *Host) Secret(s manifest.Secret) (string, error) {
+	if h.Reveal != nil {
+		return h.Reveal(s)
+	}
+	return s.Reveal(func(string) (string, bool) { return "", false }, func(path string) ([]byte, error) {
+		return nil, fmt.Errorf("%s: nobody reads files for this run", path)
+	})
 }
 
 // OnRollback adds something to undo, as testing.T.Cleanup does.

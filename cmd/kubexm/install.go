@@ -166,7 +166,7 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version}); err != nil {
 		return err
 	}
-	if err := checkEtcdFiles(f, s); err != nil {
+	if err := checkFiles(f, s); err != nil {
 		return err
 	}
 	if s.bundle != nil && s.graph.Name == "create" {
@@ -237,8 +237,8 @@ func unsupported(c *manifest.Cluster) error {
 	if s.Network.Plugin != "flannel" && s.Network.Plugin != "none" {
 		no("spec.network.plugin", "plugin "+s.Network.Plugin, "write plugin: flannel")
 	}
-	if s.Registry.Type != "registry" {
-		no("spec.registry.type", "a site without a registry host of type registry", "give a host the role registry, and write type: registry")
+	if s.Registry.Type != "registry" && s.Registry.Type != "external" {
+		no("spec.registry.type", "a site without a registry, or with Harbor set up on a host,", "give a host the role registry and write type: registry, or name one that stands as privateRegistry with type: external")
 	}
 	if s.LoadBalancer.Mode != "none" {
 		no("spec.loadBalancer.mode", "a load balancer", "leave it out")

@@ -74,6 +74,7 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 	if err != nil {
 		return err
 	}
+	fromConfig(c, f.config)
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/root"

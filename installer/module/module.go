@@ -13,7 +13,7 @@ import (
 
 // Preflight looks at hosts before anything changes.
 func Preflight(say func(steps.Finding)) plan.Module {
-	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(say), task.CheckEtcd(say)},
+	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(say), task.CheckEtcd(say), task.CheckRegistry(say)},
 		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...) }}
 }
 
@@ -59,7 +59,7 @@ func Removal(say func(steps.Finding)) plan.Module {
 	return plan.Module{
 		Name: "removal",
 		Tasks: []plan.Task{
-			task.ResetNodes(), task.UninstallRuntime(), task.UninstallRegistry(), task.RestoreNodes(), task.TakeEtcdKeys(), task.UninstallEtcd(), task.NoteEtcd(say),
+			task.ResetNodes(), task.UninstallRuntime(), task.UninstallRegistry(say), task.RestoreNodes(), task.TakeEtcdKeys(), task.UninstallEtcd(), task.NoteEtcd(say),
 		},
 		Join: func(f []plan.Fragment) plan.Fragment {
 			reset, runtime, registry, restore, keys, etcd, note := f[0], f[1], f[2], f[3], f[4], f[5], f[6]

@@ -50,7 +50,9 @@ spec:
     {type: kubeadm, version: v3.5.16, dataDir: /var/lib/etcd, extraArgs: {pre-vote: true}, heartbeatInterval: 250, electionTimeout: 5000, snapshotCount: 10000,
      autoCompactionRetention: 8, metrics: basic, quotaBackendBytes: 2147483648, maxRequestBytes: 1572864, maxSnapshots: 5, maxWals: 6, logLevel: info}
   network: {plugin: flannel, kubePodsCIDR: 10.233.64.0/18, kubeServiceCIDR: 10.233.0.0/18, flannel: {backend: vxlan}}
-  registry: {type: registry, privateRegistry: images.site.local, namespaceOverride: one, registryDataDir: /mnt/registry}
+  registry:
+    {type: registry, privateRegistry: images.site.local, namespaceOverride: one, registryDataDir: /mnt/registry,
+     auths: {hub.site.local: {username: anna, password: first, skipTLSVerify: false, plainHTTP: false, certsPath: testdata/one}}}
   dns:
     dnsEtcHosts: 192.0.2.50 git.site.local
     coredns:
@@ -110,6 +112,10 @@ var changes = map[string][]string{
 	"spec.registry.privateRegistry":   {"images.site.local", "images.site.local:5000"},
 	"spec.registry.namespaceOverride": {"Override: one", "Override: two"}, "spec.registry.registryDataDir": {"/mnt/registry", "/data/registry"},
 
+	"spec.registry.auths.username": {"username: anna", "username: otto"}, "spec.registry.auths.password": {"password: first", "password: second"},
+	"spec.registry.auths.skipTLSVerify": {"skipTLSVerify: false", "skipTLSVerify: true"}, "spec.registry.auths.certsPath": {"certsPath: testdata/one", "certsPath: testdata/two"},
+	"spec.registry.auths.plainHTTP": {"plainHTTP: false", "plainHTTP: true", ", certsPath: testdata/one", ""},
+
 	"spec.dns.dnsEtcHosts": {"git.site", "svn.site"}, "spec.dns.coredns.additionalConfigs": {"additionalConfigs: log", "additionalConfigs: any"}, "spec.dns.coredns.rewriteBlock": {"b.site", "x.site"},
 	"spec.dns.coredns.upstreamDNSServers": {"192.0.2.53", "192.0.2.55"}, "spec.dns.coredns.externalZones.zones": {"zones: [site.local]", "zones: [sites.local]"},
 	"spec.dns.coredns.externalZones.nameservers": {"192.0.2.54", "192.0.2.56"}, "spec.dns.coredns.externalZones.cache": {"cache: 33", "cache: 34"}, "spec.dns.coredns.externalZones.rewrite": {"d.site", "x.site"},
@@ -137,7 +143,7 @@ var elsewhere = map[string]string{
 	"spec.loadBalancer":       "the bundle; installing refuses it",
 	"spec.kubernetes.type":    "the bundle; installing refuses others",
 	"spec.runtime.type":       "the bundle; installing refuses others",
-	"spec.registry.type":      "the bundle; installing refuses others",
+	"spec.registry.type":      "the plans of testdata/clusters; installing refuses others",
 	"spec.hosts.sudoPassword": "the connector",
 	"spec.hosts.jumpHost":     "the connector",
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/network"
 	"github.com/mensylisir/kubexm/steps/node"
+	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
 // InstallKubernetes brings kubeadm, kubelet and kubectl to every node.
@@ -103,7 +104,7 @@ func InstallAddons() plan.Task {
 			ss = append(ss, addon.InstallHelm())
 		}
 		for _, a := range s.Cluster.Spec.Addons {
-			if ss = append(ss, addon.Install(a)); !isChart(a) {
+			if ss = append(ss, addon.Install(a, registryd.NamesAt(s.Cluster))); !isChart(a) {
 				ss = append(ss, addon.Wait(a))
 			}
 		}

@@ -2,30 +2,50 @@ package task
 
 import (
 	"slices"
-	"time"
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// InstallRegistry brings up the site's registry on its host and fills it.
-func InstallRegistry() plan.Task {
-	return plan.Task{Name: "install-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Role(manifest.RoleRegistry), registryd.Install(s.Cluster), registryd.Seed(s.Cluster, imageNeeds(s.Cluster)))
+// CheckRegistry asks a registry that stands already whether the nodes may pull from
+// it, and whether kubexm may fill it.
+func CheckRegistry(say registryd.Say) plan.Task {
+	return plan.Task{Name: "check-registry", When: registryStands, Plan: func(s plan.Scope) plan.Fragment {
+		return plan.Par(
+			plan.On(nodes(s), registryd.CheckPull(s.Cluster, say)),
+			plan.On(s.Whole().First(manifest.RoleMaster), registryd.CheckPush(s.Cluster, say)),
+		)
 	}}
 }
 
-// UninstallRegistry is its inverse.
-func UninstallRegistry() plan.Task {
+// InstallRegistry brings up the site's registry on its host and fills it. One that
+// stands already is filled from here, or through the first master.
+func InstallRegistry() plan.Task {
+	return plan.Task{Name: "install-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
+		seed := registryd.Seed(s.Cluster, imageNeeds(s.Cluster))
+		if registryd.Stands(s.Cluster) {
+			return plan.On(s.Whole().First(manifest.RoleMaster), seed)
+		}
+		return plan.On(s.Role(manifest.RoleRegistry), registryd.Install(s.Cluster), seed)
+	}}
+}
+
+// UninstallRegistry is its inverse. What is in a registry that is not kubexm's
+// stays there.
+func UninstallRegistry(say registryd.Say) plan.Task {
 	return plan.Task{Name: "uninstall-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
+		if registryd.Stands(s.Cluster) {
+			return plan.On(s.First(manifest.RoleMaster), registryd.ForgetDigests(), registryd.NoteLeft(s.Cluster, say))
+		}
 		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Cluster))
 	}}
 }
 
-func hasRegistry(s plan.Scope) bool { return s.Cluster.Spec.Registry.Type == "registry" }
+func hasRegistry(s plan.Scope) bool { return s.Cluster.Spec.Registry.Type != "" }
+
+func registryStands(s plan.Scope) bool { return registryd.Stands(s.Cluster) }
 
 // InstallRuntime brings containerd to every node. Its binaries need no registry
 // and travel while that is being filled.
@@ -38,7 +58,7 @@ func InstallRuntime() plan.Task {
 // PreloadImages pulls and pins what the nodes will run.
 func PreloadImages() plan.Task {
 	return plan.Task{Name: "preload-images", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster)))
+		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster), registryd.NamesAt(s.Cluster)))
 	}}
 }
 
@@ -51,17 +71,13 @@ func UninstallRuntime() plan.Task {
 
 // mirrors sends every pull to the site's registry.
 func mirrors(c *manifest.Cluster) *containerd.Mirrors {
-	if c.Spec.Registry.Type != "registry" {
+	if c.Spec.Registry.Type == "" {
 		return nil
 	}
+	own := registryd.ForNodes(c)
 	return &containerd.Mirrors{
-		Mapper:    registryd.MapperOf(c),
-		Upstreams: upstreams(c),
-		CA:        func(h *steps.Host) ([]byte, error) { return registryd.AccessOf(h).CA(time.Now()) },
-		Login: func(h *steps.Host) (string, string, error) {
-			p, err := registryd.AccessOf(h).Password(registryd.PullUser)
-			return registryd.PullUser, p, err
-		},
+		Mapper: registryd.MapperOf(c), Upstreams: upstreams(c),
+		Certs: own.Certs, Login: own.Login, PlainHTTP: own.PlainHTTP, Insecure: own.Insecure,
 	}
 }
 

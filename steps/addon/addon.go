@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
@@ -21,19 +22,42 @@ type brought interface {
 }
 
 // resource is an add-on's manifest or chart. It is remembered by the add-on's
-// name, so that a removal finds it by that alone.
-func resource(a manifest.Addon) brought {
+// name, so that a removal finds it by that alone. at gives its images the digests
+// that the site's registry has; nil is upstream's.
+func resource(a manifest.Addon, at Names) brought {
 	if a.Form() == manifest.Chart {
 		return op.Chart{
 			Release: a.Name, Namespace: a.In(), Kubeconfig: kubeadm.AdminConf, Timeout: ready,
 			Archive: manifest.Need{Kind: manifest.Chart, Name: a.Name}, Opens: []manifest.Need{manifest.ImagesOf(a.Name)},
 			Values: func(context.Context, *steps.Host) ([]byte, error) { return a.ValuesText() },
+			Replace: func(_ context.Context, h *steps.Host) (map[string]string, error) {
+				m, err := at.of(h)
+				if err != nil || len(m.Digests) == 0 {
+					return nil, err
+				}
+				return m.Words(h.Artifacts.Images()), nil
+			},
 		}
 	}
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
 	return kubernetes.Manifest("add-on "+a.Name, []manifest.Need{need, manifest.ImagesOf(a.Name)}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		return read(ctx, h, need)
+		m, err := at.of(h)
+		if err != nil {
+			return nil, err
+		}
+		text, err := read(ctx, h, need)
+		return m.Redigest(text), err
 	})
+}
+
+// Names gives images their names at the site.
+type Names func(*steps.Host) (registry.Mapper, error)
+
+func (n Names) of(h *steps.Host) (registry.Mapper, error) {
+	if n == nil {
+		return registry.Mapper{}, nil
+	}
+	return n(h)
 }
 
 // ready is how long helm waits until all of a chart is.
@@ -60,14 +84,14 @@ func read(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error
 
 // Install applies an add-on's manifest, or installs its chart. Helm waits until
 // all of a chart is ready; after a manifest comes Wait.
-func Install(a manifest.Addon) steps.Step {
+func Install(a manifest.Addon, at Names) steps.Step {
 	tried := kubernetes.Tried
 	if a.Form() == manifest.Chart {
 		tried = func(m *steps.Meta) {
 			m.Timeout, m.Retry = 2*ready+time.Minute, steps.Retry{Times: 1, Wait: 10 * time.Second}
 		}
 	}
-	return op.Ensure("addon.install-"+label(a), []op.Resource{resource(a)}, tried)
+	return op.Ensure("addon.install-"+label(a), []op.Resource{resource(a, at)}, tried)
 }
 
 // label tells two add-ons of one name apart, which lie in two namespaces.
@@ -93,7 +117,7 @@ const removal = 3 * time.Minute
 // all that is in it. An add-on may hold something outside, as a volume or an
 // address, that its own programs give back while they run.
 func Remove(a manifest.Addon) steps.Step {
-	list := op.Remove("addon.remove-"+label(a), []op.Resource{resource(a)})
+	list := op.Remove("addon.remove-"+label(a), []op.Resource{resource(a, nil)})
 	return &op.Do{
 		M: steps.Meta{Name: list.Meta().Name, Timeout: removal + time.Minute, Risk: steps.Destroys},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
@@ -115,7 +139,7 @@ func Remove(a manifest.Addon) steps.Step {
 				}
 				h.Log.WarnContext(ctx, "the add-on goes with its cluster", "addon", a.Name, "err", err)
 			}
-			return resource(a).Forget(ctx, h)
+			return resource(a, nil).Forget(ctx, h)
 		},
 	}
 }

@@ -1,12 +1,14 @@
 package addon_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/addon"
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -45,7 +47,7 @@ func kase(t *testing.T) steptest.Case {
 }
 
 func TestAddonsKeepTheirLaws(t *testing.T) {
-	steptest.Ensure(t, kase(t), addon.Install(tools), addon.Remove(tools))
+	steptest.Ensure(t, kase(t), addon.Install(tools, nil), addon.Remove(tools))
 }
 
 // TestARemovalNeverHoldsUpADeletion: what cannot be deleted goes with the cluster,
@@ -104,7 +106,7 @@ func TestWaitSaysWhatIsMissing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := kase(t)
 				s := k.Sim(t)
-				install, wait := addon.Install(tools), addon.Wait(tools)
+				install, wait := addon.Install(tools, nil), addon.Wait(tools)
 				if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
 					t.Fatal(err)
 				}
@@ -134,7 +136,7 @@ var shop = manifest.Addon{Name: "shop", Namespace: "sales", Source: "https://cha
 func TestChartsKeepTheirLaws(t *testing.T) {
 	k, there := kase(t), shop
 	there.Namespace = "kube-public" // a namespace stays: others may be in it
-	steptest.Ensure(t, k, addon.Install(there), addon.Remove(there))
+	steptest.Ensure(t, k, addon.Install(there, nil), addon.Remove(there))
 	steptest.Ensure(t, k, addon.InstallHelm(), addon.RemoveHelm())
 }
 
@@ -144,7 +146,7 @@ func TestAChartIsInstalledWithTheValuesOfTheConfig(t *testing.T) {
 	k := kase(t)
 	k.Artifacts = steptest.Artifacts{Text: map[string]string{"shop": "the chart"}}
 	s := k.Sim(t)
-	install := addon.Install(shop)
+	install := addon.Install(shop, nil)
 	if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +160,7 @@ func TestAChartIsInstalledWithTheValuesOfTheConfig(t *testing.T) {
 	}
 	other := shop
 	other.Values = map[string]any{"colour": "blue"}
-	if v, err := addon.Install(other).Precheck(t.Context(), k.NewHost(t, s, addon.Install(other))); err != nil || v != steps.Todo {
+	if v, err := addon.Install(other, nil).Precheck(t.Context(), k.NewHost(t, s, addon.Install(other, nil))); err != nil || v != steps.Todo {
 		t.Errorf("other values: %v, %v", v, err)
 	}
 	if m := install.Meta(); m.Name != "addon.install-shop-in-sales" || !slices.Contains(m.Needs, manifest.Need{Kind: manifest.Chart, Name: "shop"}) {
@@ -169,11 +171,44 @@ func TestAChartIsInstalledWithTheValuesOfTheConfig(t *testing.T) {
 // TestAChartNeverHoldsUpADeletion: where helm or the cluster is gone, the release
 // goes with its cluster.
 // removedAfter installs an add-on, damages its host, and removes it all the same.
+// TestImagesWithAnotherDigest: a manifest names what the site's registry has, and a
+// chart is installed with other words.
+func TestImagesWithAnotherDigest(t *testing.T) {
+	published, own := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("9", 64)
+	m := registry.Mapper{Host: "site.example", Digests: map[string]string{registry.Place("quay.io/a/b", published): own}}
+	at := func(*steps.Host) (registry.Mapper, error) { return m, nil }
+	k := kase(t)
+	k.Artifacts = steptest.Artifacts{
+		Text: map[string]string{"tools": text + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: image}, data: {image: 'quay.io/a/b@" + published + "'}}\n", "shop": "no archive"},
+		Pins: []manifest.ImagePin{{Reference: "quay.io/a/b:1", Digest: published}},
+	}
+	s := k.Sim(t)
+	install := addon.Install(tools, at)
+	if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Read("/var/lib/etcd/member/ConfigMap.core/default/image"); !strings.Contains(got, "quay.io/a/b@"+own) {
+		t.Errorf("%s", got)
+	}
+	chart := addon.Install(shop, at)
+	if err := chart.Run(t.Context(), k.NewHost(t, s, chart)); err == nil || !strings.Contains(err.Error(), "gzip") {
+		t.Errorf("the chart was not opened to put other words in: %v", err)
+	}
+	m.Digests = nil
+	if err := chart.Run(t.Context(), k.NewHost(t, s, chart)); err != nil {
+		t.Errorf("a chart of which nothing is another there: %v", err)
+	}
+	lost := addon.Install(tools, func(*steps.Host) (registry.Mapper, error) { return m, errors.New("unreadable") })
+	if _, err := lost.Precheck(t.Context(), k.NewHost(t, s, lost)); err == nil {
+		t.Error("digests that cannot be read were passed over")
+	}
+}
+
 func removedAfter(t *testing.T, a manifest.Addon, damage func(*conntest.Sim)) {
 	t.Helper()
 	k := kase(t)
 	s := k.Sim(t)
-	install, remove := addon.Install(a), addon.Remove(a)
+	install, remove := addon.Install(a, nil), addon.Remove(a)
 	if err := install.Run(t.Context(), k.NewHost(t, s, install)); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (f further) resources(hosts []string) []op.Resource {
 	var rs []op.Resource
 	for _, host := range hosts {
 		if !slices.Contains(f.known, host) {
-			rs = append(rs, f.mirrors.upstream(host, "")...)
+			rs = append(rs, f.mirrors.upstream(host, nil)...)
 		}
 	}
 	return rs

@@ -18,7 +18,7 @@ func mirrors() *containerd.Mirrors {
 	return &containerd.Mirrors{
 		Mapper:    registry.Mapper{Host: "registry.kubexm.local"},
 		Upstreams: []string{"docker.io", "registry.k8s.io"},
-		CA:        func(*steps.Host) ([]byte, error) { return []byte("the CA\n"), nil },
+		Certs:     func(*steps.Host) (registry.Certs, error) { return registry.Certs{CA: []byte("the CA\n")}, nil },
 		Login:     func(*steps.Host) (string, string, error) { return "kubexm-pull", "hush", nil },
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -19,8 +20,9 @@ const pinned = "io.cri-containerd.pinned=pinned"
 var controlPlane = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
 
 // Preload pulls the images that a node will run before anything asks for them,
-// and pins them: a node that lost its registry still starts.
-func Preload(c *manifest.Cluster, names []string) steps.Step {
+// and pins them: a node that lost its registry still starts. at gives images the
+// digests that the site's registry has; nil is upstream's.
+func Preload(c *manifest.Cluster, names []string, at func(*steps.Host) (registry.Mapper, error)) steps.Step {
 	var needs []manifest.Need
 	for _, n := range names {
 		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: n})
@@ -28,11 +30,11 @@ func Preload(c *manifest.Cluster, names []string) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "containerd.preload-images", Needs: needs, Timeout: 30 * time.Minute, Retry: steps.Retry{Times: 2, Wait: 5 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			missing, err := missingImages(ctx, h, c, needs)
+			missing, err := missingImages(ctx, h, c, needs, at)
 			return err == nil && len(missing) == 0, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			missing, err := missingImages(ctx, h, c, needs)
+			missing, err := missingImages(ctx, h, c, needs, at)
 			if err != nil {
 				return err
 			}
@@ -50,7 +52,14 @@ func Preload(c *manifest.Cluster, names []string) steps.Step {
 }
 
 // missingImages gives the references that the node lacks, or has unpinned.
-func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, needs []manifest.Need) ([]string, error) {
+func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, needs []manifest.Need, at func(*steps.Host) (registry.Mapper, error)) ([]string, error) {
+	var names registry.Mapper
+	if at != nil {
+		var err error
+		if names, err = at(h); err != nil {
+			return nil, err
+		}
+	}
 	res, err := h.Run(ctx, runner.Cmd{Argv: []string{"ctr", "--namespace", "k8s.io", "images", "list", `labels."io.cri-containerd.pinned"==pinned`, "--quiet"}, OK: []int{1}})
 	if err != nil {
 		return nil, err
@@ -69,8 +78,8 @@ func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, need
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(have, im.Reference) {
-			missing = append(missing, im.Reference)
+		if ref := string(names.Redigest([]byte(im.Reference))); !slices.Contains(have, ref) {
+			missing = append(missing, ref)
 		}
 	}
 	return missing, nil

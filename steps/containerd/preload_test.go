@@ -39,7 +39,7 @@ func TestPreloadKeepsItsLaws(t *testing.T) {
 			return connector.Result{}, false
 		})
 	}
-	steptest.Do(t, steptest.Case{Cluster: c, Before: runtime}, containerd.Preload(c, []string{"pause", "kube-apiserver"}), false)
+	steptest.Do(t, steptest.Case{Cluster: c, Before: runtime}, containerd.Preload(c, []string{"pause", "kube-apiserver"}, nil), false)
 	if want := []string{"registry.k8s.io/pause:1.0", "registry.k8s.io/kube-apiserver:1.0"}; !slices.Equal(pinned, want) || !slices.Equal(pulled, want) {
 		t.Errorf("pulled %v, pinned %v", pulled, pinned)
 	}

@@ -1,8 +1,11 @@
 package containerd_test
 
 import (
+	"encoding/base64"
 	"flag"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -131,6 +134,47 @@ func TestRegistriesOfTheConfig(t *testing.T) {
 	} {
 		golden(t, k.sim, path.Join("/etc/containerd/certs.d", k.host, "hosts.toml"), name)
 	}
+}
+
+// TestLoginsOfTheConfig: who logs in where, with which certificates; a mirror is
+// spoken to as its own registry is. The site's registry answers for its upstreams.
+func TestLoginsOfTheConfig(t *testing.T) {
+	certs := t.TempDir()
+	for name, text := range map[string]string{"ca.crt": "a CA\n", "me.cert": "my certificate\n", "me.key": "my key\n"} {
+		if err := os.WriteFile(filepath.Join(certs, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := steptest.Cluster(t, steptest.Small+`  runtime: {containerd: {registryMirrors: [hub.site.local], insecureRegistries: [old.site.local]}}
+  registry:
+    auths:
+      hub.site.local: {username: anna, password: hers, certsPath: "`+certs+`"}
+      old.site.local: {username: otto, password: his}
+      plain.site.local:5000: {plainHTTP: true}
+      open.site.local: {skipTLSVerify: true}
+      registry.k8s.io: {username: nobody, password: asks}
+`)
+	s := install(t, c, "v2.1.4", mirrors())
+	for host, name := range map[string]string{"docker.io": "logins-mirror.toml", "hub.site.local": "logins-hub.toml", "old.site.local": "logins-old.toml",
+		"plain.site.local:5000": "logins-plain.toml", "open.site.local": "logins-open.toml"} {
+		file := path.Join("/etc/containerd/certs.d", host, "hosts.toml")
+		golden(t, s, file, name)
+		if f, _ := s.File(file); f.Mode != 0o600 {
+			t.Errorf("a file with a password has mode %v", f.Mode)
+		}
+	}
+	if text := s.Read("/etc/containerd/certs.d/registry.k8s.io/hosts.toml"); strings.Contains(text, base64.StdEncoding.EncodeToString([]byte("nobody:asks"))) || !strings.Contains(text, "registry.kubexm.local") {
+		t.Errorf("an upstream that the site's registry answers for:\n%s", text)
+	}
+	for file, want := range map[string]string{"kubexm-of-hub.site.local.crt": "a CA\n", "kubexm-of-hub.site.local.cert": "my certificate\n", "kubexm-of-hub.site.local.key": "my key\n", "kubexm-registry.cert": ""} {
+		if got := s.Read("/etc/containerd/certs.d/" + file); got != want {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
+	if f, _ := s.File("/etc/containerd/certs.d/kubexm-of-hub.site.local.key"); f.Mode != 0o600 {
+		t.Errorf("a key has mode %v", f.Mode)
+	}
+	steptest.Ensure(t, steptest.Case{Cluster: c, Every: 23}, containerd.Service(c, mirrors()), containerd.StopService(c, mirrors()))
 }
 
 func TestUpstreamsOfImages(t *testing.T) {

@@ -98,26 +98,47 @@ func (a Access) passwordPath(user string) string { return filepath.Join(a.Dir, u
 // and nobody guesses 192 random bits.
 const hashCost = bcrypt.MinCost
 
-// htpasswd gives the registry's password file. A hash has a salt of its own
-// each time: have is kept as long as it answers for the passwords.
-func (a Access) htpasswd(have []byte) ([]byte, error) {
-	var out strings.Builder
-	same := true
+// login is a user of the registry.
+type login struct {
+	user, password string
+	cost           int
+}
+
+// logins are kubexm's own users, and one of the config: its password is no random
+// one, and may cost what is usual.
+func (a Access) logins(c *manifest.Cluster, h *steps.Host) ([]login, error) {
+	var out []login
 	for _, user := range []string{PushUser, PullUser} {
 		p, err := a.Password(user)
 		if err != nil {
 			return nil, err
 		}
-		hash := hashOf(have, user)
-		if hash == "" || bcrypt.CompareHashAndPassword([]byte(hash), []byte(p)) != nil {
+		out = append(out, login{user, p, hashCost})
+	}
+	own := c.Spec.Registry.Auth(c.Spec.Registry.PrivateRegistry)
+	if own.Username == "" {
+		return out, nil
+	}
+	p, err := h.Secret(own.Password)
+	return append(out, login{own.Username, p, bcrypt.DefaultCost}), err
+}
+
+// htpasswd gives the registry's password file. A hash has a salt of its own
+// each time: have is kept as long as it answers for the passwords.
+func htpasswd(logins []login, have []byte) ([]byte, error) {
+	var out strings.Builder
+	same := true
+	for _, l := range logins {
+		hash := hashOf(have, l.user)
+		if hash == "" || bcrypt.CompareHashAndPassword([]byte(hash), []byte(l.password)) != nil {
 			same = false
-			b, err := bcrypt.GenerateFromPassword([]byte(p), hashCost)
+			b, err := bcrypt.GenerateFromPassword([]byte(l.password), l.cost)
 			if err != nil {
 				return nil, err
 			}
 			hash = string(b)
 		}
-		fmt.Fprintf(&out, "%s:%s\n", user, hash)
+		fmt.Fprintf(&out, "%s:%s\n", l.user, hash)
 	}
 	if same && out.Len() == len(have) {
 		return have, nil

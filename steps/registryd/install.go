@@ -42,7 +42,11 @@ func resources(c *manifest.Cluster) []op.Resource {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
-			return AccessOf(h).htpasswd(have)
+			logins, err := AccessOf(h).logins(c, h)
+			if err != nil {
+				return nil, err
+			}
+			return htpasswd(logins, have)
 		}},
 		op.Text(in("tls.crt"), func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			cert, _, err := certificate(ctx, c, h)

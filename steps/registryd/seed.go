@@ -21,37 +21,77 @@ import (
 // parallel is how many blobs are sent at once.
 const parallel = 4
 
+// askers is how many questions are put to a registry at once.
+const askers = 8
+
 // Seed sends every image of the bundle to the registry, with nothing unpacked.
-// What the registry holds already is not sent.
+// What the registry holds already is not sent. One that stands already may refuse
+// an index for its gaps: it gets one without them, and who names that image by its
+// digest is told of the new one by Names.
 func Seed(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "registryd.seed-images", Needs: needs, Upload: true, Timeout: 2 * time.Hour, Retry: steps.Retry{Times: 2, Wait: 5 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			t, err := target(ctx, c, h)
+			t, err := target(c, h)
 			if err != nil {
 				return false, err
 			}
-			missing, err := registry.Missing(ctx, t, h.Artifacts.Images())
+			defer t.Client.CloseIdleConnections()
+			has, err := registry.Compare(ctx, t, h.Artifacts, h.Artifacts.Images(), askers)
 			var refused *connector.DialError
-			if errors.As(err, &refused) {
+			if errors.As(err, &refused) && !Stands(c) {
 				return false, nil // it does not listen yet, and Act says so if it never will
 			}
-			return err == nil && len(missing) == 0, err
+			if err != nil || has.Missing() > 0 {
+				return false, err
+			}
+			digests, err := t.Redigested(has.Images)
+			if err != nil {
+				return false, err
+			}
+			return noted(c, h, digests)
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			t, err := target(ctx, c, h)
+			t, err := target(c, h)
 			if err != nil {
 				return err
 			}
-			missing, err := registry.Missing(ctx, t, h.Artifacts.Images())
-			if err != nil {
-				return steps.Advise(fmt.Errorf("registry: %w", err), "see `journalctl -u %s` on %s", unit, h.Name)
-			}
-			done, err := registry.Seed(ctx, t, h.Artifacts, missing, registry.Options{Parallel: parallel})
-			h.Log.InfoContext(ctx, "seeded", "images", done.Images, "blobs", done.Blobs, "bytes", done.Bytes)
-			return steps.Advise(err, "see `journalctl -u %s` on %s", unit, h.Name)
+			defer t.Client.CloseIdleConnections()
+			return steps.Advise(fill(ctx, c, h, t), "%s", where(c, h))
 		},
 	}
+}
+
+// fill sends what is missing, and notes which digests are others there.
+func fill(ctx context.Context, c *manifest.Cluster, h *steps.Host, t registry.Target) error {
+	has, err := registry.Compare(ctx, t, h.Artifacts, h.Artifacts.Images(), askers)
+	if err != nil {
+		return fmt.Errorf("registry: %w", err)
+	}
+	done, images, err := registry.Fill(ctx, t, h.Artifacts, has, registry.Options{Parallel: parallel, Narrow: Stands(c)})
+	h.Log.InfoContext(ctx, "seeded", "images", done.Images, "blobs", done.Blobs, "bytes", done.Bytes, "mounted", done.Mounted)
+	if err != nil || !Stands(c) {
+		return err
+	}
+	for _, at := range images {
+		if at.Narrowed() {
+			h.Log.WarnContext(ctx, "the registry has an image under another digest: it refuses indexes with gaps",
+				"image", at.Reference, "published", at.Published, "digest", at.Digest)
+		}
+	}
+	digests, err := t.Redigested(images)
+	if err != nil {
+		return err
+	}
+	return note(h, digests)
+}
+
+// where says where to look when a registry refuses.
+func where(c *manifest.Cluster, h *steps.Host) string {
+	if Stands(c) {
+		return "see the log of " + c.Spec.Registry.PrivateRegistry + ", and whether its user may push there"
+	}
+	return "see `journalctl -u " + unit + "` on " + h.Name
 }
 
 // ErrNone is why a registry cannot be reached: this machine has never made one
@@ -60,11 +100,14 @@ var ErrNone = errors.New("no registry was made from here")
 
 // Reach gives the registry of h's cluster to who only reads. Unlike the steps it
 // makes no keys and no passwords: where there are none, there is no registry.
-func Reach(ctx context.Context, c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
+func Reach(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
+	if Stands(c) {
+		return target(c, h)
+	}
 	if err := AccessOf(h).Made(); err != nil {
 		return registry.Target{}, err
 	}
-	return target(ctx, c, h)
+	return target(c, h)
 }
 
 // Made is ErrNone where this machine has never made a registry.
@@ -81,10 +124,17 @@ func (a Access) Made() error {
 	return nil
 }
 
-// target is the registry as the machine kubexm runs on reaches it: through the
-// SSH connection of its host, so that no other port has to be open. The name in
-// the requests is the one that the certificate and the nodes know.
-func target(_ context.Context, c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
+// target is the registry as the machine kubexm runs on reaches it. One of ours is
+// reached through the SSH connection of its host, so that no other port has to be
+// open; one that stands already directly, and through h where that fails. The name
+// in the requests is the one that the certificate and the nodes know.
+func target(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
+	if Stands(c) {
+		w := wayFrom(c, h, func(address string, why error) {
+			h.Log.Info("the registry is not reached from here: going through the host", "address", address, "err", why)
+		})
+		return existing(c, h, w.dial)
+	}
 	f, ok := h.Conn().(connector.Forwarder)
 	if !ok {
 		return registry.Target{}, errors.New("the connection to this host carries no TCP")

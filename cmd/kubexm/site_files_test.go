@@ -42,7 +42,7 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = checkEtcdFiles(f, &site{cluster: c, graph: g})
+		err = checkFiles(f, &site{cluster: c, graph: g})
 		ps, found := errors.AsType[manifest.Problems](err)
 		if found != (name == "create") {
 			t.Fatalf("%s: %v", name, err)
@@ -55,7 +55,7 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := &plan.Graph{Name: "create"}
-	if err := checkEtcdFiles(f, &site{cluster: c, graph: g}); err == nil {
+	if err := checkFiles(f, &site{cluster: c, graph: g}); err == nil {
 		t.Error("a file that holds no certificate was taken")
 	}
 }

@@ -1,0 +1,92 @@
+package containerd
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/mensylisir/kubexm/registry"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// endpoint is one registry as a hosts.toml describes it.
+type endpoint struct {
+	base           string // scheme and host, with the path where there is one
+	override       bool   // the path is whole: containerd adds no /v2 of its own
+	insecure       bool   // its certificate is not checked
+	user, password string
+	certs          registry.Certs
+	files          certPaths // where these lie on the node
+}
+
+// fields are the settings of the endpoint; table is the one that they stand in,
+// "" being the file itself.
+func (e endpoint) fields(table, indent string) string {
+	s := ""
+	if e.certs.CA != nil {
+		s += fmt.Sprintf("%sca = %q\n", indent, e.files.ca)
+	}
+	if e.certs.Cert != nil {
+		s += fmt.Sprintf("%sclient = [[%q, %q]]\n", indent, e.files.cert, e.files.key)
+	}
+	if e.insecure {
+		s += indent + "skip_verify = true\n"
+	}
+	if e.override {
+		s += indent + "override_path = true\n"
+	}
+	if e.user == "" {
+		return s
+	}
+	name := "header"
+	if table != "" {
+		name = table + ".header"
+	}
+	basic := base64.StdEncoding.EncodeToString([]byte(e.user + ":" + e.password))
+	return s + fmt.Sprintf("%s[%s]\n%s  Authorization = [%q]\n", indent, name, indent, "Basic "+basic)
+}
+
+// table is the endpoint's own in a hosts.toml.
+func (e endpoint) table() string {
+	name := fmt.Sprintf("host.%q", e.base)
+	return "[" + name + "]\n  capabilities = [\"pull\", \"resolve\"]\n" + e.fields(name, "  ")
+}
+
+// certPaths are the files on a node that a registry is checked and spoken to with.
+type certPaths struct{ ca, cert, key string }
+
+// siteFiles are those of the site's registry.
+var siteFiles = certPaths{certsDir + "/kubexm-registry.crt", certsDir + "/kubexm-registry.cert", certsDir + "/kubexm-registry.key"}
+
+// certFiles are these files, of which a registry may do without some.
+func certFiles(at certPaths, of func(*steps.Host) (registry.Certs, error)) []op.Resource {
+	part := func(pick func(registry.Certs) []byte) func(context.Context, *steps.Host) ([]byte, error) {
+		return func(_ context.Context, h *steps.Host) ([]byte, error) {
+			certs, err := of(h)
+			return pick(certs), err
+		}
+	}
+	return []op.Resource{
+		given{op.Text(at.ca, part(func(c registry.Certs) []byte { return c.CA }))},
+		given{op.Text(at.cert, part(func(c registry.Certs) []byte { return c.Cert }))},
+		given{op.File{Path: at.key, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: part(func(c registry.Certs) []byte { return c.Key })}},
+	}
+}
+
+// given is a file that is there when it has a content: which of them a folder of
+// certificates holds is known when a run reads it, and not to the plan.
+type given struct{ op.File }
+
+// Want wants the file gone where nothing is in it.
+func (g given) Want(ctx context.Context, h *steps.Host, earlier bool) (*op.Change, error) {
+	body, err := g.Body(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) == 0 {
+		return g.Gone(ctx, h)
+	}
+	return g.File.Want(ctx, h, earlier)
+}
