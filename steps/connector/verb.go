@@ -9,11 +9,11 @@ const (
 	VerbRead     = "fs.read"     // PATH -> content; exit 44: no such file
 	VerbWrite    = "fs.write"    // PATH SIZE MODE OWNER, content on stdin
 	VerbPut      = "fs.put"      // PATH SIZE, content on stdin -> a file beside PATH
-	VerbSeal     = "fs.seal"     // PATH SHA256 MODE OWNER: what fs.put left becomes PATH
+	VerbSeal     = "fs.seal"     // PATH SHA256 MODE OWNER: what fs.put left becomes PATH -> SIZE:MORE, or nothing
 	VerbDigest   = "fs.digest"   // PATH -> "SHA256\n"; exit 44
 	VerbStat     = "fs.stat"     // PATH -> one record; exit 44
 	VerbList     = "fs.list"     // PATH -> records; exit 44
-	VerbCompare  = "fs.compare"  // PATH SIZE, ... -> records with the digest of a file of that size
+	VerbCompare  = "fs.compare"  // PATH SIZE[:MORE], ... -> records with the digest of a file of that size
 	VerbMkdir    = "fs.mkdir"    // PATH MODE OWNER -> the folders made, each ended by NUL
 	VerbAttr     = "fs.attr"     // PATH MODE OWNER; exit 44
 	VerbRemove   = "fs.remove"   // PATH: a file or link; none is fine

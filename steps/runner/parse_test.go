@@ -121,7 +121,7 @@ func FuzzAnswers(f *testing.F) {
 				if len(r) != infoFields {
 					t.Fatalf("%q has %d fields", r, len(r))
 				}
-				if p, there, err := compare(Upload{Path: "/x", SHA256: "0"}, r); err == nil && there && p.OnlyAttr {
+				if p, there, err := compare(Upload{Path: "/x", SHA256: "0"}, "0", r); err == nil && there && p.OnlyAttr {
 					t.Fatalf("%q is there and is not", r)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -37,6 +38,9 @@ type Ran struct {
 type Runner struct {
 	conn connector.Conn
 	opt  Options
+
+	mu     sync.Mutex
+	sealed map[string]sealed // by path
 }
 
 // New gives a Runner over conn. It does not own conn: who made it closes it.
@@ -44,7 +48,7 @@ func New(conn connector.Conn, opt Options) *Runner {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Runner{conn: conn, opt: opt}
+	return &Runner{conn: conn, opt: opt, sealed: map[string]sealed{}}
 }
 
 // Conn gives the connection, for what Runner has no method for (a

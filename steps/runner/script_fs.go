@@ -26,6 +26,10 @@ if command -v openssl >/dev/null 2>&1; then h=$(openssl dgst -sha256 -r <"$t"); 
 h=${h%% *}
 `
 
+// identity prints what a file is known again by: its size, and what no write
+// leaves as it was.
+const identity = `stat -c '%s:%d:%i:%.9Y:%.9Z' -- `
+
 const (
 	scriptRead = `[ -e "$1" ] || exit 44
 exec cat -- "$1"`
@@ -49,11 +53,11 @@ set -C; cat >"$t"; set +C
 [ "$(stat -c %s -- "$t")" = "$2" ] || exit 45
 trap - EXIT`
 
-	// PATH SHA256 MODE OWNER
+	// PATH SHA256 MODE OWNER; prints the identity of what took its place.
 	scriptSeal = beside + `[ -f "$t" ] || exit 44
 trap 'rm -f -- "$t"' EXIT
 ` + sum + `[ "$h" = "$2" ] || exit 46
-` + settle
+` + settle + identity + `"$1" || :`
 
 	// The fields of a record end with NUL: numbers, user, group, name, target.
 	scriptStat = `set -eu
@@ -72,15 +76,21 @@ for f in * .[!.]* ..?*; do
 	printf '\0'
 done`
 
-	// PATH SIZE, PATH SIZE, …: records as of scriptStat, in order, with the SHA-256
-	// of a file of that size in place of a target. What is not there has no numbers.
+	// PATH KNOWN, PATH KNOWN, …: records as of scriptStat, in order, with the SHA-256
+	// of a file in place of a target, where it has the size that KNOWN begins with,
+	// and with "=" where all of KNOWN is its identity. What is not there has no numbers.
 	scriptCompare = `set -eu
 while [ $# -gt 0 ]; do
 	t=$1; h=
 	if [ -e "$t" ] || [ -L "$t" ]; then
 		stat --printf '%f %s %u %g %Y\0%U\0%G\0%n\0' -- "$t"
-		if [ -f "$t" ] && [ ! -L "$t" ] && [ "$(stat -c %s -- "$t")" = "$2" ]; then
-			` + sum + `
+		if [ -f "$t" ] && [ ! -L "$t" ]; then
+			i=$(` + identity + `"$t")
+			if [ "$i" = "$2" ]; then
+				h='='
+			elif [ "${i%%:*}" = "${2%%:*}" ]; then
+				` + sum + `
+			fi
 		fi
 	else
 		printf '\0\0\0%s\0' "$t"

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -115,7 +116,7 @@ func (r *Runner) Pending(ctx context.Context, us []Upload) ([]Pending, error) {
 			if len(u.SHA256) != 64 {
 				return nil, fmt.Errorf("upload %s: %q is no sha256", u.Path, u.SHA256)
 			}
-			args = append(args, u.Path, strconv.FormatInt(u.Size, 10))
+			args = append(args, u.Path, r.known(u))
 		}
 		res, err := r.script(ctx, connector.VerbCompare, scriptCompare, nil, args...)
 		if err != nil {
@@ -126,7 +127,7 @@ func (r *Runner) Pending(ctx context.Context, us []Upload) ([]Pending, error) {
 			return nil, fmt.Errorf("compare %d files: %d records: %w", len(some), len(rs), err)
 		}
 		for i, u := range some {
-			p, there, err := compare(u, rs[i])
+			p, there, err := compare(u, args[2*i+1], rs[i])
 			if err != nil {
 				return nil, err
 			}
@@ -139,7 +140,7 @@ func (r *Runner) Pending(ctx context.Context, us []Upload) ([]Pending, error) {
 }
 
 // compare tells by what the host said whether it has u.
-func compare(u Upload, record []string) (p Pending, there bool, err error) {
+func compare(u Upload, known string, record []string) (p Pending, there bool, err error) {
 	p.Upload = u
 	if record[0] == "" {
 		return p, false, nil
@@ -151,7 +152,8 @@ func compare(u Upload, record []string) (p Pending, there bool, err error) {
 	case info.IsDir():
 		return p, false, &fs.PathError{Op: "upload", Path: u.Path, Err: errors.New("is a folder")}
 	}
-	if sum := info.Target; sum != u.SHA256 {
+	again := info.Target == same && strings.Contains(known, ":")
+	if info.Target != u.SHA256 && !again {
 		return p, false, nil
 	}
 	p.OnlyAttr = !info.Has(u.attr())
@@ -191,15 +193,39 @@ func (r *Runner) put(ctx context.Context, u Upload) error {
 	return err
 }
 
+// sealed is a file that this Runner hashed on the host when it took its place.
+type sealed struct{ identity, sha256 string }
+
+// same is in a host's record of a file that is still the one that was sealed.
+const same = "="
+
+// known is what the host is told of u before it compares: the size; and where the
+// very bytes were hashed there in this run, by what to know the file again. A look
+// after a change would hash every file a second time otherwise.
+func (r *Runner) known(u Upload) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size := strconv.FormatInt(u.Size, 10)
+	if s := r.sealed[u.Path]; s.sha256 == u.SHA256 && strings.HasPrefix(s.identity, size+":") {
+		return s.identity
+	}
+	return size
+}
+
 // seal checks on the host what put brought, and moves it to its place.
 func (r *Runner) seal(ctx context.Context, u Upload) error {
 	mode, owner := u.attr().args(0o755)
-	_, err := r.script(ctx, connector.VerbSeal, scriptSeal, nil, u.Path, u.SHA256, mode, owner)
+	res, err := r.script(ctx, connector.VerbSeal, scriptSeal, nil, u.Path, u.SHA256, mode, owner)
 	switch {
 	case exited(err, exitDigest):
 		return &DigestError{Path: u.Path, Want: u.SHA256}
 	case exited(err, exitAbsent):
 		return absent("upload", u.Path)
+	}
+	if err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.sealed[u.Path] = sealed{strings.TrimSpace(string(res.Stdout)), u.SHA256}
 	}
 	return err
 }
