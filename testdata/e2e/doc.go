@@ -12,6 +12,7 @@
 //   - delta_test.go, delta_lab_test.go: a delta is what a site lacks, and with its base the whole bundle;
 //   - interop_test.go: other tools read what a bundle holds;
 //   - packages_on_hosts_test.go: packages of the operating system come to real hosts, and go again;
+//   - registry_existing_test.go: a cluster of a registry that stands already (KUBEXM_REGISTRY=existing);
 //   - resources_test.go: memory stays flat and disk is what the archive takes.
 //
 // KUBEXM_E2E_SCALE makes the content of resources_test.go larger: 1 is about as
