@@ -75,7 +75,7 @@ var docstrings = map[string]string{
 	"Etcd.MaxSnapshots":                "maxSnapshots is the number of snapshot files that are kept; 0 keeps all.",
 	"Etcd.MaxWALs":                     "maxWals is the number of write-ahead log files that are kept; 0 keeps all.",
 	"Etcd.Metrics":                     "Metrics is how much is exported; extensive adds histograms.",
-	"Etcd.PreserveData":                "preserveData keeps the data directory when the cluster is deleted.",
+	"Etcd.PreserveData":                "preserveData keeps etcd's data, and the images on the hosts, when the cluster is deleted. A cluster that is created there afterwards takes them up.",
 	"Etcd.QuotaBackendBytes":           "quotaBackendBytes is the largest size of the store in bytes. etcd advises at most 8 GiB.",
 	"Etcd.SnapshotCount":               "snapshotCount is the number of committed transactions that trigger a snapshot to disk.",
 	"Etcd.Type":                        "Type: kubexm runs etcd as a service of the etcd hosts, kubeadm as a static pod on each master, external uses one that stands already.",

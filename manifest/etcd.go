@@ -12,7 +12,8 @@ type Etcd struct {
 	External ExternalEtcd `yaml:"external,omitempty"`
 	// DataDir holds the store.
 	DataDir string `yaml:"dataDir,omitempty" default:"/var/lib/etcd" format:"path"`
-	// PreserveData keeps the data directory when the cluster is deleted.
+	// PreserveData keeps etcd's data, and the images on the hosts, when the cluster is
+	// deleted. A cluster that is created there afterwards takes them up.
 	PreserveData bool `yaml:"preserveData,omitempty" default:"false"`
 	// ExtraArgs are further flags: a list of name=value, or a mapping.
 	ExtraArgs Args `yaml:"extraArgs,omitempty"`

@@ -32,6 +32,8 @@ type siteFlags struct {
 	dryRun   bool
 	plain    bool
 	yes      bool
+	keep     bool // etcd's data and the images
+	keepSaid bool
 }
 
 func (f *siteFlags) add(cmd *cobra.Command) {
@@ -104,13 +106,18 @@ func (a *app) deleteCommand() *cobra.Command {
 	cluster := &cobra.Command{
 		Use: "cluster -f CONFIG", Short: "Take a cluster away, with everything that came with it", Args: cobra.NoArgs,
 		Long: `Drain the nodes, reset them, and remove everything that kubexm brought, in reverse order:
-what was there before comes back. All data of the cluster and of its registry is lost.`,
-		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --yes",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Delete) },
+what was there before comes back. All data of the cluster and of its registry is lost.
+
+With --preserve-data etcd's data stays with the keys of its cluster, and so do the images of the
+nodes and of the registry; add-ons and nodes stay as they are in that data. The next install takes
+it all up, and a delete without the flag removes it. spec.etcd.preserveData does the same.`,
+		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --yes\n  kubexm delete cluster -f config.yaml --preserve-data --yes",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Delete) },
 	}
 	f.add(cluster)
 	a.outputFlag(cluster, "text", "json")
 	cluster.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
+	f.addKeep(cluster)
 	cmd := &cobra.Command{Use: "delete", Short: "Take a cluster away", Args: cobra.NoArgs}
 	cmd.AddCommand(cluster)
 	return cmd
@@ -122,11 +129,12 @@ func (a *app) resetCommand() *cobra.Command {
 		Use: "reset -f CONFIG", Short: "Clean hosts whose cluster is gone", Args: cobra.NoArgs,
 		Long:    "Take Kubernetes and everything that kubexm brought off the hosts of a config, without asking a control plane.",
 		Example: "  kubexm reset -f config.yaml --yes",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Reset) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Reset) },
 	}
 	f.add(cmd)
 	a.outputFlag(cmd, "text", "json")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
+	f.addKeep(cmd)
 	return cmd
 }
 
@@ -161,6 +169,9 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	}
 	if s.cluster, err = a.siteConfig(f, s.bundle); err != nil {
 		return err
+	}
+	if f.keepSaid {
+		s.cluster.Spec.Etcd.PreserveData = f.keep
 	}
 	s.context.Say = func(x steps.Finding) { s.report.Load().warn(x) }
 	if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version}); err != nil {
@@ -276,7 +287,11 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 		defer s.bundle.Close()
 	}
 	if s.graph.Name != "create" && !f.yes && !f.dryRun {
-		return &coded{error: fmt.Errorf("%s of cluster %s destroys it", s.graph.Name, s.cluster.Metadata.Name), code: exitUsage, advice: "--yes does it; --dry-run says what it would do"}
+		what := "destroys it"
+		if s.cluster.Spec.Etcd.PreserveData {
+			what = "takes it away, and leaves its data"
+		}
+		return &coded{error: fmt.Errorf("%s of cluster %s %s", s.graph.Name, s.cluster.Metadata.Name, what), code: exitUsage, advice: "--yes does it; --dry-run says what it would do"}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {

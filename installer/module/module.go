@@ -13,7 +13,7 @@ import (
 
 // Preflight looks at hosts before anything changes.
 func Preflight(say func(steps.Finding)) plan.Module {
-	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(say), task.CheckEtcd(say), task.CheckRegistry(say)},
+	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(say), task.CheckEtcd(say), task.CheckRegistry(say), task.CheckKept(say)},
 		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...) }}
 }
 
@@ -59,11 +59,11 @@ func Removal(say func(steps.Finding)) plan.Module {
 	return plan.Module{
 		Name: "removal",
 		Tasks: []plan.Task{
-			task.ResetNodes(), task.UninstallRuntime(), task.UninstallRegistry(say), task.RestoreNodes(), task.TakeEtcdKeys(), task.UninstallEtcd(), task.NoteEtcd(say),
+			task.KeepKeys(), task.ResetNodes(say), task.UninstallRuntime(), task.UninstallRegistry(say), task.RestoreNodes(), task.TakeEtcdKeys(), task.UninstallEtcd(), task.NoteEtcd(say),
 		},
 		Join: func(f []plan.Fragment) plan.Fragment {
-			reset, runtime, registry, restore, keys, etcd, note := f[0], f[1], f[2], f[3], f[4], f[5], f[6]
-			return plan.Seq(plan.Par(plan.Seq(reset, plan.Par(runtime, plan.Seq(keys, etcd), note)), registry), restore)
+			keep, reset, runtime, registry, restore, keys, etcd, note := f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
+			return plan.Seq(keep, plan.Par(plan.Seq(reset, plan.Par(runtime, plan.Seq(keys, etcd), note)), registry), restore)
 		},
 	}
 }

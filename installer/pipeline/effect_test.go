@@ -128,6 +128,7 @@ var changes = map[string][]string{
 var elsewhere = map[string]string{
 	"apiVersion": "the decoder", "kind": "the decoder",
 	"spec.ssh":                "the connector, which reaches hosts",
+	"spec.etcd.preserveData":  "the deletion",
 	"spec.bundle":             "the bundle",
 	"spec.sources":            "the bundle",
 	"spec.system.rpms":        "the bundle",

@@ -4,6 +4,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/etcd"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
 )
 
 // CheckEtcd asks a store that stands already how it is, from each master; of one
@@ -20,6 +21,13 @@ func CheckEtcd(say etcd.Say) plan.Task {
 	}}
 }
 
+// CheckKept looks on every host for data of a deletion that preserved it.
+func CheckKept(say etcd.Say) plan.Task {
+	return plan.Task{Name: "check-kept-data", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Hosts(), kubeadm.CheckKept(s.Cluster, say))
+	}}
+}
+
 // InstallEtcd brings up the members side by side: none answers before most of
 // them run.
 func InstallEtcd() plan.Task {
@@ -29,10 +37,10 @@ func InstallEtcd() plan.Task {
 	}}
 }
 
-// UninstallEtcd is its inverse, with all data.
+// UninstallEtcd is its inverse, with all data where that is not to stay.
 func UninstallEtcd() plan.Task {
 	return plan.Task{Name: "uninstall-etcd", When: etcdIs("kubexm"), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Role(manifest.RoleEtcd), etcd.Uninstall(s.Cluster))
+		return plan.On(s.Role(manifest.RoleEtcd), etcd.Uninstall(s.Cluster, preserves(s)))
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
@@ -57,9 +58,13 @@ func PrepareNodes() plan.Task {
 // config says of them by now.
 func RestoreNodes() plan.Task {
 	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment {
+		last := []steps.Step{node.RemovePackages(s.Cluster), node.ForgetRecords()}
+		if preserves(s) {
+			last = last[:1] // of what stays it is on record that it may go
+		}
 		return plan.Seq(
 			plan.Par(plan.On(nodes(s), node.ResetKernel(s.Cluster)), plan.On(s.Hosts(), node.RemoveNames(s.Cluster))),
-			plan.On(s.Hosts(), node.RemovePackages(s.Cluster), node.ForgetRecords()),
+			plan.On(s.Hosts(), last...),
 		)
 	}}
 }

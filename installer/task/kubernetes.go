@@ -24,7 +24,7 @@ func InstallKubernetes() plan.Task {
 // InitControlPlane makes the first master, and fetches its kubeconfig.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubernetes.FetchKubeconfig(s.Cluster), kubernetes.InstallKubeconfig())
+		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubeadm.TakeUp(), kubernetes.FetchKubeconfig(s.Cluster), kubernetes.InstallKubeconfig())
 	}}
 }
 
@@ -114,9 +114,9 @@ func InstallAddons() plan.Task {
 
 func isChart(a manifest.Addon) bool { return a.Form() == manifest.Chart }
 
-// RemoveAddons is the inverse of InstallAddons.
+// RemoveAddons is the inverse of InstallAddons. Where the store stays, they do in it.
 func RemoveAddons() plan.Task {
-	return plan.Task{Name: "remove-addons", Plan: func(s plan.Scope) plan.Fragment {
+	return plan.Task{Name: "remove-addons", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
 		for _, a := range slices.Backward(s.Cluster.Spec.Addons) {
 			ss = append(ss, addon.Remove(a))
@@ -134,23 +134,42 @@ func Record(applied func(*steps.Host) kubernetes.Applied) plan.Task {
 
 // DrainNodes moves pods off the workers.
 func DrainNodes() plan.Task {
-	return plan.Task{Name: "drain-nodes", Plan: func(s plan.Scope) plan.Fragment {
+	return plan.Task{Name: "drain-nodes", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Drain(s.Cluster))
+	}}
+}
+
+// preserves tells whether a deletion leaves etcd's data and the images.
+func preserves(s plan.Scope) bool { return s.Cluster.Spec.Etcd.PreserveData }
+
+func losesData(s plan.Scope) bool { return !preserves(s) }
+
+// KeepKeys puts on record what a store that stays is of, before anything goes.
+func KeepKeys() plan.Task {
+	return plan.Task{Name: "keep-keys", When: preserves, Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.First(manifest.RoleMaster), kubeadm.KeepKeys(s.Cluster))
 	}}
 }
 
 // ResetNodes takes Kubernetes off the nodes: workers, then masters one after
 // another, the first one last, which the others were joined to.
-func ResetNodes() plan.Task {
+func ResetNodes(say func(steps.Finding)) plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		further := furtherMasters(s)
+		last := []steps.Step{addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()}
+		if preserves(s) {
+			last[2] = kubeadm.ResetMasterKeepingStore()
+			if s.Cluster.Spec.Etcd.Type == "kubeadm" && len(further) > 0 {
+				last = append([]steps.Step{kubeadm.CheckAlone(say)}, last...)
+			}
+		}
 		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
 			plan.Roll(further, func(h manifest.Host) plan.Fragment {
 				return plan.On([]manifest.Host{h}, kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster())
 			}),
-			plan.On(s.First(manifest.RoleMaster), addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()),
+			plan.On(s.First(manifest.RoleMaster), last...),
 			plan.On(nodes(s), kubeadm.Uninstall()),
 		)
 	}}

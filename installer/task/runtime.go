@@ -32,14 +32,14 @@ func InstallRegistry() plan.Task {
 	}}
 }
 
-// UninstallRegistry is its inverse. What is in a registry that is not kubexm's
+// UninstallRegistry is its inverse; images may be left for the next cluster. What is in a registry that is not kubexm's
 // stays there.
 func UninstallRegistry(say registryd.Say) plan.Task {
 	return plan.Task{Name: "uninstall-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
 		if registryd.Stands(s.Cluster) {
 			return plan.On(s.First(manifest.RoleMaster), registryd.ForgetDigests(), registryd.NoteLeft(s.Cluster, say))
 		}
-		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Cluster))
+		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Cluster, preserves(s)))
 	}}
 }
 
@@ -62,10 +62,11 @@ func PreloadImages() plan.Task {
 	}}
 }
 
-// UninstallRuntime is the inverse of InstallRuntime, with all images.
+// UninstallRuntime is the inverse of InstallRuntime, with all images where they are
+// not to stay.
 func UninstallRuntime() plan.Task {
 	return plan.Task{Name: "uninstall-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(nodes(s), containerd.StopService(s.Cluster, mirrors(s.Cluster)), containerd.RemoveBinaries())
+		return plan.On(nodes(s), containerd.StopService(s.Cluster, mirrors(s.Cluster), preserves(s)), containerd.RemoveBinaries())
 	}}
 }
 

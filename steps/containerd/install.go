@@ -82,9 +82,14 @@ func Service(c *manifest.Cluster, m *Mirrors) steps.Step {
 	return op.Ensure("containerd.start", service(c, m))
 }
 
-// StopService is its inverse. What containers still run is stopped first.
-func StopService(c *manifest.Cluster, m *Mirrors) steps.Step {
-	return op.Remove("containerd.stop", service(c, m), op.Destroys)
+// StopService is its inverse. What containers still run is stopped first. The
+// images may stay, for a service that comes later.
+func StopService(c *manifest.Cluster, m *Mirrors, keep bool) steps.Step {
+	rs := service(c, m)
+	if keep {
+		rs = op.Without(rs, dataDir(c))
+	}
+	return op.Remove("containerd.stop", rs, op.Destroys)
 }
 
 func dataDir(c *manifest.Cluster) string {

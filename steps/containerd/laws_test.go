@@ -43,7 +43,7 @@ func TestBinariesAndServiceKeepTheirLaws(t *testing.T) {
 			})
 			c.Every = 7
 			t.Run("service", func(t *testing.T) {
-				steptest.Ensure(t, c, containerd.Service(cluster, mirrors()), containerd.StopService(cluster, mirrors()))
+				steptest.Ensure(t, c, containerd.Service(cluster, mirrors()), containerd.StopService(cluster, mirrors(), false))
 			})
 		})
 	}
@@ -59,7 +59,7 @@ func TestRegistriesThatOnlyTheBundleKnows(t *testing.T) {
 		s.AddFile("/etc/containerd/certs.d/quay.example/hosts.toml", "# theirs\n", 0o644)
 		s.AddFile("/etc/containerd/certs.d/other.example/hosts.toml", "# theirs\n", 0o644)
 	}}
-	install, remove := containerd.Service(cluster, mirrors()), containerd.StopService(cluster, mirrors())
+	install, remove := containerd.Service(cluster, mirrors()), containerd.StopService(cluster, mirrors(), false)
 	steptest.Ensure(t, c, install, remove)
 
 	s := c.Sim(t)

@@ -174,7 +174,7 @@ func TestLoginsOfTheConfig(t *testing.T) {
 	if f, _ := s.File("/etc/containerd/certs.d/kubexm-of-hub.site.local.key"); f.Mode != 0o600 {
 		t.Errorf("a key has mode %v", f.Mode)
 	}
-	steptest.Ensure(t, steptest.Case{Cluster: c, Every: 23}, containerd.Service(c, mirrors()), containerd.StopService(c, mirrors()))
+	steptest.Ensure(t, steptest.Case{Cluster: c, Every: 23}, containerd.Service(c, mirrors()), containerd.StopService(c, mirrors(), false))
 }
 
 func TestUpstreamsOfImages(t *testing.T) {

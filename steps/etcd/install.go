@@ -30,7 +30,7 @@ func resources(c *manifest.Cluster) []op.Resource {
 	own := runner.Attr{Mode: 0o700}
 	rs = append(rs,
 		op.Dir{Path: configDir}, op.Dir{Path: keysDir, Attr: own, Own: true},
-		op.Dir{Path: c.Spec.Etcd.DataDir, Attr: own, Own: true},
+		dataDir(c),
 		op.File{Path: caKeyFile, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			_, key, err := memberCA(ctx, h)
 			return key, err
@@ -47,6 +47,10 @@ func resources(c *manifest.Cluster) []op.Resource {
 		op.Text("/etc/systemd/system/"+unit, func(_ context.Context, h *steps.Host) ([]byte, error) { return serviceUnit(c, h.Host) }),
 		member{Unit: op.Unit{Name: unit}, cluster: c},
 	)
+}
+
+func dataDir(c *manifest.Cluster) op.Dir {
+	return op.Dir{Path: c.Spec.Etcd.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}
 }
 
 // pair are a certificate and its key as files of a host.
@@ -78,9 +82,13 @@ func Install(c *manifest.Cluster) steps.Step {
 	return op.Ensure("etcd.install", resources(c), op.Upload)
 }
 
-// Uninstall is its inverse, with all data.
-func Uninstall(c *manifest.Cluster) steps.Step {
-	return op.Remove("etcd.uninstall", resources(c), op.Destroys)
+// Uninstall is its inverse, with all data unless that is to stay.
+func Uninstall(c *manifest.Cluster, keep bool) steps.Step {
+	rs := resources(c)
+	if keep {
+		rs = op.Without(rs, c.Spec.Etcd.DataDir)
+	}
+	return op.Remove("etcd.uninstall", rs, op.Destroys)
 }
 
 func serviceUnit(c *manifest.Cluster, h manifest.Host) ([]byte, error) {

@@ -71,7 +71,7 @@ func TestInstallKeepsItsLaws(t *testing.T) {
 				}
 				s.HandleProgram("etcdctl", func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{Exit: 1}, true })
 			}
-			steptest.Ensure(t, steptest.Case{Cluster: c, Before: asked, Every: 9, Workdir: t.TempDir()}, etcd.Install(c), etcd.Uninstall(c))
+			steptest.Ensure(t, steptest.Case{Cluster: c, Before: asked, Every: 9, Workdir: t.TempDir()}, etcd.Install(c), etcd.Uninstall(c, false))
 		})
 	}
 }

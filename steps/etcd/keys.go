@@ -159,12 +159,18 @@ func memberCA(ctx context.Context, h *steps.Host) (cert, key []byte, err error) 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
+	none := err != nil
 	cert, key, cerr := keysOf(h).ca()
 	if cerr != nil || err == nil && bytes.Equal(have, cert) {
 		return cert, key, cerr
 	}
 	if data, err := hasData(ctx, h.Cluster, h); err != nil || !data {
 		return cert, key, err
+	}
+	if none { // of a member that was removed, and whose data stayed: all members get new keys
+		if ours, err := op.Recorded(ctx, h, dataDir(h.Cluster)); err != nil || ours {
+			return cert, key, err
+		}
 	}
 	advice, err := bring(ctx, h)
 	return nil, nil, errors.Join(steps.Advise(errAnotherCA, "%s", advice), err)

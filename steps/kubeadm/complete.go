@@ -68,7 +68,11 @@ func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done b
 	if err != nil {
 		return false, err
 	}
-	if !s.Exists { // nobody is at work: it may have ended before it was written down
+	k, err := readKept(ctx, h) // in a store that was preserved there is all that is looked for
+	if err != nil {
+		return false, err
+	}
+	if !s.Exists && k == nil { // nobody is at work: it may have ended before it was written down
 		sound, err := bootable(ctx, h)
 		if err == nil && sound {
 			done, err = awaken(ctx, h, ended, doubt)

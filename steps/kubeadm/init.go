@@ -78,6 +78,22 @@ func Init(c *manifest.Cluster) steps.Step {
 			}
 			j := initJob
 			j.Argv = []string{"kubeadm", "init", "--config", configFile, "--skip-token-print"}
+			k, err := readKept(ctx, h)
+			if err != nil {
+				return err
+			}
+			if k != nil { // kubeadm takes the keys that it finds, and must not mind the data
+				keys, err := keysKept(ctx, h, c)
+				if err != nil {
+					return err
+				}
+				if err := giveKeys(ctx, h, keys); err != nil {
+					return err
+				}
+				if stacked(c) {
+					j.Argv = append(j.Argv, "--ignore-preflight-errors=DirAvailable-"+strings.ReplaceAll(c.Spec.Etcd.DataDir, "/", "-"))
+				}
+			}
 			if err := run(ctx, h, j); err != nil {
 				return steps.Advise(err, "see `journalctl -u kubelet` and `crictl ps -a` on %s", h.Name)
 			}
@@ -110,15 +126,21 @@ func prepare(ctx context.Context, h *steps.Host, j runner.Job, look func(context
 		if err != nil && !errors.As(err, &failed) && !errors.Is(err, errKubeletEnds) {
 			return false, err
 		}
-		if done, err := look(ctx, h); done || err != nil {
-			return done, err
+		k, kerr := readKept(ctx, h)
+		if kerr != nil {
+			return false, kerr
+		}
+		if err == nil || k == nil { // in a store that was preserved there is all that is looked for, whatever failed
+			if done, err := look(ctx, h); done || err != nil {
+				return done, err
+			}
 		}
 	}
 	half, err := begun(ctx, h)
 	if err != nil || !half {
 		return false, err
 	}
-	return false, reset(ctx, h)
+	return false, resetHalf(ctx, h)
 }
 
 // takeBack undoes init or join of a master as far as it came. What was whole is
@@ -135,9 +157,12 @@ func takeBack(ctx context.Context, h *steps.Host, j runner.Job) error {
 		return err
 	}
 	if half {
-		if err := reset(ctx, h); err != nil {
+		if err := resetHalf(ctx, h); err != nil {
 			return err
 		}
+	}
+	if k, err := readKept(ctx, h); err != nil || k != nil {
+		return err
 	}
 	return removeStore(ctx, h)
 }

@@ -118,7 +118,7 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 			if err != nil || !half {
 				return err
 			}
-			return reset(ctx, h)
+			return reset(ctx, h, false)
 		},
 	}
 }

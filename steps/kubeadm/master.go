@@ -174,8 +174,12 @@ func JoinMaster(c *manifest.Cluster) steps.Step {
 
 // giveKeys writes the keys that all masters share, where kubeadm looks for them.
 func giveKeys(ctx context.Context, h *steps.Host, keys map[string][]byte) error {
+	return writeKeys(ctx, h, pkiDir, keys)
+}
+
+func writeKeys(ctx context.Context, h *steps.Host, dir string, keys map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		file := path.Join(pkiDir, name)
+		file := path.Join(dir, name)
 		if _, err := h.Mkdir(ctx, path.Dir(file), runner.Attr{}); err != nil {
 			return err
 		}

@@ -17,9 +17,10 @@ import (
 // reset takes back what init or join did to a node. Where kubeadm runs no member
 // of the store on it, its phase for that is passed over: what it finds no member
 // in, it takes for a member's remains, and empties /var/lib/etcd (1.31 and newer).
-func reset(ctx context.Context, h *steps.Host) error {
+// The same phase would empty a store that is to be kept.
+func reset(ctx context.Context, h *steps.Host, keep bool) error {
 	argv := []string{"kubeadm", "reset", "--force", "--cri-socket", "unix:///run/containerd/containerd.sock"}
-	if !stacked(h.Cluster) || !slices.Contains(h.Cluster.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {
+	if keep || !stacked(h.Cluster) || !slices.Contains(h.Cluster.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {
 		argv = append(argv, "--skip-phases=remove-etcd-member")
 	}
 	_, err := h.Run(ctx, runner.Cmd{Argv: argv, Timeout: 8 * time.Minute}) // where most members are dead it waits for each answer in vain
@@ -30,36 +31,64 @@ func reset(ctx context.Context, h *steps.Host) error {
 // trace away by which a node is known, and what it leaves is still to go then.
 const goingFile = "/etc/kubernetes/kubexm-going"
 
+// resetHalf resets what was left half way. A store that an earlier deletion
+// preserved is not what this run brought.
+func resetHalf(ctx context.Context, h *steps.Host) error {
+	k, err := readKept(ctx, h)
+	if err != nil {
+		return err
+	}
+	return reset(ctx, h, k != nil)
+}
+
 // ResetWorker takes Kubernetes off a worker: kubeadm's own reset, then what it
 // leaves behind.
-func ResetWorker() steps.Step { return resetNode("kubeadm.reset-worker") }
+func ResetWorker() steps.Step { return resetNode("kubeadm.reset-worker", false) }
 
-// ResetMaster does the same to a master, with the cluster's store.
-func ResetMaster() steps.Step { return resetNode("kubeadm.reset-master") }
+// ResetMaster does the same to a master, with its member of the store.
+func ResetMaster() steps.Step { return resetNode("kubeadm.reset-master", false) }
 
-func resetNode(name string) steps.Step {
+// ResetMasterKeepingStore leaves the member's data where it is.
+func ResetMasterKeepingStore() steps.Step { return resetNode("kubeadm.reset-master", true) }
+
+func resetNode(name string, keep bool) steps.Step {
+	left := func(ctx context.Context, h *steps.Host) (bool, error) {
+		for _, p := range append(slices.Clone(traces), completeFile, goingFile) {
+			if _, err := h.Stat(ctx, p); !errors.Is(err, fs.ErrNotExist) {
+				return err == nil, err
+			}
+		}
+		return false, nil
+	}
 	return &op.Do{
 		M: steps.Meta{Name: name, Timeout: 10 * time.Minute, Risk: steps.Destroys},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			for _, p := range append(slices.Clone(traces), completeFile, goingFile) {
-				if _, err := h.Stat(ctx, p); !errors.Is(err, fs.ErrNotExist) {
-					return false, err
-				}
+			if is, err := left(ctx, h); err != nil || is {
+				return false, err
 			}
-			return true, nil
+			kept, err := storeKept(ctx, h) // by a deletion that preserved it
+			return err == nil && (keep || !kept), err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			if _, err := h.Mkdir(ctx, "/etc/kubernetes", runner.Attr{}); err != nil {
+			is, err := left(ctx, h)
+			if err != nil {
 				return err
 			}
-			if err := h.WriteFile(ctx, goingFile, []byte("kubexm takes Kubernetes off this host\n"), runner.Attr{Mode: 0o600}); err != nil {
-				return err
+			if is {
+				if _, err := h.Mkdir(ctx, "/etc/kubernetes", runner.Attr{}); err != nil {
+					return err
+				}
+				if err := h.WriteFile(ctx, goingFile, []byte("kubexm takes Kubernetes off this host\n"), runner.Attr{Mode: 0o600}); err != nil {
+					return err
+				}
+				if err := reset(ctx, h, keep); err != nil {
+					return err
+				}
 			}
-			if err := reset(ctx, h); err != nil {
-				return err
-			}
-			if err := removeStore(ctx, h); err != nil { // on a worker nothing is on record
-				return err
+			if !keep {
+				if err := removeStore(ctx, h); err != nil { // on a worker nothing is on record
+					return err
+				}
 			}
 			return cleanUp(ctx, h)
 		},

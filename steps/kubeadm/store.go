@@ -38,3 +38,11 @@ func removeStore(ctx context.Context, h *steps.Host) error {
 	}
 	return c.Apply(ctx, h)
 }
+
+// storeKept tells whether a folder that kubexm made for kubeadm's store is there.
+func storeKept(ctx context.Context, h *steps.Host) (bool, error) {
+	if !stacked(h.Cluster) {
+		return false, nil
+	}
+	return op.Recorded(ctx, h, store(h))
+}

@@ -23,6 +23,12 @@ type Dir struct {
 
 func (d Dir) String() string { return "folder " + d.Path }
 
+// Without is a list of resources without a folder of it, which a removal then
+// leaves with all that is in it. That kubexm made it stays on record.
+func Without(rs []Resource, dir string) []Resource {
+	return slices.DeleteFunc(slices.Clone(rs), func(r Resource) bool { return r.String() == Dir{Path: dir}.String() })
+}
+
 // Want makes the folder, or gives the one that is there its mode and owner.
 func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	i, err := h.Stat(ctx, d.Path)

@@ -73,6 +73,12 @@ func recall(ctx context.Context, h *steps.Host, r Resource) (e entry, ok bool, e
 	return e, true, nil
 }
 
+// Recorded tells whether kubexm changed r, and has not put it back.
+func Recorded(ctx context.Context, h *steps.Host, r Resource) (bool, error) {
+	_, ok, err := recall(ctx, h, r)
+	return ok, err
+}
+
 // remember writes the first entry of r.
 func remember(ctx context.Context, h *steps.Host, r Resource, e entry) error {
 	if err := makeRecordDir(ctx, h); err != nil {

@@ -68,9 +68,13 @@ func Install(c *manifest.Cluster) steps.Step {
 	return op.Ensure("registryd.install", resources(c), op.Upload)
 }
 
-// Uninstall is its inverse, with all images.
-func Uninstall(c *manifest.Cluster) steps.Step {
-	return op.Remove("registryd.uninstall", resources(c), op.Destroys)
+// Uninstall is its inverse, with all images unless these are to stay.
+func Uninstall(c *manifest.Cluster, keep bool) steps.Step {
+	rs := resources(c)
+	if keep {
+		rs = op.Without(rs, c.Spec.Registry.RegistryDataDir)
+	}
+	return op.Remove("registryd.uninstall", rs, op.Destroys)
 }
 
 // certificate gives the registry's own, for its name and every address of its host.

@@ -22,7 +22,7 @@ func TestInstallKeepsItsLaws(t *testing.T) {
 			steptest.Ensure(t, steptest.Case{
 				Cluster: cluster, Before: before, Every: 199, // each try makes hashes of passwords, which take their time on purpose
 				Workdir: t.TempDir(), Varies: []string{"/etc/kubexm/registry/htpasswd"},
-			}, registryd.Install(cluster), registryd.Uninstall(cluster))
+			}, registryd.Install(cluster), registryd.Uninstall(cluster, false))
 		})
 	}
 }

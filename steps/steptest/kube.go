@@ -29,6 +29,8 @@ type Kube struct {
 	master  string
 	// stands spares the programs: the cluster answers, whatever is installed.
 	stands bool
+	// Salt makes the keys of a cluster that is made from now on others than before.
+	Salt string
 	// Holds tells whether the site's registry holds an image, by its upstream
 	// reference; nil: it does.
 	Holds func(reference string) bool

@@ -43,6 +43,12 @@ func (k *Kube) kubectl(c call) connector.Result {
 	case "exec":
 		return k.exec(c)
 	case "delete":
+		if c.words[1] == "node" {
+			for _, name := range c.words[2:] {
+				k.drop(newObject("v1", "Node", "", name))
+			}
+			return prints("nodes deleted\n")
+		}
 		k.proxy(c.sim) // a pod of kube-proxy, which comes again at once
 		return prints("pod %q deleted\n", c.words[2])
 	case "label", "taint":

@@ -6,6 +6,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"path"
 	"slices"
@@ -73,8 +74,12 @@ func (k *Kube) preflight(c call) *connector.Result {
 		return problem("[ERROR ExternalEtcdVersion]: %s", bad)
 	}
 	made := []string{"manifests/kube-apiserver.yaml", "kubelet.conf"}
-	if !k.isMaster(c.host) || c.words[0] == "init" { // a master that joins is given the keys before
+	if !k.isMaster(c.host) { // masters are given keys before
 		made = append(made, "pki/ca.crt")
+	}
+	dir := "DirAvailable-" + strings.ReplaceAll(k.cluster.Spec.Etcd.DataDir, "/", "-")
+	if k.stacked() && k.isMaster(c.host) && len(c.sim.Below(k.cluster.Spec.Etcd.DataDir)) > 0 && c.flags["--ignore-preflight-errors"] != dir {
+		return problem("[ERROR %s]: %s is not empty", dir, k.cluster.Spec.Etcd.DataDir)
 	}
 	for _, p := range made {
 		if _, ok := c.sim.File("/etc/kubernetes/" + p); ok {
@@ -111,8 +116,15 @@ func (k *Kube) found(s *conntest.Sim) bool {
 		do   func()
 	}{
 		{"certs", func() {
-			for _, name := range k.shared() {
-				s.AddFile("/etc/kubernetes/pki/"+name, "the cluster's "+name+"\n", 0o600)
+			for _, name := range k.shared() { // keys that are there are used
+				if _, ok := s.File("/etc/kubernetes/pki/" + name); ok || name == "ca.crt" {
+					continue
+				}
+				mode := fs.FileMode(0o600)
+				if !strings.HasSuffix(name, ".key") {
+					mode = 0o644
+				}
+				s.AddFile("/etc/kubernetes/pki/"+name, fmt.Sprintf("the cluster's %s%s\n", name, k.Salt), mode)
 			}
 			s.AddFile("/etc/kubernetes/pki/ca.crt", authority(), 0o644)
 		}},

@@ -201,6 +201,7 @@ func TestCluster(t *testing.T) {
 	}
 
 	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, "h2", "h3", "h4", "Ready")
+	s.outlives(t, config)
 	s.deleted(t, config)
 	s.asBefore(t, before)
 	s.growsByDelta(t, config)

@@ -1,0 +1,192 @@
+package installer_test
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+)
+
+// preserving is a deletion that leaves etcd's data and the images.
+func (s *site) preserving(do func()) {
+	s.cluster.Spec.Etcd.PreserveData = true
+	do()
+	s.cluster.Spec.Etcd.PreserveData = false
+}
+
+// mine is an object that somebody made in the cluster.
+const mine = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine","namespace":"default"},"data":{"a":"b"}}`
+
+func (s *site) writeMine() {
+	s.t.Helper()
+	host := s.cluster.HostsWith(manifest.RoleMaster)[0].Name
+	if s.cluster.Spec.Etcd.Type == "kubexm" {
+		host = s.cluster.HostsWith(manifest.RoleEtcd)[0].Name
+	}
+	s.sims[host].AddFile(s.cluster.Spec.Etcd.DataDir+"/member/ConfigMap.core/default/mine", mine, 0o600)
+}
+
+// stays are the folders that a deletion may leave, and what says whose they are.
+func (s *site) stays() []string {
+	c := s.cluster.Spec
+	return []string{c.Etcd.DataDir, c.Registry.RegistryDataDir, "/var/lib/containerd", "/var/lib/kubexm"}
+}
+
+// TestDataIsPreserved: etcd's data and the images outlive a deletion, and nothing
+// else does. The next creation takes them up, with the keys of the cluster before
+// and with nothing pulled or sent again; or a deletion takes the rest.
+func TestDataIsPreserved(t *testing.T) {
+	each(t, []string{"single", "site", "addons", "masters", "masters-stacked", "etcd-hosts"}, func(s *site) {
+		first := s.state(true)
+		master := s.sims[s.cluster.HostsWith(manifest.RoleMaster)[0].Name]
+		s.must(pipeline.Create, "create")
+		s.writeMine()
+		key := master.Read("/etc/kubernetes/pki/sa.key")
+		made := s.state(false)
+		s.kube.Salt = " of another cluster"
+
+		s.elsewhere()
+		s.preserving(func() { s.must(pipeline.Delete, "delete") })
+		s.onlyStays(first)
+		kept := s.state(true)
+		s.preserving(func() { s.must(pipeline.Delete, "delete again") })
+		s.same("deleting again changes nothing", kept, s.state(true))
+		for _, h := range s.cluster.Spec.Hosts {
+			s.sims[h.Name].ForgetCalls()
+		}
+
+		s.must(pipeline.Create, "create on what was kept")
+		for _, ran := range s.ran() {
+			if strings.HasPrefix(ran, "containerd.preload-images") || strings.HasPrefix(ran, "registryd.seed-images") {
+				s.t.Errorf("%s ran, and the images were there", ran)
+			}
+		}
+		if o := s.kube.Object("v1", "ConfigMap", "default", "mine"); o == nil {
+			s.t.Error("what somebody made in the cluster is gone")
+		}
+		if got := master.Read("/etc/kubernetes/pki/sa.key"); got != key {
+			s.t.Errorf("the cluster's keys are others: %q", got)
+		}
+		s.same("what was taken up is what was there", withoutKeys(made), withoutKeys(s.state(false)))
+		s.must(pipeline.Create, "create again")
+		if ran := s.ran(); len(ran) > 0 {
+			s.t.Errorf("a second creation ran %q", ran)
+		}
+
+		s.preserving(func() { s.must(pipeline.Delete, "delete once more") })
+		s.must(pipeline.Delete, "delete all of it")
+		s.same("a deletion after one that preserved gives back what was there", first, s.state(true))
+		s.must(pipeline.Create, "create anew")
+		if s.kube.Object("v1", "ConfigMap", "default", "mine") != nil {
+			s.t.Error("what was deleted is there again")
+		}
+		s.must(pipeline.Delete, "delete in the end")
+		s.same("a deletion gives back what was there", first, s.state(true))
+	})
+}
+
+// withoutKeys leaves out what another machine makes anew: the keys of a registry
+// and of a store whose hosts have given theirs away, and what they are in.
+func withoutKeys(s conntest.Snapshot) conntest.Snapshot {
+	return slices.DeleteFunc(slices.Clone(s), func(l string) bool {
+		for _, part := range []string{"/etc/kubexm/registry/", "/etc/etcd/pki/", "/etc/kubernetes/etcd/", "/certs.d/", "EtcdMember", "unit etcd", "unit kubexm-registry"} {
+			if strings.Contains(l, part) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// onlyStays: what is on the hosts beside what was there is data that stays.
+func (s *site) onlyStays(first conntest.Snapshot) {
+	s.t.Helper()
+	found := map[string]bool{}
+	for line := range strings.Lines(conntest.Diff(first, s.state(true))) {
+		if strings.Contains(line, ": file "+path.Dir(s.cluster.Spec.Etcd.DataDir)+" d") { // made for what is in it
+			continue
+		}
+		at := slices.IndexFunc(s.stays(), func(dir string) bool { return strings.Contains(line, dir) })
+		if at < 0 || !strings.HasPrefix(strings.TrimSpace(line), "+") {
+			s.t.Errorf("a deletion that preserves data: %s", line)
+			continue
+		}
+		found[s.stays()[at]] = true
+	}
+	for _, dir := range s.stays() {
+		if !found[dir] {
+			s.t.Errorf("nothing is left in %s", dir)
+		}
+	}
+}
+
+// TestAFailureWhilePreserving: whatever fails on the way, no data is lost.
+func TestAFailureWhilePreserving(t *testing.T) {
+	each(t, []string{"masters-stacked", "etcd-hosts"}, func(s *site) {
+		first := s.state(true)
+		s.must(pipeline.Create, "create")
+		s.writeMine()
+		s.preserving(func() {
+			s.steadily(pipeline.Delete, true)
+			s.must(pipeline.Delete, "delete after all failures")
+		})
+		s.onlyStays(first)
+		s.steadily(pipeline.Create, true)
+		s.must(pipeline.Create, "create after all failures")
+		if s.kube.Object("v1", "ConfigMap", "default", "mine") == nil {
+			s.t.Error("what somebody made in the cluster is gone")
+		}
+		s.preserving(func() { s.must(pipeline.Delete, "delete") })
+		s.steadily(pipeline.Delete, false)
+		s.must(pipeline.Delete, "delete all of it")
+		s.same("a deletion gives back what was there", first, s.state(true))
+	})
+}
+
+// TestKeptDataOfAnotherCluster is not taken up: it is said what would have to be,
+// and nothing changes.
+func TestKeptDataOfAnotherCluster(t *testing.T) {
+	for name, change := range map[string]struct {
+		to   func(*manifest.Cluster)
+		says string
+	}{
+		"release":  {func(c *manifest.Cluster) { c.Spec.Kubernetes.Version = "v1.33.4" }, "install v1.32 of Kubernetes"},
+		"folder":   {func(c *manifest.Cluster) { c.Spec.Etcd.DataDir = "/data/store" }, "write spec.etcd.dataDir: /data/etcd"},
+		"master":   {func(c *manifest.Cluster) { c.Spec.RoleGroups.Master = []string{"m2", "m1", "m3"} }, "name m1 first in spec.roleGroups.master"},
+		"members":  {func(c *manifest.Cluster) { c.Spec.RoleGroups.Etcd = []string{"e1"} }, "let the same hosts run etcd"},
+		"type":     {func(c *manifest.Cluster) { c.Spec.Etcd.Type = "kubeadm" }, "write spec.etcd.type: kubexm"},
+		"no keys":  {nil, "bring them back"},
+		"the same": {func(*manifest.Cluster) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, []string{"etcd-hosts"}, func(s *site) {
+				s.must(pipeline.Create, "create")
+				s.preserving(func() { s.must(pipeline.Delete, "delete") })
+				before := s.state(true)
+				c := *s.cluster
+				s.cluster = &c
+				if change.to == nil {
+					s.sims["m1"].RemoveAll("/var/lib/kubexm/demo/kept/pki/sa.key")
+					before = s.state(true)
+				} else {
+					change.to(s.cluster)
+				}
+				err := s.run(pipeline.Create, nil)
+				if change.says == "" {
+					if err != nil {
+						s.t.Errorf("refused: %v", err)
+					}
+					return
+				}
+				if err == nil || !strings.Contains(advised(err), change.says) || !strings.Contains(advised(err), "--preserve-data=false") {
+					s.t.Errorf("%v: %s", err, advised(err))
+				}
+				s.same("refused, and nothing changed", before, s.state(true))
+			})
+		})
+	}
+}
