@@ -38,7 +38,9 @@ type unit struct {
 	node *plan.Node
 	meta steps.Meta
 	host *steps.Host
-	deps []*unit
+	lane []*unit       // on its own host
+	all  []*barrier    // on all hosts
+	end  *barrier      // its node's
 	done chan struct{} // closed when it ended, well or not
 	ran  bool
 
@@ -112,24 +114,54 @@ func (r *run) stopped() bool {
 	}
 }
 
+// barrier is a node on all of its hosts, for those who wait for all of them: a
+// thousand hosts that wait for a thousand hosts do not need a million links.
+type barrier struct {
+	mu   sync.Mutex
+	left int           // units that have not ended
+	done chan struct{} // closed when none is left
+
+	// Readable once done is closed.
+	lost   bool // one did not end well, or was not begun
+	found  bool // one holds something against its host
+	unsure bool
+}
+
+// pass notes that a unit of the node has ended.
+func (b *barrier) pass(u *unit) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost = b.lost || !u.ok && !u.found
+	b.found = b.found || !u.ok && u.found
+	b.unsure = b.unsure || u.unsure
+	if b.left--; b.left == 0 {
+		close(b.done)
+	}
+}
+
 // units expands the graph into steps on hosts, with what each waits for.
 func (r *run) units(board *steps.Board) []*unit {
 	byNode := map[*plan.Node]map[string]*unit{}
+	ends := map[*plan.Node]*barrier{}
 	hosts := map[string]*steps.Host{}
 	var all []*unit
 	for _, n := range r.graph.Nodes { // dependencies point backwards: all that a unit waits for exists
 		byNode[n] = map[string]*unit{}
+		ends[n] = &barrier{left: len(n.Hosts), done: make(chan struct{})}
+		if len(n.Hosts) == 0 { // nobody to wait for
+			close(ends[n].done)
+		}
 		for _, h := range n.Hosts {
 			if hosts[h.Name] == nil {
 				hosts[h.Name] = r.Host(h).WithBoard(board)
 			}
 			meta := n.Step.Meta()
-			u := &unit{node: n, meta: meta, host: hosts[h.Name].ForStep(meta), done: make(chan struct{})}
+			u := &unit{node: n, meta: meta, host: hosts[h.Name].ForStep(meta), end: ends[n], done: make(chan struct{})}
 			for _, d := range n.Deps {
-				for name, before := range byNode[d.On] {
-					if !d.Lane || name == h.Name {
-						u.deps = append(u.deps, before)
-					}
+				if !d.Lane {
+					u.all = append(u.all, ends[d.On])
+				} else if before := byNode[d.On][h.Name]; before != nil {
+					u.lane = append(u.lane, before)
 				}
 			}
 			byNode[n][h.Name] = u
@@ -142,13 +174,21 @@ func (r *run) units(board *steps.Board) []*unit {
 // walk waits for what comes before u, then for a free slot, and runs it. It
 // waits before it takes a slot: else steps that wait could fill all slots.
 func (r *run) walk(ctx context.Context, u *unit) {
+	defer u.end.pass(u)
 	defer close(u.done)
-	for _, d := range u.deps {
+	for _, d := range u.lane {
 		<-d.done
 		if !d.ok && (!d.found || !u.check()) {
 			return
 		}
 		u.unsure = u.unsure || d.unsure
+	}
+	for _, b := range u.all {
+		<-b.done
+		if b.lost || b.found && !u.check() {
+			return
+		}
+		u.unsure = u.unsure || b.unsure
 	}
 	slots := []chan struct{}{r.commands}
 	if u.meta.Upload {
