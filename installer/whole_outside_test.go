@@ -253,7 +253,7 @@ func (s *site) nodeFiles(node string) {
 
 // found gives all that an error says, with its advice.
 func found(err error) string {
-	switch x := err.(type) {
+	switch x := err.(type) { //nolint:errorlint // it walks the tree itself
 	case steps.Findings:
 		text := ""
 		for _, f := range x {

@@ -45,6 +45,7 @@ func AskPull(ctx context.Context, t Target) error {
 // AskPush asks a registry whether the user may send to a repository: it begins an
 // upload and gives it up. Nothing is left of that.
 func AskPush(ctx context.Context, t Target, repository string) error {
+	ctx = auth.WithScopes(ctx, auth.ScopeRepository(repository, auth.ActionPull, auth.ActionPush))
 	q, err := t.request(ctx, http.MethodPost, "/v2/"+repository+"/blobs/uploads/")
 	if err != nil {
 		return err
@@ -53,7 +54,6 @@ func AskPush(ctx context.Context, t Target, repository string) error {
 	if t.Username != "" {
 		c.Credential = auth.StaticCredential(t.Host, auth.Credential{Username: t.Username, Password: t.Password})
 	}
-	q = q.WithContext(auth.WithScopes(ctx, auth.ScopeRepository(repository, auth.ActionPull, auth.ActionPush)))
 	r, err := c.Do(q)
 	if err := answered(r, err); err != nil {
 		return err
@@ -62,7 +62,7 @@ func AskPush(ctx context.Context, t Target, repository string) error {
 	if err != nil || at.Host != q.URL.Host {
 		return nil // it goes by itself
 	}
-	stop, err := http.NewRequestWithContext(q.Context(), http.MethodDelete, at.String(), nil)
+	stop, err := http.NewRequestWithContext(ctx, http.MethodDelete, at.String(), nil)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -100,6 +101,24 @@ func TestPaceFindsTheRoom(t *testing.T) {
 	}
 	if s.bad == 0 {
 		t.Error("nothing was refused: this test tries nothing")
+	}
+}
+
+// Good answers let as many through again as at the beginning, one more for each
+// full round, and no more than that.
+func TestPaceGrowsAgain(t *testing.T) {
+	p := newPace(nil, 4)
+	answer := func(code int) int {
+		p.now++
+		p.leave(&http.Response{StatusCode: code, Header: http.Header{}})
+		return p.limit
+	}
+	var got []int
+	for _, code := range []int{503, 429, 429, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200} {
+		got = append(got, answer(code))
+	}
+	if want := []int{2, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

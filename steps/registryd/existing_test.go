@@ -121,6 +121,18 @@ func TestTheWayToARegistryThatStands(t *testing.T) {
 	}
 }
 
+// TestABusyRegistryIsFilled: each third upload is refused with "too many".
+func TestABusyRegistryIsFilled(t *testing.T) {
+	s := stand(t, true)
+	s.Busy, s.Mount = 3, 405
+	if err := registryd.Seed(s.cluster, nil).Run(t.Context(), s.host); err != nil {
+		t.Fatal(err)
+	}
+	if s.Uploads < 5 || s.Manifest("kube/registry.k8s.io/pause", "3.10") == "" {
+		t.Errorf("%d uploads", s.Uploads)
+	}
+}
+
 // TestARegistryThatNobodyReaches: both reasons are said.
 func TestARegistryThatNobodyReaches(t *testing.T) {
 	s := stand(t, false)
