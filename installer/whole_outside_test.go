@@ -211,6 +211,9 @@ func TestARegistryThatStands(t *testing.T) {
 				s.same("a second creation changes nothing", made, s.state(true))
 
 				s.said = nil
+				s.cluster.Spec.Registry.Auths = map[string]manifest.RegistryAuth{ // nothing is read again to take it away
+					"harbor.site.example:8443": {Username: "robot", Password: manifest.NewSecret("file:nowhere"), CertsPath: "nowhere"}, "other.site.example": {PlainHTTP: true},
+				}
 				s.must(pipeline.Delete, "delete")
 				s.same("a deletion gives back what was there", first, s.state(true))
 				if got := s.outside.Manifest("kube/quay.example/site/tools", "1.0"); got != has {

@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/containerd"
@@ -81,10 +82,13 @@ func TestHostsOfEachKind(t *testing.T) {
 	plain := mirrors()
 	plain.PlainHTTP = true
 	plain.Login = func(*steps.Host) (string, string, error) { return "", "", nil }
+	open := mirrors()
+	open.Insecure, open.Certs = true, func(*steps.Host) (registry.Certs, error) { return registry.Certs{}, nil }
 	for name, k := range map[string]struct {
 		m    *containerd.Mirrors
 		host string
 	}{
+		"hosts-insecure.toml":           {open, "docker.io"},
 		"hosts-upstream.toml":           {mirrors(), "docker.io"},
 		"hosts-own.toml":                {mirrors(), "registry.kubexm.local"},
 		"hosts-default.toml":            {mirrors(), "_default"},

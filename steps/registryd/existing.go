@@ -75,8 +75,8 @@ func CheckPull(c *manifest.Cluster, say Say) steps.Step {
 }
 
 // CheckPush asks a registry that stands already from this machine, or through h
-// where this machine does not reach it, and whether the user may send what it
-// lacks.
+// where this machine does not reach it, and whether the user may send images where
+// the first of them is not there.
 func CheckPush(c *manifest.Cluster, say Say) steps.Step {
 	return op.Check("registryd.check-push", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		var out steps.Findings
@@ -93,22 +93,24 @@ func CheckPush(c *manifest.Cluster, say Say) steps.Step {
 		if err := registry.AskPull(ctx, t); err != nil {
 			return append(out, refused(c, err, "this machine")), ctx.Err()
 		}
-		standing, err := registry.Compare(ctx, t, h.Artifacts, h.Artifacts.Images(), askers)
+		images := h.Artifacts.Images()
+		if len(images) == 0 {
+			return out, nil
+		}
+		// What goes for one goes for the others, and where it is there nothing has to be sent.
+		standing, err := registry.Compare(ctx, t, h.Artifacts, images[:1], 1)
 		if err != nil {
 			return append(out, refused(c, err, "this machine")), ctx.Err()
 		}
-		for _, at := range standing.Images {
-			if at.Held {
-				continue
-			}
-			repository, _, err := t.Repository(at.Reference)
-			if err != nil {
-				return out, err
-			}
-			if err := registry.AskPush(ctx, t, repository); err != nil {
-				out = append(out, refused(c, fmt.Errorf("send to %s: %w", repository, err), "this machine"))
-			}
-			break // what goes for one goes for the others
+		if standing.Missing() == 0 {
+			return out, nil
+		}
+		repository, _, err := t.Repository(images[0].Reference)
+		if err != nil {
+			return out, err
+		}
+		if err := registry.AskPush(ctx, t, repository); err != nil {
+			out = append(out, refused(c, fmt.Errorf("send to %s: %w", repository, err), "this machine"))
 		}
 		return out, ctx.Err()
 	}, say)
