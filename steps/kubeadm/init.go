@@ -185,7 +185,11 @@ func initialized(ctx context.Context, h *steps.Host) (bool, error) {
 func Running(ctx context.Context, h *steps.Host) (bool, error) { return initialized(ctx, h) }
 
 // traces are what init and join leave behind, the earliest and the latest of it.
-var traces = []string{"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt", AdminConf}
+// The very first is the key of the CA: one without a certificate stops kubeadm for
+// ever.
+var traces = []string{
+	"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", pkiDir + "/ca.crt", pkiDir + "/ca.key", AdminConf,
+}
 
 // begun tells whether kubeadm init or join left something behind.
 func begun(ctx context.Context, h *steps.Host) (bool, error) {

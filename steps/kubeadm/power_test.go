@@ -108,3 +108,21 @@ func TestAResetThatWasCutOffGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// TestAKeyWithoutItsCertificateIsTakenBack: kubeadm takes the keys that it finds,
+// and stops at one that stands alone.
+func TestAKeyWithoutItsCertificateIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := steptest.Cluster(t, steptest.Small)
+		s := conntest.New(t)
+		programs(s)
+		s.AddFile("/etc/kubernetes/pki/ca.key", "", 0o600)
+		step := kubeadm.Init(c)
+		if err := step.Run(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil {
+			t.Fatal(err)
+		}
+		if n := ran(s, "reset"); n != 1 {
+			t.Errorf("%d resets", n)
+		}
+	})
+}
