@@ -146,7 +146,7 @@ func (s *site) saw(id string, o engine.Outcome) bool {
 
 // TestAFailureAtEachStep: the run says which, and the next one goes on.
 func TestAFailureAtEachStep(t *testing.T) {
-	for after, names := range map[bool][]string{false: {"single", "site", "masters-stacked"}, true: {"addons", "dual-stack", "etcd-hosts"}} {
+	for after, names := range map[bool][]string{false: {"single", "site", "masters-stacked", "registry-existing"}, true: {"addons", "dual-stack", "etcd-hosts"}} {
 		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
 			each(t, names, func(s *site) {
 				first := s.state(true)
