@@ -1,10 +1,13 @@
 package installer
 
 import (
+	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -20,9 +23,17 @@ type RunOptions struct {
 	Parallel int
 	Stop     <-chan struct{}
 	Report   func(engine.Event)
+	// Version is kubexm's own.
+	Version string
+	// Resume passes over what the last run saw done, without a look; Resumed is told
+	// what that comes to before anything happens.
+	Resume  bool
+	Resumed func(Resumption)
 }
 
-// Run carries out g and keeps a journal of it, whose path it gives.
+// Run carries out g and keeps a journal of it, whose path it gives. Its first line
+// is a Head; the others are events: that a step begins, before it does, and how it
+// ended, once that was seen on the host.
 func (s *Session) Run(ctx context.Context, g *plan.Graph, o RunOptions) (journal string, err error) {
 	if !o.DryRun {
 		claimed, release, err := s.claim(ctx)
@@ -32,15 +43,45 @@ func (s *Session) Run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 		defer release()
 		ctx = claimed
 	}
+	head, err := s.head(g, o, rand.Text())
+	if err != nil {
+		return "", err
+	}
+	var passed map[string]bool
+	if o.Resume {
+		var r Resumption
+		passed, r = s.resumption(ctx, g, head)
+		if o.Resumed != nil {
+			o.Resumed(r)
+		}
+	}
 	f, err := s.newJournal(time.Now())
 	if err != nil {
 		return "", fmt.Errorf("journal: %w", err)
 	}
 	journal = f.Name()
-	enc := json.NewEncoder(f)
+	if err := begin(f, head, g, passed); err != nil {
+		return journal, errors.Join(fmt.Errorf("journal: %w", err), f.Close())
+	}
+	if !o.DryRun {
+		if err := s.mark(ctx, g, head.Run); err != nil {
+			return journal, errors.Join(err, f.Close())
+		}
+	}
+	err = s.walk(ctx, g, o, passed, f)
+	if err == nil && !o.DryRun && g.Name != "create" {
+		err = s.unmark(ctx, g)
+	}
+	return journal, errors.Join(err, f.Close())
+}
+
+// walk has the engine carry out g, and writes its events.
+func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed map[string]bool, journal io.Writer) error {
+	enc := json.NewEncoder(journal)
 	var written error
 	e := &engine.Engine{
 		Host: s.Host, Commands: max(o.Parallel, 1), Uploads: max(o.Parallel/2, 1), Timeout: 10 * time.Minute, DryRun: o.DryRun, Stop: o.Stop,
+		Passed: passed,
 		Report: func(ev engine.Event) {
 			if err := enc.Encode(ev); written == nil && err != nil { // the first says enough
 				written = fmt.Errorf("journal: %w", err)
@@ -50,11 +91,34 @@ func (s *Session) Run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 			}
 		},
 	}
-	err = e.Run(ctx, g)
+	err := e.Run(ctx, g)
 	if busy := (*BusyError)(nil); errors.As(context.Cause(ctx), &busy) {
 		err = errors.Join(busy, err)
 	}
-	return journal, errors.Join(err, written, f.Close())
+	return errors.Join(err, written)
+}
+
+// begin writes what a run is about, and what it takes over: the journal tells the
+// next run all of it alone. It is on disk before a host is touched, so that no
+// journal older than a deletion is ever the last one.
+func begin(f *os.File, head Head, g *plan.Graph, passed map[string]bool) error {
+	w := bufio.NewWriter(f)
+	enc := json.NewEncoder(w)
+	if err := enc.Encode(headLine{Head: &head}); err != nil {
+		return err
+	}
+	for _, n := range g.Nodes {
+		for _, h := range n.Hosts {
+			if !passed[engine.Key(n.ID, h.Name)] {
+				continue
+			}
+			e := engine.Event{Time: time.Now(), Module: n.Module, Task: n.Task, Node: n.ID, Step: n.Step.Meta().Name, Host: h.Name, Outcome: engine.Resumed}
+			if err := enc.Encode(e); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(w.Flush(), f.Sync())
 }
 
 // newJournal opens a file of its own for a run, also for one that begins in the

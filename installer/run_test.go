@@ -59,6 +59,9 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 	}
 	var got []string
 	lines := bufio.NewScanner(bytes.NewReader(text))
+	if head, _, err := readJournal(text); err != nil || !lines.Scan() || head.Pipeline != "test" || head.Run == "" {
+		t.Errorf("it begins with %v: %v", head, err)
+	}
 	for lines.Scan() {
 		var e engine.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {

@@ -35,8 +35,11 @@ func (w Workdir) Certs(part string) string { return filepath.Join(w.Dir, "certs"
 
 // Run is the journal of a run that begins at t.
 func (w Workdir) Run(t time.Time) string {
-	return filepath.Join(w.Dir, "runs", t.UTC().Format("2006-01-02T15-04-05")+".jsonl")
+	return filepath.Join(w.Dir, "runs", t.UTC().Format(runTime)+".jsonl")
 }
+
+// runTime is when a run began, as its journal's name says it.
+const runTime = "2006-01-02T15-04-05"
 
 // Applied is where the last successful run keeps a document.
 func (w Workdir) Applied(name string) string { return filepath.Join(w.Dir, "applied", name) }

@@ -24,7 +24,9 @@ func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, run carry) er
 	s.report.Store(r)
 	end := r.begin()
 	a.orderly.Store(true)
-	journal, err := run(ctx, s.graph, installer.RunOptions{DryRun: f.dryRun, Parallel: f.parallel, Stop: a.stop, Report: r.event})
+	journal, err := run(ctx, s.graph, installer.RunOptions{
+		DryRun: f.dryRun, Parallel: f.parallel, Stop: a.stop, Report: r.event, Version: ownVersion(), Resume: f.resume, Resumed: r.resumed,
+	})
 	a.orderly.Store(false)
 	end()
 	s.journal = journal
@@ -161,7 +163,7 @@ func (r *runReport) event(e engine.Event) {
 	switch e.Outcome {
 	case engine.Started:
 		return
-	case engine.Skipped, engine.Looked, engine.Would: // a dry run tells all at its end
+	case engine.Skipped, engine.Resumed, engine.Looked, engine.Would: // a dry run tells all at its end
 		if !r.verbose {
 			return
 		}

@@ -36,7 +36,7 @@ type runLine struct {
 
 	// Outcome of a step: "started", then one of "ran", "already done", "checked" (it
 	// only looks), "would run" (dry run), "failed", "interrupted"; between them "tried
-	// again", after them "rolled back".
+	// again", after them "rolled back". "resumed" stands alone: it was not looked at.
 	Outcome engine.Outcome `json:"outcome,omitempty"`
 	// Seconds is how long the step took.
 	Seconds float64 `json:"seconds,omitempty"`

@@ -23,7 +23,7 @@ type tally struct {
 
 func (t *tally) add(o engine.Outcome) {
 	switch o {
-	case engine.Skipped:
+	case engine.Skipped, engine.Resumed:
 		t.Done++
 	case engine.Ran:
 		t.Ran++

@@ -23,6 +23,9 @@ type Engine struct {
 	Timeout time.Duration
 	// DryRun looks and reports, and changes nothing.
 	DryRun bool
+	// Passed are the steps on hosts that are not looked at, as Resumable gives
+	// them, by Key.
+	Passed map[string]bool
 	// Stop, once closed, starts nothing new and lets what runs end. Cancelling
 	// Run's context breaks off what runs, too.
 	Stop <-chan struct{}
@@ -189,6 +192,11 @@ func (r *run) walk(ctx context.Context, u *unit) {
 			return
 		}
 		u.unsure = u.unsure || b.unsure
+	}
+	if r.Passed[Key(u.node.ID, u.host.Name)] {
+		u.ok = true
+		r.report(u, Event{Outcome: Resumed})
+		return
 	}
 	slots := []chan struct{}{r.commands}
 	if u.meta.Upload {

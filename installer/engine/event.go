@@ -14,6 +14,7 @@ const (
 	Ran         Outcome = "ran"
 	Looked      Outcome = "checked"   // by a step that only looks, and found all well
 	Would       Outcome = "would run" // in a dry run
+	Resumed     Outcome = "resumed"   // an earlier run saw it done: not looked at
 	Retried     Outcome = "tried again"
 	Failed      Outcome = "failed"
 	RolledBack  Outcome = "rolled back"

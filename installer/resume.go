@@ -1,0 +1,233 @@
+package installer
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Head is the first line of a run's journal: what the run was about. A later run
+// goes on from that journal only if all of it is the same but the run's own name.
+type Head struct {
+	Run      string `json:"run"` // made up for this run; the hosts hold it until they boot
+	Pipeline string `json:"pipeline"`
+	Config   string `json:"config"`         // sha256 of the config without its secrets
+	Root     string `json:"root,omitempty"` // of the bundle; empty without one
+	Plan     string `json:"plan"`           // sha256 of the steps, on which hosts
+	Kubexm   string `json:"kubexm"`         // the version that carries them out
+	DryRun   bool   `json:"dryRun,omitempty"`
+}
+
+// headLine is the line of it.
+type headLine struct {
+	Head *Head `json:"head"`
+}
+
+// Resumption says what a run took over from the one before.
+type Resumption struct {
+	Journal string // of the run before; empty where there is none
+	Passed  int    // steps on hosts that are not looked at
+	// Why says why nothing was taken over, or nothing of some hosts.
+	Why string
+}
+
+// head says what a run of g is about.
+func (s *Session) head(g *plan.Graph, o RunOptions, run string) (Head, error) {
+	config, err := s.Cluster.Public()
+	if err != nil {
+		return Head{}, err
+	}
+	h := Head{Run: run, Pipeline: g.Name, Config: hashed(config), Plan: hashed([]byte(g.String())), Kubexm: o.Version, DryRun: o.DryRun}
+	if s.Bundle != nil {
+		h.Root = s.Bundle.Root.Digest.String()
+	}
+	return h, nil
+}
+
+func hashed(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
+
+// differs says in what an earlier run was another one.
+func (h Head) differs(before Head) string {
+	switch {
+	case before.Pipeline != h.Pipeline:
+		return "the last run was a " + before.Pipeline
+	case before.Config != h.Config:
+		return "the config is another one"
+	case before.Root != h.Root:
+		return "the bundle is another one"
+	case before.Kubexm != h.Kubexm || before.Plan != h.Plan:
+		return "this kubexm is another one"
+	}
+	return ""
+}
+
+// resumption finds out what need not be looked at again: what the journal of the
+// last run says was seen done, on hosts that no other run has touched since and
+// that have not booted.
+func (s *Session) resumption(ctx context.Context, g *plan.Graph, head Head) (map[string]bool, Resumption) {
+	path, before, done, err := lastRun(filepath.Join(s.Workdir.Dir, "runs"))
+	r := Resumption{Journal: path}
+	switch {
+	case err != nil:
+		r.Why = "the journal of the last run cannot be read: " + err.Error()
+	case path == "":
+		r.Why = "there is no earlier run"
+	default:
+		r.Why = head.differs(before)
+	}
+	if r.Why != "" {
+		return nil, r
+	}
+	var mu sync.Mutex
+	trusted := map[string]bool{}
+	var others []string
+	_ = s.eachHost(g, func(h *steps.Host) error {
+		last, err := h.ReadFile(ctx, s.lastPath())
+		mu.Lock()
+		defer mu.Unlock()
+		if trusted[h.Name] = err == nil && strings.TrimSpace(string(last)) == before.Run; !trusted[h.Name] {
+			others = append(others, h.Name)
+		}
+		return nil // one that cannot be asked is looked at
+	})
+	passed := engine.Resumable(g, func(node, host string) bool { return trusted[host] && done[engine.Key(node, host)] })
+	if r.Passed = len(passed); len(others) > 0 {
+		slices.Sort(others)
+		r.Why = "all of these hosts is looked at, which booted since, or which another run has changed: " + strings.Join(others, ", ")
+	}
+	return passed, r
+}
+
+// lastPath is the file by which a host tells which run was on it last. It lies in
+// memory: after a boot there is none.
+func (s *Session) lastPath() string { return "/run/kubexm/" + s.Cluster.Metadata.Name + ".last" }
+
+// mark notes on every host of the plan which run works on it.
+func (s *Session) mark(ctx context.Context, g *plan.Graph, run string) error {
+	return s.eachHost(g, func(h *steps.Host) error {
+		_, err := h.Mkdir(ctx, "/run/kubexm", runner.Attr{Mode: 0o700})
+		if err == nil {
+			err = h.WriteFile(ctx, s.lastPath(), []byte(run+"\n"), runner.Attr{Mode: 0o600})
+		}
+		if err != nil {
+			return &HostError{Host: h.Name, Address: h.Address, Err: fmt.Errorf("note the run there: %w", err)}
+		}
+		return nil
+	})
+}
+
+// unmark takes the notes away again, with nothing left of the cluster.
+func (s *Session) unmark(ctx context.Context, g *plan.Graph) error {
+	return s.eachHost(g, func(h *steps.Host) error {
+		if err := h.Remove(ctx, s.lastPath()); err != nil {
+			return &HostError{Host: h.Name, Address: h.Address, Err: err}
+		}
+		if err := h.RemoveDir(ctx, "/run/kubexm"); err != nil && !errors.Is(err, runner.ErrNotEmpty) {
+			return &HostError{Host: h.Name, Address: h.Address, Err: err}
+		}
+		return nil
+	})
+}
+
+// eachHost does something on all hosts of a plan, some at a time.
+func (s *Session) eachHost(g *plan.Graph, do func(*steps.Host) error) error {
+	var group errgroup.Group
+	group.SetLimit(max(s.Parallel, 1))
+	seen := map[string]bool{}
+	for _, n := range g.Nodes {
+		for _, h := range n.Hosts {
+			if !seen[h.Name] {
+				seen[h.Name] = true
+				group.Go(func() error { return do(s.Host(h)) })
+			}
+		}
+	}
+	return group.Wait()
+}
+
+// lastRun reads the newest journal of a run that changed something, and which
+// steps it saw done last.
+func lastRun(dir string) (path string, head Head, done map[string]bool, err error) {
+	all, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		return "", head, nil, err
+	}
+	slices.SortFunc(all, func(a, b string) int { return runOrder(b, a) })
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return path, head, nil, err
+		}
+		head, done, err := readJournal(text)
+		if err != nil || !head.DryRun {
+			return path, head, done, err
+		}
+	}
+	return "", head, nil, nil
+}
+
+// runOrder compares the names of two journals: those of one second are numbered.
+func runOrder(a, b string) int {
+	cut := func(p string) (string, int) {
+		name := strings.TrimSuffix(filepath.Base(p), ".jsonl")
+		if len(name) <= len(runTime) {
+			return name, 1
+		}
+		n, _ := strconv.Atoi(name[len(runTime)+1:]) // another name is as good as any
+		return name[:len(runTime)], n
+	}
+	nameA, nA := cut(a)
+	nameB, nB := cut(b)
+	return cmp.Or(cmp.Compare(nameA, nameB), cmp.Compare(nA, nB))
+}
+
+// readJournal gives what a journal says. Its last line may be torn: then the
+// process was killed while it wrote it. Any other that makes no sense is an error.
+func readJournal(text []byte) (head Head, done map[string]bool, err error) {
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	lines := bufio.NewScanner(bytes.NewReader(whole))
+	lines.Buffer(nil, 16<<20)
+	if !lines.Scan() {
+		return head, nil, errors.New("it is empty")
+	}
+	first := headLine{Head: &head}
+	if err := json.Unmarshal(lines.Bytes(), &first); err != nil || head.Run == "" {
+		return head, nil, errors.New("it does not say what it is about")
+	}
+	done = map[string]bool{}
+	for n := 2; lines.Scan(); n++ {
+		var e engine.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return head, nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		switch e.Outcome {
+		case engine.Ran, engine.Skipped, engine.Resumed:
+			done[engine.Key(e.Node, e.Host)] = true
+		default: // begun again, failed, taken back: who knows
+			delete(done, engine.Key(e.Node, e.Host))
+		}
+	}
+	return head, done, lines.Err()
+}

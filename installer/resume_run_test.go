@@ -1,0 +1,117 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+// resuming is a cluster of one host with two steps, of which the second fails
+// until it is mended.
+type resuming struct {
+	t       *testing.T
+	sim     *conntest.Sim
+	session *Session
+	mended  bool
+	looked  int // at the first step
+}
+
+func newResuming(t *testing.T) *resuming {
+	c := steptest.Cluster(t, steptest.Small)
+	w, err := NewWorkdir(t.TempDir(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &resuming{t: t, sim: conntest.New(t)}
+	h := steptest.Case{Cluster: c}.NewHost(t, r.sim, op.Ensure("none", nil))
+	r.session = &Session{Options: Options{Cluster: c}, Workdir: w, hosts: map[string]*steps.Host{"node1": h}}
+	return r
+}
+
+// run carries the pipeline out, and gives what it took over.
+func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
+	r.t.Helper()
+	made, done := false, false
+	first := &op.Do{M: steps.Meta{Name: "x.first"},
+		Done: func(context.Context, *steps.Host) (bool, error) { r.looked++; return made, nil },
+		Act:  func(context.Context, *steps.Host) error { made = true; return nil }}
+	second := &op.Do{M: steps.Meta{Name: "x.second"},
+		Done: func(context.Context, *steps.Host) (bool, error) { return done, nil },
+		Act: func(context.Context, *steps.Host) error {
+			if done = r.mended; !done {
+				return errors.New("no luck")
+			}
+			return nil
+		}}
+	g, err := plan.Build(plan.Pipeline{Name: pipeline, Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Hosts(), first, second)
+	}}}}}}, plan.Scope{Cluster: r.session.Cluster})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.looked = 0
+	var took Resumption
+	_, err = r.session.Run(r.t.Context(), g, RunOptions{Parallel: 1, Resume: resume, Resumed: func(x Resumption) { took = x }})
+	return took, err
+}
+
+// TestResumePassesOverWhatWasSeenDone, however often a run is cut off, and looks at
+// all of it where anything came in between.
+func TestResumePassesOverWhatWasSeenDone(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		between func(*resuming)
+		passed  int
+		why     string
+	}{
+		{"nothing", func(*resuming) {}, 1, ""},
+		{"a run that resumed and failed too", func(r *resuming) { _, _ = r.run("create", true) }, 1, ""},
+		{"a deletion", func(r *resuming) { _, _ = r.run("delete", false) }, 0, "the last run was a delete"},
+		{"a boot", func(r *resuming) { r.sim.Reboot() }, 0, "node1"},
+		{"another machine's run", func(r *resuming) { r.sim.AddFile("/run/kubexm/demo.last", "another\n", 0o600) }, 0, "node1"},
+		{"another config", func(r *resuming) {
+			r.session.Cluster = steptest.Cluster(r.t, strings.Replace(steptest.Small, "v1.34.10", "v1.34.10, maxPods: 42", 1))
+		}, 0, "the config is another one"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newResuming(t)
+			if _, err := r.run("create", false); err == nil {
+				t.Fatal("it was to fail")
+			}
+			c.between(r)
+			r.mended = true
+			took, err := r.run("create", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took.Passed != c.passed || c.why == "" != (took.Why == "") || !strings.Contains(took.Why, c.why) {
+				t.Errorf("%+v", took)
+			}
+			if (r.looked == 0) != (c.passed == 1) {
+				t.Errorf("looked at %d times", r.looked)
+			}
+		})
+	}
+}
+
+// TestADeletionLeavesNoNote of the runs on a host.
+func TestADeletionLeavesNoNote(t *testing.T) {
+	r := newResuming(t)
+	r.mended = true
+	before := len(r.sim.Below("/run"))
+	for _, pipeline := range []string{"create", "delete"} {
+		if _, err := r.run(pipeline, false); err != nil {
+			t.Fatal(err)
+		}
+		if had := len(r.sim.Below("/run")) > before; had != (pipeline == "create") {
+			t.Errorf("after %s: %v", pipeline, r.sim.Below("/run"))
+		}
+	}
+}
