@@ -64,6 +64,7 @@ func newSite(t *testing.T, name string) *site {
 	}
 	s := &site{t: t, cluster: steptest.Cluster(t, string(a.Files[0].Data)), sims: map[string]*conntest.Sim{}, workdir: t.TempDir()}
 	s.kube = steptest.NewKube(s.cluster)
+	s.kube.Disturbs = true
 	for i, h := range s.cluster.Spec.Hosts {
 		sim := conntest.New(t)
 		sim.SetHostname(h.Name)

@@ -251,6 +251,7 @@ func made(t *testing.T, config, work string, play []string) string {
 	sims := map[string]*conntest.Sim{}
 	for _, h := range c.Spec.Hosts {
 		s := conntest.New(t)
+		steptest.Nft(s)
 		s.HandleProgram("kubectl", func(cmd connector.Cmd, stdin []byte) (connector.Result, bool) {
 			fmt.Fprintf(&out, "%q %s\n", cmd.Argv, stdin)
 			return connector.Result{}, true

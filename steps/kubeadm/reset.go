@@ -122,17 +122,6 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 	return h.RemoveAll(ctx, "/etc/kubernetes")
 }
 
-// stopPods takes away the control groups of pods, which the kubelet makes and never
-// stops.
-func stopPods(ctx context.Context, h *steps.Host) error {
-	const slice = "kubepods.slice"
-	s, err := h.Unit(ctx, slice)
-	if err != nil || !s.IsActive() {
-		return err
-	}
-	return h.UnitStop(ctx, slice)
-}
-
 // flush removes the chains of kube-proxy and flannel from one table, and leaves
 // every other rule alone.
 func flush(ctx context.Context, h *steps.Host, tool, table string) error {

@@ -13,8 +13,9 @@ import (
 func TestKernelAndNamesKeepTheirLaws(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	for name, before := range map[string]func(*conntest.Sim){
-		"bare": nil,
+		"bare": steptest.Nft,
 		"tuned before": func(s *conntest.Sim) {
+			steptest.Nft(s)
 			s.SetModule("br_netfilter", "loaded")
 			s.SetSysctl("net.bridge.bridge-nf-call-iptables", "0")
 			s.AddFile("/etc/sysctl.d/99-kubexm-cri.conf", "net.ipv4.ip_forward = 0\n", 0o600)
@@ -33,7 +34,7 @@ func TestKernelAndNamesKeepTheirLaws(t *testing.T) {
 
 // TestKernelStaysAfterBoot boots the host between the installation and the removal.
 func TestKernelStaysAfterBoot(t *testing.T) {
-	c := steptest.Case{Cluster: steptest.Cluster(t, steptest.Small)}
+	c := steptest.Case{Cluster: steptest.Cluster(t, steptest.Small), Before: steptest.Nft}
 	s := c.Sim(t)
 	first := s.Snapshot()
 	install, remove := node.Kernel(c.Cluster), node.ResetKernel(c.Cluster)

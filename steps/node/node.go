@@ -26,6 +26,16 @@ func settings(c *manifest.Cluster) []op.Sysctl {
 	return s
 }
 
+// changed are the kernel settings that the kubelet, kube-proxy in each of its modes
+// and the pod network set when they start, and leave so when they end.
+var changed = []string{
+	"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops", "kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
+	"net.ipv4.conf.all.route_localnet", "net.ipv4.conf.all.arp_ignore", "net.ipv4.conf.all.arp_announce",
+	"net.ipv4.vs.conntrack", "net.ipv4.vs.conn_reuse_mode", "net.ipv4.vs.expire_nodest_conn", "net.ipv4.vs.expire_quiescent_template",
+	"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
+	"net.netfilter.nf_conntrack_tcp_be_liberal", "net.netfilter.nf_conntrack_udp_timeout", "net.netfilter.nf_conntrack_udp_timeout_stream",
+}
+
 func dual(c *manifest.Cluster) bool {
 	return slices.ContainsFunc(c.Spec.Network.KubePodsCIDR, func(s string) bool { return strings.Contains(s, ":") })
 }
@@ -52,6 +62,7 @@ func kernel(c *manifest.Cluster) []op.Resource {
 	for _, m := range modules(c) {
 		rs = append(rs, op.Module{Name: m})
 	}
+	rs = append(rs, op.Noted{Keys: changed}, op.Tables{})
 	for _, s := range settings(c) {
 		rs = append(rs, s)
 	}

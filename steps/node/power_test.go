@@ -12,7 +12,7 @@ import (
 // TestABootInBetweenForgetsNothing: a host that boots after any command of the
 // installation, or of the removal, is as it was before in the end.
 func TestABootInBetweenForgetsNothing(t *testing.T) {
-	c := steptest.Case{Cluster: steptest.Cluster(t, steptest.Small)}
+	c := steptest.Case{Cluster: steptest.Cluster(t, steptest.Small), Before: steptest.Nft}
 	install, remove := node.Kernel(c.Cluster), node.ResetKernel(c.Cluster)
 	done := func(t *testing.T, s *conntest.Sim, step steps.Step) {
 		t.Helper()

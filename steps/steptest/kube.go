@@ -29,6 +29,11 @@ type Kube struct {
 	master  string
 	// stands spares the programs: the cluster answers, whatever is installed.
 	stands bool
+	// Of a store that is a service: who was removed, who was added and has not started,
+	// and who has started once.
+	struck, added, formed map[string]bool
+	// Disturbs has kubelets and kube-proxies change their hosts as real ones do.
+	Disturbs bool
 	// Salt makes the keys of a cluster that is made from now on others than before.
 	Salt string
 	// Holds tells whether the site's registry holds an image, by its upstream
@@ -59,7 +64,7 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube gives a cluster that is not there yet: kubeadm makes it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // Standing gives a cluster of one host that stands already, for steps that speak
@@ -122,11 +127,12 @@ func (k *Kube) On(s *conntest.Sim, host string) {
 		defer k.mu.Unlock()
 		return k.helm(parse(s, host, argv, stdin)), true
 	})
-	for _, name := range []string{"ip", "iptables-save", "ip6tables-save", "nft"} { // nothing of a cluster's is in the kernel
+	for _, name := range []string{"ip", "iptables-save", "ip6tables-save"} { // no rules of a cluster's are in the kernel
 		s.HandleProgram(name, func(connector.Cmd, []byte) (connector.Result, bool) {
-			return connector.Result{Exit: map[string]int{"ip": 1, "nft": 1}[name]}, true
+			return connector.Result{Exit: map[string]int{"ip": 1}[name]}, true
 		})
 	}
+	Nft(s)
 }
 
 // call is one run of a program.

@@ -1,0 +1,61 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+const (
+	cgroups  = "/sys/fs/cgroup"
+	podSlice = "kubepods.slice" // "kubepods" with the driver cgroupfs
+)
+
+// stopPods takes away the control groups of pods, which the kubelet makes and never
+// stops. Of version 1 systemd knows some hierarchies alone, and leaves the others;
+// a group that something runs in cannot be removed.
+func stopPods(ctx context.Context, h *steps.Host) error {
+	s, err := h.Unit(ctx, podSlice)
+	if err != nil {
+		return err
+	}
+	if s.IsActive() {
+		if err := h.UnitStop(ctx, podSlice); err != nil {
+			return err
+		}
+	}
+	all, err := h.List(ctx, cgroups)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, hierarchy := range all {
+		if !hierarchy.IsDir() {
+			continue
+		}
+		for _, name := range []string{podSlice, "kubepods"} {
+			dir := path.Join(cgroups, hierarchy.Name, name)
+			_, err := h.Stat(ctx, dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			left = append(left, dir)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	argv := append(append([]string{"find"}, left...), "-depth", "-type", "d", "-exec", "rmdir", "{}", ";")
+	_, err = h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1, 127}}) // 1: some went by themselves
+	return err
+}
