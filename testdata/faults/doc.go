@@ -5,6 +5,11 @@
 // it always has, or the command ends with an error that says why, leaves
 // nothing under the final name, and succeeds when it is run again.
 //
+// An installation and a deletion are broken too: kills of kubexm, hosts that lose
+// their power, connections, the registry, disks. Their hosts are simulated in this
+// process, behind SSH servers; what runs on them outlives the kubexm that began it.
+// Each has to end, when it is run again, where one ends that nothing disturbed.
+//
 // `make faults` runs all of it against the real binary and notes each row in
 // build/faults.jsonl, so that a run that was interrupted goes on; a smaller part
 // runs as a test. Rows that need root are left out without it. All servers

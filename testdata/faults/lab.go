@@ -36,6 +36,9 @@ type lab struct {
 	whole  string // path of that archive
 	quick  bool   // fewer kills in each row
 	clock  clock  // how long a build takes that is to be killed
+
+	bundles installable // what clusters are made from
+	models  models      // and what they are when nothing disturbs them
 }
 
 // scale makes the stand-ins small: what breaks is broken at any size.

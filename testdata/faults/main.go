@@ -97,7 +97,10 @@ func everyRow() []row {
 	rows = append(rows, registryRows()...)
 	rows = append(rows, diskRows()...)
 	rows = append(rows, pairRows()...)
-	return append(rows, killRows()...)
+	rows = append(rows, killRows()...)
+	rows = append(rows, installRows()...)
+	rows = append(rows, hostRows()...)
+	return append(rows, resumeRows()...)
 }
 
 // programs names the binary and this program: with another of them old results

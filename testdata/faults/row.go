@@ -18,7 +18,7 @@ import (
 
 // row is one fault with what has to come of it.
 type row struct {
-	group  string // upstream, registry, disk, pair or kill
+	group  string // upstream, registry, disk, pair, kill, install, hosts or resume
 	fault  string
 	expect string // for people: "the same bytes", "exit 4, two digests"
 	quick  bool   // runs in the test too

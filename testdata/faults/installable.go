@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/mensylisir/kubexm/testdata/upstream"
+)
+
+// installable is the bundle that clusters are made from, made once.
+type installable struct {
+	once          sync.Once
+	path, version string
+	err           error
+}
+
+// models are what installations come to that nothing disturbs, found out once.
+type models struct {
+	once  sync.Once
+	model *model
+	err   error
+}
+
+// tiny makes the stand-ins of programs and images smaller still: each installation
+// carries them to three hosts.
+const tiny = 0.002
+
+// podNetwork is as much of flannel's manifest as an installation looks at.
+const podNetwork = `{apiVersion: v1, kind: Namespace, metadata: {name: kube-flannel}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-flannel-cfg, namespace: kube-flannel}, data: {net-conf.json: '{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}'}}
+---
+{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: kube-flannel-ds, namespace: kube-flannel}}
+`
+
+// installable builds a bundle for groundConfig and gives its path, and the version
+// of Kubernetes that it is of.
+func (l *lab) installable(ctx context.Context) (path, version string, err error) {
+	b := &l.bundles
+	b.once.Do(func() { b.path, b.version, b.err = l.makeInstallable(ctx) })
+	return b.path, b.version, b.err
+}
+
+func (l *lab) makeInstallable(ctx context.Context) (path, version string, err error) {
+	quickstart, err := resolve(l.config)
+	if err != nil {
+		return "", "", err
+	}
+	version = quickstart.Sets[0].Name
+	dir := filepath.Join(l.dir, "installable")
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return "", "", err
+	}
+	hosts := ""
+	for i, n := range groundHosts {
+		hosts += fmt.Sprintf("    - {name: %s, address: 192.0.2.%d}\n", n, 10+i)
+	}
+	config := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, groundConfig, hosts, version), 0o600); err != nil {
+		return "", "", err
+	}
+	lock, err := resolve(config)
+	if err != nil {
+		return "", "", err
+	}
+	real := upstream.Real{Files: map[string]string{}}
+	for _, a := range lock.Artifacts {
+		if strings.HasSuffix(a.Address, "/kube-flannel.yml") { // read, and changed, when it is installed
+			real.Files[a.Address] = filepath.Join(dir, "flannel.yaml")
+			if err := os.WriteFile(real.Files[a.Address], []byte(podNetwork), 0o600); err != nil {
+				return "", "", err
+			}
+		}
+	}
+	up, err := upstream.New(ctx, lock, upstream.Options{Scale: tiny, Real: real})
+	if err != nil {
+		return "", "", err
+	}
+	server := httptest.NewServer(up)
+	defer server.Close()
+	paths, err := up.WriteFiles(dir, server.URL, nil)
+	if err != nil {
+		return "", "", err
+	}
+	s := &site{lab: &lab{binary: l.binary, config: config, lock: filepath.Join(dir, "kubexm.lock")}, root: dir, cache: filepath.Join(dir, "cache"), paths: paths}
+	path = filepath.Join(dir, "demo.tar.zst")
+	if r := s.run(ctx, s.args("build", path)...); r.code != 0 {
+		return "", "", fmt.Errorf("build a bundle to install: %s", r)
+	}
+	return path, version, nil
+}
