@@ -37,7 +37,7 @@ func Seed(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 				return false, err
 			}
 			defer t.Client.CloseIdleConnections()
-			has, err := registry.Compare(ctx, t, h.Artifacts, h.Artifacts.Images(), askers)
+			has, err := compared(ctx, t, h)
 			var refused *connector.DialError
 			if errors.As(err, &refused) && !Stands(c) {
 				return false, nil // it does not listen yet, and Act says so if it never will
@@ -60,6 +60,18 @@ func Seed(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 			return steps.Advise(fill(ctx, c, h, t), "%s", where(c, h))
 		},
 	}
+}
+
+// compared asks a registry for all images, or for the first alone where that is
+// missing: one that was never filled is not asked for every blob, only to be asked
+// again when it is.
+func compared(ctx context.Context, t registry.Target, h *steps.Host) (*registry.Comparison, error) {
+	images := h.Artifacts.Images()
+	first, err := registry.Compare(ctx, t, h.Artifacts, images[:min(1, len(images))], 1)
+	if err != nil || first.Missing() > 0 {
+		return first, err
+	}
+	return registry.Compare(ctx, t, h.Artifacts, images, askers)
 }
 
 // fill sends what is missing, and notes which digests are others there.
