@@ -56,11 +56,13 @@ the whole bundle.`,
 			if err := base.check(); err != nil {
 				return err
 			}
+			settle := frugal(a.env)
 			b, err := bundle.Open(cmd.Context(), args[0], policy.policy(), base.bases...)
 			if err != nil {
 				return refused(err)
 			}
 			defer b.Close()
+			settle()
 			p := a.progress(a.output != "text")
 			p.phase("push")
 			done, err := b.Push(cmd.Context(), f.remote(args[1]), bundle.PushOptions{Parallel: f.parallel, Sent: p.add, Planned: p.expect})
