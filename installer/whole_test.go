@@ -2,6 +2,7 @@ package installer_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -50,6 +51,7 @@ type site struct {
 	reg     *siteRegistry
 	outside *outside // where the registry stands already
 	workdir string
+	atOnce  int // how many steps run at once; 8 where it is 0
 	events  []engine.Event
 	saying  sync.Mutex
 	said    []string
@@ -62,7 +64,13 @@ func newSite(t *testing.T, name string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, cluster: steptest.Cluster(t, string(a.Files[0].Data)), sims: map[string]*conntest.Sim{}, workdir: t.TempDir()}
+	return siteOf(t, string(a.Files[0].Data), name)
+}
+
+// siteOf gives the site of a config; name says which of testdata/clusters it is.
+func siteOf(t *testing.T, config, name string) *site {
+	t.Helper()
+	s := &site{t: t, cluster: steptest.Cluster(t, config), sims: map[string]*conntest.Sim{}, workdir: t.TempDir()}
 	s.kube = steptest.NewKube(s.cluster)
 	s.kube.Disturbs = true
 	for i, h := range s.cluster.Spec.Hosts {
@@ -70,7 +78,7 @@ func newSite(t *testing.T, name string) *site {
 		sim.SetHostname(h.Name)
 		sim.SetMachine(func(m *conntest.Machine) {
 			m.Machine = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[h.Arch]
-			m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", 11+i)}
+			m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", (11+i)%255)}
 			if name == "packages" && h.Arch == "arm64" { // a site of two distributions
 				m.Packages, m.OSRelease = "dnf", "ID=\"rocky\"\nVERSION_ID=\"9.4\"\n"
 			}
@@ -150,7 +158,7 @@ func (s *site) run(p pipe, change func(*plan.Node)) error {
 	s.events = nil
 	hosts := map[string]*steps.Host{}
 	for _, h := range s.cluster.Spec.Hosts {
-		r := runner.New(&wire{Sim: s.sims[h.Name], site: s}, runner.Options{})
+		r := runner.New(&wire{Sim: s.sims[h.Name], site: s}, runner.Options{Redactor: connector.NewRedactor("secret")})
 		facts, err := r.Facts(s.t.Context())
 		if err != nil {
 			return err
@@ -163,7 +171,8 @@ func (s *site) run(p pipe, change func(*plan.Node)) error {
 			return err
 		}
 	}
-	e := &engine.Engine{Commands: 8, Uploads: 4, Host: func(h manifest.Host) *steps.Host { return hosts[h.Name] },
+	atOnce := cmp.Or(s.atOnce, 8)
+	e := &engine.Engine{Commands: atOnce, Uploads: atOnce / 2, Host: func(h manifest.Host) *steps.Host { return hosts[h.Name] },
 		Report: func(e engine.Event) { s.events = append(s.events, e) }}
 	return e.Run(s.t.Context(), s.graph(p, change))
 }
