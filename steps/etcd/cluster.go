@@ -93,7 +93,7 @@ func memberFlags(c *manifest.Cluster, h manifest.Host) manifest.Args {
 		{Name: "listen-peer-urls", Value: peerURL(at)}, {Name: "initial-advertise-peer-urls", Value: peerURL(at)},
 		{Name: "listen-client-urls", Value: clientURL(at) + "," + clientURL(loopback(at))}, {Name: "advertise-client-urls", Value: clientURL(at)},
 		{Name: "listen-metrics-urls", Value: "http://" + net.JoinHostPort(loopback(at), metricsPort)},
-		{Name: "initial-cluster", Value: strings.Join(initial, ",")}, {Name: "initial-cluster-state", Value: "new"},
+		{Name: "initial-cluster", Value: strings.Join(initial, ",")},
 		{Name: "initial-cluster-token", Value: c.Metadata.Name},
 		{Name: "client-cert-auth", Value: "true"}, {Name: "trusted-ca-file", Value: caFile},
 		{Name: "cert-file", Value: serverCert}, {Name: "key-file", Value: serverKey},

@@ -44,9 +44,13 @@ func resources(c *manifest.Cluster) []op.Resource {
 	rs = append(rs, pair(peerCert, peerKey, func(h *steps.Host) (string, pki.Request) { return peer(c, h.Host) })...)
 	rs = append(rs, pair(healthCert, healthKey, func(*steps.Host) (string, pki.Request) { return healthClient() })...)
 	return append(rs,
-		op.Text("/etc/systemd/system/"+unit, func(_ context.Context, h *steps.Host) ([]byte, error) { return serviceUnit(c, h.Host) }),
+		unitFile(c), joining{},
 		member{Unit: op.Unit{Name: unit}, cluster: c},
 	)
+}
+
+func unitFile(c *manifest.Cluster) op.File {
+	return op.Text("/etc/systemd/system/"+unit, func(_ context.Context, h *steps.Host) ([]byte, error) { return serviceUnit(c, h.Host) })
 }
 
 func dataDir(c *manifest.Cluster) op.Dir {
@@ -79,7 +83,8 @@ func pair(cert, key string, of func(*steps.Host) (name string, r pki.Request)) [
 // Install makes a host a member. It does not wait for the others: each is
 // started before any of them answers.
 func Install(c *manifest.Cluster) steps.Step {
-	return op.Ensure("etcd.install", resources(c), op.Upload)
+	reads := func(m *steps.Meta) { m.Reads = append(m.Reads, Data) }
+	return op.Ensure("etcd.install", resources(c), op.Upload, reads)
 }
 
 // Uninstall is its inverse, with all data unless that is to stay.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/pki"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // The files of a member.
@@ -111,15 +111,19 @@ func addresses(c *manifest.Cluster, h manifest.Host) []string {
 // keys of the store are on another one, and giving a member new ones would cut it
 // off from the others.
 func CheckKeys(c *manifest.Cluster, say Say) steps.Step {
-	return op.Check("etcd.check-keys", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
+	check := op.Check("etcd.check-keys", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
+		data, err := hasData(ctx, c, h)
+		if err != nil {
+			return nil, err
+		}
+		if err := Data.On(h.Name).Put(h, data); err != nil || !data {
+			return nil, err
+		}
 		have, err := h.ReadFile(ctx, caFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, err
-		}
-		if data, err := hasData(ctx, c, h); err != nil || !data {
 			return nil, err
 		}
 		here, err := os.ReadFile(filepath.Join(keysOf(h).store.Dir, "ca.crt"))
@@ -129,6 +133,17 @@ func CheckKeys(c *manifest.Cluster, say Say) steps.Step {
 		advice, err := bring(ctx, h)
 		return steps.Findings{{What: errAnotherCA.Error(), Advice: advice}}, err
 	}, say)
+	return writing{check}
+}
+
+// writing is a check that tells what it saw, too.
+type writing struct{ steps.Step }
+
+// Meta adds what it tells.
+func (w writing) Meta() steps.Meta {
+	m := w.Step.Meta()
+	m.Writes = []steps.AnyKey{Data}
+	return m
 }
 
 var errAnotherCA = errors.New("the member of etcd here knows another CA than this machine")
@@ -143,9 +158,18 @@ func bring(ctx context.Context, h *steps.Host) (advice string, err error) {
 	return fmt.Sprintf("move %s out of the way, and run again: what is in use comes from %s then", dir, h.Name), err
 }
 
-// hasData tells whether the member on h has any.
+// hasData tells whether the member on h has any: a log. Its folders alone are what
+// one leaves that could not begin.
 func hasData(ctx context.Context, c *manifest.Cluster, h *steps.Host) (bool, error) {
-	_, err := h.Stat(ctx, path.Join(c.Spec.Etcd.DataDir, "member"))
+	all, err := h.List(ctx, walDir(c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return slices.ContainsFunc(all, func(i runner.Info) bool { return isLog(i.Name) }), err
+}
+
+func exists(ctx context.Context, h *steps.Host, file string) (bool, error) {
+	_, err := h.Stat(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -37,7 +37,7 @@ func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Chan
 			return err
 		}
 		if !serves {
-			return restart(ctx, h)
+			return m.begin(ctx, h, restart)
 		}
 		return turns(h).InTurn(ctx, func() error {
 			if err := until(ctx, moment, func(ctx context.Context) error { return health(ctx, m.cluster, h, "--cluster") }); err != nil {
@@ -50,6 +50,28 @@ func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Chan
 		})
 	}
 	return change, nil
+}
+
+// begin starts a member that does not serve. One without data, of a store that has
+// some, takes the place of the one that it was, and one at a time does.
+func (m member) begin(ctx context.Context, h *steps.Host, start op.Fn) error {
+	has, err := hasData(ctx, m.cluster, h)
+	if err != nil {
+		return err
+	}
+	if has {
+		return start(ctx, h)
+	}
+	others := survivors(m.cluster, h)
+	if len(others) == 0 {
+		return start(ctx, h)
+	}
+	return turns(h).InTurn(ctx, func() error {
+		if err := m.clear(ctx, h); err != nil {
+			return err
+		}
+		return m.replace(ctx, h, others, start)
+	})
 }
 
 // serves tells whether the member runs and answers.

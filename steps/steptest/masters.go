@@ -28,9 +28,9 @@ func (k *Kube) agreed() bool {
 	if k.stands || k.cluster.Spec.Etcd.Type != "kubexm" {
 		return true
 	}
-	members, run := k.cluster.HostsWith(manifest.RoleEtcd), 0
-	for _, h := range members {
-		if s := k.hosts[h.Name]; s != nil && s.Unit("etcd.service").Active {
+	members, run := k.members(), 0
+	for _, m := range members {
+		if k.runs(m) {
 			run++
 		}
 	}
@@ -53,17 +53,104 @@ func (k *Kube) storeReady(c call) string {
 	return ""
 }
 
-// etcdctl asks a member that is a service of its host.
+// etcdctl asks a member that is a service of its host, or another one of them.
 func (k *Kube) etcdctl(c call) connector.Result {
+	at := k.memberAt(c.flags["--endpoints"])
 	switch {
-	case strings.Join(c.words, " ") != "endpoint health":
-		return failed(1, "kube: nobody taught me etcdctl %s", strings.Join(c.words, " "))
 	case c.sim.Read(c.flags["--cacert"]) == "" || c.sim.Read(c.flags["--cert"]) == "" || c.sim.Read(c.flags["--key"]) == "":
 		return failed(1, "Error: open %s: no such file or directory", c.flags["--cert"])
-	case !c.sim.Unit("etcd.service").Active || !k.agreed():
+	case at == "" || !k.runs(at) || !k.agreed():
 		return failed(1, "%s is unhealthy: failed to commit proposal: context deadline exceeded\nError: unhealthy cluster", c.flags["--endpoints"])
 	}
-	return prints("%s is healthy: successfully committed proposal: took = 1ms\n", c.flags["--endpoints"])
+	switch strings.Join(c.words[:min(2, len(c.words))], " ") {
+	case "endpoint health":
+		return prints("%s is healthy: successfully committed proposal: took = 1ms\n", c.flags["--endpoints"])
+	case "member list":
+		var rows []string
+		for _, m := range k.members() {
+			urls := fmt.Sprintf(`"clientURLs":["https://%s:2379"],"name":%q,`, k.address(m), m)
+			if k.added[m] {
+				urls = ""
+			}
+			rows = append(rows, fmt.Sprintf(`{"ID":%d,%s"peerURLs":["https://%s:2380"]}`, memberNumber(m), urls, k.address(m)))
+		}
+		return prints(`{"header":{"cluster_id":1},"members":[%s]}`+"\n", strings.Join(rows, ","))
+	case "member remove":
+		for _, m := range k.members() {
+			if memberID(m) == c.words[2] {
+				k.struck[m] = true
+				return prints("Member %s removed from cluster\n", c.words[2])
+			}
+		}
+		return failed(1, "Error: etcdserver: member not found")
+	case "member add":
+		name := c.words[2]
+		if !k.struck[name] || c.flags["--peer-urls"] != "https://"+k.address(name)+":2380" {
+			return failed(1, "Error: etcdserver: Peer URLs already exists")
+		}
+		delete(k.struck, name)
+		k.added[name] = true
+		return prints("Member %s added to cluster\n", memberID(name))
+	}
+	return failed(1, "kube: nobody taught me etcdctl %s", strings.Join(c.words, " "))
+}
+
+// members are the store's, where it is a service.
+func (k *Kube) members() []string {
+	var out []string
+	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
+		if !k.struck[h.Name] {
+			out = append(out, h.Name)
+		}
+	}
+	return out
+}
+
+// memberAt is whose endpoint it is.
+func (k *Kube) memberAt(endpoint string) string {
+	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
+		if endpoint == "https://"+k.address(h.Name)+":2379" {
+			return h.Name
+		}
+	}
+	return ""
+}
+
+// runs tells whether the member of a host serves. It gets a log when it starts for
+// the first time; one that has lost it does not start any more in its own place,
+// and one that was added only when it is told that there is a store.
+func (k *Kube) runs(host string) bool {
+	s := k.hosts[host]
+	if s == nil || !s.Unit("etcd.service").Active || k.struck[host] {
+		return false
+	}
+	log := k.storeDir() + "/wal/0.wal"
+	if _, ok := s.File(log); ok {
+		return true
+	}
+	if !k.begun() {
+		clear(k.formed)
+	}
+	joins := strings.Contains(s.Read("/etc/etcd/join.env"), "ETCD_INITIAL_CLUSTER_STATE=existing")
+	if k.added[host] != joins || !k.added[host] && k.formed[host] {
+		return false
+	}
+	delete(k.added, host)
+	k.formed[host] = true
+	s.AddFile(log, "the log of "+host, 0o600)
+	return true
+}
+
+// begun tells whether some member has data.
+func (k *Kube) begun() bool {
+	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
+		if s := k.hosts[h.Name]; s != nil {
+			if _, ok := s.File(k.storeDir() + "/wal/0.wal"); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // shared are the keys that all masters have the same of.

@@ -44,6 +44,7 @@ func TestClusterThreeMasters(t *testing.T) {
 	if kind == "kubexm" {
 		s.storeIsTuned(t)
 		s.storeDoesWithoutOne(t)
+		s.aLostDiskIsReplaced(t, config)
 	}
 	s.mastersDoWithoutOne(t, kind)
 
@@ -131,6 +132,28 @@ func (s *labSite) storeDoesWithoutOne(t *testing.T) {
 	s.on(t, "h1", "systemctl start etcd")
 	s.eventually(t, "h1", "etcdctl --endpoints https://"+s.Hosts[0].Address+
 		":2379 --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key endpoint health")
+}
+
+// aLostDiskIsReplaced takes the data of a member, and has an install make another in
+// its place, from a machine that has the bundle and the config alone.
+func (s *labSite) aLostDiskIsReplaced(t *testing.T, config string) {
+	t.Helper()
+	const ctl = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key --endpoints https://"
+	list := func() string { return s.on(t, "h1", ctl+s.Hosts[0].Address+":2379 member list") }
+	before := list()
+	s.on(t, "h2", "systemctl stop etcd; rm -rf /srv/etcd")
+	s.folder = t.TempDir()
+	r := s.install(t, config)
+	s.folder = ""
+	said(t, r, 0, "create of cluster site: done")
+	after := list()
+	t.Logf("members before:\n%s\nafter:\n%s", before, after)
+	if strings.Count(after, "started") != 3 || after == before {
+		t.Errorf("the members are\n%s", after)
+	}
+	s.eventually(t, "h2", ctl+s.Hosts[1].Address+":2379 endpoint health --cluster")
+	s.on(t, "h2", "! test -e /etc/etcd/join.env && test \"$(stat -c %a /srv/etcd)\" = 700")
+	said(t, s.install(t, config), 0, "0 steps ran")
 }
 
 // mastersDoWithoutOne stops all of the first master, which the others joined.

@@ -1,0 +1,172 @@
+package etcd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Data carries from the checks, for each host of a member, whether it has data. Who
+// has none while others do has lost it: it would begin a store of its own.
+var Data = steps.NewKey[bool]("etcd.data")
+
+// joinFile has a member that is started for the first time join the store of the
+// others. The unit reads it; to one that has data it means nothing.
+const (
+	joinFile = configDir + "/join.env"
+	joinText = "ETCD_INITIAL_CLUSTER_STATE=existing\n"
+)
+
+// joining is that file, as what a removal takes away: it may be left of a run that
+// was cut off.
+type joining struct{}
+
+func (joining) String() string { return "file " + joinFile }
+
+// Needs gives none.
+func (joining) Needs() []manifest.Need { return nil }
+
+// Want has nothing to do: the file comes where a member is replaced.
+func (joining) Want(context.Context, *steps.Host, bool) (*op.Change, error) { return nil, nil }
+
+// Gone removes it.
+func (joining) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	if ours, err := op.Recorded(ctx, h, unitFile(h.Cluster)); err != nil || !ours {
+		return nil, err
+	}
+	if there, err := exists(ctx, h, joinFile); err != nil || !there {
+		return nil, err
+	}
+	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}, nil
+}
+
+// listed is a member as etcdctl lists it.
+type listed struct {
+	ID         uint64   `json:"ID"`
+	Name       string   `json:"name"` // empty until one that was added has started
+	PeerURLs   []string `json:"peerURLs"`
+	ClientURLs []string `json:"clientURLs"` // none until it has started
+}
+
+// survivors are the endpoints of the other members that have data.
+func survivors(c *manifest.Cluster, h *steps.Host) []string {
+	var out []string
+	for _, m := range c.HostsWith(manifest.RoleEtcd) {
+		if m.Name == h.Name {
+			continue
+		}
+		// Where nobody has looked, as in a test of this step alone, none is known of.
+		if has, err := Data.On(m.Name).Get(h); err == nil && has {
+			out = append(out, clientURL(address(c, m)))
+		}
+	}
+	return out
+}
+
+// query has etcdctl ask one of the endpoints, the first that answers.
+func query(ctx context.Context, h *steps.Host, endpoints []string, words ...string) (out []byte, err error) {
+	for _, at := range endpoints {
+		var res connector.Result
+		res, err = h.Run(ctx, runner.Cmd{Timeout: 30 * time.Second, Argv: append([]string{"etcdctl", "--endpoints=" + at,
+			"--cacert=" + caFile, "--cert=" + healthCert, "--key=" + healthKey, "--command-timeout=10s"}, words...)})
+		var refused *runner.CmdError
+		if err == nil || !errors.As(err, &refused) {
+			return res.Stdout, err
+		}
+	}
+	return nil, err
+}
+
+// replace makes a member that has lost its data one of the store again: the dead
+// one is removed, a new one added in its place, which then fetches all from the
+// others. Most of the members have to be healthy, or nothing is done.
+func (m member) replace(ctx context.Context, h *steps.Host, others []string, start op.Fn) error {
+	err := until(ctx, time.Minute, func(ctx context.Context) error {
+		_, err := query(ctx, h, others, "endpoint", "health")
+		return err
+	})
+	if err != nil {
+		return steps.Advise(fmt.Errorf("this member has no data, others have, and most of them do not answer: %w", err),
+			"start the others: systemctl start %s; where most have lost their data, restore all of them from a snapshot", unit)
+	}
+	vacant, err := m.vacate(ctx, h, others)
+	if err != nil {
+		return steps.Advise(err, "see `etcdctl member list` on another etcd host")
+	}
+	if vacant {
+		url := peerURL(address(m.cluster, h.Host))
+		h.Log.InfoContext(ctx, "add a member", "member", h.Name, "url", url)
+		if _, err := query(ctx, h, others, "member", "add", h.Name, "--peer-urls="+url); err != nil {
+			return steps.Advise(err, "all other members have to run: see `etcdctl endpoint health --cluster` on another etcd host")
+		}
+	}
+	if err := h.WriteFile(ctx, joinFile, []byte(joinText), runner.Attr{}); err != nil {
+		return err
+	}
+	if err := start(ctx, h); err != nil {
+		return err
+	}
+	if err := answers(ctx, m.cluster, h); err != nil {
+		return err
+	}
+	return h.Remove(ctx, joinFile)
+}
+
+// vacate removes the dead member in the place of h. It tells whether one is to be
+// added: one that was added and never started is used as it is.
+func (m member) vacate(ctx context.Context, h *steps.Host, others []string) (bool, error) {
+	text, err := query(ctx, h, others, "member", "list", "--write-out=json")
+	if err != nil {
+		return false, err
+	}
+	var list struct {
+		Members []listed `json:"members"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return false, fmt.Errorf("etcdctl member list: %w", err)
+	}
+	url := peerURL(address(m.cluster, h.Host))
+	for _, x := range list.Members {
+		if !slices.Contains(x.PeerURLs, url) {
+			continue
+		}
+		if x.Name == "" && len(x.ClientURLs) == 0 {
+			return false, nil
+		}
+		h.Log.InfoContext(ctx, "remove a member that has lost its data", "member", x.Name, "url", url)
+		if _, err := query(ctx, h, others, "member", "remove", strconv.FormatUint(x.ID, 16)); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// walDir is where a member has its log, which is what tells that it has data.
+func walDir(c *manifest.Cluster) string {
+	for _, a := range c.Spec.Etcd.ExtraArgs {
+		if a.Name == "wal-dir" {
+			return a.Value
+		}
+	}
+	return path.Join(c.Spec.Etcd.DataDir, "member", "wal")
+}
+
+// clear empties the folder of a member without a log: what an etcd that could not
+// begin leaves there.
+func (m member) clear(ctx context.Context, h *steps.Host) error {
+	return h.RemoveAll(ctx, path.Join(m.cluster.Spec.Etcd.DataDir, "member"))
+}
+
+func isLog(name string) bool { return strings.HasSuffix(name, ".wal") }
