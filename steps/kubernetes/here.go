@@ -73,6 +73,9 @@ func keepHere(name string, of files) steps.Step {
 // its folder: the kubeconfig of what is gone, and the record of what was applied.
 func ForgetHere() steps.Step {
 	all := append([]string{kubeconfigName}, appliedNames()...)
+	for _, file := range all {
+		all = append(all, beside(file))
+	}
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.forget-cluster", Timeout: time.Minute},
 		Done: func(_ context.Context, h *steps.Host) (bool, error) {
@@ -107,14 +110,19 @@ func keep(name string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // only its owner may read it
+	f, err := os.OpenFile(beside(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
 	_, err = f.Write(text)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+		return errors.Join(err, gone(beside(name)))
 	}
-	return os.Rename(f.Name(), name)
+	return os.Rename(beside(name), name)
+}
+
+// beside is where a file is made. Its name is fixed: what a kill leaves there, the
+// next run writes over, or takes away with the file itself.
+func beside(name string) string {
+	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new")
 }

@@ -145,8 +145,8 @@ func (s Store) load(name string) (Pair, error) {
 	return p, nil
 }
 
-// create writes a pair that must not be there: two runs at once must not end
-// with two CAs of one name. The key is written first and the certificate last,
+// create writes a pair that is not there. The store is locked: two runs at once
+// must not end with two CAs of one name. The key is written first and the certificate last,
 // so that a certificate always has its key.
 func (s Store) create(name string, p Pair) (Pair, error) {
 	cert, key, err := p.Encode()
@@ -178,13 +178,19 @@ func (s Store) replace(name string, p Pair) error {
 	return err
 }
 
+// writeNew writes a file whole or not at all: half a certificate would stop every
+// run after this one. What a kill leaves beside it is written over by the next.
 func writeNew(path string, b []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	beside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(b)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(beside, path)
 }
 
 // Encode gives p as PEM: the certificate, and the key as PKCS #8.

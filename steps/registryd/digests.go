@@ -59,11 +59,11 @@ func note(h *steps.Host, digests map[string]string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(h.Workdir, "."+digestsFile+".*")
+	// The name is fixed: what a kill leaves there, the next run writes over.
+	f, err := os.OpenFile(filepath.Join(h.Workdir, "."+digestsFile+".new"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
 	_, err = f.Write(append(text, '\n'))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
