@@ -147,6 +147,21 @@ func TestAFailureWhilePreserving(t *testing.T) {
 	})
 }
 
+// TestWhatWasNeverWholeIsNotPreserved: a control plane that was cut off half way has
+// nothing that another could take up.
+func TestWhatWasNeverWholeIsNotPreserved(t *testing.T) {
+	each(t, []string{"site", "masters-stacked"}, func(s *site) {
+		first := s.state(true)
+		s.must(pipeline.Create, "create")
+		master := s.sims[s.cluster.HostsWith(manifest.RoleMaster)[0].Name]
+		master.RemoveAll("/etc/kubernetes/kubexm-complete")
+		s.preserving(func() { s.must(pipeline.Delete, "delete") })
+		s.must(pipeline.Create, "create")
+		s.must(pipeline.Delete, "delete")
+		s.same("a deletion gives back what was there", first, s.state(true))
+	})
+}
+
 // TestKeptDataOfAnotherCluster is not taken up: it is said what would have to be,
 // and nothing changes.
 func TestKeptDataOfAnotherCluster(t *testing.T) {

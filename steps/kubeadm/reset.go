@@ -48,7 +48,8 @@ func ResetWorker() steps.Step { return resetNode("kubeadm.reset-worker", false) 
 // ResetMaster does the same to a master, with its member of the store.
 func ResetMaster() steps.Step { return resetNode("kubeadm.reset-master", false) }
 
-// ResetMasterKeepingStore leaves the member's data where it is.
+// ResetMasterKeepingStore leaves the member's data where it is, if KeepKeys has found
+// that it is of use.
 func ResetMasterKeepingStore() steps.Step { return resetNode("kubeadm.reset-master", true) }
 
 func resetNode(name string, keep bool) steps.Step {
@@ -60,17 +61,33 @@ func resetNode(name string, keep bool) steps.Step {
 		}
 		return false, nil
 	}
+	// What was never whole has left no keys, and its store is of no use.
+	staying := func(ctx context.Context, h *steps.Host) (bool, error) {
+		if !keep {
+			return false, nil
+		}
+		k, err := readKept(ctx, h)
+		return k != nil, err
+	}
 	return &op.Do{
 		M: steps.Meta{Name: name, Timeout: 10 * time.Minute, Risk: steps.Destroys},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			if is, err := left(ctx, h); err != nil || is {
 				return false, err
 			}
+			stays, err := staying(ctx, h)
+			if err != nil || stays {
+				return err == nil, err
+			}
 			kept, err := storeKept(ctx, h) // by a deletion that preserved it
-			return err == nil && (keep || !kept), err
+			return err == nil && !kept, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			is, err := left(ctx, h)
+			if err != nil {
+				return err
+			}
+			stays, err := staying(ctx, h)
 			if err != nil {
 				return err
 			}
@@ -81,11 +98,11 @@ func resetNode(name string, keep bool) steps.Step {
 				if err := h.WriteFile(ctx, goingFile, []byte("kubexm takes Kubernetes off this host\n"), runner.Attr{Mode: 0o600}); err != nil {
 					return err
 				}
-				if err := reset(ctx, h, keep); err != nil {
+				if err := reset(ctx, h, stays); err != nil {
 					return err
 				}
 			}
-			if !keep {
+			if !stays {
 				if err := removeStore(ctx, h); err != nil { // on a worker nothing is on record
 					return err
 				}
