@@ -154,6 +154,7 @@ faults: build ## Break what a build and a transfer stand on, and print what came
 .PHONY: bench
 bench: build ## Measure builds, pushes, deltas and verification against plain tools and peers, beside what is to be reached (BENCH='-rounds 3 -o markdown')
 	@go build -o build/bench ./testdata/bench
+	@go test -c -o build/installer.test ./installer
 	@PATH="$(PEERS_DIR):$$PATH" build/bench -kubexm build/kubexm -dir build $(BENCH)
 
 # Beside make bench: what is not there is left out of it.

@@ -37,6 +37,12 @@ func baseline(ctx context.Context, args []string) (code int, mine bool) {
 		err = pushAll(ctx, args[1], args[2])
 	case len(args) == 3 && args[0] == seedImages:
 		err = seedAll(ctx, args[1], args[2])
+	case len(args) == 3 && args[0] == serveHost:
+		err = beHost(ctx, args[1], args[2])
+	case len(args) > 3 && args[0] == uploadFiles:
+		err = uploadAll(ctx, args[1], args[2], places(args[3:]))
+	case len(args) > 4 && args[0] == rawStreams:
+		err = catAll(ctx, args[1], args[2], args[3], places(args[4:]))
 	default:
 		return 0, false
 	}

@@ -52,6 +52,7 @@ func least(must, better float64) *goal { return &goal{Must: must, Beyond: better
 
 // measured is all that figures are made of.
 type measured struct {
+	options
 	Rounds  []round
 	Machine machine
 	Bytes   int64 // that a build fetches
@@ -87,9 +88,19 @@ var (
 	seedOf    = func(r round) sample { return r.Seed }
 )
 
-// figures makes the table's lines.
-func (m measured) figures() []figure {
-	return slices.Concat(m.ofBuilds(), m.ofTransfers(), m.ofPeers())
+// figures makes the table's lines, of the parts that were measured.
+func (m measured) figures() (rows []figure) {
+	for _, part := range []struct {
+		name string
+		rows func() []figure
+	}{
+		{partBuild, m.ofBuilds}, {partPush, m.ofTransfers}, {partHosts, m.ofHosts}, {partLarge, m.ofLarge}, {partPeers, m.ofPeers},
+	} {
+		if m.has(part.name) {
+			rows = append(rows, part.rows()...)
+		}
+	}
+	return rows
 }
 
 func (m measured) ofBuilds() []figure {
@@ -120,6 +131,7 @@ func (m measured) ofTransfers() []figure {
 		{Name: "peak memory of push", Unit: "MB", Goal: most(64, 32), Step: "push", Ours: m.megabytes(func(r round) int64 { return r.Push.Memory })},
 		{Name: "temporary disk of push", Unit: "MB", Goal: most(0, 0), Step: "push", Ours: m.megabytes(func(r round) int64 { return r.Push.Disk })},
 		{Name: "seed a registry from the archive / oras ×4, image by image", Ours: m.ratio(seedOf, func(r round) sample { return r.OrasSeed })},
+		{Name: "temporary disk of seeding", Unit: "MB", Goal: most(0, 0), Ours: m.megabytes(func(r round) int64 { return r.Seed.Disk })},
 		{Name: "peak memory of seeding", Unit: "MB", Ours: m.megabytes(func(r round) int64 { return r.Seed.Memory })},
 	}
 }

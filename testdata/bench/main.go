@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -55,7 +56,24 @@ type options struct {
 	scale  float64
 	rounds int
 	wrap   string
+	only   []string
+	runs   string // the test binary that runs over simulated hosts
+	runsIn string // the folder of its package
 }
+
+// The parts of the bench, as -only names them.
+const (
+	partBuild = "build"
+	partPush  = "push"
+	partPeers = "peers"
+	partHosts = "hosts"
+	partLarge = "large"
+)
+
+var allParts = []string{partBuild, partPush, partPeers, partHosts, partLarge}
+
+// has tells whether a part is measured.
+func (o options) has(part string) bool { return slices.Contains(o.only, part) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var o options
@@ -67,16 +85,31 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.StringVar(&o.output, "o", "text", "text, json or markdown")
 	fs.Float64Var(&o.scale, "scale", 15, "how large files and layers are; 15 makes about 3.5 GB")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each thing is measured")
-	fs.StringVar(&o.wrap, "wrap", "", "words to put before each run of kubexm, such as a profiler's; {} is what is run: build, linked, rebuild, verify, delta, push")
+	only := fs.String("only", strings.Join(allParts, ","), "the parts that are measured")
+	fs.StringVar(&o.runs, "runs", "build/installer.test", "package installer's tests as a program (go test -c), which run over simulated hosts")
+	fs.StringVar(&o.runsIn, "runs-in", "installer", "the folder of that package")
+	fs.StringVar(&o.wrap, "wrap", "", "words to put before each run of kubexm, such as a profiler's; {} is what is run: build, linked, rebuild, verify, delta, push, upload, plan, run")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	if !slices.Contains([]string{"text", "json", "markdown"}, o.output) || o.rounds < 1 {
 		return fmt.Errorf("-o %s -rounds %d: want text, json or markdown, and at least one round", o.output, o.rounds)
 	}
+	o.only = strings.Split(*only, ",")
+	for _, part := range o.only {
+		if !slices.Contains(allParts, part) {
+			return fmt.Errorf("-only %s: there is no part %q, but %s", *only, part, strings.Join(allParts, ", "))
+		}
+	}
 	var err error
-	if o.binary, err = filepath.Abs(o.binary); err != nil {
-		return err
+	for _, path := range []*string{&o.binary, &o.runs, &o.runsIn} {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(o.runs); err != nil && o.has(partLarge) {
+		fmt.Fprintf(stderr, "the rows of many hosts are left out: %v\n", err)
+		o.only = slices.DeleteFunc(o.only, func(p string) bool { return p == partLarge })
 	}
 	w, err := openWork(ctx, o, stderr)
 	if err != nil {
@@ -92,10 +125,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "round %d of %d: %s\n", i+1, o.rounds, r)
 		rounds = append(rounds, r)
 	}
-	m := measured{Rounds: rounds, Machine: lookAt(), Bytes: w.bytes, Delta: w.delta}
+	m := measured{options: o, Rounds: rounds, Machine: lookAt(), Bytes: w.bytes, Delta: w.delta}
+	blobs := 0
+	if w.content != nil {
+		blobs = len(w.content.list())
+	}
 	switch o.output {
 	case "json":
-		return encode(stdout, m, len(w.content.list()))
+		return encode(stdout, m, blobs)
 	case "markdown":
 		markdown(stdout, m)
 	default:

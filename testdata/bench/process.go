@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -40,12 +41,19 @@ type process struct {
 	out  string   // a folder whose space is watched; may be empty
 	home string   // where it lives, and may leave what it likes; empty for the work set's folder
 	env  []string // further variables
+	dir  string   // where it runs, if not at home
+
+	stdout io.Writer // nil: nobody reads it
 }
 
 // kubexm is a run of the binary that is measured, named as -wrap may say it.
 func (w *work) kubexm(step string, args ...string) []string {
-	before := strings.Fields(strings.ReplaceAll(w.wrap, "{}", step))
-	return append(append(before, w.binary), args...)
+	return append(append(w.before(step), w.binary), args...)
+}
+
+// before gives the words of -wrap for a step.
+func (w *work) before(step string) []string {
+	return strings.Fields(strings.ReplaceAll(w.wrap, "{}", step))
 }
 
 // measure runs a process to its end, after the disk has come to rest, and looks
@@ -63,9 +71,13 @@ func (w *work) measure(ctx context.Context, p process) (sample, error) {
 		return sample{}, err
 	}
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
-	if w.wrap == "" { // a profiler's files are to be found
+	switch {
+	case p.dir != "":
+		c.Dir = p.dir
+	case w.wrap == "": // a profiler's files are to be found
 		c.Dir = p.home
 	}
+	c.Stdout = p.stdout
 	c.Env = append([]string{
 		"HOME=" + p.home, "TMPDIR=" + tmp, "XDG_CACHE_HOME=" + filepath.Join(p.home, "cache"), "PATH=" + os.Getenv("PATH"),
 		"NO_PROXY=127.0.0.1", "DO_NOT_TRACK=1",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // round is everything once.
@@ -25,6 +26,14 @@ type round struct {
 	Seed     sample `json:"seed"`
 	OrasSeed sample `json:"orasImages"`
 
+	Upload     sample `json:"upload"`
+	Cat        sample `json:"cat"`
+	LinkUpload sample `json:"linkUpload"`
+	LinkCat    sample `json:"linkCat"`
+
+	Large large `json:"large"`
+	Few   large `json:"few"`
+
 	// Of a peer that is not there, nil.
 	HaulerBuild *sample `json:"haulerBuild,omitempty"`
 	HaulerPush  *sample `json:"haulerPush,omitempty"`
@@ -33,19 +42,31 @@ type round struct {
 
 // String gives the wall times in seconds.
 func (r round) String() string {
-	s := fmt.Sprintf("floor %.1f (hashed %.1f), build %.1f (cpu %.1f, %d MB), rebuild %.1f (cpu %.1f), verify %.1f, sha256 %.1f, tar+zstd %.1f; on the link: floor %.1f, build %.1f",
+	var s string
+	part := func(on float64, format string, args ...any) {
+		if on > 0 {
+			s += fmt.Sprintf("; "+format, args...)
+		}
+	}
+	part(r.Floor.Wall, "floor %.1f (hashed %.1f), build %.1f (cpu %.1f, %d MB), rebuild %.1f (cpu %.1f), verify %.1f, sha256 %.1f, tar+zstd %.1f; on the link: floor %.1f, build %.1f",
 		r.Floor.Wall, r.Hashed.Wall, r.Build.Wall, r.Build.CPU, r.Build.Memory/1e6, r.Rebuild.Wall, r.Rebuild.CPU, r.Verify.Wall, r.Hash.Wall, r.Plain.Wall, r.LinkFloor.Wall, r.LinkBuild.Wall)
-	s += fmt.Sprintf("; push %.1f (cpu %.1f, %d MB), oras %.1f (cpu %.1f), seed %.1f, oras %.1f",
+	part(r.Push.Wall, "push %.1f (cpu %.1f, %d MB), oras %.1f (cpu %.1f), seed %.1f, oras %.1f",
 		r.Push.Wall, r.Push.CPU, r.Push.Memory/1e6, r.Oras.Wall, r.Oras.CPU, r.Seed.Wall, r.OrasSeed.Wall)
 	for _, p := range []struct {
 		name string
 		*sample
 	}{{"hauler build", r.HaulerBuild}, {"hauler push", r.HaulerPush}, {"zarf build", r.ZarfBuild}} {
 		if p.sample != nil {
-			s += fmt.Sprintf("; %s %.1f (cpu %.1f)", p.name, p.Wall, p.CPU)
+			part(p.Wall, "%s %.1f (cpu %.1f)", p.name, p.Wall, p.CPU)
 		}
 	}
-	return s
+	part(r.Upload.Wall, "files to %d hosts %.1f (cpu %.1f, %d MB), cat %.1f (cpu %.1f); on the link: %.1f, cat %.1f", fleetSize,
+		r.Upload.Wall, r.Upload.CPU, r.Upload.Memory/1e6, r.Cat.Wall, r.Cat.CPU, r.LinkUpload.Wall, r.LinkCat.Wall)
+	for _, l := range []large{r.Large, r.Few} {
+		part(l.Seconds, "plan %.2f (cpu %.2f, %d MB), run %.1f and %.1f (cpu %.1f, %d MB), %d steps and %d",
+			l.Plan.Wall, l.Plan.CPU, l.Plan.Memory/1e6, l.Seconds, l.Again, l.Run.CPU, l.Run.Memory/1e6, l.Ran, l.Rerun)
+	}
+	return strings.TrimPrefix(s, "; ")
 }
 
 // linkRate is the shared link's bytes a second.
@@ -53,8 +74,16 @@ const linkRate = 250e6
 
 // round measures everything once, each thing beside what it is compared with.
 func (w *work) round(ctx context.Context) (r round, err error) {
-	for _, part := range []func(context.Context, *round) error{w.builds, w.transfers, w.peerBuilds, w.linked} {
-		if err := part(ctx, &r); err != nil {
+	for _, part := range []struct {
+		name string
+		do   func(context.Context, *round) error
+	}{
+		{partBuild, w.builds}, {partPush, w.transfers}, {partPeers, w.peerBuilds}, {partBuild, w.linked}, {partHosts, w.uploads}, {partLarge, w.larges},
+	} {
+		if !w.has(part.name) {
+			continue
+		}
+		if err := part.do(ctx, &r); err != nil {
 			return r, err
 		}
 	}

@@ -8,6 +8,9 @@ import (
 
 // number writes a value of the figure.
 func (f figure) number(x float64) string {
+	if f.Unit == "s" {
+		return fmt.Sprintf("%.2f s", x)
+	}
 	if f.Unit != "" {
 		return fmt.Sprintf("%.0f %s", x, f.Unit)
 	}

@@ -11,9 +11,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/testdata/upstream"
 	"github.com/mensylisir/kubexm/versions"
@@ -48,9 +50,12 @@ type work struct {
 	root    string // its digest
 	layout  string // the same, unpacked
 	delta   delta
-	peers   map[string]string // by name, the paths of those that are there
-	theirs  theirs
-	haul    string // the archive of images that Hauler pushes
+
+	fleet      *fleet
+	fleetBytes int64             // of the files that each host gets
+	peers      map[string]string // by name, the paths of those that are there
+	theirs     theirs
+	haul       string // the archive of images that Hauler pushes
 }
 
 // pinned is a config and its lock.
@@ -77,11 +82,19 @@ func openWork(ctx context.Context, o options, stderr io.Writer) (_ *work, err er
 		return nil, err
 	}
 	begin := time.Now()
+	if !slices.ContainsFunc(w.only, func(p string) bool { return p != partLarge }) {
+		return w, nil // nothing is sent or built
+	}
 	if err := w.publish(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, err
+	}
+	if w.has(partHosts) {
+		if err := w.openFleet(ctx, stderr); err != nil {
+			return nil, err
+		}
 	}
 	fmt.Fprintf(stderr, "work set: %d answers, %.2f GB, %d images, %d files; made in %s\n", len(w.content.list()), float64(w.bytes)/1e9,
 		len(w.theirs.images), len(w.theirs.files), time.Since(begin).Round(time.Second))
@@ -151,8 +164,10 @@ func (w *work) prepare(ctx context.Context) error {
 	if err := w.unpack(ctx); err != nil {
 		return err
 	}
-	if err := w.measureDelta(ctx); err != nil {
-		return err
+	if w.has(partBuild) || w.has(partPush) { // what is pushed is known by it
+		if err := w.measureDelta(ctx); err != nil {
+			return err
+		}
 	}
 	if path, ok := w.peers["hauler"]; ok {
 		return w.haulerImages(ctx, path)
@@ -221,7 +236,26 @@ func (w *work) serve(ctx context.Context, h http.Handler) (base string, err erro
 // silent is for libraries that want to complain to somebody.
 func silent() *log.Logger { return log.New(io.Discard, "", 0) }
 
+// openFleet starts the hosts that the bundle's files are sent to.
+func (w *work) openFleet(ctx context.Context, stderr io.Writer) (err error) {
+	b, err := bundle.Open(ctx, w.archive, bundle.Policy{AllowUnsigned: true})
+	if err != nil {
+		return err
+	}
+	for _, f := range filesOf(b.Lock) {
+		w.fleetBytes += f.Size
+	}
+	if err := b.Close(); err != nil {
+		return err
+	}
+	w.fleet, err = startFleet(ctx, w.self, filepath.Join(w.dir, "fleet"), stderr)
+	return err
+}
+
 func (w *work) close() {
+	if w.fleet != nil {
+		w.fleet.close()
+	}
 	for _, s := range w.servers {
 		_ = s.Close()
 	}
