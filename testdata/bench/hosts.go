@@ -67,7 +67,7 @@ func startFleet(ctx context.Context, self, dir string, stderr io.Writer) (f *fle
 	}
 	for i := range fleetSize {
 		h := &sshHost{dir: filepath.Join(dir, "host"+strconv.Itoa(i+1))}
-		if err := os.Mkdir(h.dir, 0o755); err != nil { //nolint:gosec // as /usr/local/bin
+		if err := os.Mkdir(h.dir, 0o755); err != nil {
 			return nil, err
 		}
 		if f.openSSH {
@@ -131,7 +131,7 @@ func (h *sshHost) sshd(ctx context.Context, dir string) error {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
-	h.cmd = exec.CommandContext(ctx, path, "-D", "-e", "-f", config) //nolint:gosec // the machine's own sshd
+	h.cmd = exec.CommandContext(ctx, path, "-D", "-e", "-f", config)
 	var said strings.Builder
 	h.cmd.Stderr = &said
 	if err := h.cmd.Start(); err != nil {
@@ -150,7 +150,7 @@ func (h *sshHost) sshd(ctx context.Context, dir string) error {
 
 // own starts this program as a host.
 func (h *sshHost) own(ctx context.Context, self, dir string) error {
-	h.cmd = exec.CommandContext(ctx, self, serveHost, filepath.Join(dir, hostKey), filepath.Join(dir, loginKey+".pub")) //nolint:gosec // itself
+	h.cmd = exec.CommandContext(ctx, self, serveHost, filepath.Join(dir, hostKey), filepath.Join(dir, loginKey+".pub"))
 	h.cmd.Stderr = os.Stderr
 	out, err := h.cmd.StdoutPipe()
 	if err != nil {
@@ -210,7 +210,7 @@ func (f *fleet) carry(to, from net.Conn, limited bool) {
 func (f *fleet) empty() error {
 	var errs []error
 	for _, h := range f.hosts {
-		errs = append(errs, os.RemoveAll(h.dir), os.Mkdir(h.dir, 0o755)) //nolint:gosec // as /usr/local/bin
+		errs = append(errs, os.RemoveAll(h.dir), os.Mkdir(h.dir, 0o755))
 	}
 	return errors.Join(errs...)
 }
