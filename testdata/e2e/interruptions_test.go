@@ -35,8 +35,8 @@ var disturbances = []disturbance{
 		do: func(t *testing.T, s *labSite) { s.power(t, "h2") }},
 	{what: "the registry's host loses its power while it is filled", at: moment{step: "registryd.seed-images", host: "h1", after: 2 * time.Second},
 		do: func(t *testing.T, s *labSite) { s.power(t, "h1") }},
-	{what: "a worker cannot be heard for 20 seconds", at: moment{step: "kubeadm.join-worker", host: "h4", after: time.Second}, outlasted: true,
-		do: func(t *testing.T, s *labSite) { s.silent(t, "h4", 20*time.Second) }},
+	{what: "a worker cannot be heard for 12 seconds", at: moment{step: "kubeadm.join-worker", host: "h4", after: time.Second}, outlasted: true,
+		do: func(t *testing.T, s *labSite) { s.silent(t, "h4", 12*time.Second) }},
 	{what: "a worker's disk is full", at: moment{step: "containerd.install-binaries", host: "h3"}, said: "no space left",
 		do: func(t *testing.T, s *labSite) { s.fill(t, "h3") }},
 }
