@@ -140,12 +140,14 @@ func (l *Lab) wait(ctx context.Context) error {
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range l.Hosts {
-		g.Go(func() error { return l.waitHost(ctx, &l.Hosts[i]) })
+		g.Go(func() error { return l.waitHost(ctx, &l.Hosts[i], nil) })
 	}
 	return g.Wait()
 }
 
-func (l *Lab) waitHost(ctx context.Context, h *Host) error {
+// waitHost waits for one host. What failed on it while it started is an error, or is
+// handed to failed where that is given.
+func (l *Lab) waitHost(ctx context.Context, h *Host, failed func(units string)) error {
 	begun := time.Now()
 	for {
 		out, err := l.SSH(ctx, h, RootUser, "systemctl is-system-running --wait; systemctl --failed --plain --no-legend").CombinedOutput()
@@ -153,6 +155,9 @@ func (l *Lab) waitHost(ctx context.Context, h *Host) error {
 		switch {
 		case strings.HasPrefix(said, "running"):
 			l.log.DebugContext(ctx, "host is up", "host", h.Name, "took", time.Since(begun).Round(10*time.Millisecond))
+			return nil
+		case strings.HasPrefix(said, "degraded") && failed != nil:
+			failed(strings.TrimSpace(strings.TrimPrefix(said, "degraded")))
 			return nil
 		case strings.HasPrefix(said, "degraded"):
 			return fmt.Errorf("host %s: some units failed: %s", h.Name, strings.TrimPrefix(said, "degraded"))

@@ -73,7 +73,8 @@ func (l *Lab) released(h *Host) error {
 }
 
 // Boot starts a host whose power was cut, and returns when it is up. Its disk is as
-// the cut left it.
+// the cut left it. What does not start on it is none of the lab's: packages bring
+// units that this kernel has nothing for.
 func (l *Lab) Boot(ctx context.Context, h *Host) error {
 	// Its links and rules were in memory. A namespace goes some time after its name
 	// does, so the cable is taken away first.
@@ -102,7 +103,11 @@ func (l *Lab) Boot(ctx context.Context, h *Host) error {
 	if err := l.save(); err != nil {
 		return err
 	}
-	return l.waitHost(ctx, h)
+	ctx, cancel := context.WithTimeout(ctx, bootTime)
+	defer cancel()
+	return l.waitHost(ctx, h, func(units string) {
+		l.log.InfoContext(ctx, "some units did not start", "host", h.Name, "units", units)
+	})
 }
 
 // Unplug takes a host off the network without a word to anybody, and Plug puts it
