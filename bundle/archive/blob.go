@@ -6,6 +6,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -18,8 +19,11 @@ type source interface {
 	close()
 }
 
-// blob reads one member through its source and checks size and digest.
+// blob reads one member through its source and checks size and digest. It may be
+// closed while another goroutine reads it, as happens to what is sent over a
+// connection that breaks: closing waits for that read.
 type blob struct {
+	mu   sync.Mutex
 	r    *Reader
 	m    *Member
 	src  source
@@ -94,6 +98,8 @@ func (b *blob) advance() error {
 
 // Read implements io.Reader.
 func (b *blob) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if err := b.advance(); err != nil {
 		return 0, err
 	}
@@ -104,6 +110,8 @@ func (b *blob) Read(p []byte) (int, error) {
 
 // WriteTo implements io.WriterTo: no copy between the file's buffer and w.
 func (b *blob) WriteTo(w io.Writer) (n int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for {
 		if err := b.advance(); err == io.EOF {
 			return n, nil
@@ -121,6 +129,8 @@ func (b *blob) WriteTo(w io.Writer) (n int64, err error) {
 
 // Close gives the buffers back.
 func (b *blob) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.src != nil {
 		b.src.close()
 		b.src, b.cur, b.err = nil, nil, os.ErrClosed
