@@ -89,7 +89,7 @@ func TestLabEgressIsSeen(t *testing.T) {
 func isDeadEnd(t *testing.T, l *Lab) {
 	t.Helper()
 	links := run(t, exec.CommandContext(t.Context(), "ip", "-n", l.netns(""), "-br", "link"))
-	want := []string{"br0", "lo", "vh1", "vwork"}
+	want := []string{"br0", "lo", "velse", "vh1", "vwork"}
 	var got []string
 	for line := range strings.Lines(links) {
 		name, _, _ := strings.Cut(strings.Fields(line)[0], "@")
