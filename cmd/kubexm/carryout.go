@@ -242,7 +242,10 @@ func (r *runReport) failed(err error, journal string) error {
 	for _, f := range grouped(fs, c) {
 		f.writeTo(r.screen, c)
 	}
-	fmt.Fprintf(r.screen, "  log   %s\nnext: %s\n", journal, next)
+	if journal != "" { // a run that was kept away wrote none
+		fmt.Fprintf(r.screen, "  log   %s\n", journal)
+	}
+	fmt.Fprintf(r.screen, "next: %s\n", next)
 	return &coded{code: code, error: errSaid}
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ func (s *labSite) twoAtOnce(t *testing.T, args ...string) {
 		said(t, second, 1, "another run works on this cluster, as h1 says: process ", " of root on ", " since 20", "try ")
 		if second.took > 2*time.Second {
 			t.Errorf("it took %s to be refused", second.took)
+		}
+		if strings.Contains(second.stderr, "  log ") {
+			t.Error("a log is named where none was written")
 		}
 		t.Logf("refused after %s:\n%s", second.took.Round(10*time.Millisecond), second.stderr)
 		kill()
