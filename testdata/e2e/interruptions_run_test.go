@@ -75,6 +75,7 @@ func (m moment) String() string {
 
 // course is what a run that nobody disturbed did, in time.
 type course struct {
+	began  time.Time
 	starts []told // in the order of time
 	length time.Duration
 }
@@ -82,7 +83,7 @@ type course struct {
 // recorded runs kubexm to its end and keeps its course.
 func (s *labSite) recorded(t *testing.T, args ...string) course {
 	t.Helper()
-	var c course
+	c := course{began: time.Now()}
 	r := s.watched(t, func(e told, _ func()) {
 		if e.Outcome == "started" {
 			c.starts = append(c.starts, e)
