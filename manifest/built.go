@@ -29,7 +29,7 @@ func NotYetBuilt() []Waiting {
 	)
 	return []Waiting{
 		{"spec.roleGroups.loadbalancer", balance}, {"spec.loadBalancer.external", balance}, {"spec.loadBalancer.internal", balance},
-		{"spec.system.ntpServers", ready}, {"spec.system.timezone", ready},
+		{"spec.system.ntpServers", ready}, {"spec.system.timezone", ready}, {"spec.system.keep", ready},
 		{"spec.kubernetes.kubeProxy.extraArgs", services + ": kubeadm's kube-proxy takes no flags"},
 		{"spec.kubernetes.autoRenewCerts", "certificates that renew themselves"},
 		{"spec.kubernetes.kata", "Kata Containers"}, {"spec.kubernetes.nodeFeatureDiscovery", "node feature discovery"},

@@ -265,6 +265,7 @@ var docstrings = map[string]string{
 	"Switch.Enabled":                   "Enabled installs it.",
 	"System":                           "System is the operating system's part of every host.",
 	"System.Debs":                      "Debs are further packages for hosts of the Debian family.",
+	"System.Keep":                      "Keep names what kubexm leaves as it is on every host, though it would change it otherwise: firewall stays on, hostname stays the machine's own, selinux stays enforcing, swap stays in use. Who names one sees to it that the cluster works with it.",
 	"System.NTPServers":                "ntpServers that chrony follows: addresses, or names of hosts, which then serve time to the others.",
 	"System.RPMs":                      "RPMs are further packages for hosts of the Red Hat family.",
 	"System.Timezone":                  "Timezone of every host, as in the IANA database. Default: left as it is.",

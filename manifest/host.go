@@ -1,5 +1,7 @@
 package manifest
 
+import "slices"
+
 // Host is one machine of the cluster, and how to log in to it. The login
 // fields stand beside the others; what is not written comes from spec.ssh.
 type Host struct {
@@ -177,7 +179,23 @@ type System struct {
 	RPMs []string `yaml:"rpms,omitempty" format:"package"`
 	// Debs are further packages for hosts of the Debian family.
 	Debs []string `yaml:"debs,omitempty" format:"package"`
+	// Keep names what kubexm leaves as it is on every host, though it would
+	// change it otherwise: firewall stays on, hostname stays the machine's own,
+	// selinux stays enforcing, swap stays in use. Who names one sees to it that
+	// the cluster works with it.
+	Keep []string `yaml:"keep,omitempty" enum:"firewall|hostname|selinux|swap"`
 }
+
+// What spec.system.keep may name.
+const (
+	KeepFirewall = "firewall"
+	KeepHostname = "hostname"
+	KeepSELinux  = "selinux"
+	KeepSwap     = "swap"
+)
+
+// Keeps tells whether spec.system.keep names what.
+func (s System) Keeps(what string) bool { return slices.Contains(s.Keep, what) }
 
 // Extra holds names and name servers that every host gets.
 type Extra struct {

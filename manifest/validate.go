@@ -16,6 +16,7 @@ func (d *document) validate(c *Cluster) {
 	d.validateRegistry(c)
 	d.validateAddons(c)
 	d.validateExtra(c)
+	d.validateSystem(c)
 	d.validateBundle(c)
 	d.validateSources(c.Spec.Sources, "spec.sources")
 }
