@@ -4,22 +4,18 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	ggcr "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -30,12 +26,12 @@ import (
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/registryd"
+	"github.com/mensylisir/kubexm/steps/registryd/registrydtest"
 	"github.com/mensylisir/kubexm/steps/runner"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -48,7 +44,7 @@ type site struct {
 	kube    *steptest.Kube
 	sims    map[string]*conntest.Sim
 	bundle  *shelf
-	reg     *siteRegistry
+	reg     *registrydtest.Registry
 	outside *outside // where the registry stands already
 	workdir string
 	atOnce  int // how many steps run at once; 8 where it is 0
@@ -98,8 +94,9 @@ func siteOf(t *testing.T, config, name string) *site {
 		s.kube.Holds = s.outside.holds
 		return s
 	}
-	s.reg = newRegistry(t, s.cluster, s.sims[s.cluster.HostsWith(manifest.RoleRegistry)[0].Name])
-	s.kube.Holds = s.reg.holds
+	s.reg = registrydtest.Start(s.cluster, s.sims[s.cluster.HostsWith(manifest.RoleRegistry)[0].Name], nil)
+	t.Cleanup(s.reg.Stop)
+	s.kube.Holds = s.reg.Holds
 	s.cheapPasswords()
 	return s
 }
@@ -122,8 +119,8 @@ func (s *site) cheapPasswords() {
 		}
 		text += user + ":" + string(hash) + "\n"
 	}
-	s.reg.sim.AddDir("/etc/kubexm/registry", 0o700)
-	s.reg.sim.AddFile("/etc/kubexm/registry/htpasswd", text, 0o600)
+	s.reg.Sim.AddDir("/etc/kubexm/registry", 0o700)
+	s.reg.Sim.AddFile("/etc/kubexm/registry/htpasswd", text, 0o600)
 }
 
 type pipe = func(pipeline.Context) plan.Pipeline
@@ -221,89 +218,11 @@ func (w *wire) Dial(_ context.Context, _, address string) (net.Conn, error) {
 	if w.site.outside != nil {
 		return w.site.outside.dial(address)
 	}
-	return w.site.reg.dial(w.Sim, address)
+	return w.site.reg.Dial(w.Sim, address)
 }
 
 func (*wire) Listen(context.Context, string, string) (net.Listener, error) {
 	return nil, errors.New("nobody listens here")
-}
-
-// siteRegistry runs while its unit does. What it holds is marked by a file in its
-// data folder, and gone with that.
-type siteRegistry struct {
-	sim    *conntest.Sim
-	mapper registry.Mapper
-	marker string
-	conns  chan net.Conn
-	closed chan struct{}
-
-	mu     sync.Mutex
-	inner  http.Handler
-	stored map[string]bool // name:tag at the site
-}
-
-func newRegistry(t *testing.T, c *manifest.Cluster, sim *conntest.Sim) *siteRegistry {
-	r := &siteRegistry{sim: sim, mapper: registryd.MapperOf(c), marker: filepath.Join(c.Spec.Registry.RegistryDataDir, "docker", "registry"),
-		conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := &http.Server{Handler: r, ErrorLog: log.New(io.Discard, "", 0)}
-	l := tls.NewListener(r, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		pair, err := tls.X509KeyPair([]byte(sim.Read("/etc/kubexm/registry/tls.crt")), []byte(sim.Read("/etc/kubexm/registry/tls.key")))
-		return &pair, err
-	}})
-	go func() { _ = srv.Serve(l) }() // ends with Close
-	t.Cleanup(func() { _ = srv.Close() })
-	return r
-}
-
-func (r *siteRegistry) Accept() (net.Conn, error) {
-	select {
-	case c := <-r.conns:
-		return c, nil
-	case <-r.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (r *siteRegistry) Close() error {
-	select {
-	case <-r.closed:
-	default:
-		close(r.closed)
-	}
-	return nil
-}
-
-func (*siteRegistry) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (r *siteRegistry) dial(from *conntest.Sim, address string) (net.Conn, error) {
-	if from != r.sim || !r.sim.Unit("kubexm-registry.service").Active {
-		return nil, &connector.DialError{Addr: address, Err: errors.New("connection refused")}
-	}
-	here, there := net.Pipe()
-	r.conns <- there
-	return here, nil
-}
-
-func (r *siteRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	r.mu.Lock()
-	if r.sim.Read(r.marker) == "" {
-		r.inner, r.stored = ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))), map[string]bool{}
-		r.sim.AddFile(r.marker, "images", 0o600)
-	}
-	inner := r.inner
-	if name, tag, ok := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/"), "/manifests/"); ok && q.Method == http.MethodPut {
-		r.stored[name+":"+tag] = true
-	}
-	r.mu.Unlock()
-	inner.ServeHTTP(w, q)
-}
-
-// holds tells whether the registry was given an image.
-func (r *siteRegistry) holds(ref string) bool {
-	repository, tag, err := r.mapper.Repository(ref)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return err == nil && r.sim.Unit("kubexm-registry.service").Active && r.stored[repository+":"+tag]
 }
 
 // shelf is a bundle with every file that a plan asks for, and an image for each name.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,9 +13,12 @@ import (
 	"sync"
 	"time"
 
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
+
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/registryd/registrydtest"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -26,7 +31,7 @@ type ground struct {
 	kube    *steptest.Kube
 	hosts   map[string]*host
 	names   []string
-	reg     *siteRegistry
+	reg     *registrydtest.Registry
 	bundle  string
 	workdir string
 	before  conntest.Snapshot
@@ -102,10 +107,12 @@ func (l *lab) ground(ctx context.Context, name string) (*ground, error) {
 		g.kube.On(sim, n)
 		g.watchKubeadm(n, sim)
 	}
-	g.reg = newRegistry(g.cluster, sims["r1"])
-	g.kube.Holds = g.reg.holds
+	g.reg = registrydtest.Start(g.cluster, sims["r1"], func() http.Handler {
+		return &shelf{inner: ggcr.New(ggcr.Logger(silent())), count: map[string]int{}, kept: map[string]document{}, fine: true}
+	})
+	g.kube.Holds = g.reg.Holds
 	for n, h := range g.hosts {
-		h.dial = g.reg.reach(n == "r1")
+		h.dial = func(address string) (net.Conn, error) { return g.reg.Dial(sims[n], address) }
 	}
 	g.before = g.state()
 	return g, nil
@@ -118,7 +125,7 @@ func (g *ground) close() {
 		h.close()
 	}
 	if g.reg != nil {
-		g.reg.stop()
+		g.reg.Stop()
 	}
 	_ = os.RemoveAll(g.root) // the lab's folder goes as a whole in the end
 }

@@ -104,7 +104,7 @@ func (g *ground) calm() {
 		h.wire.strikeAfter(0, nil)
 		h.wire.each(cut)
 	}
-	g.reg.strikeAt(nil)
+	g.reg.StrikeAt(nil)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.part = nil
@@ -202,9 +202,9 @@ func onCable(how func(*pair)) func(*ground, int, int, bool) {
 // restartRegistry restarts it at one of the uploads.
 func restartRegistry(g *ground, i, n int, _ bool) {
 	target := 1 + i*g.models.model.puts/n
-	g.reg.strikeAt(func(at int) {
+	g.reg.StrikeAt(func(at int) {
 		if at == target {
-			g.reg.restart()
+			g.reg.Restart()
 		}
 	})
 }

@@ -74,7 +74,7 @@ func (l *lab) newModel(ctx context.Context) (*model, error) {
 		}
 		m.install, m.events, m.state = r.took, events, g.state()
 		m.does, m.bytes, m.parts = g.tally()
-		m.puts = g.reg.uploads()
+		m.puts = g.reg.Uploads()
 		seen := map[string]string{}
 		for _, line := range m.state {
 			p := plainLine(line)

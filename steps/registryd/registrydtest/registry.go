@@ -1,0 +1,170 @@
+package registrydtest
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/registry"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/registryd"
+)
+
+// Unit is what the registry runs as on its host.
+const Unit = "kubexm-registry.service"
+
+// Registry runs while its unit does. What it holds is marked by a file in its data
+// folder, and gone with that.
+type Registry struct {
+	Sim *conntest.Sim // the host it is on
+
+	store  func() http.Handler
+	mapper registry.Mapper
+	marker string
+	server *http.Server
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+
+	mu     sync.Mutex
+	inner  http.Handler
+	stored map[string]bool // name:tag at the site
+	open   map[net.Conn]bool
+	puts   int         // uploads so far
+	onPut  func(n int) // told of each before it is answered; may be nil
+}
+
+// Start gives sim's unit its program, until Stop. store makes what keeps the images
+// each time the data folder is empty; nil keeps them in memory.
+func Start(c *manifest.Cluster, sim *conntest.Sim, store func() http.Handler) *Registry {
+	silent := log.New(io.Discard, "", 0)
+	if store == nil {
+		store = func() http.Handler { return ggcr.New(ggcr.Logger(silent)) }
+	}
+	r := &Registry{
+		Sim: sim, store: store, mapper: registryd.MapperOf(c), marker: path.Join(c.Spec.Registry.RegistryDataDir, "docker", "registry"),
+		conns: make(chan net.Conn), closed: make(chan struct{}), open: map[net.Conn]bool{},
+	}
+	r.server = &http.Server{Handler: r, ErrorLog: silent, ReadHeaderTimeout: time.Minute}
+	l := tls.NewListener(r, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		pair, err := tls.X509KeyPair([]byte(sim.Read("/etc/kubexm/registry/tls.crt")), []byte(sim.Read("/etc/kubexm/registry/tls.key")))
+		return &pair, err
+	}})
+	go func() { _ = r.server.Serve(l) }() // ends with Stop
+	return r
+}
+
+// Stop ends it, whatever its unit does.
+func (r *Registry) Stop() { _ = r.server.Close() }
+
+// Accept implements net.Listener.
+func (r *Registry) Accept() (net.Conn, error) {
+	select {
+	case c := <-r.conns:
+		return c, nil
+	case <-r.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (r *Registry) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (*Registry) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (r *Registry) runs() bool { return r.Sim.Unit(Unit).Active }
+
+// Dial connects from the host whose own address it is, and from no other.
+func (r *Registry) Dial(from *conntest.Sim, address string) (net.Conn, error) {
+	if from != r.Sim || !r.runs() {
+		return nil, &connector.DialError{Addr: address, Err: errors.New("connection refused")}
+	}
+	here, there := net.Pipe()
+	select {
+	case r.conns <- there:
+	case <-r.closed:
+		return nil, net.ErrClosed
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open[there] = true
+	return here, nil
+}
+
+// Restart ends all its connections, as a registry does that systemd starts again.
+func (r *Registry) Restart() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.open {
+		_ = c.Close()
+		delete(r.open, c)
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body) // what keeps the blobs lets nobody else in while it reads one
+	if err != nil {
+		return
+	}
+	q.Body = io.NopCloser(bytes.NewReader(body))
+	put := q.Method == http.MethodPut
+	r.mu.Lock()
+	if r.Sim.Read(r.marker) == "" {
+		r.inner, r.stored = r.store(), map[string]bool{}
+		r.Sim.AddFile(r.marker, "images", 0o600)
+	}
+	inner, strike := r.inner, r.onPut
+	if put {
+		r.puts++
+	}
+	n := r.puts
+	r.mu.Unlock()
+	if put && strike != nil {
+		strike(n)
+	}
+	inner.ServeHTTP(w, q)
+	if name, tag, ok := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/"), "/manifests/"); ok && put {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.stored[name+":"+tag] = true
+	}
+}
+
+// Uploads gives how many there were since the last StrikeAt.
+func (r *Registry) Uploads() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.puts
+}
+
+// StrikeAt has f told of each upload before it is answered, and counts them anew.
+func (r *Registry) StrikeAt(f func(n int)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.puts, r.onPut = 0, f
+}
+
+// Holds tells whether the registry runs and was given an image.
+func (r *Registry) Holds(ref string) bool {
+	repository, tag, err := r.mapper.Repository(ref)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return err == nil && r.runs() && r.stored[repository+":"+tag]
+}
