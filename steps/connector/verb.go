@@ -52,11 +52,20 @@ const (
 	VerbGroupAdd   = "group.add" // groupadd's own arguments, the name last
 	VerbGroupDel   = "group.del" // NAME
 	VerbHostname   = "host.name"
-	VerbHostnameW  = "host.rename" // NAME
+	VerbHostnameW  = "host.rename" // NAME, until the next boot
 	VerbBootID     = "host.boot-id"
 	VerbReboot     = "host.reboot"
 	VerbFacts      = "host.facts" // -> sections, see runner.ParseFacts
 	VerbHasProgram = "exec.find"  // NAME -> its path; exit 44
+
+	VerbSwaps    = "swap.show"         // -> /proc/swaps, a blank line, names of swap units
+	VerbSwapOff  = "swap.off"          // PATH
+	VerbSwapOn   = "swap.on"           // PATH, with the option -p PRIORITY before "--"
+	VerbSELinux  = "selinux.enforcing" // -> 1 or 0; exit 44: the kernel has none
+	VerbSELinuxW = "selinux.enforce"   // 1 or 0; exit 44
+	VerbUFW      = "ufw.status"        // -> as ufw status; exit 44: no ufw
+	VerbUFWOff   = "ufw.disable"
+	VerbUFWOn    = "ufw.enable"
 
 	VerbLease = "run.hold" // PATH HOLDER SECONDS -> "held", until the end of stdin; exit 49: who holds it
 

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // The marks around a managed block, as the documents spell them.
@@ -23,6 +21,9 @@ type Block struct {
 	noNeeds
 	Path string
 	Body func(context.Context, *steps.Host) ([]byte, error)
+	// Top puts the block before all other lines: where the first line that answers
+	// counts, it is the block's. One that stands elsewhere in the file moves there.
+	Top bool
 }
 
 func (b Block) String() string { return "block in " + b.Path }
@@ -45,12 +46,12 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	if err != nil {
 		return nil, b.advise(h, err)
 	}
-	want := parts.with(body)
+	want := parts.with(body, b.Top)
 	if want == have {
 		return nil, nil
 	}
 	e := entry{Existed: existed}
-	if !parts.found && have != "" && !strings.HasSuffix(have, "\n") {
+	if !parts.found && !b.Top && have != "" && !strings.HasSuffix(have, "\n") {
 		e.Value = open
 	}
 	first := false
@@ -66,7 +67,7 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 					return err
 				}
 			}
-			return b.set(ctx, h, want)
+			return setText(ctx, h, b.Path, want)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			if err := b.back(ctx, h, have, existed); err != nil || !first {
@@ -113,31 +114,7 @@ func (b Block) back(ctx context.Context, h *steps.Host, text string, existed boo
 	if !existed {
 		return h.Remove(ctx, b.Path)
 	}
-	return b.set(ctx, h, text)
-}
-
-// set gives the file another content and keeps its mode and owner. Where the
-// path is a link, what it leads to is written.
-func (b Block) set(ctx context.Context, h *steps.Host, text string) error {
-	p := b.Path
-	for range mostLinks {
-		i, err := h.Stat(ctx, p)
-		if errors.Is(err, fs.ErrNotExist) {
-			return h.WriteFile(ctx, p, []byte(text), runner.Attr{})
-		}
-		if err != nil {
-			return err
-		}
-		if !i.IsLink() {
-			return h.WriteFile(ctx, p, []byte(text), i.Attr())
-		}
-		if path.IsAbs(i.Target) {
-			p = path.Clean(i.Target)
-		} else {
-			p = path.Join(path.Dir(p), i.Target)
-		}
-	}
-	return fmt.Errorf("%s: too many links", b.Path)
+	return setText(ctx, h, b.Path, text)
 }
 
 // mostLinks is how many links are followed, one after another.
@@ -190,8 +167,11 @@ func split(text string) (parts, error) {
 }
 
 // with gives the text with body between the marks.
-func (p parts) with(body []byte) string {
+func (p parts) with(body []byte, top bool) string {
 	s := p.before
+	if top {
+		p.after, s = p.before+p.after, ""
+	}
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}

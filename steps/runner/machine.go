@@ -11,7 +11,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+// hostName is any name that the kernel keeps and that no shell or log misreads: a
+// host gets its old one back, though it may be none that a cluster takes. (none)
+// is the kernel's own before anybody named it.
+var hostName = regexp.MustCompile(`^(\(none\)|[A-Za-z0-9_][A-Za-z0-9._-]{0,63})$`)
 
 // Hostname gives the host's own name.
 func (r *Runner) Hostname(ctx context.Context) (string, error) {
@@ -19,7 +22,9 @@ func (r *Runner) Hostname(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(res.Stdout)), err
 }
 
-// SetHostname gives the host a name, for now and for the next boot.
+// SetHostname gives the host a name until the next boot; /etc/hostname is a file's
+// business. The kernel is told directly: hostnamectl needs a bus, and it changes
+// /etc/machine-info besides.
 func (r *Runner) SetHostname(ctx context.Context, name string) error {
 	if !hostName.MatchString(name) {
 		return fmt.Errorf("%q is no host name", name)

@@ -27,14 +27,6 @@ id -Gn -- "$1"`
 
 	scriptHostname = `exec cat /proc/sys/kernel/hostname`
 
-	// NAME
-	scriptSetHostname = `set -eu
-if [ -d /run/systemd/system ] && command -v hostnamectl >/dev/null 2>&1; then
-	hostnamectl set-hostname "$1" && exit 0
-fi
-printf '%s\n' "$1" >/etc/hostname
-hostname "$1"`
-
 	scriptBootID = `exec cat /proc/sys/kernel/random/boot_id`
 
 	scriptFind = `command -v -- "$1" || exit 44`

@@ -38,6 +38,7 @@ var scripts = map[string]string{
 	scriptSetHostname: connector.VerbHostnameW, scriptBootID: connector.VerbBootID, scriptFind: connector.VerbHasProgram,
 	scriptJobStart: connector.VerbJobStart, scriptJobPoll: connector.VerbJobPoll, scriptJobClear: connector.VerbJobClear,
 	scriptFacts: connector.VerbFacts, scriptLease: connector.VerbLease,
+	scriptSwaps: connector.VerbSwaps, scriptSELinux: connector.VerbSELinux, scriptSetSELinux: connector.VerbSELinuxW, scriptUFW: connector.VerbUFW,
 	scriptPackages: connector.VerbPackages, scriptPackagesFree: connector.VerbPackagesFree,
 }
 
@@ -63,6 +64,11 @@ var programs = []struct {
 	{[]string{"systemctl", "unmask", "--quiet"}, unitFollows, connector.VerbUnitUnmask},
 	{[]string{"systemctl", "reset-failed"}, unitFollows, connector.VerbUnitReset},
 	{[]string{"journalctl", "--no-pager", "--quiet", "--output=short-iso"}, nil, connector.VerbUnitJournal},
+	{[]string{"swapoff", "--"}, nil, connector.VerbSwapOff},
+	{[]string{"swapon", "-p"}, nil, connector.VerbSwapOn},
+	{[]string{"swapon", "--"}, nil, connector.VerbSwapOn},
+	{[]string{"ufw", "disable"}, nil, connector.VerbUFWOff},
+	{[]string{"ufw", "--force", "enable"}, nil, connector.VerbUFWOn},
 	{[]string{"useradd"}, nil, connector.VerbUserAdd},
 	{[]string{"userdel"}, nil, connector.VerbUserDel},
 	{[]string{"groupadd"}, nil, connector.VerbGroupAdd},

@@ -83,6 +83,8 @@ func TestAVerbIsKnownByTheWords(t *testing.T) {
 		connector.VerbUserDel, connector.VerbGroup, connector.VerbGroupAdd, connector.VerbGroupDel, connector.VerbHostname,
 		connector.VerbHostnameW, connector.VerbBootID, connector.VerbFacts, connector.VerbHasProgram, connector.VerbLease,
 		connector.VerbPackages, connector.VerbPackagesFree, connector.VerbReboot,
+		connector.VerbSwaps, connector.VerbSwapOff, connector.VerbSwapOn, connector.VerbSELinux, connector.VerbSELinuxW,
+		connector.VerbUFW, connector.VerbUFWOff, connector.VerbUFWOn,
 	} {
 		if _, ok := seen.Load(verb); !ok {
 			missed = append(missed, verb)

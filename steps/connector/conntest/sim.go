@@ -40,12 +40,16 @@ type Sim struct {
 	leases   map[string]string // who holds each
 	polls    int               // how often a job is looked at before it has ended
 	hostname string
-	boots    int
-	calls    []Call
-	handlers []handler
-	fault    Fault
-	closed   bool
-	disk     disk
+	swaps    []swapArea
+	ufw      bool
+	// generated are units that systemd's generators make at each boot, names to texts.
+	generated map[string]string
+	boots     int
+	calls     []Call
+	handlers  []handler
+	fault     Fault
+	closed    bool
+	disk      disk
 }
 
 // Call is one command that a Sim was given.
@@ -89,7 +93,7 @@ type handler struct {
 func New(t TB) *Sim {
 	s := &Sim{
 		t: t, machine: DefaultMachine(),
-		files: map[string]*File{}, units: map[string]*unit{}, modules: map[string]string{}, packages: map[string]pack{},
+		files: map[string]*File{}, units: map[string]*unit{}, modules: map[string]string{}, packages: map[string]pack{}, generated: map[string]string{},
 		jobs: map[string]*job{}, polls: jobPolls, hostname: "node1", boots: 1,
 	}
 	s.initFiles()
@@ -197,7 +201,7 @@ func (s *Sim) answer(c connector.Cmd, stdin []byte) (connector.Result, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, known := range []func(connector.Cmd, []byte) (connector.Result, bool){s.doSync, s.doFile, s.doTree, s.doUnit, s.doSystem, s.doPackage, s.doJob} {
+	for _, known := range []func(connector.Cmd, []byte) (connector.Result, bool){s.doSync, s.doFile, s.doTree, s.doUnit, s.doNode, s.doSystem, s.doPackage, s.doJob} {
 		if res, ok := known(c, stdin); ok {
 			s.wrote(c)
 			return res, nil

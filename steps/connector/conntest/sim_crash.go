@@ -25,7 +25,8 @@ var syncs = []string{connector.VerbWrite, connector.VerbSeal, connector.VerbMkdi
 // reads are the verbs that change no file.
 var reads = []string{connector.VerbRead, connector.VerbDigest, connector.VerbStat, connector.VerbList, connector.VerbCompare, connector.VerbSysctl,
 	connector.VerbModule, connector.VerbUnitShow, connector.VerbUnitJournal, connector.VerbUser, connector.VerbGroup, connector.VerbHostname,
-	connector.VerbBootID, connector.VerbFacts, connector.VerbHasProgram, connector.VerbPackages, connector.VerbPackagesFree, connector.VerbJobPoll}
+	connector.VerbBootID, connector.VerbFacts, connector.VerbHasProgram, connector.VerbPackages, connector.VerbPackagesFree, connector.VerbJobPoll,
+	connector.VerbSwaps, connector.VerbSELinux, connector.VerbUFW}
 
 // KeepDisk has the host remember what its disk would hold after a loss of power.
 // What programs write below the durable folders they sync themselves.

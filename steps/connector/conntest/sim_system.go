@@ -167,7 +167,6 @@ func (s *Sim) doSystem(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		return says("%s\n", s.hostname)
 	case connector.VerbHostnameW:
 		s.hostname = args[0]
-		s.files["/etc/hostname"] = &File{Mode: 0o644, Data: []byte(args[0] + "\n")}
 		return connector.Result{}, true
 	case connector.VerbBootID:
 		return says("%s\n", s.bootID())
@@ -356,6 +355,7 @@ func (s *Sim) reboot() {
 	for name := range s.units {
 		delete(s.units, name)
 	}
+	s.bootNode()
 	for p := range s.files {
 		if name := path.Base(p); strings.HasSuffix(path.Dir(p), ".wants") && !s.masked(name) {
 			s.start(name)

@@ -21,7 +21,7 @@ type unit struct {
 }
 
 // unitDirs are where unit files lie, the first found wins.
-var unitDirs = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"}
+var unitDirs = []string{"/etc/systemd/system", "/run/systemd/system", "/run/systemd/generator", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"}
 
 // UnitState is what a test may ask of a unit.
 type UnitState struct {
@@ -166,6 +166,9 @@ func (s *Sim) start(name string) {
 	}
 	u.failed, u.ran = false, u.loaded
 	u.active, u.pid = true, 1000+len(s.calls)
+	for _, what := range setting(u.loaded, "What") { // of a swap unit
+		s.swapOn(what, "")
+	}
 	if slices.Contains(setting(u.loaded, "Type"), "oneshot") {
 		u.pid = 0
 		u.active = slices.Contains(setting(u.loaded, "RemainAfterExit"), "yes")

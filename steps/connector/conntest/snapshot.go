@@ -52,6 +52,7 @@ func (s *Sim) Snapshot() Snapshot {
 		}
 		add("package %s %s %s", n, p.version, p.state)
 	}
+	out = append(out, s.nodeLines()...)
 	add("hostname %s", s.hostname)
 	slices.Sort(out)
 	return out

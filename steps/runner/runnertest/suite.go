@@ -26,21 +26,36 @@ type Host struct {
 	// Systemd says that units may be made and started there, and users added: on
 	// a machine of a test's own, never on a developer's.
 	Systemd bool
+	// Machine says that swap, SELinux, ufw and the host's name may be changed, and
+	// that the host has all of these, see swaps.
+	Machine bool
 }
+
+type check struct {
+	name  string
+	check func(*testing.T, *bench)
+}
+
+// machineChecks are about what a whole machine has, and no folder of it.
+var machineChecks = []check{{"swaps", swaps}, {"selinux", selinux}, {"ufw", ufw}, {"rename", rename}}
+
+// Machine runs the checks that need a Host with Machine.
+func Machine(t *testing.T, open func(t *testing.T) Host) { run(t, open, machineChecks) }
 
 // Suite runs every check on hosts that open gives, each on a new one.
 func Suite(t *testing.T, open func(t *testing.T) Host) {
-	for _, c := range []struct {
-		name  string
-		check func(*testing.T, *bench)
-	}{
+	run(t, open, append([]check{
 		{"read and write", readWrite}, {"short write", shortWrite}, {"modes and owners", modes}, {"stat", stat}, {"list", list},
 		{"mkdir", mkdir}, {"mkdirs at once", mkdirs}, {"remove", remove}, {"links", links}, {"copy and rename", moves}, {"names", names},
 		{"upload", upload}, {"upload again", uploadAgain}, {"upload of wrong bytes", uploadWrong}, {"uploads", uploads},
 		{"leftovers", leftovers}, {"large files", large},
 		{"sysctl", sysctl}, {"module", module}, {"users", users}, {"facts", facts}, {"machine", machine}, {"packages", packages}, {"lease", lease},
 		{"exec", execs}, {"units", units}, {"jobs", jobs},
-	} {
+	}, machineChecks...))
+}
+
+func run(t *testing.T, open func(t *testing.T) Host, checks []check) {
+	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t)
 			c.check(t, &bench{T: t, Host: h, r: runner.New(h.Conn, runner.Options{}), ctx: t.Context()})

@@ -1,0 +1,56 @@
+package op
+
+import (
+	"context"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Given is a list of resources that a host gets where a look at it says so. What
+// was brought about on record goes again whatever the look says by then.
+func Given(when func(context.Context, *steps.Host) (bool, error), rs ...Resource) []Resource {
+	out := make([]Resource, 0, len(rs))
+	for _, r := range rs {
+		g := given{Resource: r, when: when}
+		if a, ok := r.(around); ok {
+			out = append(out, givenAround{g, a})
+			continue
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+type given struct {
+	Resource
+	when func(context.Context, *steps.Host) (bool, error)
+}
+
+// Want asks first.
+func (g given) Want(ctx context.Context, h *steps.Host, changed bool) (*Change, error) {
+	if ok, err := g.when(ctx, h); err != nil || !ok {
+		return nil, err
+	}
+	return g.Resource.Want(ctx, h, changed)
+}
+
+// Needs are those of the resource, whatever the host.
+func (g given) Needs() []manifest.Need { return g.Resource.Needs() }
+
+// givenAround is given for a resource that depends on those before it.
+type givenAround struct {
+	given
+	a around
+}
+
+func (g givenAround) expect(ctx context.Context, h *steps.Host) (*Change, error) {
+	if ok, err := g.when(ctx, h); err != nil || !ok {
+		return &Change{Apply: func(context.Context, *steps.Host) error { return nil }}, err
+	}
+	return g.a.expect(ctx, h)
+}
+
+func (g givenAround) settle(ctx context.Context, h *steps.Host) (*Change, error) {
+	return g.a.settle(ctx, h)
+}
