@@ -85,8 +85,10 @@ func Kernel(c *manifest.Cluster) steps.Step { return op.Ensure("node.configure-k
 // ResetKernel is its inverse.
 func ResetKernel(c *manifest.Cluster) steps.Step { return op.Remove("node.reset-kernel", kernel(c)) }
 
+// names stand before all other lines: the first that has a name counts, and a
+// distribution may have put the host's own onto 127.0.1.1.
 func names(c *manifest.Cluster) []op.Resource {
-	return []op.Resource{op.Block{Path: "/etc/hosts", Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+	return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		joined, err := kubeadm.Complete(ctx, h)
 		return Hosts(c, h.Name, joined), err
 	}}}

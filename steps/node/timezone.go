@@ -1,0 +1,71 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+)
+
+const zoneinfo = "/usr/share/zoneinfo/"
+
+// timezone is the link that the C library reads, and the name in words where a
+// distribution keeps one.
+func timezone(c *manifest.Cluster) []op.Resource {
+	zone := c.Spec.System.Timezone
+	rs := op.Given(anotherZone(zone), op.Link{Path: "/etc/localtime", Target: "../usr/share/zoneinfo/" + zone})
+	named := func(ctx context.Context, h *steps.Host) (bool, error) { return exists(ctx, h, "/etc/timezone") }
+	return append(rs, op.Given(named, op.Text("/etc/timezone", func(context.Context, *steps.Host) ([]byte, error) {
+		return []byte(zone + "\n"), nil
+	}))...)
+}
+
+func exists(ctx context.Context, h *steps.Host, path string) (bool, error) {
+	_, err := h.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// anotherZone tells whether the host has another time zone, however its link is
+// written. A zone that the host does not know is an error once packages are there.
+func anotherZone(zone string) func(context.Context, *steps.Host) (bool, error) {
+	return func(ctx context.Context, h *steps.Host) (bool, error) {
+		known, err := exists(ctx, h, zoneinfo+zone)
+		if err != nil {
+			return false, err
+		}
+		if !known {
+			return false, op.Later(steps.Advise(fmt.Errorf("the host has no %s%s", zoneinfo, zone),
+				"choose a time zone that %s has, or write tzdata into spec.system.debs or spec.system.rpms and build the bundle again", h.Name))
+		}
+		i, err := h.Stat(ctx, "/etc/localtime")
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		target := i.Target
+		if !path.IsAbs(target) {
+			target = path.Join("/etc", target)
+		}
+		return !i.IsLink() || path.Clean(target) != zoneinfo+zone, nil
+	}
+}
+
+// SetTimezone gives a host the time zone of spec.system.timezone.
+func SetTimezone(c *manifest.Cluster) steps.Step {
+	return op.Ensure("node.set-timezone", timezone(c))
+}
+
+// RestoreTimezone is its inverse.
+func RestoreTimezone(c *manifest.Cluster) steps.Step {
+	return op.Remove("node.restore-timezone", timezone(c))
+}
