@@ -101,8 +101,8 @@ var kubexm = house{
 	// host knows of no bundle; the archive's bytes mean nothing to who writes them.
 	narrow: map[string][]string{
 		"installer/engine":   {"steps", "manifest"},
-		"installer/module":   {"steps", "steps/kubernetes", "manifest"},
-		"installer/pipeline": {"steps", "steps/kubernetes", "manifest"},
+		"installer/module":   {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
+		"installer/pipeline": {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
 		"installer/plan":     {"steps", "manifest"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.

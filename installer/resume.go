@@ -35,6 +35,8 @@ type Head struct {
 	Plan     string `json:"plan"`           // sha256 of the steps, on which hosts
 	Kubexm   string `json:"kubexm"`         // the version that carries them out
 	DryRun   bool   `json:"dryRun,omitempty"`
+	// Skipped are the checks that a person left out.
+	Skipped []string `json:"skipped,omitempty"`
 }
 
 // headLine is the line of it.
@@ -56,7 +58,7 @@ func (s *Session) head(g *plan.Graph, o RunOptions, run string) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	h := Head{Run: run, Pipeline: g.Name, Config: hashed(config), Plan: hashed([]byte(g.String())), Kubexm: o.Version, DryRun: o.DryRun}
+	h := Head{Run: run, Pipeline: g.Name, Config: hashed(config), Plan: hashed([]byte(g.String())), Kubexm: o.Version, DryRun: o.DryRun, Skipped: o.Skipped}
 	if s.Bundle != nil {
 		h.Root = s.Bundle.Root.Digest.String()
 	}
@@ -74,6 +76,8 @@ func (h Head) differs(before Head) string {
 		return "the config is another one"
 	case before.Root != h.Root:
 		return "the bundle is another one"
+	case !slices.Equal(before.Skipped, h.Skipped):
+		return "the last run left out other checks"
 	case before.Kubexm != h.Kubexm || before.Plan != h.Plan:
 		return "this kubexm is another one"
 	}

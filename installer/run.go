@@ -25,6 +25,8 @@ type RunOptions struct {
 	Report   func(engine.Event)
 	// Version is kubexm's own.
 	Version string
+	// Skipped are the checks that the plan leaves out because a person wants it.
+	Skipped []string
 	// Resume passes over what the last run saw done, without a look; Resumed is told
 	// what that comes to before anything happens.
 	Resume  bool

@@ -78,19 +78,11 @@ func (e HostErrors) Unwrap() []error { return e }
 // Open locks the cluster's folder, reaches every host and gathers what it is.
 // It reports every host that it cannot reach, not the first alone.
 func Open(ctx context.Context, o Options) (*Session, error) {
-	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
-	if err != nil {
-		return nil, err
+	s, failed, err := Reach(ctx, o)
+	if err == nil && len(failed) > 0 {
+		return nil, errors.Join(failed, s.Close())
 	}
-	unlock, err := w.Lock()
-	if err != nil {
-		return nil, err
-	}
-	s := newSession(o, w, unlock)
-	if err := s.connect(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return s, err
 }
 
 func newSession(o Options, w Workdir, unlock func()) *Session {
@@ -105,14 +97,6 @@ func (s *Session) Close() error {
 	}
 	s.unlock()
 	return errors.Join(errs...)
-}
-
-func (s *Session) connect(ctx context.Context) error {
-	failed, err := s.reachAll(ctx)
-	if err == nil && len(failed) > 0 {
-		return failed
-	}
-	return err
 }
 
 // reachAll reaches the hosts that can be reached, and says why others cannot.

@@ -67,6 +67,25 @@ type Finding struct {
 	What    string `json:"what"`
 	Advice  string `json:"advice,omitempty"`
 	Warning bool   `json:"warning,omitempty"` // said, and passed
+	Note    bool   `json:"note,omitempty"`    // said, and passed; nobody has to do anything
+}
+
+// The levels of findings, the worst first.
+const (
+	LevelError   = "error"
+	LevelWarning = "warning"
+	LevelNote    = "note"
+)
+
+// Level says how bad a finding is: an error lets nothing be changed.
+func (f Finding) Level() string {
+	switch {
+	case f.Note:
+		return LevelNote
+	case f.Warning:
+		return LevelWarning
+	}
+	return LevelError
 }
 
 // Findings is an error that holds everything a check found, so that a person

@@ -25,7 +25,7 @@ func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, run carry) er
 	end := r.begin()
 	a.orderly.Store(true)
 	journal, err := run(ctx, s.graph, installer.RunOptions{
-		DryRun: f.dryRun, Parallel: f.parallel, Stop: a.stop, Report: r.event, Version: ownVersion(), Resume: f.resume, Resumed: r.resumed,
+		DryRun: f.dryRun, Parallel: f.parallel, Stop: a.stop, Report: r.event, Version: ownVersion(), Resume: f.resume, Resumed: r.resumed, Skipped: s.skipped,
 	})
 	a.orderly.Store(false)
 	end()
@@ -99,6 +99,9 @@ func (r *runReport) begin() (end func()) {
 		return func() {}
 	}
 	fmt.Fprintf(r.screen, "%s: %s on %s\n", r.view.title, count(r.view.tally.Total, "step"), count(len(r.site.cluster.Spec.Hosts), "host"))
+	if s := r.site.skipped; len(s) > 0 {
+		fmt.Fprintf(r.screen, "checks left out: %s\n", shortNames(s))
+	}
 	if r.live {
 		return r.screen.show(r.view.frame)
 	}
@@ -198,17 +201,8 @@ func (r *runReport) flush() {
 	r.warnings = nil
 	r.mu.Unlock()
 	if len(ws) > 0 {
-		printFindings(r.screen, ws, r.site.cluster, r.tableWidth())
+		printFindings(r.screen, ws, r.site.cluster, r.tableWidth(r.err))
 	}
-}
-
-// tableWidth is how wide a table may be: a log takes any width.
-func (r *runReport) tableWidth() int {
-	if !isTerminal(r.err) {
-		return 0
-	}
-	w, _ := r.screen.size()
-	return w
 }
 
 // failed prints every failure as a block: what, where, what to do, and where the
@@ -229,7 +223,7 @@ func (r *runReport) failed(err error, journal string) error {
 		all := slices.Concat(found, r.warnings)
 		r.warnings = nil
 		r.mu.Unlock()
-		printFindings(r.screen, all, c, r.tableWidth())
+		printFindings(r.screen, all, c, r.tableWidth(r.err))
 		next = "mend what the checks found, then run the same command again"
 		if t := r.view.counted(); t.Ran == 0 && len(fs) == 0 {
 			next = "nothing was changed; " + next

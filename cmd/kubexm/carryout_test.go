@@ -228,7 +228,7 @@ func TestWarningsBeforeTheFirstChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := x.run(t.Context())
-	table, change := strings.Index(x.err.String(), "m1, w1, w2  warning  little memory  add some"), strings.Index(x.err.String(), "a.one")
+	table, change := strings.Index(x.err.String(), "warning  m1, w1, w2  memory  little memory  add some"), strings.Index(x.err.String(), "a.one")
 	if code != 0 || table < 0 || change < table || strings.Count(x.err.String(), "little memory") != 1 {
 		t.Errorf("exit %d\n%s", code, x.err.String())
 	}

@@ -39,70 +39,78 @@ func sortedFindings(all []steps.Finding, c *manifest.Cluster) []steps.Finding {
 	}
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b steps.Finding) int {
-		return cmp.Or(boolCompare(a.Warning, b.Warning), cmp.Compare(order(a.Host), order(b.Host)), cmp.Compare(a.Check, b.Check), cmp.Compare(a.What, b.What))
+		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(order(a.Host), order(b.Host)), cmp.Compare(a.Check, b.Check), cmp.Compare(a.What, b.What))
 	})
 	return all
 }
 
-// findingRows gives one row for what is the same on several hosts.
+// findingRows gives one row for what is the same on several hosts. Where it names
+// the host the row says <host>.
 func findingRows(all []steps.Finding, c *manifest.Cluster) []findingRow {
 	var rows []findingRow
+	at := map[string]int{} // by what is the same
 	for _, f := range sortedFindings(all, c) {
-		same := func(r findingRow) bool {
-			return r.What == f.What && r.Warning == f.Warning && r.Advice == f.Advice
-		}
-		if i := slices.IndexFunc(rows, same); i < 0 {
+		plain := failure{Hosts: []string{f.Host}, Message: f.What, Advice: []string{f.Advice}}.anyHost(c)
+		key := fmt.Sprintf("%q", []string{f.Level(), f.Check, plain.Message, plain.Advice[0]})
+		i, ok := at[key]
+		switch {
+		case !ok:
+			at[key] = len(rows)
 			rows = append(rows, findingRow{f, []string{f.Host}})
-		} else if !slices.Contains(rows[i].hosts, f.Host) {
+		case !slices.Contains(rows[i].hosts, f.Host):
 			rows[i].hosts = append(rows[i].hosts, f.Host)
+			rows[i].What, rows[i].Advice = plain.Message, plain.Advice[0]
 		}
 	}
 	return rows
 }
 
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
+// tableWidth is how wide a table may be that is written to w: a log takes any width.
+func (a *app) tableWidth(w io.Writer) int {
+	if !isTerminal(w) {
 		return 0
-	case b:
-		return -1
 	}
-	return 1
+	width, _ := a.screen.size()
+	return width
 }
+
+// severity orders findings, the worst first.
+func severity(f steps.Finding) int {
+	return slices.Index([]string{steps.LevelError, steps.LevelWarning, steps.LevelNote}, f.Level())
+}
+
+// shortCheck is a check's name as the table has it, and as --skip takes it.
+func shortCheck(name string) string { return strings.TrimPrefix(name, "preflight.") }
 
 // printFindings writes one table over all hosts. Where width is not 0, cells
 // fold to fit it.
 func printFindings(w io.Writer, all []steps.Finding, c *manifest.Cluster, width int) {
-	var errs, warns int
+	found := map[string]int{}
 	var on []string
 	for _, f := range all {
-		if f.Warning {
-			warns++
-		} else {
-			errs++
-		}
-		if !slices.Contains(on, f.Host) {
+		found[f.Level()]++
+		if f.Host != "" && !slices.Contains(on, f.Host) {
 			on = append(on, f.Host)
 		}
 	}
-	fmt.Fprintf(w, "checks: %s, %s on %d of %s\n", count(errs, "error"), count(warns, "warning"), len(on), count(len(c.Spec.Hosts), "host"))
-	cells := [][]string{{"HOST", "", "FINDING", "WHAT TO DO"}}
+	counts := count(found[steps.LevelError], "error") + ", " + count(found[steps.LevelWarning], "warning")
+	if n := found[steps.LevelNote]; n > 0 {
+		counts += ", " + count(n, "note")
+	}
+	fmt.Fprintf(w, "checks: %s on %d of %s\n", counts, len(on), count(len(c.Spec.Hosts), "host"))
+	cells := [][]string{{"LEVEL", "HOST", "CHECK", "FINDING", "WHAT TO DO"}}
 	for _, r := range findingRows(all, c) {
-		severity := "error"
-		if r.Warning {
-			severity = "warning"
-		}
 		hosts := r.hosts
 		if n := len(hosts) - 3; n > 1 {
 			hosts = append(slices.Clone(hosts[:3]), fmt.Sprintf("+%d more", n))
 		}
-		cells = append(cells, []string{strings.Join(hosts, ", "), severity, r.What, r.Advice})
+		cells = append(cells, []string{r.Level(), cmp.Or(strings.Join(hosts, ", "), "-"), shortCheck(r.Check), r.What, r.Advice})
 	}
 	printCells(w, cells, width)
 }
 
-// printCells writes a table. Its last two columns fold where the whole is wider
-// than width; 0 is any width.
+// printCells writes a table. Its second column and its last two fold where the
+// whole is wider than width; 0 is any width.
 func printCells(w io.Writer, rows [][]string, width int) {
 	wide := make([]int, len(rows[0]))
 	for _, r := range rows {
@@ -112,7 +120,7 @@ func printCells(w io.Writer, rows [][]string, width int) {
 	}
 	last := len(wide) - 1
 	if width > 0 {
-		wide[0] = min(wide[0], max(width/4, 8))
+		wide[1] = min(wide[1], max(width/5, 8))
 		used := 2
 		for _, n := range wide[:last-1] {
 			used += n + 2

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +34,7 @@ type siteFlags struct {
 	yes      bool
 	keep     bool // etcd's data and the images
 	keepSaid bool
+	skip     []string // checks that are left out
 }
 
 func (f *siteFlags) add(cmd *cobra.Command) {
@@ -71,6 +71,9 @@ from the archives that --base names, from those that earlier runs here used and 
 where they did, and what is a layer of an image from the site's registry. When something is in none
 of them, it is named and nothing is changed.
 
+Before anything is changed, all hosts are looked at as "kubexm preflight" does it. --skip-preflight
+leaves checks out; which ones is said, and stands in the run's journal.
+
 --resume does not even look at what the last run saw done, which spares the time that looking
 takes. It goes by the journal of that run, and only where config, bundle and kubexm are the same,
 on hosts that have not booted since and that no other run has changed.
@@ -81,12 +84,14 @@ them in -f, or in the environment variables that the command names when they are
   kubexm install --bundle demo.tar.zst -f config.yaml     # with its secrets
   kubexm install --bundle delta.tar.zst                   # with what the site has already
   kubexm install --bundle delta.tar.zst --base /media/disk/demo.tar.zst
-  kubexm install --bundle demo.tar.zst --dry-run`,
+  kubexm install --bundle demo.tar.zst --dry-run
+  kubexm install --bundle demo.tar.zst --skip-preflight memory`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
 	}
 	f.add(cmd)
 	f.addResume(cmd)
+	f.addSkip(cmd, "skip-preflight")
 	a.outputFlag(cmd, "text", "json")
 	_ = cmd.MarkFlagRequired("bundle")
 	return cmd
@@ -101,6 +106,7 @@ func (a *app) createCommand() *cobra.Command {
 	}
 	f.add(cluster)
 	f.addResume(cluster)
+	f.addSkip(cluster, "skip-preflight")
 	a.outputFlag(cluster, "text", "json")
 	_ = cluster.MarkFlagRequired("bundle")
 	cmd := &cobra.Command{Use: "create", Short: "Make a cluster", Args: cobra.NoArgs}
@@ -156,6 +162,9 @@ type site struct {
 	dryRun  bool
 	report  atomic.Pointer[runReport] // once the run has begun
 
+	skipped   []string        // checks that a person left out
+	unchecked []steps.Finding // what is not looked at without a bundle
+
 	// How the run went.
 	journal, kubeconfig string
 	tally               tally
@@ -183,13 +192,16 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 		s.cluster.Spec.Etcd.PreserveData = f.keep
 	}
 	s.context.Say = func(x steps.Finding) { s.report.Load().warn(x) }
+	if err := f.leaveOut(s, pipe); err != nil {
+		return err
+	}
 	if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version}); err != nil {
 		return err
 	}
 	if err := checkFiles(f, s); err != nil {
 		return err
 	}
-	if s.bundle != nil && s.graph.Name == "create" {
+	if s.bundle != nil && (s.graph.Name == "create" || s.graph.Name == "preflight") {
 		if err := planned(s.cluster, s.bundle.Lock); err != nil {
 			return errors.Join(lacking(err), s.bundle.Close())
 		}
@@ -302,17 +314,14 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 		}
 		return &coded{error: fmt.Errorf("%s of cluster %s %s", s.graph.Name, s.cluster.Metadata.Name, what), code: exitUsage, advice: "--yes does it; --dry-run says what it would do"}
 	}
-	home, err := os.UserHomeDir()
+	session, unreached, err := installer.Reach(ctx, a.options(f, s))
 	if err != nil {
-		home = "/root"
-	}
-	session, err := installer.Open(ctx, installer.Options{
-		Cluster: s.cluster, Bundle: s.bundle, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel,
-	})
-	if err != nil {
-		return a.unreached(s, err)
+		return err
 	}
 	defer session.Close()
+	if len(unreached) > 0 {
+		return a.unreached(ctx, f, s, session, unreached)
+	}
 	if s.bundle != nil && s.graph.Name == "create" {
 		if err := session.Recall(ctx); err != nil {
 			return err
@@ -331,11 +340,25 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	return a.carryOut(ctx, f, s, session.Run)
 }
 
-// unreached prints why hosts cannot be reached, the same reason once.
-func (a *app) unreached(s *site, err error) error {
-	var hosts installer.HostErrors
-	if !errors.As(err, &hosts) {
-		return err
+// unreached tells why hosts cannot be reached. Before a cluster is made the others
+// are looked at all the same, so that a person mends all of them at once.
+func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *installer.Session, hosts installer.HostErrors) error {
+	const next = "next: nothing was changed on any host; mend this, then run the same command again"
+	if s.graph.Name == "create" {
+		look := &site{cluster: s.cluster, bundle: s.bundle, context: s.context, skipped: s.skipped}
+		found, err := a.look(ctx, f, look, session, hosts)
+		if err != nil {
+			return err
+		}
+		s.journal, s.tally = look.journal, look.tally
+		if a.lines != nil {
+			for _, x := range found {
+				a.lines.finding(x)
+			}
+		}
+		printFindings(a.screen, found, s.cluster, a.tableWidth(a.err))
+		fmt.Fprintln(a.screen, next)
+		return &coded{code: exitPreflight, error: errSaid}
 	}
 	fs := failures(hosts, s.graph, s.cluster)
 	if a.lines != nil {
@@ -346,6 +369,6 @@ func (a *app) unreached(s *site, err error) error {
 	for _, f := range grouped(fs, s.cluster) {
 		f.writeTo(a.screen, s.cluster)
 	}
-	fmt.Fprintln(a.screen, "next: nothing was changed on any host; mend this, then run the same command again")
+	fmt.Fprintln(a.screen, next)
 	return &coded{code: exitPreflight, error: errSaid}
 }

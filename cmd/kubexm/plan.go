@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:       "plan PIPELINE -f CONFIG",
 		Short:     "Print which steps a request takes, on which hosts, in which order",
-		Long:      "Print the plan of a pipeline (create, delete, reset) for a config. No host is asked.",
+		Long:      "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config. No host is asked.",
 		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
@@ -37,7 +38,7 @@ func (a *app) planCommand() *cobra.Command {
 				}
 				return a.printPlanGraph(g)
 			}
-			return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of create, delete, reset"}
+			return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of " + strings.Join(names, ", ")}
 		},
 	}
 	cmd.Flags().StringVarP(&config, "filename", "f", "", "the cluster config; - reads standard input")

@@ -43,8 +43,8 @@ type runLine struct {
 	// Changes is what the step would change; in a dry run.
 	Changes []string `json:"changes,omitempty"`
 
-	// Severity of a finding: "error" or "warning". Findings are what checks hold
-	// against hosts before anything is changed.
+	// Severity of a finding: "error", "warning" or "note". Findings are what checks
+	// hold against hosts before anything is changed.
 	Severity string `json:"severity,omitempty"`
 	// Message says what is wrong; of a finding, an error, and of a step that failed,
 	// is tried again, or could not be rolled back.
@@ -60,12 +60,14 @@ type runLine struct {
 
 // runSummary ends the lines of a run.
 type runSummary struct {
-	// Pipeline is what was asked for: "create", "delete" or "reset".
+	// Pipeline is what was asked for: "create", "delete", "reset" or "preflight".
 	Pipeline string `json:"pipeline,omitempty"`
 	Cluster  string `json:"cluster,omitempty"`
 	DryRun   bool   `json:"dryRun,omitempty"`
 	// ExitCode is the command's; 0 is success. docs/exit-codes.md lists them.
 	ExitCode int `json:"exitCode"`
+	// Skipped are the checks that were left out.
+	Skipped []string `json:"skipped,omitempty"`
 	// Steps counts steps on hosts by how they ended.
 	Steps tally `json:"steps"`
 	// Seconds is how long the run took.
@@ -106,10 +108,7 @@ func (r *runLines) event(e engine.Event) {
 }
 
 func (r *runLines) finding(f steps.Finding) {
-	l := runLine{Type: "finding", Step: f.Check, Host: f.Host, Severity: "error", Message: f.What}
-	if f.Warning {
-		l.Severity = "warning"
-	}
+	l := runLine{Type: "finding", Step: f.Check, Host: f.Host, Severity: f.Level(), Message: f.What}
 	if f.Advice != "" {
 		l.Advice = []string{f.Advice}
 	}
@@ -157,7 +156,7 @@ func (r *runLines) end(ctx context.Context, s *site, err error) error {
 	if err != nil && !errors.Is(err, errSaid) && code != exitInterrupted {
 		r.failed(err)
 	}
-	sum := &runSummary{DryRun: s.dryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal}
+	sum := &runSummary{DryRun: s.dryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal, Skipped: s.skipped}
 	if s.graph != nil {
 		sum.Pipeline = s.graph.Name
 	}

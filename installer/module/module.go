@@ -9,12 +9,14 @@ import (
 	"github.com/mensylisir/kubexm/installer/task"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-// Preflight looks at hosts before anything changes.
-func Preflight(say func(steps.Finding)) plan.Module {
-	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(say), task.CheckEtcd(say), task.CheckRegistry(say), task.CheckKept(say)},
-		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...) }}
+// Preflight looks at hosts before anything changes; the checks named in skip are
+// left out.
+func Preflight(o preflight.Options, skip []string) plan.Module {
+	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(o), task.CheckEtcd(o.Say), task.CheckRegistry(o.Say), task.CheckKept(o.Say)},
+		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...).Without(skip...) }}
 }
 
 // Foundation prepares the nodes, installs the runtime and Kubernetes' own

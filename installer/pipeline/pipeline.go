@@ -5,16 +5,25 @@
 package pipeline
 
 import (
+	"time"
+
 	"github.com/mensylisir/kubexm/installer/module"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
 // Context is what pipelines are told beside the scope.
 type Context struct {
 	Say     func(steps.Finding)                  // hears warnings of checks
 	Applied func(*steps.Host) kubernetes.Applied // what the cluster is to remember
+	Skip    []string                             // checks that are left out, by their steps' names
+	Made    time.Time                            // when the bundle was made, or kubexm where there is none: no clock is before it
+}
+
+func (c Context) preflight() plan.Module {
+	return module.Preflight(preflight.Options{Say: c.Say, Made: c.Made}, c.Skip)
 }
 
 // Create makes a cluster. Where a step fails, that step is undone on that host and
@@ -22,8 +31,13 @@ type Context struct {
 // not, and the next run goes on from there.
 func Create(c Context) plan.Pipeline {
 	return plan.Pipeline{Name: "create", Short: "Create a cluster", Modules: []plan.Module{
-		module.Preflight(c.Say), module.Foundation(), module.ControlPlane(), module.Nodes(), module.Finish(c.Applied),
+		c.preflight(), module.Foundation(), module.ControlPlane(), module.Nodes(), module.Finish(c.Applied),
 	}}
+}
+
+// Preflight looks at hosts as a creation does first, and does no more.
+func Preflight(c Context) plan.Pipeline {
+	return plan.Pipeline{Name: "preflight", Short: "Look whether hosts are as they have to be", Modules: []plan.Module{c.preflight()}}
 }
 
 // Delete takes a cluster away.
@@ -39,4 +53,6 @@ func Reset(c Context) plan.Pipeline {
 }
 
 // All lists every pipeline, by the name that `kubexm plan` takes.
-func All(c Context) []plan.Pipeline { return []plan.Pipeline{Create(c), Delete(c), Reset(c)} }
+func All(c Context) []plan.Pipeline {
+	return []plan.Pipeline{Create(c), Delete(c), Reset(c), Preflight(c)}
+}

@@ -96,3 +96,44 @@ func Roll(hosts []manifest.Host, each func(manifest.Host) Fragment) Fragment {
 	}
 	return Seq(fs...)
 }
+
+// Without is f without the steps of these names: what waited for one of them waits
+// for what that waited for.
+func (f Fragment) Without(names ...string) Fragment {
+	var out Fragment
+	gone := map[*Node][]Dep{}
+	followed := map[*Node]bool{}
+	for _, n := range f.nodes {
+		var deps []Dep
+		for _, d := range n.Deps {
+			instead, ok := gone[d.On]
+			if !ok {
+				deps = append(deps, d)
+			}
+			for _, i := range instead {
+				i.Lane = i.Lane && d.Lane
+				if !slices.Contains(deps, i) {
+					deps = append(deps, i)
+				}
+			}
+		}
+		n.Deps = deps
+		if slices.Contains(names, n.Step.Meta().Name) {
+			gone[n] = deps
+			continue
+		}
+		for _, d := range deps {
+			followed[d.On] = true
+		}
+		out.nodes = append(out.nodes, n)
+	}
+	for _, n := range out.nodes {
+		if len(n.Deps) == 0 {
+			out.entry = append(out.entry, n)
+		}
+		if !followed[n] {
+			out.exit = append(out.exit, n)
+		}
+	}
+	return out
+}

@@ -7,7 +7,6 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/node"
-	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
 // nodes gives the hosts that run a kubelet, each once, masters first.
@@ -19,21 +18,6 @@ func nodes(s plan.Scope) []manifest.Host {
 		}
 	}
 	return out
-}
-
-// Preflight looks at every host; it changes nothing.
-func Preflight(say preflight.Say) plan.Task {
-	return plan.Task{Name: "check-hosts", Plan: func(s plan.Scope) plan.Fragment {
-		checks := []plan.Fragment{
-			plan.On(s.Hosts(), preflight.System(say)),
-			plan.On(s.Hosts(), preflight.Ports(say)),
-			plan.On(s.Hosts(), preflight.Existing(say)),
-		}
-		if hasPackages(s) {
-			checks = append(checks, plan.On(s.Hosts(), preflight.Packages(node.Systems(s.Cluster), say)))
-		}
-		return plan.Par(checks...)
-	}}
 }
 
 // hasPackages tells whether the bundle holds packages of the hosts' operating systems.

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -47,11 +48,16 @@ func (d *Do) Rollback(ctx context.Context, h *steps.Host) error {
 }
 
 // Check is a step that only looks: it is Done when it finds nothing, and fails
-// with what it found. Findings that are warnings alone let it pass; the caller
-// hears of them through say.
-func Check(name string, look func(context.Context, *steps.Host) (steps.Findings, error), say func(steps.Finding)) steps.Step {
+// with what it found. Findings that are warnings or notes alone let it pass; the
+// caller hears of them through say. A finding that names no host is of the host
+// that is looked at.
+func Check(name string, look func(context.Context, *steps.Host) (steps.Findings, error), say func(steps.Finding), opts ...Option) steps.Step {
+	m := steps.Meta{Name: name, Always: true, LooksOnly: true, Timeout: time.Minute}
+	for _, o := range opts {
+		o(&m)
+	}
 	return &Do{
-		M: steps.Meta{Name: name, Always: true, LooksOnly: true, Timeout: time.Minute},
+		M: m,
 		Act: func(ctx context.Context, h *steps.Host) error {
 			found, err := look(ctx, h)
 			if err != nil {
@@ -59,8 +65,8 @@ func Check(name string, look func(context.Context, *steps.Host) (steps.Findings,
 			}
 			var bad steps.Findings
 			for _, f := range found {
-				f.Host, f.Check = h.Name, name
-				if f.Warning {
+				f.Host, f.Check = cmp.Or(f.Host, h.Name), name
+				if f.Level() != steps.LevelError {
 					if say != nil {
 						say(f)
 					}

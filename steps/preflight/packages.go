@@ -10,31 +10,28 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Packages finds hosts that get no packages: the bundle was made for other
-// operating systems (systems are those that it was made for), their tool is not
-// known, their packages are broken.
-func Packages(systems []string, say Say) steps.Step {
-	return op.Check("preflight.packages", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
-		if err := op.Unsupported(h); err != nil {
-			return finding(err), nil
-		}
-		if !slices.Contains(systems, op.SystemOf(h.Facts)) {
-			return finding(op.NotCarried(h, systems)), nil
-		}
-		format := manifest.RPM
-		if h.Facts.PackageTool == "apt-get" {
-			format = manifest.Deb
-		}
-		have, err := h.Packages(ctx, format)
-		if err != nil || len(have.Trouble) == 0 {
-			return nil, err
-		}
-		ours, err := Joined(ctx, h)
-		if err != nil || ours { // an installation of this cluster's own may be under way
-			return nil, err
-		}
-		return finding(op.Broken(h, format, have.Trouble)), nil
-	}, say)
+// checkPackages finds hosts that get no packages: the bundle was made for other
+// operating systems, their tool is not known, their packages are broken.
+func checkPackages(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+	if err := op.Unsupported(h); err != nil {
+		return finding(err), nil
+	}
+	if !slices.Contains(o.Systems, op.SystemOf(h.Facts)) {
+		return finding(op.NotCarried(h, o.Systems)), nil
+	}
+	format := manifest.RPM
+	if h.Facts.PackageTool == "apt-get" {
+		format = manifest.Deb
+	}
+	have, err := h.Packages(ctx, format)
+	if err != nil || len(have.Trouble) == 0 {
+		return nil, err
+	}
+	ours, err := Joined(ctx, h)
+	if err != nil || ours { // an installation of this cluster's own may be under way
+		return nil, err
+	}
+	return finding(op.Broken(h, format, have.Trouble)), nil
 }
 
 // finding makes a finding of an error with advice.

@@ -36,7 +36,7 @@ func TestHostsThatGetNoPackages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kase := steptest.Case{Cluster: steptest.Cluster(t, site), Before: c.before}
-			found := steptest.Check(t, kase, preflight.Packages([]string{"debian-12", "rocky-9.4"}, nil))
+			found := steptest.Check(t, kase, step(t, "preflight.packages", preflight.Options{Systems: []string{"debian-12", "rocky-9.4"}}))
 			switch {
 			case c.what == "" && len(found) == 0:
 			case len(found) != 1 || found[0].What != c.what || !strings.Contains(found[0].Advice, c.advice) || c.what == "":

@@ -3,7 +3,9 @@ package preflight_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/preflight"
@@ -38,68 +40,57 @@ func file(path string) func(*conntest.Sim) {
 	return func(s *conntest.Sim) { s.AddFile(path, "x", 0o600) }
 }
 
-func TestEachFinding(t *testing.T) {
-	const apiserver = `tcp LISTEN 0 128 0.0.0.0:6443 0.0.0.0:* users:(("haproxy",pid=7,fd=3))`
-	const kubelet = `tcp LISTEN 0 128 [::]:10250 [::]:* users:(("kubelet",pid=8,fd=3))`
-	for name, c := range map[string]struct {
-		check  func(preflight.Say) steps.Step
-		host   string
-		before func(*conntest.Sim)
-		want   []string // in order
-	}{
-		"a host as it should be":           {preflight.System, "m1", nil, nil},
-		"another architecture":             {preflight.System, "w1", machine(func(m *conntest.Machine) { m.Machine = "aarch64" }), []string{"the architecture is arm64, the config says amd64"}},
-		"the architecture of the config":   {preflight.System, "a1", machine(func(m *conntest.Machine) { m.Machine = "aarch64" }), nil},
-		"an old kernel":                    {preflight.System, "r1", machine(func(m *conntest.Machine) { m.Kernel = "3.10.0-1160.el7.x86_64" }), []string{"kernel 3.10.0-1160.el7.x86_64 is too old"}},
-		"the oldest kernel":                {preflight.System, "w1", machine(func(m *conntest.Machine) { m.Kernel = "4.19.0-rc1" }), nil},
-		"a kernel of two numbers":          {preflight.System, "w1", machine(func(m *conntest.Machine) { m.Kernel = "4.18+" }), []string{"kernel 4.18+ is too old"}},
-		"a kernel nobody can read":         {preflight.System, "w1", machine(func(m *conntest.Machine) { m.Kernel = "custom" }), nil},
-		"a master of one processor":        {preflight.System, "m1", machine(func(m *conntest.Machine) { m.CPUs = 1 }), []string{"has 1 processor"}},
-		"a worker of one processor":        {preflight.System, "w1", machine(func(m *conntest.Machine) { m.CPUs = 1 }), nil},
-		"a master with little memory":      {preflight.System, "m1", machine(func(m *conntest.Machine) { m.MemoryMiB = 1699 }), []string{"has 1699 MiB of memory"}},
-		"a worker with a master's least":   {preflight.System, "w1", machine(func(m *conntest.Machine) { m.MemoryMiB = 1699 }), nil},
-		"a worker with little memory":      {preflight.System, "w1", machine(func(m *conntest.Machine) { m.MemoryMiB = 699 }), []string{"has 699 MiB of memory"}},
-		"a registry host with little":      {preflight.System, "r1", machine(func(m *conntest.Machine) { m.MemoryMiB, m.CPUs, m.Swap = 512, 1, true }), nil},
-		"swap":                             {preflight.System, "w1", machine(func(m *conntest.Machine) { m.Swap = true }), []string{"swap is on (/dev/vdb)"}},
-		"everything at once":               {preflight.System, "m1", machine(func(m *conntest.Machine) { m.CPUs, m.MemoryMiB, m.Swap = 1, 512, true }), []string{"has 1 processor", "has 512 MiB of memory", "swap is on (/dev/vdb)"}},
-		"no port taken":                    {preflight.Ports, "m1", nil, nil},
-		"the API server's port":            {preflight.Ports, "m1", listening(apiserver), []string{"port 6443, which kube-apiserver needs, is taken by haproxy"}},
-		"the API server's port, on both":   {preflight.Ports, "m1", listening(apiserver, strings.Replace(apiserver, "0.0.0.0:6443", "[::]:6443", 1)), []string{"port 6443, which kube-apiserver needs, is taken by haproxy"}},
-		"the API server's port, elsewhere": {preflight.Ports, "w1", listening(apiserver), nil},
-		"the kubelet's port":               {preflight.Ports, "w1", listening(kubelet), []string{"port 10250, which kubelet needs, is taken by kubelet"}},
-		"the kubelet's port, by nobody":    {preflight.Ports, "w1", listening("tcp LISTEN 0 128 127.0.0.1:10248 0.0.0.0:*"), []string{"port 10248, which kubelet needs, is taken by something"}},
-		"another protocol":                 {preflight.Ports, "m1", listening("udp UNCONN 0 0 0.0.0.0:6443 0.0.0.0:*"), nil},
-		"a registry host's":                {preflight.Ports, "r1", listening(apiserver, kubelet), nil},
-		"the registry's port":              {preflight.Ports, "r1", listening(`tcp LISTEN 0 128 *:443 *:* users:(("nginx",pid=9,fd=3))`), []string{"port 443, which the registry needs, is taken by nginx"}},
-		"ports of this cluster's own": {preflight.Ports, "m1", func(s *conntest.Sim) {
-			listening(apiserver, kubelet)(s)
-			s.AddDir("/var/lib/kubexm/demo/before", 0o700)
-		}, nil},
-		"ports of another cluster": {preflight.Ports, "w1", func(s *conntest.Sim) {
-			listening(kubelet)(s)
-			s.AddDir("/var/lib/kubexm/other/before", 0o700)
-		}, []string{"port 10250, which kubelet needs, is taken by kubelet"}},
-		"nothing installed":             {preflight.Existing, "m1", nil, nil},
-		"a kubelet":                     {preflight.Existing, "w1", file("/etc/kubernetes/kubelet.conf"), []string{"holds another Kubernetes: /etc/kubernetes/kubelet.conf"}},
-		"a master and an etcd":          {preflight.Existing, "m1", func(s *conntest.Sim) { file("/etc/kubernetes/admin.conf")(s); s.AddDir("/var/lib/etcd/member", 0o700) }, []string{"holds another Kubernetes: /etc/kubernetes/admin.conf, /var/lib/etcd/member"}},
-		"a worker with somebody's etcd": {preflight.Existing, "w1", file("/var/lib/etcd/member/wal"), nil},
-		"on a registry host":            {preflight.Existing, "r1", file("/etc/kubernetes/kubelet.conf"), nil},
-		"of this cluster's own": {preflight.Existing, "m1", func(s *conntest.Sim) {
-			file("/etc/kubernetes/admin.conf")(s)
-			s.AddDir("/var/lib/kubexm/demo/before", 0o700)
-		}, nil},
-	} {
+// look finds what one check holds against a host: "level: what".
+func look(t *testing.T, c *manifest.Cluster, check, host string, before func(*conntest.Sim)) []string {
+	t.Helper()
+	kase := steptest.Case{Cluster: c, Before: before}
+	for _, h := range c.Spec.Hosts {
+		if h.Name == host {
+			kase.Host = h
+		}
+	}
+	var got []string
+	said := func(f steps.Finding) {
+		if f.What == "" || f.Advice == "" || f.Check != check || f.Host != host {
+			t.Errorf("a finding names host, check, what and advice: %+v", f)
+		}
+		got = append(got, f.Level()+": "+f.What)
+	}
+	for _, f := range steptest.Check(t, kase, step(t, check, preflight.Options{Say: said})) {
+		got = append(got, f.Level()+": "+f.What)
+	}
+	return got
+}
+
+// step gives the step of a check by its short name.
+func step(t *testing.T, check string, o preflight.Options) steps.Step {
+	t.Helper()
+	for _, c := range preflight.Checks() {
+		if c.Name == check {
+			return c.Step(o)
+		}
+	}
+	t.Fatalf("there is no check %s", check)
+	return nil
+}
+
+// row is one state of one host, and what a check finds then.
+type row struct {
+	host   string
+	before func(*conntest.Sim)
+	want   []string // in order
+	spec   string   // more of the config's spec
+}
+
+func hold(t *testing.T, check string, rows map[string]row) {
+	t.Helper()
+	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
-			kase := steptest.Case{Cluster: steptest.Cluster(t, site), Before: c.before}
-			for _, h := range kase.Cluster.Spec.Hosts {
-				if h.Name == c.host {
-					kase.Host = h
-				}
+			config := site + c.spec
+			if strings.Contains(c.spec, "  kubernetes: ") {
+				config = strings.Replace(config, "  kubernetes: {version: v1.34.10}\n", "", 1)
 			}
-			var got []string
-			for _, f := range steptest.Check(t, kase, c.check(func(f steps.Finding) { t.Errorf("a warning: %+v", f) })) {
-				got = append(got, f.What)
-			}
+			got := look(t, steptest.Cluster(t, config), "preflight."+check, c.host, c.before)
 			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
@@ -107,25 +98,145 @@ func TestEachFinding(t *testing.T) {
 	}
 }
 
-// TestPortOfTheConfig: without a load balancer the API server listens where the
-// config says.
-func TestPortOfTheConfig(t *testing.T) {
-	c := steptest.Cluster(t, site+"  controlPlaneEndpoint: {port: 7443}\n")
-	kase := steptest.Case{Cluster: c, Before: listening("tcp LISTEN 0 128 0.0.0.0:6443 0.0.0.0:*", "tcp LISTEN 0 128 0.0.0.0:7443 0.0.0.0:*")}
-	got := steptest.Check(t, kase, preflight.Ports(nil))
-	if len(got) != 1 || got[0].What != "port 7443, which kube-apiserver needs, is taken by something" {
-		t.Errorf("found %v", got)
-	}
+func TestPorts(t *testing.T) {
+	const apiserver = `tcp LISTEN 0 128 0.0.0.0:6443 0.0.0.0:* users:(("haproxy",pid=7,fd=3))`
+	const kubelet = `tcp LISTEN 0 128 [::]:10250 [::]:* users:(("kubelet",pid=8,fd=3))`
+	hold(t, "ports", map[string]row{
+		"none taken":                  {host: "m1"},
+		"the API server's":            {host: "m1", before: listening(apiserver), want: []string{"error: port 6443, which kube-apiserver needs, is taken by haproxy (process 7)"}},
+		"the API server's, on both":   {host: "m1", before: listening(apiserver, strings.Replace(apiserver, "0.0.0.0:6443", "[::]:6443", 1)), want: []string{"error: port 6443, which kube-apiserver needs, is taken by haproxy (process 7)"}},
+		"the config's":                {host: "m1", spec: "  controlPlaneEndpoint: {port: 7443}\n", before: listening("tcp LISTEN 0 128 0.0.0.0:6443 0.0.0.0:*", "tcp LISTEN 0 128 0.0.0.0:7443 0.0.0.0:*"), want: []string{"error: port 7443, which kube-apiserver needs, is taken by something"}},
+		"the API server's, elsewhere": {host: "w1", before: listening(apiserver)},
+		"the kubelet's":               {host: "w1", before: listening(kubelet), want: []string{"error: port 10250, which kubelet needs, is taken by kubelet (process 8)"}},
+		"the kubelet's, by nobody":    {host: "w1", before: listening("tcp LISTEN 0 128 127.0.0.1:10248 0.0.0.0:*"), want: []string{"error: port 10248, which kubelet needs, is taken by something"}},
+		"another protocol":            {host: "m1", before: listening("udp UNCONN 0 0 0.0.0.0:6443 0.0.0.0:*")},
+		"a registry host's":           {host: "r1", before: listening(apiserver, kubelet)},
+		"the registry's":              {host: "r1", before: listening(`tcp LISTEN 0 128 *:443 *:* users:(("nginx",pid=9,fd=3))`), want: []string{"error: port 443, which the registry needs, is taken by nginx (process 9)"}},
+		"of this cluster's own": {host: "m1", before: func(s *conntest.Sim) {
+			listening(apiserver, kubelet)(s)
+			s.AddDir("/var/lib/kubexm/demo/before", 0o700)
+		}},
+		"of another cluster": {host: "w1", before: func(s *conntest.Sim) {
+			listening(kubelet)(s)
+			s.AddDir("/var/lib/kubexm/other/before", 0o700)
+		}, want: []string{"error: port 10250, which kubelet needs, is taken by kubelet (process 8)"}},
+	})
+}
+
+func TestExistingInstallation(t *testing.T) {
+	hold(t, "existing-installation", map[string]row{
+		"nothing":                       {host: "m1"},
+		"a kubelet":                     {host: "w1", before: file("/etc/kubernetes/kubelet.conf"), want: []string{"error: holds another Kubernetes: /etc/kubernetes/kubelet.conf"}},
+		"a master and an etcd":          {host: "m1", before: func(s *conntest.Sim) { file("/etc/kubernetes/admin.conf")(s); s.AddDir("/var/lib/etcd/member", 0o700) }, want: []string{"error: holds another Kubernetes: /etc/kubernetes/admin.conf, /var/lib/etcd/member"}},
+		"a worker with somebody's etcd": {host: "w1", before: file("/var/lib/etcd/member/wal")},
+		"on a registry host":            {host: "r1", before: file("/etc/kubernetes/kubelet.conf")},
+		"of this cluster's own": {host: "m1", before: func(s *conntest.Sim) {
+			file("/etc/kubernetes/admin.conf")(s)
+			s.AddDir("/var/lib/kubexm/demo/before", 0o700)
+		}},
+	})
+}
+
+func TestMachines(t *testing.T) {
+	m := machine
+	hold(t, "operating-system", map[string]row{
+		"Debian 12": {host: "m1"},
+		"Rocky 9.4": {host: "m1", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=\"rocky\"\nVERSION_ID=\"9.4\"\n" })},
+		"SLES":      {host: "r1", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=sles\nVERSION_ID=15.5\n" }), want: []string{`error: the operating system "sles 15.5" is not supported`}},
+		"none":      {host: "w1", before: m(func(m *conntest.Machine) { m.OSRelease = "" }), want: []string{"error: /etc/os-release does not say what the operating system is"}},
+	})
+	hold(t, "architecture", map[string]row{
+		"another":        {host: "w1", before: m(func(m *conntest.Machine) { m.Machine = "aarch64" }), want: []string{"error: the architecture is arm64, the config says amd64"}},
+		"the config's":   {host: "a1", before: m(func(m *conntest.Machine) { m.Machine = "aarch64" })},
+		"amd64 on amd64": {host: "w1"},
+	})
+	hold(t, "processors", map[string]row{
+		"a master of one": {host: "m1", before: m(func(m *conntest.Machine) { m.CPUs = 1 }), want: []string{"error: has 1 processor, a master needs 2"}},
+		"a worker of one": {host: "w1", before: m(func(m *conntest.Machine) { m.CPUs = 1 }), want: []string{"warning: has 1 processor, a worker needs 2"}},
+		"two":             {host: "m1", before: m(func(m *conntest.Machine) { m.CPUs = 2 })},
+	})
+	hold(t, "memory", map[string]row{
+		"a master under kubeadm's limit": {host: "m1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 1699 }), want: []string{"error: has 1699 MiB of memory, a master needs 1700 MiB"}},
+		"a master at it":                 {host: "m1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 1700 }), want: []string{"warning: has 1700 MiB of memory, a master should have 3584 MiB"}},
+		"a master of 4 GB":               {host: "m1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 3700 })},
+		"a worker with little":           {host: "w1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 699 }), want: []string{"error: has 699 MiB of memory, a worker needs 700 MiB"}},
+		"a worker with more":             {host: "w1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 700 }), want: []string{"warning: has 700 MiB of memory, a worker should have 1792 MiB"}},
+		"a worker of 2 GB":               {host: "w1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 1800 })},
+	})
+	hold(t, "kernel", map[string]row{
+		"too old":               {host: "r1", before: m(func(m *conntest.Machine) { m.Kernel = "3.8.0-1" }), want: []string{"error: kernel 3.8.0-1 is too old"}},
+		"CentOS 7's":            {host: "r1", before: m(func(m *conntest.Machine) { m.Kernel = "3.10.0-1160.el7.x86_64" }), want: []string{"warning: kernel 3.10.0-1160.el7.x86_64 is older than Kubernetes is tested with"}},
+		"RHEL 8's":              {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0-553.el8_10.x86_64" }), want: []string{"warning: kernel 4.18.0-553.el8_10.x86_64 is older than Kubernetes is tested with"}},
+		"RHEL 8's under 1.32":   {host: "w1", spec: "  kubernetes: {version: v1.32.2}\n", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0-553.el8_10.x86_64" }), want: []string{"error: kernel 4.18.0-553.el8_10.x86_64 is too old for kubeadm v1.32.2"}},
+		"on a registry host":    {host: "r1", spec: "  kubernetes: {version: v1.32.2}\n", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0" }), want: []string{"warning: kernel 4.18.0 is older than Kubernetes is tested with"}},
+		"the oldest":            {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.19.0-rc1" })},
+		"of two numbers":        {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.18+" }), want: []string{"warning: kernel 4.18+ is older than Kubernetes is tested with"}},
+		"one that nobody reads": {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "custom" })},
+		"newer":                 {host: "w1"},
+	})
+	old := m(func(m *conntest.Machine) { m.CgroupV2 = false })
+	hold(t, "cgroups", map[string]row{
+		"version 2":            {host: "w1"},
+		"version 1 under 1.30": {host: "w1", before: old, spec: "  kubernetes: {version: v1.30.0}\n"},
+		"version 1 under 1.34": {host: "w1", before: old, want: []string{"warning: has control groups of version 1, which Kubernetes v1.34.10 only maintains"}},
+		"version 1 under 1.35": {host: "w1", before: old, spec: "  kubernetes: {version: v1.35.1}\n", want: []string{"warning: has control groups of version 1, which Kubernetes v1.35.1 refuses unless it is told otherwise, as kubexm does"}},
+	})
 }
 
 func TestAnotherInit(t *testing.T) {
 	kase := steptest.Case{Cluster: steptest.Cluster(t, site)}
-	step := preflight.System(nil)
+	step := step(t, "preflight.operating-system", preflight.Options{})
 	h := kase.NewHost(t, kase.Sim(t), step)
 	h.Facts.Systemd, h.Facts.Init = 0, "runit"
 	err := step.Run(t.Context(), h)
-	if err == nil || !strings.Contains(err.Error(), "process 1 is runit, not systemd") {
+	if err == nil || err.Error() != "process 1 is runit, not systemd" {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatPreparationChanges(t *testing.T) {
+	swap := machine(func(m *conntest.Machine) { m.Swap = true })
+	hold(t, "swap", map[string]row{
+		"off":                   {host: "w1"},
+		"on":                    {host: "w1", before: swap, want: []string{"warning: swap is on (/dev/vdb); it will be turned off"}},
+		"on, to be kept":        {host: "w1", before: swap, spec: "  system: {keep: [swap]}\n", want: []string{"error: swap is on (/dev/vdb), spec.system.keep leaves it on, and the kubelet would not start"}},
+		"on, kept and accepted": {host: "w1", before: swap, spec: "  system: {keep: [swap]}\n  kubernetes: {version: v1.34.10, kubelet: {extraArgs: {fail-swap-on: false}}}\n"},
+	})
+	selinux := machine(func(m *conntest.Machine) { m.SELinux = "Enforcing" })
+	hold(t, "selinux", map[string]row{
+		"none":       {host: "w1"},
+		"permissive": {host: "w1", before: machine(func(m *conntest.Machine) { m.SELinux = "Permissive" })},
+		"enforcing":  {host: "w1", before: selinux, want: []string{"warning: SELinux enforces; it will be set to permissive"}},
+		"to be kept": {host: "w1", before: selinux, spec: "  system: {keep: [selinux]}\n", want: []string{"warning: SELinux enforces, and spec.system.keep leaves it so"}},
+	})
+	firewall := machine(func(m *conntest.Machine) { m.Firewalls = []string{"firewalld"} })
+	hold(t, "firewall", map[string]row{
+		"none":       {host: "r1"},
+		"active":     {host: "r1", before: firewall, want: []string{"warning: a firewall is active (firewalld); it will be stopped"}},
+		"to be kept": {host: "r1", before: firewall, spec: "  system: {keep: [firewall]}\n", want: []string{"warning: a firewall is active (firewalld), and spec.system.keep leaves it on"}},
+	})
+	hold(t, "default-route", map[string]row{
+		"one":  {host: "w1"},
+		"none": {host: "w1", before: machine(func(m *conntest.Machine) { m.NoRoute = true }), want: []string{"error: has no default route"}},
+	})
+}
+
+func TestClock(t *testing.T) {
+	by := func(d time.Duration) func(*conntest.Sim) {
+		return machine(func(m *conntest.Machine) { m.ClockAhead = d })
+	}
+	hold(t, "clock", map[string]row{
+		"right":     {host: "w1"},
+		"a bit off": {host: "w1", before: by(4 * time.Second)},
+		"ahead":     {host: "w1", before: by(6100 * time.Millisecond), want: []string{"error: the clock is 6.1s ahead of this machine's"}},
+		"behind":    {host: "w1", before: by(-90 * time.Second), want: []string{"error: the clock is 1m30s behind this machine's"}},
+	})
+	kase := steptest.Case{Cluster: steptest.Cluster(t, site)}
+	for made, want := range map[time.Duration]int{-time.Hour: 0, time.Hour: 1} {
+		found := steptest.Check(t, kase, step(t, "preflight.clock", preflight.Options{Made: time.Now().Add(made)}))
+		if len(found) != want || want > 0 && !strings.Contains(found[0].What, "before the bundle was made") {
+			t.Errorf("made %s from now: %v", made, found)
+		}
 	}
 }
 
@@ -146,9 +257,7 @@ func TestMembersOfTheStore(t *testing.T) {
 		}
 		c := steptest.Cluster(t, config)
 		for _, h := range c.Spec.Hosts {
-			kase := steptest.Case{Cluster: c, Host: h, Before: there}
-			kase.Host.Arch = "amd64"
-			found := len(steptest.Check(t, kase, preflight.Existing(nil))) + len(steptest.Check(t, kase, preflight.Ports(nil)))
+			found := len(look(t, c, "preflight.existing-installation", h.Name, there)) + len(look(t, c, "preflight.ports", h.Name, there))
 			if want := 2 * strings.Count(hosts, h.Name); found != want {
 				t.Errorf("%s: %d findings on %s, want %d", etcd, found, h.Name, want)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"path"
 	"slices"
 	"time"
 
@@ -43,6 +44,41 @@ type Facts struct {
 	UID         int
 	Ports       []Port        // that something listens on, sorted
 	ClockOffset time.Duration // how far the clock is ahead of this machine's
+
+	HostnameAddresses []netip.Addr           // what /etc/hosts says of the host name
+	Units             []UnitFact             // of kubelet and of those that keep the time, where they exist
+	Processes         []ProcessFact          // of a Kubernetes, by PID
+	Traces            []string               // files of a Kubernetes: below /etc/kubernetes, /var/lib/kubelet, /etc/cni/net.d, /var/lib/cni
+	Modules           map[string]ModuleState // that nodes may need
+	Commands          []string               // of those that nodes may need, the ones that there are
+	Sysctls           map[string]string      // by key, with dots
+	SysctlFiles       []SysctlLine           // what files set of the network's, in no order
+	Held              []string               // packages that are kept from changes
+}
+
+// UnitFact is a unit of systemd.
+type UnitFact struct {
+	Name   string // kubelet.service
+	Path   string // of its file
+	Active bool
+}
+
+// ProcessFact is a process by its short name, of 15 bytes at most.
+type ProcessFact struct {
+	PID  int
+	Name string
+}
+
+// SysctlLine is one setting in one file.
+type SysctlLine struct {
+	File, Key, Value string // the key with dots
+}
+
+// After tells whether systemd-sysctl takes l in after what the file of that name in
+// /etc/sysctl.d sets: by the files' names, wherever they lie. /etc/sysctl.conf comes
+// last, where a distribution reads it at all.
+func (l SysctlLine) After(name string) bool {
+	return l.File == "/etc/sysctl.conf" || path.Base(l.File) > name
 }
 
 // OSRelease is the part of os-release that matters here.
@@ -72,7 +108,9 @@ type Disk struct {
 type Resolv struct {
 	Path        string // what /etc/resolv.conf really is
 	Kind        string // file, systemd-resolved-stub, systemd-resolved, networkmanager, resolvconf
+	Missing     bool   // there is no such file
 	Nameservers []string
+	Real        []string // behind systemd-resolved: those that it asks
 	Search      []string
 }
 

@@ -35,7 +35,21 @@ func ParseFacts(b []byte) (Facts, error) {
 		Disks:       parseDisks(sec["disks"], sec["inodes"]),
 		Interfaces:  parseInterfaces(sec["links"], sec["addresses"]),
 		Ports:       parsePorts(sec["ports"]),
+
+		HostnameAddresses: parseAhosts(sec["hostname-addresses"]),
+		Units:             parseUnits(sec["units"]),
+		Processes:         parseProcesses(sec["processes"]),
+		Traces:            sec["traces"],
+		Modules:           parseModules(sec["modules"]),
+		Commands:          sec["commands"],
+		Sysctls:           parseSysctls(sec["sysctls"]),
+		SysctlFiles:       parseSysctlFiles(sec["sysctl-files"]),
+		Held:              parseHeld(sec["held"]),
 	}
+	if there, said := sec["resolv-file"]; said {
+		f.Resolv.Missing = len(there) == 0
+	}
+	f.Resolv.Real = parseResolv("", sec["resolv-real"]).Nameservers
 	f.Arch = goArch(f.Machine)
 	f.Memory, f.Available = parseMemory(sec["meminfo"])
 	if f.Default = parseRoute(sec["route4"]); f.Default == "" {

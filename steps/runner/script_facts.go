@@ -32,6 +32,24 @@ s packages; for p in apt-get dnf yum zypper; do command -v "$p" && break; done
 s firewall; for u in firewalld ufw nftables; do systemctl is-active --quiet "$u" && echo "$u"; done
 s virt; systemd-detect-virt
 s user; id -un; id -u
+s resolv-file; [ -e /etc/resolv.conf ] && echo there
+s resolv-real; cat /run/systemd/resolve/resolv.conf
+s hostname-addresses; getent -s hosts:files ahosts "$(cat /proc/sys/kernel/hostname)"
+s units; systemctl show -p Id -p LoadState -p ActiveState -p FragmentPath -- kubelet.service chronyd.service chrony.service ntpd.service ntp.service ntpsec.service openntpd.service systemd-timesyncd.service
+s processes; grep -HxE 'kubelet|kube-apiserver|kube-controller|kube-scheduler|kube-proxy|etcd' /proc/[0-9]*/comm
+s traces; find /etc/kubernetes /var/lib/kubelet /etc/cni/net.d /var/lib/cni -maxdepth 2 -type f | head -n 100
+s modules; k=/lib/modules/$(uname -r)
+for m in overlay br_netfilter nf_conntrack ip_vs ip_vs_rr ip_vs_wrr ip_vs_sh vxlan wireguard; do
+	if grep -q "^$m " /proc/modules; then echo "$m loaded"
+	elif [ -r "$k/modules.builtin" ] && tr - _ <"$k/modules.builtin" | grep -q "/$m\.ko"; then echo "$m builtin"
+	elif [ -d "/sys/module/$m" ]; then echo "$m builtin"
+	elif modprobe -n -q -- "$m"; then echo "$m available"
+	else echo "$m absent"; fi
+done
+s commands; for c in conntrack ebtables ethtool ip ipset iptables modprobe mount nsenter socat tar tc touch; do command -v "$c" >/dev/null && echo "$c"; done
+s sysctls; for k in fs/inotify/max_user_instances fs/inotify/max_user_watches net/ipv6/conf/all/disable_ipv6; do [ -r "/proc/sys/$k" ] && echo "$k $(cat "/proc/sys/$k")"; done
+s sysctl-files; grep -HsE '^[[:space:]]*-?net[./](ipv[46]|bridge)[./][^=]*=' /etc/sysctl.conf /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/local/lib/sysctl.d/*.conf /usr/lib/sysctl.d/*.conf | head -n 500
+s held; dpkg-query -W -f '${db:Status-Want} ${Package}\n' | grep '^hold '; cat /etc/dnf/plugins/versionlock.list /etc/yum/pluginconf.d/versionlock.list
 s ports; if command -v ss >/dev/null; then ss -Hlntup; else cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6; fi
 s end
 exit 0`

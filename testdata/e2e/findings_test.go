@@ -38,7 +38,7 @@ func TestFindingsOfAllHosts(t *testing.T) {
 		return s.run(t, append([]string{"install", "--dry-run", "--allow-unsigned", "--workdir", s.dir, "--bundle", archive, "-f", config}, more...), "SSH_PASSWORD=canary-of-ssh")
 	}
 	r := install()
-	said(t, r, 3, "on 3 of 3 hosts", "HOST", "r1, m1, w1  error", "the config says "+arch, "build the bundle for it",
+	said(t, r, 3, "on 3 of 3 hosts", "HOST", "error    r1, m1, w1  architecture", "the config says "+arch, "build the bundle for it",
 		"next: nothing was changed; mend what the checks found", filepath.Join(".kubexm", "refused", "runs"))
 	if r.stdout != "" || strings.Contains(r.stderr, "canary-of-ssh") || strings.Contains(r.stderr, "would run") {
 		t.Errorf("standard output:\n%s\nstandard error:\n%s", r.stdout, r.stderr)
@@ -69,5 +69,5 @@ func TestFindingsOfAllHosts(t *testing.T) {
 
 	// Without the password none is reached, for one and the same reason.
 	wrong := s.run(t, []string{"install", "--dry-run", "--allow-unsigned", "--workdir", s.dir, "--bundle", archive, "-f", config}, "SSH_PASSWORD=another")
-	said(t, wrong, 3, "refused", "host r1 (127.0.0.1)", "try   check user, password", "next: nothing was changed on any host")
+	said(t, wrong, 3, "refused", "r1, m1, w1  connectivity", "check user, password", "next: nothing was changed on any host")
 }

@@ -1,6 +1,7 @@
 package conntest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -19,6 +20,24 @@ type Machine struct {
 	SELinux   string // Enforcing, Permissive, Disabled; empty: none
 	Packages  string // apt-get, dnf, yum, zypper
 	FreeMiB   int    // of the one disk, which has twice as much
+	// Mounts are further disks, by mount point, with their free MiB.
+	Mounts map[string]int
+	// InodesFree of the disks; 0 is plenty.
+	InodesFree int
+	// MAC, MachineID and ProductUUID follow from the host name where they are empty.
+	MAC, MachineID, ProductUUID string
+	MTU                         int // of eth0; 1500 where it is 0
+	NoRoute                     bool
+	Firewalls                   []string // that are active
+	// Resolv is the text of /etc/resolv.conf; NoResolv says that there is none.
+	Resolv   string
+	NoResolv bool
+	// HostnameAddresses is what /etc/hosts says of the host name.
+	HostnameAddresses []string
+	TimeServices      []string // units that are active: chrony.service
+	Processes         []string // "712 kubelet"
+	NoCommands        []string // that there are not
+	Held              []string // packages
 	// ClockAhead is how far its clock is ahead.
 	ClockAhead time.Duration
 	// Ports are lines as ss -Hlntup prints them.
@@ -36,6 +55,7 @@ ID=debian
 `,
 		Machine: "x86_64", Kernel: "6.1.0-28-amd64", CPUs: 4, MemoryMiB: 8192,
 		Addresses: []string{"192.0.2.11/24"}, CgroupV2: true, Packages: "apt-get", FreeMiB: 50 << 10,
+		Resolv: "nameserver 192.0.2.1\n", TimeServices: []string{"chrony.service"},
 		Ports: []string{`tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=612,fd=3))`},
 	}
 }
@@ -86,29 +106,43 @@ func (s *Sim) facts() string {
 	section("machine", "%s", m.Machine)
 	section("kernel", "%s", m.Kernel)
 	section("hostname", "%s", s.hostname)
-	section("machine-id", "%s", digest([]byte(s.hostname))[:32])
-	section("product-uuid", "%s", digest([]byte("uuid" + s.hostname))[:36])
+	own := digest([]byte(s.hostname))
+	section("machine-id", "%s", cmp.Or(m.MachineID, own[:32]))
+	section("product-uuid", "%s", cmp.Or(m.ProductUUID, digest([]byte("uuid" + s.hostname))[:36]))
 	section("boot-id", "%s", s.bootID())
 	section("cpus", "%d", m.CPUs)
 	section("meminfo", "MemTotal: %d kB\nMemAvailable: %d kB\nSwapTotal: %d kB", m.MemoryMiB<<10, m.MemoryMiB<<9, swapTotal)
 	section("swaps", "Filename Type Size Used Priority\n%s", swaps)
 	section("addresses", "1: lo    inet 127.0.0.1/8 scope host lo\n%s", addrs.String())
-	section("links", "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 link/loopback 00:00:00:00:00:00\n2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 link/ether 52:54:00:12:34:56")
-	section("route4", "default via 192.0.2.1 dev eth0")
+	section("links", "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 link/loopback 00:00:00:00:00:00\n2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu %d link/ether %s",
+		cmp.Or(m.MTU, 1500), cmp.Or(m.MAC, fmt.Sprintf("52:54:00:%s:%s:%s", own[:2], own[2:4], own[4:6])))
+	route := "default via 192.0.2.1 dev eth0"
+	if m.NoRoute {
+		route = ""
+	}
+	section("route4", "%s", route)
 	section("route6", "")
 	section("cgroup", "%s", cgroup)
 	section("selinux", "%s", m.SELinux)
 	section("init", "systemd\nrunning")
 	section("systemd", "systemd 252 (252.38-1~deb12u1)")
 	section("time", "%d.%09d\n+0000", now.Unix(), now.Nanosecond())
-	section("disks", "Filesystem Type 1024-blocks Used Available Capacity Mounted on\n/dev/vda1 ext4 %d %d %d 50%% /", m.FreeMiB<<11, m.FreeMiB<<10, m.FreeMiB<<10)
-	section("inodes", "Filesystem Inodes IUsed IFree IUse%% Mounted on\n/dev/vda1 6553600 100000 6453600 2%% /")
+	disks, inodes := m.disks()
+	section("disks", "%s", disks)
+	section("inodes", "%s", inodes)
 	section("resolv-link", "/etc/resolv.conf")
-	section("resolv", "nameserver 192.0.2.1")
+	if m.NoResolv {
+		section("resolv", "")
+		section("resolv-file", "")
+	} else {
+		section("resolv", "%s", m.Resolv)
+		section("resolv-file", "there")
+	}
 	section("packages", "/usr/bin/%s", m.Packages)
-	section("firewall", "")
+	section("firewall", "%s", strings.Join(m.Firewalls, "\n"))
 	section("virt", "kvm")
 	section("user", "root\n0")
+	s.nodeFacts(section)
 	section("ports", "%s", strings.Join(m.Ports, "\n"))
 	section("end", "")
 	return b.String()

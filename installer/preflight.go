@@ -1,0 +1,83 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/preflight"
+)
+
+// Reach is Open that leaves hosts out which cannot be reached, and says why.
+func Reach(ctx context.Context, o Options) (*Session, HostErrors, error) {
+	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err := w.Lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := newSession(o, w, unlock)
+	failed, err := s.reachAll(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, failed, nil
+}
+
+// Reached names the hosts that were reached, in the config's order.
+func (s *Session) Reached() []string {
+	var out []string
+	for _, h := range s.Cluster.Spec.Hosts {
+		if s.hosts[h.Name] != nil {
+			out = append(out, h.Name)
+		}
+	}
+	return out
+}
+
+// Findings are hosts that cannot be reached, as the checks tell of others.
+func (e HostErrors) Findings() []steps.Finding {
+	var out []steps.Finding
+	for _, err := range e {
+		var host *HostError
+		if !errors.As(err, &host) {
+			continue
+		}
+		f := steps.Finding{Host: host.Host, Check: preflight.Connectivity, What: host.Err.Error(), Advice: strings.Join(steps.Advice(err), "; ")}
+		var sudo *connector.SudoError
+		var dial *connector.DialError
+		switch {
+		case errors.As(err, &sudo):
+			f.Check = preflight.Sudo
+		case errors.As(err, &dial) && f.Advice == "":
+			f.Advice = "check address and port of this host in the config, the network and the firewalls in between, and that sshd runs there"
+		case f.Advice == "":
+			f.Advice = "see by hand: ssh to " + host.Address
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// ChecksOf names the checks that p makes for a cluster, those alone that can be
+// left out.
+func ChecksOf(p plan.Pipeline, c *manifest.Cluster) ([]string, error) {
+	g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	if err != nil {
+		return nil, err
+	}
+	out := preflight.Names()
+	for _, n := range g.Nodes {
+		if m := n.Step.Meta(); m.LooksOnly && m.Always && len(m.Writes) == 0 && !slices.Contains(out, m.Name) {
+			out = append(out, m.Name)
+		}
+	}
+	return out, nil
+}

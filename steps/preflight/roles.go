@@ -1,0 +1,49 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+)
+
+// Joined tells whether kubexm has begun to make this host part of this very
+// cluster: it keeps its records under the cluster's name from the first change on.
+func Joined(ctx context.Context, h *steps.Host) (bool, error) {
+	_, err := h.Stat(ctx, op.RecordDir(h))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func is(h *steps.Host, role string) bool { return has(h.Cluster, h.Name, role) }
+
+func has(c *manifest.Cluster, host, role string) bool {
+	return slices.Contains(c.Spec.RoleGroups.Names(role), host)
+}
+
+func node(h *steps.Host) bool { return is(h, manifest.RoleMaster) || is(h, manifest.RoleWorker) }
+
+// role is what a node is called.
+func role(h *steps.Host) string {
+	if is(h, manifest.RoleMaster) {
+		return "master"
+	}
+	return "worker"
+}
+
+// member tells whether the host is to run a member of the cluster's store.
+func member(h *steps.Host) bool {
+	switch h.Cluster.Spec.Etcd.Type {
+	case "kubeadm":
+		return is(h, manifest.RoleMaster)
+	case "kubexm":
+		return is(h, manifest.RoleEtcd)
+	}
+	return false
+}
