@@ -19,7 +19,6 @@ type Waiting struct {
 // test holds this list and Used against the fields that exist.
 func NotYetBuilt() []Waiting {
 	const (
-		ready    = "making hosts ready"
 		balance  = "load balancers"
 		services = "Kubernetes as services of the host"
 		backup   = "backups of etcd"
@@ -29,7 +28,6 @@ func NotYetBuilt() []Waiting {
 	)
 	return []Waiting{
 		{"spec.roleGroups.loadbalancer", balance}, {"spec.loadBalancer.external", balance}, {"spec.loadBalancer.internal", balance},
-		{"spec.system.ntpServers", ready}, {"spec.system.timezone", ready}, {"spec.system.keep", ready},
 		{"spec.kubernetes.kubeProxy.extraArgs", services + ": kubeadm's kube-proxy takes no flags"},
 		{"spec.kubernetes.autoRenewCerts", "certificates that renew themselves"},
 		{"spec.kubernetes.kata", "Kata Containers"}, {"spec.kubernetes.nodeFeatureDiscovery", "node feature discovery"},
@@ -39,7 +37,7 @@ func NotYetBuilt() []Waiting {
 		{"spec.storage", "storage"},
 		{"spec.registry.harborConfig", harbor},
 		{"spec.dns.nodelocaldns", localDNS},
-		{"spec.extra.resolves", ready}, {"spec.monitoring", "monitoring"},
+		{"spec.monitoring", "monitoring"},
 	}
 }
 
@@ -72,7 +70,8 @@ func Used() []string {
 		"spec.dns.dnsEtcHosts", "spec.dns.coredns.additionalConfigs", "spec.dns.coredns.rewriteBlock", "spec.dns.coredns.upstreamDNSServers",
 		"spec.dns.coredns.externalZones.zones", "spec.dns.coredns.externalZones.nameservers", "spec.dns.coredns.externalZones.cache",
 		"spec.dns.coredns.externalZones.rewrite", "spec.dns.nodelocaldns.enabled",
-		"spec.extra.hosts.domain", "spec.extra.hosts.address",
+		"spec.extra.hosts.domain", "spec.extra.hosts.address", "spec.extra.resolves.address",
+		"spec.system.ntpServers", "spec.system.timezone", "spec.system.keep",
 		"spec.system.rpms", "spec.system.debs", "spec.bundle.operatingSystems.name", "spec.bundle.operatingSystems.releases", "spec.bundle.operatingSystems.format",
 		"spec.bundle.operatingSystems.repositories", "spec.bundle.operatingSystems.keys",
 		"spec.bundle.platforms", "spec.bundle.kubernetesVersions", "spec.bundle.images.reference", "spec.bundle.images.digest",

@@ -86,7 +86,7 @@ func TestWaitingFor(t *testing.T) {
 func TestNotYetBuiltIsSaid(t *testing.T) {
 	_, problems := Decode(strings.NewReader(header + `
   kubernetes: {version: v1.34.10}
-  system: {timezone: UTC}
+  storage: {openebs: {basePath: /data}}
   monitoring: {enabled: false}
 `))
 	var got []string
@@ -95,7 +95,7 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
 			got = append(got, p.String())
 		}
 	}
-	want := []string{"6:22: warning: spec.system.timezone: accepted, not yet built: making hosts ready", "7:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
+	want := []string{"6:12: warning: spec.storage: accepted, not yet built: storage", "7:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
 	d := parse(strings.NewReader(header + `
   kubernetes: {version: v1.34.10}
   addons:

@@ -6,7 +6,7 @@ import "slices"
 // fields stand beside the others; what is not written comes from spec.ssh.
 type Host struct {
 	// Name of the machine, unique, a DNS name in lower case: the node's name,
-	// and one that every host knows. The machine's own host name stays.
+	// one that every host knows, and the machine's own host name from then on.
 	Name string `yaml:"name,omitempty" required:"true" format:"hostname"`
 	// Address that kubexm dials: an IP address or a DNS name.
 	Address string `yaml:"address,omitempty" required:"true" format:"host"`
@@ -171,7 +171,7 @@ type KubeVIP struct {
 // System is the operating system's part of every host.
 type System struct {
 	// NTPServers that chrony follows: addresses, or names of hosts, which then
-	// serve time to the others.
+	// serve time to the others. Default: clocks are left to whatever sets them.
 	NTPServers []string `yaml:"ntpServers,omitempty" format:"host"`
 	// Timezone of every host, as in the IANA database. Default: left as it is.
 	Timezone string `yaml:"timezone,omitempty" format:"timezone"`
@@ -201,7 +201,8 @@ func (s System) Keeps(what string) bool { return slices.Contains(s.Keep, what) }
 type Extra struct {
 	// Hosts are further lines of /etc/hosts on every host.
 	Hosts []ExtraHost `yaml:"hosts,omitempty"`
-	// Resolves are further name servers of every host.
+	// Resolves are further name servers of every host, asked before its own. The C
+	// library asks the first three alone.
 	Resolves []ExtraResolve `yaml:"resolves,omitempty"`
 }
 

@@ -8,4 +8,21 @@ func (d *document) validateSystem(c *Cluster) {
 			d.warn(indexed("spec.system.keep", i), "write it once", "%s stands twice", what)
 		}
 	}
+	for i, server := range c.Spec.System.NTPServers {
+		if slices.Contains(c.Spec.System.NTPServers[:i], server) {
+			d.warn(indexed("spec.system.ntpServers", i), "write it once", "%s stands twice", server)
+		}
+	}
+	for i, r := range c.Spec.Extra.Resolves {
+		at := indexed("spec.extra.resolves", i)
+		switch {
+		case r.Address != "" && slices.Contains(c.Spec.Extra.Resolves[:i], r):
+			d.warn(at, "write it once", "%s stands twice", r.Address)
+		case i == mostResolvers:
+			d.warn(at, "name three at most", "the C library asks the first three name servers of a host and no others")
+		}
+	}
 }
+
+// mostResolvers is MAXNS of resolv.conf(5).
+const mostResolvers = 3

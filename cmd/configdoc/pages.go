@@ -106,7 +106,7 @@ already decides is the bundle.
 	for _, w := range manifest.NotYetBuilt() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", w.Path, w.For)
 	}
-	b.WriteString("\nOf these fields only some values can be installed yet; the others decide the bundle alone. There can be one master.\n\n" +
+	b.WriteString("\nOf these fields only some values can be installed yet; the others decide the bundle alone.\n\n" +
 		"| field | can be installed |\n|---|---|\n")
 	for _, c := range manifest.Choices() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Path, strings.Join(c.Built, ", "))

@@ -60,7 +60,8 @@ spec:
       rewriteBlock: rewrite name a.site.local b.site.local
       upstreamDNSServers: [192.0.2.53]
       externalZones: [{zones: [site.local], nameservers: [192.0.2.54], cache: 33, rewrite: [name c.site.local d.site.local]}]
-  extra: {hosts: [{domain: wiki.site.local, address: 192.0.2.60}]}
+  extra: {hosts: [{domain: wiki.site.local, address: 192.0.2.60}], resolves: [192.0.2.65]}
+  system: {ntpServers: [192.0.2.67], timezone: Etc/UTC, keep: [swap]}
   addons: [{name: tools, type: helm, source: 'https://charts.example', version: 1.2.3, namespace: shop, values: {colour: red}}]
 `
 
@@ -121,6 +122,8 @@ var changes = map[string][]string{
 	"spec.dns.coredns.externalZones.nameservers": {"192.0.2.54", "192.0.2.56"}, "spec.dns.coredns.externalZones.cache": {"cache: 33", "cache: 34"}, "spec.dns.coredns.externalZones.rewrite": {"d.site", "x.site"},
 	"spec.addons.name": {"name: tools", "name: tool"}, "spec.addons.type": {"type: helm", "type: yaml", "charts.example", "charts.example/a.yaml", ", values: {colour: red}", ""},
 	"spec.addons.namespace": {"namespace: shop", "namespace: mall"}, "spec.addons.values": {"colour: red", "colour: blue"},
+	"spec.extra.resolves.address": {"192.0.2.65", "192.0.2.66"}, "spec.system.keep": {"keep: [swap]", "keep: [firewall]"},
+	"spec.system.ntpServers": {"192.0.2.67", "192.0.2.68"}, "spec.system.timezone": {"timezone: Etc/UTC", "timezone: Asia/Shanghai"},
 	"spec.extra.hosts.domain": {"wiki.site", "chat.site"}, "spec.extra.hosts.address": {"192.0.2.60", "192.0.2.61"},
 }
 
@@ -230,6 +233,7 @@ func copied(t *testing.T, work string) string {
 // What kubeadm is given is asked for; the others take nothing else of a config.
 var played = []string{
 	"registryd.install", "node.update-etc-hosts", "node.configure-kernel", "containerd.start",
+	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
 	"etcd.give-client-keys",
 	"kubernetes.label-nodes", "kubernetes.configure-coredns", "network.install-flannel",
 	"addon.install-tools-in-shop", "addon.install-tools-in-mall",
@@ -252,6 +256,12 @@ func made(t *testing.T, config, work string, play []string) string {
 	for _, h := range c.Spec.Hosts {
 		s := conntest.New(t)
 		steptest.Nft(s)
+		s.AddFile("/usr/sbin/chronyd", "", 0o755)
+		s.AddDir("/etc/chrony", 0o755)
+		s.AddUnit("chrony.service", "[Install]\nWantedBy=multi-user.target\n", false, false)
+		for _, zone := range []string{"Etc/UTC", "Asia/Shanghai"} {
+			s.AddFile("/usr/share/zoneinfo/"+zone, "TZif", 0o644)
+		}
 		s.HandleProgram("kubectl", func(cmd connector.Cmd, stdin []byte) (connector.Result, bool) {
 			fmt.Fprintf(&out, "%q %s\n", cmd.Argv, stdin)
 			return connector.Result{}, true

@@ -1,0 +1,91 @@
+package task
+
+import (
+	"slices"
+
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/node"
+)
+
+// kind is a step, and the word by which spec.system.keep leaves it out.
+type kind struct {
+	word string
+	step steps.Step
+}
+
+// unlessKept takes out what a config wants left as it is.
+func unlessKept(c *manifest.Cluster, all ...kind) []steps.Step {
+	var out []steps.Step
+	for _, k := range all {
+		if !slices.Contains(c.Spec.System.Keep, k.word) {
+			out = append(out, k.step)
+		}
+	}
+	return out
+}
+
+// PrepareNodes makes machines ready to be members of the cluster. Swap and kernel
+// settings concern those alone that run a kubelet. What is in the way comes off
+// first. A host's name is in /etc/hosts before it is the host's, and packages come before
+// settings: those of theirs do not overrule the cluster's.
+func PrepareNodes() plan.Task {
+	return plan.Task{Name: "prepare-nodes", Plan: func(s plan.Scope) plan.Fragment {
+		c := s.Cluster
+		swap := unlessKept(c, kind{manifest.KeepSwap, node.DisableSwap()})
+		first := unlessKept(c, kind{manifest.KeepSELinux, node.DisableSELinux()}, kind{manifest.KeepFirewall, node.DisableFirewall()},
+			kind{"", node.Names(c)}, kind{manifest.KeepHostname, node.SetHostname()})
+		var packages plan.Fragment
+		if hasPackages(s) {
+			packages = plan.On(s.Hosts(), node.InstallPackages(c))
+		}
+		return plan.Seq(
+			plan.Par(plan.On(nodes(s), swap...), plan.On(s.Hosts(), first...)),
+			packages,
+			plan.Par(
+				plan.On(s.Hosts(), ofSite(c)...),
+				plan.On(nodes(s), node.Kernel(c)),
+				plan.On(s.Hosts(), node.RaiseLimits()),
+			),
+		)
+	}}
+}
+
+// ofSite are the steps that a config asks for by a field of its own.
+func ofSite(c *manifest.Cluster) []steps.Step {
+	var out []steps.Step
+	if len(c.Spec.System.NTPServers) > 0 {
+		out = append(out, node.StopOtherClocks(), node.SyncTime(c))
+	}
+	if c.Spec.System.Timezone != "" {
+		out = append(out, node.SetTimezone(c))
+	}
+	if len(c.Spec.Extra.Resolves) > 0 {
+		out = append(out, node.AddResolvers(c))
+	}
+	return out
+}
+
+// RestoreNodes is the inverse of PrepareNodes. What a host's record tells of goes,
+// whatever the config says of it by now.
+func RestoreNodes() plan.Task {
+	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment {
+		c := s.Cluster
+		last := []steps.Step{
+			node.RemovePackages(c), node.RestoreOtherClocks(),
+			node.RestoreHostname(), node.RemoveNames(c), node.RestoreFirewall(), node.RestoreSwap(), node.RestoreSELinux(), node.ForgetRecords(),
+		}
+		if preserves(s) {
+			last = last[:len(last)-1] // of what stays it is on record that it may go
+		}
+		return plan.Seq(
+			plan.Par(
+				plan.On(nodes(s), node.ResetKernel(c)),
+				plan.On(s.Hosts(), node.RemoveResolvers(c), node.RestoreTimezone(c), node.RestoreTime(c)),
+				plan.On(s.Hosts(), node.RestoreLimits()),
+			),
+			plan.On(s.Hosts(), last...),
+		)
+	}}
+}
