@@ -94,6 +94,7 @@ var kubexm = house{
 		"testdata/lab/images/standin": nil,
 		"testdata/lab/inventory":      nil,
 		"testdata/lab/mirror":         nil,
+		"testdata/lab/repack":         nil,
 		"testdata/upstream":           nil,
 		"testdata/upstream/cmd":       nil,
 	},

@@ -35,7 +35,7 @@ func (s *labSite) serveCharts(t *testing.T, table chartTable) {
 	if err := b.Build(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
-	rootfs, err := lab.Rootfs(t.Context(), s.cache, slog.New(slog.DiscardHandler))
+	rootfs, err := lab.Rootfs(t.Context(), s.cache, lab.Debian12, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

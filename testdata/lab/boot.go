@@ -59,7 +59,7 @@ func (l *Lab) boot(ctx context.Context) error {
 		if err := os.MkdirAll(filepath.Join(dir, "root"), 0o755); err != nil {
 			return err
 		}
-		if err := command(ctx, "cp", "--sparse=always", l.Rootfs+".img", filepath.Join(dir, "disk.img")); err != nil {
+		if err := command(ctx, "cp", "--sparse=always", h.Rootfs+".img", filepath.Join(dir, "disk.img")); err != nil {
 			return err
 		}
 		if err := l.seed(h); err != nil {
@@ -129,7 +129,7 @@ func (l *Lab) startHost(h *Host) error {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(),
 		"LAB_HOST="+h.Name, "LAB_DIR="+dir, "LAB_NETNS="+l.netns(h.Name),
-		"LAB_CGROUPS="+strings.Join(dirs, " "), "LAB_CONTROLLERS="+strings.Join(controllers, " "))
+		"LAB_CGROUPS="+strings.Join(dirs, " "), "LAB_CONTROLLERS="+strings.Join(controllers, " "), "LAB_INIT="+initArgs[h.Root])
 	h.Holder, err = start(cmd, filepath.Join(dir, "console"))
 	return err
 }

@@ -72,5 +72,6 @@ mount --make-rprivate /.old
 umount -l /.old
 rmdir /.old
 mount --make-rshared /
+# shellcheck disable=SC2086 # one word per argument
 exec env -i container=lab PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=linux \
-    /sbin/init </dev/null >/dev/null 2>&1
+    /sbin/init $LAB_INIT </dev/null >/dev/null 2>&1

@@ -19,17 +19,19 @@ import (
 type Options struct {
 	Name  string // of the lab; "" is "default"
 	Hosts int    // h1, h2, … ; 0 means 1
+	// Roots are the hosts' root file systems: the first of h1, the second of h2, and
+	// so on, from the beginning again. None means Debian12.
+	Roots []string
 	Cache string // "" is the usual one, see components.DefaultCache
 	Log   *slog.Logger
 }
 
 // Lab is a lab that is up.
 type Lab struct {
-	Name   string `json:"name"`
-	Index  int    `json:"index"` // decides its addresses
-	Dir    string `json:"dir"`   // all of its files
-	Rootfs string `json:"rootfs"`
-	Hosts  []Host `json:"hosts"`
+	Name  string `json:"name"`
+	Index int    `json:"index"` // decides its addresses
+	Dir   string `json:"dir"`   // all of its files
+	Hosts []Host `json:"hosts"`
 	// Watcher writes down what reaches the gateway.
 	Watcher Process `json:"watcher"`
 	// Cgroups are the folders that hold the hosts' control groups.
@@ -43,6 +45,8 @@ type Lab struct {
 // Host is one host of a lab.
 type Host struct {
 	Name     string `json:"name"`
+	Root     string `json:"root"`   // which of Roots it has
+	Rootfs   string `json:"rootfs"` // the folder with what its disk is a copy of
 	Address  string `json:"address"`
 	Address6 string `json:"address6"`
 	MAC      string `json:"mac"`
@@ -92,23 +96,34 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		}
 	}
 	begun := time.Now()
-	rootfs, err := Rootfs(ctx, o.Cache, o.Log)
-	if err != nil {
-		return nil, fmt.Errorf("make the hosts' root file system: %w", err)
+	if len(o.Roots) == 0 {
+		o.Roots = []string{Debian12}
 	}
-	l, err := reserve(ctx, o, rootfs)
+	rootfs := map[string]string{}
+	for _, root := range o.Roots[:min(o.Hosts, len(o.Roots))] {
+		var err error
+		if rootfs[root], err = Rootfs(ctx, o.Cache, root, o.Log); err != nil {
+			return nil, fmt.Errorf("make the hosts' root file system: %w", err)
+		}
+	}
+	l, err := reserve(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.bringUp(ctx, o.Hosts); err != nil {
+	l.addHosts(o.Hosts)
+	for i := range l.Hosts {
+		h := &l.Hosts[i]
+		h.Root = o.Roots[i%len(o.Roots)]
+		h.Rootfs = rootfs[h.Root]
+	}
+	if err := l.bringUp(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring up lab %s: %w", o.Name, err), l.Down()) //nolint:contextcheck // taking down goes on after an interrupt
 	}
 	o.Log.InfoContext(ctx, "lab is up", "lab", l.Name, "hosts", len(l.Hosts), "took", time.Since(begun).Round(10*time.Millisecond))
 	return l, nil
 }
 
-func (l *Lab) bringUp(ctx context.Context, hosts int) error {
-	l.addHosts(hosts)
+func (l *Lab) bringUp(ctx context.Context) error {
 	steps := []func(context.Context) error{l.makeKeys, l.makeNetwork, l.watch, l.boot, l.wait}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

@@ -11,8 +11,8 @@ lab-components: lab-needs ## Build the lab's components that the cache lacks: ma
 	$(LABCMD) components $(if $(KV),--kubernetes $(KV))
 
 .PHONY: lab-up
-lab-up: lab-needs ## Bring up a lab of N hosts that nothing leads out of: make lab-up N=3 LAB=mine
-	$(LABCMD) up --lab $(LAB) -n $(or $(N),3)
+lab-up: lab-needs ## Bring up a lab of N hosts that nothing leads out of: make lab-up N=3 LAB=mine ROOT=debian-12,rpm
+	$(LABCMD) up --lab $(LAB) -n $(or $(N),3) $(if $(ROOT),--root $(ROOT))
 
 .PHONY: lab-down
 lab-down: ## Take a lab away, with everything that belongs to it

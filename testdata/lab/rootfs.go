@@ -9,27 +9,54 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/mensylisir/kubexm/testdata/lab/repack"
 )
 
-//go:embed rootfs.sh
-var rootfsScript []byte
+// The roots that hosts may have.
+const (
+	Debian12 = "debian-12" // what hosts have where nothing is said
+	Debian13 = "debian-13"
+	RPM      = "rpm" // the lab's own distribution, see repack
+)
 
-// Rootfs gives the folder that holds the hosts' root file system; the disk
-// that hosts get a copy of is beside it, with .img at its end. It makes both
-// unless the cache has them.
-func Rootfs(ctx context.Context, cache string, log *slog.Logger) (string, error) {
-	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+// Roots are all of them.
+var Roots = []string{Debian12, Debian13, RPM}
+
+// suites are Debian's releases.
+var suites = map[string]string{Debian12: "bookworm", Debian13: "trixie"}
+
+// initArgs are what a root's init is started with: systemd takes them, in a
+// container, for the kernel's. Since release 256 it has to be told twice to do with
+// control groups of version 1.
+var initArgs = map[string]string{Debian13: "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1 systemd.unified_cgroup_hierarchy=0"}
+
+var (
+	//go:embed rootfs.sh
+	debianScript string
+	//go:embed rootfs-lab.sh
+	labScript string
+)
+
+// Rootfs gives the folder that holds the root file system of a host with that root
+// ("" is Debian12); the disk that hosts get a copy of is beside it, with .img at
+// its end, and RPM's repository with .rpms. It makes them unless the cache has them.
+func Rootfs(ctx context.Context, cache, root string, log *slog.Logger) (string, error) {
+	if root == "" {
+		root = Debian12
+	}
+	if !slices.Contains(Roots, root) {
+		return "", fmt.Errorf("no root %q; there are %s", root, strings.Join(Roots, ", "))
+	}
+	dir, err := rootDir(cache, root)
 	if err != nil {
 		return "", err
 	}
-	h := sha256.New()
-	h.Write(rootfsScript)
-	h.Write(kernel)
-	dir := filepath.Join(cache, "rootfs", fmt.Sprintf("%x", h.Sum(nil)[:6]))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err
 	}
@@ -41,14 +68,44 @@ func Rootfs(ctx context.Context, cache string, log *slog.Logger) (string, error)
 	if _, err := os.Stat(dir + ".img"); err == nil {
 		return dir, nil
 	}
-	log.InfoContext(ctx, "making the hosts' root file system, which takes minutes", "dir", dir)
-	cmd := exec.CommandContext(ctx, "nice", "-n", "10", "bash", "-s", dir)
-	cmd.Stdin = strings.NewReader(string(rootfsScript))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s (%w)", lastLines(out, 5), err)
+	log.InfoContext(ctx, "making the hosts' root file system, which takes minutes", "root", root, "dir", dir)
+	if err := makeRoot(ctx, root, dir); err != nil {
+		return "", fmt.Errorf("%s: %w", root, err)
 	}
 	return dir, nil
+}
+
+// rootDir names the folder after all that decides what is in it.
+func rootDir(cache, root string) (string, error) {
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return "", err
+	}
+	key := debianScript + suites[root]
+	if root == RPM {
+		if key, err = repack.Key(); err != nil {
+			return "", err
+		}
+	}
+	sum := sha256.Sum256([]byte(key + labScript + string(kernel)))
+	return filepath.Join(cache, "rootfs", fmt.Sprintf("%s-%x", root, sum[:6])), nil
+}
+
+func makeRoot(ctx context.Context, root, dir string) error {
+	script := debianScript + labScript
+	if root == RPM {
+		if err := repack.Make(ctx, dir); err != nil {
+			return err
+		}
+		script = "set -euo pipefail\nout=$1\n" + labScript
+	}
+	cmd := exec.CommandContext(ctx, "nice", "-n", "10", "bash", "-s", dir, suites[root])
+	cmd.Stdin = strings.NewReader(script)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s (%w)", lastLines(out, 5), err)
+	}
+	return nil
 }
 
 // lastLines gives the end of what a command said.

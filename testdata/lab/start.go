@@ -7,11 +7,17 @@ import (
 	"testing"
 )
 
+// Option is something that Start is told of a lab.
+type Option func(*Options)
+
+// WithRoots gives the hosts' root file systems, see Options.Roots.
+func WithRoots(roots ...string) Option { return func(o *Options) { o.Roots = roots } }
+
 // Start brings up a lab of n hosts for one test, named after it, and takes it
 // down when the test ends. Where no lab can go up the test is skipped, with the
 // reason. What tried to leave the lab fails the test, unless it called
 // AllowEgress on the lab.
-func Start(t *testing.T, n int) *Lab {
+func Start(t *testing.T, n int, with ...Option) *Lab {
 	t.Helper()
 	if err := Possible(); err != nil {
 		t.Skip(err)
@@ -19,7 +25,11 @@ func Start(t *testing.T, n int) *Lab {
 	if testing.Short() {
 		t.Skip("a lab takes longer than a short run has")
 	}
-	l, err := Up(t.Context(), Options{Name: nameOf(t.Name()), Hosts: n, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	o := Options{Name: nameOf(t.Name()), Hosts: n, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	for _, set := range with {
+		set(&o)
+	}
+	l, err := Up(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

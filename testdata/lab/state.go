@@ -35,8 +35,8 @@ func locked(ctx context.Context, cache string, next func() error) error {
 }
 
 // reserve makes the lab's folder, with addresses that no other lab has.
-func reserve(ctx context.Context, o Options, rootfs string) (*Lab, error) {
-	l := &Lab{Name: o.Name, Dir: filepath.Join(labsDir(o.Cache), o.Name), Rootfs: rootfs, log: o.Log}
+func reserve(ctx context.Context, o Options) (*Lab, error) {
+	l := &Lab{Name: o.Name, Dir: filepath.Join(labsDir(o.Cache), o.Name), log: o.Log}
 	return l, locked(ctx, o.Cache, func() error {
 		if _, err := os.Stat(l.Dir); err == nil {
 			return fmt.Errorf("lab %s is up already; take it down first, or give this one another name", o.Name)

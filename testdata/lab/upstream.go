@@ -56,7 +56,7 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if err := b.Build(ctx, rows); err != nil {
 		return nil, err
 	}
-	rootfs, err := Rootfs(ctx, s.Cache, slog.New(slog.DiscardHandler))
+	rootfs, err := Rootfs(ctx, s.Cache, Debian12, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, fmt.Errorf("make the hosts' root file system: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,13 +38,14 @@ func (f *which) open() (*lab.Lab, error) {
 func upCommand() *cobra.Command {
 	var f which
 	var hosts int
+	var roots []string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring a lab up: hosts with systemd and ssh, on a network that leads nowhere",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
-			l, err := lab.Up(cmd.Context(), lab.Options{Name: f.name, Hosts: hosts, Log: log})
+			l, err := lab.Up(cmd.Context(), lab.Options{Name: f.name, Hosts: hosts, Roots: roots, Log: log})
 			if err != nil {
 				return err
 			}
@@ -53,6 +55,7 @@ func upCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().IntVarP(&hosts, "hosts", "n", 3, "how many hosts")
+	cmd.Flags().StringSliceVar(&roots, "root", nil, "what h1, h2, … are, from the beginning again: "+strings.Join(lab.Roots, ", ")+" (default "+lab.Debian12+")")
 	return cmd
 }
 
@@ -61,7 +64,7 @@ func show(cmd *cobra.Command, l *lab.Lab) {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "lab %s: %s, nothing leads out of it\n", l.Name, l.Subnet())
 	for _, h := range l.Hosts {
-		fmt.Fprintf(out, "  %-8s %-14s %s\n", h.Name, h.Address, h.Address6)
+		fmt.Fprintf(out, "  %-8s %-14s %-16s %s\n", h.Name, h.Address, h.Address6, h.Root)
 	}
 	fmt.Fprintf(out, "  %-8s %-14s to run kubexm from: ip netns exec %s …\n", "workdir", l.Workdir().Address, l.Workdir().Netns)
 	fmt.Fprintf(out, "  users    %s and %s by the key %s; %s by the password %s\n", lab.RootUser, lab.SudoUser, l.Key(), lab.PasswordUser, lab.Password)
@@ -151,7 +154,12 @@ func onCommand() *cobra.Command {
 				c = l.Workdir().Command(cmd.Context(), args[1], args[2:]...)
 			}
 			c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-			return c.Run()
+			err = c.Run()
+			var ended *exec.ExitError
+			if errors.As(err, &ended) && ended.Exited() {
+				return exited(ended.ExitCode())
+			}
+			return err
 		},
 	}
 	f.add(cmd)

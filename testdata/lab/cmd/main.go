@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -19,16 +18,21 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := root().ExecuteContext(ctx)
-	var ended *exec.ExitError
+	var ended exited
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &ended) && ended.Exited():
-		return ended.ExitCode() // the command that ran has said why
+	case errors.As(err, &ended):
+		return int(ended) // the command that ran has said why
 	}
 	fmt.Fprintf(os.Stderr, "error: %v\n", err)
 	return 1
 }
+
+// exited is the exit status of a command that was run for its own sake.
+type exited int
+
+func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func root() *cobra.Command {
 	root := &cobra.Command{
@@ -37,7 +41,7 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(upCommand(), downCommand(), listCommand(), onCommand(), egressCommand(), componentsCommand(), pinCommand(), upstreamCommand(),
+	root.AddCommand(upCommand(), rootCommand(), mirrorCommand(), downCommand(), listCommand(), onCommand(), egressCommand(), componentsCommand(), pinCommand(), upstreamCommand(),
 		possibleCommand(), configCommand(), smokeCommand())
 	return root
 }

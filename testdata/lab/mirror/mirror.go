@@ -21,7 +21,7 @@ import (
 	"github.com/mensylisir/kubexm/versions"
 )
 
-// Host is the name that a mirror is served by.
+// Host is the name that the mirror of Debian 12 is served by.
 const Host = "packages.lab.test"
 
 // maxAge is how long a mirror is kept: a signed Release is good for a week.
@@ -30,21 +30,42 @@ const maxAge = 3 * 24 * time.Hour
 // Extra are packages in the mirror beside those that every host gets.
 var Extra = []string{"tcpdump"}
 
-// Mirror is a part of the machine's own package repositories, for Debian 12 and
-// amd64.
-type Mirror struct{ dir string }
+// Mirror is a part of the machine's own package repositories, for one release of
+// Debian and amd64.
+type Mirror struct{ dir, release string }
 
-// Open gives the mirror in a cache. It is made by Make.
-func Open(cache string) Mirror { return Mirror{filepath.Join(cache, "mirror")} }
+// Open gives the mirror of Debian 12 in a cache. It is made by Make.
+func Open(cache string) Mirror { return Mirror{filepath.Join(cache, "mirror"), "12"} }
 
-// Files is the folder that is served as https://Host/.
+// suites are the releases that there may be mirrors of, by the names that archives
+// have for them.
+var suites = map[string]string{"12": "bookworm", "13": "trixie"}
+
+// Release gives the mirror of a release, as it is in /etc/os-release. Make makes 12
+// alone, and MakeRelease any.
+func Release(cache, release string) Mirror {
+	if release == "12" {
+		return Open(cache)
+	}
+	return Mirror{filepath.Join(cache, "mirror-"+release), release}
+}
+
+// Address is the name that the mirror is served by.
+func (m Mirror) Address() string {
+	if m.release == "12" {
+		return Host
+	}
+	return m.release + "." + Host
+}
+
+// Files is the folder that is served as https://Address/.
 func (m Mirror) Files() string { return filepath.Join(m.dir, "files") }
 
-// Sources gives lines of sources.list that lead to Host.
+// Sources gives lines of sources.list that lead to Address.
 func (m Mirror) Sources() ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(m.dir, "sources.list"))
 	if err != nil {
-		return nil, fmt.Errorf("the lab has no mirror; make lab-components makes it: %w", err)
+		return nil, fmt.Errorf("the lab has no mirror of Debian %s; make lab-components makes that of 12, make hosts all: %w", m.release, err)
 	}
 	return strings.Split(strings.TrimSpace(string(text)), "\n"), nil
 }
@@ -59,18 +80,27 @@ func (m Mirror) fresh(want []string) bool {
 	return err == nil && string(text) == strings.Join(want, "\n")
 }
 
-// Make brings the mirror, where it is not there or too old.
+// Make brings the mirror of Debian 12, where it is not there or too old.
 func Make(ctx context.Context, cache string, log io.Writer) error {
-	a, err := wanted()
+	return MakeRelease(ctx, cache, "12", log)
+}
+
+// MakeRelease brings the mirror of a release, where it is not there or too old. The
+// release has to be in the archives that this machine takes its own from.
+func MakeRelease(ctx context.Context, cache, release string, log io.Writer) error {
+	m := Release(cache, release)
+	if suites[release] == "" {
+		return fmt.Errorf("no mirror of Debian %s", release)
+	}
+	a, err := wanted(release)
 	if err != nil {
 		return err
 	}
-	m := Open(cache)
 	if m.fresh(a.Packages.Want) {
 		return nil
 	}
 	fmt.Fprintln(log, "bring a part of the machine's own package repositories")
-	next := Mirror{m.dir + ".part"}
+	next := Mirror{m.dir + ".part", release}
 	if err := os.RemoveAll(next.dir); err != nil {
 		return err
 	}
@@ -84,7 +114,7 @@ func Make(ctx context.Context, cache string, log io.Writer) error {
 }
 
 // wanted is what a config of the lab's asks for.
-func wanted() (manifest.Artifact, error) {
+func wanted(release string) (manifest.Artifact, error) {
 	catalog, problems := versions.Load()
 	if err := problems.Err(); err != nil {
 		return manifest.Artifact{}, err
@@ -98,7 +128,7 @@ spec:
   system: {debs: [` + strings.Join(Extra, ", ") + `]}
   bundle:
     platforms: [linux/amd64]
-    operatingSystems: [{name: debian, releases: ["12"]}]
+    operatingSystems: [{name: debian, releases: ["` + release + `"]}]
 `))
 	if err := problems.Err(); err != nil {
 		return manifest.Artifact{}, err
@@ -107,13 +137,22 @@ spec:
 	if err := problems.Err(); err != nil {
 		return manifest.Artifact{}, err
 	}
-	return lock.Repository(manifest.Need{Kind: manifest.Packages, Name: "debian-12"}, manifest.Platform{OS: "linux", Arch: "amd64"})
+	return lock.Repository(manifest.Need{Kind: manifest.Packages, Name: "debian-" + release}, manifest.Platform{OS: "linux", Arch: "amd64"})
 }
 
 func (m Mirror) fill(ctx context.Context, a manifest.Artifact) error {
 	sources, problems := apt.ReadFolder("/etc/apt")
-	if err := problems.Err(); err != nil {
+	err := problems.Err()
+	if err != nil {
 		return err
+	}
+	if m.release != "12" {
+		if sources, err = m.others(sources); err != nil {
+			return err
+		}
+		for _, s := range sources {
+			a.Packages.Sources = append(a.Packages.Sources, line(s, s.URI))
+		}
 	}
 	web := &recorder{dir: m.Files()}
 	for _, s := range sources {
@@ -138,11 +177,7 @@ func (m Mirror) fill(ctx context.Context, a manifest.Artifact) error {
 	var lines strings.Builder
 	for _, s := range sources {
 		if slices.ContainsFunc(pinned.Packages.Repositories, func(read string) bool { return strings.HasPrefix(read, s.String()+" ") }) {
-			signed := ""
-			if len(s.SignedBy.Files) > 0 {
-				signed = "[signed-by=" + strings.Join(s.SignedBy.Files, ",") + "] "
-			}
-			fmt.Fprintf(&lines, "deb %shttps://%s/%d %s %s\n", signed, Host, slices.Index(web.bases, s.URI), s.Suite, strings.Join(s.Components, " "))
+			lines.WriteString(line(s, fmt.Sprintf("https://%s/%d", m.Address(), slices.Index(web.bases, s.URI))) + "\n")
 		}
 	}
 	if lines.Len() == 0 {
@@ -152,6 +187,30 @@ func (m Mirror) fill(ctx context.Context, a manifest.Artifact) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(m.dir, "want"), []byte(strings.Join(a.Packages.Want, "\n")), 0o644)
+}
+
+// others are the sources of another release, in the archives of the machine's own.
+func (m Mirror) others(own []apt.Source) ([]apt.Source, error) {
+	var out []apt.Source
+	for _, s := range own {
+		if rest, ok := strings.CutPrefix(s.Suite, suites["12"]); ok && (rest == "" || rest[0] == '-') {
+			s.Suite = suites[m.release] + rest
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("none of this machine's package sources is Debian 12's")
+	}
+	return out, nil
+}
+
+// line gives a source as a line of sources.list, at an address.
+func line(s apt.Source, at string) string {
+	signed := ""
+	if len(s.SignedBy.Files) > 0 {
+		signed = "[signed-by=" + strings.Join(s.SignedBy.Files, ",") + "] "
+	}
+	return "deb " + signed + at + " " + s.Suite + " " + strings.Join(s.Components, " ")
 }
 
 // bring keeps the file of one package.
