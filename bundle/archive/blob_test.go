@@ -40,3 +40,38 @@ func TestBlobsAreClosedWhileTheyAreRead(t *testing.T) {
 		}
 	}
 }
+
+// Whoever checks the bytes himself is not made to wait for a second check; a stored
+// blob's frames are held to be whole all the same.
+func TestUncheckedBlobs(t *testing.T) {
+	s := newSample([]int{3 << 20}, nil) // stored as it is
+	path := s.file(t)
+	b := read(t, path)
+	m := mustOpen(t, path).Members()
+	last := m[len(m)-1]
+	b[last.Offset+headLen+20] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rc, size, err := mustOpen(t, path).Blob(last.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	rc.(interface{ Uncheck() }).Uncheck()
+	if n, err := io.Copy(io.Discard, rc); err != nil || n != size {
+		t.Errorf("%d of %d bytes, %v", n, size, err)
+	}
+	b[last.Offset+headLen] ^= 1 // in the header of the first block
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if rc, _, err = mustOpen(t, path).Blob(last.Digest); err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	rc.(interface{ Uncheck() }).Uncheck()
+	if _, err := io.Copy(io.Discard, rc); !errors.Is(err, ErrFrame) {
+		t.Errorf("a broken frame gave %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,17 @@ type Upload struct {
 	SHA256 string // 64 hexadecimal digits
 	Attr   Attr   // Mode 0 means 0755
 	// Open gives the bytes, each time from the start. It is not called for a file
-	// that the host has already. Two may be open at a time.
+	// that the host has already. Two may be open at a time. A Checker is asked not to
+	// check, since the host does; where the host finds other bytes, all of it is read
+	// once more with its check, so that whoever is at fault is told.
 	Open func(ctx context.Context) (io.ReadCloser, error)
+}
+
+// Checker is content that is checked as it is read, unless it is told not to.
+type Checker interface {
+	io.ReadCloser
+	// Uncheck is called before the first Read, by whoever checks the bytes himself.
+	Uncheck()
 }
 
 // side is how many files are on their way to one host at a time: while one is
@@ -176,7 +186,21 @@ func (r *Runner) bring(ctx context.Context, p Pending) error {
 	if err := r.put(ctx, p.Upload); err != nil {
 		return err
 	}
-	return r.seal(ctx, p.Upload)
+	err := r.seal(ctx, p.Upload)
+	if wrong := (*DigestError)(nil); errors.As(err, &wrong) {
+		return cmp.Or(p.check(ctx), err)
+	}
+	return err
+}
+
+// check reads u where it comes from, with its check.
+func (u Upload) check(ctx context.Context) error {
+	body, err := u.Open(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, body)
+	return errors.Join(err, body.Close())
 }
 
 // put sends the bytes to the place beside.
@@ -186,6 +210,9 @@ func (r *Runner) put(ctx context.Context, u Upload) error {
 		return err
 	}
 	defer body.Close()
+	if c, ok := body.(Checker); ok {
+		c.Uncheck()
+	}
 	_, err = r.script(ctx, connector.VerbPut, scriptPut, body, u.Path, strconv.FormatInt(u.Size, 10))
 	if exited(err, exitShort) {
 		return &fs.PathError{Op: "upload", Path: u.Path, Err: ErrShort}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,52 @@ func uploadAgain(_ *testing.T, b *bench) {
 	want("other size", true, 3)
 	b.ok(b.r.Link(b.ctx, "/etc/hostname", u.Path))
 	want("a link in its place", true, 4)
+}
+
+// checked is content that finds itself damaged when it checks.
+type checked struct {
+	io.Reader
+	checks *int
+	not    bool
+}
+
+var errDamaged = errors.New("damaged")
+
+func (c *checked) Uncheck() { c.not = true }
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if err == io.EOF && !c.not {
+		*c.checks++
+		err = errDamaged
+	}
+	return n, err
+}
+
+func (*checked) Close() error { return nil }
+
+// uploadUnchecked: what the host hashes is not hashed here, unless that told of
+// other bytes.
+func uploadUnchecked(_ *testing.T, b *bench) {
+	checks := 0
+	of := func(s string) func(context.Context) (io.ReadCloser, error) {
+		return func(context.Context) (io.ReadCloser, error) {
+			return &checked{Reader: strings.NewReader(s), checks: &checks}, nil
+		}
+	}
+	p := b.path("tool")
+	_, err := b.r.Upload(b.ctx, runner.Upload{Path: p, Size: 7, SHA256: sha("content"), Open: of("content")})
+	b.ok(err)
+	b.holds(p, "content")
+	if checks != 0 {
+		b.Error("checked here and on the host")
+	}
+	_, err = b.r.Upload(b.ctx, runner.Upload{Path: p, Size: 7, SHA256: sha("CONTENT"), Open: of("damaged")})
+	b.is(err, errDamaged)
+	b.holds(p, "content")
+	if checks != 1 {
+		b.Errorf("checked %d times after the host found other bytes", checks)
+	}
 }
 
 func uploadWrong(_ *testing.T, b *bench) {
