@@ -38,17 +38,55 @@ func Preload(c *manifest.Cluster, names []string, at func(*steps.Host) (registry
 			if err != nil {
 				return err
 			}
-			for _, ref := range missing {
-				if _, err := h.Exec(ctx, "crictl", "pull", ref); err != nil {
-					return steps.Advise(err, "see `journalctl -u containerd` on %s, and whether the registry holds %s", h.Name, ref)
-				}
-				if _, err := h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "label", ref, pinned); err != nil {
-					return err
-				}
-			}
-			return nil
+			return bring(ctx, h, c, missing)
 		},
 	}
+}
+
+// bring pulls images, and pins them once the disk has taken all that they were
+// unpacked to. containerd does not wait for that: after a loss of power it holds
+// images for whole whose files are empty, and never unpacks them again. So an image
+// that is there without the label is taken away first.
+func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []string) error {
+	half, err := images(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, ref := range missing {
+		if !slices.Contains(half, ref) {
+			continue
+		}
+		if _, err := h.Exec(ctx, "crictl", "rmi", ref); err != nil {
+			return err
+		}
+	}
+	for _, ref := range missing {
+		if _, err := h.Exec(ctx, "crictl", "pull", ref); err != nil {
+			return steps.Advise(err, "see `journalctl -u containerd` on %s, and whether the registry holds %s", h.Name, ref)
+		}
+	}
+	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", dataDir(c)}, Timeout: syncWithin}); err != nil {
+		return err
+	}
+	for _, ref := range missing {
+		if _, err := h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "label", ref, pinned); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncWithin is how long a disk may take to write out a few gigabytes.
+const syncWithin = 10 * time.Minute
+
+// images gives the references that containerd has and that pass the filters.
+func images(ctx context.Context, h *steps.Host, filters ...string) ([]string, error) {
+	argv := append([]string{"ctr", "--namespace", "k8s.io", "images", "list", "--quiet"}, filters...)
+	res, err := h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1}})
+	if err != nil || res.Exit != 0 {
+		return nil, err
+	}
+	return strings.Fields(string(res.Stdout)), nil
 }
 
 // missingImages gives the references that the node lacks, or has unpinned.
@@ -60,13 +98,9 @@ func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, need
 			return nil, err
 		}
 	}
-	res, err := h.Run(ctx, runner.Cmd{Argv: []string{"ctr", "--namespace", "k8s.io", "images", "list", `labels."io.cri-containerd.pinned"==pinned`, "--quiet"}, OK: []int{1}})
+	have, err := images(ctx, h, `labels."io.cri-containerd.pinned"==pinned`)
 	if err != nil {
 		return nil, err
-	}
-	have := strings.Fields(string(res.Stdout))
-	if res.Exit != 0 {
-		have = nil
 	}
 	master := slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name)
 	var missing []string

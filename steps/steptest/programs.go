@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -239,15 +238,25 @@ func authority() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// imageDir is where a runtime keeps its images: a file each, that says whether it
-// is pinned.
-const imageDir = "/var/lib/containerd/images/"
+// ImageDir is where a runtime keeps what it knows of images: a file each, that says
+// whether it is pinned. Like a database it is on disk at once; what images were
+// unpacked to, below snapshotDir, is not.
+const (
+	ImageDir    = "/var/lib/containerd/images"
+	snapshotDir = "/var/lib/containerd/snapshots"
+)
 
-func image(ref string) string { return imageDir + strings.NewReplacer("/", "_", ":", "_").Replace(ref) }
+func image(ref string) string    { return ImageDir + "/" + fileName(ref) }
+func snapshot(ref string) string { return snapshotDir + "/" + fileName(ref) }
 
-// pinned tells whether a node has an image, by a part of its reference.
+func fileName(ref string) string { return strings.NewReplacer("/", "_", ":", "_").Replace(ref) }
+
+// pinned tells whether a node has an image that runs, by a part of its reference.
 func (*Kube) pinned(s *conntest.Sim, part string) bool {
-	return slices.ContainsFunc(s.Below(path.Clean(imageDir)), func(p string) bool { return strings.Contains(s.Read(p), part) })
+	return slices.ContainsFunc(s.Below(ImageDir), func(p string) bool {
+		ref, _, _ := strings.Cut(s.Read(p), " ")
+		return strings.Contains(s.Read(p), part) && s.Read(snapshot(ref)) != ""
+	})
 }
 
 // ctr lists and labels images.
@@ -265,8 +274,9 @@ func (k *Kube) ctr(c call) connector.Result {
 		return connector.Result{}
 	case slices.Contains(c.words, "list"):
 		var out []string
-		for _, p := range c.sim.Below(path.Clean(imageDir)) {
-			if ref, ok := strings.CutSuffix(c.sim.Read(p), " pinned"); ok {
+		all := !slices.ContainsFunc(c.words, func(w string) bool { return strings.Contains(w, "pinned") })
+		for _, p := range c.sim.Below(ImageDir) {
+			if ref, ok := strings.CutSuffix(c.sim.Read(p), " pinned"); ok || all {
 				out = append(out, ref+"\n")
 			}
 		}
@@ -275,8 +285,17 @@ func (k *Kube) ctr(c call) connector.Result {
 	return failed(1, "kube: nobody taught me ctr %s", strings.Join(c.words, " "))
 }
 
-// crictl pulls: through the configuration of the image's registry, where there is one.
+// crictl pulls: through the configuration of the image's registry, where there is
+// one. An image that is there is not unpacked again.
 func (k *Kube) crictl(c call) connector.Result {
+	if len(c.words) == 2 && c.words[0] == "rmi" {
+		if c.sim.Read(image(c.words[1])) == "" {
+			return failed(1, "no such image %s", c.words[1])
+		}
+		c.sim.RemoveAll(snapshot(c.words[1]))
+		c.sim.RemoveAll(image(c.words[1]))
+		return connector.Result{}
+	}
 	if len(c.words) != 2 || c.words[0] != "pull" {
 		return failed(1, "kube: nobody taught me crictl %s", strings.Join(c.words, " "))
 	}
@@ -291,7 +310,10 @@ func (k *Kube) crictl(c call) connector.Result {
 	if k.Holds != nil && !k.Holds(ref) {
 		return failed(1, "failed to pull and unpack image %q: not found", ref)
 	}
-	c.sim.AddFile(image(ref), ref, 0o600)
+	if c.sim.Read(image(ref)) == "" {
+		c.sim.AddFile(snapshot(ref), "unpacked", 0o600)
+		c.sim.AddFile(image(ref), ref, 0o600)
+	}
 	return prints("Image is up to date for %s\n", ref)
 }
 

@@ -80,7 +80,7 @@ func (l *lab) ground(ctx context.Context, name string) (*ground, error) {
 	for i, n := range groundHosts {
 		sim := conntest.New(nil)
 		sim.SetHostname(n)
-		sim.KeepDisk("/var/lib/containerd", "/var/lib/etcd", "/var/lib/registry", "/run")
+		sim.KeepDisk(steptest.ImageDir, "/var/lib/etcd", "/var/lib/registry", "/run")
 		sim.SetMachine(func(m *conntest.Machine) { m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", 10+i)} })
 		sims[n] = sim
 		h, err := newHost(n, fmt.Sprintf("127.0.77.%d:0", 10+i), sim) //nolint:contextcheck // it outlasts who asks for it
