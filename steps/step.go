@@ -59,6 +59,12 @@ type Differ interface {
 	Diff(context.Context, *Host) ([]string, error)
 }
 
+// Lister is what a step offers whose work is a list of pieces of a host's state: it
+// names them, in the order in which they are brought about.
+type Lister interface {
+	Resources(*Host) []string
+}
+
 // Meta is what is known of a step before it runs.
 type Meta struct {
 	Name    string          // "etcd.install": domain.verb-object, unique, shown everywhere

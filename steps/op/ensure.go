@@ -98,6 +98,15 @@ func (s *state) list(h *steps.Host) []Resource {
 
 func (s *state) Meta() steps.Meta { return s.meta }
 
+// Resources names what the host is to have, or to have no more.
+func (s *state) Resources(h *steps.Host) []string {
+	var out []string
+	for _, r := range s.resources(h) {
+		out = append(out, r.String())
+	}
+	return out
+}
+
 func (s *state) change(ctx context.Context, h *steps.Host, r Resource, earlier bool) (*Change, error) {
 	var c *Change
 	var err error
