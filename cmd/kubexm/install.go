@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -201,7 +202,10 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if err := checkFiles(f, s); err != nil {
 		return err
 	}
-	if s.bundle != nil && (s.graph.Name == "create" || s.graph.Name == "preflight") {
+	if err := s.bundled(); err != nil {
+		return err
+	}
+	if s.bundle != nil && slices.Contains([]string{"create", "preflight", "prepare"}, s.graph.Name) {
 		if err := planned(s.cluster, s.bundle.Lock); err != nil {
 			return errors.Join(lacking(err), s.bundle.Close())
 		}
@@ -307,12 +311,8 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if s.bundle != nil {
 		defer s.bundle.Close()
 	}
-	if s.graph.Name != "create" && !f.yes && !f.dryRun {
-		what := "destroys it"
-		if s.cluster.Spec.Etcd.PreserveData {
-			what = "takes it away, and leaves its data"
-		}
-		return &coded{error: fmt.Errorf("%s of cluster %s %s", s.graph.Name, s.cluster.Metadata.Name, what), code: exitUsage, advice: "--yes does it; --dry-run says what it would do"}
+	if err := s.asked(); err != nil && !f.yes && !f.dryRun {
+		return err
 	}
 	session, unreached, err := installer.Reach(ctx, a.options(f, s))
 	if err != nil {

@@ -60,7 +60,7 @@ type runLine struct {
 
 // runSummary ends the lines of a run.
 type runSummary struct {
-	// Pipeline is what was asked for: "create", "delete", "reset" or "preflight".
+	// Pipeline is what was asked for: "create", "delete", "reset", "preflight", "prepare" or "restore".
 	Pipeline string `json:"pipeline,omitempty"`
 	Cluster  string `json:"cluster,omitempty"`
 	DryRun   bool   `json:"dryRun,omitempty"`

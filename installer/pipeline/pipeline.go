@@ -54,5 +54,5 @@ func Reset(c Context) plan.Pipeline {
 
 // All lists every pipeline, by the name that `kubexm plan` takes.
 func All(c Context) []plan.Pipeline {
-	return []plan.Pipeline{Create(c), Delete(c), Reset(c), Preflight(c)}
+	return []plan.Pipeline{Create(c), Delete(c), Reset(c), Preflight(c), Prepare(c), Restore(c)}
 }

@@ -71,21 +71,34 @@ func ofSite(c *manifest.Cluster) []steps.Step {
 // whatever the config says of it by now.
 func RestoreNodes() plan.Task {
 	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment {
-		c := s.Cluster
-		last := []steps.Step{
-			node.RemovePackages(c), node.RestoreOtherClocks(),
-			node.RestoreHostname(), node.RemoveNames(c), node.RestoreFirewall(), node.RestoreSwap(), node.RestoreSELinux(), node.ForgetRecords(),
-		}
 		if preserves(s) {
-			last = last[:len(last)-1] // of what stays it is on record that it may go
+			return restore(s) // of what stays it is on record that it may go
 		}
-		return plan.Seq(
-			plan.Par(
-				plan.On(nodes(s), node.ResetKernel(c)),
-				plan.On(s.Hosts(), node.RemoveResolvers(c), node.RestoreTimezone(c), node.RestoreTime(c)),
-				plan.On(s.Hosts(), node.RestoreLimits()),
-			),
-			plan.On(s.Hosts(), last...),
-		)
+		return restore(s, node.ForgetRecords())
 	}}
+}
+
+// RestoreUnused is RestoreNodes for hosts of which kubexm has nothing else on record.
+func RestoreUnused() plan.Task {
+	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment { return restore(s) }}
+}
+
+// CheckUnused looks whether that is so.
+func CheckUnused(say func(steps.Finding)) plan.Task {
+	return plan.Task{Name: "check-unused", Plan: func(s plan.Scope) plan.Fragment { return plan.On(s.Hosts(), node.CheckUnused(say)) }}
+}
+
+func restore(s plan.Scope, last ...steps.Step) plan.Fragment {
+	c := s.Cluster
+	return plan.Seq(
+		plan.Par(
+			plan.On(nodes(s), node.ResetKernel(c)),
+			plan.On(s.Hosts(), node.RemoveResolvers(c), node.RestoreTimezone(c), node.RestoreTime(c)),
+			plan.On(s.Hosts(), node.RestoreLimits()),
+		),
+		plan.On(s.Hosts(), append([]steps.Step{
+			node.RemovePackages(c), node.RestoreOtherClocks(), node.RestoreHostname(), node.RemoveNames(c),
+			node.RestoreFirewall(), node.RestoreSwap(), node.RestoreSELinux(),
+		}, last...)...),
+	)
 }

@@ -1,0 +1,17 @@
+package pipeline
+
+import (
+	"github.com/mensylisir/kubexm/installer/module"
+	"github.com/mensylisir/kubexm/installer/plan"
+)
+
+// Prepare makes hosts ready as a creation does, and does no more: the next creation
+// finds them so.
+func Prepare(c Context) plan.Pipeline {
+	return plan.Pipeline{Name: "prepare", Short: "Make hosts ready", Modules: []plan.Module{c.preflight(), module.Prepare()}}
+}
+
+// Restore is the inverse of Prepare, for hosts on which no cluster was made.
+func Restore(c Context) plan.Pipeline {
+	return plan.Pipeline{Name: "restore", Short: "Give hosts back what they had before", Modules: []plan.Module{module.Restore(c.Say)}}
+}
