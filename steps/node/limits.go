@@ -8,15 +8,13 @@ import (
 )
 
 // loginLimits are for who logs in and starts programs by hand: what systemd starts,
-// the runtime among it, has its limits in its unit. systemd itself allows 524288
-// open files (systemd-system.conf(5), DefaultLimitNOFILE=); a number above the
-// kernel's fs.nr_open would let nobody log in any more. The wildcard does not mean
-// root: see limits.conf(5).
+// the runtime among it, has its limits in its unit. Only the limit that a program
+// may raise itself is set: pam_limits lets nobody log in where it cannot set the
+// other one, as in a container, and it takes the lower where this one is above it.
+// The wildcard does not mean root: see limits.conf(5).
 const loginLimits = `# Written by kubexm.
 * soft nofile 65536
-* hard nofile 524288
 root soft nofile 65536
-root hard nofile 524288
 `
 
 func limits() []op.Resource {
