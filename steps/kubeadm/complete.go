@@ -17,10 +17,12 @@ const completeFile = "/etc/kubernetes/kubexm-complete"
 
 // How long a control plane that was made has to answer again: one that is whole
 // is waited for until its containers would long have been started again, one of
-// which that is not known only so long as a host takes after a boot.
+// which that is not known only so long as a host takes after a boot. One that is
+// about to be taken back has a breath: it answered just now, or never did.
 const (
 	patience = 3 * time.Minute
 	doubt    = 90 * time.Second
+	breath   = 10 * time.Second
 )
 
 // Complete tells whether kubeadm made h a master and ended well. It asks no API

@@ -99,7 +99,7 @@ func Init(c *manifest.Cluster) steps.Step {
 			}
 			return markComplete(ctx, h)
 		},
-		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, initJob) },
+		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, initJob, initialized) },
 	}
 }
 
@@ -145,12 +145,27 @@ func prepare(ctx context.Context, h *steps.Host, j runner.Job, look func(context
 
 // takeBack undoes init or join of a master as far as it came. What was whole is
 // left alone: it may be somebody's cluster, of which only the API server is away.
-func takeBack(ctx context.Context, h *steps.Host, j runner.Job) error {
+// So is what kubeadm ended well with, and the connection broke before that was
+// written down.
+func takeBack(ctx context.Context, h *steps.Host, j runner.Job, ended look) error {
 	if err := h.ClearJob(ctx, j); err != nil { // it may be at work still
 		return err
 	}
 	if whole, err := Complete(ctx, h); whole || err != nil {
 		return err
+	}
+	sound, err := bootable(ctx, h)
+	if err != nil {
+		return err
+	}
+	if sound {
+		done, err := soon(ctx, h, ended, breath)
+		if err != nil {
+			return err
+		}
+		if done {
+			return markComplete(ctx, h)
+		}
 	}
 	half, err := begun(ctx, h)
 	if err != nil {

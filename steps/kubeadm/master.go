@@ -168,7 +168,7 @@ func JoinMaster(c *manifest.Cluster) steps.Step {
 			}
 			return markComplete(ctx, h)
 		},
-		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, joinJob) },
+		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, joinJob, masterJoined) },
 	}
 }
 

@@ -174,6 +174,10 @@ func masterBroken(t *testing.T, f conntest.Fault) (broke bool) {
 			if n := ran(m.second, "reset"); whole && n > 0 {
 				t.Errorf("%+v: a master that was whole was reset", f)
 			}
+			// One that kubeadm ended well with is known for whole now.
+			if _, whole = m.second.File("/etc/kubernetes/kubexm-complete"); whole && ran(m.second, "reset") > 0 {
+				t.Errorf("%+v: reset, and called whole", f)
+			}
 			if _, ok := m.second.File("/etc/kubernetes/pki/ca.key"); ok != whole {
 				t.Errorf("%+v: whole: %t, and its keys are there: %t", f, whole, ok)
 			}

@@ -126,3 +126,50 @@ func TestAKeyWithoutItsCertificateIsTakenBack(t *testing.T) {
 		}
 	})
 }
+
+// TestARollbackLeavesWhatIsWhole breaks the wire once at every command of an init
+// and takes it back, as a run does whose step failed: a control plane that kubeadm
+// has made whole by then is not reset, and the next look finds it done.
+func TestARollbackLeavesWhatIsWhole(t *testing.T) {
+	wholes := 0
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			broke := false
+			t.Run(fmt.Sprintf("%d after=%t", at, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := steptest.Cluster(t, steptest.Small)
+					s := conntest.New(t)
+					programs(s)
+					step := kubeadm.Init(c)
+					h := steptest.Case{Cluster: c}.NewHost(t, s, step)
+					s.ForgetCalls()
+					s.Break(conntest.Fault{At: at, After: after})
+					err := step.Run(t.Context(), h)
+					if broke = slices.ContainsFunc(s.Calls(), func(c conntest.Call) bool { return c.Err != nil }); !broke || err == nil {
+						return
+					}
+					_, whole := s.File(kubeadm.AdminConf)
+					if err := step.Rollback(t.Context(), h); err != nil {
+						t.Fatal(err)
+					}
+					if !whole {
+						return
+					}
+					wholes++
+					if n := ran(s, "reset"); n != 0 {
+						t.Errorf("a whole control plane was reset")
+					}
+					if v, err := step.Precheck(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil || v != steps.Done {
+						t.Errorf("%v, %v", v, err)
+					}
+				})
+			})
+			if !broke {
+				break
+			}
+		}
+	}
+	if wholes < 2 {
+		t.Errorf("%d times the control plane was whole", wholes)
+	}
+}
