@@ -20,6 +20,7 @@ func TestKernelAndNamesKeepTheirLaws(t *testing.T) {
 			s.SetSysctl("net.bridge.bridge-nf-call-iptables", "0")
 			s.AddFile("/etc/sysctl.d/99-kubexm-cri.conf", "net.ipv4.ip_forward = 0\n", 0o600)
 			s.AddFile("/etc/hosts", "127.0.0.1 localhost", 0o664)
+			s.SetSysctl("fs.inotify.max_user_watches", "1048576")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestKernelStaysAfterBoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Reboot()
-	for key, want := range map[string]string{"net.bridge.bridge-nf-call-iptables": "1", "net.ipv4.ip_forward": "1"} {
+	for key, want := range map[string]string{"fs.inotify.max_user_instances": "512", "net.bridge.bridge-nf-call-iptables": "1", "net.ipv4.ip_forward": "1"} {
 		if got := s.Sysctl(key); got != want {
 			t.Errorf("after a boot %s is %q", key, got)
 		}

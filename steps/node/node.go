@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -24,6 +26,15 @@ func settings(c *manifest.Cluster) []op.Sysctl {
 		s = append(s, op.Sysctl{Key: "net.ipv6.conf.all.forwarding", Value: "1"})
 	}
 	return s
+}
+
+// roomy are kernel settings of which a host may have more. The kubelet, its plugins
+// and many a pod watch files, and all of root's share one number; these are what
+// kind asks for: https://kind.sigs.k8s.io/docs/user/known-issues/, "pod errors due to
+// too many open files".
+var roomy = []op.Sysctl{
+	{Key: "fs.inotify.max_user_instances", Value: "512", AtLeast: true},
+	{Key: "fs.inotify.max_user_watches", Value: "524288", AtLeast: true},
 }
 
 // changed are the kernel settings that the kubelet, kube-proxy in each of its modes
@@ -66,17 +77,36 @@ func kernel(c *manifest.Cluster) []op.Resource {
 	for _, s := range settings(c) {
 		rs = append(rs, s)
 	}
+	for _, s := range roomy {
+		rs = append(rs, s)
+	}
 	return append(rs,
 		op.Text("/etc/modules-load.d/kubexm.conf", func(context.Context, *steps.Host) ([]byte, error) {
 			return []byte(strings.Join(modules(c), "\n") + "\n"), nil
 		}),
-		op.Text("/etc/sysctl.d/99-kubexm-cri.conf", func(context.Context, *steps.Host) ([]byte, error) {
-			var b strings.Builder
-			for _, s := range settings(c) {
-				fmt.Fprintf(&b, "%s = %s\n", s.Key, s.Value)
+		op.Text("/etc/sysctl.d/99-kubexm-cri.conf", func(ctx context.Context, h *steps.Host) ([]byte, error) { return atBoot(ctx, h, settings(c)) }))
+}
+
+// atBoot is what sysctl reads at a boot. A host that has more of what is to be
+// enough has that from elsewhere, and keeps it.
+func atBoot(ctx context.Context, h *steps.Host, all []op.Sysctl) ([]byte, error) {
+	var b strings.Builder
+	for _, s := range slices.Concat(all, roomy) {
+		if s.AtLeast {
+			have, err := h.Sysctl(ctx, s.Key)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
 			}
-			return []byte(b.String()), nil
-		}))
+			if err != nil {
+				return nil, err
+			}
+			if s.Enough(have) && have != s.Value {
+				continue
+			}
+		}
+		fmt.Fprintf(&b, "%s = %s\n", s.Key, s.Value)
+	}
+	return []byte(b.String()), nil
 }
 
 // Kernel loads modules and sets kernel settings, now and after each reboot.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -13,7 +14,20 @@ import (
 const packagesWithin = 45 * time.Minute
 
 func packages(c *manifest.Cluster) []op.Resource {
-	return []op.Resource{op.Packages{Systems: Systems(c)}}
+	return []op.Resource{op.Packages{Systems: Systems(c), Pick: func(h *steps.Host, want []string) []string {
+		return slices.DeleteFunc(slices.Clone(want), func(name string) bool { return !wanted(c, h.Host, name) })
+	}}}
+}
+
+// balancers are packages whose services begin to listen when they come: the bundle has
+// them for the hosts before the API servers.
+var balancers = []string{"haproxy", "keepalived", "nginx"}
+
+// wanted tells whether a host gets a package that the bundle has. What the config
+// asks for by name every host gets.
+func wanted(c *manifest.Cluster, h manifest.Host, name string) bool {
+	return !slices.Contains(balancers, name) || slices.Contains(slices.Concat(c.Spec.System.Debs, c.Spec.System.RPMs), name) ||
+		slices.ContainsFunc(c.HostsWith(manifest.RoleLoadBalancer), func(b manifest.Host) bool { return b.Name == h.Name })
 }
 
 // Systems are the operating systems whose packages the config wants in the

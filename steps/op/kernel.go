@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
@@ -16,6 +17,22 @@ import (
 type Sysctl struct {
 	noNeeds
 	Key, Value string
+	// AtLeast leaves a host alone whose number is greater, and one whose kernel has
+	// no such setting.
+	AtLeast bool
+}
+
+// Enough tells whether a host whose setting is have needs no change.
+func (s Sysctl) Enough(have string) bool {
+	if sameWords(have, s.Value) {
+		return true
+	}
+	is, err := strconv.ParseUint(strings.TrimSpace(have), 10, 64)
+	if err != nil || !s.AtLeast {
+		return false
+	}
+	want, err := strconv.ParseUint(s.Value, 10, 64)
+	return err == nil && is >= want
 }
 
 func (s Sysctl) String() string { return "sysctl " + s.Key }
@@ -28,7 +45,7 @@ func (s Sysctl) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error
 	if err != nil && !absent {
 		return nil, err
 	}
-	if !absent && sameWords(have, s.Value) {
+	if absent && s.AtLeast || !absent && s.Enough(have) {
 		return nil, nil
 	}
 	what := fmt.Sprintf("set %s from %s to %s", s.Key, have, s.Value)
