@@ -3,6 +3,7 @@ package installer_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -113,7 +114,7 @@ func (*outside) Addr() net.Addr { return &net.TCPAddr{} }
 // dial connects from a host.
 func (o *outside) dial(address string) (net.Conn, error) {
 	if address != o.address {
-		return nil, &connector.DialError{Addr: address, Err: net.UnknownNetworkError("nobody is there")}
+		return nil, &connector.DialError{Addr: address, Err: errors.New("connection refused")}
 	}
 	here, there := net.Pipe()
 	o.conns <- there

@@ -1,11 +1,19 @@
 package task
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/containerd"
+	"github.com/mensylisir/kubexm/steps/etcd"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/preflight"
+	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
 // Preflight looks at every host; it changes nothing. What compares hosts with each
@@ -16,9 +24,7 @@ func Preflight(o preflight.Options) plan.Task {
 		if hasPackages(s) {
 			o.Systems = node.Systems(s.Cluster)
 		}
-		for _, h := range s.Hosts() {
-			o.Hosts = append(o.Hosts, h.Name)
-		}
+		o.Modules, o.Writes, o.Hosts = node.Modules(s.Cluster), writes(s), hostNames(s.Hosts())
 		// Those that take a moment, because the host is asked again, run beside the others.
 		lanes := map[preflight.Where][]steps.Step{}
 		var slow, compared []plan.Fragment
@@ -41,6 +47,51 @@ func Preflight(o preflight.Options) plan.Task {
 			plan.Seq(plan.On(s.Hosts(), preflight.GatherFacts()), plan.Par(compared...)),
 		)
 	}}
+}
+
+// writes says what a creation writes to which folders, as its steps declare what
+// they open.
+func writes(s plan.Scope) []preflight.Write {
+	c := s.Cluster
+	var out []preflight.Write
+	add := func(what, path string, hosts []manifest.Host, all []manifest.Need, only func(manifest.Need) bool) {
+		w := preflight.Write{What: what, Path: path, Hosts: hostNames(hosts)}
+		for _, n := range all {
+			if only(n) {
+				w.Needs = append(w.Needs, n)
+			}
+		}
+		out = append(out, w)
+	}
+	image := func(n manifest.Need) bool { return n.Kind == manifest.Image }
+	plugin := func(n manifest.Need) bool { return strings.HasPrefix(n.Name, "cni-plugins/") }
+	program := func(n manifest.Need) bool { return n.Kind == manifest.Binary && !plugin(n) }
+	ofNodes := slices.Concat(containerd.Binaries().Meta().Needs, kubeadm.Install().Meta().Needs)
+	add("programs", "/usr/local/bin", nodes(s), ofNodes, program)
+	add("CNI plugins", "/opt/cni/bin", nodes(s), ofNodes, plugin)
+	images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c)).Meta().Needs
+	add("images", cmp.Or(c.Spec.Runtime.Containerd.DataDir, "/var/lib/containerd"), nodes(s), images, image)
+	members := s.Role(manifest.RoleMaster)
+	if c.Spec.Etcd.Type == "kubexm" {
+		members = s.Role(manifest.RoleEtcd)
+		add("etcd's programs", "/usr/local/bin", members, etcd.Install(c).Meta().Needs, program)
+	}
+	if c.Spec.Etcd.Type != "external" {
+		out = append(out, preflight.Write{What: "etcd's log", Path: c.Spec.Etcd.DataDir, Hosts: hostNames(members), Bytes: preflight.WALBytes})
+	}
+	if registry := s.Role(manifest.RoleRegistry); hasRegistry(s) && !registryStands(s) {
+		add("the registry's program", "/usr/local/bin", registry, registryd.Install(c).Meta().Needs, program)
+		out = append(out, preflight.Write{What: "the registry's images", Path: c.Spec.Registry.RegistryDataDir, Hosts: hostNames(registry), All: true})
+	}
+	return out
+}
+
+func hostNames(hosts []manifest.Host) []string {
+	var out []string
+	for _, h := range hosts {
+		out = append(out, h.Name)
+	}
+	return out
 }
 
 // onHosts gives the hosts that a check is made on.

@@ -22,6 +22,8 @@ type DialError struct {
 	Addr string // host:port
 	Err  error
 	Hint string // what the person at the keyboard can do
+	// Forbidden says that the host in between answered and allows no such connection.
+	Forbidden bool
 }
 
 func (e *DialError) Error() string { return fmt.Sprintf("connect to %s: %v", e.Addr, e.Err) }

@@ -29,6 +29,8 @@ type Options struct {
 	Say     Say
 	Made    time.Time // no clock is before it; zero is not known
 	Systems []string  // that the bundle has packages of, as op.SystemOf names them
+	Modules []string  // of the kernel, that nodes need
+	Writes  []Write   // what goes to which hosts
 	Hosts   []string  // all that are looked at
 }
 
@@ -47,7 +49,8 @@ type Check struct {
 	Packages bool // made where the bundle holds packages alone
 	Bundle   bool // needs a bundle
 
-	look func(context.Context, *steps.Host, Options) (steps.Findings, error)
+	needs func(Options) []manifest.Need
+	look  func(context.Context, *steps.Host, Options) (steps.Findings, error)
 }
 
 // Step gives the step of c.
@@ -56,12 +59,15 @@ func (c Check) Step(o Options) steps.Step {
 	if c.Compares {
 		opts = append(opts, func(m *steps.Meta) { m.Reads = append(m.Reads, facts) })
 	}
+	if c.needs != nil {
+		opts = append(opts, func(m *steps.Meta) { m.Needs = c.needs(o) })
+	}
 	return op.Check(c.Name, func(ctx context.Context, h *steps.Host) (steps.Findings, error) { return c.look(ctx, h, o) }, o.Say, opts...)
 }
 
 // Checks lists all checks.
 func Checks() []Check {
-	return slices.Concat(machineChecks(), systemChecks(), timeChecks(), networkChecks(), usedChecks())
+	return slices.Concat(machineChecks(), diskChecks(), nodeChecks(), systemChecks(), timeChecks(), networkChecks(), nameChecks(), usedChecks(), []Check{reachCheck()})
 }
 
 // The checks that are made when a host is reached, and without which nothing else is.
@@ -98,9 +104,13 @@ type peer struct {
 
 // peers gives all hosts that are looked at, in the config's order.
 func peers(h *steps.Host, o Options) ([]peer, error) {
+	looked := map[string]bool{}
+	for _, name := range o.Hosts {
+		looked[name] = true
+	}
 	var out []peer
 	for _, x := range h.Cluster.Spec.Hosts {
-		if !slices.Contains(o.Hosts, x.Name) {
+		if !looked[x.Name] {
 			continue
 		}
 		f, err := facts.On(x.Name).Get(h)
@@ -121,6 +131,15 @@ func compare(look func(*manifest.Cluster, []peer) steps.Findings) func(context.C
 		}
 		return look(h.Cluster, all), nil
 	}
+}
+
+// repositories are those that the bundle may have packages for a host in.
+func repositories(o Options) []manifest.Need {
+	var out []manifest.Need
+	for _, s := range o.Systems {
+		out = append(out, manifest.Need{Kind: manifest.Packages, Name: s})
+	}
+	return out
 }
 
 // byFacts is a look at what the host has said of itself already.

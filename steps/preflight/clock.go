@@ -24,6 +24,11 @@ func timeChecks() []Check {
 			Limits: fmt.Sprintf("%s between any two", maxSkew), Reads: "date", Source: "the deployment matrix",
 			look: compare(checkClocks),
 		},
+		{
+			Name: "preflight.time-service", Asks: "whether a service keeps the time", Levels: "warning",
+			Limits: "one of chrony, ntpd, ntpsec, openntpd, systemd-timesyncd is active", Reads: "systemctl show", Source: "the deployment matrix; an error there, and a warning here because clocks are compared and chrony can be set up",
+			look: byFacts(checkTimeService),
+		},
 	}
 }
 
@@ -69,4 +74,16 @@ func checkClocks(_ *manifest.Cluster, all []peer) steps.Findings {
 		}
 	}
 	return out
+}
+
+func checkTimeService(h *steps.Host) steps.Findings {
+	for _, u := range h.Facts.Units {
+		if u.Active && u.Name != "kubelet.service" {
+			return nil
+		}
+	}
+	if len(h.Cluster.Spec.System.NTPServers) > 0 {
+		return steps.Findings{{What: "no service keeps the time; chrony will, as spec.system.ntpServers says", Advice: "nothing", Note: true}}
+	}
+	return steps.Findings{{What: "no service keeps the time", Advice: "let chrony run there, or name servers in spec.system.ntpServers: clocks drift apart, and certificates and etcd's leases with them", Warning: true}}
 }

@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -35,8 +36,8 @@ var (
 func machineChecks() []Check {
 	return []Check{
 		{
-			Name: "preflight.operating-system", Asks: "whether the distribution and its release are supported, and systemd is process 1", Levels: "error",
-			Limits: "the table in versions/supported.yaml; a release stands for its minor versions", Reads: "ID and VERSION_ID of /etc/os-release, /proc/1/comm", Source: "the deployment matrix",
+			Name: "preflight.operating-system", Asks: "whether the distribution and its release are supported, and systemd is process 1", Levels: "error, warning",
+			Limits: "the table in versions/supported.yaml; a release stands for its minor versions; a warning where spec.bundle.operatingSystems names another", Reads: "ID and VERSION_ID of /etc/os-release, /proc/1/comm", Source: "the deployment matrix",
 			look: checkSystem,
 		},
 		{
@@ -87,7 +88,13 @@ func checkSystem(_ context.Context, h *steps.Host, _ Options) (steps.Findings, e
 		if h.Facts.OS.ID == "" {
 			what = "/etc/os-release does not say what the operating system is"
 		}
-		out = append(out, steps.Finding{What: what, Advice: "install one of " + strings.Join(names, "; ")})
+		f := steps.Finding{What: what, Advice: "install one of " + strings.Join(names, "; ")}
+		if slices.ContainsFunc(h.Cluster.Spec.Bundle.OperatingSystems, func(s manifest.OperatingSystem) bool {
+			return s.Name == h.Facts.OS.ID && slices.Contains(s.Releases, h.Facts.OS.VersionID)
+		}) { // whoever names it vouches for it
+			f.What, f.Warning = what+", and the config names it", true
+		}
+		out = append(out, f)
 	}
 	if h.Facts.Systemd == 0 {
 		out = append(out, steps.Finding{What: "process 1 is " + h.Facts.Init + ", not systemd", Advice: "use a distribution with systemd"})

@@ -24,14 +24,40 @@ func checkPackages(ctx context.Context, h *steps.Host, o Options) (steps.Finding
 		format = manifest.Deb
 	}
 	have, err := h.Packages(ctx, format)
-	if err != nil || len(have.Trouble) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	out := held(h, o)
+	if have.Busy != "" {
+		out = append(out, steps.Finding{What: have.Busy + " changes packages at the moment", Advice: "let it end, or end it: an installation waits for ten minutes", Warning: true})
+	}
+	if len(have.Trouble) == 0 {
+		return out, nil
 	}
 	ours, err := Joined(ctx, h)
 	if err != nil || ours { // an installation of this cluster's own may be under way
-		return nil, err
+		return out, err
 	}
-	return finding(op.Broken(h, format, have.Trouble)), nil
+	return append(out, finding(op.Broken(h, format, have.Trouble))...), nil
+}
+
+// held finds packages that the host keeps from changes: those that the bundle
+// brings, too, may be in the way of what they are needed for.
+func held(h *steps.Host, o Options) steps.Findings {
+	if len(h.Facts.Held) == 0 {
+		return nil
+	}
+	carried, _ := coming(h, o)
+	var ours []string
+	for _, p := range h.Facts.Held {
+		if slices.Contains(carried, p) {
+			ours = append(ours, p)
+		}
+	}
+	if len(ours) > 0 {
+		return steps.Findings{{What: "packages that the bundle brings are held: " + names(ours), Advice: "let them go where the installation fails for it: apt-mark unhold, or dnf versionlock delete", Warning: true}}
+	}
+	return steps.Findings{{What: "packages are held: " + names(h.Facts.Held), Advice: "nothing: the bundle brings none of them", Note: true}}
 }
 
 // finding makes a finding of an error with advice.

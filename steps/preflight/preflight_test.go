@@ -127,7 +127,7 @@ func TestExistingInstallation(t *testing.T) {
 	hold(t, "existing-installation", map[string]row{
 		"nothing":                       {host: "m1"},
 		"a kubelet":                     {host: "w1", before: file("/etc/kubernetes/kubelet.conf"), want: []string{"error: holds another Kubernetes: /etc/kubernetes/kubelet.conf"}},
-		"a master and an etcd":          {host: "m1", before: func(s *conntest.Sim) { file("/etc/kubernetes/admin.conf")(s); s.AddDir("/var/lib/etcd/member", 0o700) }, want: []string{"error: holds another Kubernetes: /etc/kubernetes/admin.conf, /var/lib/etcd/member"}},
+		"a master and an etcd":          {host: "m1", before: func(s *conntest.Sim) { file("/etc/kubernetes/admin.conf")(s); s.AddDir("/var/lib/etcd/member", 0o700) }, want: []string{"error: holds another Kubernetes: /etc/kubernetes/admin.conf and /var/lib/etcd/member"}},
 		"a worker with somebody's etcd": {host: "w1", before: file("/var/lib/etcd/member/wal")},
 		"on a registry host":            {host: "r1", before: file("/etc/kubernetes/kubelet.conf")},
 		"of this cluster's own": {host: "m1", before: func(s *conntest.Sim) {
@@ -140,10 +140,11 @@ func TestExistingInstallation(t *testing.T) {
 func TestMachines(t *testing.T) {
 	m := machine
 	hold(t, "operating-system", map[string]row{
-		"Debian 12": {host: "m1"},
-		"Rocky 9.4": {host: "m1", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=\"rocky\"\nVERSION_ID=\"9.4\"\n" })},
-		"SLES":      {host: "r1", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=sles\nVERSION_ID=15.5\n" }), want: []string{`error: the operating system "sles 15.5" is not supported`}},
-		"none":      {host: "w1", before: m(func(m *conntest.Machine) { m.OSRelease = "" }), want: []string{"error: /etc/os-release does not say what the operating system is"}},
+		"Debian 12":      {host: "m1"},
+		"Rocky 9.4":      {host: "m1", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=\"rocky\"\nVERSION_ID=\"9.4\"\n" })},
+		"SLES":           {host: "r1", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=sles\nVERSION_ID=15.5\n" }), want: []string{`error: the operating system "sles 15.5" is not supported`}},
+		"another, named": {host: "r1", spec: "  bundle: {operatingSystems: [{name: sles, format: rpm, releases: ['15.5'], repositories: [x.repo]}]}\n", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=sles\nVERSION_ID=15.5\n" }), want: []string{`warning: the operating system "sles 15.5" is not supported, and the config names it`}},
+		"none":           {host: "w1", before: m(func(m *conntest.Machine) { m.OSRelease = "" }), want: []string{"error: /etc/os-release does not say what the operating system is"}},
 	})
 	hold(t, "architecture", map[string]row{
 		"another":        {host: "w1", before: m(func(m *conntest.Machine) { m.Machine = "aarch64" }), want: []string{"error: the architecture is arm64, the config says amd64"}},

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -46,4 +47,9 @@ func member(h *steps.Host) bool {
 		return is(h, manifest.RoleEtcd)
 	}
 	return false
+}
+
+// compareFindings orders what comes out of a map.
+func compareFindings(a, b steps.Finding) int {
+	return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.What, b.What))
 }

@@ -16,8 +16,9 @@ import (
 func usedChecks() []Check {
 	return []Check{
 		{
-			Name: "preflight.existing-installation", Asks: "whether a Kubernetes of somebody else's is there", Levels: "error", Slow: true,
-			Limits: "none, on a host that is not part of this cluster already", Reads: "/etc/kubernetes, etcd's data folder", Source: "the deployment matrix",
+			Name: "preflight.existing-installation", Asks: "whether a Kubernetes of somebody else's is there", Levels: "error, warning", Slow: true,
+			Limits: "none, on a host that is not part of this cluster already; a configuration of another pod network is a warning, and an error where a container runtime would take it before the cluster's own",
+			Reads:  "files of /etc/kubernetes, /var/lib/kubelet and /etc/cni/net.d, kubelet.service, processes, etcd's data folder", Source: "the deployment matrix; containerd takes the first file of /etc/cni/net.d by name",
 			look: checkExisting,
 		},
 		{
@@ -26,9 +27,9 @@ func usedChecks() []Check {
 			look: checkPorts,
 		},
 		{
-			Name: "preflight.packages", Asks: "whether packages can be installed from the bundle", Levels: "error", Packages: true, Slow: true,
-			Limits: "the bundle has packages of this release; none is broken", Reads: "the package database", Source: "docs/packages.md",
-			look: checkPackages,
+			Name: "preflight.packages", Asks: "whether packages can be installed from the bundle", Levels: "error, warning, note", Packages: true, Slow: true,
+			Limits: "the bundle has packages of this release; none is broken; nobody else changes packages at the moment; none that the bundle brings is held", Reads: "the package database and its locks", Source: "docs/packages.md",
+			look: checkPackages, needs: repositories,
 		},
 	}
 }
@@ -92,29 +93,48 @@ func checkPorts(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, 
 	return out, nil
 }
 
+// ourNetwork is the file in /etc/cni/net.d that flannel's pods write.
+const ourNetwork = "10-flannel.conflist"
+
 // checkExisting finds a Kubernetes that is not this cluster's.
 func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, error) {
 	ours, err := Joined(ctx, h)
 	if err != nil || ours {
 		return nil, err
 	}
-	var left, traces []string
+	var out steps.Findings
+	bad := func(format string, list []string) {
+		if len(list) > 0 {
+			out = append(out, steps.Finding{What: fmt.Sprintf(format, names(list)), Advice: "if nobody needs it: kubexm reset -f CONFIG, or clean the host by hand"})
+		}
+	}
+	var left, networks, runs []string
 	if node(h) {
-		traces = append(traces, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf")
+		left, networks = leftovers(h.Facts.Traces)
+		for _, p := range h.Facts.Processes {
+			if p.Name != "etcd" || member(h) {
+				runs = append(runs, fmt.Sprintf("%s (process %d)", p.Name, p.PID))
+			}
+		}
+		for _, u := range h.Facts.Units {
+			if u.Name == "kubelet.service" {
+				left = append(left, u.Path)
+			}
+		}
 	}
-	if member(h) {
-		traces = append(traces, path.Join(h.Cluster.Spec.Etcd.DataDir, "member"))
-	}
-	for _, p := range traces {
-		_, err := h.Stat(ctx, p)
+	if data := path.Join(h.Cluster.Spec.Etcd.DataDir, "member"); member(h) {
+		_, err := h.Stat(ctx, data)
 		if err == nil {
-			left = append(left, p)
+			left = append(left, data)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
-	if len(left) == 0 {
-		return nil, nil
+	bad("holds another Kubernetes: %s", left)
+	bad("runs another Kubernetes: %s", runs)
+	if len(networks) > 0 {
+		first := h.Cluster.Spec.Network.Plugin == "flannel" && networks[0] <= ourNetwork
+		out = append(out, steps.Finding{What: "/etc/cni/net.d holds the configuration of another pod network: " + names(networks), Advice: "move it away", Warning: !first})
 	}
-	return steps.Findings{{What: "holds another Kubernetes: " + strings.Join(left, ", "), Advice: "if nobody needs it: kubexm reset -f CONFIG"}}, nil
+	return out, nil
 }

@@ -75,10 +75,10 @@ type SysctlLine struct {
 }
 
 // After tells whether systemd-sysctl takes l in after what the file of that name in
-// /etc/sysctl.d sets: by the files' names, wherever they lie. /etc/sysctl.conf comes
-// last, where a distribution reads it at all.
+// /etc/sysctl.d sets: by the files' names, wherever they lie. It reads no other
+// folder: /etc/sysctl.conf counts where a distribution has a link to it in one.
 func (l SysctlLine) After(name string) bool {
-	return l.File == "/etc/sysctl.conf" || path.Base(l.File) > name
+	return l.File != "/etc/sysctl.conf" && path.Base(l.File) > name
 }
 
 // OSRelease is the part of os-release that matters here.

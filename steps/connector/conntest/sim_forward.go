@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -17,7 +18,8 @@ import (
 type forwards struct {
 	mu        sync.Mutex
 	forbidden bool
-	last      int // port
+	last      int      // port
+	lost      []string // addresses that nothing comes back from
 	open      map[string]*forward
 }
 
@@ -28,8 +30,24 @@ func (s *Sim) ForbidForwarding() {
 	s.forwards.forbidden = true
 }
 
+// Lose has nothing come back to the host from addresses ("192.0.2.21:10250").
+func (s *Sim) Lose(addresses ...string) {
+	s.forwards.mu.Lock()
+	defer s.forwards.mu.Unlock()
+	s.forwards.lost = append(s.forwards.lost, addresses...)
+}
+
 // Dial finds nobody who listens; see connector.Forwarder.
-func (*Sim) Dial(_ context.Context, network, address string) (net.Conn, error) {
+func (s *Sim) Dial(_ context.Context, network, address string) (net.Conn, error) {
+	s.forwards.mu.Lock()
+	forbidden, lost := s.forwards.forbidden, slices.Contains(s.forwards.lost, address)
+	s.forwards.mu.Unlock()
+	switch {
+	case forbidden:
+		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from there: open failed", address), Hint: "allow it", Forbidden: true}
+	case lost:
+		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from there: connection timed out", address), Hint: "see on the host whether the address answers"}
+	}
 	return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: %w", address, syscall.ECONNREFUSED)}
 }
 

@@ -40,11 +40,12 @@ func (c *Conn) Listen(ctx context.Context, network, address string) (net.Listene
 func (c *Conn) forwardError(what string, err error) error {
 	hint := "see on the host whether the address answers"
 	var refused *ssh.OpenChannelError
+	forbidden := errors.As(err, &refused) && refused.Reason == ssh.Prohibited
 	switch {
-	case errors.As(err, &refused) && refused.Reason == ssh.Prohibited:
+	case forbidden:
 		hint = "allow it on the host: AllowTcpForwarding yes in sshd_config"
 	case refused == nil:
 		hint = "the address may be taken there, or AllowTcpForwarding in its sshd_config forbids it"
 	}
-	return &connector.DialError{Addr: c.cfg.addr(), Err: fmt.Errorf("%s from there: %w", what, plainRefusal(err)), Hint: hint}
+	return &connector.DialError{Addr: c.cfg.addr(), Err: fmt.Errorf("%s from there: %w", what, plainRefusal(err)), Hint: hint, Forbidden: forbidden}
 }

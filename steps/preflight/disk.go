@@ -1,0 +1,215 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Write is what a plan writes to one folder of some hosts.
+type Write struct {
+	What  string // "images"
+	Path  string
+	Hosts []string
+	Needs []manifest.Need // of the bundle: files, or images for the host's platform
+	All   bool            // every image of the bundle, for all platforms
+	Bytes int64           // beside these
+}
+
+// How much larger than in the bundle something is on a disk.
+const (
+	// A node keeps the layers of an image as they came and unpacks them beside:
+	// kube-apiserver v1.32.2 is 95.2 MB, and 27.2 MB in gzip, 3.5 times as much.
+	imageTimes = 4.5
+	// A package is copied to the host and unpacked: an allowance, for packages say
+	// nothing of it in a way that all distributions share.
+	packageTimes = 5
+	// WALBytes is what etcd sets aside for its log: a segment of 64 MB in use and one
+	// ready (SegmentSizeBytes in etcd's server/storage/wal).
+	WALBytes = 2 * 64 * 1000 * 1000
+)
+
+// A kubelet evicts pods where less than this is free (its defaults for evictionHard).
+const (
+	nodeFree   = 10 // % of the disk with /var/lib/kubelet
+	imageFree  = 15 // % of the disk with the runtime's images
+	inodesFree = 5  // % of either's inodes
+)
+
+func diskChecks() []Check {
+	return []Check{
+		{
+			Name: "preflight.disk-space", Asks: "whether each file system has room for what the plan writes there", Levels: "error, warning", Bundle: true, Slow: true,
+			Limits: fmt.Sprintf("error where less is free than is written; warning where then less than %d%% of the disk with /var/lib/kubelet is free, or %d%% of the one with the runtime's images", nodeFree, imageFree),
+			Reads:  "df", Source: fmt.Sprintf("sizes in the bundle's lock: programs as they are; images on nodes %.1f times (packed and unpacked, measured on kube-apiserver), packages %d times, the registry's images as they are, %d MB for etcd's log; images of add-ons on nodes are not counted; the kubelet's evictionHard", imageTimes, packageTimes, WALBytes/1000/1000),
+			look: checkSpace,
+			needs: func(o Options) []manifest.Need {
+				out := repositories(o)
+				for _, w := range o.Writes {
+					for _, n := range w.Needs {
+						if !slices.Contains(out, n) {
+							out = append(out, n)
+						}
+					}
+				}
+				return out
+			},
+		},
+		{
+			Name: "preflight.inodes", Asks: "whether the file systems of a node have inodes left", Levels: "error, warning", On: OnNodes,
+			Limits: fmt.Sprintf("error without any, warning under %d%%, where the number is fixed", inodesFree), Reads: "df -i", Source: "the kubelet's evictionHard",
+			look: byFacts(checkInodes),
+		},
+	}
+}
+
+// runtimeRoot is where the runtime keeps images.
+func runtimeRoot(c *manifest.Cluster) string {
+	return cmp.Or(c.Spec.Runtime.Containerd.DataDir, "/var/lib/containerd")
+}
+
+// share is what one file system gets.
+type share struct {
+	disk  runner.Disk
+	bytes int64
+	whats []string
+}
+
+func checkSpace(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+	ours, err := Joined(ctx, h)
+	if err != nil || ours || h.Artifacts == nil { // most of it may be there
+		return nil, err
+	}
+	shares := map[string]*share{}
+	add := func(what, path string, bytes int64) {
+		d, ok := h.Facts.Disk(path)
+		if !ok || bytes == 0 {
+			return
+		}
+		s := shares[d.Mount]
+		if s == nil {
+			s = &share{disk: d}
+			shares[d.Mount] = s
+		}
+		s.bytes += bytes
+		s.whats = append(s.whats, fmt.Sprintf("%s for %s", mib(bytes), what))
+	}
+	for _, w := range o.Writes {
+		if !slices.Contains(w.Hosts, h.Name) {
+			continue
+		}
+		bytes, err := w.size(h)
+		if err != nil {
+			return nil, err
+		}
+		add(w.What, w.Path, bytes)
+	}
+	packages, err := packageBytes(h, o)
+	if err != nil {
+		return nil, err
+	}
+	add("packages", "/usr", packages)
+	var out steps.Findings
+	for _, mount := range slices.Sorted(maps.Keys(shares)) {
+		out = append(out, shares[mount].judge(h)...)
+	}
+	return out, nil
+}
+
+// judge holds what goes to a file system against what is free.
+func (s *share) judge(h *steps.Host) steps.Findings {
+	if s.bytes > s.disk.Free {
+		return steps.Findings{{What: fmt.Sprintf("%s has %s free, and gets %s: %s", s.disk.Mount, mib(s.disk.Free), mib(s.bytes), strings.Join(s.whats, ", ")), Advice: "make room, or give what takes it a disk of its own"}}
+	}
+	if !node(h) || s.disk.Size == 0 {
+		return nil
+	}
+	left := 100 * (s.disk.Free - s.bytes) / s.disk.Size
+	for _, x := range []struct {
+		path  string
+		least int64
+	}{{runtimeRoot(h.Cluster), imageFree}, {"/var/lib/kubelet", nodeFree}} {
+		if d, ok := h.Facts.Disk(x.path); ok && d.Mount == s.disk.Mount && left < x.least {
+			return steps.Findings{{What: fmt.Sprintf("%s will have %d%% free with %s more, and a kubelet evicts pods where %s has less than %d%%", s.disk.Mount, left, mib(s.bytes), x.path, x.least), Advice: "make room", Warning: true}}
+		}
+	}
+	return nil
+}
+
+// size gives what w takes on a disk of h.
+func (w Write) size(h *steps.Host) (int64, error) {
+	bytes := w.Bytes
+	if w.All {
+		for _, im := range h.Artifacts.Images() {
+			for _, p := range im.Platforms {
+				bytes += p.Content + p.Size
+			}
+		}
+	}
+	for _, n := range w.Needs {
+		if n.Kind != manifest.Image {
+			b, err := h.Lookup(n)
+			if err != nil {
+				return 0, err
+			}
+			bytes += b.Size
+			continue
+		}
+		im, err := h.Image(n)
+		if err != nil {
+			return 0, err
+		}
+		for _, p := range im.Platforms {
+			if p.Platform == h.Platform {
+				bytes += int64(imageTimes * float64(p.Content))
+			}
+		}
+	}
+	return bytes, nil
+}
+
+// packageBytes gives what the packages of the bundle take on h.
+func packageBytes(h *steps.Host, o Options) (int64, error) {
+	system := op.SystemOf(h.Facts)
+	if !slices.Contains(o.Systems, system) {
+		return 0, nil // another check tells
+	}
+	repo, err := h.Repository(manifest.Need{Kind: manifest.Packages, Name: system})
+	if err != nil {
+		return 0, err
+	}
+	bytes := int64(0)
+	for _, m := range repo.Members {
+		if m.Package != "" {
+			bytes += packageTimes * m.Size
+		}
+	}
+	return bytes, nil
+}
+
+func mib(bytes int64) string { return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20) }
+
+func checkInodes(h *steps.Host) steps.Findings {
+	var out steps.Findings
+	seen := map[string]bool{}
+	for _, path := range []string{"/var/lib/kubelet", runtimeRoot(h.Cluster)} {
+		d, ok := h.Facts.Disk(path)
+		if !ok || d.Inodes == 0 || seen[d.Mount] || 100*d.InodesFree >= inodesFree*d.Inodes {
+			continue
+		}
+		seen[d.Mount] = true
+		out = append(out, steps.Finding{
+			What:   fmt.Sprintf("%s has %d of %d inodes left: a kubelet evicts pods under %d%%", d.Mount, d.InodesFree, d.Inodes, inodesFree),
+			Advice: "remove small files there, or make the file system anew with more inodes", Warning: d.InodesFree > 0,
+		})
+	}
+	return out
+}

@@ -1,0 +1,169 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// ourSysctls is the name of the file that a node's kernel settings are written to.
+const ourSysctls = "99-kubexm-cri.conf"
+
+// leastInotify is what kernels set by default.
+const leastInotify = "128"
+
+func nodeChecks() []Check {
+	return []Check{
+		{
+			Name: "preflight.kernel-modules", Asks: "whether the kernel has the modules that nodes need", Levels: "error", On: OnNodes,
+			Limits: "each is loaded, part of the kernel, or can be loaded", Reads: "/proc/modules, modules.builtin, /sys/module, modprobe -n", Source: "what kubexm loads: overlay, br_netfilter, nf_conntrack, those of ipvs, those of the pod network",
+			look: checkModules,
+		},
+		{
+			Name: "preflight.commands", Asks: "whether the commands that kubeadm, the kubelet and kubexm call are there", Levels: "error, note", On: OnNodes,
+			Limits: "ip, iptables, modprobe, mount, nsenter, touch; conntrack before Kubernetes 1.32", Reads: "command -v", Source: "kubeadm's preflight (InPathCheck); what packages of the bundle bring counts as there",
+			look: checkCommands, needs: repositories,
+		},
+		{
+			Name: "preflight.sysctls", Asks: "whether a file of the host's takes back what a node sets", Levels: "error, warning", On: OnNodes,
+			Limits: fmt.Sprintf("no file after %s turns forwarding or bridge filtering off; fs.inotify.max_user_instances is not under the kernel's own %s; IPv6 is on where the cluster has it", ourSysctls, leastInotify),
+			Reads:  "sysctl.d of /etc, /run and /usr, /proc/sys", Source: "systemd-sysctl takes files by their names, the last one counts; after a boot pods would reach nobody",
+			look: byFacts(checkSysctls),
+		},
+	}
+}
+
+func checkModules(_ context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+	var absent []string
+	for _, m := range o.Modules {
+		if h.Facts.Modules[m] == runner.ModuleAbsent {
+			absent = append(absent, m)
+		}
+	}
+	if len(absent) == 0 {
+		return nil, nil
+	}
+	advice := "install the package with the rest of the kernel's modules (linux-modules-extra, kernel-modules-extra), or another kernel"
+	if slices.Contains(absent, "ip_vs") {
+		advice += "; or set spec.kubernetes.kubeProxy.mode to iptables"
+	}
+	return steps.Findings{{What: "the kernel has no module " + strings.Join(absent, ", "), Advice: advice}}, nil
+}
+
+// packagesOf are the packages that bring a command, in one distribution or another.
+var packagesOf = map[string][]string{
+	"conntrack": {"conntrack", "conntrack-tools"},
+	"ip":        {"iproute2", "iproute"},
+	"iptables":  {"iptables", "iptables-nft", "iptables-legacy"},
+	"modprobe":  {"kmod"},
+	"mount":     {"mount", "util-linux"},
+	"nsenter":   {"util-linux"},
+	"touch":     {"coreutils"},
+}
+
+func checkCommands(_ context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+	want := []string{"ip", "iptables", "modprobe", "mount", "nsenter", "touch"}
+	if minor(h.Cluster) < 32 {
+		want = append(want, "conntrack")
+	}
+	coming, known := coming(h, o)
+	var missing, maybe []string
+	for _, c := range want {
+		brings := func(p string) bool { return slices.Contains(coming, p) }
+		switch {
+		case slices.Contains(h.Facts.Commands, c) || slices.ContainsFunc(packagesOf[c], brings):
+		case known:
+			missing = append(missing, c)
+		default:
+			maybe = append(maybe, c)
+		}
+	}
+	var out steps.Findings
+	if len(missing) > 0 {
+		var from []string
+		for _, c := range missing {
+			from = append(from, packagesOf[c][0])
+		}
+		out = append(out, steps.Finding{What: "lacks the commands " + strings.Join(missing, ", "), Advice: fmt.Sprintf("install the packages (%s), or name them in spec.system and have the bundle carry them", strings.Join(from, ", "))})
+	}
+	if len(maybe) > 0 {
+		out = append(out, steps.Finding{What: "lacks the commands " + strings.Join(maybe, ", ") + "; whether the bundle's packages bring them is not known without it", Advice: "name the bundle with --bundle", Note: true})
+	}
+	return out, nil
+}
+
+// coming names the packages that the bundle brings to a host; without a bundle
+// nobody knows, unless none are asked for.
+func coming(h *steps.Host, o Options) (packages []string, known bool) {
+	if len(o.Systems) == 0 || !slices.Contains(o.Systems, op.SystemOf(h.Facts)) {
+		return nil, true
+	}
+	if h.Artifacts == nil {
+		return nil, false
+	}
+	repo, err := h.Repository(manifest.Need{Kind: manifest.Packages, Name: op.SystemOf(h.Facts)})
+	if err != nil {
+		return nil, true // another check tells
+	}
+	for _, m := range repo.Members {
+		if name, _, ok := strings.Cut(m.Package, " "); ok {
+			packages = append(packages, name)
+		}
+	}
+	return packages, true
+}
+
+// forbids are the values that take back what a node needs.
+var forbids = map[string]string{
+	"net.ipv4.ip_forward": "0", "net.ipv4.conf.all.forwarding": "0",
+	"net.bridge.bridge-nf-call-iptables": "0", "net.bridge.bridge-nf-call-ip6tables": "0",
+}
+
+var forbidsDual = map[string]string{"net.ipv6.conf.all.forwarding": "0", "net.ipv6.conf.all.disable_ipv6": "1"}
+
+func checkSysctls(h *steps.Host) steps.Findings {
+	dual := slices.ContainsFunc(h.Cluster.Spec.Network.KubePodsCIDR, func(s string) bool { return strings.Contains(s, ":") })
+	var out steps.Findings
+	for _, l := range h.Facts.SysctlFiles {
+		bad := forbids[l.Key] == l.Value && l.Value != "" || dual && forbidsDual[l.Key] == l.Value && l.Value != ""
+		if bad && l.After(ourSysctls) {
+			out = append(out, steps.Finding{
+				What:   fmt.Sprintf("%s sets %s to %s, and systemd takes it in after kubexm's %s", l.File, l.Key, l.Value, ourSysctls),
+				Advice: "take the line out: after a boot pods would reach nobody",
+			})
+		}
+	}
+	if dual && h.Facts.Sysctls["net.ipv6.conf.all.disable_ipv6"] == "1" {
+		out = append(out, steps.Finding{What: "IPv6 is turned off (net.ipv6.conf.all.disable_ipv6), and the cluster's pods have addresses of it", Advice: "turn it on, or leave IPv6 out of kubePodsCIDR and kubeServiceCIDR"})
+	}
+	if v := h.Facts.Sysctls["fs.inotify.max_user_instances"]; v != "" && (len(v) < len(leastInotify) || len(v) == len(leastInotify) && v < leastInotify) {
+		out = append(out, steps.Finding{What: fmt.Sprintf("fs.inotify.max_user_instances is %s: kubelet and containers run out of watches", v), Advice: "set it to " + leastInotify + " or more in /etc/sysctl.d", Warning: true})
+	}
+	slices.SortFunc(out, func(a, b steps.Finding) int { return cmp.Or(cmp.Compare(a.What, b.What)) })
+	return out
+}
+
+// leftovers sorts the files of a Kubernetes that are on a host.
+func leftovers(traces []string) (cluster, networks []string) {
+	for _, t := range traces {
+		switch {
+		case strings.HasPrefix(t, "/etc/cni/net.d/"):
+			if ext := path.Ext(t); ext == ".conf" || ext == ".conflist" || ext == ".json" {
+				networks = append(networks, path.Base(t))
+			}
+		case strings.HasPrefix(t, "/etc/kubernetes/"), strings.HasPrefix(t, "/var/lib/kubelet/"):
+			cluster = append(cluster, t)
+		}
+	}
+	slices.Sort(cluster)
+	slices.Sort(networks)
+	return cluster, networks
+}

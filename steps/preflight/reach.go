@@ -1,0 +1,139 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// A try to connect takes no longer than reachTimeout, and so many run at once from
+// one host: a hundred hosts that are lost take as long as one.
+const (
+	reachTimeout = 2 * time.Second
+	reachAtOnce  = 128
+)
+
+func reachCheck() Check {
+	return Check{
+		Name: "preflight.reachability", Asks: "whether the hosts reach each other on the cluster's ports", Levels: "error, warning, note", Compares: true, Slow: true,
+		Limits: fmt.Sprintf("an answer within %s, be it that nobody listens; a warning where an active firewall will be stopped", reachTimeout),
+		Reads:  "a connection that the host's sshd opens for kubexm", Source: "nodes to API servers and registry, masters to kubelets and etcd, members of etcd to each other",
+		look: checkReach,
+	}
+}
+
+// goal is one port of one host that another has to reach.
+type goal struct {
+	host string
+	port uint16
+	who  string // listens there
+}
+
+// roster tells the roles of all hosts.
+type roster map[string]map[string]bool
+
+func newRoster(c *manifest.Cluster) roster {
+	r := roster{}
+	for _, role := range []string{manifest.RoleMaster, manifest.RoleWorker, manifest.RoleEtcd, manifest.RoleRegistry} {
+		r[role] = map[string]bool{}
+		for _, name := range c.Spec.RoleGroups.Names(role) {
+			r[role][name] = true
+		}
+	}
+	return r
+}
+
+// goals gives what a host has to reach of another.
+func (r roster) goals(c *manifest.Cluster, from, to string) []goal {
+	is := func(host, role string) bool { return r[role][host] }
+	node := func(host string) bool { return is(host, manifest.RoleMaster) || is(host, manifest.RoleWorker) }
+	members := map[string]string{"kubeadm": manifest.RoleMaster, "kubexm": manifest.RoleEtcd}[c.Spec.Etcd.Type]
+	member := func(host string) bool { return is(host, members) }
+	var out []goal
+	add := func(port uint16, who string) { out = append(out, goal{to, port, who}) }
+	if node(from) && is(to, manifest.RoleMaster) {
+		add(uint16(c.APIServerPort()), "the API server") //nolint:gosec // a port
+	}
+	if is(from, manifest.RoleMaster) && node(to) {
+		add(10250, "the kubelet")
+	}
+	if (member(from) || is(from, manifest.RoleMaster)) && member(to) {
+		add(2379, "etcd")
+	}
+	if member(from) && member(to) {
+		add(2380, "etcd, for its members,")
+	}
+	if node(from) && is(to, manifest.RoleRegistry) && c.Spec.Registry.Type == "registry" {
+		add(registryPort(c), "the registry")
+	}
+	return out
+}
+
+func checkReach(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+	ours, err := Joined(ctx, h)
+	if err != nil || ours { // it reaches them, or its steps say why not
+		return nil, err
+	}
+	all, err := peers(h, o)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var untested error
+	lost := map[goal][]string{} // by what is the same but for the host
+	roles := newRoster(h.Cluster)
+	var g errgroup.Group
+	g.SetLimit(reachAtOnce)
+	for _, p := range all {
+		a, _, _ := inside(p.Host, p.facts)
+		if p.Name == h.Name || !a.IsValid() {
+			continue
+		}
+		for _, x := range roles.goals(h.Cluster, h.Name, p.Name) {
+			g.Go(func() error {
+				what, why := h.Reach(ctx, net.JoinHostPort(a.String(), strconv.Itoa(int(x.port))), reachTimeout)
+				mu.Lock()
+				defer mu.Unlock()
+				switch what {
+				case runner.Reached:
+				case runner.Untested:
+					untested = why
+				case runner.Unreached:
+					key := goal{port: x.port, who: x.who}
+					if len(p.facts.Firewalls) > 0 && !h.Cluster.Spec.System.Keeps(manifest.KeepFirewall) {
+						key.host = "stopped" // what is in the way goes
+					}
+					lost[key] = append(lost[key], p.Name)
+				}
+				return ctx.Err()
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var out steps.Findings
+	for key, hosts := range lost {
+		slices.Sort(hosts)
+		f := steps.Finding{What: fmt.Sprintf("does not reach port %d of %s, where %s will listen", key.port, names(hosts), key.who), Advice: "open the port between these hosts, in their firewalls and in the network's"}
+		if key.host != "" {
+			f.Warning, f.Advice = true, "nothing, if it is their own firewall: it will be stopped"
+		}
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b steps.Finding) int { return compareFindings(a, b) })
+	if untested != nil {
+		out = append(out, steps.Finding{Note: true, What: "not tested whether the other hosts are reached: sshd forwards no connections", Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
+	}
+	return out, nil
+}
