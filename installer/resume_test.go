@@ -87,3 +87,19 @@ func TestARunThatIsAnother(t *testing.T) {
 		}
 	}
 }
+
+// TestARunThatLeftOutOtherChecks is another run.
+func TestARunThatLeftOutOtherChecks(t *testing.T) {
+	head, _, err := readJournal([]byte(strings.Replace(about, `}}`, `,"skipped":["preflight.memory"]}}`, 1)))
+	if err != nil || len(head.Skipped) != 1 {
+		t.Fatalf("%+v, %v", head, err)
+	}
+	again := head
+	if why := again.differs(head); why != "" {
+		t.Errorf("the same differs: %s", why)
+	}
+	again.Skipped = nil
+	if why := again.differs(head); why != "the last run left out other checks" {
+		t.Errorf("without the same checks left out: %q", why)
+	}
+}

@@ -2,6 +2,7 @@ package preflight_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -108,19 +109,22 @@ func TestHostsAgainstEachOther(t *testing.T) {
 	}
 }
 
-// TestOneHostName: two machines that say the same name.
+// TestOneHostName: two machines that say the same name are given others, unless the
+// config keeps it.
 func TestOneHostName(t *testing.T) {
-	g := gather(t, steptest.Cluster(t, site), nil)
-	for _, h := range g.cluster.Spec.Hosts[:2] {
-		g.sims[h.Name].SetHostname("localhost")
-		g.sims[h.Name].SetMachine(func(m *conntest.Machine) { m.MachineID, m.ProductUUID, m.MAC = h.Name, h.Name, h.Name })
-		step := preflight.GatherFacts()
-		if err := step.Run(t.Context(), g.host(t, h, step)); err != nil {
-			t.Fatal(err)
+	for spec, level := range map[string]string{"": "warning", "  system: {keep: [hostname]}\n": "error"} {
+		g := gather(t, steptest.Cluster(t, site+spec), nil)
+		for _, h := range g.cluster.Spec.Hosts[:2] {
+			g.sims[h.Name].SetHostname("localhost")
+			g.sims[h.Name].SetMachine(func(m *conntest.Machine) { m.MachineID, m.ProductUUID, m.MAC = h.Name, h.Name, h.Name })
+			step := preflight.GatherFacts()
+			if err := step.Run(t.Context(), g.host(t, h, step)); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	want := "m1 error: the host name localhost is that of m1 and w1\nw1 error: the host name localhost is that of m1 and w1"
-	if got := strings.Join(g.look(t, "duplicates"), "\n"); got != want {
-		t.Errorf("found\n%s\nwant\n%s", got, want)
+		want := fmt.Sprintf("m1 %[1]s: the host name localhost is that of m1 and w1\nw1 %[1]s: the host name localhost is that of m1 and w1", level)
+		if got := strings.Join(g.look(t, "duplicates"), "\n"); got != want {
+			t.Errorf("found\n%s\nwant\n%s", got, want)
+		}
 	}
 }

@@ -20,7 +20,7 @@ func networkChecks() []Check {
 		},
 		{
 			Name: "preflight.duplicates", Asks: "whether two hosts are told apart: host name, machine id, product UUID, MAC address", Levels: "error, warning", On: OnFirst, Compares: true,
-			Limits: "each is one host's alone; a product UUID that two share is a warning", Reads: "/proc/sys/kernel/hostname, /etc/machine-id, /sys/class/dmi/id/product_uuid, ip link", Source: "kubeadm's requirements; clones of one machine get one address from a DHCP server",
+			Limits: "each is one host's alone; a product UUID that two share is a warning, and so is a host name where spec.system.keep does not name hostname", Reads: "/proc/sys/kernel/hostname, /etc/machine-id, /sys/class/dmi/id/product_uuid, ip link", Source: "kubeadm's requirements; clones of one machine get one address from a DHCP server",
 			look: compare(checkDuplicates),
 		},
 		{
@@ -50,14 +50,19 @@ func checkDefaultRoute(h *steps.Host) steps.Findings {
 	return steps.Findings{{What: "has no default route", Advice: "add one, even to a gateway that leads nowhere: a host without one does not reach the addresses of Services"}}
 }
 
-func checkDuplicates(_ *manifest.Cluster, all []peer) steps.Findings {
+func checkDuplicates(c *manifest.Cluster, all []peer) steps.Findings {
 	var out steps.Findings
+	keeps := c.Spec.System.Keeps(manifest.KeepHostname)
+	rename := "nothing: each gets its name in spec.hosts"
+	if keeps {
+		rename = "give each machine a name of its own: hostnamectl set-hostname; or take hostname out of spec.system.keep"
+	}
 	for _, kind := range []struct {
 		what, advice string
 		warning      bool
 		of           func(peer) string
 	}{
-		{"host name", "give each machine a name of its own: hostnamectl set-hostname", false, func(p peer) string { return p.facts.Hostname }},
+		{"host name", rename, !keeps, func(p peer) string { return p.facts.Hostname }},
 		{"machine id", "the machines are clones: rm /etc/machine-id /var/lib/dbus/machine-id, systemd-machine-id-setup, and boot", false, func(p peer) string { return p.facts.MachineID }},
 		{"product UUID", "have the hypervisor give each machine its own", true, func(p peer) string { return p.facts.ProductUUID }},
 		{"MAC address", "have the hypervisor give each interface its own", false, func(p peer) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -31,7 +32,7 @@ func checkSELinux(h *steps.Host) steps.Findings {
 	if h.Facts.SELinux != "enforcing" {
 		return nil
 	}
-	if h.Cluster.Spec.System.Keeps("selinux") {
+	if h.Cluster.Spec.System.Keeps(manifest.KeepSELinux) {
 		return steps.Findings{{What: "SELinux enforces, and spec.system.keep leaves it so", Advice: "see to it that its policy lets containerd and the kubelet work (container-selinux)", Warning: true}}
 	}
 	return steps.Findings{{What: "SELinux enforces; it will be set to permissive", Advice: "nothing, or name selinux in spec.system.keep", Warning: true}}
@@ -42,7 +43,7 @@ func checkFirewall(h *steps.Host) steps.Findings {
 		return nil
 	}
 	which := strings.Join(h.Facts.Firewalls, ", ")
-	if h.Cluster.Spec.System.Keeps("firewall") {
+	if h.Cluster.Spec.System.Keeps(manifest.KeepFirewall) {
 		return steps.Findings{{What: fmt.Sprintf("a firewall is active (%s), and spec.system.keep leaves it on", which), Advice: "see to it that it lets the cluster's ports and its pods' network pass", Warning: true}}
 	}
 	return steps.Findings{{What: fmt.Sprintf("a firewall is active (%s); it will be stopped", which), Advice: "nothing, or name firewall in spec.system.keep and open the cluster's ports", Warning: true}}
@@ -53,7 +54,7 @@ func checkSwap(h *steps.Host) steps.Findings {
 		return nil
 	}
 	which := strings.Join(h.Facts.Swaps, ", ")
-	if !h.Cluster.Spec.System.Keeps("swap") {
+	if !h.Cluster.Spec.System.Keeps(manifest.KeepSwap) {
 		return steps.Findings{{What: "swap is on (" + which + "); it will be turned off", Advice: "nothing, or name swap in spec.system.keep", Warning: true}}
 	}
 	if toleratesSwap(h) {
