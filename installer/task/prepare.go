@@ -80,7 +80,7 @@ func RestoreNodes() plan.Task {
 
 // RestoreUnused is RestoreNodes for hosts of which kubexm has nothing else on record.
 func RestoreUnused() plan.Task {
-	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment { return restore(s) }}
+	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment { return restore(s, node.ForgetNothing()) }}
 }
 
 // CheckUnused looks whether that is so.

@@ -193,6 +193,12 @@ func Address(h manifest.Host) string {
 	return h.Address
 }
 
+// ForgetNothing removes the folder of records where it is empty: what a removal
+// that was cut off could leave.
+func ForgetNothing() steps.Step {
+	return op.Remove("node.remove-empty-records", []op.Resource{op.Records{Empty: true}})
+}
+
 // ForgetRecords removes what kubexm wrote down about the host's state before:
 // the last step of a removal.
 func ForgetRecords() steps.Step {

@@ -32,11 +32,13 @@ var ready = map[string]struct {
 	}, node.DisableSwap, node.RestoreSwap},
 	"swap in fstab that is off": {func(s *conntest.Sim) { s.AddFile("/etc/fstab", fstab, 0o644) }, node.DisableSwap, node.RestoreSwap},
 	"swap by hand":              {func(s *conntest.Sim) { s.AddSwap("/mnt/a swap", "-2") }, node.DisableSwap, node.RestoreSwap},
-	"swap of units": {func(s *conntest.Sim) {
+	"swap of a generator's units": {func(s *conntest.Sim) {
 		s.AddFile("/dev/zram0", "", 0o600)
-		s.AddFile("/data/swap", "", 0o600)
 		s.GenerateUnit("dev-zram0.swap", "[Swap]\nWhat=/dev/zram0\n")
 		s.AddUnit("zramswap.service", firewallUnit, true, true)
+	}, node.DisableSwap, node.RestoreSwap},
+	"swap of a unit of the host's own": {func(s *conntest.Sim) {
+		s.AddFile("/data/swap", "", 0o600)
 		s.AddFile("/etc/systemd/system/data-swap.swap", "[Swap]\nWhat=/data/swap\n[Install]\nWantedBy=swap.target\n", 0o644)
 		s.AddLink("/etc/systemd/system/swap.target.wants/data-swap.swap", "/etc/systemd/system/data-swap.swap")
 		s.StartUnit("data-swap.swap")

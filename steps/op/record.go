@@ -130,16 +130,42 @@ func prune(ctx context.Context, h *steps.Host) error {
 }
 
 // Records is the folder of records itself: the last thing that a removal takes away.
-type Records struct{ noNeeds }
+type Records struct {
+	noNeeds
+	// Empty leaves a folder alone that tells of anything.
+	Empty bool
+}
 
 func (Records) String() string { return "records of what was there before" }
 
 // Want has nothing to do: the folder comes with the first entry.
 func (Records) Want(context.Context, *steps.Host, bool) (*Change, error) { return nil, nil }
 
+// telling tells whether the cluster's folder holds anything but an empty one of records.
+func telling(ctx context.Context, h *steps.Host) (bool, error) {
+	for _, dir := range []string{path.Dir(RecordDir(h)), RecordDir(h)} {
+		all, err := h.List(ctx, dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(all, func(i runner.Info) bool { return path.Join(dir, i.Name) != RecordDir(h) }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Gone removes the records of this cluster, and the folder of all clusters once
 // it is empty.
-func (Records) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
+func (r Records) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
+	if r.Empty {
+		if left, err := telling(ctx, h); err != nil || left {
+			return nil, err
+		}
+	}
 	all, err := h.List(ctx, recordRoot)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
