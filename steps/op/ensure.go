@@ -89,10 +89,11 @@ func RemoveOn(name string, of func(*steps.Host) []Resource, opts ...Option) step
 // list gives the resources in the order in which they are gone through.
 func (s *state) list(h *steps.Host) []Resource {
 	rs := s.resources(h)
-	if s.gone {
-		rs = slices.Clone(rs)
-		slices.Reverse(rs)
+	if !s.gone {
+		return joined(rs)
 	}
+	rs = slices.Clone(rs)
+	slices.Reverse(rs)
 	return rs
 }
 

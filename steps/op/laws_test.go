@@ -51,6 +51,10 @@ func ctl(s *conntest.Sim, active, enabled bool) {
 
 func TestEnsureAndRemoveKeepTheirLaws(t *testing.T) {
 	blob := op.Blob{Path: "/usr/local/bin/x", Need: manifest.Need{Kind: manifest.Binary, Name: "x"}}
+	blobs := []op.Resource{blob}
+	for _, name := range []string{"y", "z"} {
+		blobs = append(blobs, op.Blob{Path: "/usr/local/bin/" + name, Need: manifest.Need{Kind: manifest.Binary, Name: name}})
+	}
 	service := []op.Resource{
 		blob, op.Dir{Path: "/etc/x", Own: true}, op.Text("/etc/x/x.conf", text("a\n")),
 		op.Text("/etc/systemd/system/x.service", text(unitText)), op.Unit{Name: "x.service"},
@@ -66,16 +70,21 @@ func TestEnsureAndRemoveKeepTheirLaws(t *testing.T) {
 		before func(*conntest.Sim)
 		rs     []op.Resource
 	}{
-		"file":                          {nil, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
-		"file, secret":                  {nil, []op.Resource{op.File{Path: "/etc/x.key", Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: text("a\n")}}},
-		"file over another":             {func(s *conntest.Sim) { s.AddFile("/etc/x.conf", "theirs\n", 0o640) }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
-		"file of another mode":          {func(s *conntest.Sim) { s.AddFile("/etc/x.conf", "a\n", 0o600) }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
-		"file over a link":              {func(s *conntest.Sim) { s.AddFile("/etc/y", "a\n", 0o644); s.AddLink("/etc/x.conf", "y") }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
-		"file over a link to nothing":   {func(s *conntest.Sim) { s.AddLink("/etc/x.conf", "nothing") }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
-		"file that is empty":            {nil, []op.Resource{op.Text("/etc/x.conf", text(""))}},
-		"blob":                          {nil, []op.Resource{blob}},
-		"blob over another":             {func(s *conntest.Sim) { s.AddFile("/usr/local/bin/x", "theirs", 0o711) }, []op.Resource{blob}},
-		"blob of another mode":          {func(s *conntest.Sim) { s.AddFile("/usr/local/bin/x", "binary x for linux/amd64\n", 0o644) }, []op.Resource{blob}},
+		"file":                        {nil, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file, secret":                {nil, []op.Resource{op.File{Path: "/etc/x.key", Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: text("a\n")}}},
+		"file over another":           {func(s *conntest.Sim) { s.AddFile("/etc/x.conf", "theirs\n", 0o640) }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file of another mode":        {func(s *conntest.Sim) { s.AddFile("/etc/x.conf", "a\n", 0o600) }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file over a link":            {func(s *conntest.Sim) { s.AddFile("/etc/y", "a\n", 0o644); s.AddLink("/etc/x.conf", "y") }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file over a link to nothing": {func(s *conntest.Sim) { s.AddLink("/etc/x.conf", "nothing") }, []op.Resource{op.Text("/etc/x.conf", text("a\n"))}},
+		"file that is empty":          {nil, []op.Resource{op.Text("/etc/x.conf", text(""))}},
+		"blob":                        {nil, []op.Resource{blob}},
+		"blob over another":           {func(s *conntest.Sim) { s.AddFile("/usr/local/bin/x", "theirs", 0o711) }, []op.Resource{blob}},
+		"blob of another mode":        {func(s *conntest.Sim) { s.AddFile("/usr/local/bin/x", "binary x for linux/amd64\n", 0o644) }, []op.Resource{blob}},
+		"blobs":                       {nil, blobs},
+		"blobs, one there, one over another": {func(s *conntest.Sim) {
+			s.AddFile("/usr/local/bin/x", "binary x for linux/amd64\n", 0o755)
+			s.AddFile("/usr/local/bin/z", "theirs", 0o700)
+		}, blobs},
 		"folder":                        {nil, []op.Resource{op.Dir{Path: "/etc/x", Attr: runner.Attr{Mode: 0o700}}}},
 		"folder with those above":       {nil, []op.Resource{op.Dir{Path: "/data/a/b", Own: true}, op.Text("/data/a/b/c", text("a\n"))}},
 		"folder that was there":         {func(s *conntest.Sim) { s.AddDir("/etc/x", 0o750); s.AddFile("/etc/x/theirs", "t", 0o644) }, []op.Resource{op.Dir{Path: "/etc/x", Own: true}, op.Text("/etc/x/ours", text("a\n"))}},

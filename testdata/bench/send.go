@@ -94,8 +94,7 @@ func each(ctx context.Context, to []place, do func(context.Context, place) error
 	return g.Wait()
 }
 
-// uploadAll brings every file of an archive to each host as a step does: it looks,
-// brings the file, and looks again.
+// uploadAll brings every file of an archive to each host as a step does.
 func uploadAll(ctx context.Context, archive, keys string, to []place) error {
 	b, err := bundle.Open(ctx, archive, bundle.Policy{AllowUnsigned: true})
 	if err != nil {
@@ -122,28 +121,27 @@ func uploadAll(ctx context.Context, archive, keys string, to []place) error {
 		conn := connssh.New(connssh.Config{Address: name, Port: at, Key: key, Policy: connssh.Pinned, HostKey: strings.TrimSpace(string(host))})
 		defer conn.Close()
 		r := runner.New(conn, runner.Options{AsLogin: os.Geteuid() != 0})
-		for _, f := range filesOf(b.Lock) {
-			if err := uploadOne(ctx, r, b, f, p.dir); err != nil {
-				return err
-			}
-		}
-		return nil
+		return uploadsOf(ctx, r, b, p.dir)
 	})
 }
 
-func uploadOne(ctx context.Context, r *runner.Runner, b *bundle.Bundle, f manifest.Blob, dir string) error {
-	u := runner.Upload{Path: filepath.Join(dir, f.SHA256), Size: f.Size, SHA256: f.SHA256, Open: func(context.Context) (io.ReadCloser, error) {
-		rc, _, err := b.Blob("sha256:" + f.SHA256)
-		return rc, err
-	}}
-	if there, err := r.Uploaded(ctx, u); err != nil || there {
-		return errors.Join(err, fmt.Errorf("%s: there already: %t", u.Path, there))
+// uploadsOf looks, brings what lacks, and looks again, as a list of files in a step does.
+func uploadsOf(ctx context.Context, r *runner.Runner, b *bundle.Bundle, dir string) error {
+	var us []runner.Upload
+	for _, f := range filesOf(b.Lock) {
+		us = append(us, runner.Upload{Path: filepath.Join(dir, f.SHA256), Size: f.Size, SHA256: f.SHA256, Open: func(context.Context) (io.ReadCloser, error) {
+			rc, _, err := b.Blob("sha256:" + f.SHA256)
+			return rc, err
+		}})
 	}
-	if _, err := r.Upload(ctx, u); err != nil {
+	if lacks, err := r.Pending(ctx, us); err != nil || len(lacks) != len(us) {
+		return errors.Join(err, fmt.Errorf("%s: %d of %d files are there already", dir, len(us)-len(lacks), len(us)))
+	}
+	if _, err := r.Uploads(ctx, us); err != nil {
 		return err
 	}
-	if there, err := r.Uploaded(ctx, u); err != nil || !there {
-		return errors.Join(err, fmt.Errorf("%s: there now: %t", u.Path, there))
+	if lacks, err := r.Pending(ctx, us); err != nil || len(lacks) != 0 {
+		return errors.Join(err, fmt.Errorf("%s: %d files are not there", dir, len(lacks)))
 	}
 	return nil
 }
