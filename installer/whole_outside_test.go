@@ -114,7 +114,7 @@ func (*outside) Addr() net.Addr { return &net.TCPAddr{} }
 // dial connects from a host.
 func (o *outside) dial(address string) (net.Conn, error) {
 	if address != o.address {
-		return nil, &connector.DialError{Addr: address, Err: errors.New("connection refused")}
+		return nil, &connector.DialError{Addr: address, Err: errors.New("nobody is there: connection refused")}
 	}
 	here, there := net.Pipe()
 	o.conns <- there

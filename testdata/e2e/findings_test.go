@@ -50,6 +50,8 @@ func TestFindingsOfAllHosts(t *testing.T) {
 		Type, Host, Severity, Message string
 		Summary                       struct {
 			ExitCode int
+			Skipped  []string
+			Journal  string
 			Steps    struct{ Ran, Would, Failed int }
 		}
 	}
@@ -67,7 +69,34 @@ func TestFindingsOfAllHosts(t *testing.T) {
 		t.Errorf("exit %d, %s, %+v\n%s", r.code, got, last, r.stdout)
 	}
 
+	// The command that only looks finds the same, and tells it on standard output. What
+	// is left out is said, and stands in the journal.
+	look := func(more ...string) result {
+		return s.run(t, append([]string{"preflight", "--allow-unsigned", "--workdir", s.dir, "-f", config}, more...), "SSH_PASSWORD=canary-of-ssh")
+	}
+	r = look("--bundle", archive)
+	said(t, r, 3, "error    r1, m1, w1  architecture", "; nothing was changed")
+	if r.stderr != "" && strings.Contains(r.stderr, "architecture") || !strings.Contains(r.stdout, "architecture") {
+		t.Errorf("standard output:\n%s\nstandard error:\n%s", r.stdout, r.stderr)
+	}
+	r = look("--skip", "architecture,preflight.duplicates")
+	said(t, r, 3, "left out: architecture, duplicates", "not looked at without a bundle")
+	if strings.Contains(r.stdout, "the config says "+arch) {
+		t.Errorf("what was left out was looked at:\n%s", r.stdout)
+	}
+	r = install("--skip-preflight", "architecture", "-o", "json")
+	if err := json.Unmarshal([]byte(r.stdout[strings.LastIndexByte(strings.TrimSpace(r.stdout), '\n')+1:]), &last); err != nil {
+		t.Fatal(err)
+	}
+	journal, err := os.ReadFile(last.Summary.Journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if head, _, _ := strings.Cut(string(journal), "\n"); strings.Join(last.Summary.Skipped, " ") != "preflight.architecture" || !strings.Contains(head, `"skipped":["preflight.architecture"]`) {
+		t.Errorf("%+v\n%s", last, head)
+	}
+
 	// Without the password none is reached, for one and the same reason.
 	wrong := s.run(t, []string{"install", "--dry-run", "--allow-unsigned", "--workdir", s.dir, "--bundle", archive, "-f", config}, "SSH_PASSWORD=another")
-	said(t, wrong, 3, "refused", "r1, m1, w1  connectivity", "check user, password", "next: nothing was changed on any host")
+	said(t, wrong, 3, "refused", "error  r1    connectivity", "check user, password", "next: nothing was changed on any host")
 }
