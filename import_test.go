@@ -36,6 +36,7 @@ var kubexm = house{
 	folders: map[string][]string{
 		"cmd/configdoc":                 nil,
 		"cmd/kubexm":                    nil,
+		"cmd/stepsdoc":                  nil,
 		"cmd/versionsgen":               nil,
 		"installer":                     {"installer/engine", "installer/pipeline", "installer/plan"},
 		"installer/engine":              {"installer/plan"},

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// source is what the code says of steps.
+type source struct {
+	does   map[string]string // a step's name: the comment of the function that makes it
+	lists  map[string]string // a list of resources, written as Go: the step that wants it
+	gone   map[string]string // a step that takes a list away: that list
+	pieces map[string]bool   // steps/op.Unit and whatever else is exported under steps, registry, bundle
+}
+
+var stepName = regexp.MustCompile(`^[a-z]+\.[a-z0-9-]+$`)
+
+// read parses the packages under folders of root.
+func read(root string, folders ...string) (source, error) {
+	s := source{does: map[string]string{}, lists: map[string]string{}, gone: map[string]string{}, pieces: map[string]bool{}}
+	for _, folder := range folders {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			dir, err := filepath.Rel(root, filepath.Dir(path))
+			if err != nil {
+				return err
+			}
+			s.file(filepath.ToSlash(dir), f)
+			return nil
+		})
+		if err != nil {
+			return source{}, err
+		}
+	}
+	return s, nil
+}
+
+// file takes what one file says. A function makes a step if it holds the step's name.
+func (s source) file(dir string, f *ast.File) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch t := spec.(type) {
+				case *ast.TypeSpec:
+					s.pieces[dir+"."+t.Name.Name] = t.Name.IsExported()
+				case *ast.ValueSpec:
+					for _, name := range t.Names {
+						s.pieces[dir+"."+name.Name] = name.IsExported()
+					}
+				}
+			}
+		case *ast.FuncDecl:
+			if d.Name.IsExported() {
+				s.pieces[dir+"."+method(d)+d.Name.Name] = true
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.BasicLit:
+					s.made(d, literal(n))
+				case *ast.CallExpr:
+					s.list(dir, n)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// method gives "Receiver." of a method.
+func method(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return ""
+	}
+	t := d.Recv.List[0].Type
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = p.X
+	}
+	return types.ExprString(t) + "."
+}
+
+func literal(e ast.Expr) string {
+	l, ok := e.(*ast.BasicLit)
+	if !ok || l.Kind != token.STRING {
+		return ""
+	}
+	text, err := strconv.Unquote(l.Value)
+	if err != nil || !stepName.MatchString(strings.TrimSuffix(text, "-")) {
+		return ""
+	}
+	if strings.HasSuffix(text, "-") {
+		return text + "NAME" // one for each of something
+	}
+	return text
+}
+
+// made notes the comment of d for the step that it makes; the first counts.
+func (s source) made(d *ast.FuncDecl, name string) {
+	if name == "" || !d.Name.IsExported() || s.does[name] != "" {
+		return
+	}
+	s.does[name] = sentence(d.Name.Name, d.Doc.Text())
+}
+
+// sentence makes a comment of Go one of the catalogue: without the function's name.
+func sentence(function, comment string) string {
+	text := strings.Join(strings.Fields(comment), " ")
+	text = strings.TrimSpace(strings.TrimPrefix(text, function))
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// list notes who wants a list of resources, and who takes it away.
+func (s source) list(dir string, c *ast.CallExpr) {
+	sel, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok || len(c.Args) < 2 || types.ExprString(sel.X) != "op" {
+		return
+	}
+	name, what := literal(c.Args[0]), dir+": "+types.ExprString(c.Args[1])
+	if name == "" {
+		if b, ok := c.Args[0].(*ast.BinaryExpr); ok {
+			name = literal(b.X)
+		}
+	}
+	if name == "" {
+		return
+	}
+	switch sel.Sel.Name {
+	case "Ensure", "EnsureOn":
+		if s.lists[what] == "" {
+			s.lists[what] = name
+		}
+	case "Remove", "RemoveOn":
+		s.gone[name] = what
+	}
+}
+
+// inverses gives, for each step that wants a list, the step that takes it away.
+func (s source) inverses() map[string]string {
+	out := map[string]string{}
+	for gone, what := range s.gone {
+		if want := s.lists[what]; want != "" {
+			out[want] = gone
+		}
+	}
+	return out
+}
