@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,35 @@ func TestKernelAndNamesKeepTheirLaws(t *testing.T) {
 				steptest.Ensure(t, c, node.Names(c.Cluster), node.RemoveNames(c.Cluster))
 			})
 		})
+	}
+}
+
+// TestAHostFindsItselfUnderItsAddress, also where a distribution has its name on a
+// loopback address, whose line stays. The first line with a name counts.
+func TestAHostFindsItselfUnderItsAddress(t *testing.T) {
+	const own = "127.0.0.1 localhost\n127.0.1.1 node1.old node1\n"
+	block := func(at string) string {
+		return "# BEGIN KubeXM Managed Block\n" + at + "# END KubeXM Managed Block\n"
+	}
+	for _, before := range []string{own, own + block("192.0.2.99 node1\n")} {
+		c := steptest.Case{Before: func(s *conntest.Sim) { s.AddFile("/etc/hosts", before, 0o644) }}
+		s := c.Sim(t)
+		step := node.Names(steptest.Cluster(t, steptest.Small))
+		if err := step.Run(t.Context(), c.NewHost(t, s, step)); err != nil {
+			t.Fatal(err)
+		}
+		text := s.Read("/etc/hosts")
+		for line := range strings.Lines(text) {
+			if f := strings.Fields(line); len(f) > 1 && slices.Contains(f[1:], "node1") {
+				if f[0] != "192.0.2.11" {
+					t.Errorf("node1 is %s in\n%s", f[0], text)
+				}
+				break
+			}
+		}
+		if !strings.HasSuffix(text, own) || strings.Count(text, "BEGIN KubeXM") != 1 {
+			t.Errorf("the host's own lines are others:\n%s", text)
+		}
 	}
 }
 

@@ -61,6 +61,7 @@ func TestEnsureAndRemoveKeepTheirLaws(t *testing.T) {
 		op.Dir{Path: "/etc/x/hosts.d", Own: true}, op.Text("/etc/x/hosts.d/after", text("b\n")),
 	}
 	block := op.Block{Path: "/etc/hosts", Body: text("192.0.2.1 a\n192.0.2.2 b\n")}
+	top := op.Block{Path: "/etc/hosts", Body: text("192.0.2.1 a\n"), Top: true}
 	kernel := []op.Resource{
 		op.Module{Name: "br_netfilter"}, op.Module{Name: "overlay"}, op.Module{Name: "never", Optional: true},
 		op.Sysctl{Key: "net.bridge.bridge-nf-call-iptables", Value: "0"}, op.Sysctl{Key: "net.ipv4.ip_forward", Value: "1"},
@@ -92,6 +93,8 @@ func TestEnsureAndRemoveKeepTheirLaws(t *testing.T) {
 		"block without a newline":       {func(s *conntest.Sim) { s.AddFile("/etc/hosts", "127.0.0.1 localhost", 0o664) }, []op.Resource{block}},
 		"block in no file":              {func(s *conntest.Sim) { s.RemoveAll("/etc/hosts") }, []op.Resource{block}},
 		"block in an empty file":        {func(s *conntest.Sim) { s.AddFile("/etc/hosts", "", 0o644) }, []op.Resource{block}},
+		"block at the top":              {func(s *conntest.Sim) { s.AddFile("/etc/hosts", "127.0.0.1 localhost", 0o664) }, []op.Resource{top}},
+		"block at the top of no file":   {func(s *conntest.Sim) { s.RemoveAll("/etc/hosts") }, []op.Resource{top}},
 		"block behind a link":           {func(s *conntest.Sim) { s.AddFile("/run/h/osts", "a", 0o600); s.AddLink("/etc/hosts", "../run/h/osts") }, []op.Resource{block}},
 		"kernel":                        {nil, kernel},
 		"kernel with modules loaded":    {func(s *conntest.Sim) { s.SetModule("br_netfilter", "loaded"); s.SetModule("overlay", "builtin") }, kernel},
