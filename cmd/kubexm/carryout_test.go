@@ -240,7 +240,9 @@ func TestTableFolds(t *testing.T) {
 	var b bytes.Buffer
 	all := []steps.Finding{
 		{Host: "w2", What: "port 10250, which kubelet needs, is taken by an older kubelet", Advice: "stop it: ss -tlnp 'sport = :10250' on w2 tells more"},
-		{Host: "w1", What: "swap is on", Advice: "swapoff -a"},
+		{Host: "w1", Check: "preflight.swap", What: "swap is on", Advice: "swapoff -a"},
+		{Host: "m1", Check: "preflight.memory", What: "has little memory", Advice: "give it more", Warning: true},
+		{Check: "preflight.disk-space", What: "not looked at", Advice: "name it", Note: true},
 	}
 	for _, width := range []int{0, 80, 40} {
 		fmt.Fprintf(&b, "-- width %d --\n", width)

@@ -35,6 +35,45 @@ func pipeline(ts ...Task) Pipeline {
 	return Pipeline{Name: "test", Modules: []Module{{Name: "m", Tasks: ts}}}
 }
 
+// TestWithout: what waited for a step that is left out waits for what that waited for.
+func TestWithout(t *testing.T) {
+	shape := func(skip ...string) string {
+		g, err := Build(pipeline(task("t", func(Scope) Fragment {
+			return Seq(
+				On(hosts("a"), named("first")),
+				Par(On(hosts("a"), named("one"), named("two"), named("three")), On(hosts("a"), named("beside"))).Without(skip...),
+				On(hosts("a"), named("last")),
+			)
+		})), Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, n := range g.Nodes {
+			line := strings.TrimPrefix(n.ID, "m/t/")
+			for _, d := range n.Deps {
+				line += " " + map[bool]string{true: "lane:", false: "after:"}[d.Lane] + strings.TrimPrefix(d.On.ID, "m/t/")
+			}
+			out = append(out, line)
+		}
+		return strings.Join(out, ", ")
+	}
+	for _, c := range []struct {
+		skip []string
+		want string
+	}{
+		{nil, "first, one after:first, two lane:one, three lane:two, beside after:first, last after:three after:beside"},
+		{[]string{"two"}, "first, one after:first, three lane:one, beside after:first, last after:three after:beside"},
+		{[]string{"one", "two"}, "first, three after:first, beside after:first, last after:three after:beside"},
+		{[]string{"three", "beside"}, "first, one after:first, two lane:one, last after:two"},
+		{[]string{"one", "two", "three", "beside"}, "first, last after:first"},
+	} {
+		if got := shape(c.skip...); got != c.want {
+			t.Errorf("without %v: %s, want %s", c.skip, got, c.want)
+		}
+	}
+}
+
 func TestCombinators(t *testing.T) {
 	p := pipeline(task("t", func(Scope) Fragment {
 		return Seq(

@@ -96,6 +96,7 @@ func TestHostsAgainstEachOther(t *testing.T) {
 		"one MTU":            {"mtu", nil, ""},
 		"another MTU":        {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 1450 }}, "w1 warning: the MTU is 1450, that of m1 and a1 is 1500"},
 		"jumbo frames":       {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 9000 }}, "w1 warning: the MTU is 9000, that of m1 and a1 is 1500"},
+		"two MTUs":           {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 9000 }, "a1": func(m *conntest.Machine) { m.MTU = 1 }}, "a1 warning: the MTU is 1, that of w1 is 9000\nm1 warning: the MTU is 1500, that of w1 is 9000"},
 		"no node's MTU":      {"mtu", machines{"r1": func(m *conntest.Machine) { m.MTU = 9000 }}, ""},
 		"clocks a bit apart": {"clocks", machines{"w1": func(m *conntest.Machine) { m.ClockAhead = 4 * time.Second }}, ""},
 		"clocks too far apart": {"clocks", machines{"w1": func(m *conntest.Machine) { m.ClockAhead = 4 * time.Second }, "r1": func(m *conntest.Machine) { m.ClockAhead = -3 * time.Second }},

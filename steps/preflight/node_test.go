@@ -181,6 +181,7 @@ func TestReachability(t *testing.T) {
 		"a master without kubelets": {0, func(g *gathered) { g.sims["m1"].Lose("192.0.2.21:10250", "192.0.2.41:10250") },
 			"m1 error: does not reach port 10250 of a1 and w1, where the kubelet will listen"},
 		"a port that nobody needs": {1, func(g *gathered) { g.sims["w1"].Lose("192.0.2.41:10250") }, ""},
+		"a host without a kubelet": {0, func(g *gathered) { g.sims["m1"].Lose("192.0.2.31:10250") }, ""},
 		"sshd forbids it": {1, func(g *gathered) { g.sims["w1"].ForbidForwarding() },
 			"w1 note: not tested whether the other hosts are reached: sshd forwards no connections"},
 	} {
