@@ -31,6 +31,7 @@ ps -eo ppid=,args= | awk -v self=$$ '$1 != self && $2 !~ /^(ps|awk|sort|\[)/ {$1
 getent passwd | awk -F: '{print "user\t" $1 "\t" $0}'
 getent group | awk -F: '{print "group\t" $1 "\t" $0}'
 dpkg-query -W -f 'package\t${binary:Package}\t${Version} ${db:Status-Abbrev}\n' 2>/dev/null
+rpm -qa --qf 'package\t%{NAME}.%{ARCH}\t%{EPOCHNUM}:%{VERSION}-%{RELEASE}\n' 2>/dev/null
 sysctl -a 2>/dev/null | awk -F' = ' '{print "sysctl\t" $1 "\t" $2}'
 [ ! -e /proc/modules ] || awk '{print "module\t" $1 "\t"}' /proc/modules
 awk 'NR > 1 {print "swap\t" $1 "\t"}' /proc/swaps

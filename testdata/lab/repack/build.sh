@@ -22,6 +22,8 @@ mknod -m 666 "$debian/build/host/dev/null" c 1 3 # for the packages' scripts
 mount -t proc proc "$debian/proc"
 trap 'umount "$debian/proc"' EXIT
 inside dnf -y -c /build/conf/dnf.conf --installroot /build/host --releasever 9 install kubexmlab-host
+# As packages of dnf and what it is written in have it.
+chroot "$debian/build/host" python3 -m compileall -q /usr/lib/python3 /usr/lib/python3.11
 rm -r "$debian/build/host/dev/null" "$debian/build/host/build"
 
 # chronyd may be configured and started, and leaves the machine's clock alone.

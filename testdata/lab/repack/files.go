@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// initiator names a host to iSCSI's targets.
+const initiator = "/etc/iscsi/initiatorname.iscsi"
+
 // tree is which file of an installed Debian belongs to which rpm.
 type tree struct {
 	root  string
@@ -79,6 +82,10 @@ func readTree(root string, all []debian) (*tree, error) {
 		if err := t.add("filesystem", p, false); err != nil { // made when Debian is set up
 			return nil, err
 		}
+	}
+	// A script of its package makes it; it goes with that.
+	if _, err := os.Lstat(filepath.Join(root, initiator)); err == nil {
+		t.own("iscsi-initiator-utils", initiator, "%ghost "+initiator)
 	}
 	// Both have a sh of their own.
 	t.links["/usr/bin/sh"] = "bash"

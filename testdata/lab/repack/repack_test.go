@@ -52,7 +52,7 @@ Description: x
 		"var/lib/dpkg/info/tool.list":        "/.\n/usr/bin/tool-real\n",
 		"var/lib/dpkg/info/dpkg.list":        "/usr/bin/dpkg\n/etc/logrotate.d/dpkg\n",
 		"usr/sbin/conntrack":                 "", "etc/ct.conf": "", "etc/init.d/ct": "", "usr/lib/systemd/system/ct.service": "", "usr/lib/systemd/system/ct@.service": "",
-		"usr/lib/ct.so": "", "usr/bin/tool-real": "", "usr/bin/dpkg": "", "etc/logrotate.d/dpkg": "", "etc/passwd": "", "etc/hostname": "", "etc/ssl/certs/a.pem": "",
+		"usr/lib/ct.so": "", "usr/bin/tool-real": "", "usr/bin/dpkg": "", "etc/logrotate.d/dpkg": "", "etc/passwd": "", "etc/hostname": "", "etc/ssl/certs/a.pem": "", "etc/iscsi/initiatorname.iscsi": "",
 	} {
 		p := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -94,12 +94,16 @@ func TestWrite(t *testing.T) {
 "/usr/lib/systemd/system/ct@.service"
 "/usr/sbin/conntrack"
 `,
-		"lists/libct":           "\"/usr/lib/ct.so\"\n",
-		"lists/tool":            "\"/usr/bin/tool\"\n\"/usr/bin/tool-real\"\n",
-		"lists/setup":           "%config(noreplace) \"/etc/passwd\"\n",
-		"lists/ca-certificates": "%config(noreplace) \"/etc/ssl/certs/a.pem\"\n",
-		"links.sh":              "ln -sfn bash $RPM_BUILD_ROOT/usr/bin/sh\nln -sfn /bin/tool-real $RPM_BUILD_ROOT/usr/bin/tool\n",
+		"lists/libct":                 "\"/usr/lib/ct.so\"\n",
+		"lists/tool":                  "\"/usr/bin/tool\"\n\"/usr/bin/tool-real\"\n",
+		"lists/setup":                 "%config(noreplace) \"/etc/passwd\"\n",
+		"lists/ca-certificates":       "%config(noreplace) \"/etc/ssl/certs/a.pem\"\n",
+		"lists/iscsi-initiator-utils": "%ghost \"/etc/iscsi/initiatorname.iscsi\"\n",
+		"links.sh":                    "ln -sfn bash $RPM_BUILD_ROOT/usr/bin/sh\nln -sfn /bin/tool-real $RPM_BUILD_ROOT/usr/bin/tool\n",
 	} {
+		if strings.HasPrefix(name, "lists/") {
+			want = "%defattr(-,-,-)\n" + want
+		}
 		if got := read(name); got != want {
 			t.Errorf("%s is\n%s", name, got)
 		}

@@ -88,9 +88,9 @@ func (t *tree) write(b *strings.Builder, d debian, name string, provided map[str
 	epoch, version, release := evr(d.version)
 	fmt.Fprintf(b, "\n%%package -n %s\nAutoReqProv: no\nSummary: %s\nEpoch: %s\nVersion: %s\nRelease: %s\n",
 		name, strings.ReplaceAll(d.summary, "%", "%%"), epoch, version, release)
-	var needs []string
-	if name != "filesystem" {
-		needs = append(needs, "filesystem")
+	needs := []string{"filesystem"}
+	if name == "filesystem" {
+		needs[0] = "setup" // before all others, whose files belong to its users
 	}
 	for _, clause := range d.depends {
 		if r := requires(clause, provided); r != "" && r != name && !slices.Contains(needs, r) {
@@ -113,12 +113,13 @@ func (t *tree) write(b *strings.Builder, d debian, name string, provided map[str
 // list writes the files of one rpm as rpmbuild reads them.
 func (t *tree) list(file string, files []string) error {
 	var b strings.Builder
+	b.WriteString("%defattr(-,-,-)\n") // as they are; rpmbuild would have all be root's
 	slices.Sort(files)
 	for _, line := range files {
-		folder, isFolder := strings.CutPrefix(line, "%dir ")
+		mark, name, marked := strings.Cut(line, " /")
 		switch {
-		case isFolder:
-			fmt.Fprintf(&b, "%%dir %s\n", quoted(folder))
+		case marked && mark[0] == '%':
+			fmt.Fprintf(&b, "%s %s\n", mark, quoted("/"+name))
 		case t.conf[line]:
 			fmt.Fprintf(&b, "%%config(noreplace) %s\n", quoted(moved(line)))
 		default:
