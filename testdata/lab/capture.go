@@ -154,6 +154,9 @@ func (p *packet) carried(protocol int, b []byte) {
 	}
 }
 
+// connects is in the place of a name where a connection carries nothing yet.
+const connects = "nothing, by TCP"
+
 // query gives the name and type that a DNS query asks for.
 func query(protocol int, b []byte) string {
 	const udpHead = 8
@@ -162,6 +165,9 @@ func query(protocol int, b []byte) string {
 		b = b[udpHead:]
 	case protocol == 6 && len(b) >= 20:
 		head := int(b[12]>>4) * 4
+		if head >= 20 && len(b) == head {
+			return connects
+		}
 		if head < 20 || len(b) < head+2 {
 			return ""
 		}

@@ -117,6 +117,14 @@ func TestEgressOfFrames(t *testing.T) {
 			want: "h1 (10.99.1.11) sent 1 × dns to 192.0.2.53 port 53 asking for . NS",
 		},
 		{
+			name: "looks if the lab's name server answers", frame: ip4(6, "10.99.1.1", tcp(53)...), ok: true,
+			want: "h1 (10.99.1.11) sent 1 × dns to 10.99.1.1 port 53 asking for nothing, by TCP",
+		},
+		{
+			name: "looks if another name server answers", frame: ip4(6, "192.0.2.53", tcp(53)...),
+			want: "h1 (10.99.1.11) sent 1 × dns to 192.0.2.53 port 53 asking for nothing, by TCP",
+		},
+		{
 			name: "no probe of CoreDNS's", frame: ip4(17, "10.99.1.1", udp(53, dns(13, "1234567", "com")...)...),
 			want: "h1 (10.99.1.11) sent 1 × dns to 10.99.1.1 port 53 asking for 1234567.com. HINFO",
 		},

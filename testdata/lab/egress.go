@@ -45,8 +45,8 @@ type Housekeeping struct {
 	fits   func(l *Lab, a *Attempt) bool
 }
 
-// Allowed lists all housekeeping: what a host says to its own link, and what
-// CoreDNS asks of itself.
+// Allowed lists all housekeeping: what a host says to its own link, what CoreDNS asks
+// of itself, and what kubexm asks of the host's name server.
 var Allowed = []Housekeeping{
 	{"IPv6 finds its neighbours and routers on its own link (RFC 4861)", func(_ *Lab, a *Attempt) bool {
 		return a.Protocol == "icmp6" && a.Destination.IsLinkLocalMulticast() && slices.Contains([]string{"RS", "RA", "NS", "NA"}, a.Name)
@@ -64,6 +64,9 @@ var Allowed = []Housekeeping{
 	}},
 	{"CoreDNS asks the host's name server for the root, to see if it lives, after that query had no answer", func(l *Lab, a *Attempt) bool {
 		return a.Protocol == "dns" && a.Name == ". NS" && a.Destination.String() == l.Gateway()
+	}},
+	{"preflight looks if the host's name server takes connections; a name is asked for by UDP first", func(l *Lab, a *Attempt) bool {
+		return a.Protocol == "dns" && a.Name == connects && a.Destination.String() == l.Gateway()
 	}},
 }
 
