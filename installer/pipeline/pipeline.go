@@ -19,7 +19,7 @@ type Context struct {
 	Say     func(steps.Finding)                  // hears warnings of checks
 	Applied func(*steps.Host) kubernetes.Applied // what the cluster is to remember
 	Skip    []string                             // checks that are left out, by their steps' names
-	Made    time.Time                            // when the bundle was made, or kubexm where there is none: no clock is before it
+	Made    time.Time                            // when the bundle was made, before which no clock is; zero without one
 }
 
 func (c Context) preflight() plan.Module {

@@ -11,7 +11,7 @@ import (
 func systemChecks() []Check {
 	return []Check{
 		{
-			Name: "preflight.selinux", Asks: "whether SELinux enforces", Levels: "warning, note", On: OnNodes,
+			Name: "preflight.selinux", Asks: "whether SELinux enforces", Levels: "warning", On: OnNodes,
 			Limits: "none", Reads: "getenforce", Source: "it keeps a container runtime from mounts; a node is set to permissive unless spec.system.keep names selinux",
 			look: byFacts(checkSELinux),
 		},
