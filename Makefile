@@ -30,7 +30,7 @@ PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
 
 # The tests that make clusters, and all those that are run by themselves.
 CLUSTERS := ^TestCluster
-ALONE    := ^(TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$)
+ALONE    := ^(TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
@@ -108,6 +108,12 @@ packages: lab-ready ## Install packages on the lab's hosts, and break that
 .PHONY: interruptions
 interruptions: lab-ready ## Make clusters on the lab's hosts while kubexm is killed, and hosts and network fail
 	go test -count=1 -timeout 90m -v -run '^TestInterruptions$$' ./testdata/e2e
+
+# Beside make test: the further roots take minutes the first time.
+.PHONY: hosts
+hosts: lab-ready ## Make hosts of Debian 12, Debian 13 and an rpm distribution ready, and a cluster of them
+	@if $(LABCMD) possible 2>/dev/null; then $(LABCMD) root debian-13 rpm >/dev/null && $(LABCMD) mirror 13; fi
+	go test -count=1 -timeout 30m -v -run '^(TestHostsOfEachFamily|TestFamiliesInOneCluster)$$' ./testdata/e2e
 
 .PHONY: phases
 phases: lab-ready ## Tell how long the phases of an installation take on the lab's hosts, beside a script of ssh, tar and kubeadm
