@@ -6,6 +6,7 @@ import (
 
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/runner"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -16,6 +17,10 @@ func TestControlGroupsOfPodsGo(t *testing.T) {
 	s := sims["node1"]
 	for _, dir := range []string{"cpuset/kubepods.slice/pod1", "hugetlb/kubepods", "cpuset/site.slice", "systemd"} {
 		s.AddDir("/sys/fs/cgroup/"+dir, 0o755)
+	}
+	const settings = "/run/systemd/system.control"
+	for _, name := range []string{"kubepods.slice.d", "kubepods-burstable.slice.d", "site.slice.d"} {
+		s.AddFile(settings+"/"+name+"/50-CPUShares.conf", "[Slice]\nCPUShares=2\n", 0o644)
 	}
 	s.AddFile("/sys/fs/cgroup/cgroup.procs", "1\n", 0o644)
 	var asked [][]string
@@ -30,5 +35,29 @@ func TestControlGroupsOfPodsGo(t *testing.T) {
 	want := []string{"find", "/sys/fs/cgroup/cpuset/kubepods.slice", "/sys/fs/cgroup/hugetlb/kubepods", "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"}
 	if len(asked) != 1 || !slices.Equal(asked[0], want) {
 		t.Errorf("%q, want %q", asked, want)
+	}
+	if left := s.Below(settings); !slices.Equal(left, []string{settings + "/site.slice.d", settings + "/site.slice.d/50-CPUShares.conf"}) {
+		t.Errorf("of the settings %q are left", left)
+	}
+}
+
+// TestJobsThatEndedGo: one whose connection broke before it was cleared is no more
+// after a reset, like all else.
+func TestJobsThatEndedGo(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	_, sims := steptest.StandingWith(t, c)
+	s := sims["node1"]
+	step := kubeadm.ResetMaster()
+	h := steptest.Case{Cluster: c}.NewHost(t, s, step)
+	for _, name := range []string{"kubeadm-init", "kubeadm-join"} {
+		if err := h.StartJob(t.Context(), runner.Job{Name: name, Argv: []string{"kubeadm", "token", "list"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := step.Run(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.Jobs(); len(left) != 0 {
+		t.Errorf("%q are left", left)
 	}
 }

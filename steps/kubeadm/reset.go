@@ -120,6 +120,9 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 		errs = append(errs, h.RemoveAll(ctx, dir))
 	}
 	errs = append(errs, stopPods(ctx, h))
+	for _, j := range []runner.Job{initJob, joinJob} { // one whose end a broken connection kept from being written down
+		errs = append(errs, h.ClearJob(ctx, j))
+	}
 	for _, link := range []string{"cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0"} {
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: there is none
 		errs = append(errs, err)

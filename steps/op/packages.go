@@ -144,14 +144,16 @@ func underWay(ctx context.Context, h *steps.Host) (bool, error) {
 	return s.Running, err
 }
 
-// finish waits for the job of an earlier run. How that ended, a look at the
-// packages tells.
+// finish waits for the job of an earlier run, and has the host forget it. How it
+// ended, a look at the packages tells.
 func finish(ctx context.Context, h *steps.Host) error {
-	running, err := underWay(ctx, h)
-	if err != nil || !running {
+	s, err := h.Job(ctx, packagesJob(h), 0)
+	if err != nil || !s.Exists {
 		return err
 	}
-	h.Log.InfoContext(ctx, "packages are being installed or removed there since an earlier run: waiting for that to end")
+	if s.Running {
+		h.Log.InfoContext(ctx, "packages are being installed or removed there since an earlier run: waiting for that to end")
+	}
 	_, err = h.WaitJob(ctx, packagesJob(h))
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) {

@@ -9,7 +9,7 @@ import (
 
 // Snapshot is the state of a host, one line per thing, sorted. Two hosts are the
 // same when their snapshots are. What comes and goes by itself is not in it:
-// jobs, their logs, what systemd holds in memory of a unit that does not run.
+// logs of jobs, what systemd holds in memory of a unit that does not run.
 type Snapshot []string
 
 // Snapshot gives the state of the host.
@@ -33,6 +33,9 @@ func (s *Sim) Snapshot() Snapshot {
 		if u.active || u.failed {
 			add("unit %s active=%t failed=%t ran=%s", name, u.active, u.failed, digest([]byte(u.ran))[:16])
 		}
+	}
+	for name := range s.jobs {
+		add("job %s", name)
 	}
 	for k, v := range s.sysctls {
 		add("sysctl %s = %s", k, v)
