@@ -44,8 +44,8 @@ func resources(c *manifest.Cluster) []op.Resource {
 	rs = append(rs, pair(peerCert, peerKey, func(h *steps.Host) (string, pki.Request) { return peer(c, h.Host) })...)
 	rs = append(rs, pair(healthCert, healthKey, func(*steps.Host) (string, pki.Request) { return healthClient() })...)
 	return append(rs,
-		unitFile(c), joining{},
-		member{Unit: op.Unit{Name: unit}, cluster: c},
+		unitFile(c),
+		member{Unit: op.Unit{Name: unit}, cluster: c}, joining{c},
 	)
 }
 

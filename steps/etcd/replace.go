@@ -29,17 +29,25 @@ const (
 	joinText = "ETCD_INITIAL_CLUSTER_STATE=existing\n"
 )
 
-// joining is that file, as what a removal takes away: it may be left of a run that
-// was cut off.
-type joining struct{}
+// joining is that file, where it is left of a run that was cut off.
+type joining struct{ cluster *manifest.Cluster }
 
 func (joining) String() string { return "file " + joinFile }
 
 // Needs gives none.
 func (joining) Needs() []manifest.Need { return nil }
 
-// Want has nothing to do: the file comes where a member is replaced.
-func (joining) Want(context.Context, *steps.Host, bool) (*op.Change, error) { return nil, nil }
+// Want removes it from a member that has data: the file comes where one is replaced,
+// and means nothing any more.
+func (j joining) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
+	if there, err := exists(ctx, h, joinFile); err != nil || !there {
+		return nil, err
+	}
+	if has, err := hasData(ctx, j.cluster, h); err != nil || !has {
+		return nil, err
+	}
+	return removeJoinFile(), nil
+}
 
 // Gone removes it.
 func (joining) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
@@ -49,7 +57,11 @@ func (joining) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	if there, err := exists(ctx, h, joinFile); err != nil || !there {
 		return nil, err
 	}
-	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}, nil
+	return removeJoinFile(), nil
+}
+
+func removeJoinFile() *op.Change {
+	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}
 }
 
 // listed is a member as etcdctl lists it.
