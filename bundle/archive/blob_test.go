@@ -58,7 +58,7 @@ func TestUncheckedBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rc.Close()
-	rc.(interface{ Uncheck() }).Uncheck()
+	uncheck(t, rc)
 	if n, err := io.Copy(io.Discard, rc); err != nil || n != size {
 		t.Errorf("%d of %d bytes, %v", n, size, err)
 	}
@@ -70,8 +70,17 @@ func TestUncheckedBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rc.Close()
-	rc.(interface{ Uncheck() }).Uncheck()
+	uncheck(t, rc)
 	if _, err := io.Copy(io.Discard, rc); !errors.Is(err, ErrFrame) {
 		t.Errorf("a broken frame gave %v", err)
 	}
+}
+
+func uncheck(t *testing.T, rc io.ReadCloser) {
+	t.Helper()
+	b, ok := rc.(*blob)
+	if !ok {
+		t.Fatalf("a blob of type %T", rc)
+	}
+	b.Uncheck()
 }

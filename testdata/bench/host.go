@@ -28,7 +28,7 @@ func beHost(ctx context.Context, hostKey, authorized string) error {
 	if err != nil {
 		return err
 	}
-	s, err := sshtest.Serve(sshtest.Config{Keys: []ssh.PublicKey{login}, HostKeys: []ssh.Signer{key}})
+	s, err := sshtest.Serve(sshtest.Config{Keys: []ssh.PublicKey{login}, HostKeys: []ssh.Signer{key}}) //nolint:contextcheck // what it serves ends with Close
 	if err != nil {
 		return err
 	}

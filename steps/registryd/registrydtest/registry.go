@@ -5,7 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"path"
@@ -49,7 +49,7 @@ type Registry struct {
 // Start gives sim's unit its program, until Stop. store makes what keeps the images
 // each time the data folder is empty; nil keeps them in memory.
 func Start(c *manifest.Cluster, sim *conntest.Sim, store func() http.Handler) *Registry {
-	silent := log.New(io.Discard, "", 0)
+	silent := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	if store == nil {
 		store = func() http.Handler { return ggcr.New(ggcr.Logger(silent)) }
 	}
