@@ -115,27 +115,51 @@ func Kernel(c *manifest.Cluster) steps.Step { return op.Ensure("node.configure-k
 // ResetKernel is its inverse.
 func ResetKernel(c *manifest.Cluster) steps.Step { return op.Remove("node.reset-kernel", kernel(c)) }
 
-// names stand before all other lines: the first that has a name counts, and a
-// distribution may have put the host's own onto 127.0.1.1.
-func names(c *manifest.Cluster) []op.Resource {
-	return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		joined, err := kubeadm.Complete(ctx, h)
-		return Hosts(c, h.Name, joined), err
-	}}}
+// names stand before all other lines: the first that has a name counts.
+func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
+	return func(h *steps.Host) []op.Resource {
+		return []op.Resource{noLoopback(h.Name), op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+			joined, err := kubeadm.Complete(ctx, h)
+			return Hosts(c, h.Name, joined), err
+		}}}
+	}
+}
+
+// noLoopback takes a host's own name off loopback addresses, where distributions put
+// it. A line before does not suffice: with "multi on" in /etc/host.conf, which Debian
+// has, all lines count, and the C library puts the nearest address first.
+func noLoopback(name string) op.Edit {
+	own := func(word string) bool { return word == name || strings.HasPrefix(word, name+".") }
+	return op.Edit{Path: "/etc/hosts", Line: func(line string) string {
+		words, comment, _ := strings.Cut(line, "#")
+		f := strings.Fields(words)
+		if len(f) < 2 || !strings.HasPrefix(f[0], "127.") && f[0] != "::1" || !slices.ContainsFunc(f[1:], own) {
+			return line
+		}
+		rest := slices.DeleteFunc(slices.Clone(f[1:]), own)
+		if len(rest) == 0 {
+			return "# kubexm: " + line
+		}
+		out := f[0] + " " + strings.Join(rest, " ")
+		if comment != "" {
+			out += " #" + comment
+		}
+		return out
+	}}
 }
 
 // Names writes the cluster's names into /etc/hosts.
-func Names(c *manifest.Cluster) steps.Step { return op.Ensure("node.update-etc-hosts", names(c)) }
+func Names(c *manifest.Cluster) steps.Step { return op.EnsureOn("node.update-etc-hosts", names(c)) }
 
 // AimAtItself has a master that has joined reach its own API server under the
 // control plane's name: until then that is the first master's.
 func AimAtItself(c *manifest.Cluster) steps.Step {
-	return op.Ensure("node.aim-at-own-api-server", names(c))
+	return op.EnsureOn("node.aim-at-own-api-server", names(c))
 }
 
 // RemoveNames is its inverse.
 func RemoveNames(c *manifest.Cluster) steps.Step {
-	return op.Remove("node.restore-etc-hosts", names(c))
+	return op.RemoveOn("node.restore-etc-hosts", names(c))
 }
 
 // Hosts gives the lines of /etc/hosts on the host of that name: all hosts, the

@@ -55,7 +55,7 @@ func checkHostName(h *steps.Host) steps.Findings {
 	for _, a := range h.Facts.HostnameAddresses {
 		if a.IsLoopback() {
 			// Debian's installer writes 127.0.1.1: a habit, and no mistake.
-			out = append(out, steps.Finding{What: fmt.Sprintf("/etc/hosts says that the host name means %s", a), Advice: "write the host's own address there; lines of kubexm's come beside it", Warning: a != netip.MustParseAddr("127.0.1.1"), Note: a == netip.MustParseAddr("127.0.1.1")})
+			out = append(out, steps.Finding{What: fmt.Sprintf("/etc/hosts says that the host name means %s", a), Advice: "nothing: it is taken off that line, and put onto the host's own address", Warning: a != netip.MustParseAddr("127.0.1.1"), Note: a == netip.MustParseAddr("127.0.1.1")})
 			break
 		}
 	}
