@@ -27,7 +27,7 @@ The packages come from the bundle: it is needed where the config names operating
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Prepare) },
 	}
 	f.add(cmd)
-	f.addSkip(cmd, "skip-check")
+	f.addSkip(cmd, "skip-preflight")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }

@@ -34,7 +34,7 @@ func checkPackages(ctx context.Context, h *steps.Host, o Options) (steps.Finding
 	if len(have.Trouble) == 0 {
 		return out, nil
 	}
-	ours, err := Joined(ctx, h)
+	ours, err := Begun(ctx, h)
 	if err != nil || ours { // an installation of this cluster's own may be under way
 		return out, err
 	}

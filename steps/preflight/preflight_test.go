@@ -1,6 +1,8 @@
 package preflight_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +33,15 @@ spec:
 func machine(f func(*conntest.Machine)) func(*conntest.Sim) {
 	return func(s *conntest.Sim) { s.SetMachine(f) }
 }
+
+// ours has kubexm begun to make the host part of the cluster.
+func ours(s *conntest.Sim) {
+	sum := sha256.Sum256([]byte("file /usr/local/bin/containerd"))
+	s.AddFile("/var/lib/kubexm/demo/before/"+hex.EncodeToString(sum[:12])+".json", "{}", 0o600)
+}
+
+// prepared has kubexm made the host ready, and no more.
+func prepared(s *conntest.Sim) { s.AddDir("/var/lib/kubexm/demo/before", 0o700) }
 
 func listening(lines ...string) func(*conntest.Sim) {
 	return machine(func(m *conntest.Machine) { m.Ports = append(m.Ports, lines...) })
@@ -112,9 +123,13 @@ func TestPorts(t *testing.T) {
 		"another protocol":            {host: "m1", before: listening("udp UNCONN 0 0 0.0.0.0:6443 0.0.0.0:*")},
 		"a registry host's":           {host: "r1", before: listening(apiserver, kubelet)},
 		"the registry's":              {host: "r1", before: listening(`tcp LISTEN 0 128 *:443 *:* users:(("nginx",pid=9,fd=3))`), want: []string{"error: port 443, which the registry needs, is taken by nginx (process 9)"}},
+		"on a host made ready": {host: "w1", before: func(s *conntest.Sim) {
+			listening(strings.Replace(kubelet, "kubelet\"", "other\"", 1))(s)
+			prepared(s)
+		}, want: []string{"error: port 10250, which kubelet needs, is taken by other (process 8)"}},
 		"of this cluster's own": {host: "m1", before: func(s *conntest.Sim) {
 			listening(apiserver, kubelet)(s)
-			s.AddDir("/var/lib/kubexm/demo/before", 0o700)
+			ours(s)
 		}},
 		"of another cluster": {host: "w1", before: func(s *conntest.Sim) {
 			listening(kubelet)(s)
@@ -132,7 +147,7 @@ func TestExistingInstallation(t *testing.T) {
 		"on a registry host":            {host: "r1", before: file("/etc/kubernetes/kubelet.conf")},
 		"of this cluster's own": {host: "m1", before: func(s *conntest.Sim) {
 			file("/etc/kubernetes/admin.conf")(s)
-			s.AddDir("/var/lib/kubexm/demo/before", 0o700)
+			ours(s)
 		}},
 	})
 }

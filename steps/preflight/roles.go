@@ -12,14 +12,31 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Joined tells whether kubexm has begun to make this host part of this very
-// cluster: it keeps its records under the cluster's name from the first change on.
-func Joined(ctx context.Context, h *steps.Host) (bool, error) {
+// Begun tells whether kubexm has changed anything on this host for this very cluster:
+// it keeps its records under the cluster's name from the first change on.
+func Begun(ctx context.Context, h *steps.Host) (bool, error) {
 	_, err := h.Stat(ctx, op.RecordDir(h))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// firsts are what a host gets first that becomes a part of a cluster, and has not yet
+// when it was only made ready.
+var firsts = []string{"/usr/local/bin/containerd", "/usr/local/bin/etcd", "/usr/local/bin/registry"}
+
+// Joined tells whether kubexm has begun to make this host part of this very cluster.
+func Joined(ctx context.Context, h *steps.Host) (bool, error) {
+	if begun, err := Begun(ctx, h); err != nil || !begun {
+		return false, err
+	}
+	for _, p := range firsts {
+		if ours, err := op.Recorded(ctx, h, op.Blob{Path: p}); err != nil || ours {
+			return ours, err
+		}
+	}
+	return false, nil
 }
 
 func is(h *steps.Host, role string) bool { return has(h.Cluster, h.Name, role) }
