@@ -23,7 +23,7 @@ type bad struct {
 var bads = []bad{
 	{
 		what: "a busy port", host: "h1", level: "error", check: "ports", says: "6443",
-		make: "systemd-run -q --unit taken systemd-socket-activate -l 6443 /bin/cat", undo: "systemctl stop taken",
+		make: "systemd-run -q --unit taken systemd-socket-activate --accept -l 6443 /bin/cat", undo: "systemctl stop taken",
 	},
 	{
 		what: "swap", host: "h1", level: "warning", check: "swap", says: "/swapfile",
