@@ -22,17 +22,23 @@ func Begun(ctx context.Context, h *steps.Host) (bool, error) {
 	return err == nil, err
 }
 
-// firsts are what a host gets first that becomes a part of a cluster, and has not yet
-// when it was only made ready.
-var firsts = []string{"/usr/local/bin/containerd", "/usr/local/bin/etcd", "/usr/local/bin/registry"}
+// parts are what a host gets first that becomes a part of a cluster, and what stays of
+// one whose data was preserved. None is on record of a host that was only made ready.
+func parts(c *manifest.Cluster) []op.Resource {
+	return []op.Resource{
+		op.Blob{Path: "/usr/local/bin/containerd"}, op.Blob{Path: "/usr/local/bin/etcd"}, op.Blob{Path: "/usr/local/bin/registry"},
+		op.Dir{Path: c.Spec.Etcd.DataDir}, op.Dir{Path: c.Spec.Registry.RegistryDataDir},
+		op.Dir{Path: cmp.Or(c.Spec.Runtime.Containerd.DataDir, "/var/lib/containerd")},
+	}
+}
 
 // Joined tells whether kubexm has begun to make this host part of this very cluster.
 func Joined(ctx context.Context, h *steps.Host) (bool, error) {
 	if begun, err := Begun(ctx, h); err != nil || !begun {
 		return false, err
 	}
-	for _, p := range firsts {
-		if ours, err := op.Recorded(ctx, h, op.Blob{Path: p}); err != nil || ours {
+	for _, r := range parts(h.Cluster) {
+		if ours, err := op.Recorded(ctx, h, r); err != nil || ours {
 			return ours, err
 		}
 	}
