@@ -37,16 +37,19 @@ func (joining) String() string { return "file " + joinFile }
 // Needs gives none.
 func (joining) Needs() []manifest.Need { return nil }
 
-// Want removes it from a member that has data: the file comes where one is replaced,
-// and means nothing any more.
+// Want removes it from a member that answers: the file comes where one is replaced, and
+// means nothing once it has data. One that ended before would begin a store of its own
+// without it.
 func (j joining) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	if there, err := exists(ctx, h, joinFile); err != nil || !there {
 		return nil, err
 	}
-	if has, err := hasData(ctx, j.cluster, h); err != nil || !has {
-		return nil, err
-	}
-	return removeJoinFile(), nil
+	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error {
+		if err := answers(ctx, j.cluster, h); err != nil {
+			return err
+		}
+		return h.Remove(ctx, joinFile)
+	}}, nil
 }
 
 // Gone removes it.
@@ -57,11 +60,7 @@ func (joining) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	if there, err := exists(ctx, h, joinFile); err != nil || !there {
 		return nil, err
 	}
-	return removeJoinFile(), nil
-}
-
-func removeJoinFile() *op.Change {
-	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}
+	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}, nil
 }
 
 // listed is a member as etcdctl lists it.
