@@ -225,10 +225,10 @@ func (s *labSite) refused(t *testing.T) {
 	// A host that nobody knows, and a wrong password.
 	strict := s.variant(t, "strict.yaml", "hostKeyPolicy: accept-new", "hostKeyPolicy: strict")
 	r = s.install(t, strict)
-	said(t, r, 3, "host h1 ("+s.Hosts[0].Address+")", "host h4 ("+s.Hosts[3].Address+")", "host key", "known_hosts", "try ")
+	said(t, r, 3, "host key of "+s.Hosts[0].Address, "host key of "+s.Hosts[3].Address, "connectivity", "known_hosts", "ssh-keygen")
 	wrong := s.variant(t, "wrong.yaml", `password: "${env:SITE_PASSWORD}"`, "password: not-the-one")
 	r = s.install(t, wrong)
-	said(t, r, 3, "host h3 ("+s.Hosts[2].Address+")", "admin", "try ", "password")
+	said(t, r, 3, "log in to "+s.Hosts[2].Address, "admin", "connectivity", "check user, password")
 	if strings.Contains(r.stdout+r.stderr, "not-the-one") {
 		t.Error("a password was shown")
 	}
