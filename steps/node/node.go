@@ -115,13 +115,15 @@ func Kernel(c *manifest.Cluster) steps.Step { return op.Ensure("node.configure-k
 // ResetKernel is its inverse.
 func ResetKernel(c *manifest.Cluster) steps.Step { return op.Remove("node.reset-kernel", kernel(c)) }
 
-// names stand before all other lines: the first that has a name counts.
+// names stand before all other lines: the first that has a name counts. They come
+// before the host's own line goes, and go after it is back: sudo looks its host up each
+// time, and would ask a name server in between.
 func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 	return func(h *steps.Host) []op.Resource {
-		return []op.Resource{noLoopback(h.Name), op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			joined, err := kubeadm.Complete(ctx, h)
 			return Hosts(c, h.Name, joined), err
-		}}}
+		}}, noLoopback(h.Name)}
 	}
 }
 
