@@ -163,7 +163,7 @@ func TestWhatInstallRefuses(t *testing.T) {
 	// The bundle does, and no host answers: each is named.
 	away := s.write(t, "away.yaml", cluster(version, closed(t), "", flannel))
 	r = install("--allow-unsigned", "-f", away)
-	said(t, r, 3, "error: host m1 (127.0.0.1)", "error: host r1 (127.0.0.1)", "error: host w1 (127.0.0.1)", "connection refused", "try ")
+	said(t, r, 3, "error  m1    connectivity", "error  r1    connectivity", "error  w1    connectivity", "connection refused", "check that sshd runs")
 	if strings.Contains(r.stdout+r.stderr, "canary-of-ssh") {
 		t.Error("a password was shown")
 	}
