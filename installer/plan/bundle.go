@@ -135,9 +135,13 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 	return out
 }
 
-// eachNeed hands every need of every step on every host to do, with its set.
+// eachNeed hands every need of every step on every host to do, with its set. A step
+// that only looks asks for nothing: what it weighs, others bring, to some of its hosts.
 func (g *Graph) eachNeed(set string, do func(manifest.Need, manifest.Host, steps.Step)) {
 	for _, n := range g.Nodes {
+		if n.Step.Meta().LooksOnly {
+			continue
+		}
 		for _, need := range n.Step.Meta().Needs {
 			if need.Set == "" {
 				need.Set = set

@@ -173,6 +173,9 @@ func TestCheckBundleNamesStepHostAndArtifact(t *testing.T) {
 		}
 	}
 	g.Nodes[0].Hosts = hs[:1]
+	looks := needs // a check of what all hosts together are going to get
+	looks.m.LooksOnly = true
+	g.Nodes = append(g.Nodes, &Node{ID: "looks", Step: looks, Hosts: hs})
 	if err := g.CheckBundle(l, "v1"); err != nil {
 		t.Errorf("complete: %v", err)
 	}
