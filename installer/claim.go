@@ -49,7 +49,7 @@ func (s *Session) claim(ctx context.Context) (context.Context, func(), error) {
 	if h == nil {
 		return ctx, func() {}, nil
 	}
-	lease := runner.Lease{Path: "/run/kubexm/" + s.Cluster.Metadata.Name + ".run", Holder: holder(time.Now())}
+	lease := s.lease()
 	run, lost := context.WithCancelCause(ctx)
 	holding, release := context.WithCancel(run)
 	first, ended := make(chan error, 1), make(chan struct{})
@@ -106,11 +106,32 @@ func (s *Session) claim(ctx context.Context) (context.Context, func(), error) {
 	}
 }
 
-// keeper is the host that says which run works on the cluster: the first master,
-// and without one the first host.
-func (s *Session) keeper() *steps.Host {
-	for _, h := range append(s.Cluster.HostsWith(manifest.RoleMaster), s.Cluster.Spec.Hosts...) {
-		return s.hosts[h.Name]
+// lease is the claim of this run on the cluster.
+func (s *Session) lease() runner.Lease {
+	return runner.Lease{Path: "/run/kubexm/" + s.Cluster.Metadata.Name + ".run", Holder: holder(time.Now())}
+}
+
+// alone takes the lease of the cluster's keeper and gives it back: who is not alone
+// hears of it before anything else is asked. What else goes wrong with it, the claim
+// of the run will tell.
+func (s *Session) alone(ctx context.Context, keeper *runner.Runner) error {
+	taken, back := context.WithCancel(ctx)
+	defer back()
+	var held *runner.HeldError
+	if err := keeper.Hold(taken, s.lease(), back); errors.As(err, &held) {
+		return &BusyError{At: s.keeperName(), Holder: held.Holder}
 	}
 	return nil
 }
+
+// keeperName names the host that says which run works on the cluster: the first
+// master, and without one the first host.
+func (s *Session) keeperName() string {
+	for _, h := range append(s.Cluster.HostsWith(manifest.RoleMaster), s.Cluster.Spec.Hosts...) {
+		return h.Name
+	}
+	return ""
+}
+
+// keeper is that host.
+func (s *Session) keeper() *steps.Host { return s.hosts[s.keeperName()] }

@@ -51,12 +51,19 @@ func TestOnlyOneRunAtATime(t *testing.T) {
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it was refused after %s", took)
 	}
+	third, _ := session(nil)
+	if err := third.alone(t.Context(), third.hosts["node1"].Runner); !errors.As(err, &busy) || busy.At != "node1" {
+		t.Errorf("before anything else is asked: %v", err)
+	}
 	if _, err := second.Run(t.Context(), h, RunOptions{Parallel: 1, DryRun: true}); err != nil {
 		t.Errorf("a dry run changes nothing, and was refused: %v", err)
 	}
 	close(goOn)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
+	}
+	if err := third.alone(t.Context(), third.hosts["node1"].Runner); err != nil {
+		t.Errorf("alone after the first has ended: %v", err)
 	}
 	if _, err := second.Run(t.Context(), h, RunOptions{Parallel: 1}); err != nil || !ran {
 		t.Errorf("after the first has ended: %v, ran %v", err, ran)

@@ -36,6 +36,9 @@ type Options struct {
 	Home      string // of the user, for ~ and known_hosts
 	// Parallel is how many hosts are asked at once.
 	Parallel int
+	// Alone ends the opening with a *BusyError where another run works on the cluster,
+	// before hosts are asked what they are: for who is going to change something.
+	Alone bool
 }
 
 // Session is one run on one cluster: its folder locked, its hosts reached.
@@ -109,6 +112,8 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 		KnownHosts: []string{filepath.Join(s.Home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts"},
 	})
 	redactor := connector.NewRedactor(s.secrets()...)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var g errgroup.Group
 	g.SetLimit(max(s.Parallel, 1))
 	var failed HostErrors
@@ -117,6 +122,9 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 			host, err := s.reach(ctx, dialer, redactor, h)
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			if busy := (*BusyError)(nil); errors.As(err, &busy) {
+				stop(busy)
+			}
 			if err != nil {
 				failed = append(failed, &HostError{Host: h.Name, Address: h.Address, Err: err})
 				return nil
@@ -126,8 +134,8 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 		})
 	}
 	_ = g.Wait() // the functions above keep their errors
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return failed, nil
@@ -145,6 +153,11 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, red *connector.Redac
 	r := runner.New(conn, runner.Options{Redactor: red, Log: log})
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	if s.Alone && h.Name == s.keeperName() {
+		if err := s.alone(ctx, r); err != nil {
+			return nil, err
+		}
+	}
 	facts, err := r.Facts(ctx)
 	if err != nil {
 		return nil, err
