@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -70,7 +69,7 @@ func writes(s plan.Scope) []preflight.Write {
 	add("programs", "/usr/local/bin", nodes(s), ofNodes, program)
 	add("CNI plugins", "/opt/cni/bin", nodes(s), ofNodes, plugin)
 	images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c)).Meta().Needs
-	add("images", cmp.Or(c.Spec.Runtime.Containerd.DataDir, "/var/lib/containerd"), nodes(s), images, image)
+	add("images", containerd.DataDir(c), nodes(s), images, image)
 	members := s.Role(manifest.RoleMaster)
 	if c.Spec.Etcd.Type == "kubexm" {
 		members = s.Role(manifest.RoleEtcd)

@@ -64,7 +64,7 @@ func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
 		op.Dir{Path: "/opt/containerd", Attr: runner.Attr{Mode: 0o711}, Own: true}, // containerd makes it where it is not there
 		op.Dir{Path: "/etc/containerd", Own: true},
 		op.Dir{Path: "/etc/containerd/certs.d", Own: true},
-		op.Dir{Path: dataDir(c), Attr: runner.Attr{Mode: 0o711}, Own: true},
+		op.Dir{Path: DataDir(c), Attr: runner.Attr{Mode: 0o711}, Own: true},
 		config{c},
 		op.Text("/etc/crictl.yaml", func(context.Context, *steps.Host) ([]byte, error) {
 			return []byte("runtime-endpoint: " + Socket + "\nimage-endpoint: " + Socket + "\ntimeout: 30\n"), nil
@@ -87,12 +87,13 @@ func Service(c *manifest.Cluster, m *Mirrors) steps.Step {
 func StopService(c *manifest.Cluster, m *Mirrors, keep bool) steps.Step {
 	rs := service(c, m)
 	if keep {
-		rs = op.Without(rs, dataDir(c))
+		rs = op.Without(rs, DataDir(c))
 	}
 	return op.Remove("containerd.stop", rs, op.Destroys)
 }
 
-func dataDir(c *manifest.Cluster) string {
+// DataDir is where a node keeps its images and what runs of them.
+func DataDir(c *manifest.Cluster) string {
 	if d := c.Spec.Runtime.Containerd.DataDir; d != "" {
 		return d
 	}
@@ -124,7 +125,7 @@ func (c config) file() op.File {
 		err = templates.ExecuteTemplate(&b, name, struct {
 			DataDir, Sandbox string
 			SystemdCgroup    bool
-		}{dataDir(c.cluster), im.Reference, c.cluster.Spec.Kubernetes.Kubelet.CgroupDriver == "systemd"})
+		}{DataDir(c.cluster), im.Reference, c.cluster.Spec.Kubernetes.Kubelet.CgroupDriver == "systemd"})
 		return b.Bytes(), err
 	})
 }

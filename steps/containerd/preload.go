@@ -65,7 +65,7 @@ func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []st
 			return steps.Advise(err, "see `journalctl -u containerd` on %s, and whether the registry holds %s", h.Name, ref)
 		}
 	}
-	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", dataDir(c)}, Timeout: syncWithin}); err != nil {
+	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", DataDir(c)}, Timeout: syncWithin}); err != nil {
 		return err
 	}
 	for _, ref := range missing {

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -147,7 +146,7 @@ func checkSysctls(h *steps.Host) steps.Findings {
 	if v := h.Facts.Sysctls["fs.inotify.max_user_instances"]; v != "" && (len(v) < len(leastInotify) || len(v) == len(leastInotify) && v < leastInotify) {
 		out = append(out, steps.Finding{What: fmt.Sprintf("fs.inotify.max_user_instances is %s: kubelet and containers run out of watches", v), Advice: "set it to " + leastInotify + " or more in /etc/sysctl.d", Warning: true})
 	}
-	slices.SortFunc(out, func(a, b steps.Finding) int { return cmp.Or(cmp.Compare(a.What, b.What)) })
+	slices.SortFunc(out, compareFindings)
 	return out
 }
 

@@ -131,7 +131,7 @@ func checkReach(ctx context.Context, h *steps.Host, o Options) (steps.Findings, 
 		}
 		out = append(out, f)
 	}
-	slices.SortFunc(out, func(a, b steps.Finding) int { return compareFindings(a, b) })
+	slices.SortFunc(out, compareFindings)
 	if untested != nil {
 		out = append(out, steps.Finding{Note: true, What: "not tested whether the other hosts are reached: sshd forwards no connections", Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
 	}
