@@ -309,7 +309,7 @@ func slowMain() int {
 	}
 	x.app.err, x.app.screen = os.Stderr, newScreen(os.Stderr)
 	signal.Reset()
-	go x.app.listen(cancel)
+	x.app.listen(cancel)
 	return x.app.report(ctx, x.app.carryOut(ctx, &x.flags, x.site, onEngine))
 }
 

@@ -16,7 +16,7 @@ func realMain() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, stop: make(chan struct{}), screen: newScreen(os.Stderr)}
-	go a.listen(cancel)
+	a.listen(cancel)
 	return a.run(ctx, os.Args[1:])
 }
 
@@ -26,6 +26,11 @@ func realMain() int {
 func (a *app) listen(cancel context.CancelFunc) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go a.interrupted(signals, cancel)
+}
+
+// interrupted answers the signals as they come.
+func (a *app) interrupted(signals chan os.Signal, cancel context.CancelFunc) {
 	<-signals
 	if a.orderly.Load() {
 		a.pressed.Add(1)

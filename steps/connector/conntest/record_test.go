@@ -71,18 +71,22 @@ func TestReplayIsStrict(t *testing.T) {
 	dir := t.TempDir()
 	rec := conntest.Record(local.New(local.Config{}), nil)
 	session(t, rec, dir)
-	one := connector.Cmd{Verb: connector.VerbExec, Argv: []string{"echo", "one"}, Stdin: strings.NewReader("in")}
+	// cat reads its input to the end: what a command leaves unread is read beside
+	// it, so no two commands share a reader.
+	one := func(input string) connector.Cmd {
+		return connector.Cmd{Verb: connector.VerbExec, Argv: []string{"cat"}, Stdin: strings.NewReader(input)}
+	}
 	arc := conntest.Record(local.New(local.Config{}), nil)
-	if _, err := arc.Exec(t.Context(), one); err != nil {
+	if _, err := arc.Exec(t.Context(), one("in")); err != nil {
 		t.Fatal(err)
 	}
 	for name, cmds := range map[string][]connector.Cmd{
-		"other argument": {{Verb: connector.VerbExec, Argv: []string{"echo", "two"}, Stdin: strings.NewReader("in")}},
-		"other verb":     {{Verb: connector.VerbRead, Argv: one.Argv, Stdin: strings.NewReader("in")}},
-		"as root":        {{Verb: connector.VerbExec, Argv: one.Argv, Sudo: true, Stdin: strings.NewReader("in")}},
-		"other input":    {{Verb: connector.VerbExec, Argv: one.Argv, Stdin: strings.NewReader("other")}},
-		"no input":       {{Verb: connector.VerbExec, Argv: one.Argv}},
-		"one too many":   {{Verb: connector.VerbExec, Argv: one.Argv, Stdin: strings.NewReader("in")}, one},
+		"other argument": {{Verb: connector.VerbExec, Argv: []string{"cat", "-"}, Stdin: strings.NewReader("in")}},
+		"other verb":     {{Verb: connector.VerbRead, Argv: one("").Argv, Stdin: strings.NewReader("in")}},
+		"as root":        {{Verb: connector.VerbExec, Argv: one("").Argv, Sudo: true, Stdin: strings.NewReader("in")}},
+		"other input":    {one("other")},
+		"no input":       {{Verb: connector.VerbExec, Argv: one("").Argv}},
+		"one too many":   {one("in"), one("in")},
 		"one too few":    nil,
 	} {
 		var c complaints
