@@ -48,13 +48,13 @@ var bads = []bad{
 		make: "cp -p /etc/machine-id /root/id; chmod u+w /etc/machine-id; echo OTHER >/etc/machine-id", undo: "cat /root/id >/etc/machine-id; chmod 444 /etc/machine-id; rm /root/id",
 	},
 	{
-		what: "a locked apt", host: "h2", level: "warning", check: "packages", says: "changes packages",
-		make: `systemd-run -q --unit locked perl -e 'use Fcntl; open F, ">>", "/var/lib/dpkg/lock-frontend"; fcntl(F, F_SETLK, pack("s s x4 q q l x4", F_WRLCK, 0, 0, 0, 0)) or die; sleep 600'; sleep 1`,
-		undo: "systemctl stop locked",
-	},
-	{
 		what: "a held package", host: "h2", level: "", check: "packages", says: "held: socat",
 		make: "apt-mark -qq hold socat", undo: "apt-mark -qq unhold socat",
+	},
+	{
+		what: "a locked apt", host: "h2", level: "warning", check: "packages", says: "changes packages",
+		make: `systemd-run -q --unit locked perl -e 'use Fcntl; open F, ">>", "/var/lib/dpkg/lock-frontend"; my $l = pack("s s x4 q q l x4", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $l) or die; sleep 600'; sleep 1; systemctl is-active locked`,
+		undo: "systemctl stop locked",
 	},
 	{
 		what: "a firewall, a stand-in of firewalld", host: "h3", level: "warning", check: "firewall", says: "firewalld",
@@ -62,7 +62,7 @@ var bads = []bad{
 	},
 	{
 		what: "a host name that none is", host: "h3", level: "warning", check: "host-name", says: "Wrong_Name",
-		make: "hostname Wrong_Name", undo: "hostname h3",
+		make: "sysctl -q -w kernel.hostname=Wrong_Name", undo: "sysctl -q -w kernel.hostname=h3",
 	},
 	{
 		what: "an empty resolv.conf", host: "h3", level: "", check: "resolv-conf", says: "/etc/resolv.conf",
@@ -112,7 +112,7 @@ func (s *labSite) preparedBadly(t *testing.T, config string) {
 	for _, f := range found {
 		t.Log(f)
 	}
-	for _, b := range bads {
+	for _, b := range slices.Backward(bads) {
 		s.on(t, b.host, b.undo)
 	}
 	r, again := look()

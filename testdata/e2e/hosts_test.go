@@ -81,7 +81,9 @@ func TestHostsOfEachFamily(t *testing.T) {
 	if n := strings.Count(r.stdout+r.stderr, "is not supported"); n != 1 {
 		t.Errorf("%d hosts are not supported", n)
 	}
-	t.Run("prepared badly", func(t *testing.T) { s.preparedBadly(t, config) })
+	if !t.Run("prepared badly", func(t *testing.T) { s.preparedBadly(t, config) }) {
+		t.FailNow() // they may be bad still
+	}
 
 	before := s.inventories(t)
 	prepare := []string{"hosts", "prepare", "-f", config, "--bundle", s.bundle, "--allow-unsigned"}
