@@ -71,6 +71,10 @@ var forSite = map[string]struct {
 	}, node.AddResolvers, node.RemoveResolvers},
 	"chrony of Debian":  {func(s *conntest.Sim) { chrony(s, "chrony.service", "/etc/chrony/chrony.conf") }, node.SyncTime, node.RestoreTime},
 	"chrony of Red Hat": {func(s *conntest.Sim) { redHat(s); chrony(s, "chronyd.service", "/etc/chrony.conf") }, node.SyncTime, node.RestoreTime},
+	"chrony that was off": {func(s *conntest.Sim) {
+		chrony(s, "chrony.service", "/etc/chrony/chrony.conf")
+		s.AddUnit("chrony.service", clockUnit, false, false)
+	}, node.SyncTime, node.RestoreTime},
 	"other clocks": {func(s *conntest.Sim) {
 		s.AddFile("/usr/sbin/chronyd", "", 0o755)
 		s.AddUnit("ntpd.service", clockUnit, true, true)

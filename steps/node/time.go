@@ -133,7 +133,7 @@ func syncTime(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 			return func(context.Context, *steps.Host) ([]byte, error) { return b, nil }
 		}
 		return slices.Concat(
-			op.Given(hasChrony, op.Text(conf, body(t.Chrony(drift))), op.Unit{Name: unit}),
+			op.Given(hasChrony, op.Text(conf, body(t.Chrony(drift))), op.Traces{Of: unit, Paths: []string{drift}}, op.Unit{Name: unit}),
 			op.Given(followsOnly(t),
 				op.Dir{Path: "/etc/systemd/timesyncd.conf.d"},
 				op.Text("/etc/systemd/timesyncd.conf.d/kubexm.conf", body([]byte("# Written by kubexm.\n[Time]\nNTP="+strings.Join(t.Sources, " ")+"\n"))),

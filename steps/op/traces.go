@@ -1,0 +1,56 @@
+package op
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Traces are files that a service of the host's own writes while it runs, such as
+// what chrony learns of the clock. It stands before the unit in its list: those
+// that were not there before the unit ran go again, once it is stopped.
+type Traces struct {
+	noNeeds
+	Of    string   // whose they are: "chrony.service"
+	Paths []string // absolute
+}
+
+func (t Traces) String() string { return "files that " + t.Of + " writes" }
+
+// Want puts on record which of them there are.
+func (t Traces) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
+	return noted(ctx, h, t, "note which files "+t.Of+" has written", func() (string, error) {
+		var there []string
+		for _, p := range t.Paths {
+			_, err := h.Stat(ctx, p)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return "", err
+			}
+			there = append(there, p)
+		}
+		return strings.Join(there, "\n"), nil
+	})
+}
+
+// Gone removes those that came.
+func (t Traces) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
+	return renounced(ctx, h, t, "remove what "+t.Of+" wrote", func(ctx context.Context, before string) error {
+		had := strings.Split(before, "\n")
+		for _, p := range t.Paths {
+			if slices.Contains(had, p) {
+				continue
+			}
+			if err := h.Remove(ctx, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
