@@ -56,9 +56,13 @@ func (l *locker) repository(at string, p manifest.Platform, set *manifest.Packag
 }
 
 // packagesOf gives the names of the packages that hosts get, sorted: those that
-// every host gets, those that the config's components come as, and the config's own.
+// every host gets, those that the config's time zone takes and its components come
+// as, and the config's own.
 func (l *locker) packagesOf(format string) []string {
 	names := slices.Concat(l.catalog.systems.Packages[format], l.named)
+	if l.cluster.Spec.System.Timezone != "" {
+		names = append(names, l.catalog.systems.Timezone[format]...)
+	}
 	if format == manifest.Deb {
 		names = append(names, l.cluster.Spec.System.Debs...)
 	} else {

@@ -27,7 +27,7 @@ func TestPackagesOfAConfig(t *testing.T) {
 		s.Bundle.Platforms = platforms("amd64", "arm64")
 		s.Bundle.KubernetesVersions = []string{"v1.33.0"}
 		s.LoadBalancer.Mode, s.LoadBalancer.External.Type = "external", "kubexm-kh"
-		s.System = manifest.System{Debs: []string{"jq", "socat"}, RPMs: []string{"tcpdump"}}
+		s.System = manifest.System{Debs: []string{"jq", "socat"}, RPMs: []string{"tcpdump"}, Timezone: "Europe/Berlin"}
 		s.Bundle.OperatingSystems = []manifest.OperatingSystem{
 			{Name: "debian", Releases: []string{"12", "13"}, Repositories: []string{"debian.sources"}, Keys: []string{"debian.gpg"}},
 			{Name: "openeuler", Releases: []string{"22.03"}},
@@ -55,7 +55,7 @@ func TestPackagesOfAConfig(t *testing.T) {
 		ID: "packages/debian-13/13/linux/arm64", Kind: manifest.Packages, Name: "debian-13", Version: "13", Sets: []string{"v1.32.4", "v1.33.0"},
 		Platform: manifest.Platform{OS: "linux", Arch: "arm64", Distribution: "debian", Release: "13"},
 		Packages: &manifest.PackageSet{Format: manifest.Deb, Sources: []string{"debian.sources"}, Keys: []string{"debian.gpg"}, Want: []string{
-			"bash-completion", "chrony | time-daemon", "conntrack", "ebtables", "haproxy", "ipset", "ipvsadm", "jq", "keepalived", "nfs-common", "open-iscsi", "socat",
+			"bash-completion", "chrony | time-daemon", "conntrack", "ebtables", "haproxy", "ipset", "ipvsadm", "jq", "keepalived", "nfs-common", "open-iscsi", "socat", "tzdata",
 		}},
 	}, debian); d != "" {
 		t.Error(d)

@@ -19,6 +19,7 @@ var systemsText []byte
 type systems struct {
 	Distributions map[string][]string `yaml:"distributions"`
 	Packages      map[string][]string `yaml:"packages"`
+	Timezone      map[string][]string `yaml:"timezone"`
 }
 
 func loadSystems() (*systems, error) {

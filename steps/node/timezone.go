@@ -43,7 +43,7 @@ func anotherZone(zone string) func(context.Context, *steps.Host) (bool, error) {
 		}
 		if !known {
 			return false, op.Later(steps.Advise(fmt.Errorf("the host has no %s%s", zoneinfo, zone),
-				"choose a time zone that %s has, or write tzdata into spec.system.debs or spec.system.rpms and build the bundle again", h.Name))
+				"choose a time zone that %s has, or name its operating system in spec.bundle.operatingSystems and build the bundle again: tzdata comes along", h.Name))
 		}
 		i, err := h.Stat(ctx, "/etc/localtime")
 		if errors.Is(err, fs.ErrNotExist) {
