@@ -15,7 +15,7 @@ REPRODUCIBLE := -trimpath -buildvcs=false -ldflags='-buildid= -X main.version=$(
 
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
-TESTDATA := ./testdata/bench/... ./testdata/e2e/... ./testdata/faults/... ./testdata/lab/... ./testdata/upstream/...
+TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/faults/... ./testdata/lab/... ./testdata/upstream/... ./testdata/vulns/...
 
 # Tools are pinned in a module of their own, so that kubexm's go.mod lists what
 # kubexm is made of. Go's build cache keeps them built.
@@ -123,6 +123,16 @@ phases: lab-ready ## Tell how long the phases of an installation take on the lab
 .PHONY: rpm-tools
 rpm-tools: ## As root, bring rpm, createrepo_c and dnf in a root of their own, for the tests of packaging/rpm
 	bash packaging/rpm/testdata/tools.sh "$${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/rpmtools"
+
+# Asks nobody: what is known is in testdata/vulns/known.json.
+.PHONY: vulns
+vulns: ## Look for known vulnerabilities in kubexm; VULNDB=checkout of the Go vulnerability database brings the list up to date
+	$(if $(VULNDB),go run ./testdata/vulns/gen $(VULNDB) testdata/vulns/known.json)
+	go test -count=1 -v ./testdata/vulns
+
+.PHONY: budget
+budget: ## Record how many modules and bytes kubexm has by now
+	go test -count=1 -v -run '^TestBudget$$' ./testdata/budget -update
 
 .PHONY: lint
 lint: ## Run golangci-lint as .golangci.yml sets it, in its pinned version

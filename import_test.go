@@ -96,8 +96,11 @@ var kubexm = house{
 		"testdata/lab/inventory":      nil,
 		"testdata/lab/mirror":         nil,
 		"testdata/lab/repack":         nil,
+		"testdata/budget":             nil,
 		"testdata/upstream":           nil,
 		"testdata/upstream/cmd":       nil,
+		"testdata/vulns":              nil,
+		"testdata/vulns/gen":          nil,
 	},
 	// Plans are made and walked without knowing what a step does; what acts on a
 	// host knows of no bundle; the archive's bytes mean nothing to who writes them.
