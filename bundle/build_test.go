@@ -214,7 +214,7 @@ func TestPolicy(t *testing.T) {
 
 type verdict struct{ err error }
 
-func (v verdict) Verify(context.Context, v1.Descriptor, []byte) error { return v.err }
+func (v verdict) Verify(context.Context, v1.Descriptor, []byte) ([]Voucher, error) { return nil, v.err }
 
 func TestCorruptCacheIsFetchedAgain(t *testing.T) {
 	w := newWorld(t)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -16,35 +17,62 @@ import (
 )
 
 // Verifier checks the signatures of a bundle: the content of the signature slot
-// against the digest of the root. bundle/sign will hold the one that people use.
+// against the digest of the root. It gives those that count, at least one, or an
+// error that says why none does. bundle/sign holds the one that people use.
 type Verifier interface {
-	Verify(ctx context.Context, root v1.Descriptor, signatures []byte) error
+	Verify(ctx context.Context, root v1.Descriptor, signatures []byte) ([]Voucher, error)
 }
 
 // Policy says which bundles are trusted. The zero Policy trusts none.
 type Policy struct {
 	Verifier Verifier
-	// AllowUnsigned trusts any bundle that is whole, whoever made it.
+	// AllowUnsigned trusts any bundle that is whole, whoever made it. A signature
+	// that Verifier refuses is refused all the same.
 	AllowUnsigned bool
+	// Kubexm is this program's own version, which a signature's minimum is
+	// compared with. What is no version, "" and "dev", is new enough for all.
+	Kubexm string
 }
 
 // ErrUntrusted is why a Policy refuses a bundle.
 var ErrUntrusted = errors.New("bundle is not trusted")
 
-func (p Policy) check(ctx context.Context, root v1.Descriptor, signatures []byte) error {
-	if p.Verifier != nil && len(bytes.TrimSpace(signatures)) > 0 {
-		if err := p.Verifier.Verify(ctx, root, signatures); err != nil {
-			return fmt.Errorf("%w: %w", ErrUntrusted, err)
+func (p Policy) check(ctx context.Context, root v1.Descriptor, signatures []byte) ([]Voucher, error) {
+	signed := len(bytes.TrimSpace(signatures)) > 0
+	switch {
+	case signed && p.Verifier != nil:
+		vouchers, err := p.Verifier.Verify(ctx, root, signatures)
+		if err != nil {
+			return nil, &TrustError{Code: TrustSignature, Err: err}
 		}
+		for _, v := range vouchers {
+			if err := p.newEnough(v.Claim.MinimumKubexm); err != nil {
+				return nil, err
+			}
+		}
+		return vouchers, nil
+	case p.AllowUnsigned:
+		return nil, nil
+	case signed:
+		return nil, &TrustError{Code: TrustNobody, Detail: "it is signed, and no key to check that with was given"}
+	}
+	return nil, &TrustError{Code: TrustUnsigned, Detail: "it is not signed"}
+}
+
+// newEnough compares this program's version with the oldest that may use a bundle.
+func (p Policy) newEnough(minimum string) error {
+	if minimum == "" {
 		return nil
 	}
-	if p.AllowUnsigned {
+	want, err := semver.NewVersion(minimum)
+	if err != nil {
+		return &TrustError{Code: TrustKubexm, Detail: fmt.Sprintf("it asks for kubexm %.40q, which is no version", minimum)}
+	}
+	own, err := semver.NewVersion(p.Kubexm)
+	if err != nil || !own.LessThan(want) {
 		return nil
 	}
-	if len(bytes.TrimSpace(signatures)) > 0 {
-		return fmt.Errorf("%w: it is signed, and no key to check that with was given", ErrUntrusted)
-	}
-	return fmt.Errorf("%w: it is not signed", ErrUntrusted)
+	return &TrustError{Code: TrustKubexm, Detail: fmt.Sprintf("it asks for kubexm %s or newer, this is %s", minimum, p.Kubexm)}
 }
 
 // Bundle is an archive whose head was checked: its lock, its config, and the
@@ -54,8 +82,10 @@ type Bundle struct {
 	Lock    *manifest.Lock
 	Config  []byte // the cluster config without secrets, as YAML
 	Summary Summary
-	Signed  bool   // the signature slot is not empty; Policy says whether that counts
-	Delta   *Delta // what the archive is a part for; nil where it holds the whole bundle
+	Signed  bool // the signature slot is not empty; Policy says whether that counts
+	// Vouchers are the signatures that count; none where the policy asked for none.
+	Vouchers []Voucher
+	Delta    *Delta // what the archive is a part for; nil where it holds the whole bundle
 
 	path    string
 	archive *archive.Reader
@@ -130,6 +160,11 @@ func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
 	if err := b.readMetadata(root.Manifests[0]); err != nil {
 		return err
 	}
+	for _, v := range b.Vouchers {
+		if err := v.Claim.agrees(b.Lock); err != nil {
+			return err
+		}
+	}
 	return b.checkClosure(root)
 }
 
@@ -160,7 +195,8 @@ func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 		return err
 	}
 	b.Signed = len(bytes.TrimSpace(signatures)) > 0
-	return policy.check(ctx, b.Root, signatures)
+	b.Vouchers, err = policy.check(ctx, b.Root, signatures)
+	return err
 }
 
 func (b *Bundle) readMetadata(d v1.Descriptor) error {

@@ -60,7 +60,7 @@ func Pull(ctx context.Context, r PullRequest) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Policy.check(ctx, root, signatures); err != nil {
+	if _, err := r.Policy.check(ctx, root, signatures); err != nil {
 		return nil, err
 	}
 	p := &puller{PullRequest: r, pin: manifest.ImagePin{Reference: r.From.Reference}}

@@ -1,0 +1,105 @@
+package sign
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+
+	"github.com/sigstore/cosign/v2/pkg/cosign"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+	"github.com/sigstore/sigstore/pkg/cryptoutils/goodkey"
+	"github.com/sigstore/sigstore/pkg/signature"
+)
+
+// maxKeyFile bounds what is taken for a key or a certificate.
+const maxKeyFile = 64 << 10
+
+// Pair is a new pair of keys, each as its file's content.
+type Pair struct {
+	Private []byte // PEM "ENCRYPTED SIGSTORE PRIVATE KEY": PKCS #8 under scrypt and secretbox
+	Public  []byte // PEM "PUBLIC KEY"
+}
+
+// Generate makes an ECDSA P-256 key as `cosign generate-key-pair` does, its
+// private half encrypted with password, which may be empty.
+func Generate(password []byte) (Pair, error) {
+	made, err := cosign.GenerateKeyPair(func(bool) ([]byte, error) { return password, nil })
+	if err != nil {
+		return Pair{}, err
+	}
+	return Pair{Private: made.PrivateBytes, Public: made.PublicBytes}, nil
+}
+
+// Signer makes signatures with one private key.
+type Signer struct {
+	key    signature.SignerVerifier
+	public *ecdsa.PublicKey
+}
+
+// LoadSigner opens a private key that Generate or cosign made. The error of a
+// file that is no such key is ErrKeyFile, that of a wrong password ErrPassword.
+func LoadSigner(private, password []byte) (*Signer, error) {
+	block, _ := pem.Decode(private)
+	if len(private) > maxKeyFile || block == nil {
+		return nil, fault(ErrKeyFile, nil, "not a private key in PEM form")
+	}
+	if block.Type != cosign.SigstorePrivateKeyPemType && block.Type != cosign.CosignPrivateKeyPemType {
+		return nil, fault(ErrKeyFile, nil, "a PEM block %.40q, not %q", block.Type, cosign.SigstorePrivateKeyPemType)
+	}
+	key, err := cosign.LoadPrivateKey(private, password, nil)
+	if err != nil {
+		return nil, fault(ErrPassword, err, "the private key does not open")
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return nil, fault(ErrKeyFile, err, "a private key without its public half")
+	}
+	ec, ok := public.(*ecdsa.PublicKey)
+	if !ok || ec.Curve != elliptic.P256() {
+		return nil, fault(ErrKeyFile, nil, "a private key of type %T, not ECDSA on P-256", public)
+	}
+	return &Signer{key: key, public: ec}, nil
+}
+
+// KeyID names the public key: base64 of the SHA-256 of its PKIX form, as cosign
+// writes it into a bundle as the key's hint.
+func (s *Signer) KeyID() string { return keyID(s.public) }
+
+// PublicKey gives the public half as its file's content.
+func (s *Signer) PublicKey() ([]byte, error) { return cryptoutils.MarshalPublicKeyToPEM(s.public) }
+
+// keyID is "" for a key that has no PKIX form.
+func keyID(public crypto.PublicKey) string {
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(der)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// loadVerifier opens a public key of any kind that Sigstore knows.
+func loadVerifier(public []byte) (signature.Verifier, string, error) {
+	if len(public) > maxKeyFile {
+		return nil, "", fault(ErrKeyFile, nil, "not a public key: %d bytes", len(public))
+	}
+	if block, _ := pem.Decode(public); block != nil && block.Type != "PUBLIC KEY" {
+		return nil, "", fault(ErrKeyFile, nil, "a PEM block %.40q, not \"PUBLIC KEY\"", block.Type)
+	}
+	key, err := cryptoutils.UnmarshalPEMToPublicKey(public)
+	if err != nil {
+		return nil, "", fault(ErrKeyFile, err, "not a public key")
+	}
+	if err := goodkey.ValidatePubKey(key); err != nil {
+		return nil, "", fault(ErrKeyFile, err, "a public key that is not safe to use")
+	}
+	v, err := signature.LoadDefaultVerifier(key)
+	if err != nil {
+		return nil, "", fault(ErrKeyFile, err, "a public key of an unknown kind")
+	}
+	return v, keyID(key), nil
+}
