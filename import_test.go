@@ -38,7 +38,8 @@ var kubexm = house{
 		"cmd/kubexm":                    nil,
 		"cmd/stepsdoc":                  nil,
 		"cmd/versionsgen":               nil,
-		"installer":                     {"installer/engine", "installer/pipeline", "installer/plan"},
+		"installer":                     {"installer/audit", "installer/engine", "installer/pipeline", "installer/plan"},
+		"installer/audit":               nil,
 		"installer/engine":              {"installer/plan"},
 		"installer/module":              {"installer/plan", "installer/task"},
 		"installer/pipeline":            {"installer/module", "installer/plan"},
@@ -106,6 +107,7 @@ var kubexm = house{
 	// Plans are made and walked without knowing what a step does; what acts on a
 	// host knows of no bundle; the archive's bytes mean nothing to who writes them.
 	narrow: map[string][]string{
+		"installer/audit":    {"steps", "steps/connector"},
 		"installer/engine":   {"steps", "manifest"},
 		"installer/module":   {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
 		"installer/pipeline": {"steps", "steps/kubernetes", "steps/preflight", "manifest"},

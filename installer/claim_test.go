@@ -27,11 +27,7 @@ func TestOnlyOneRunAtATime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := NewWorkdir(t.TempDir(), "demo")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &Session{Options: Options{Cluster: kase.Cluster}, Workdir: w, hosts: map[string]*steps.Host{"node1": kase.NewHost(t, sim, step)}}, g
+		return sessionOf(t, kase.Cluster, kase.NewHost(t, sim, step)), g
 	}
 	at, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	first, g := session(func(context.Context) error { close(at); <-goOn; return nil })

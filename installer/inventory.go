@@ -28,15 +28,10 @@ import (
 // in the inventory, and in passed, each with its reason: hosts, a registry that
 // does not answer, archives on record that are no longer what they were.
 func Inventory(ctx context.Context, o Options, bundles []string) (i *manifest.Inventory, passed []error, err error) {
-	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
+	s, err := newSession(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	unlock, err := w.Lock()
-	if err != nil {
-		return nil, nil, err
-	}
-	s := newSession(o, w, unlock)
 	defer func() { err = errors.Join(err, s.Close()) }()
 	taken := time.Now().UTC().Truncate(time.Second)
 	c := &census{session: s, out: &manifest.Inventory{Cluster: o.Cluster.Metadata.Name, Taken: &taken, Blobs: map[string]manifest.HeldIn{}}}

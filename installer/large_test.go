@@ -13,6 +13,8 @@ import (
 	"github.com/mensylisir/kubexm/installer/pipeline"
 )
 
+var largeRecord = flag.Bool("record", true, "whether TestLargeSite keeps an audit log, to see what that costs")
+
 var largeHosts = flag.Int("hosts", 0, "how many hosts TestLargeSite has; make bench gives it a thousand")
 
 // largeRun is what TestLargeSite prints of a run.
@@ -21,6 +23,7 @@ type largeRun struct {
 	Heap    uint64 // live bytes after it, the simulated hosts' own among them
 	Ran     int    // steps on hosts
 	Looked  int    // that were done already, or only look
+	Lines   int64  // of the audit log so far
 }
 
 // TestLargeSite makes a cluster of many simulated hosts and asks for it again:
@@ -46,10 +49,16 @@ spec:
   network: {plugin: flannel, kubePodsCIDR: 10.64.0.0/10}
 `, workersOf(n-2), n-2), "")
 	s.atOnce = max(8, n/4) // joins wait by the clock: a run of few at once is a measure of that
+	if *largeRecord {
+		s.record()
+	}
 	var runs [2]largeRun
 	for i := range runs {
 		begin := time.Now()
 		s.must(pipeline.Create, "create")
+		if s.log != nil {
+			runs[i].Lines = s.log.Head().Lines
+		}
 		runs[i].Seconds = time.Since(begin).Seconds()
 		var mem runtime.MemStats
 		runtime.GC()

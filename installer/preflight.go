@@ -15,15 +15,10 @@ import (
 
 // Reach is Open that leaves hosts out which cannot be reached, and says why.
 func Reach(ctx context.Context, o Options) (*Session, HostErrors, error) {
-	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
+	s, err := newSession(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	unlock, err := w.Lock()
-	if err != nil {
-		return nil, nil, err
-	}
-	s := newSession(o, w, unlock)
 	failed, err := s.reachAll(ctx)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())

@@ -222,9 +222,15 @@ func readJournal(text []byte) (head Head, done map[string]bool, err error) {
 	}
 	done = map[string]bool{}
 	for n := 2; lines.Scan(); n++ {
-		var e engine.Event
+		var e struct {
+			engine.Event
+			auditLine
+		}
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return head, nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if e.Audit != nil {
+			continue
 		}
 		switch e.Outcome {
 		case engine.Ran, engine.Skipped, engine.Resumed:

@@ -25,13 +25,9 @@ type resuming struct {
 
 func newResuming(t *testing.T) *resuming {
 	c := steptest.Cluster(t, steptest.Small)
-	w, err := NewWorkdir(t.TempDir(), "demo")
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := &resuming{t: t, sim: conntest.New(t)}
 	h := steptest.Case{Cluster: c}.NewHost(t, r.sim, op.Ensure("none", nil))
-	r.session = &Session{Options: Options{Cluster: c}, Workdir: w, hosts: map[string]*steps.Host{"node1": h}}
+	r.session = sessionOf(t, c, h)
 	return r
 }
 

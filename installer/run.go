@@ -36,7 +36,12 @@ type RunOptions struct {
 // Run carries out g and keeps a journal of it, whose path it gives. Its first line
 // is a Head; the others are events: that a step begins, before it does, and how it
 // ended, once that was seen on the host.
+// Its last line says where the audit log stood then.
 func (s *Session) Run(ctx context.Context, g *plan.Graph, o RunOptions) (journal string, err error) {
+	return s.recorded(ctx, g, o, func() (string, error) { return s.run(ctx, g, o) })
+}
+
+func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal string, err error) {
 	if !o.DryRun {
 		claimed, release, err := s.claim(ctx)
 		if err != nil {

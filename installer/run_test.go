@@ -38,12 +38,8 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWorkdir(t.TempDir(), "demo")
-	if err != nil {
-		t.Fatal(err)
-	}
 	h := kase.NewHost(t, kase.Sim(t), act("x", &did, nil))
-	s := &Session{Options: Options{Cluster: c}, Workdir: w, hosts: map[string]*steps.Host{"node1": h}}
+	s := sessionOf(t, c, h)
 	var heard int
 	journal, err := s.Run(t.Context(), g, RunOptions{Parallel: 1, Report: func(engine.Event) { heard++ }})
 	var at *steps.Error
@@ -62,7 +58,14 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 	if head, _, err := readJournal(text); err != nil || !lines.Scan() || head.Pipeline != "test" || head.Run == "" {
 		t.Errorf("it begins with %v: %v", head, err)
 	}
+	var end auditLine
 	for lines.Scan() {
+		if end.Audit != nil {
+			t.Errorf("behind the end: %s", lines.Text())
+		}
+		if json.Unmarshal(lines.Bytes(), &end) == nil && end.Audit != nil {
+			continue
+		}
 		var e engine.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			t.Fatalf("%s: %v", lines.Text(), err)
@@ -74,6 +77,9 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 			t.Errorf("%s", lines.Text())
 		}
 		got = append(got, e.Step+" "+string(e.Outcome))
+	}
+	if end.Audit == nil || *end.Audit != s.audit.Head() {
+		t.Errorf("the journal ends with %+v, the audit log stands at %+v", end.Audit, s.audit.Head())
 	}
 	want := "x.works started, x.works ran, x.before started, x.before already done, x.fails started, x.fails failed, x.fails rolled back"
 	if all := strings.Join(got, ", "); all != want {

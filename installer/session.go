@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -34,6 +35,8 @@ type Options struct {
 
 	LookupEnv func(string) (string, bool)
 	Home      string // of the user, for ~ and known_hosts
+	// Version is kubexm's own, for the audit log.
+	Version string
 	// Parallel is how many hosts are asked at once.
 	Parallel int
 	// Alone ends the opening with a *BusyError where another run works on the cluster,
@@ -46,11 +49,13 @@ type Session struct {
 	Options
 	Workdir Workdir
 
-	unlock func()
-	mu     sync.Mutex
-	hosts  map[string]*steps.Host
-	conns  []connector.Conn
-	home   map[string]string // blobs that are read from the site's registry → their repository
+	unlock   func()
+	audit    *audit.Log
+	redactor *connector.Redactor
+	mu       sync.Mutex
+	hosts    map[string]*steps.Host
+	conns    []connector.Conn
+	home     map[string]string // blobs that are read from the site's registry → their repository
 }
 
 // HostError says why one host could not be reached.
@@ -88,8 +93,23 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	return s, err
 }
 
-func newSession(o Options, w Workdir, unlock func()) *Session {
-	return &Session{Options: o, Workdir: w, unlock: unlock, hosts: map[string]*steps.Host{}, home: map[string]string{}}
+// newSession takes a cluster's folder, and opens its audit log.
+func newSession(o Options) (*Session, error) {
+	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := w.Lock()
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{Options: o, Workdir: w, unlock: unlock, hosts: map[string]*steps.Host{}, home: map[string]string{}}
+	s.redactor = connector.NewRedactor(s.secrets()...)
+	if s.audit, err = audit.Open(w.Audit(), o.Cluster.Metadata.Name, Who(o.LookupEnv), o.Version); err != nil {
+		unlock()
+		return nil, err
+	}
+	return s, nil
 }
 
 // Close ends the connections and gives the folder free.
@@ -98,6 +118,7 @@ func (s *Session) Close() error {
 	for _, c := range s.conns {
 		errs = append(errs, c.Close())
 	}
+	errs = append(errs, s.audit.Close())
 	s.unlock()
 	return errors.Join(errs...)
 }
@@ -111,7 +132,6 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 		LookupEnv: s.LookupEnv, ReadFile: os.ReadFile, Home: s.Home, Record: s.Workdir.KnownHosts(), Log: s.Log,
 		KnownHosts: []string{filepath.Join(s.Home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts"},
 	})
-	redactor := connector.NewRedactor(s.secrets()...)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var g errgroup.Group
@@ -119,7 +139,7 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 	var failed HostErrors
 	for _, h := range s.Cluster.Spec.Hosts {
 		g.Go(func() error {
-			host, err := s.reach(ctx, dialer, redactor, h)
+			host, err := s.reach(ctx, dialer, h)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if busy := (*BusyError)(nil); errors.As(err, &busy) {
@@ -141,16 +161,17 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 	return failed, nil
 }
 
-func (s *Session) reach(ctx context.Context, d *ssh.Dialer, red *connector.Redactor, h manifest.Host) (*steps.Host, error) {
-	conn, err := d.Host(h)
+func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*steps.Host, error) {
+	wire, err := d.Host(h)
 	if err != nil {
 		return nil, err
 	}
+	conn := audit.Wrap(wire, h.Name, s.audit, s.redactor)
 	s.mu.Lock()
 	s.conns = append(s.conns, conn)
 	s.mu.Unlock()
 	log := s.Log.With("host", h.Name)
-	r := runner.New(conn, runner.Options{Redactor: red, Log: log})
+	r := runner.New(conn, runner.Options{Redactor: s.redactor, Log: log})
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if s.Alone && h.Name == s.keeperName() {

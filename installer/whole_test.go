@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
@@ -47,7 +48,8 @@ type site struct {
 	reg     *registrydtest.Registry
 	outside *outside // where the registry stands already
 	workdir string
-	atOnce  int // how many steps run at once; 8 where it is 0
+	atOnce  int        // how many steps run at once; 8 where it is 0
+	log     *audit.Log // nil: nothing is on record
 	events  []engine.Event
 	saying  sync.Mutex
 	said    []string
@@ -155,7 +157,12 @@ func (s *site) run(p pipe, change func(*plan.Node)) error {
 	s.events = nil
 	hosts := map[string]*steps.Host{}
 	for _, h := range s.cluster.Spec.Hosts {
-		r := runner.New(&wire{Sim: s.sims[h.Name], site: s}, runner.Options{Redactor: connector.NewRedactor("secret")})
+		red := connector.NewRedactor("secret")
+		var conn connector.Conn = &wire{Sim: s.sims[h.Name], site: s}
+		if s.log != nil {
+			conn = audit.Wrap(conn, h.Name, s.log, red)
+		}
+		r := runner.New(conn, runner.Options{Redactor: red})
 		facts, err := r.Facts(s.t.Context())
 		if err != nil {
 			return err

@@ -33,6 +33,9 @@ func (w Workdir) KnownHosts() string { return filepath.Join(w.Dir, "known_hosts"
 // Certs is where the keys of one part of the cluster lie.
 func (w Workdir) Certs(part string) string { return filepath.Join(w.Dir, "certs", part) }
 
+// Audit is the log of all that was done to the cluster's hosts.
+func (w Workdir) Audit() string { return filepath.Join(w.Dir, "audit.jsonl") }
+
 // Run is the journal of a run that begins at t.
 func (w Workdir) Run(t time.Time) string {
 	return filepath.Join(w.Dir, "runs", t.UTC().Format(runTime)+".jsonl")

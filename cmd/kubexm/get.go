@@ -55,7 +55,7 @@ func (a *app) askMaster(ctx context.Context, f *siteFlags, c *manifest.Cluster, 
 	if err != nil {
 		home = "/root"
 	}
-	session, err := installer.Open(ctx, installer.Options{Cluster: &only, Base: f.workdir, Log: slog.New(slog.DiscardHandler), LookupEnv: a.env, Home: home, Parallel: 1})
+	session, err := installer.Open(ctx, installer.Options{Cluster: &only, Base: f.workdir, Log: slog.New(slog.DiscardHandler), LookupEnv: a.env, Home: home, Parallel: 1, Version: ownVersion()})
 	if err != nil {
 		return err
 	}

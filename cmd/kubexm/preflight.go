@@ -183,7 +183,7 @@ func (a *app) options(f *siteFlags, s *site) installer.Options {
 	if err != nil {
 		home = "/root"
 	}
-	return installer.Options{Cluster: s.cluster, Bundle: s.bundle, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel}
+	return installer.Options{Cluster: s.cluster, Bundle: s.bundle, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel, Version: ownVersion()}
 }
 
 // look makes the checks on the hosts that were reached, and gives all findings,

@@ -80,7 +80,7 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 		home = "/root"
 	}
 	i, passed, err := installer.Inventory(ctx, installer.Options{
-		Cluster: c, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel,
+		Cluster: c, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel, Version: ownVersion(),
 	}, f.bundles)
 	if err != nil {
 		return refused(err)

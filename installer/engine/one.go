@@ -38,6 +38,7 @@ func (r *run) one(ctx context.Context, u *unit) (outcome Outcome, changes []stri
 			err = fmt.Errorf("step panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
+	ctx = steps.WithNode(ctx, u.node.ID)
 	if timeout := max(u.meta.Timeout, 0); timeout > 0 || r.Timeout > 0 {
 		if timeout == 0 {
 			timeout = r.Timeout
@@ -129,5 +130,5 @@ func undoOne(ctx context.Context, u *unit) (err error) {
 			err = fmt.Errorf("rollback panicked: %v", p)
 		}
 	}()
-	return u.node.Step.Rollback(ctx, u.host)
+	return u.node.Step.Rollback(steps.WithNode(ctx, u.node.ID), u.host)
 }

@@ -26,6 +26,10 @@ type Cmd struct {
 	// and not after Exec returned, unless a Read that Exec cannot interrupt is
 	// still under way then.
 	Stdin io.Reader
+	// SHA256 is what the bytes of Stdin are said to hash to, in hexadecimal, by who
+	// has them hashed on the host as well: whoever keeps account of commands need not
+	// hash them here. No wire looks at it.
+	SHA256 string
 	// Stdout and Stderr get the output as it comes, each from one goroutine, as
 	// it is: nothing is redacted here. nil means that nobody listens. A writer
 	// that fails ends the command, and its error is Exec's.
@@ -46,8 +50,8 @@ type Cmd struct {
 // arguments of a script (/bin/sh -c script sh ARGS), what follows "--", or else
 // all of Argv after the program.
 func (c Cmd) Args() []string {
-	if len(c.Argv) >= 4 && c.Argv[0] == "/bin/sh" && c.Argv[1] == "-c" {
-		return c.Argv[4:]
+	if _, args, ok := c.Script(); ok {
+		return args
 	}
 	if i := slices.Index(c.Argv, "--"); i >= 0 {
 		return c.Argv[i+1:]
@@ -56,6 +60,15 @@ func (c Cmd) Args() []string {
 		return nil
 	}
 	return c.Argv[1:]
+}
+
+// Script gives the script that c runs, and its arguments, where it runs one
+// (/bin/sh -c script sh ARGS).
+func (c Cmd) Script() (script string, args []string, ok bool) {
+	if len(c.Argv) >= 4 && c.Argv[0] == "/bin/sh" && c.Argv[1] == "-c" {
+		return c.Argv[2], c.Argv[4:], true
+	}
+	return "", nil, false
 }
 
 // Check tells what no wire can carry: an empty Argv, a NUL byte.

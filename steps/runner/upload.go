@@ -213,7 +213,9 @@ func (r *Runner) put(ctx context.Context, u Upload) error {
 	if c, ok := body.(Checker); ok {
 		c.Uncheck()
 	}
-	_, err = r.script(ctx, connector.VerbPut, scriptPut, body, u.Path, strconv.FormatInt(u.Size, 10))
+	_, err = r.do(ctx, connector.Cmd{
+		Verb: connector.VerbPut, Argv: shell(scriptPut, u.Path, strconv.FormatInt(u.Size, 10)), Stdin: body, SHA256: u.SHA256, Sudo: true,
+	})
 	if exited(err, exitShort) {
 		return &fs.PathError{Op: "upload", Path: u.Path, Err: ErrShort}
 	}

@@ -1,0 +1,75 @@
+package installer_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/installer/pipeline"
+)
+
+// record puts all that runs do to the site's hosts on a log.
+func (s *site) record() {
+	s.t.Helper()
+	var err error
+	if s.log, err = audit.Open(s.audit(), s.cluster.Metadata.Name, "alice@wd1", "v1.2.3"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = s.log.Close() }) // a test may have closed it
+}
+
+func (s *site) audit() string { return filepath.Join(s.workdir, "audit.jsonl") }
+
+// TestWholeClusterIsOnRecord makes a cluster: each step that ran has its commands
+// on the log, each file that was uploaded its hash, and the log is whole.
+func TestWholeClusterIsOnRecord(t *testing.T) {
+	s := newSite(t, "masters")
+	s.record()
+	s.must(pipeline.Create, "create")
+	f, err := os.Open(s.audit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	report, err := audit.Verify(f, []audit.Anchor{{Head: s.log.Head(), From: "the test"}})
+	if err != nil || len(report.Problems) > 0 || len(report.Open) > 0 || report.Vouched != report.Head.Lines {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	seen, sealed := map[string]bool{}, map[string]bool{}
+	var put []audit.Line
+	if _, err := f.Seek(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	err = audit.Show(f, audit.Filter{}, func(x audit.Line, text []byte) error {
+		seen[x.Step+"@"+x.Host] = true
+		switch x.Verb {
+		case "fs.put":
+			put = append(put, x)
+		case "fs.seal":
+			sealed[x.Host+" "+x.Argv[0]+" "+x.Argv[1]] = *x.Exit == 0
+		}
+		if strings.Contains(string(text), "secret") {
+			t.Errorf("a password is in %s", text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range s.events {
+		// What keeps a document on this machine asks no host.
+		if e.Outcome == "ran" && e.Step != "kubernetes.keep-applied" && !seen[e.Node+"@"+e.Host] {
+			t.Errorf("%s ran on %s, and nothing of it is on record", e.Node, e.Host)
+		}
+	}
+	if len(put) < 10 {
+		t.Errorf("%d uploads", len(put))
+	}
+	for _, x := range put {
+		if c := x.Stdin; c == nil || !c.Said || !sealed[x.Host+" "+x.Argv[0]+" "+c.SHA256] {
+			t.Errorf("%s on %s: %+v was not hashed there", x.Argv[0], x.Host, c)
+		}
+	}
+}
