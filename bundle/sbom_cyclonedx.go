@@ -1,13 +1,19 @@
 package bundle
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// The parts of CycloneDX 1.6 that a lock can fill.
+const (
+	cycloneVersion = "1.6"
+	cycloneSchema  = "http://cyclonedx.org/schema/bom-1.6.schema.json"
+)
+
+// The parts of CycloneDX 1.6 that a lock or a program can fill.
 type (
 	cycloneDocument struct {
 		Schema       string             `json:"$schema"`
@@ -20,7 +26,7 @@ type (
 		Dependencies []cycloneDepends   `json:"dependencies"`
 	}
 	cycloneMetadata struct {
-		Timestamp string           `json:"timestamp"`
+		Timestamp string           `json:"timestamp,omitempty"`
 		Tools     cycloneTools     `json:"tools"`
 		Component cycloneComponent `json:"component"`
 	}
@@ -57,11 +63,9 @@ type (
 )
 
 func (s *materials) cyclonedx() *cycloneDocument {
-	id := s.sum[:16:16]
-	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // RFC 9562: version 8, made of other data
 	d := &cycloneDocument{
-		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
-		Serial: fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16]),
+		Schema: cycloneSchema, Format: "CycloneDX", SpecVersion: cycloneVersion, Version: 1,
+		Serial: cycloneSerial(s.sum),
 		Metadata: cycloneMetadata{
 			Timestamp: s.lock.Created.UTC().Format(time.RFC3339),
 			Tools:     cycloneTools{[]cycloneComponent{{Type: "application", Name: "kubexm"}}},
@@ -75,6 +79,14 @@ func (s *materials) cyclonedx() *cycloneDocument {
 		d.Dependencies[0].DependsOn = append(d.Dependencies[0].DependsOn, p.id)
 	}
 	return d
+}
+
+// cycloneSerial makes the document's number of what it is about (RFC 9562, version
+// 8: made of other data).
+func cycloneSerial(sum [sha256.Size]byte) string {
+	id := sum[:16]
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
+	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16])
 }
 
 func component(p part) cycloneComponent {
