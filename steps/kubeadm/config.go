@@ -74,6 +74,9 @@ func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	docs := []object{
 		{
 			"apiVersion": api(c), "kind": "InitConfiguration",
+			// kubeadm makes a token whether one is wanted or not, and would let it live for a
+			// day. Nodes join with one of their own.
+			"bootstrapTokens":  []object{{"ttl": tokenTTL, "description": "kubexm: of kubeadm init, for nobody"}},
 			"localAPIEndpoint": listening(c, h),
 			"nodeRegistration": registration(c, h),
 		},

@@ -68,9 +68,12 @@ func known(name string) error {
 		"wait a minute and run again, if it was one; if another machine goes by this name, give this one another; else kubectl delete node %s", name)
 }
 
+// tokenTTL is how long a token lets machines join.
+const tokenTTL = "15m"
+
 // mint makes a token on a master.
 func mint(ctx context.Context, h *steps.Host) (Token, error) {
-	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", "15m", "--description", "kubexm: nodes that join")
+	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", tokenTTL, "--description", "kubexm: nodes that join")
 	if err != nil {
 		return Token{}, err
 	}
