@@ -15,7 +15,9 @@ import (
 // A tree deeper or wider than these is not one that kubexm built.
 const (
 	maxDepth       = 6
-	maxDescriptors = 1 << 20
+	maxDescriptors = 1 << 18
+	maxDocuments   = 64 << 20 // bytes of manifests and indexes
+	maxFindings    = 100      // told one by one
 )
 
 // checkClosure walks from the root to every blob it leads to, and compares that
@@ -31,6 +33,9 @@ func (b *Bundle) checkClosure(root v1.Index) error {
 	for _, d := range root.Manifests {
 		w.required(d, 1)
 	}
+	if w.cut {
+		return w.found() // what was not looked at is no finding
+	}
 	for _, want := range pinnedBlobs(b.Lock) {
 		if !w.reached[want.digest] {
 			w.fail("%s: blob %s is pinned by the lock and not part of the bundle", want.id, want.digest)
@@ -41,8 +46,7 @@ func (b *Bundle) checkClosure(root v1.Index) error {
 			w.fail("blob %s belongs to nothing in the bundle", d)
 		}
 	}
-	slices.SortFunc(w.errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	return errors.Join(w.errs...)
+	return w.found()
 }
 
 // walk collects what a root leads to.
@@ -52,10 +56,45 @@ type walk struct {
 	absent  map[string]int64 // collects what a delta leaves to its base; nil where nothing may be absent
 	reached map[string]bool
 	errs    []error
+	more    int  // findings that errs has no room for
+	cut     bool // a part of the tree was not looked at: it is larger than a bundle's can be
+
+	descriptors int   // that were looked at
+	documents   int64 // bytes of manifests and indexes that were read
 }
 
 func (w *walk) fail(format string, args ...any) {
-	w.errs = append(w.errs, &FormatError{What: fmt.Sprintf(format, args...)})
+	w.add(&FormatError{Code: CodeTree, What: fmt.Sprintf(format, args...)})
+}
+
+// limit notes that a part of the tree is not looked at.
+func (w *walk) limit(format string, args ...any) {
+	w.cut = true
+	w.add(&FormatError{Code: CodeLimit, What: fmt.Sprintf(format, args...)})
+}
+
+// add keeps a finding, and counts those that are too many to tell.
+func (w *walk) add(err error) {
+	if len(w.errs) >= maxFindings {
+		w.more++
+		return
+	}
+	w.errs = append(w.errs, err)
+}
+
+// found gives the findings, sorted.
+func (w *walk) found() error {
+	slices.SortFunc(w.errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	if w.more > 0 {
+		w.errs = append(w.errs, &FormatError{Code: CodeTree, What: fmt.Sprintf("%d findings more of this kind", w.more)})
+	}
+	return errors.Join(w.errs...)
+}
+
+// tooMuch tells whether the tree has got larger than a bundle's can be; then
+// nothing more of it is looked at.
+func (w *walk) tooMuch() bool {
+	return w.descriptors > maxDescriptors || w.documents > maxDocuments
 }
 
 // required walks a descriptor whose blob has to be there.
@@ -69,8 +108,8 @@ func (w *walk) required(d v1.Descriptor, depth int) {
 		w.fail("blob %s is missing", name)
 	case size != d.Size:
 		w.fail("blob %s has %d bytes, its descriptor says %d", name, size, d.Size)
-	case depth > maxDepth || len(w.reached) > maxDescriptors:
-		w.fail("blob %s lies too deep", name)
+	case depth > maxDepth:
+		w.limit("blob %s lies too deep", name)
 	case !w.reached[name]:
 		w.reached[name] = true
 		w.children(d, depth)
@@ -79,9 +118,21 @@ func (w *walk) required(d v1.Descriptor, depth int) {
 
 // children walks what a manifest or an index names.
 func (w *walk) children(d v1.Descriptor, depth int) {
+	if w.tooMuch() {
+		return
+	}
 	children, err := w.bundle.children(d)
 	if err != nil {
-		w.errs = append(w.errs, err)
+		w.cut = w.cut || errors.Is(err, CodeLimit)
+		w.add(err)
+		return
+	}
+	w.descriptors += len(children)
+	if IsManifest(d.MediaType) {
+		w.documents += d.Size
+	}
+	if w.tooMuch() {
+		w.limit("its tree has more than %d descriptors or %d bytes of documents", maxDescriptors, int64(maxDocuments))
 		return
 	}
 	for i, c := range children {
@@ -105,8 +156,6 @@ func (w *walk) elsewhere(d v1.Descriptor) {
 		w.fail("descriptor with digest %q of %d bytes", name, d.Size)
 	case twice && n != d.Size:
 		w.fail("blob %s has %d bytes in one place and %d in another", name, n, d.Size)
-	case len(w.reached) > maxDescriptors:
-		w.fail("blob %s lies too deep", name)
 	default:
 		w.reached[name] = true
 		w.absent[name] = d.Size

@@ -134,7 +134,7 @@ func deltaOf(root v1.Descriptor) (*Delta, error) {
 	}
 	for _, x := range append(slices.Clone(d.Bases), d.Held) {
 		if x.Validate() != nil || x.Algorithm() != digest.SHA256 {
-			return nil, &FormatError{What: fmt.Sprintf("index.json names %.80q as a part of a delta's base", x)}
+			return nil, &FormatError{Code: CodeRoot, What: fmt.Sprintf("index.json names %.80q as a part of a delta's base", x)}
 		}
 	}
 	return d, nil

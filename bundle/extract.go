@@ -105,7 +105,7 @@ func (b *Bundle) ExtractImages(ctx context.Context, dir string, o ExtractOptions
 		index.Manifests = append(index.Manifests, d)
 		w.required(d, 1)
 	}
-	if err := errors.Join(w.errs...); err != nil {
+	if err := w.found(); err != nil {
 		return 0, err
 	}
 	return len(chosen), b.writeLayout(ctx, dir, index, w.reached, o.Progress)

@@ -3,7 +3,6 @@ package bundle
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -180,13 +179,16 @@ func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 		return fmt.Errorf("index.json: %w", err)
 	}
 	if len(index.Manifests) != 1 {
-		return &FormatError{What: fmt.Sprintf("index.json names %d manifests, not the one root", len(index.Manifests))}
+		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("index.json names %d manifests, not the one root", len(index.Manifests))}
 	}
 	b.Root = index.Manifests[0]
 	if b.Root.MediaType != v1.MediaTypeImageIndex || b.Root.Digest.Validate() != nil {
-		return &FormatError{What: fmt.Sprintf("index.json names a %s with digest %q as its root", b.Root.MediaType, b.Root.Digest)}
+		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("index.json names a %s with digest %q as its root", b.Root.MediaType, b.Root.Digest)}
 	}
 	if b.Delta, err = deltaOf(b.Root); err != nil {
+		return err
+	}
+	if err := b.checkFrame(text); err != nil {
 		return err
 	}
 	b.Root.Annotations = nil // the whole bundle's root: what is said of a delta is no part of it
@@ -197,6 +199,26 @@ func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 	b.Signed = len(bytes.TrimSpace(signatures)) > 0
 	b.Vouchers, err = policy.check(ctx, b.Root, signatures)
 	return err
+}
+
+// checkFrame holds the two files that no digest covers to the one form that a
+// builder gives them: what else they said, some other tool might act upon.
+func (b *Bundle) checkFrame(index []byte) error {
+	layout, err := b.archive.File("oci-layout")
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(layout, ociLayout) {
+		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("oci-layout is %.80q", layout)}
+	}
+	want, err := indexOf(v1.Descriptor{MediaType: b.Root.MediaType, ArtifactType: TypeRoot, Digest: b.Root.Digest, Size: b.Root.Size}, b.Delta)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(index, want) {
+		return &FormatError{Code: CodeRoot, What: "index.json says more than what its root is, or says it in another way"}
+	}
+	return nil
 }
 
 func (b *Bundle) readMetadata(d v1.Descriptor) error {
@@ -214,16 +236,16 @@ func (b *Bundle) readMetadata(d v1.Descriptor) error {
 	}
 	for _, want := range []string{mediaLock, mediaConfig, mediaSummary} {
 		if found[want] == nil {
-			return &FormatError{What: "the metadata lacks a " + want}
+			return &FormatError{Code: CodeDocument, What: "the metadata lacks a " + want}
 		}
 	}
 	lock, problems := manifest.DecodeLock(bytes.NewReader(found[mediaLock]))
 	if err := problems.In("kubexm.lock").Err(); err != nil {
-		return &FormatError{What: "the lock in it is not one: " + err.Error()}
+		return &FormatError{Code: CodeDocument, What: "the lock in it is not one: " + err.Error()}
 	}
 	b.Lock, b.Config, b.texts = lock, found[mediaConfig], found
 	if got := digest.FromBytes(b.Config).String(); got != lock.Config {
-		return &FormatError{What: fmt.Sprintf("its config has digest %s, its lock was made for %s", got, lock.Config)}
+		return &FormatError{Code: CodeDocument, What: fmt.Sprintf("its config has digest %s, its lock was made for %s", got, lock.Config)}
 	}
 	if err := strictJSON(found[mediaSummary], &b.Summary); err != nil {
 		return fmt.Errorf("summary: %w", err)
@@ -237,7 +259,7 @@ const maxDocument = 16 << 20
 // read gives the bytes of a small blob, checked against its descriptor.
 func (b *Bundle) read(d v1.Descriptor) ([]byte, error) {
 	if d.Size > maxDocument {
-		return nil, &FormatError{What: fmt.Sprintf("document %s has %d bytes", d.Digest, d.Size)}
+		return nil, &FormatError{Code: CodeLimit, What: fmt.Sprintf("document %s has %d bytes", d.Digest, d.Size)}
 	}
 	rc, size, err := b.archive.Blob(d.Digest.String())
 	if err != nil {
@@ -245,7 +267,7 @@ func (b *Bundle) read(d v1.Descriptor) ([]byte, error) {
 	}
 	defer rc.Close()
 	if size != d.Size {
-		return nil, &FormatError{What: fmt.Sprintf("blob %s has %d bytes, its descriptor says %d", d.Digest, size, d.Size)}
+		return nil, &FormatError{Code: CodeTree, What: fmt.Sprintf("blob %s has %d bytes, its descriptor says %d", d.Digest, size, d.Size)}
 	}
 	text, err := io.ReadAll(rc)
 	if err != nil {
@@ -259,5 +281,5 @@ func (b *Bundle) decode(d v1.Descriptor, v any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(text, v)
+	return decodeJSON(text, v)
 }

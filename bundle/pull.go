@@ -54,7 +54,7 @@ func Pull(ctx context.Context, r PullRequest) (*Built, error) {
 		return nil, fmt.Errorf("ask for %s: %w", r.From.Reference, err)
 	}
 	if root.MediaType != v1.MediaTypeImageIndex {
-		return nil, &FormatError{What: fmt.Sprintf("%s is a %s", r.From.Reference, root.MediaType)}
+		return nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("%s is a %s", r.From.Reference, root.MediaType)}
 	}
 	signatures, err := pulledSignatures(ctx, repo, root)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *puller) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 	h.root.descriptor.ArtifactType = TypeRoot
 	var index v1.Index
 	if err := json.Unmarshal(h.root.bytes, &index); err != nil {
-		return nil, nil, &FormatError{What: err.Error()}
+		return nil, nil, &FormatError{Code: CodeDocument, What: err.Error()}
 	}
 	if index.ArtifactType != TypeRoot || len(index.Manifests) == 0 || index.Manifests[0].ArtifactType != TypeMetadata {
 		return nil, nil, rootError(index.ArtifactType)
@@ -130,11 +130,11 @@ func (p *puller) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 	}
 	text, config, summary := p.documents()
 	if text == nil || config == nil || summary == nil {
-		return nil, nil, &FormatError{What: "the metadata is not whole"}
+		return nil, nil, &FormatError{Code: CodeDocument, What: "the metadata is not whole"}
 	}
 	lock, problems := manifest.DecodeLock(bytes.NewReader(text))
 	if err := problems.In("kubexm.lock").Err(); err != nil {
-		return nil, nil, &FormatError{What: "the lock in it is not one: " + err.Error()}
+		return nil, nil, &FormatError{Code: CodeDocument, What: "the lock in it is not one: " + err.Error()}
 	}
 	h.index, err = indexOf(h.root.descriptor, nil)
 	return h, lock, err
@@ -156,7 +156,7 @@ func (p *puller) child(ctx context.Context, d v1.Descriptor) ([]document, error)
 	docs := []document{m}
 	var parsed v1.Manifest
 	if err := json.Unmarshal(m.bytes, &parsed); err != nil {
-		return nil, &FormatError{What: err.Error()}
+		return nil, &FormatError{Code: CodeDocument, What: err.Error()}
 	}
 	wanted := []v1.Descriptor{parsed.Config}
 	if described(d) {
@@ -181,7 +181,7 @@ func (p *puller) child(ctx context.Context, d v1.Descriptor) ([]document, error)
 // document brings a small blob into the cache and reads it, checked.
 func (p *puller) document(ctx context.Context, d v1.Descriptor, role fetch.Role) (document, error) {
 	if d.Size < 0 || d.Size > maxDocument || d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 {
-		return document{}, &FormatError{What: fmt.Sprintf("document %q of %d bytes", d.Digest, d.Size)}
+		return document{}, &FormatError{Code: CodeDocument, What: fmt.Sprintf("document %q of %d bytes", d.Digest, d.Size)}
 	}
 	for again := range 2 {
 		if err := p.FetchContent(ctx, p.pin, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType, Role: role}); err != nil {

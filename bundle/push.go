@@ -247,7 +247,7 @@ func pulledSignature(ctx context.Context, repo *remote.Repository, d v1.Descript
 		return 0, nil, err
 	}
 	if len(m.Layers) != 1 {
-		return 0, nil, &FormatError{What: fmt.Sprintf("signature %s has %d layers", d.Digest, len(m.Layers))}
+		return 0, nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %s has %d layers", d.Digest, len(m.Layers))}
 	}
 	line, err := fetchSmall(ctx, repo.Blobs(), m.Layers[0])
 	if err != nil {
@@ -259,7 +259,7 @@ func pulledSignature(ctx context.Context, repo *remote.Repository, d v1.Descript
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, line); err != nil {
-		return 0, nil, &FormatError{What: fmt.Sprintf("signature %s is not JSON", d.Digest)}
+		return 0, nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %s is not JSON", d.Digest)}
 	}
 	if !strings.Contains(string(line), "\n") {
 		return n, line, nil // as it was signed, byte for byte
@@ -272,7 +272,7 @@ func fetchSmall(ctx context.Context, from interface {
 	Fetch(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
 }, d v1.Descriptor) ([]byte, error) {
 	if d.Size < 0 || d.Size > maxSignatureBytes || d.Digest.Validate() != nil {
-		return nil, &FormatError{What: fmt.Sprintf("signature %q of %d bytes", d.Digest, d.Size)}
+		return nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %q of %d bytes", d.Digest, d.Size)}
 	}
 	rc, err := from.Fetch(ctx, plain(d))
 	if err != nil {
@@ -284,7 +284,7 @@ func fetchSmall(ctx context.Context, from interface {
 		return nil, err
 	}
 	if digest.FromBytes(text) != d.Digest {
-		return nil, &FormatError{What: fmt.Sprintf("signature %s has other content", d.Digest)}
+		return nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %s has other content", d.Digest)}
 	}
 	return text, nil
 }

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"encoding/json"
 	"fmt"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -56,18 +55,17 @@ func (b *Bundle) children(d v1.Descriptor) ([]v1.Descriptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	var m struct {
-		Manifests []v1.Descriptor `json:"manifests"`
-		Config    v1.Descriptor   `json:"config"`
-		Layers    []v1.Descriptor `json:"layers"`
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
+	var m parts
+	if err := decodeJSON(text, &m); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", d.MediaType, d.Digest, err)
+	}
+	if err := m.check(d); err != nil {
+		return nil, err
 	}
 	if IsIndex(d.MediaType) {
 		return m.Manifests, nil
 	}
-	return append([]v1.Descriptor{m.Config}, m.Layers...), nil
+	return append([]v1.Descriptor{*m.Config}, m.Layers...), nil
 }
 
 // IsManifest tells whether a registry serves this media type as a manifest and

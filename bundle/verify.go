@@ -30,12 +30,21 @@ func Verify(ctx context.Context, path string, policy Policy, workers int, progre
 			return nil, errors.Join(err, b.Close())
 		}
 	}
-	err = b.archive.Verify(ctx, max(workers, 1), progress)
-	if err = errors.Join(err, b.verifySupplied(ctx, workers, progress)); err != nil {
+	if err := b.Verify(ctx, workers, progress); err != nil {
 		_ = b.Close() // read only: nothing to lose
-		return nil, fmt.Errorf("verify %s: %w", path, err)
+		return nil, err
 	}
 	return b, nil
+}
+
+// Verify reads every byte of the archive, and what comes from bases, as the
+// function of that name does.
+func (b *Bundle) Verify(ctx context.Context, workers int, progress func(int64)) error {
+	err := b.archive.Verify(ctx, max(workers, 1), progress)
+	if err = errors.Join(err, b.verifySupplied(ctx, workers, progress)); err != nil {
+		return fmt.Errorf("verify %s: %w", b.path, err)
+	}
+	return nil
 }
 
 // DataBytes is how many bytes Verify reads and tells its progress: everything in

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -18,6 +19,10 @@ const LockKind = "Lock"
 // maxLock bounds a lock read from a bundle or a folder; one with 500 images of
 // two platforms is under 1 MiB.
 const maxLock = 16 << 20
+
+// maxLockValues bounds what a lock's text may hold: read, a value takes some 200
+// bytes, however short it is written.
+const maxLockValues = 1 << 19
 
 // lockHeader opens every written lock.
 const lockHeader = "# Written by kubexm; pins every byte of a bundle. Commit it; change it with `kubexm bundle lock`.\n"
@@ -56,6 +61,9 @@ func DecodeLock(r io.Reader) (*Lock, Problems) {
 	if len(text) > maxLock {
 		return nil, Problems{{Message: fmt.Sprintf("larger than %d bytes", maxLock), Advice: "this is not a lock that kubexm wrote"}}
 	}
+	if mayHold(text) > maxLockValues {
+		return nil, Problems{{Message: fmt.Sprintf("holds more than %d values", maxLockValues), Advice: "this is not a lock that kubexm wrote"}}
+	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	var l Lock
@@ -72,6 +80,16 @@ func DecodeLock(r io.Reader) (*Lock, Problems) {
 	return &l, ps
 }
 
+// mayHold gives at least as many as there are values in a YAML text, without reading
+// it as one: each stands on a line of its own, or behind an indicator.
+func mayHold(text []byte) int {
+	n := 1
+	for _, indicator := range []string{"\n", ",", "[", "{", "- ", "? ", ": "} {
+		n += bytes.Count(text, []byte(indicator))
+	}
+	return n
+}
+
 // yamlProblems gives each line of a yaml error a place.
 func yamlProblems(err error) Problems {
 	const advice = "write it anew with `kubexm bundle lock`"
@@ -81,7 +99,10 @@ func yamlProblems(err error) Problems {
 		messages = typed.Errors
 	}
 	var ps Problems
-	for _, m := range messages {
+	for i, m := range messages {
+		if i == maxProblems {
+			return append(ps, Problem{Message: fmt.Sprintf("has more problems than these %d", maxProblems), Advice: advice})
+		}
 		p := Problem{Message: m, Advice: advice}
 		if n, _ := fmt.Sscanf(m, "line %d:", &p.Line); n == 1 {
 			_, p.Message, _ = strings.Cut(m, ": ")
@@ -113,6 +134,7 @@ func (l *Lock) check() Problems {
 	if len(l.Sets) == 0 {
 		bad("sets", "is empty")
 	}
+	checkText("", reflect.ValueOf(l).Elem(), bad)
 	sets := map[string]bool{}
 	for _, s := range l.Sets {
 		if sets[s.Name] {
@@ -136,6 +158,7 @@ func (l *Lock) check() Problems {
 		path := fmt.Sprintf("artifacts[%d]", i)
 		common(path, a.ID, a.Sets)
 		l.checkArtifact(path, a, bad)
+		a.checkNames(path, bad)
 	}
 	for i, im := range l.Images {
 		path := fmt.Sprintf("images[%d]", i)

@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -199,6 +201,43 @@ func TestPlatformText(t *testing.T) {
 	for _, s := range []string{"linux", "/", "linux/", "a/b/c", "a/b/c-", "a/b/c-d/e"} {
 		if p, err := ParsePlatform(s); err == nil {
 			t.Errorf("%q was accepted as %q", s, p)
+		}
+	}
+}
+
+// TestLockBounds: what was made to take memory is refused before it does, and a lock
+// far larger than any bundle's is not.
+func TestLockBounds(t *testing.T) {
+	l := sampleLock()
+	for i := range 5000 {
+		a := l.Artifacts[0]
+		a.ID = fmt.Sprintf("%s/%d", a.ID, i)
+		l.Artifacts = append(l.Artifacts, a)
+	}
+	text, err := EncodeLock(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, problems := DecodeLock(bytes.NewReader(text)); problems.Err() != nil {
+		t.Errorf("a lock of %d bytes: %.200s", len(text), problems.Error())
+	}
+	for _, x := range []struct{ name, text, want string }{
+		{"many values", "images: [" + strings.Repeat("a,", 7<<20) + "a]\n", "more than 524288 values"},
+		{"many lists in each other's first item", strings.Repeat("- ", 7<<20) + "a\n", "more than 524288 values"},
+		{"many wrong ones", "images: [" + strings.Repeat("a,", 100_000) + "a]\n", "more problems than these 200"},
+		{"large", strings.Repeat("#", 17<<20), "larger than"},
+		{"deep", strings.Repeat("[", 100_000), "depth"},
+		{"a key twice", "cluster: a\ncluster: b\n", "already defined"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, problems := DecodeLock(strings.NewReader(x.text))
+		runtime.ReadMemStats(&after)
+		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), x.want) || len(err.Error()) > 200_000 {
+			t.Errorf("%s: %.300s", x.name, problems.Error())
+		}
+		if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 300 {
+			t.Errorf("%s: %d MB were allocated", x.name, mb)
 		}
 	}
 }

@@ -66,6 +66,9 @@ func (a *app) report(ctx context.Context, err error) int {
 	var hosts installer.HostErrors
 	var problems manifest.Problems
 	var c *coded
+	if err != nil && a.output == "json" && a.lines == nil && !a.printed && !errors.Is(err, errSaid) {
+		a.failedJSON(err, code)
+	}
 	switch {
 	case err == nil || errors.Is(err, errSaid):
 	case code == exitInterrupted:

@@ -22,6 +22,7 @@ type failure struct {
 	Node    string // the id in the plan; empty: it happened in no step
 	Hosts   []string
 	Message string
+	Code    string // of what is wrong with a bundle
 	Command *failedCommand
 	Advice  []string // each once
 }
@@ -64,7 +65,7 @@ func failureOf(err error) failure {
 	case errors.As(err, &unreached):
 		f.Hosts, err = []string{unreached.Host}, unreached.Err
 	}
-	f.Message = err.Error()
+	f.Message, f.Code = err.Error(), errorCode(err)
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) && cmd.Verb == connector.VerbExec && len(cmd.Argv) > 0 {
 		f.Command = &failedCommand{Argv: cmd.Argv, Exit: cmd.Exit, Stderr: cmp.Or(strings.TrimSpace(cmd.Stderr), strings.TrimSpace(cmd.Stdout))}

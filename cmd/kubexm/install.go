@@ -314,6 +314,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if err := s.asked(); err != nil && !f.yes && !f.dryRun {
 		return err
 	}
+	if err := a.wholeBundle(ctx, s); err != nil {
+		return err
+	}
 	o := a.options(f, s)
 	o.Alone = !f.dryRun
 	session, unreached, err := installer.Reach(ctx, o)

@@ -18,6 +18,7 @@ import (
 
 // printJSON writes v as every command with -o json does.
 func (a *app) printJSON(v any) error {
+	a.printed = true
 	e := json.NewEncoder(a.out)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)

@@ -26,6 +26,7 @@ type app struct {
 
 	log     *slog.Logger
 	output  string // -o of the command that runs
+	printed bool   // its one document is on the way: a failure prints none
 	verbose bool
 }
 

@@ -46,6 +46,9 @@ type runLine struct {
 	// Severity of a finding: "error", "warning" or "note". Findings are what checks
 	// hold against hosts before anything is changed.
 	Severity string `json:"severity,omitempty"`
+	// Code of an error is the refusal's word of docs/bundle-format.md; empty where it
+	// has none.
+	Code string `json:"code,omitempty"`
 	// Message says what is wrong; of a finding, an error, and of a step that failed,
 	// is tried again, or could not be rolled back.
 	Message string `json:"message,omitempty"`
@@ -116,7 +119,7 @@ func (r *runLines) finding(f steps.Finding) {
 }
 
 func (r *runLines) failure(f failure) {
-	l := runLine{Type: "error", Node: f.Node, Message: f.Message, Command: f.Command, Advice: f.Advice}
+	l := runLine{Type: "error", Code: f.Code, Node: f.Node, Message: f.Message, Command: f.Command, Advice: f.Advice}
 	if len(f.Hosts) > 0 {
 		l.Host = f.Hosts[0]
 	}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// failedView is what a command that was to print a JSON document prints when it
+// fails. Fields are added in later versions, and neither renamed nor taken away.
+type failedView struct {
+	Errors   []errorView `json:"errors"`
+	ExitCode int         `json:"exitCode"`
+}
+
+// errorView is one of the things that are wrong.
+type errorView struct {
+	// Code is the refusal's word of docs/bundle-format.md; empty where it has none.
+	Code    string   `json:"code,omitempty"`
+	Message string   `json:"message"` // for people
+	Advice  []string `json:"advice,omitempty"`
+}
+
+// errorCode gives the word that says what is wrong with a bundle, the same in every
+// version; "" where nothing is, or something else.
+func errorCode(err error) string {
+	if code, ok := errors.AsType[archive.Code](err); ok {
+		return string(code)
+	}
+	if errors.Is(err, bundle.ErrUntrusted) {
+		return string(bundle.CodeUntrusted)
+	}
+	return ""
+}
+
+// failedJSON tells a program what report tells a person.
+func (a *app) failedJSON(err error, code int) {
+	v := failedView{ExitCode: code, Errors: []errorView{}}
+	var hosts installer.HostErrors
+	var problems manifest.Problems
+	var c *coded
+	switch {
+	case errors.As(err, &hosts):
+		for _, e := range hosts {
+			v.Errors = append(v.Errors, errorView{Message: e.Error(), Advice: steps.Advice(e)})
+		}
+	case errors.As(err, &problems):
+		for _, p := range problems {
+			if p.Severity != manifest.Warning {
+				x := errorView{}
+				if p.Advice != "" {
+					x.Advice = []string{p.Advice}
+				}
+				p.Advice = ""
+				x.Message = p.String()
+				v.Errors = append(v.Errors, x)
+			}
+		}
+	default:
+		x := errorView{Code: errorCode(err), Message: err.Error(), Advice: steps.Advice(err)}
+		if errors.As(err, &c) && c.advice != "" {
+			x.Advice = append(x.Advice, c.advice)
+		}
+		v.Errors = append(v.Errors, x)
+	}
+	_ = a.printJSON(v) // the command has failed anyway, and the exit code says so
+}

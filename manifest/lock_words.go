@@ -1,0 +1,91 @@
+package manifest
+
+import (
+	"fmt"
+	"io/fs"
+	"reflect"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// What a lock names becomes files, arguments and lines on a terminal. One that
+// kubexm wrote has these words alone; another one was made to have them mistaken.
+var (
+	packageWanted = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9+._:~=*/-]*$`)
+	packageNamed  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._~^: ()-]*$`)
+)
+
+// pathElement tells whether s can be the name of one file or folder, whatever the
+// system that it is written on.
+func pathElement(s string) bool { return s != "." && filePath(s) && !strings.Contains(s, "/") }
+
+// filePath tells whether s names a file below a folder.
+func filePath(s string) bool { return s != "." && fs.ValidPath(s) && !strings.Contains(s, `\`) }
+
+// checkNames finds the names of an artifact that lead elsewhere, or mean something to
+// a shell.
+func (a Artifact) checkNames(path string, bad func(path, format string, args ...any)) {
+	for _, x := range []struct{ field, value string }{{"name", a.Name}, {"version", a.Version}} {
+		if !pathElement(x.value) {
+			bad(path+"."+x.field, "%q cannot be a folder's name", x.value)
+		}
+	}
+	if a.Chart != nil && (!pathElement(a.Chart.Name) || !pathElement(a.Chart.Version)) {
+		bad(path+".chart", "%q %q cannot be a file's name", a.Chart.Name, a.Chart.Version)
+	}
+	for _, b := range a.Blobs() {
+		if !filePath(b.Name) {
+			bad(path, "%q cannot be a file's name", b.Name)
+		}
+	}
+	if a.Packages == nil {
+		return
+	}
+	for i, want := range a.Packages.Want {
+		for any := range strings.SplitSeq(want, "|") {
+			if !packageWanted.MatchString(strings.TrimSpace(any)) {
+				bad(fmt.Sprintf("%s.packages.want[%d]", path, i), "%q cannot be a package's name", want)
+			}
+		}
+	}
+	for i, m := range a.Members {
+		if m.Package != "" && !packageNamed.MatchString(m.Package) {
+			bad(fmt.Sprintf("%s.members[%d].package", path, i), "%q cannot be a package's name, version and architecture", m.Package)
+		}
+	}
+}
+
+// checkText finds the strings below v that a terminal would obey rather than show.
+// A package's record has lines.
+func checkText(path string, v reflect.Value, bad func(path, format string, args ...any)) {
+	switch v.Kind() {
+	case reflect.String:
+		if i := strings.IndexFunc(v.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
+			bad(path, "%.40q has a control character", v.String()[i:])
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			checkText(path, v.Elem(), bad)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			checkText(fmt.Sprintf("%s[%d]", path, i), v.Index(i), bad)
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			checkText(path, k, bad)
+			checkText(path, v.MapIndex(k), bad)
+		}
+	case reflect.Struct:
+		t := v.Type()
+		for i := range t.NumField() {
+			if !t.Field(i).IsExported() {
+				continue
+			}
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+			checkText(strings.TrimPrefix(path+"."+name, "."), v.Field(i), bad)
+		}
+	default: // numbers, times and truths
+	}
+}
