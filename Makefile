@@ -15,7 +15,7 @@ REPRODUCIBLE := -trimpath -buildvcs=false -ldflags='-buildid= -X main.version=$(
 
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
-TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/faults/... ./testdata/lab/... ./testdata/upstream/... ./testdata/vulns/...
+TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/upstream/... ./testdata/vulns/...
 
 # Tools are pinned in a module of their own, so that kubexm's go.mod lists what
 # kubexm is made of. Go's build cache keeps them built.
@@ -170,6 +170,11 @@ fuzz-short:
 faults: build ## Break what a build and a transfer stand on, and print what came of it; goes on where it stopped (FAULTS=kill)
 	@go build -o build/faults ./testdata/faults
 	@build/faults -kubexm build/kubexm -progress build/faults.jsonl -only '$(FAULTS)'
+
+# Beside make test, which tries a part: each row in three ways, and a thousand changes.
+.PHONY: hostile
+hostile: ## Hold kubexm to refusing every hostile bundle of docs/hostile-input.md, and 1,000 random ones
+	go test -count=1 -timeout 60m -v ./testdata/hostile -all | grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: bench
 bench: build ## Measure builds, pushes, deltas and verification against plain tools and peers, beside what is to be reached (BENCH='-rounds 3 -o markdown')

@@ -88,6 +88,7 @@ var kubexm = house{
 		"testdata/bench":              nil,
 		"testdata/e2e":                nil,
 		"testdata/faults":             nil,
+		"testdata/hostile":            nil,
 		"testdata/lab":                nil,
 		"testdata/lab/cmd":            nil,
 		"testdata/lab/components":     nil,
