@@ -85,9 +85,13 @@ func TestHostsOfEachFamily(t *testing.T) {
 		t.FailNow() // they may be bad still
 	}
 
+	s.neglect(t)
 	before := s.inventories(t)
+	server := strings.TrimSuffix(s.Hosts[0].Address, "1") // the gateway's, which is the lab's name server
+	config = s.variant(t, "resolves.yaml", "  extra:\n", "  extra:\n    resolves: ["+server+"]\n")
 	prepare := []string{"hosts", "prepare", "-f", config, "--bundle", s.bundle, "--allow-unsigned"}
 	said(t, s.kubexm(t, prepare...), 0, "prepare of cluster site: done")
+	s.areReady(t)
 	s.packagesAreThere(t)
 	said(t, s.kubexm(t, prepare...), 0, "0 steps ran")
 	said(t, s.kubexm(t, "hosts", "restore", "-f", config, "--bundle", s.bundle, "--allow-unsigned", "--yes"), 0, "restore of cluster site: done")

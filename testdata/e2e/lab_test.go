@@ -285,7 +285,7 @@ func (s *labSite) deleted(t *testing.T, config string) {
 		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/lib/kubelet /var/lib/etcd /etc/cni/net.d /opt/cni /etc/containerd /var/lib/containerd /srv/images /root/.kube \
 /usr/local/bin/kubeadm /usr/local/bin/kubelet /usr/local/bin/containerd /usr/bin/kubelet /etc/systemd/system/kubelet.service /etc/systemd/system/containerd.service \
 /var/lib/kubexm/site /run/flannel; do ! test -e $p || echo $p; done
-grep -i kubexm /etc/hosts /etc/sysctl.d/* /etc/modules-load.d/* || true
+grep -si kubexm /etc/hosts /etc/sysctl.d/* /etc/modules-load.d/* || true
 ip -br link | grep -E 'cni|flannel|veth' || true
 iptables-save 2>/dev/null | grep -c KUBE- | grep -v '^0$' || true
 ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
