@@ -14,11 +14,10 @@ import (
 // The codes of a FormatError, in one list with those of an archive: they stay the
 // same between versions, and docs/bundle-format.md explains each.
 const (
-	CodeRoot      archive.Code = "bundle-root"      // index.json or the root index
-	CodeDocument  archive.Code = "bundle-document"  // lock, config, summary, or another document
-	CodeTree      archive.Code = "bundle-tree"      // what manifests name is not what is there
-	CodeLimit     archive.Code = "bundle-limit"     // larger, deeper or with more in it than a bundle can be
-	CodeUntrusted archive.Code = "bundle-untrusted" // of ErrUntrusted: nobody who counts vouches for it
+	CodeRoot     archive.Code = "bundle-root"     // index.json or the root index
+	CodeDocument archive.Code = "bundle-document" // lock, config, summary, or another document
+	CodeTree     archive.Code = "bundle-tree"     // what manifests name is not what is there
+	CodeLimit    archive.Code = "bundle-limit"    // larger, deeper or with more in it than a bundle can be
 )
 
 // FormatError says how an archive, though readable, is no bundle of kubexm's.

@@ -27,7 +27,7 @@ func filePath(s string) bool { return s != "." && fs.ValidPath(s) && !strings.Co
 // a shell.
 func (a Artifact) checkNames(path string, bad func(path, format string, args ...any)) {
 	for _, x := range []struct{ field, value string }{{"name", a.Name}, {"version", a.Version}} {
-		if !pathElement(x.value) {
+		if x.value != "" && !pathElement(x.value) {
 			bad(path+"."+x.field, "%q cannot be a folder's name", x.value)
 		}
 	}

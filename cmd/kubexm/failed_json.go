@@ -19,7 +19,8 @@ type failedView struct {
 
 // errorView is one of the things that are wrong.
 type errorView struct {
-	// Code is the refusal's word of docs/bundle-format.md; empty where it has none.
+	// Code is the refusal's word of docs/bundle-format.md; empty where
+	// it has none.
 	Code    string   `json:"code,omitempty"`
 	Message string   `json:"message"` // for people
 	Advice  []string `json:"advice,omitempty"`
@@ -28,11 +29,11 @@ type errorView struct {
 // errorCode gives the word that says what is wrong with a bundle, the same in every
 // version; "" where nothing is, or something else.
 func errorCode(err error) string {
-	if code, ok := errors.AsType[archive.Code](err); ok {
+	if code, ok := errors.AsType[bundle.TrustCode](err); ok {
 		return string(code)
 	}
-	if errors.Is(err, bundle.ErrUntrusted) {
-		return string(bundle.CodeUntrusted)
+	if code, ok := errors.AsType[archive.Code](err); ok {
+		return string(code)
 	}
 	return ""
 }
