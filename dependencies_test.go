@@ -25,7 +25,7 @@ var foreign = map[string]string{
 // refusedPackages are never linked, not even by way of another module: the first
 // is cosign's command line, which fetches keys from the network whatever it is
 // told, and makes the program three times as large.
-var refusedPackages = []string{"github.com/sigstore/cosign/v2/cmd/", "github.com/sigstore/sigstore-go/pkg/tuf", "github.com/open-policy-agent/", "cuelang.org/"}
+var refusedPackages = []string{"github.com/sigstore/cosign/v2/cmd/", "github.com/open-policy-agent/", "cuelang.org/"}
 
 // atLeast are modules that cosign asks for in versions with known holes:
 // go.mod has to ask for more.

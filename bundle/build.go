@@ -29,6 +29,10 @@ type BuildRequest struct {
 	// Since, if set, makes a delta: what that site holds is left out, and not fetched.
 	Since *manifest.Inventory
 
+	// Sign, if set, gives the lines of the signature slot for the bundle's root.
+	// Volumes can be signed in this way alone.
+	Sign func(root digest.Digest) ([][]byte, error)
+
 	// Planned, if set, is told what is to be done before a byte of payload moves.
 	Planned func(Plan)
 }
@@ -63,7 +67,17 @@ func Build(ctx context.Context, r BuildRequest) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	return assemble(ctx, r, h, nil)
+	var slot []byte
+	if r.Sign != nil {
+		lines, err := r.Sign(h.root.descriptor.Digest)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range lines {
+			slot = append(append(slot, line...), '\n')
+		}
+	}
+	return assemble(ctx, r, h, slot)
 }
 
 // assemble writes the archive of a head and of what r.Lock pins.

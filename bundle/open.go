@@ -58,6 +58,12 @@ func (p Policy) check(ctx context.Context, root v1.Descriptor, signatures []byte
 	return nil, &TrustError{Code: TrustUnsigned, Detail: "it is not signed"}
 }
 
+// CheckVersion tells whether a text is a version, as in 0.3.0.
+func CheckVersion(text string) error {
+	_, err := semver.NewVersion(text)
+	return err
+}
+
 // newEnough compares this program's version with the oldest that may use a bundle.
 func (p Policy) newEnough(minimum string) error {
 	if minimum == "" {

@@ -76,6 +76,8 @@ func Used() []string {
 		"spec.bundle.operatingSystems.repositories", "spec.bundle.operatingSystems.keys",
 		"spec.bundle.platforms", "spec.bundle.kubernetesVersions", "spec.bundle.images.reference", "spec.bundle.images.digest",
 		"spec.bundle.files.name", "spec.bundle.files.address", "spec.bundle.files.sha256", "spec.bundle.files.platform",
+		"spec.bundle.trust.keys", "spec.bundle.trust.trustedRoot", "spec.bundle.trust.certificateIdentity", "spec.bundle.trust.certificateOIDCIssuer",
+		"spec.bundle.trust.allowUnsigned",
 		"spec.sources.zone", "spec.sources.replace.from", "spec.sources.replace.to", "spec.sources.replace.plainHTTP", "spec.sources.replace.flatten",
 		"spec.sources.caFile", "spec.sources.dockerConfig",
 	}

@@ -13,6 +13,26 @@ type Bundle struct {
 	Images []BundleImage `yaml:"images,omitempty"`
 	// Files beside those that the cluster asks for.
 	Files []BundleFile `yaml:"files,omitempty"`
+	// Trust says whose bundles this cluster takes. Flags that name a key or an
+	// identity replace what is named here. Only a config that a person gives
+	// counts, and not the one inside a bundle.
+	Trust BundleTrust `yaml:"trust,omitempty"`
+}
+
+// BundleTrust says whose signature of a bundle counts.
+type BundleTrust struct {
+	// Keys are files with public keys, as cosign.pub, by their path from the
+	// config's folder.
+	Keys []string `yaml:"keys,omitempty"`
+	// TrustedRoot is Sigstore's trusted_root.json, by its path from the config's
+	// folder: who vouches for a keyless signature.
+	TrustedRoot string `yaml:"trustedRoot,omitempty"`
+	// CertificateIdentity is who signs without a key, exactly as in the certificate.
+	CertificateIdentity string `yaml:"certificateIdentity,omitempty"`
+	// CertificateOIDCIssuer is who vouches for that name, exactly as in the certificate.
+	CertificateOIDCIssuer string `yaml:"certificateOIDCIssuer,omitempty"`
+	// AllowUnsigned takes a bundle that nobody signed, as --allow-unsigned does.
+	AllowUnsigned bool `yaml:"allowUnsigned,omitempty"`
 }
 
 // OperatingSystem is one distribution with the releases that are wanted of it.

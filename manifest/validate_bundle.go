@@ -17,6 +17,9 @@ func (d *document) validateBundle(c *Cluster) {
 			d.warn(at, "write it once", "%s is in the bundle already", v)
 		}
 	}
+	if t := b.Trust; (t.TrustedRoot == "") != (t.CertificateIdentity == "") || (t.CertificateIdentity == "") != (t.CertificateOIDCIssuer == "") {
+		d.fail("spec.bundle.trust", "write trustedRoot, certificateIdentity and certificateOIDCIssuer, or none of them", "a keyless signature needs all three")
+	}
 	images := map[string]string{}
 	for i, im := range b.Images {
 		at := indexed("spec.bundle.images", i)

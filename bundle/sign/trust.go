@@ -96,6 +96,20 @@ func (t *Trust) verify(text []byte) (Statement, *bundle.Bundle, error) {
 	return s, b, err
 }
 
+// Peek reads the statement of a signature without asking whose it is: nothing
+// that it says counts.
+func Peek(text []byte) (Statement, error) {
+	b, err := parse(text)
+	if err != nil {
+		return Statement{}, err
+	}
+	payload, err := envelopeOf(b)
+	if err != nil {
+		return Statement{}, err
+	}
+	return decodeStatement(payload)
+}
+
 // VerifyAbout is Verify, of a statement of one predicate type that has to be about
 // a digest, as in sha256:<hex>.
 func (t *Trust) VerifyAbout(text []byte, predicateType, digest string) (Statement, error) {

@@ -25,7 +25,7 @@ config asks for, each pinned by digest in a lock. It is an OCI layout inside:
 "tar --zstd -tf" lists it, and "kubexm bundle extract --oci" hands it to any OCI tool.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleCheck(), a.bundleExtract(), a.bundleImages(),
+	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleSign(), a.bundleCheck(), a.bundleExtract(), a.bundleImages(),
 		a.bundleSplit(), a.bundleJoin(), a.bundleRepair(), a.bundleDiff(), a.bundlePush(), a.bundlePull(), a.bundleSBOM())
 	return cmd
 }
@@ -98,16 +98,6 @@ func (a *app) heldCache(ctx context.Context, f *sourceFlags) (*fetch.Cache, func
 	return c, release, err
 }
 
-// policyFlags are the flags of the commands that trust what they read.
-type policyFlags struct{ allowUnsigned bool }
-
-func (f *policyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.allowUnsigned, "allow-unsigned", false,
-		"accept a bundle whose maker cannot be proved; its bytes are checked all the same")
-}
-
-func (f *policyFlags) policy() bundle.Policy { return bundle.Policy{AllowUnsigned: f.allowUnsigned} }
-
 // noBundle says that there is no archive of a name, and which one may be meant.
 func noBundle(err *fs.PathError) error {
 	advice := "name a bundle: NAME.tar.zst, or NAME.tar.zst.001 where it is in volumes"
@@ -132,14 +122,14 @@ func refused(err error) error {
 	var space *bundle.SpaceError
 	var exists *bundle.ExistsError
 	var path *fs.PathError
-	if delta := refusedDelta(err); delta != nil {
-		return delta
+	for _, of := range []func(error) error{refusedDelta, untrusted} {
+		if known := of(err); known != nil {
+			return known
+		}
 	}
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, bundle.ErrUntrusted):
-		return &coded{error: err, code: exitRefused, advice: "--allow-unsigned accepts it, if you know where it comes from"}
 	case errors.As(err, &wrong), errors.As(err, &size), refusedPackages(err):
 		return &coded{error: err, code: exitRefused} // says itself what to do
 	case errors.As(err, &exists):

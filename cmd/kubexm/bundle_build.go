@@ -6,20 +6,23 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
 type buildFlags struct {
 	sourceFlags
 	volumeFlags
-	locked bool
-	dryRun bool
-	force  bool
-	since  string
+	signing signFlags // of which --key is called --sign-key here
+	locked  bool
+	dryRun  bool
+	force   bool
+	since   string
 }
 
 func (a *app) bundleBuild() *cobra.Command {
@@ -48,6 +51,7 @@ not what the lock says, 130 interrupted.`,
   kubexm bundle build -f config.yaml site.tar.zst
   kubexm bundle build -f config.yaml --locked            # in CI: refuse any drift from the lock
   kubexm bundle build -f config.yaml --dry-run           # what would be fetched
+  kubexm bundle build -f config.yaml --sign-key cosign.key   # see kubexm keys generate
   kubexm bundle build -f config.yaml --sources mirrors.yaml
   kubexm bundle build -f config.yaml --since site.json   # only what that site lacks
   kubexm bundle build -f config.yaml --volume-size 4GiB --parity 1   # volumes for small disks`,
@@ -62,6 +66,10 @@ not what the lock says, 130 interrupted.`,
 	}
 	f.sourceFlags.add(cmd)
 	f.volumeFlags.add(cmd, "volume-size")
+	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", "sign the bundle with this private key (cosign.key); see kubexm bundle sign")
+	f.signing.addMinimum(cmd)
+	f.signing.passwordFlags.add(cmd)
+	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
 	cmd.Flags().BoolVar(&f.locked, "locked", false, "refuse to build when the lock does not answer the config exactly")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be fetched and written, without asking anybody; write nothing")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace an archive that stands already")
@@ -91,6 +99,15 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	}
 	if f.dryRun {
 		return a.printPlan(r)
+	}
+	var signer *sign.Signer // opened before anything is fetched
+	if f.signing.key != "" {
+		if signer, err = a.signer(f.signing.key, &f.signing.passwordFlags); err != nil {
+			return err
+		}
+	}
+	if _, err := f.signing.claim(r.lock); err != nil {
+		return err
 	}
 	cache, release, err := a.heldCache(ctx, &f.sourceFlags)
 	if err != nil {
@@ -123,20 +140,35 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if err := refuseExisting(stands, f.force); err != nil {
 		return err
 	}
-	built, err := a.build(ctx, f, r, lock, inventory, cache, c, p, output)
+	built, err := a.build(ctx, f, r, lock, inventory, cache, c, p, output, signer)
 	p.stop()
 	if err != nil {
 		return err
 	}
-	return a.printBuilt(built, lock)
+	if signer != nil && built.Volumes == 0 {
+		if err := writeDetached(signer, built.Path); err != nil {
+			return err
+		}
+	}
+	return a.printBuilt(built, lock, signer)
 }
 
 func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
-	c *fetch.Client, p *progress, output string) (*bundle.Built, error) {
+	c *fetch.Client, p *progress, output string, signer *sign.Signer) (*bundle.Built, error) {
 	p.phase("build")
+	var lines func(digest.Digest) ([][]byte, error)
+	if signer != nil {
+		lines = func(root digest.Digest) ([][]byte, error) {
+			claim, err := f.signing.claim(lock)
+			if err != nil {
+				return nil, err
+			}
+			return signedLines(signer, root, claim)
+		}
+	}
 	built, err := bundle.Build(ctx, bundle.BuildRequest{
 		Lock: lock, Config: r.config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
-		Volumes: f.options(), Since: inventory,
+		Volumes: f.options(), Since: inventory, Sign: lines,
 		Planned: func(plan bundle.Plan) { p.total(plan) },
 	})
 	return built, refused(err)
@@ -172,7 +204,7 @@ func driftError(r *resolution) error {
 }
 
 // printBuilt closes a build: what stands where, and the next command to type.
-func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock) error {
+func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer) error {
 	if a.output == "json" {
 		return a.printJSON(struct {
 			*bundle.Built
@@ -192,7 +224,12 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock) error {
 	if d := b.Delta; d != nil {
 		fmt.Fprintf(a.out, "  delta %s, %s of %s; the site holds the rest\n", count(d.Blobs, "blob"), bundle.Bytes(d.Bytes), bundle.Bytes(d.AllBytes))
 	}
-	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify --allow-unsigned %s\n", b.Root, b.Path)
+	verify := "--allow-unsigned"
+	if signer != nil {
+		fmt.Fprintf(a.out, "  by    key %s\n", signer.KeyID())
+		verify = "--key cosign.pub"
+	}
+	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify %s %s\n", b.Root, verify, b.Path)
 	return nil
 }
 

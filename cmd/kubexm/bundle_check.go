@@ -53,12 +53,20 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 	if err := f.check(); err != nil {
 		return err
 	}
-	b, err := bundle.OpenPart(ctx, archive, f.policy(), bundle.Bases{Given: f.bases})
+	own, err := a.ownConfig(f.config)
+	if err != nil {
+		return err
+	}
+	policy, err := a.policy(&f.policyFlags, own)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.OpenPart(ctx, archive, policy, bundle.Bases{Given: f.bases})
 	if err != nil {
 		return refused(err)
 	}
 	defer b.Close()
-	c, err := a.siteConfig(&siteFlags{config: f.config, bundle: archive}, b)
+	c, err := a.siteConfig(&siteFlags{config: f.config, bundle: archive}, own, b)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,11 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			if err := base.check(); err != nil {
 				return err
 			}
-			b, err := bundle.OpenPart(cmd.Context(), args[0], f.policy(), bundle.Bases{Given: base.bases})
+			policy, err := a.policy(f, nil)
+			if err != nil {
+				return err
+			}
+			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{Given: base.bases})
 			if err != nil {
 				return refused(err)
 			}

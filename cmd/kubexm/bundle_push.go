@@ -37,7 +37,7 @@ func (f *remoteFlags) remote(reference string) bundle.Remote {
 }
 
 func (a *app) bundlePush() *cobra.Command {
-	f, policy, base := &remoteFlags{}, &policyFlags{}, &baseFlags{}
+	f, trust, base := &remoteFlags{}, &policyFlags{}, &baseFlags{}
 	cmd := &cobra.Command{
 		Use:   "push ARCHIVE HOST/REPOSITORY:TAG",
 		Short: "Send a whole bundle to a registry",
@@ -56,8 +56,12 @@ the whole bundle.`,
 			if err := base.check(); err != nil {
 				return err
 			}
+			policy, err := a.policy(trust, nil)
+			if err != nil {
+				return err
+			}
 			settle := frugal(a.env)
-			b, err := bundle.Open(cmd.Context(), args[0], policy.policy(), base.bases...)
+			b, err := bundle.Open(cmd.Context(), args[0], policy, base.bases...)
 			if err != nil {
 				return refused(err)
 			}
@@ -79,7 +83,7 @@ the whole bundle.`,
 		},
 	}
 	f.add(cmd)
-	policy.add(cmd)
+	trust.add(cmd)
 	base.add(cmd)
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
@@ -87,7 +91,7 @@ the whole bundle.`,
 }
 
 func (a *app) bundlePull() *cobra.Command {
-	f, policy := &remoteFlags{}, &policyFlags{}
+	f, trust := &remoteFlags{}, &policyFlags{}
 	source := &sourceFlags{}
 	force := false
 	cmd := &cobra.Command{
@@ -103,6 +107,10 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := refuseExisting(args[1], force); err != nil {
+				return err
+			}
+			policy, err := a.policy(trust, nil)
+			if err != nil {
 				return err
 			}
 			cache, release, err := a.heldCache(cmd.Context(), source)
@@ -121,7 +129,7 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			}
 			p.phase("pull")
 			built, err := bundle.Pull(cmd.Context(), bundle.PullRequest{
-				From: from, Policy: policy.policy(), Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.total,
+				From: from, Policy: policy, Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.total,
 			})
 			p.stop()
 			if err != nil {
@@ -135,7 +143,7 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 		},
 	}
 	f.add(cmd)
-	policy.add(cmd)
+	trust.add(cmd)
 	cmd.Flags().StringVar(&source.cacheDir, "cache-dir", "", "where fetched content is kept (default $KUBEXM_CACHE, else $XDG_CACHE_HOME/kubexm)")
 	_ = cmd.MarkFlagDirname("cache-dir")
 	cmd.Flags().BoolVar(&force, "force", false, "replace an archive that stands already")

@@ -43,7 +43,11 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			if err := base.check(); err != nil {
 				return err
 			}
-			size, data, err := verifySizes(cmd.Context(), args[0], f.policy(), base.bases)
+			policy, err := a.policy(f, nil)
+			if err != nil {
+				return err
+			}
+			size, data, err := verifySizes(cmd.Context(), args[0], policy, base.bases)
 			if err != nil {
 				return err
 			}
@@ -51,7 +55,7 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			p.phase("verify")
 			p.expect(data)
 			start := time.Now()
-			b, err := bundle.Verify(cmd.Context(), args[0], f.policy(), workers, p.add, base.bases...)
+			b, err := bundle.Verify(cmd.Context(), args[0], policy, workers, p.add, base.bases...)
 			p.stop()
 			if err != nil {
 				return refused(err)
@@ -59,12 +63,13 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			defer b.Close()
 			if a.output == "json" {
 				return a.printJSON(struct {
-					Root    string         `json:"root"`
-					Signed  bool           `json:"signed"`
-					Bytes   int64          `json:"bytes"`
-					Delta   *deltaView     `json:"delta,omitempty"`
-					Summary bundle.Summary `json:"summary"`
-				}{b.Root.Digest.String(), b.Signed, size, viewDelta(b), b.Summary})
+					Root     string           `json:"root"`
+					Signed   bool             `json:"signed"`
+					Bytes    int64            `json:"bytes"`
+					Vouchers []bundle.Voucher `json:"vouchers"`
+					Delta    *deltaView       `json:"delta,omitempty"`
+					Summary  bundle.Summary   `json:"summary"`
+				}{b.Root.Digest.String(), b.Signed, size, append([]bundle.Voucher{}, b.Vouchers...), viewDelta(b), b.Summary})
 			}
 			what, v := fmt.Sprintf("whole, %s in %d files%s and %d images", bundle.Bytes(size), b.Summary.Files, packagesText(b.Summary, false), b.Summary.Images), viewDelta(b)
 			if v != nil {
@@ -74,8 +79,14 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			if v != nil {
 				fmt.Fprintf(a.out, "  part  %s\n", v.expected())
 			}
-			if !b.Signed {
+			for _, x := range b.Vouchers {
+				fmt.Fprintf(a.out, "  by    %s\n", x.By)
+			}
+			switch {
+			case !b.Signed:
 				fmt.Fprintln(a.out, "  note  the bundle is not signed: its bytes are what its maker wrote, whoever that was")
+			case len(b.Vouchers) == 0:
+				fmt.Fprintln(a.out, "  note  the bundle is signed, and nobody said whose signature counts")
 			}
 			return nil
 		},

@@ -181,12 +181,20 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if err := f.check(); err != nil {
 		return err
 	}
+	own, err := a.ownConfig(f.config)
+	if err != nil {
+		return err
+	}
 	if f.bundle != "" {
-		if s.bundle, err = bundle.OpenPart(ctx, f.bundle, f.policy(), bundle.Bases{Given: f.bases}); err != nil {
+		policy, err := a.policy(&f.policyFlags, own)
+		if err != nil {
+			return err
+		}
+		if s.bundle, err = bundle.OpenPart(ctx, f.bundle, policy, bundle.Bases{Given: f.bases}); err != nil {
 			return refused(err)
 		}
 	}
-	if s.cluster, err = a.siteConfig(f, s.bundle); err != nil {
+	if s.cluster, err = a.siteConfig(f, own, s.bundle); err != nil {
 		return err
 	}
 	if f.keepSaid {
@@ -225,23 +233,31 @@ func (a *app) findBases(ctx context.Context, f *siteFlags, s *site) error {
 	return s.bundle.LacksFiles()
 }
 
-// siteConfig reads the config that -f names, else the bundle's.
-func (a *app) siteConfig(f *siteFlags, b *bundle.Bundle) (*manifest.Cluster, error) {
-	var c *manifest.Cluster
+// ownConfig reads the config that a person names; nil without one. Whom it trusts
+// counts: what a bundle's own config says of that is no reason to trust it.
+func (a *app) ownConfig(path string) (*manifest.Cluster, error) {
+	if path == "" {
+		return nil, nil
+	}
+	c, err := a.loadCluster(path, "")
+	if err != nil {
+		return nil, err
+	}
+	fromConfig(c, path)
+	return c, nil
+}
+
+// siteConfig is the config that -f names, else the bundle's.
+func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle) (*manifest.Cluster, error) {
 	from := cmp.Or(f.config, "config of "+f.bundle)
-	if f.config != "" {
-		var err error
-		if c, err = a.loadCluster(f.config, ""); err != nil {
-			return nil, err
-		}
-	} else {
+	if c == nil {
 		var problems manifest.Problems
 		c, problems = manifest.Decode(bytes.NewReader(b.Config))
 		if err := problems.In(from).Err(); err != nil {
 			return nil, err
 		}
+		fromConfig(c, "")
 	}
-	fromConfig(c, f.config)
 	if problems, ok := errors.AsType[manifest.Problems](unsupported(c)); ok {
 		return nil, problems.In(from)
 	}

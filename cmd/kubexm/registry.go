@@ -89,7 +89,11 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	b, err := bundle.Open(ctx, f.bundle, f.policy(), f.bases...)
+	policy, err := a.policy(&f.policyFlags, nil)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Open(ctx, f.bundle, policy, f.bases...)
 	if err != nil {
 		return refused(err)
 	}

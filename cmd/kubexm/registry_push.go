@@ -99,7 +99,11 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 	if err != nil {
 		return err
 	}
-	b, err := bundle.Open(ctx, f.bundle, f.policy(), f.bases...)
+	policy, err := a.policy(&f.policyFlags, nil)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Open(ctx, f.bundle, policy, f.bases...)
 	if err != nil {
 		return refused(err)
 	}

@@ -19,6 +19,11 @@ func fromConfig(c *manifest.Cluster, config string) {
 	for _, file := range []*string{&e.CAFile, &e.CertFile, &e.KeyFile} {
 		*file = placed(dir, *file)
 	}
+	t := &c.Spec.Bundle.Trust
+	t.TrustedRoot = placed(dir, t.TrustedRoot)
+	for i := range t.Keys {
+		t.Keys[i] = placed(dir, t.Keys[i])
+	}
 	for host, a := range c.Spec.Registry.Auths {
 		a.CertsPath = placed(dir, a.CertsPath)
 		c.Spec.Registry.Auths[host] = a

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// detachedSuffix is the end of a detached signature's name, as cosign has it.
+const detachedSuffix = ".sigstore.json"
+
+type signFlags struct {
+	passwordFlags
+	key     string
+	minimum string
+	attach  string
+	print   bool
+}
+
+func (f *signFlags) addMinimum(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.minimum, "minimum-kubexm", "", "sign that older versions of kubexm are to refuse the bundle")
+}
+
+func (a *app) bundleSign() *cobra.Command {
+	f := &signFlags{}
+	cmd := &cobra.Command{
+		Use:   "sign --key cosign.key ARCHIVE",
+		Short: "Sign a bundle",
+		Long: `Sign what a bundle is: its root, which every byte in it follows from, with its cluster, serial,
+versions and platforms, and how it was made. The signature goes into the archive's slot for it, and nothing
+else in the archive changes; it is good for a delta of the same lock too, and travels with "bundle
+push". A second signature by the same key replaces the first, those of others stay.
+
+Beside the archive comes ARCHIVE.sigstore.json, a signature of the file as it is then, for
+"cosign verify-blob". An archive in volumes is signed before it is split.
+
+Who signs with cosign alone (keyless, or with a key in a KMS or a token) prints the statement with
+--print-statement, has cosign attest it, and puts what that gave into the archive with --attach.
+
+Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
+		Example: `  kubexm bundle sign --key cosign.key demo.tar.zst
+  kubexm bundle sign --key cosign.key --minimum-kubexm 0.3.0 demo.tar.zst
+  kubexm bundle sign --print-statement demo.tar.zst > statement.json
+  cosign attest-blob --statement statement.json --bundle signed.json
+  kubexm bundle sign --attach signed.json demo.tar.zst`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runSign(cmd.Context(), f, args[0]) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.key, "key", "", "the private key (cosign.key)")
+	fs.StringVar(&f.attach, "attach", "", "put this signature, which cosign made, into the archive")
+	fs.BoolVar(&f.print, "print-statement", false, "print what there is to sign, and sign nothing")
+	f.addMinimum(cmd)
+	f.passwordFlags.add(cmd)
+	cmd.MarkFlagsOneRequired("key", "attach", "print-statement")
+	cmd.MarkFlagsMutuallyExclusive("key", "attach", "print-statement")
+	_ = cmd.MarkFlagFilename("key", "key", "pem")
+	_ = cmd.MarkFlagFilename("attach", "json")
+	completeArchives(cmd)
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
+	b, err := bundle.OpenPart(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
+	if err != nil {
+		return refused(err)
+	}
+	root, lock := b.Root.Digest, b.Lock
+	if err := b.Close(); err != nil {
+		return err
+	}
+	claim, err := f.claim(lock)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.print:
+		st, err := sign.NewStatement(claim.Cluster, root.String(), bundle.TypeClaim, claim)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(st)
+	case f.attach != "":
+		return a.attach(ctx, f, path, root)
+	}
+	s, err := a.signer(f.key, &f.passwordFlags)
+	if err != nil {
+		return err
+	}
+	lines, err := signedLines(s, root, claim)
+	if err != nil {
+		return err
+	}
+	public, err := s.PublicKey()
+	if err != nil {
+		return err
+	}
+	own, err := sign.TrustKey(public)
+	if err != nil {
+		return err
+	}
+	if err := bundle.AddSignatures(ctx, path, lines, func(line []byte) bool {
+		_, err := own.Verify(line)
+		return err != nil
+	}); err != nil {
+		return refused(err)
+	}
+	if err := writeDetached(s, path); err != nil {
+		return err
+	}
+	return a.printSigned(path, root, "key "+s.KeyID(), path+detachedSuffix)
+}
+
+// claim is what is to be signed of a bundle.
+func (f *signFlags) claim(l *manifest.Lock) (bundle.Claim, error) {
+	c := bundle.ClaimOf(l)
+	if f.minimum == "" {
+		return c, nil
+	}
+	if err := bundle.CheckVersion(f.minimum); err != nil {
+		return c, &coded{error: fmt.Errorf("--minimum-kubexm %s: %w", f.minimum, err), code: exitUsage, advice: "write a version as in 0.3.0; `kubexm version` prints this one's"}
+	}
+	c.MinimumKubexm = f.minimum
+	return c, nil
+}
+
+// signedLines are the lines of the slot that s signs.
+func signedLines(s *sign.Signer, root digest.Digest, c bundle.Claim) ([][]byte, error) {
+	line, err := s.SignRoot(root.String(), c)
+	if err != nil {
+		return nil, err
+	}
+	return [][]byte{line}, nil
+}
+
+// attach puts a signature into the archive that somebody else made. Whose it is,
+// is asked when the bundle is used; here it has to be one about this bundle.
+func (a *app) attach(ctx context.Context, f *signFlags, path string, root digest.Digest) error {
+	text, err := readSmall(f.attach)
+	if err != nil {
+		return err
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, text); err != nil {
+		return &coded{error: fmt.Errorf("%s: %w", f.attach, err), code: exitUsage, advice: "name what cosign wrote with --bundle"}
+	}
+	st, err := sign.Peek(line.Bytes())
+	if err != nil {
+		return &coded{error: fmt.Errorf("%s: %w", f.attach, err), code: exitUsage, advice: "sign the statement with `cosign attest-blob --statement … --bundle …`"}
+	}
+	if st.PredicateType != bundle.TypeClaim || !st.About(root.String()) {
+		return &coded{error: fmt.Errorf("%s is not about the bundle %s", f.attach, root), code: exitUsage, advice: "sign what `kubexm bundle sign --print-statement " + path + "` prints"}
+	}
+	if err := bundle.AddSignatures(ctx, path, [][]byte{line.Bytes()}, func(old []byte) bool { return !bytes.Equal(old, line.Bytes()) }); err != nil {
+		return refused(err)
+	}
+	stale := path + detachedSuffix
+	if err := os.Remove(stale); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return a.printSigned(path, root, "", "")
+}
+
+func (a *app) printSigned(path string, root digest.Digest, by, detached string) error {
+	if a.output == "json" {
+		return a.printJSON(struct {
+			Path     string `json:"path"`
+			Root     string `json:"root"`
+			By       string `json:"by,omitempty"`
+			Detached string `json:"detached,omitempty"`
+		}{path, root.String(), by, detached})
+	}
+	fmt.Fprintf(a.out, "%s: signed\n  root  %s\n", path, root)
+	if by != "" {
+		fmt.Fprintf(a.out, "  by    %s\n  file  %s, for cosign verify-blob\n", by, detached)
+	}
+	return nil
+}
+
+// writeDetached signs the archive's bytes as they are, into a file beside it.
+func writeDetached(s *sign.Signer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	text, err := s.SignDigest(digest.NewDigest(digest.SHA256, h).String())
+	if err != nil {
+		return err
+	}
+	return writeFile(path+detachedSuffix, append(text, '\n'))
+}

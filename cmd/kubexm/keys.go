@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/mensylisir/kubexm/bundle/sign"
+)
+
+// The environment variables that hold the password of a private key.
+const (
+	passwordVariable       = "KUBEXM_KEY_PASSWORD" //nolint:gosec // the name of one, not a password
+	cosignPasswordVariable = "COSIGN_PASSWORD"
+)
+
+func (a *app) keysCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "keys", Short: "Make keys that bundles are signed with", Args: cobra.NoArgs}
+	cmd.AddCommand(a.keysGenerate())
+	return cmd
+}
+
+func (a *app) keysGenerate() *cobra.Command {
+	prefix := ""
+	f := &passwordFlags{}
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Make a pair of keys for signing bundles",
+		Long: `Make an ECDSA P-256 key in cosign's format: PREFIX.key, encrypted with a password and readable
+for you alone, and PREFIX.pub, which goes to every site. cosign takes both. Files that stand
+already are not replaced.
+
+The password is taken from ` + passwordVariable + ` or ` + cosignPasswordVariable + `, from a file, or asked for on the
+terminal. An empty one is accepted, and the key is as good as in the clear then.`,
+		Example: `  kubexm keys generate
+  kubexm keys generate --output-key-prefix site
+  ` + passwordVariable + `="$PASSWORD" kubexm keys generate    # in a script`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.generateKeys(prefix, f) },
+	}
+	cmd.Flags().StringVar(&prefix, "output-key-prefix", "cosign", "what the names of both files begin with")
+	f.add(cmd)
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) generateKeys(prefix string, f *passwordFlags) error {
+	private, public := prefix+".key", prefix+".pub"
+	for _, path := range []string{private, public} {
+		if stands(path) {
+			return &coded{error: fmt.Errorf("%s exists", path), code: exitUsage, advice: "choose another name with --output-key-prefix; a key that is lost cannot be made again"}
+		}
+	}
+	password, err := a.keyPassword(f, "Password for the new key: ", true)
+	if err != nil {
+		return err
+	}
+	pair, err := sign.Generate(password)
+	if err != nil {
+		return err
+	}
+	if err := createFile(private, pair.Private, 0o600); err != nil {
+		return err
+	}
+	if err := createFile(public, pair.Public, 0o644); err != nil {
+		return errors.Join(err, os.Remove(private))
+	}
+	if a.output == "json" {
+		return a.printJSON(map[string]string{"privateKey": private, "publicKey": public})
+	}
+	_, err = fmt.Fprintf(a.out, "%s: keep it and its password apart, and to yourself\n%s: carry it to every site\n  next  kubexm bundle build -f config.yaml --sign-key %s\n", private, public, private)
+	return err
+}
+
+// createFile writes a file that must not be there yet, to the disk.
+func createFile(path string, content []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return &coded{error: err, code: exitUsage, advice: "choose another name"}
+	}
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// passwordFlags say where the password of a private key is.
+type passwordFlags struct{ file string }
+
+func (f *passwordFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "key-password-file", "", "a file with the key's password, without a line feed (default $"+passwordVariable+", else asked for)")
+	_ = cmd.MarkFlagFilename("key-password-file")
+}
+
+// keyPassword gives the password of a private key: from the file, from the
+// environment, or from a person at a terminal, who is asked twice for a new one.
+func (a *app) keyPassword(f *passwordFlags, prompt string, twice bool) ([]byte, error) {
+	if f.file != "" {
+		text, err := readSmall(f.file)
+		return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), err
+	}
+	for _, name := range []string{passwordVariable, cosignPasswordVariable} {
+		if v, ok := a.env(name); ok {
+			return []byte(v), nil
+		}
+	}
+	in, ok := a.in.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return nil, &coded{error: errors.New("no password for the private key"), code: exitUsage,
+			advice: "set " + passwordVariable + ", or name a file with --key-password-file; here is no terminal to ask on"}
+	}
+	ask := func(prompt string) ([]byte, error) {
+		fmt.Fprint(a.err, prompt)
+		defer fmt.Fprintln(a.err)
+		return term.ReadPassword(int(in.Fd()))
+	}
+	password, err := ask(prompt)
+	if err != nil || !twice {
+		return password, err
+	}
+	again, err := ask("The same again: ")
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(password, again) {
+		return nil, &coded{error: errors.New("the two differ"), code: exitUsage}
+	}
+	return password, nil
+}
+
+// signer opens the private key at path.
+func (a *app) signer(path string, f *passwordFlags) (*sign.Signer, error) {
+	text, err := readKeyFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(text, []byte("PUBLIC KEY")) || !bytes.Contains(text, []byte("PRIVATE KEY")) {
+		_, err := sign.LoadSigner(text, nil) // refused without a question for its password
+		return nil, keyRefused(path, err)
+	}
+	password, err := a.keyPassword(f, "Password for "+path+": ", false)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sign.LoadSigner(text, password)
+	if err != nil {
+		return nil, keyRefused(path, err)
+	}
+	return s, nil
+}
