@@ -56,6 +56,8 @@ type Session struct {
 	hosts    map[string]*steps.Host
 	conns    []connector.Conn
 	home     map[string]string // blobs that are read from the site's registry → their repository
+
+	highest int64 // serial that the cluster has had, as far as it was asked
 }
 
 // HostError says why one host could not be reached.
@@ -211,6 +213,6 @@ func (s *Session) Applied(*steps.Host) kubernetes.Applied {
 	}
 	return kubernetes.Applied{
 		Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
-		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Root: s.Bundle.Root.Digest.String(), Bundles: s.kept(),
+		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Highest: s.highestSerial(), Root: s.Bundle.Root.Digest.String(), Bundles: s.kept(),
 	}
 }

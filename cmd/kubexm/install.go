@@ -36,6 +36,7 @@ type siteFlags struct {
 	keep     bool // etcd's data and the images
 	keepSaid bool
 	skip     []string // checks that are left out
+	older    bool     // a bundle older than the cluster's is taken
 }
 
 func (f *siteFlags) add(cmd *cobra.Command) {
@@ -93,6 +94,7 @@ them in -f, or in the environment variables that the command names when they are
 	f.add(cmd)
 	f.addResume(cmd)
 	f.addSkip(cmd, "skip-preflight")
+	f.addDowngrade(cmd)
 	a.outputFlag(cmd, "text", "json")
 	_ = cmd.MarkFlagRequired("bundle")
 	return cmd
@@ -108,6 +110,7 @@ func (a *app) createCommand() *cobra.Command {
 	f.add(cluster)
 	f.addResume(cluster)
 	f.addSkip(cluster, "skip-preflight")
+	f.addDowngrade(cluster)
 	a.outputFlag(cluster, "text", "json")
 	_ = cluster.MarkFlagRequired("bundle")
 	cmd := &cobra.Command{Use: "create", Short: "Make a cluster", Args: cobra.NoArgs}
@@ -217,6 +220,9 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 		if err := planned(s.cluster, s.bundle.Lock); err != nil {
 			return errors.Join(lacking(err), s.bundle.Close())
 		}
+		if err := f.notOlder(s); err != nil {
+			return errors.Join(refused(err), s.bundle.Close())
+		}
 		if err := a.findBases(ctx, f, s); err != nil {
 			return errors.Join(refused(err), s.bundle.Close())
 		}
@@ -231,20 +237,6 @@ func (a *app) findBases(ctx context.Context, f *siteFlags, s *site) error {
 		return err
 	}
 	return s.bundle.LacksFiles()
-}
-
-// ownConfig reads the config that a person names; nil without one. Whom it trusts
-// counts: what a bundle's own config says of that is no reason to trust it.
-func (a *app) ownConfig(path string) (*manifest.Cluster, error) {
-	if path == "" {
-		return nil, nil
-	}
-	c, err := a.loadCluster(path, "")
-	if err != nil {
-		return nil, err
-	}
-	fromConfig(c, path)
-	return c, nil
 }
 
 // siteConfig is the config that -f names, else the bundle's.
@@ -344,6 +336,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 		return a.unreached(ctx, f, s, session, unreached)
 	}
 	if s.bundle != nil && s.graph.Name == "create" {
+		if err := session.CheckSerial(ctx, f.older); err != nil {
+			return refused(err)
+		}
 		if err := session.Recall(ctx); err != nil {
 			return err
 		}

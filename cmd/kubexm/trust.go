@@ -11,6 +11,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -34,6 +35,20 @@ func (f *policyFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsRequiredTogether("trusted-root", "certificate-identity", "certificate-oidc-issuer")
 	_ = cmd.MarkFlagFilename("key", "pub", "pem")
 	_ = cmd.MarkFlagFilename("trusted-root", "json")
+}
+
+// addDowngrade adds the flag that takes a bundle older than the cluster's.
+func (f *siteFlags) addDowngrade(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.older, "allow-downgrade", false, "accept a bundle with a lower serial than one that the cluster has had")
+}
+
+// notOlder looks at this machine's record of the cluster. The cluster itself is
+// asked once its hosts are reached.
+func (f *siteFlags) notOlder(s *site) error {
+	if f.older || s.graph.Name != "create" {
+		return nil
+	}
+	return installer.CheckSerial(f.workdir, s.bundle.Lock, s.cluster.Metadata.Name)
 }
 
 // policy is what the flags say, and of what they leave open what the config does.
@@ -69,6 +84,20 @@ func (a *app) policy(f *policyFlags, c *manifest.Cluster) (bundle.Policy, error)
 		p.Verifier = v
 	}
 	return p, nil
+}
+
+// ownConfig reads the config that a person names; nil without one. Whom it trusts
+// counts: what a bundle's own config says of that is no reason to trust it.
+func (a *app) ownConfig(path string) (*manifest.Cluster, error) {
+	if path == "" {
+		return nil, nil
+	}
+	c, err := a.loadCluster(path, "")
+	if err != nil {
+		return nil, err
+	}
+	fromConfig(c, path)
+	return c, nil
 }
 
 // rootAge is how old a trusted root may be before a warning says so: Sigstore
