@@ -38,9 +38,9 @@ func (a *app) bundleSign() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign --key cosign.key ARCHIVE",
 		Short: "Sign a bundle",
-		Long: `Sign what a bundle is: its root, which every byte in it follows from, with its cluster, serial,
-versions and platforms, and how it was made. The signature goes into the archive's slot for it, and nothing
-else in the archive changes; it is good for a delta of the same lock too, and travels with "bundle
+		Long: `Sign what a bundle is: its root, which every byte in it follows from, with its cluster,
+serial, versions and platforms. The signature goes into the archive's slot for it, and nothing else
+in the archive changes; it is good for a delta of the same lock too, and travels with "bundle
 push". A second signature by the same key replaces the first, those of others stay.
 
 Beside the archive comes ARCHIVE.sigstore.json, a signature of the file as it is then, for
@@ -53,7 +53,7 @@ Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
 		Example: `  kubexm bundle sign --key cosign.key demo.tar.zst
   kubexm bundle sign --key cosign.key --minimum-kubexm 0.3.0 demo.tar.zst
   kubexm bundle sign --print-statement demo.tar.zst > statement.json
-  cosign attest-blob --statement statement.json --bundle signed.json
+  cosign attest-blob --statement statement.json --new-bundle-format --bundle signed.json
   kubexm bundle sign --attach signed.json demo.tar.zst`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runSign(cmd.Context(), f, args[0]) },
