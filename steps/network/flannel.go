@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -54,6 +55,9 @@ func flannelFor(c *manifest.Cluster, text []byte) ([]byte, error) {
 	}
 	found := false
 	out, err := editDocuments(text, func(doc *yaml.Node) error {
+		if valueAt(doc, "kind") == "DaemonSet" {
+			restrict(doc)
+		}
 		if valueAt(doc, "kind") != "ConfigMap" {
 			return nil
 		}
@@ -69,6 +73,20 @@ func flannelFor(c *manifest.Cluster, text []byte) ([]byte, error) {
 		err = errors.New("flannel's manifest has no ConfigMap with net-conf.json: is it flannel's?")
 	}
 	return out, err
+}
+
+// restrict has root alone read what flannel puts on each host: cp gives a new file
+// the mode of the one that it is copied from.
+func restrict(daemonSet *yaml.Node) {
+	volumes := nodeAt(daemonSet, "spec", "template", "spec", "volumes")
+	if volumes == nil {
+		return
+	}
+	for _, v := range volumes.Content {
+		if c := nodeAt(v, "configMap"); c != nil && c.Kind == yaml.MappingNode && nodeAt(c, "defaultMode") == nil {
+			c.Content = append(c.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "defaultMode"}, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(0o600)})
+		}
+	}
 }
 
 // backend in flannel's word.

@@ -61,7 +61,11 @@ func TestFlannelTakesTheConfig(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("net-conf.json (-want +got):\n%s", d)
 			}
-			// Nothing else of upstream's is another.
+			// Root alone reads what is copied to hosts. Nothing else of upstream's is another.
+			if mode := configVolume(t, after[3])["defaultMode"]; mode != 0o600 {
+				t.Errorf("files of the ConfigMap have mode %v", mode)
+			}
+			delete(configVolume(t, after[3]), "defaultMode")
 			was, _ := before[2]["data"].(map[string]any)
 			conf["net-conf.json"] = was["net-conf.json"]
 			if d := cmp.Diff(before[:4], after); d != "" {
@@ -83,4 +87,23 @@ func TestFlannelRefusesAnotherManifest(t *testing.T) {
 			t.Errorf("%s: gave\n%s", name, out)
 		}
 	}
+}
+
+// configVolume is the ConfigMap that a DaemonSet's pods have as files.
+func configVolume(t *testing.T, daemonSet map[string]any) map[string]any {
+	t.Helper()
+	at := any(daemonSet)
+	for _, key := range []string{"spec", "template", "spec", "volumes"} {
+		m, _ := at.(map[string]any)
+		at = m[key]
+	}
+	all, _ := at.([]any)
+	for _, v := range all {
+		m, _ := v.(map[string]any)
+		if c, ok := m["configMap"].(map[string]any); ok {
+			return c
+		}
+	}
+	t.Fatal("no ConfigMap among the volumes")
+	return nil
 }
