@@ -7,6 +7,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/etcd"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
@@ -22,6 +23,11 @@ func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *st
 			if err := registryd.Recall(ctx, of(h)); err != nil {
 				return fmt.Errorf("keys of the registry on %s: %w", h.Name, err)
 			}
+		}
+	}
+	if masters := c.HostsWith(manifest.RoleMaster); len(masters) > 0 {
+		if err := kubeadm.Recall(ctx, of(masters[0])); err != nil {
+			return fmt.Errorf("what Secrets are encrypted with, on %s: %w", masters[0].Name, err)
 		}
 	}
 	if c.Spec.Etcd.Type != "kubexm" {

@@ -50,7 +50,8 @@ func TestWholeClusterIsOnRecord(t *testing.T) {
 		case "fs.seal":
 			sealed[x.Host+" "+x.Argv[0]+" "+x.Argv[1]] = *x.Exit == 0
 		}
-		if strings.Contains(string(text), "secret") {
+		// The password is a word of documents too, and such a line says that it held one.
+		if strings.Contains(strings.ReplaceAll(string(text), `"secret":true`, ""), "secret") {
 			t.Errorf("a password is in %s", text)
 		}
 		return nil

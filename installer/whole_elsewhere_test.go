@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -40,7 +41,7 @@ func TestAnotherMachineFindsNothingToDo(t *testing.T) {
 			}
 		}
 		s.same("a creation from another machine changes nothing", made, s.state(true))
-		for _, dir := range []string{"certs/registry", "certs/etcd"} {
+		for _, dir := range []string{"certs/registry", "certs/etcd", "certs/kubernetes"} {
 			s.sameKeys(filepath.Join(first, dir), filepath.Join(s.workdir, dir))
 		}
 	})
@@ -81,8 +82,8 @@ func (s *site) sameKeys(first, second string) {
 			s.t.Errorf("%s has mode %v, %v", e.Name(), st.Mode(), err)
 		}
 	}
-	if !slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() == "ca.key" }) {
-		s.t.Errorf("%s has no key of its CA", second)
+	if !slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() == "ca.key" || e.Name() == manifest.EncryptionName }) {
+		s.t.Errorf("%s has no key", second)
 	}
 }
 

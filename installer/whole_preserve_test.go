@@ -1,7 +1,9 @@
 package installer_test
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +47,7 @@ func TestDataIsPreserved(t *testing.T) {
 		master := s.sims[s.cluster.HostsWith(manifest.RoleMaster)[0].Name]
 		s.must(pipeline.Create, "create")
 		s.writeMine()
-		key := master.Read("/etc/kubernetes/pki/sa.key")
+		key, sealed := master.Read("/etc/kubernetes/pki/sa.key"), master.Read(manifest.EncryptionConfig)
 		made := s.state(false)
 		s.kube.Salt = " of another cluster"
 
@@ -70,6 +72,14 @@ func TestDataIsPreserved(t *testing.T) {
 		}
 		if got := master.Read("/etc/kubernetes/pki/sa.key"); got != key {
 			s.t.Errorf("the cluster's keys are others: %q", got)
+		}
+		for _, h := range s.cluster.HostsWith(manifest.RoleMaster) {
+			if got := s.sims[h.Name].Read(manifest.EncryptionConfig); got != sealed || sealed == "" {
+				s.t.Errorf("%s does not know what Secrets of the store are encrypted with", h.Name)
+			}
+		}
+		if here, err := os.ReadFile(filepath.Join(s.workdir, "certs", "kubernetes", manifest.EncryptionName)); err != nil || string(here) != sealed {
+			s.t.Errorf("this machine does not, either (%v)", err)
 		}
 		s.same("what was taken up is what was there", withoutKeys(made), withoutKeys(s.state(false)))
 		s.must(pipeline.Create, "create again")
@@ -175,6 +185,7 @@ func TestKeptDataOfAnotherCluster(t *testing.T) {
 		"members":  {func(c *manifest.Cluster) { c.Spec.RoleGroups.Etcd = []string{"e1"} }, "let the same hosts run etcd"},
 		"type":     {func(c *manifest.Cluster) { c.Spec.Etcd.Type = "kubeadm" }, "write spec.etcd.type: kubexm"},
 		"no keys":  {nil, "bring them back"},
+		"secrets":  {func(c *manifest.Cluster) { c.Spec.Kubernetes.Hardening.Relax = []string{"encryption"} }, "take encryption out of spec.kubernetes.hardening.relax"},
 		"the same": {func(*manifest.Cluster) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

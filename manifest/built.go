@@ -56,6 +56,7 @@ func Used() []string {
 		"spec.kubernetes.kubelet.extraArgs", "spec.kubernetes.kubelet.cgroupDriver",
 		"spec.kubernetes.kubeProxy.mode", "spec.kubernetes.kubeProxy.masqueradeAll", "spec.kubernetes.kubeProxy.ipvs.excludeCIDRs",
 		"spec.kubernetes.maxPods", "spec.kubernetes.podPidsLimit", "spec.kubernetes.nodeCidrMaskSize", "spec.kubernetes.nodeCidrMaskSizeIPv6",
+		"spec.kubernetes.hardening.relax", "spec.kubernetes.hardening.podSecurity", "spec.kubernetes.hardening.privilegedNamespaces",
 		"spec.kubernetes.featureGates", "spec.runtime.type", "spec.runtime.version",
 		"spec.runtime.containerd.registryMirrors", "spec.runtime.containerd.insecureRegistries", "spec.runtime.containerd.dataDir",
 		"spec.etcd.type", "spec.etcd.version", "spec.etcd.dataDir", "spec.etcd.extraArgs", "spec.etcd.heartbeatInterval", "spec.etcd.electionTimeout",

@@ -19,6 +19,9 @@ type Kubernetes struct {
 	Kubelet Kubelet `yaml:"kubelet,omitempty"`
 	// KubeProxy settings.
 	KubeProxy KubeProxy `yaml:"kubeProxy,omitempty"`
+	// Hardening is what of the settings that make a cluster hard to break into is
+	// left out.
+	Hardening Hardening `yaml:"hardening,omitempty"`
 	// AutoRenewCerts installs a timer on the masters that renews the control
 	// plane's certificates before they expire.
 	AutoRenewCerts bool `yaml:"autoRenewCerts,omitempty" default:"false"`

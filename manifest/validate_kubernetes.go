@@ -18,6 +18,7 @@ func (d *document) validateKubernetes(c *Cluster) {
 		}
 	}
 	d.kubeProxyRules(c, m)
+	d.validateHardening(c)
 	d.networkRules(c)
 }
 

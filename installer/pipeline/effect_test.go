@@ -44,6 +44,7 @@ spec:
     nodeCidrMaskSize: 24
     nodeCidrMaskSizeIPv6: 112
     featureGates: {GracefulNodeShutdown: true}
+    hardening: {relax: [profiling], podSecurity: baseline, privilegedNamespaces: [probes]}
   runtime:
     containerd: {registryMirrors: [mirror.site.local], insecureRegistries: [old.site.local], dataDir: /var/lib/containerd}
   etcd:
@@ -92,6 +93,8 @@ var changes = map[string][]string{
 	"spec.kubernetes.kubeProxy.masqueradeAll": {"masqueradeAll: false", "masqueradeAll: true", "mode: ipvs", "mode: nftables"}, "spec.kubernetes.kubeProxy.ipvs.excludeCIDRs": {"10.9.0.0/16", "10.8.0.0/16"},
 	"spec.kubernetes.maxPods": {"maxPods: 110", "maxPods: 111"}, "spec.kubernetes.podPidsLimit": {"podPidsLimit: 10000", "podPidsLimit: 10001"},
 	"spec.kubernetes.nodeCidrMaskSize": {"MaskSize: 24", "MaskSize: 23"}, "spec.kubernetes.featureGates": {"GracefulNodeShutdown: true", "GracefulNodeShutdown: false"},
+	"spec.kubernetes.hardening.relax": {"relax: [profiling]", "relax: [tls]"}, "spec.kubernetes.hardening.podSecurity": {"podSecurity: baseline", "podSecurity: restricted"},
+	"spec.kubernetes.hardening.privilegedNamespaces": {"probes", "sondes"},
 	"spec.kubernetes.nodeCidrMaskSizeIPv6": {
 		"MaskSizeIPv6: 112", "MaskSizeIPv6: 108", "kubePodsCIDR: 10.233.64.0/18, kubeServiceCIDR: 10.233.0.0/18", dual,
 		"10.0.0.11,", "'10.0.0.11,fd00::11',", "10.0.0.21}", "'10.0.0.21,fd00::21'}", "10.0.0.22}", "'10.0.0.22,fd00::22'}", "10.0.0.31}", "'10.0.0.31,fd00::31'}", "10.0.0.32}", "'10.0.0.32,fd00::32'}",
@@ -234,7 +237,7 @@ func copied(t *testing.T, work string) string {
 var played = []string{
 	"registryd.install", "node.update-etc-hosts", "node.configure-kernel", "containerd.start",
 	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
-	"etcd.give-client-keys",
+	"etcd.give-client-keys", "kubeadm.harden",
 	"kubernetes.label-nodes", "kubernetes.configure-coredns", "network.install-flannel",
 	"addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }

@@ -21,10 +21,12 @@ func InstallKubernetes() plan.Task {
 	}}
 }
 
-// InitControlPlane makes the first master, and fetches its kubeconfig.
+// InitControlPlane makes the first master, and fetches its kubeconfig. All masters
+// have by then what their API servers read.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), kubeadm.Init(s.Cluster), kubeadm.TakeUp(), kubernetes.FetchKubeconfig(s.Cluster), kubernetes.InstallKubeconfig())
+		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), kubeadm.Harden(s.Cluster)), plan.On(s.First(manifest.RoleMaster),
+			kubeadm.Init(s.Cluster), kubeadm.TakeUp(), kubernetes.FetchKubeconfig(s.Cluster), kubernetes.InstallKubeconfig()))
 	}}
 }
 
@@ -83,7 +85,8 @@ func onlyWorkers(s plan.Scope) []manifest.Host {
 	return nodes(s)[masters:]
 }
 
-// Configure labels the nodes, configures CoreDNS, and waits until all is Ready.
+// Configure labels the nodes, configures CoreDNS, waits until all is Ready, and
+// leaves what was written on the way to root alone.
 func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
 		ss := []steps.Step{kubernetes.LabelNodes(s.Cluster)}
@@ -91,7 +94,7 @@ func Configure() plan.Task {
 			len(d.CoreDNS.ExternalZones)+len(d.CoreDNS.UpstreamDNSServers) > 0 {
 			ss = append(ss, kubernetes.CoreDNS(s.Cluster))
 		}
-		return plan.On(s.Whole().First(manifest.RoleMaster), append(ss, kubernetes.WaitReady(s.Cluster))...)
+		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, kubernetes.WaitReady(s.Cluster))...), plan.On(nodes(s), kubeadm.RestrictFiles(s.Cluster)))
 	}}
 }
 
@@ -170,7 +173,7 @@ func ResetNodes(say func(steps.Finding)) plan.Task {
 				return plan.On([]manifest.Host{h}, kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster())
 			}),
 			plan.On(s.First(manifest.RoleMaster), last...),
-			plan.On(nodes(s), kubeadm.Uninstall()),
+			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), kubeadm.Soften(s.Cluster))),
 		)
 	}}
 }

@@ -108,7 +108,7 @@ var pause = manifest.Need{Kind: manifest.Image, Name: "pause"}
 type config struct{ cluster *manifest.Cluster }
 
 func (c config) file() op.File {
-	return op.Text("/etc/containerd/config.toml", func(_ context.Context, h *steps.Host) ([]byte, error) {
+	return op.File{Path: "/etc/containerd/config.toml", Attr: runner.Attr{Mode: 0o600, Owner: "root", Group: "root"}, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
 		im, err := h.Image(pause)
 		if err != nil {
 			return nil, err
@@ -127,7 +127,7 @@ func (c config) file() op.File {
 			SystemdCgroup    bool
 		}{DataDir(c.cluster), im.Reference, c.cluster.Spec.Kubernetes.Kubelet.CgroupDriver == "systemd"})
 		return b.Bytes(), err
-	})
+	}}
 }
 
 var containerdNeed = manifest.Need{Kind: manifest.Binary, Name: "containerd/containerd"}

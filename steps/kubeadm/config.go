@@ -71,6 +71,10 @@ func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	kubelet, err := kubeletConfig(c)
+	if err != nil {
+		return nil, err
+	}
 	docs := []object{
 		{
 			"apiVersion": api(c), "kind": "InitConfiguration",
@@ -80,7 +84,7 @@ func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 			"localAPIEndpoint": listening(c, h),
 			"nodeRegistration": registration(c, h),
 		},
-		clusterConfig(c, store), kubeletConfig(c), proxyConfig(c),
+		clusterConfig(c, store), kubelet, proxyConfig(c),
 	}
 	return encode(docs...)
 }
@@ -143,6 +147,9 @@ func clusterConfig(c *manifest.Cluster, store object) object {
 	}
 	slices.Sort(sans)
 	gates := featureGates(c)
+	flags := func(component string, users manifest.Args, ours ...manifest.Arg) any {
+		return args(c, with(slices.Concat(ours, gates, hardened(c, component, users)), users))
+	}
 	return object{
 		"apiVersion": api(c), "kind": "ClusterConfiguration",
 		"clusterName": "kubernetes", "kubernetesVersion": k.Version, "controlPlaneEndpoint": Endpoint(c),
@@ -150,11 +157,12 @@ func clusterConfig(c *manifest.Cluster, store object) object {
 			"dnsDomain": k.ClusterName, "podSubnet": strings.Join(n.KubePodsCIDR, ","), "serviceSubnet": strings.Join(n.KubeServiceCIDR, ","),
 		},
 		"apiServer": object{
-			"certSANs":  slices.Compact(sans),
-			"extraArgs": args(c, with(append(manifest.Args{{Name: "service-node-port-range", Value: k.APIServer.ServiceNodePortRange}}, gates...), k.APIServer.ExtraArgs)),
+			"certSANs":     slices.Compact(sans),
+			"extraArgs":    flags(manifest.OfAPIServer, k.APIServer.ExtraArgs, manifest.Arg{Name: "service-node-port-range", Value: k.APIServer.ServiceNodePortRange}),
+			"extraVolumes": volumes(c),
 		},
-		"controllerManager": object{"extraArgs": args(c, with(append(masks(c), gates...), k.ControllerManager.ExtraArgs))},
-		"scheduler":         object{"extraArgs": args(c, with(gates, k.Scheduler.ExtraArgs))},
+		"controllerManager": object{"extraArgs": flags(manifest.OfControllerManager, k.ControllerManager.ExtraArgs, masks(c)...)},
+		"scheduler":         object{"extraArgs": flags(manifest.OfScheduler, k.Scheduler.ExtraArgs)},
 		"etcd":              store,
 	}
 }
@@ -236,7 +244,7 @@ func knownGates(c *manifest.Cluster) map[string]bool {
 	return out
 }
 
-func kubeletConfig(c *manifest.Cluster) object {
+func kubeletConfig(c *manifest.Cluster) (object, error) {
 	k := c.Spec.Kubernetes
 	o := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
@@ -248,7 +256,7 @@ func kubeletConfig(c *manifest.Cluster) object {
 	if minor(c) >= 35 { // one configuration for all kubelets, and any host may have cgroup v1
 		o["failCgroupV1"] = false
 	}
-	return o
+	return o, hardenKubelet(c, o)
 }
 
 func proxyConfig(c *manifest.Cluster) object {

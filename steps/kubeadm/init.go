@@ -82,17 +82,20 @@ func Init(c *manifest.Cluster) steps.Step {
 			if err != nil {
 				return err
 			}
+			var keys map[string][]byte
 			if k != nil { // kubeadm takes the keys that it finds, and must not mind the data
-				keys, err := keysKept(ctx, h, c)
-				if err != nil {
-					return err
-				}
-				if err := giveKeys(ctx, h, keys); err != nil {
+				if keys, err = keysKept(ctx, h, c); err != nil {
 					return err
 				}
 				if stacked(c) {
 					j.Argv = append(j.Argv, "--ignore-preflight-errors=DirAvailable-"+strings.ReplaceAll(c.Spec.Etcd.DataDir, "/", "-"))
 				}
+			}
+			if keys, err = withEncryption(h, c, keys); err != nil {
+				return err
+			}
+			if err := giveKeys(ctx, h, keys); err != nil {
+				return err
 			}
 			if err := run(ctx, h, j); err != nil {
 				return steps.Advise(err, "see `journalctl -u kubelet` and `crictl ps -a` on %s", h.Name)
@@ -175,6 +178,8 @@ func takeBack(ctx context.Context, h *steps.Host, j runner.Job, ended look) erro
 		if err := resetHalf(ctx, h); err != nil {
 			return err
 		}
+	} else if err := h.Remove(ctx, manifest.EncryptionConfig); err != nil { // written before kubeadm wrote anything
+		return err
 	}
 	if k, err := readKept(ctx, h); err != nil || k != nil {
 		return err

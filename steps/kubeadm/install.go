@@ -7,6 +7,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 //go:embed templates
@@ -19,9 +20,9 @@ func resources() []op.Resource {
 	}
 	return append(rs,
 		op.Dir{Path: "/usr/libexec/kubernetes", Own: true}, // the kubelet makes its folder of plugins there
-		op.Text("/etc/systemd/system/kubelet.service", func(context.Context, *steps.Host) ([]byte, error) {
+		op.File{Path: "/etc/systemd/system/kubelet.service", Attr: runner.Attr{Mode: 0o600, Owner: "root", Group: "root"}, Body: func(context.Context, *steps.Host) ([]byte, error) {
 			return files.ReadFile("templates/kubelet.service")
-		}),
+		}},
 		op.Unit{Name: "kubelet.service", Idle: true}, // kubeadm starts it, once it has a configuration
 	)
 }

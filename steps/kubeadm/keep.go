@@ -84,11 +84,11 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 			if k, err := readKept(ctx, h); err != nil || k == nil {
 				return false, err
 			}
-			for _, name := range sharedKeys(c) {
-				now, err := h.ReadFile(ctx, path.Join(pkiDir, name))
-				if err != nil {
-					return false, err
-				}
+			keys, err := readShared(ctx, h, c, pkiDir)
+			if err != nil {
+				return false, err
+			}
+			for name, now := range keys {
 				have, err := h.ReadFile(ctx, path.Join(keptKeys(h), name))
 				if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(have, now) {
 					return false, nil
@@ -100,12 +100,9 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 			return true, nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			keys := map[string][]byte{}
-			for _, name := range sharedKeys(c) {
-				var err error
-				if keys[name], err = h.ReadFile(ctx, path.Join(pkiDir, name)); err != nil {
-					return err
-				}
+			keys, err := readShared(ctx, h, c, pkiDir)
+			if err != nil {
+				return err
 			}
 			if _, err := h.Mkdir(ctx, keptDir(h), runner.Attr{Mode: 0o700}); err != nil {
 				return err
@@ -170,11 +167,16 @@ func CheckKept(c *manifest.Cluster, say func(steps.Finding)) steps.Step {
 		other("the members", strings.Join(k.Members, ", "), strings.Join(want.Members, ", "), "let the same hosts run etcd, under the same addresses")
 		other("Kubernetes", release(k.Kubernetes), release(want.Kubernetes), "install "+release(k.Kubernetes)+" of Kubernetes, as the data is of")
 		if len(out) == 0 {
-			if _, err := keysKept(ctx, h, c); errors.Is(err, fs.ErrNotExist) {
+			keys, err := keysKept(ctx, h, c)
+			if errors.Is(err, fs.ErrNotExist) {
 				out = append(out, steps.Finding{What: "keeps etcd's data, and not all keys of its cluster in " + keptKeys(h),
 					Advice: "bring them back; or give the data up: kubexm delete cluster --preserve-data=false"})
 			} else if err != nil {
 				return nil, err
+			}
+			if keys[manifest.EncryptionName] != nil && !encrypts(c) {
+				out = append(out, steps.Finding{What: "keeps etcd's data with Secrets that are encrypted, and this config encrypts none: nobody would read them",
+					Advice: "take encryption out of spec.kubernetes.hardening.relax; or give the data up: kubexm delete cluster --preserve-data=false"})
 			}
 		}
 		return out, nil
@@ -189,14 +191,7 @@ func release(version string) string {
 
 // keysKept reads the keys that a deletion kept.
 func keysKept(ctx context.Context, h *steps.Host, c *manifest.Cluster) (map[string][]byte, error) {
-	keys := map[string][]byte{}
-	for _, name := range sharedKeys(c) {
-		var err error
-		if keys[name], err = h.ReadFile(ctx, path.Join(keptKeys(h), name)); err != nil {
-			return nil, err
-		}
-	}
-	return keys, nil
+	return readShared(ctx, h, c, keptKeys(h))
 }
 
 // TakeUp ends what Init began on a store that was preserved: nodes of the cluster

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -40,6 +41,23 @@ func sharedKeys(c *manifest.Cluster) []string {
 		out = append(out, "etcd/ca.crt", "etcd/ca.key")
 	}
 	return out
+}
+
+// readShared reads the keys that all masters have the same of. What Secrets are
+// encrypted with is there where the cluster was made so.
+func readShared(ctx context.Context, h *steps.Host, c *manifest.Cluster, dir string) (map[string][]byte, error) {
+	keys := map[string][]byte{}
+	for _, name := range append(sharedKeys(c), manifest.EncryptionName) {
+		text, err := h.ReadFile(ctx, path.Join(dir, name))
+		if name == manifest.EncryptionName && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		keys[name] = text
+	}
+	return keys, nil
 }
 
 // PrepareMaster finds out whether a further master has joined, and takes back what
@@ -125,13 +143,11 @@ func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 			if err != nil {
 				return err
 			}
-			all := MasterToken{Token: t, Keys: map[string][]byte{}}
-			for _, name := range sharedKeys(c) {
-				if all.Keys[name], err = h.ReadFile(ctx, path.Join(pkiDir, name)); err != nil {
-					return err
-				}
+			keys, err := readShared(ctx, h, c, pkiDir)
+			if err != nil {
+				return err
 			}
-			return MasterJoin.Put(h, all)
+			return MasterJoin.Put(h, MasterToken{Token: t, Keys: keys})
 		},
 	}
 }

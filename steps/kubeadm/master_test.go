@@ -98,6 +98,7 @@ func TestMasterJoins(t *testing.T) {
 	for _, etcd := range []string{"{type: kubeadm}", "{type: kubexm}"} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMasters(t, etcd)
+			m.first.AddFile(manifest.EncryptionConfig, "the cluster's own", 0o600)
 			m.must(m.step(kubeadm.PrepareMaster(), false))
 			if d := conntest.Diff(m.before, m.second.Snapshot()); d != "" {
 				t.Errorf("an untouched host was prepared:\n%s", d)
@@ -108,13 +109,13 @@ func TestMasterJoins(t *testing.T) {
 				}
 			}
 			m.must(m.join())
-			shared := []string{"ca.crt", "ca.key", "sa.key", "sa.pub", "front-proxy-ca.crt", "front-proxy-ca.key"}
+			shared := []string{manifest.EncryptionName, "ca.crt", "ca.key", "sa.key", "sa.pub", "front-proxy-ca.crt", "front-proxy-ca.key"}
 			if etcd == "{type: kubeadm}" {
 				shared = append(shared, "etcd/ca.crt", "etcd/ca.key")
 			}
 			for _, name := range shared {
 				f, _ := m.second.File("/etc/kubernetes/pki/" + name)
-				if string(f.Data) != m.first.Read("/etc/kubernetes/pki/"+name) || strings.HasSuffix(name, ".key") && f.Mode != 0o600 {
+				if string(f.Data) != m.first.Read("/etc/kubernetes/pki/"+name) || !strings.HasSuffix(name, ".crt") && !strings.HasSuffix(name, ".pub") && f.Mode != 0o600 {
 					t.Errorf("%s: %q, %v", name, f.Data, f.Mode)
 				}
 			}

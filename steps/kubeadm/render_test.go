@@ -64,6 +64,8 @@ var renders = map[string]struct {
 	"everything-1.32":        {spec: strings.Replace(everything, "VERSION", "v1.32.2", 1)},
 	"behind-a-balancer":      {spec: "  kubernetes: {version: v1.32.2, kubeProxy: {mode: iptables, masqueradeAll: true}}\n  controlPlaneEndpoint: {domain: api.site.local, address: 192.0.2.100, port: 443}\n  loadBalancer: {external: {type: external}}\n"},
 	"dns-outside":            {spec: "  kubernetes: {version: v1.32.2, kubeProxy: {mode: nftables, masqueradeAll: true}}\n  controlPlaneEndpoint: {domain: api.example.com, externalDNS: true, port: 443}\n"},
+	"relaxed-1.34":           {spec: "  kubernetes: {version: v1.34.10, hardening: {relax: [anonymous, audit, encryption, kernelDefaults, profiling, tls], podSecurity: restricted}}\n"},
+	"own-authentication":     {spec: "  kubernetes: {version: v1.34.10, apiServer: {extraArgs: {oidc-issuer-url: 'https://id.example.com', oidc-client-id: k8s}}}\n"},
 	"etcd-of-ours":           {spec: "  kubernetes: {version: v1.32.2}\n  etcd: {type: kubexm, version: v3.5.16}\n"},
 	"etcd-external":          {spec: "  kubernetes: {version: v1.30.14}\n  etcd: {type: external, external: {endpoints: ['https://192.0.2.41:2379', 'https://192.0.2.42:2379'], caFile: /pki/ca, certFile: /pki/cert, keyFile: /pki/key}}\n"},
 	"etcd-without-tls":       {spec: "  kubernetes: {version: v1.32.2}\n  etcd: {type: external, external: {endpoints: ['http://192.0.2.41:2379']}}\n"},

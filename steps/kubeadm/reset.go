@@ -54,7 +54,7 @@ func ResetMasterKeepingStore() steps.Step { return resetNode("kubeadm.reset-mast
 
 func resetNode(name string, keep bool) steps.Step {
 	left := func(ctx context.Context, h *steps.Host) (bool, error) {
-		for _, p := range append(slices.Clone(traces), completeFile, goingFile) {
+		for _, p := range append(slices.Clone(traces), manifest.EncryptionConfig, completeFile, goingFile) {
 			if _, err := h.Stat(ctx, p); !errors.Is(err, fs.ErrNotExist) {
 				return err == nil, err
 			}

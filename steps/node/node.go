@@ -25,6 +25,9 @@ func settings(c *manifest.Cluster) []op.Sysctl {
 	if dual(c) {
 		s = append(s, op.Sysctl{Key: "net.ipv6.conf.all.forwarding", Value: "1"})
 	}
+	if protects(c) {
+		s = append(s, defaults()...)
+	}
 	return s
 }
 
@@ -40,11 +43,38 @@ var roomy = []op.Sysctl{
 // changed are the kernel settings that the kubelet, kube-proxy in each of its modes
 // and the pod network set when they start, and leave so when they end.
 var changed = []string{
-	"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops", "kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
 	"net.ipv4.conf.all.route_localnet", "net.ipv4.conf.all.arp_ignore", "net.ipv4.conf.all.arp_announce",
 	"net.ipv4.vs.conntrack", "net.ipv4.vs.conn_reuse_mode", "net.ipv4.vs.expire_nodest_conn", "net.ipv4.vs.expire_quiescent_template",
 	"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
 	"net.netfilter.nf_conntrack_tcp_be_liberal", "net.netfilter.nf_conntrack_udp_timeout", "net.netfilter.nf_conntrack_udp_timeout_stream",
+}
+
+// defaults are the kernel settings that a kubelet asks for, and that it sets itself
+// where it is let.
+func defaults() []op.Sysctl {
+	var out []op.Sysctl
+	for _, s := range manifest.Settings() {
+		if s.Of == manifest.OfKernel {
+			out = append(out, op.Sysctl{Key: s.Name, Value: s.Value})
+		}
+	}
+	return out
+}
+
+// protects tells whether kubelets find them set, and leave them alone.
+func protects(c *manifest.Cluster) bool { return len(c.SettingsOf(manifest.OfKernel)) > 0 }
+
+// byKubelets are those that change by themselves: a host of which kubexm set some
+// has nothing else to note of these.
+func byKubelets(c *manifest.Cluster) []string {
+	if protects(c) {
+		return changed
+	}
+	var out []string
+	for _, s := range defaults() {
+		out = append(out, s.Key)
+	}
+	return append(out, changed...)
 }
 
 func dual(c *manifest.Cluster) bool {
@@ -67,14 +97,14 @@ func modules(c *manifest.Cluster) []string {
 // kernel sets what is now before it writes what is to be after a boot. The other
 // way about a boot in between would do the first, with nobody to note what was
 // there before; and a removal, which goes backwards, has the files gone before it
-// forgets that.
-func kernel(c *manifest.Cluster) []op.Resource {
+// forgets that. A removal is given all settings that another config may have set.
+func kernel(c *manifest.Cluster, noted []string, values []op.Sysctl) []op.Resource {
 	var rs []op.Resource
 	for _, m := range modules(c) {
 		rs = append(rs, op.Module{Name: m})
 	}
-	rs = append(rs, op.Noted{Keys: changed}, op.Tables{})
-	for _, s := range settings(c) {
+	rs = append(rs, op.Noted{Keys: noted}, op.Tables{})
+	for _, s := range values {
 		rs = append(rs, s)
 	}
 	for _, s := range roomy {
@@ -84,7 +114,7 @@ func kernel(c *manifest.Cluster) []op.Resource {
 		op.Text("/etc/modules-load.d/kubexm.conf", func(context.Context, *steps.Host) ([]byte, error) {
 			return []byte(strings.Join(modules(c), "\n") + "\n"), nil
 		}),
-		op.Text("/etc/sysctl.d/99-kubexm-cri.conf", func(ctx context.Context, h *steps.Host) ([]byte, error) { return atBoot(ctx, h, settings(c)) }))
+		op.Text("/etc/sysctl.d/99-kubexm-cri.conf", func(ctx context.Context, h *steps.Host) ([]byte, error) { return atBoot(ctx, h, values) }))
 }
 
 // atBoot is what sysctl reads at a boot. A host that has more of what is to be
@@ -110,10 +140,16 @@ func atBoot(ctx context.Context, h *steps.Host, all []op.Sysctl) ([]byte, error)
 }
 
 // Kernel loads modules and sets kernel settings, now and after each reboot.
-func Kernel(c *manifest.Cluster) steps.Step { return op.Ensure("node.configure-kernel", kernel(c)) }
+func Kernel(c *manifest.Cluster) steps.Step {
+	return op.Ensure("node.configure-kernel", kernel(c, byKubelets(c), settings(c)))
+}
 
 // ResetKernel is its inverse.
-func ResetKernel(c *manifest.Cluster) steps.Step { return op.Remove("node.reset-kernel", kernel(c)) }
+func ResetKernel(c *manifest.Cluster) steps.Step {
+	tight, loose := *c, *c
+	tight.Spec.Kubernetes.Hardening.Relax, loose.Spec.Kubernetes.Hardening.Relax = nil, []string{manifest.RelaxKernelDefaults}
+	return op.Remove("node.reset-kernel", kernel(c, byKubelets(&loose), settings(&tight)))
+}
 
 // names stand before all other lines: the first that has a name counts. They come
 // before the host's own line goes, and go after it is back: sudo looks its host up each

@@ -1,0 +1,233 @@
+package kubeadm_test
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+func TestHardenKeepsItsLaws(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	for name, before := range map[string]func(*conntest.Sim){
+		"bare": nil,
+		"with a log of another's": func(s *conntest.Sim) {
+			s.AddFile("/var/log/kubernetes/theirs.log", "x", 0o640)
+			s.AddDir("/etc/kubernetes", 0o755)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			steptest.Ensure(t, steptest.Case{Cluster: c, Before: before}, kubeadm.Harden(c), kubeadm.Soften(c))
+		})
+	}
+}
+
+// TestDocumentsOfTheAPIServer are what it reads beside its flags.
+func TestDocumentsOfTheAPIServer(t *testing.T) {
+	for name, text := range map[string]string{
+		"1.24": spec("  kubernetes: {version: v1.24.17}\n"),
+		"1.32": spec("  kubernetes: {version: v1.32.2, hardening: {podSecurity: restricted, privilegedNamespaces: [probes, kube-system]}}\n  addons: [{name: shop, type: helm, source: 'https://charts.example', version: 1.2.3}, {name: open, type: helm, source: 'https://charts.example', version: 1.2.3, namespace: default}]\n"),
+		"1.35": spec("  kubernetes: {version: v1.35.1}\n"),
+		"bare": strings.Replace(spec("  kubernetes: {version: v1.32.2}\n"), "network: {plugin: flannel}", "network: {plugin: none}", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := steptest.Cluster(t, text)
+			kase := steptest.Case{Cluster: c, Host: c.Spec.Hosts[0]}
+			s := kase.Sim(t)
+			step := kubeadm.Harden(c)
+			if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+			var all strings.Builder
+			for _, p := range []string{manifest.AdmissionConfig, manifest.AuditPolicy, manifest.AuthConfig} {
+				f, _ := s.File(p)
+				if f.Mode != 0o600 {
+					t.Errorf("%s has mode %v", p, f.Mode)
+				}
+				all.WriteString("# " + p + "\n" + string(f.Data))
+			}
+			steptest.Golden(t, *update, "api-server-"+name+".txt", all.String())
+		})
+	}
+}
+
+// TestFlagsOfTheConfigCount: what a user writes stands once, and in place of ours.
+func TestFlagsOfTheConfigCount(t *testing.T) {
+	for flag, of := range map[string]string{
+		"profiling": "apiServer", "encryption-provider-config": "apiServer", "tls-cipher-suites": "scheduler", "bind-address": "controllerManager",
+		"anonymous-auth": "apiServer", "oidc-issuer-url": "apiServer",
+	} {
+		c := steptest.Cluster(t, spec("  kubernetes: {version: v1.34.10, "+of+": {extraArgs: {"+flag+": theirs}}}\n"))
+		text, err := kubeadm.InitConfig(c, at(t, c, "m1", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, _ := steptest.YAML(t, text)[1][of].(map[string]any)
+		list, _ := part["extraArgs"].([]any)
+		var values, names []string
+		for _, a := range list {
+			m, _ := a.(map[string]any)
+			name, _ := m["name"].(string)
+			value, _ := m["value"].(string)
+			if names = append(names, name); name == flag {
+				values = append(values, value)
+			}
+		}
+		if !slices.Equal(values, []string{"theirs"}) {
+			t.Errorf("%s is %q", flag, values)
+		}
+		about := flag == "anonymous-auth" || flag == "oidc-issuer-url"
+		if file := slices.Contains(names, "authentication-config"); of == "apiServer" && file == about {
+			t.Errorf("beside %s there is a file about who comes in: %t", flag, file)
+		}
+	}
+}
+
+// TestSecretsHaveAKey: it is there before the API server, the same here, no other
+// may read it, and a second creation takes it again.
+func TestSecretsHaveAKey(t *testing.T) { synctest.Test(t, secretsHaveAKey) }
+
+func secretsHaveAKey(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	kase := steptest.Case{Cluster: c, Workdir: t.TempDir()}
+	here := filepath.Join(kase.Workdir, "certs", "kubernetes", manifest.EncryptionName)
+	var first string
+	for range 2 {
+		s := conntest.New(t)
+		programs(s)
+		step := kubeadm.Init(c)
+		if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+			t.Fatal(err)
+		}
+		f, ok := s.File(manifest.EncryptionConfig)
+		text, err := os.ReadFile(here)
+		if err != nil || !ok || string(text) != string(f.Data) || f.Mode != 0o600 {
+			t.Fatalf("on the host %t with mode %v, here %v", ok, f.Mode, err)
+		}
+		if st, err := os.Stat(here); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("here it has mode %v (%v)", st.Mode(), err)
+		}
+		if first == "" {
+			first = string(text)
+		}
+		if string(text) != first {
+			t.Error("another key was made")
+		}
+		for _, call := range s.Calls() {
+			if strings.Contains(call.String(), key(t, text)) {
+				t.Errorf("the key is in %s", call)
+			}
+		}
+	}
+	if err := os.WriteFile(here, []byte("lost\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := conntest.New(t)
+	programs(s)
+	step := kubeadm.Init(c)
+	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err == nil || !strings.Contains(err.Error(), "no EncryptionConfiguration") {
+		t.Errorf("a key that is none: %v", err)
+	}
+	if _, ok := s.File("/etc/kubernetes/manifests/kube-apiserver.yaml"); ok {
+		t.Error("and an API server was made")
+	}
+}
+
+// key is the secret of an EncryptionConfiguration, which has 32 bytes.
+func key(t *testing.T, text []byte) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(string(text), "secret: ")
+	word, _, _ := strings.Cut(rest, "\n")
+	if raw, err := base64.StdEncoding.DecodeString(word); !ok || err != nil || len(raw) != 32 {
+		t.Fatalf("a key of %d bytes (%v)", len(raw), err)
+	}
+	return word
+}
+
+// TestWithoutEncryptionThereIsNoKey, and none where the config has a file of its own.
+func TestWithoutEncryptionThereIsNoKey(t *testing.T) {
+	for _, with := range []string{"hardening: {relax: [encryption]}", "apiServer: {extraArgs: {encryption-provider-config: /etc/kubernetes/pki/own.yaml}}"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := steptest.Cluster(t, spec("  kubernetes: {version: v1.32.2, "+with+"}\n"))
+			kase := steptest.Case{Cluster: c, Host: c.Spec.Hosts[0], Workdir: t.TempDir()}
+			s := conntest.New(t)
+			programs(s)
+			step := kubeadm.Init(c)
+			if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := s.File(manifest.EncryptionConfig); ok {
+				t.Errorf("%s: there is a key", with)
+			}
+		})
+	}
+}
+
+// TestKeyIsRecalled: a machine without it gets it, and so does one with another.
+func TestKeyIsRecalled(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	kase := steptest.Case{Cluster: c, Workdir: t.TempDir()}
+	s := kase.Sim(t)
+	h := kase.NewHost(t, s, kubeadm.Init(c))
+	here := filepath.Join(kase.Workdir, "certs", "kubernetes", manifest.EncryptionName)
+	if err := kubeadm.Recall(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Dir(here)); err == nil {
+		t.Error("a cluster without a key left a folder here")
+	}
+	for _, text := range []string{"kind: EncryptionConfiguration # one\n", "kind: EncryptionConfiguration # two\n"} {
+		s.AddFile(manifest.EncryptionConfig, text, 0o600)
+		before := s.Snapshot()
+		for range 2 {
+			if err := kubeadm.Recall(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(here); err != nil || string(got) != text {
+			t.Errorf("%q here (%v)", got, err)
+		}
+		if d := conntest.Diff(before, s.Snapshot()); d != "" {
+			t.Errorf("the host changed:\n%s", d)
+		}
+	}
+}
+
+// written are files as kubeadm, the kubelet and flannel leave them.
+func written(s *conntest.Sim) {
+	for path, mode := range map[string]os.FileMode{
+		"/etc/kubernetes/admin.conf": 0o600, "/etc/kubernetes/pki/ca.crt": 0o644, "/etc/kubernetes/pki/ca.key": 0o600, "/etc/kubernetes/pki/etcd/ca.crt": 0o644,
+		"/var/lib/kubelet/config.yaml": 0o644, "/etc/cni/net.d/10-flannel.conflist": 0o644, "/etc/kubernetes/README": 0o644, "/var/lib/kubelet/other": 0o644,
+	} {
+		s.AddFile(path, "x", mode)
+	}
+}
+
+func TestRestrictFilesKeepsItsLaws(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	steptest.Do(t, steptest.Case{Cluster: c, Before: written}, kubeadm.RestrictFiles(c), false)
+	steptest.Do(t, steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { s.AddFile("/var/lib/kubelet/config.yaml", "x", 0o644) }}, kubeadm.RestrictFiles(c), false)
+	kase := steptest.Case{Cluster: c, Before: written}
+	s := kase.Sim(t)
+	step := kubeadm.RestrictFiles(c)
+	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{
+		"/etc/kubernetes/admin.conf": 0o600, "/etc/kubernetes/pki": 0o700, "/etc/kubernetes/pki/ca.crt": 0o600, "/etc/kubernetes/pki/etcd": 0o700, "/etc/kubernetes/pki/etcd/ca.crt": 0o600,
+		"/var/lib/kubelet/config.yaml": 0o600, "/etc/cni/net.d/10-flannel.conflist": 0o600, "/etc/kubernetes/README": 0o644, "/var/lib/kubelet/other": 0o644,
+	} {
+		if f, _ := s.File(path); f.Mode.Perm() != want {
+			t.Errorf("%s has mode %v", path, f.Mode)
+		}
+	}
+}
