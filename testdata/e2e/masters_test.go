@@ -42,6 +42,10 @@ func TestClusterThreeMasters(t *testing.T) {
 	s.folder = ""
 	s.mastersServeThemselves(t)
 	if kind == "kubexm" {
+		s.hardened(t, hardenedCluster{nodes: []string{"h1", "h2", "h3", "h4"}, masters: []string{"h1", "h2", "h3"}, etcd: []string{"h1", "h2", "h3"},
+			etcdctl: "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key --endpoints https://" + s.Hosts[0].Address + ":2379"})
+	}
+	if kind == "kubexm" {
 		s.storeIsTuned(t)
 		s.storeDoesWithoutOne(t)
 		s.aLostDiskIsReplaced(t, config)
@@ -194,7 +198,7 @@ func (s *labSite) eventually(t *testing.T, host, script string) {
 func (s *labSite) nothingLeft(t *testing.T) {
 	t.Helper()
 	for _, h := range s.Hosts {
-		left := s.on(t, h.Name, `for p in /etc/kubernetes /etc/etcd /var/lib/kubelet /var/lib/etcd /srv/etcd /etc/cni/net.d /etc/containerd /var/lib/containerd /root/.kube \
+		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/log/kubernetes /etc/etcd /var/lib/kubelet /var/lib/etcd /srv/etcd /etc/cni/net.d /etc/containerd /var/lib/containerd /root/.kube \
 /usr/local/bin/etcd /usr/local/bin/etcdctl /usr/local/bin/etcdutl /usr/local/bin/kubeadm /usr/local/bin/kubelet /etc/systemd/system/etcd.service \
 /etc/systemd/system/multi-user.target.wants/etcd.service /var/lib/kubexm; do ! test -e $p || echo $p; done
 grep -i kubexm /etc/hosts || true

@@ -1,0 +1,250 @@
+package e2e
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// hardened holds a cluster that runs against the table that docs/hardening.md is
+// written from: what its processes were started with, what its kubelets say of
+// themselves, modes of files, kernel settings, ports, and what is refused.
+func (s *labSite) hardened(t *testing.T, c hardenedCluster) {
+	t.Helper()
+	held := map[string]int{}
+	for _, st := range manifest.Settings() {
+		if slices.Contains(c.others, st.Of+" "+st.Name) {
+			continue
+		}
+		held[st.Of]++
+		switch st.Of {
+		case manifest.OfKubelet:
+			for _, h := range c.nodes {
+				s.kubeletIs(t, h, st)
+			}
+		case manifest.OfKernel:
+			for _, h := range c.nodes {
+				if got := strings.Join(strings.Fields(s.on(t, h, "sysctl -n "+st.Name)), " "); got != st.Value {
+					t.Errorf("%s: %s is %s and not %s", h, st.Name, got, st.Value)
+				}
+			}
+		case manifest.OfFile:
+			s.fileIs(t, c.nodes, st)
+		default:
+			on := c.masters
+			if st.Of == manifest.OfEtcd {
+				on = c.etcd
+			}
+			for _, h := range on {
+				words := strings.Fields(s.on(t, h, "tr '\\0' ' ' < /proc/$(pgrep -xo "+st.Of[:min(15, len(st.Of))]+")/cmdline"))
+				if !slices.ContainsFunc(words, func(w string) bool { return runsWith(w, st) }) {
+					t.Errorf("%s on %s runs without --%s=%s: %q", st.Of, h, st.Name, st.Value, words)
+				}
+			}
+		}
+	}
+	t.Logf("held against the table: %v", held)
+	for _, h := range c.nodes {
+		s.listens(t, h)
+	}
+	s.nobodyIsRefused(t, c)
+	s.secretsAreSealed(t, c)
+	s.podsAreHeldBack(t, c)
+	s.isWrittenDown(t, c)
+}
+
+// hardenedCluster says where to look, and what its config has otherwise.
+type hardenedCluster struct {
+	nodes, masters, etcd []string
+	others               []string // "kube-apiserver profiling": what extraArgs say otherwise
+	etcdctl              string   // asks the store, on the first of etcd
+}
+
+// runsWith tells whether a word of a command line is the setting's. A list of
+// plug-ins may have more of them.
+func runsWith(word string, s manifest.Setting) bool {
+	name, value, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	return name == s.Name && (value == s.Value || name == "enable-admission-plugins" && slices.Contains(strings.Split(value, ","), s.Value))
+}
+
+// kubeletIs asks a kubelet for what it goes by.
+func (s *labSite) kubeletIs(t *testing.T, node string, st manifest.Setting) {
+	t.Helper()
+	var doc struct {
+		KubeletConfig map[string]any `json:"kubeletconfig"`
+	}
+	if err := json.Unmarshal([]byte(s.kubectl(t, "get", "--raw", "/api/v1/nodes/"+node+"/proxy/configz")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var at any = doc.KubeletConfig
+	for key := range strings.SplitSeq(st.Name, ".") {
+		m, _ := at.(map[string]any)
+		at = m[key]
+	}
+	got, err := json.Marshal(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(`"`, "", "[", "", "]", "").Replace(string(got))
+	if text == "null" && (st.Value == "0" || st.Value == "false") { // what is so and not written is left out
+		return
+	}
+	if text != st.Value {
+		t.Errorf("the kubelet of %s has %s %s and not %s", node, st.Name, text, st.Value)
+	}
+}
+
+// fileIs looks at every file that a row means. One that is on no host would be a
+// row for nothing.
+func (s *labSite) fileIs(t *testing.T, hosts []string, st manifest.Setting) {
+	t.Helper()
+	seen := 0
+	for _, h := range hosts {
+		for line := range strings.Lines(s.on(t, h, "stat -c '%F|%04a %U:%G %n' "+st.Name+" 2>/dev/null || true")) {
+			kind, rest, _ := strings.Cut(strings.TrimSpace(line), "|")
+			if strings.Contains(path.Base(st.Name), "*") && kind == "directory" {
+				continue
+			}
+			seen++
+			if !strings.HasPrefix(rest, st.Value+" root:root ") {
+				t.Errorf("%s: %s, and not %s root:root", h, rest, st.Value)
+			}
+		}
+	}
+	if seen == 0 && !strings.HasPrefix(st.Name, "/etc/kubernetes/pki/etcd") && !strings.Contains(st.Name, "/etcd") {
+		t.Errorf("%s is on no host", st.Name)
+	}
+}
+
+// listens looks at the ports of a host.
+func (s *labSite) listens(t *testing.T, host string) {
+	t.Helper()
+	for line := range strings.Lines(s.on(t, host, "ss -H -tlnp")) {
+		f := strings.Fields(line)
+		if len(f) < 4 {
+			t.Fatalf("ss says %q", line)
+		}
+		at := strings.LastIndexByte(f[3], ':')
+		address, port := f[3][:at], f[3][at+1:]
+		switch port {
+		case "10255", "8080":
+			if strings.Contains(line, "kube") {
+				t.Errorf("%s answers everybody: %s", host, line)
+			}
+		case "10257", "10259", "10248", "10249":
+			if address != "127.0.0.1" && address != "[::1]" {
+				t.Errorf("%s serves others than itself: %s", host, line)
+			}
+		}
+	}
+}
+
+// nobodyIsRefused asks API server and kubelet without a name.
+func (s *labSite) nobodyIsRefused(t *testing.T, c hardenedCluster) {
+	t.Helper()
+	status := func(host, url string) string {
+		return s.on(t, host, "curl -sk -o /dev/null -w '%{http_code}' --max-time 10 "+url)
+	}
+	for _, h := range c.masters {
+		for url, want := range map[string]string{
+			"/livez": "200", "/readyz": "200", "/api": "401", "/version": "401", "/api/v1/namespaces/kube-system/secrets": "401",
+			"/api/v1/namespaces/kube-public/configmaps/cluster-info": "200",
+		} {
+			if got := status(h, "https://127.0.0.1:6443"+url); got != want {
+				t.Errorf("%s: nobody is told %s of %s, and not %s", h, got, url, want)
+			}
+		}
+		// The second is one that Go itself takes.
+		for cipher, want := range map[string]string{"ECDHE-RSA-AES128-GCM-SHA256": "taken", "ECDHE-RSA-AES128-SHA": "refused"} {
+			if got := s.on(t, h, "curl -sk --tls-max 1.2 --ciphers "+cipher+" --max-time 10 https://127.0.0.1:6443/livez >/dev/null && echo taken || echo refused"); got != want {
+				t.Errorf("%s: %s is %s", h, cipher, got)
+			}
+		}
+	}
+	for _, h := range c.nodes {
+		if got := status(h, "https://127.0.0.1:10250/pods"); got != "401" {
+			t.Errorf("the kubelet of %s tells nobody %s", h, got)
+		}
+	}
+}
+
+// secretsAreSealed writes a Secret and reads it as it lies in the store, and
+// through each API server.
+func (s *labSite) secretsAreSealed(t *testing.T, c hardenedCluster) {
+	t.Helper()
+	const plain = "nobody-reads-this-in-etcd"
+	s.kubectl(t, "create", "secret", "generic", "sealed", "--from-literal=word="+plain)
+	raw := s.on(t, c.etcd[0], c.etcdctl+" get --print-value-only /registry/secrets/default/sealed | tr -cd '[:print:]'")
+	if !strings.HasPrefix(raw, "k8s:enc:secretbox:v1:kubexm-1:") || strings.Contains(raw, plain) {
+		t.Errorf("in etcd a Secret is %.80q", raw)
+	}
+	for _, h := range c.masters {
+		if got := s.master(t, h, "get secret sealed -o jsonpath={.data.word} | base64 -d"); got != plain {
+			t.Errorf("%s reads %q", h, got)
+		}
+	}
+	sums := map[string]bool{}
+	for _, h := range c.masters {
+		sums[s.on(t, h, "sha256sum < "+manifest.EncryptionConfig)] = true
+	}
+	if len(sums) != 1 {
+		t.Errorf("masters have %d keys", len(sums))
+	}
+	s.kubectl(t, "delete", "secret", "sealed")
+}
+
+const wild = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"wild","namespace":"fresh"},"spec":{"containers":[{"name":"c","image":"lab.test/labtool:v1.0.0","command":["labtool","serve",":8080"],"securityContext":{"privileged":true}}]}}`
+
+// podsAreHeldBack tries a pod that may do anything, and one that may do little.
+func (s *labSite) podsAreHeldBack(t *testing.T, c hardenedCluster) {
+	t.Helper()
+	s.kubectl(t, "create", "namespace", "fresh")
+	for _, h := range c.masters {
+		run := func(pod, flags string) string {
+			return s.on(t, h, "echo '"+pod+"' | kubectl --kubeconfig /etc/kubernetes/admin.conf create "+flags+" -f - 2>&1 || true")
+		}
+		if got := run(wild, ""); !strings.Contains(got, `violates PodSecurity "baseline:latest": privileged`) {
+			t.Errorf("%s: a privileged pod in a new namespace: %s", h, got)
+		}
+		if got := run(strings.Replace(wild, `"privileged":true`, `"privileged":false`, 1), "--dry-run=server"); !strings.Contains(got, "pod/wild created") || !strings.Contains(got, `would violate PodSecurity "restricted:latest"`) {
+			t.Errorf("%s: a plain pod in a new namespace: %s", h, got)
+		}
+		if got := run(strings.Replace(wild, "fresh", "kube-system", 1), "--dry-run=server"); !strings.Contains(got, "pod/wild created") {
+			t.Errorf("%s: a pod of the cluster's own: %s", h, got)
+		}
+	}
+	s.kubectl(t, "delete", "namespace", "fresh", "--wait=false")
+}
+
+// isWrittenDown looks into the audit logs for what was done above.
+func (s *labSite) isWrittenDown(t *testing.T, c hardenedCluster) {
+	t.Helper()
+	var all []string
+	for _, h := range c.masters {
+		lines := s.on(t, h, "grep -h -e '\"resource\":\"secrets\",\"namespace\":\"default\",\"name\":\"sealed\"' "+manifest.AuditDir+"/audit.log || true; test -s "+manifest.AuditDir+"/audit.log || echo empty")
+		if strings.Contains(lines, "empty") {
+			t.Errorf("%s writes nothing down", h)
+			continue
+		}
+		if lines == "" { // another API server was asked
+			continue
+		}
+		all = append(all, strings.Split(strings.TrimSpace(lines), "\n")...)
+	}
+	for _, line := range all {
+		var e struct{ Level, Verb string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Level != "Metadata" {
+			t.Errorf("%s (%v)", line, err)
+		}
+		if strings.Contains(line, "nobody-reads") || strings.Contains(line, "requestObject") {
+			t.Errorf("a log has what is secret: %s", line)
+		}
+	}
+	if len(all) < 2 {
+		t.Errorf("the audit logs have %d lines of a Secret that was made, read and deleted", len(all))
+	}
+}
