@@ -80,14 +80,20 @@ func (a Access) password(user string) (string, error) {
 	return p, a.keep(user, p)
 }
 
-// keep writes a user's password.
+// keep writes a user's password whole or not at all: half of one would be taken for
+// the password by the next run. The name beside it is fixed, so that what a kill
+// leaves there is written over.
 func (a Access) keep(user, password string) error {
-	f, err := os.OpenFile(a.passwordPath(user), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	beside := filepath.Join(a.Dir, "."+user+".password.new")
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(password + "\n")
-	return errors.Join(err, f.Sync(), f.Close())
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(beside))
+	}
+	return os.Rename(beside, a.passwordPath(user))
 }
 
 func (a Access) passwordPath(user string) string { return filepath.Join(a.Dir, user+".password") }
