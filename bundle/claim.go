@@ -74,6 +74,9 @@ func (c Claim) agrees(l *manifest.Lock) error {
 type Voucher struct {
 	By    string `json:"by"` // whose key or identity
 	Claim Claim  `json:"claim"`
+	// Provenance is what the same maker signed of how the bundle was made; nil where
+	// he said nothing.
+	Provenance *Provenance `json:"provenance,omitempty"`
 }
 
 // TrustCode says why a Policy refuses a bundle, in a word that stays the same

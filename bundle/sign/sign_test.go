@@ -281,3 +281,41 @@ func b64(t *testing.T, digest string) string {
 	t.Helper()
 	return base64.StdEncoding.EncodeToString(must(rawDigest(digest))(t))
 }
+
+// TestProvenance: it counts beside a claim of the same maker, and for nothing alone.
+func TestProvenance(t *testing.T) {
+	s, trust := signer(t)
+	stranger, strange := signer(t)
+	lock := &manifest.Lock{Cluster: "demo", Config: other,
+		Artifacts: []manifest.Artifact{
+			{ID: "binary/etcd", Kind: manifest.Binary, Address: "https://example.org/etcd", SHA256: strings.Repeat("a", 64)},
+			{ID: "packages/x", Kind: manifest.Packages, Members: []manifest.Member{
+				{Name: "Packages", SHA256: strings.Repeat("b", 64)}, {Name: "pool/a.deb", Package: "a 1", Address: "https://deb.example/a.deb", SHA256: strings.Repeat("c", 64)},
+			}},
+		},
+		Images: []manifest.ImagePin{{ID: "image/a", Reference: "a:1", Digest: "sha256:" + strings.Repeat("d", 64)}},
+	}
+	p := bundle.ProvenanceOf(lock, "0.3.0")
+	line := must(s.SignProvenance(aRoot.Digest.String(), "demo", p))(t)
+	if _, err := (Verifier{trust}).Verify(t.Context(), aRoot, line); !errors.Is(err, ErrPredicateType) {
+		t.Errorf("alone: %v", err)
+	}
+	mine, theirs := must(s.SignRoot(aRoot.Digest.String(), claim))(t), must(stranger.SignRoot(aRoot.Digest.String(), claim))(t)
+	slot := bytes.Join([][]byte{line, mine, theirs}, []byte{'\n'})
+	v, err := Verifier{trust, strange}.Verify(t.Context(), aRoot, slot)
+	if err != nil || len(v) != 2 || v[0].Provenance == nil || v[1].Provenance != nil {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	var names []string
+	for _, d := range v[0].Provenance.BuildDefinition.ResolvedDependencies {
+		names = append(names, d.Name+" "+d.URI+" "+d.Digest["sha256"][:1])
+	}
+	want := "binary/etcd https://example.org/etcd a, packages/x/pool/a.deb https://deb.example/a.deb c, image/a a:1 d"
+	if got := strings.Join(names, ", "); got != want || v[0].Provenance.RunDetails.Builder.Version["kubexm"] != "0.3.0" {
+		t.Errorf("inputs %s, want %s", got, want)
+	}
+	v, err = Verifier{trust}.Verify(t.Context(), aRoot, bytes.Join([][]byte{must(s.SignProvenance(other, "demo", p))(t), mine}, []byte{'\n'}))
+	if err != nil || v[0].Provenance != nil {
+		t.Errorf("of another bundle: %+v, %v", v, err)
+	}
+}

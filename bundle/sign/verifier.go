@@ -3,6 +3,7 @@ package sign
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -23,6 +24,7 @@ type Verifier []*Trust
 func (v Verifier) Verify(ctx context.Context, root v1.Descriptor, signatures []byte) ([]bundle.Voucher, error) {
 	var vouchers []bundle.Voucher
 	var refused []error
+	made := map[string]*bundle.Provenance{} // by who says so
 	n := 0
 	for text := range bytes.Lines(signatures) {
 		if text = bytes.TrimSpace(text); len(text) == 0 {
@@ -35,6 +37,11 @@ func (v Verifier) Verify(ctx context.Context, root v1.Descriptor, signatures []b
 			return nil, err
 		}
 		voucher, err := v.claim(text, root.Digest.String())
+		if errors.Is(err, ErrPredicateType) {
+			if by, p := v.provenance(text, root.Digest.String()); p != nil {
+				made[by] = p
+			}
+		}
 		if err != nil {
 			refused = append(refused, fmt.Errorf("signature %d: %w", n, err))
 			continue
@@ -46,6 +53,9 @@ func (v Verifier) Verify(ctx context.Context, root v1.Descriptor, signatures []b
 		return nil, fault(ErrCount, nil, "no signature at all")
 	case len(vouchers) == 0:
 		return nil, errors.Join(refused...)
+	}
+	for i, x := range vouchers {
+		vouchers[i].Provenance = made[x.By]
 	}
 	return vouchers, nil
 }
@@ -73,6 +83,31 @@ func (t *Trust) claim(text []byte, root string) (bundle.Claim, error) {
 		return c, err
 	}
 	return c, s.Decode(&c)
+}
+
+// provenance reads a line that says how the bundle was made, if somebody who is
+// trusted signed it.
+func (v Verifier) provenance(text []byte, root string) (string, *bundle.Provenance) {
+	for _, t := range v {
+		s, err := t.VerifyAbout(text, bundle.TypeProvenance, root)
+		if err != nil {
+			continue
+		}
+		var p bundle.Provenance
+		if err := json.Unmarshal(s.Predicate, &p); err == nil { // its form may have more: nothing is decided by it
+			return t.String(), &p
+		}
+	}
+	return "", nil
+}
+
+// SignProvenance makes a signature of how a bundle was made.
+func (s *Signer) SignProvenance(root, cluster string, p bundle.Provenance) ([]byte, error) {
+	st, err := NewStatement(cluster, root, bundle.TypeProvenance, p)
+	if err != nil {
+		return nil, err
+	}
+	return s.Sign(st)
 }
 
 // SignRoot makes the signature of a bundle: what c claims of its root.

@@ -163,7 +163,7 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *man
 			if err != nil {
 				return nil, err
 			}
-			return signedLines(signer, root, claim)
+			return a.signedLines(signer, root, lock, claim)
 		}
 	}
 	built, err := bundle.Build(ctx, bundle.BuildRequest{

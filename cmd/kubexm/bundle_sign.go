@@ -39,7 +39,7 @@ func (a *app) bundleSign() *cobra.Command {
 		Use:   "sign --key cosign.key ARCHIVE",
 		Short: "Sign a bundle",
 		Long: `Sign what a bundle is: its root, which every byte in it follows from, with its cluster,
-serial, versions and platforms. The signature goes into the archive's slot for it, and nothing else
+serial, versions and platforms, and how it was made (SLSA provenance). The signature goes into the archive's slot for it, and nothing else
 in the archive changes; it is good for a delta of the same lock too, and travels with "bundle
 push". A second signature by the same key replaces the first, those of others stay.
 
@@ -100,7 +100,7 @@ func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	lines, err := signedLines(s, root, claim)
+	lines, err := a.signedLines(s, root, lock, claim)
 	if err != nil {
 		return err
 	}
@@ -137,13 +137,26 @@ func (f *signFlags) claim(l *manifest.Lock) (bundle.Claim, error) {
 	return c, nil
 }
 
-// signedLines are the lines of the slot that s signs.
-func signedLines(s *sign.Signer, root digest.Digest, c bundle.Claim) ([][]byte, error) {
+// mostProvenance is how long a line that says how a bundle was made may be: the
+// slot has 256 KiB for all that several people sign.
+const mostProvenance = 112 << 10
+
+// signedLines are the lines of the slot that s signs: what the bundle is, and how
+// it was made, where that is not too long.
+func (a *app) signedLines(s *sign.Signer, root digest.Digest, l *manifest.Lock, c bundle.Claim) ([][]byte, error) {
 	line, err := s.SignRoot(root.String(), c)
 	if err != nil {
 		return nil, err
 	}
-	return [][]byte{line}, nil
+	made, err := s.SignProvenance(root.String(), c.Cluster, bundle.ProvenanceOf(l, ownVersion()))
+	if err != nil {
+		return nil, err
+	}
+	if len(made) > mostProvenance {
+		a.log.Warn("the provenance is too long for the archive and left out; the lock in it names every input", "bytes", len(made))
+		return [][]byte{line}, nil
+	}
+	return [][]byte{line, made}, nil
 }
 
 // attach puts a signature into the archive that somebody else made. Whose it is,
