@@ -39,7 +39,7 @@ func (s *Session) CheckSerial(ctx context.Context, allow bool) error {
 	if masters := s.Cluster.HostsWith(manifest.RoleMaster); len(masters) > 0 {
 		h := masters[0]
 		if there, err = kubernetes.AppliedSerial(ctx, s.Host(h)); err != nil {
-			s.Log.Warn("the cluster does not tell which bundle it had last", "host", h.Name, "error", err)
+			s.Log.WarnContext(ctx, "the cluster does not tell which bundle it had last", "host", h.Name, "err", err)
 		}
 	}
 	s.highest = max(here, there)
