@@ -4,7 +4,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -18,17 +21,22 @@ func hostSecrets(h manifest.Host) map[string]manifest.Secret {
 	return m
 }
 
-// readSecret reads a file that a config names as a secret. One that others may
-// read is none.
+// readSecret reads a file that a config names as a secret, or as a private key. One
+// that others may read is none.
 func readSecret(path string) ([]byte, error) {
-	st, err := os.Stat(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only: nothing to lose
+	st, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if open := st.Mode().Perm() & 0o077; open != 0 {
-		return nil, fmt.Errorf("%s: others may read it (mode %04o): chmod 600 it", path, st.Mode().Perm())
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("others may read it (mode %04o): chmod 600 it", st.Mode().Perm())}
 	}
-	return os.ReadFile(path)
+	return io.ReadAll(f)
 }
 
 // registrySecrets gives the passwords of registries, by their fields.
@@ -66,20 +74,20 @@ func (s *Session) checkSecrets() error {
 	return ps.Err()
 }
 
-// secrets are what must not be shown of what hosts print.
+// secrets are what must not be shown of what hosts print: every secret of the
+// config whose value is known.
 func (s *Session) secrets() []string {
 	var out []string
-	for _, h := range s.Cluster.Spec.Hosts {
-		for _, secret := range hostSecrets(h) {
-			if v, err := secret.Reveal(s.LookupEnv, readSecret); err == nil && v != "" {
-				out = append(out, v)
-			}
+	for _, x := range s.Cluster.Secrets() {
+		if v, err := s.reveal(x); err == nil && v != "" {
+			out = append(out, v)
 		}
 	}
 	for _, a := range s.Cluster.Spec.Registry.Auths {
 		if v, err := s.reveal(a.Password); err == nil && v != "" {
-			out = append(out, v, base64.StdEncoding.EncodeToString([]byte(a.Username+":"+v))) // as requests carry it
+			out = append(out, base64.StdEncoding.EncodeToString([]byte(a.Username+":"+v))) // as requests carry it
 		}
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }

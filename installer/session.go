@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,7 +130,7 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 		return nil, err
 	}
 	dialer := ssh.NewDialer(ssh.Env{
-		LookupEnv: s.LookupEnv, ReadFile: os.ReadFile, Home: s.Home, Record: s.Workdir.KnownHosts(), Log: s.Log,
+		LookupEnv: s.LookupEnv, ReadFile: readSecret, Home: s.Home, Record: s.Workdir.KnownHosts(), Log: s.Log,
 		KnownHosts: []string{filepath.Join(s.Home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts"},
 	})
 	ctx, stop := context.WithCancelCause(ctx)

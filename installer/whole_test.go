@@ -48,8 +48,11 @@ type site struct {
 	reg     *registrydtest.Registry
 	outside *outside // where the registry stands already
 	workdir string
-	atOnce  int        // how many steps run at once; 8 where it is 0
-	log     *audit.Log // nil: nothing is on record
+	atOnce  int                                   // how many steps run at once; 8 where it is 0
+	log     *audit.Log                            // nil: nothing is on record
+	debug   *slog.Logger                          // nil: nothing is logged
+	secrets []string                              // beside "secret"
+	answer  func(connector.Cmd) *connector.Result // in the place of a host; nil: it does
 	events  []engine.Event
 	saying  sync.Mutex
 	said    []string
@@ -157,18 +160,19 @@ func (s *site) run(p pipe, change func(*plan.Node)) error {
 	s.events = nil
 	hosts := map[string]*steps.Host{}
 	for _, h := range s.cluster.Spec.Hosts {
-		red := connector.NewRedactor("secret")
+		red := connector.NewRedactor(append([]string{"secret"}, s.secrets...)...)
+		log := cmp.Or(s.debug, slog.New(slog.DiscardHandler))
 		var conn connector.Conn = &wire{Sim: s.sims[h.Name], site: s}
 		if s.log != nil {
 			conn = audit.Wrap(conn, h.Name, s.log, red)
 		}
-		r := runner.New(conn, runner.Options{Redactor: red})
+		r := runner.New(conn, runner.Options{Redactor: red, Log: log})
 		facts, err := r.Facts(s.t.Context())
 		if err != nil {
 			return err
 		}
 		hosts[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.cluster, Facts: facts,
-			Workdir: s.workdir, Log: slog.New(slog.DiscardHandler), Artifacts: s.bundle, Direct: s.outside.direct}
+			Workdir: s.workdir, Log: log, Artifacts: s.bundle, Direct: s.outside.direct}
 	}
 	if s.graph(p, nil).Name == "create" {
 		if err := installer.Recall(s.t.Context(), s.cluster, func(h manifest.Host) *steps.Host { return hosts[h.Name] }); err != nil {
@@ -219,6 +223,16 @@ func (s *site) same(law string, want, got conntest.Snapshot) {
 type wire struct {
 	*conntest.Sim
 	site *site
+}
+
+// Exec shows the command to who wants to see it, and to answer in the host's place.
+func (w *wire) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {
+	if w.site.answer != nil {
+		if r := w.site.answer(c); r != nil {
+			return *r, nil
+		}
+	}
+	return w.Sim.Exec(ctx, c)
 }
 
 func (w *wire) Dial(_ context.Context, _, address string) (net.Conn, error) {

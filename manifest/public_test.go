@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -47,28 +46,6 @@ const withSecrets = header + `
     harborConfig: {adminPassword: CanaryX7, databasePassword: CanaryX7}
 `
 
-// secretsIn gives every Secret in v, by path.
-func secretsIn(v reflect.Value, path string, out map[string]Secret) {
-	switch {
-	case v.Type() == secretType:
-		out[path], _ = v.Interface().(Secret)
-	case v.Kind() == reflect.Pointer && !v.IsNil():
-		secretsIn(v.Elem(), path, out)
-	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[Platform]():
-		for _, f := range fieldsOf(v.Type()) {
-			secretsIn(v.FieldByIndex(f.index), join(path, f.name), out)
-		}
-	case v.Kind() == reflect.Slice:
-		for i := range v.Len() {
-			secretsIn(v.Index(i), indexed(path, i), out)
-		}
-	case v.Kind() == reflect.Map:
-		for _, k := range v.MapKeys() {
-			secretsIn(v.MapIndex(k), join(path, k.String()), out)
-		}
-	}
-}
-
 // TestNothingInAMapping: a label without a value is a label, and comes back.
 func TestNothingInAMapping(t *testing.T) {
 	c := mustDecode(t, "\n  kubernetes: {version: v1.34.10}\n  hosts: [{name: node1, address: 192.0.2.1, labels: {gpu: , ssd: ''}}]\n  roleGroups: {etcd: [node1], master: [node1], worker: [node1]}\n  registry: {auths: {a.example: }}\n")
@@ -93,8 +70,7 @@ func TestSecretsAreNeverSeen(t *testing.T) {
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]Secret{}
-	secretsIn(reflect.ValueOf(*c), "", found)
+	found := c.Secrets()
 	for _, f := range ConfigFields().All() {
 		if f.Kind != SecretField {
 			continue

@@ -16,6 +16,9 @@ func realMain() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, stop: make(chan struct{}), screen: newScreen(os.Stderr)}
+	if err := noCores(); err != nil {
+		fmt.Fprintf(a.err, "warning: what kubexm holds in memory may get into a core file: %v\n", err)
+	}
 	a.listen(cancel)
 	return a.run(ctx, os.Args[1:])
 }

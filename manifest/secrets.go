@@ -1,0 +1,34 @@
+package manifest
+
+import "reflect"
+
+// Secrets gives every secret that is written in the config, by its path: a field
+// of that type is found wherever it is, so that whoever masks them forgets none.
+func (c *Cluster) Secrets() map[string]Secret {
+	out := map[string]Secret{}
+	secretsIn(reflect.ValueOf(*c), "", out)
+	return out
+}
+
+func secretsIn(v reflect.Value, path string, out map[string]Secret) {
+	switch {
+	case v.Type() == secretType:
+		if s, ok := v.Interface().(Secret); ok && !s.IsZero() {
+			out[path] = s
+		}
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		secretsIn(v.Elem(), path, out)
+	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[Platform]():
+		for _, f := range fieldsOf(v.Type()) {
+			secretsIn(v.FieldByIndex(f.index), join(path, f.name), out)
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			secretsIn(v.Index(i), indexed(path, i), out)
+		}
+	case v.Kind() == reflect.Map:
+		for _, k := range v.MapKeys() {
+			secretsIn(v.MapIndex(k), join(path, k.String()), out)
+		}
+	}
+}
