@@ -122,9 +122,36 @@ func (e *HostKeyError) Advice() string {
 	case e.Pinned:
 		return compare + "; if it is right, set hostKey to it in the config; if not, somebody may be listening in between"
 	case len(e.Known) > 0:
-		return compare + "; if the machine was installed anew, remove the old line; if not, somebody may be listening in between"
+		return compare + "; if the machine was installed anew, remove " + removal(e.Known) + "; if not, somebody may be listening in between"
 	}
 	return fmt.Sprintf("%s; if it is the same, add this line to %s: %s (or set hostKeyPolicy: accept-new in the config)", compare, record, e.Line)
+}
+
+// removal says how the lines at these places ("file:line") are removed: the commands
+// to type, one for each file.
+func removal(places []string) string {
+	var files []string
+	lines := map[string][]string{}
+	for _, p := range places {
+		i := strings.LastIndexByte(p, ':')
+		if i < 0 {
+			return "the old line"
+		}
+		file := p[:i]
+		if lines[file] == nil {
+			files = append(files, file)
+		}
+		lines[file] = append(lines[file], p[i+1:]+"d")
+	}
+	what := "the old line"
+	if len(places) > 1 {
+		what = "the old lines"
+	}
+	var commands []string
+	for _, f := range files {
+		commands = append(commands, "`"+Quote([]string{"/bin/sed", "-i", strings.Join(lines[f], ";"), f})[len("/bin/"):]+"`")
+	}
+	return what + ": " + strings.Join(commands, " and ")
 }
 
 // shortType gives the part of a key type that is in the names of sshd's files.

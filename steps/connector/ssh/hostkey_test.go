@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -98,6 +99,21 @@ func TestAcceptNew(t *testing.T) {
 	}
 	if again, _ := os.ReadFile(record); !bytes.Equal(first, again) {
 		t.Errorf("a changed key was recorded:\n%s", again)
+	}
+	// Who does as the advice says, to the letter, gets in.
+	_, command, _ := strings.Cut(e.Advice(), "remove the old line: `")
+	command, _, _ = strings.Cut(command, "`")
+	if out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput(); err != nil || !strings.HasPrefix(command, "sed -i 1d ") {
+		t.Fatalf("%s: %v, %s", command, err, out)
+	}
+	says(t, open(t, cfg), "echo anew", "anew")
+}
+
+// TestRemovalOfLines: each file that holds another key of the host is named once.
+func TestRemovalOfLines(t *testing.T) {
+	e := &connector.HostKeyError{KeyType: "ssh-ed25519", Known: []string{"/a b/known_hosts:3", "/etc/known:7", "/a b/known_hosts:12"}}
+	if want := "remove the old lines: `sed -i '3d;12d' '/a b/known_hosts'` and `sed -i 7d /etc/known`;"; !strings.Contains(e.Advice(), want) {
+		t.Errorf("%s\nwant %s", e.Advice(), want)
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	xssh "golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/ssh"
@@ -169,6 +172,49 @@ func exchange(t *testing.T, c net.Conn) {
 	got := make([]byte, len(text))
 	if _, err := io.ReadFull(c, got); err != nil || string(got) != text {
 		t.Fatalf("%d bytes came back: %v", len(got), err)
+	}
+}
+
+// TestJumpHostsKeys: a jump host is trusted by its own policy, strict where none is
+// written, whatever the host behind it allows.
+func TestJumpHostsKeys(t *testing.T) {
+	t.Parallel()
+	jump, target := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
+	for name, c := range map[string]struct {
+		login  manifest.Login
+		known  xssh.PublicKey // in the cluster's known_hosts
+		refuse string
+	}{
+		"strict by default": {manifest.Login{}, nil, "is not known"},
+		"strict":            {manifest.Login{HostKeyPolicy: "strict"}, jump.HostKey(), ""},
+		"changed":           {manifest.Login{HostKeyPolicy: "accept-new"}, target.HostKey(), "has changed"},
+		"accept-new":        {manifest.Login{HostKeyPolicy: "accept-new"}, nil, ""},
+		"pinned":            {manifest.Login{HostKeyPolicy: "pinned", HostKey: fingerprint(jump.HostKey())}, nil, ""},
+		"pinned to another": {manifest.Login{HostKeyPolicy: "pinned", HostKey: fingerprint(target.HostKey())}, nil, "is not the pinned one"},
+	} {
+		record := filepath.Join(t.TempDir(), "known_hosts")
+		if c.known != nil {
+			write(t, record, knownhosts.Line([]string{jump.Addr}, c.known)+"\n")
+		}
+		d := ssh.NewDialer(ssh.Env{LookupEnv: func(string) (string, bool) { return "", false }, ReadFile: os.ReadFile, Record: record})
+		c.login.Port, c.login.Password = jump.Port, manifest.NewSecret("secret")
+		behind := manifest.Login{Port: target.Port, Password: manifest.NewSecret("secret"), HostKeyPolicy: "accept-new"}
+		conn, err := d.Host(manifest.Host{Name: "a", Address: target.Host, SSH: manifest.SSH{Login: behind, JumpHost: &manifest.JumpHost{Address: jump.Host, Login: c.login}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = conn.Connect(t.Context())
+		if c.refuse == "" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.refuse != "" {
+			if e := refusedKey(t, err); e.Addr != jump.Addr || !strings.Contains(e.Error(), c.refuse) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := errors.Join(conn.Close(), d.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
