@@ -14,8 +14,8 @@ import (
 )
 
 // Verify reads a cluster's audit log to its end and finds what was done to it,
-// with the heads that the journals of runs hold, and those that are known
-// otherwise. An error is that the log could not be read.
+// with the heads that the journals of runs and receipts hold, and those that are
+// known otherwise. An error is that the log could not be read.
 func Verify(w Workdir, known []audit.Anchor) (audit.Report, error) {
 	journals, err := w.anchors()
 	if err != nil {
@@ -29,8 +29,8 @@ func Verify(w Workdir, known []audit.Anchor) (audit.Report, error) {
 	return report, errors.Join(err, f.Close())
 }
 
-// anchors are the heads of the audit log in the journals. A run that was killed
-// has written none.
+// anchors are the heads of the audit log in journals and receipts. A run that was
+// killed has written none.
 func (w Workdir) anchors() ([]audit.Anchor, error) {
 	all, err := filepath.Glob(filepath.Join(w.Dir, "runs", "*.jsonl"))
 	if err != nil {
@@ -46,6 +46,19 @@ func (w Workdir) anchors() ([]audit.Anchor, error) {
 		var x auditLine
 		if json.Unmarshal(last, &x) == nil && x.Audit != nil {
 			out = append(out, audit.Anchor{Head: *x.Audit, From: path})
+		}
+	}
+	receipts, err := filepath.Glob(w.Receipt("*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range receipts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("receipt: %w", err)
+		}
+		if r, _, _, err := ReadReceipt(text); err == nil {
+			out = append(out, audit.Anchor{Head: r.Audit, From: path})
 		}
 	}
 	return out, nil

@@ -2,12 +2,16 @@ package installer_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // record puts all that runs do to the site's hosts on a log.
@@ -73,4 +77,50 @@ func TestWholeClusterIsOnRecord(t *testing.T) {
 			t.Errorf("%s on %s: %+v was not hashed there", x.Argv[0], x.Host, c)
 		}
 	}
+}
+
+// TestProgramsAreHashedAgain: another program of the same size in the place of one
+// of the bundle's is found by the next run, and the right one is there again.
+func TestProgramsAreHashedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, "single")
+		s.record()
+		s.must(pipeline.Create, "create")
+		f, err := os.Open(s.audit())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		type program struct{ host, path, sum string }
+		var all []program
+		if err := audit.Show(f, audit.Filter{}, func(x audit.Line, _ []byte) error {
+			if x.Verb == "fs.seal" && strings.HasPrefix(path.Dir(x.Argv[0]), "/usr/local/") && path.Base(path.Dir(x.Argv[0])) == "bin" {
+				all = append(all, program{x.Host, x.Argv[0], x.Argv[1]})
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range all {
+			r := runner.New(s.sims[p.host], runner.Options{})
+			good, err := r.ReadFile(t.Context(), p.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.sims[p.host].AddFile(p.path, strings.Repeat("x", len(good)), 0o755)
+		}
+		s.must(pipeline.Create, "create again")
+		var names []string
+		for _, p := range all {
+			names = append(names, path.Base(p.path))
+			if sum, err := runner.New(s.sims[p.host], runner.Options{}).Digest(t.Context(), p.path); err != nil || sum != p.sum {
+				t.Errorf("%s on %s is %s, %v", p.path, p.host, sum, err)
+			}
+		}
+		for _, want := range []string{"kubeadm", "kubelet", "kubectl", "containerd", "crictl"} {
+			if !slices.Contains(names, want) {
+				t.Errorf("%s is not among those that were uploaded: %v", want, names)
+			}
+		}
+	})
 }

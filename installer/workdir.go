@@ -36,6 +36,9 @@ func (w Workdir) Certs(part string) string { return filepath.Join(w.Dir, "certs"
 // Audit is the log of all that was done to the cluster's hosts.
 func (w Workdir) Audit() string { return filepath.Join(w.Dir, "audit.jsonl") }
 
+// Receipt is what a run that ended well says of itself.
+func (w Workdir) Receipt(name string) string { return filepath.Join(w.Dir, "receipts", name+".json") }
+
 // Run is the journal of a run that begins at t.
 func (w Workdir) Run(t time.Time) string {
 	return filepath.Join(w.Dir, "runs", t.UTC().Format(runTime)+".jsonl")

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
@@ -35,8 +35,9 @@ type siteFlags struct {
 	yes      bool
 	keep     bool // etcd's data and the images
 	keepSaid bool
-	skip     []string // checks that are left out
-	older    bool     // a bundle older than the cluster's is taken
+	skip     []string  // checks that are left out
+	signing  signFlags // of the receipt; of it --key is called --sign-key here
+	older    bool      // a bundle older than the cluster's is taken
 }
 
 func (f *siteFlags) add(cmd *cobra.Command) {
@@ -93,6 +94,7 @@ them in -f, or in the environment variables that the command names when they are
 	}
 	f.add(cmd)
 	f.addResume(cmd)
+	f.addReceipt(cmd)
 	f.addSkip(cmd, "skip-preflight")
 	f.addDowngrade(cmd)
 	a.outputFlag(cmd, "text", "json")
@@ -109,6 +111,7 @@ func (a *app) createCommand() *cobra.Command {
 	}
 	f.add(cluster)
 	f.addResume(cluster)
+	f.addReceipt(cluster)
 	f.addSkip(cluster, "skip-preflight")
 	f.addDowngrade(cluster)
 	a.outputFlag(cluster, "text", "json")
@@ -164,6 +167,7 @@ type site struct {
 	graph   *plan.Graph
 	context *pipeline.Context
 	dryRun  bool
+	signer  *sign.Signer              // of the receipt; nil where it is not signed
 	report  atomic.Pointer[runReport] // once the run has begun
 
 	skipped   []string        // checks that a person left out
@@ -171,6 +175,7 @@ type site struct {
 
 	// How the run went.
 	journal, kubeconfig string
+	receipt             string
 	tally               tally
 	took                time.Duration
 }
@@ -319,6 +324,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if s.bundle != nil {
 		defer s.bundle.Close()
 	}
+	if err := a.openSigner(f, s); err != nil {
+		return err
+	}
 	if err := s.asked(); err != nil && !f.yes && !f.dryRun {
 		return err
 	}
@@ -353,38 +361,8 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 			return err
 		}
 	}
-	return a.carryOut(ctx, f, s, session.Run)
-}
-
-// unreached tells why hosts cannot be reached. Before a cluster is made the others
-// are looked at all the same, so that a person mends all of them at once.
-func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *installer.Session, hosts installer.HostErrors) error {
-	const next = "next: nothing was changed on any host; mend this, then run the same command again"
-	if s.graph.Name == "create" {
-		look := &site{cluster: s.cluster, bundle: s.bundle, context: s.context, skipped: s.skipped}
-		found, err := a.look(ctx, f, look, session, hosts)
-		if err != nil {
-			return err
-		}
-		s.journal, s.tally = look.journal, look.tally
-		if a.lines != nil {
-			for _, x := range found {
-				a.lines.finding(x)
-			}
-		}
-		printFindings(a.screen, found, s.cluster, a.tableWidth(a.err))
-		fmt.Fprintln(a.screen, next)
-		return &coded{code: exitPreflight, error: errSaid}
+	if err := a.carryOut(ctx, f, s, session.Run); err != nil || f.dryRun || s.graph.Name != "create" {
+		return err
 	}
-	fs := failures(hosts, s.graph, s.cluster)
-	if a.lines != nil {
-		for _, f := range fs {
-			a.lines.failure(f)
-		}
-	}
-	for _, f := range grouped(fs, s.cluster) {
-		f.writeTo(a.screen, s.cluster)
-	}
-	fmt.Fprintln(a.screen, next)
-	return &coded{code: exitPreflight, error: errSaid}
+	return a.writeReceipt(f, s, session)
 }

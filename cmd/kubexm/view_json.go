@@ -77,6 +77,8 @@ type runSummary struct {
 	Seconds float64 `json:"seconds"`
 	// Journal is the file with every event of the run; empty where no host was reached.
 	Journal string `json:"journal,omitempty"`
+	// Receipt is the file that says what was installed; empty where nothing was.
+	Receipt string `json:"receipt,omitempty"`
 }
 
 // runLines writes them, one at a time.
@@ -159,7 +161,7 @@ func (r *runLines) end(ctx context.Context, s *site, err error) error {
 	if err != nil && !errors.Is(err, errSaid) && code != exitInterrupted {
 		r.failed(err)
 	}
-	sum := &runSummary{DryRun: s.dryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal, Skipped: s.skipped}
+	sum := &runSummary{DryRun: s.dryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal, Receipt: s.receipt, Skipped: s.skipped}
 	if s.graph != nil {
 		sum.Pipeline = s.graph.Name
 	}

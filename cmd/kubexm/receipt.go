@@ -1,0 +1,205 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/audit"
+)
+
+func (a *app) receiptCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "receipt",
+		Short: "Read what an install says of itself, and prove who says it",
+		Long: `Each install that ends well leaves a receipt in .kubexm/<cluster>/receipts: an in-toto statement about
+the bundle (its root), with the config's digest, the hosts, when, by whom, and where the audit log stood.
+With --sign-key it is signed.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(a.receiptShow(), a.receiptVerify())
+	return cmd
+}
+
+// addReceipt adds the flags by which a receipt is signed.
+func (f *siteFlags) addReceipt(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", "sign the receipt of the install with this private key (cosign.key)")
+	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
+	f.signing.passwordFlags.add(cmd)
+}
+
+// openSigner opens the key while there is somebody to ask for its password.
+func (a *app) openSigner(f *siteFlags, s *site) (err error) {
+	if f.signing.key == "" || f.dryRun {
+		return nil
+	}
+	s.signer, err = a.signer(f.signing.key, &f.signing.passwordFlags)
+	return err
+}
+
+// writeReceipt ends an install.
+func (a *app) writeReceipt(f *siteFlags, s *site, session *installer.Session) error {
+	path, err := session.Receipt(s.journal, s.signer)
+	if err != nil {
+		return &coded{error: fmt.Errorf("the cluster is made, and its receipt is not: %w", err), code: exitFailed, advice: "make room in the workdir and run the same command again: what is done is passed over"}
+	}
+	if s.receipt = path; a.lines != nil {
+		return nil
+	}
+	how := "unsigned; --sign-key signs it"
+	if s.signer != nil {
+		how = "signed with " + f.signing.key
+	}
+	_, err = fmt.Fprintf(a.out, "  receipt  %s (%s)\n", path, how)
+	return err
+}
+
+// receiptView is what -o json prints of a receipt.
+type receiptView struct {
+	installer.Receipt
+	Root string `json:"root"` // of the bundle
+	// Signed says that there is a signature, Verified that it is one that counts.
+	Signed   bool `json:"signed"`
+	Verified bool `json:"verified"`
+	// AuditLog says whether the audit log beside holds the receipt's head: "whole",
+	// "broken", "not there".
+	AuditLog string   `json:"auditLog,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+}
+
+func (a *app) receiptShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show FILE",
+		Short:   "Print what a receipt says, whoever says it",
+		Example: "  kubexm receipt show .kubexm/demo/receipts/2026-01-31T08-00-00.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := readSmall(args[0])
+			if err != nil {
+				return err
+			}
+			v := receiptView{}
+			if v.Receipt, v.Root, v.Signed, err = installer.ReadReceipt(text); err != nil {
+				return &coded{error: fmt.Errorf("%s: %w", args[0], err), code: exitRefused}
+			}
+			return a.printReceipt(args[0], v)
+		},
+	}
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) receiptVerify() *cobra.Command {
+	var keys []string
+	cmd := &cobra.Command{
+		Use:   "verify --key cosign.pub FILE",
+		Short: "Check a receipt's signature, and that the audit log beside it is the one it knows",
+		Long: `Check that a receipt is signed with a key that is trusted, and print it. Where it lies in a cluster's
+folder, the audit log there is read to its end as well: it has to hold the head that the receipt names.
+
+Exit codes: 0 good, 2 a key that is none, 4 unsigned, signed by another, or an audit log that was touched.`,
+		Example: "  kubexm receipt verify --key cosign.pub .kubexm/demo/receipts/2026-01-31T08-00-00.sigstore.json",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.verifyReceipt(keys, args[0]) },
+	}
+	cmd.Flags().StringArrayVar(&keys, "key", nil, "a public key (cosign.pub) whose signature counts; may be given several times")
+	_ = cmd.MarkFlagRequired("key")
+	_ = cmd.MarkFlagFilename("key", "pub", "pem")
+	a.outputFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) verifyReceipt(keys []string, path string) error {
+	text, err := readSmall(path)
+	if err != nil {
+		return err
+	}
+	v := receiptView{Signed: true, Verified: true}
+	var refusals []error
+	for _, key := range keys {
+		public, err := readKeyFile(key)
+		if err != nil {
+			return err
+		}
+		trust, err := sign.TrustKey(public)
+		if err != nil {
+			return keyRefused(key, err)
+		}
+		if v.Receipt, v.Root, err = installer.VerifyReceipt(text, trust); err == nil {
+			refusals = nil
+			break
+		}
+		refusals = append(refusals, fmt.Errorf("%s: by %s: %w", path, key, err))
+	}
+	if err := errors.Join(refusals...); err != nil {
+		advice := "find out who wrote it; `kubexm receipt show` prints what it says"
+		if _, _, signed, bad := installer.ReadReceipt(text); bad == nil && !signed {
+			return &coded{error: fmt.Errorf("%s: it is not signed: anybody may have written it", path), code: exitRefused, advice: advice}
+		}
+		return &coded{error: err, code: exitRefused, advice: advice}
+	}
+	if err := v.besideLog(path); err != nil {
+		return err
+	}
+	if err := a.printReceipt(path, v); err != nil || len(v.Problems) == 0 {
+		return err
+	}
+	if a.output != "json" {
+		for _, p := range v.Problems {
+			fmt.Fprintf(a.err, "error: audit log: %s\n", p)
+		}
+	}
+	return &coded{error: errSaid, code: exitRefused}
+}
+
+// besideLog holds the audit log of the receipt's cluster against it.
+func (v *receiptView) besideLog(path string) error {
+	dir := filepath.Dir(filepath.Dir(path))
+	w := installer.Workdir{Dir: dir}
+	if _, err := os.Stat(w.Audit()); errors.Is(err, fs.ErrNotExist) {
+		v.AuditLog = "not there"
+		return nil
+	}
+	r, err := installer.Verify(w, []audit.Anchor{{Head: v.Audit, From: "the receipt"}})
+	if err != nil {
+		return err
+	}
+	v.AuditLog, v.Problems = "whole", r.Problems
+	if len(r.Problems) > 0 {
+		v.AuditLog = "broken"
+	}
+	return nil
+}
+
+func (a *app) printReceipt(path string, v receiptView) error {
+	if a.output == "json" {
+		return a.printJSON(v)
+	}
+	signed := "unsigned: anybody may have written it"
+	switch {
+	case v.Verified:
+		signed = "good"
+	case v.Signed:
+		signed = "not checked here; kubexm receipt verify --key does"
+	}
+	fmt.Fprintf(a.out, "%s\n  signature   %s\n", path, signed)
+	fmt.Fprintf(a.out, "  cluster     %s, Kubernetes %s\n", v.Cluster, v.Kubernetes)
+	fmt.Fprintf(a.out, "  bundle      %s, serial %d\n", v.Root, v.Serial)
+	fmt.Fprintf(a.out, "  config      %s\n", v.Config)
+	fmt.Fprintf(a.out, "  made        %s by %s, kubexm %s\n", v.Made.Format(time.RFC3339), v.Who, v.Kubexm)
+	for _, h := range v.Hosts {
+		fmt.Fprintf(a.out, "  host        %s, %s\n", h.Name, h.Address)
+	}
+	fmt.Fprintf(a.out, "  journal     %s\n  audit head  %d:%s\n", v.Journal, v.Audit.Lines, v.Audit.SHA256)
+	if v.AuditLog != "" {
+		fmt.Fprintf(a.out, "  audit log   %s\n", v.AuditLog)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package installer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/installer/audit"
+)
+
+// TypeReceipt is the predicate type of a receipt's statement, whose subject is the
+// root of the bundle that was installed.
+const TypeReceipt = "https://kubexm.mensylisir.io/receipt/v1"
+
+// Receipt says what was installed where, by whom, and where the audit log stood.
+type Receipt struct {
+	Cluster    string        `json:"cluster"`
+	Serial     int64         `json:"serial"`     // of the bundle
+	Kubernetes string        `json:"kubernetes"` // version
+	Config     string        `json:"config"`     // sha256:… of the config without its secrets
+	Made       time.Time     `json:"made"`       // when the run had ended
+	Who        string        `json:"who"`        // user and machine that kubexm ran as and on
+	Kubexm     string        `json:"kubexm"`     // its version
+	Hosts      []ReceiptHost `json:"hosts"`
+	Journal    string        `json:"journal"` // the file of the run's journal, in the cluster's runs/
+	Audit      audit.Head    `json:"audit"`   // of the cluster's audit.jsonl
+}
+
+// ReceiptHost is one machine of the cluster.
+type ReceiptHost struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+}
+
+// Receipt writes down what the run with this journal installed, and gives the
+// file's path: a statement, signed where there is a signer. The audit log may not
+// be added to between the run and this.
+func (s *Session) Receipt(journal string, signer *sign.Signer) (path string, err error) {
+	config, err := s.Cluster.Public()
+	if err != nil {
+		return "", err
+	}
+	made := time.Now().UTC().Truncate(time.Second)
+	r := Receipt{
+		Cluster: s.Cluster.Metadata.Name, Serial: s.Bundle.Lock.Serial, Kubernetes: s.Set(), Config: "sha256:" + hashed(config), Made: made,
+		Who: Who(s.LookupEnv), Kubexm: s.Version, Journal: filepath.Base(journal), Audit: s.audit.Head(),
+	}
+	for _, h := range s.Cluster.Spec.Hosts {
+		r.Hosts = append(r.Hosts, ReceiptHost{Name: h.Name, Address: h.Address})
+	}
+	st, err := sign.NewStatement(r.Cluster, s.Bundle.Root.Digest.String(), TypeReceipt, r)
+	if err != nil {
+		return "", fmt.Errorf("receipt: %w", err)
+	}
+	path = s.Workdir.Receipt(strings.TrimSuffix(r.Journal, ".jsonl"))
+	text, err := json.MarshalIndent(st, "", "  ")
+	if signer != nil {
+		text, err = signer.Sign(st)
+		path = strings.TrimSuffix(path, ".json") + ".sigstore.json"
+	}
+	if err != nil {
+		return "", fmt.Errorf("receipt: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("receipt: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("receipt: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return "", fmt.Errorf("receipt: %w", err)
+	}
+	return path, nil
+}
+
+// ReadReceipt reads a receipt, signed or not, without asking whose signature it
+// is. root is the bundle's.
+func ReadReceipt(text []byte) (r Receipt, root string, signed bool, err error) {
+	st, err := sign.Peek(text)
+	if signed = err == nil; !signed {
+		// Whatever is no signature has to be a statement by itself.
+		if json.Unmarshal(text, &st) != nil || st.Type != sign.StatementType {
+			return r, "", false, fmt.Errorf("not a receipt: %w", err)
+		}
+	}
+	r, root, err = receiptOf(st)
+	return r, root, signed, err
+}
+
+// VerifyReceipt reads a receipt whose signature counts by trust.
+func VerifyReceipt(text []byte, trust *sign.Trust) (r Receipt, root string, err error) {
+	st, err := trust.Verify(text)
+	if err != nil {
+		return r, "", err
+	}
+	return receiptOf(st)
+}
+
+func receiptOf(st sign.Statement) (r Receipt, root string, err error) {
+	if st.PredicateType != TypeReceipt || len(st.Subject) != 1 {
+		return r, "", fmt.Errorf("not a receipt: a statement of type %.120q", st.PredicateType)
+	}
+	if err := json.Unmarshal(st.Predicate, &r); err != nil { // a newer one may say more
+		return r, "", fmt.Errorf("not a receipt: %w", err)
+	}
+	if r.Cluster == "" || r.Audit.Lines < 1 || len(r.Audit.SHA256) != 64 {
+		return r, "", errors.New("not a receipt: it names no cluster, or no head of an audit log")
+	}
+	return r, "sha256:" + st.Subject[0].Digest["sha256"], nil
+}
