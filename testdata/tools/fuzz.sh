@@ -25,7 +25,9 @@ while IFS=: read -r file name; do
         go test -c -fuzz=. -o "$tmp/targets" "./$folder"
         built=$folder
     fi
-    if ! (cd "$folder" && "$tmp/targets" -test.paniconexit0 -test.run='^$' -test.fuzz="^$name\$" -test.fuzztime="$time" \
+    # What reaches something new is made smaller for a second, by default for a minute: in
+    # a short run that would be all.
+    if ! (cd "$folder" && "$tmp/targets" -test.paniconexit0 -test.run='^$' -test.fuzz="^$name\$" -test.fuzztime="$time" -test.fuzzminimizetime=1s \
         -test.fuzzcachedir="$cache/$module/$folder") </dev/null >"$log" 2>&1; then
         # Up to Go 1.26 a target that found nothing may still fail at its deadline,
         # when a worker ends a moment too late: https://go.dev/issue/75804. Then this
