@@ -27,18 +27,18 @@ const (
 // attempt is one way to open a bundle.
 type attempt struct {
 	name  string
-	args  func(bundle, stage string) []string
-	stage bool // it writes into a folder that it is told
+	args  func(bundle, stage string) []string // but whom it trusts
+	stage bool                                // it writes into a folder that it is told
 }
 
 func (s *site) attempts() []attempt {
 	return []attempt{
-		{name: "verify", args: func(b, _ string) []string { return []string{"bundle", "verify", "-o", "json", "--allow-unsigned", b} }},
+		{name: "verify", args: func(b, _ string) []string { return []string{"bundle", "verify", "-o", "json", b} }},
 		{name: "extract", stage: true, args: func(b, stage string) []string {
-			return []string{"bundle", "extract", "-o", "json", "--allow-unsigned", b, "--layout", stage}
+			return []string{"bundle", "extract", "-o", "json", b, "--layout", stage}
 		}},
 		{name: "install", args: func(b, _ string) []string {
-			return []string{"install", "-o", "json", "--allow-unsigned", "-f", s.config, "--bundle", b}
+			return []string{"install", "-o", "json", "-f", s.config, "--bundle", b}
 		}},
 	}
 }
@@ -70,7 +70,7 @@ func (s *site) rows(t *testing.T) {
 				if !*everything && j > 0 && i%6 != j { // the others one way each
 					continue
 				}
-				if r := s.refused(t, a, path, row.codeOf(a)); !strings.Contains(r.stderr, row.says) {
+				if r := s.refused(t, a, path, row.codeOf(a), row.trusted(s)...); !strings.Contains(r.stderr, row.says) {
 					t.Errorf("%s: %q is not said:\n%.2000s", a.name, row.says, r.stderr)
 				}
 			}
@@ -89,6 +89,20 @@ func (r row) codeOf(a attempt) string {
 	return r.code
 }
 
+// anybody is the flag that trusts whoever made a bundle.
+const anybody = "--allow-unsigned"
+
+// trusted are the flags that say whom a row's runs trust.
+func (r row) trusted(s *site) []string {
+	switch {
+	case r.group != signatures:
+		return []string{anybody}
+	case r.identity:
+		return []string{"--trusted-root", s.trustedRoot, "--certificate-identity", "nobody@example.org", "--certificate-oidc-issuer", "https://issuer.example.org"}
+	}
+	return []string{"--key", s.key}
+}
+
 // control: the writer here writes what kubexm wrote, and what the attempts do with
 // that shows that they would be seen to do it with another one.
 func (s *site) control(t *testing.T) {
@@ -105,7 +119,7 @@ func (s *site) control(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, a := range s.attempts() {
-		r := s.run(t, dir, a.args(s.bundle, filepath.Join(dir, "stage"))...)
+		r := s.run(t, dir, append(a.args(s.bundle, filepath.Join(dir, "stage")), anybody)...)
 		if want := map[string]int{"install": 3}[a.name]; r.code != want {
 			t.Errorf("%s: exit %d, want %d\n%s", a.name, r.code, want, r.stderr)
 		}
@@ -116,10 +130,20 @@ func (s *site) control(t *testing.T) {
 	if n := len(snapshot(t, filepath.Join(dir, "stage"))); n < 20 {
 		t.Errorf("%d files were extracted", n)
 	}
+	if b, err = signed(maker, nil, nil)(s.truth); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "signed.tar.zst")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.run(t, dir, "bundle", "verify", "--key", s.key, path); r.code != 0 {
+		t.Errorf("what its maker signed: exit %d\n%s", r.code, r.stderr)
+	}
 }
 
 // refused runs an attempt on a bundle, which has to end in the code wanted.
-func (s *site) refused(t *testing.T, a attempt, path, want string) ran {
+func (s *site) refused(t *testing.T, a attempt, path, want string, trust ...string) ran {
 	t.Helper()
 	site := t.TempDir()
 	cwd := filepath.Join(site, "a", "b", "c")
@@ -132,7 +156,7 @@ func (s *site) refused(t *testing.T, a attempt, path, want string) ran {
 		}
 	}
 	before := snapshot(t, site)
-	r := s.run(t, cwd, a.args(path, filepath.Join(cwd, "stage"))...)
+	r := s.run(t, cwd, append(a.args(path, filepath.Join(cwd, "stage")), trust...)...)
 	after := snapshot(t, site)
 	if a.stage {
 		maps.DeleteFunc(after, func(name, _ string) bool { return strings.HasPrefix(name, filepath.Join("a", "b", "c", "stage")) })

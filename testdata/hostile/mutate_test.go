@@ -102,7 +102,7 @@ func (s *site) cuts(t *testing.T) []int64 {
 func (s *site) mutated(t *testing.T, a attempt, path string) {
 	t.Helper()
 	cwd := t.TempDir()
-	r := s.run(t, cwd, a.args(path, filepath.Join(cwd, "stage"))...)
+	r := s.run(t, cwd, append(a.args(path, filepath.Join(cwd, "stage")), anybody)...)
 	if r.code == 0 || a.name == "install" && r.code == 3 { // it got to calling hosts
 		_, got, err := content(t, path)
 		_, want, _ := content(t, s.bundle)

@@ -12,6 +12,8 @@ type row struct {
 	says    string // is in what verify says, where a code alone could be about something else
 	slow    bool   // made or refused in more than a second
 	make    func(t *truth) ([]byte, error)
+
+	identity bool // of signature: an identity is trusted, and no key
 }
 
 // from makes a row's archive of a change of the members.
@@ -79,5 +81,6 @@ func rows() []row {
 	all = append(all, typeRows()...)
 	all = append(all, sizeRows()...)
 	all = append(all, integrityRows()...)
-	return append(all, lockRows()...)
+	all = append(all, lockRows()...)
+	return append(all, signatureRows()...)
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/testdata/upstream"
 	"github.com/mensylisir/kubexm/versions"
@@ -65,8 +66,11 @@ type site struct {
 	binary string
 	bundle string // path of the true one
 	config string // for installing it on the hosts that count
+	key    string // path of the public key that signature rows trust
 	truth  *truth
 	calls  atomic.Int64
+
+	trustedRoot string // path of one that vouches for other people
 }
 
 const config = `apiVersion: kubexm.mensylisir.io/v1alpha1
@@ -115,7 +119,30 @@ func newSite(t *testing.T) *site {
 	if s.truth, err = readTruth(s.bundle); err != nil {
 		t.Fatal(err)
 	}
+	var public []byte
+	s.truth.maker, public = signer(t)
+	s.truth.stranger, _ = signer(t)
+	s.key = filepath.Join(s.dir, "site.pub")
+	if err := os.WriteFile(s.key, public, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s.trustedRoot, err = filepath.Abs("../../bundle/sign/testdata/keyless/trusted_root.json"); err != nil {
+		t.Fatal(err)
+	}
 	return s
+}
+
+func signer(t *testing.T) (*sign.Signer, []byte) {
+	t.Helper()
+	pair, err := sign.Generate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sign.LoadSigner(pair.Private, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, pair.Public
 }
 
 // listen is a host that answers nobody, and counts.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -19,6 +20,8 @@ type truth struct {
 	slot          []byte
 	head          [][]byte // the root, the metadata, their documents
 	blobs         []member // behind the slot
+
+	maker, stranger *sign.Signer // whose key is trusted, and whose is not
 }
 
 // readTruth takes an archive apart.
