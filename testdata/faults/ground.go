@@ -303,7 +303,7 @@ func filesIn(dir string) (map[string]int64, error) {
 		}
 		name, _ := filepath.Rel(dir, p) // it is below
 		info, err := d.Info()
-		if err == nil && !strings.Contains(name, "/runs/") {
+		if err == nil && !strings.Contains(name, "/runs/") && !strings.Contains(name, "/receipts/") {
 			out[name] = info.Size()
 		}
 		return err

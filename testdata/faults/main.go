@@ -97,6 +97,7 @@ func everyRow() []row {
 	rows = append(rows, registryRows()...)
 	rows = append(rows, diskRows()...)
 	rows = append(rows, pairRows()...)
+	rows = append(rows, claimRows()...)
 	rows = append(rows, killRows()...)
 	rows = append(rows, installRows()...)
 	rows = append(rows, hostRows()...)
