@@ -68,12 +68,13 @@ func (s *labSite) growsByDelta(t *testing.T, config string) {
 	said(t, install(left), 0, "create of cluster site: done")
 }
 
-// buildSince makes the delta of config.yaml for a site.
+// buildSince makes the delta of config.yaml for a site, of a lock that is newer than
+// what the site has: an older one is refused.
 func (s *labSite) buildSince(t *testing.T, name, inventory string) string {
 	t.Helper()
 	out := filepath.Join(s.dir, name+".tar.zst")
 	r := s.up.must(t, "bundle", "build", "-f", filepath.Join(s.dir, "config.yaml"), "--sources", s.up.paths.Sources, "--versions", s.up.paths.Versions,
-		"--lock", filepath.Join(s.dir, "config.tar.zst.lock"), "--locked", "--cache-dir", filepath.Join(s.dir, "cache"), "--since", inventory, out)
+		"--lock", out+".lock", "--cache-dir", filepath.Join(s.dir, "cache"), "--since", inventory, out)
 	t.Log(r.stdout)
 	return out
 }
