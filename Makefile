@@ -92,7 +92,7 @@ modules:
 # By themselves: a control plane that comes up beside compilers is a flaky test.
 .PHONY: clusters
 clusters: lab-ready ## Make clusters on the lab's hosts, and break them
-	go test -count=1 -timeout 30m -v -run '$(CLUSTERS)' ./testdata/e2e
+	go test -count=1 -timeout 45m -v -run '$(CLUSTERS)' ./testdata/e2e
 
 # Beside make test: what it builds of the add-ons takes long the first time.
 .PHONY: charts
