@@ -130,6 +130,9 @@ func (s *labSite) storeIsTuned(t *testing.T) {
 func (s *labSite) storeDoesWithoutOne(t *testing.T) {
 	t.Helper()
 	s.on(t, "h1", "systemctl kill -s KILL etcd; systemctl stop etcd")
+	// It may have led: what is written before the others have a new leader may time out.
+	s.eventually(t, "h2", "etcdctl --endpoints https://"+s.Hosts[1].Address+
+		":2379 --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key endpoint health")
 	for i := range 3 {
 		s.master(t, fmt.Sprintf("h%d", i+1), fmt.Sprintf("create configmap without-a-member-%d --from-literal=written=yes", i+1))
 	}
