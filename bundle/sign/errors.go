@@ -23,6 +23,7 @@ const (
 	ErrSubject       Code = "signature-subject"        // good, and about something else
 	ErrKeyFile       Code = "key-format"               // a file that is no key, or not of a kind that is used here
 	ErrPassword      Code = "key-password"             // the private key does not open with the password
+	ErrKeyMode       Code = "key-mode"                 // others may read the private key, or the password
 	ErrTrustedRoot   Code = "trusted-root"             // a file that is no trusted root
 )
 

@@ -102,7 +102,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	}
 	var signer *sign.Signer // opened before anything is fetched
 	if f.signing.key != "" {
-		if signer, err = a.signer(f.signing.key, &f.signing.passwordFlags); err != nil {
+		if signer, err = a.signer(ctx, f.signing.key, &f.signing.passwordFlags); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 			return err
 		}
 	}
-	return a.printBuilt(built, lock, signer)
+	return a.printBuilt(built, lock, signer, f.signing.key)
 }
 
 func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
@@ -204,7 +204,7 @@ func driftError(r *resolution) error {
 }
 
 // printBuilt closes a build: what stands where, and the next command to type.
-func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer) error {
+func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer, key string) error {
 	if a.output == "json" {
 		return a.printJSON(struct {
 			*bundle.Built
@@ -227,9 +227,9 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer)
 	verify := "--allow-unsigned"
 	if signer != nil {
 		fmt.Fprintf(a.out, "  by    key %s\n", signer.KeyID())
-		verify = "--key cosign.pub"
+		verify = publicKeyFlag(key)
 	}
-	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify %s %s\n", b.Root, verify, b.Path)
+	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify %s %s\n", b.Root, verify, words(b.Path))
 	return nil
 }
 

@@ -18,9 +18,6 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// detachedSuffix is the end of a detached signature's name, as cosign has it.
-const detachedSuffix = ".sigstore.json"
-
 type signFlags struct {
 	passwordFlags
 	key     string
@@ -96,7 +93,7 @@ func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 	case f.attach != "":
 		return a.attach(ctx, f, path, root)
 	}
-	s, err := a.signer(f.key, &f.passwordFlags)
+	s, err := a.signer(ctx, f.key, &f.passwordFlags)
 	if err != nil {
 		return err
 	}
@@ -121,7 +118,7 @@ func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 	if err := writeDetached(s, path); err != nil {
 		return err
 	}
-	return a.printSigned(path, root, "key "+s.KeyID(), path+detachedSuffix)
+	return a.printSigned(path, root, "key "+s.KeyID(), path+bundle.DetachedSuffix)
 }
 
 // claim is what is to be signed of a bundle.
@@ -180,7 +177,7 @@ func (a *app) attach(ctx context.Context, f *signFlags, path string, root digest
 	if err := bundle.AddSignatures(ctx, path, [][]byte{line.Bytes()}, func(old []byte) bool { return !bytes.Equal(old, line.Bytes()) }); err != nil {
 		return refused(err)
 	}
-	stale := path + detachedSuffix
+	stale := path + bundle.DetachedSuffix
 	if err := os.Remove(stale); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -218,5 +215,5 @@ func writeDetached(s *sign.Signer, path string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path+detachedSuffix, append(text, '\n'))
+	return writeFile(path+bundle.DetachedSuffix, append(text, '\n'))
 }

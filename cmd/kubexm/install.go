@@ -324,7 +324,7 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if s.bundle != nil {
 		defer s.bundle.Close()
 	}
-	if err := a.openSigner(f, s); err != nil {
+	if err := a.openSigner(ctx, f, s); err != nil {
 		return err
 	}
 	if err := s.asked(); err != nil && !f.yes && !f.dryRun {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -40,7 +41,7 @@ terminal. An empty one is accepted, and the key is as good as in the clear then.
   kubexm keys generate --output-key-prefix site
   ` + passwordVariable + `="$PASSWORD" kubexm keys generate    # in a script`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.generateKeys(prefix, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.generateKeys(cmd.Context(), prefix, f) },
 	}
 	cmd.Flags().StringVar(&prefix, "output-key-prefix", "cosign", "what the names of both files begin with")
 	f.add(cmd)
@@ -48,14 +49,14 @@ terminal. An empty one is accepted, and the key is as good as in the clear then.
 	return cmd
 }
 
-func (a *app) generateKeys(prefix string, f *passwordFlags) error {
+func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags) error {
 	private, public := prefix+".key", prefix+".pub"
 	for _, path := range []string{private, public} {
 		if stands(path) {
 			return &coded{error: fmt.Errorf("%s exists", path), code: exitUsage, advice: "choose another name with --output-key-prefix; a key that is lost cannot be made again"}
 		}
 	}
-	password, err := a.keyPassword(f, "Password for the new key: ", true)
+	password, err := a.keyPassword(ctx, f, "Password for the new key: ", true)
 	if err != nil {
 		return err
 	}
@@ -99,9 +100,9 @@ func (f *passwordFlags) add(cmd *cobra.Command) {
 
 // keyPassword gives the password of a private key: from the file, from the
 // environment, or from a person at a terminal, who is asked twice for a new one.
-func (a *app) keyPassword(f *passwordFlags, prompt string, twice bool) ([]byte, error) {
+func (a *app) keyPassword(ctx context.Context, f *passwordFlags, prompt string, twice bool) ([]byte, error) {
 	if f.file != "" {
-		text, err := readSmall(f.file)
+		text, err := readSecret(f.file)
 		return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), err
 	}
 	for _, name := range []string{passwordVariable, cosignPasswordVariable} {
@@ -114,16 +115,11 @@ func (a *app) keyPassword(f *passwordFlags, prompt string, twice bool) ([]byte, 
 		return nil, &coded{error: errors.New("no password for the private key"), code: exitUsage,
 			advice: "set " + passwordVariable + ", or name a file with --key-password-file; here is no terminal to ask on"}
 	}
-	ask := func(prompt string) ([]byte, error) {
-		fmt.Fprint(a.err, prompt)
-		defer fmt.Fprintln(a.err)
-		return term.ReadPassword(int(in.Fd()))
-	}
-	password, err := ask(prompt)
+	password, err := a.ask(ctx, in, prompt)
 	if err != nil || !twice {
 		return password, err
 	}
-	again, err := ask("The same again: ")
+	again, err := a.ask(ctx, in, "The same again: ")
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +129,52 @@ func (a *app) keyPassword(f *passwordFlags, prompt string, twice bool) ([]byte, 
 	return password, nil
 }
 
+// ask puts a question on the terminal, whose answer is not shown. Ctrl-C ends it,
+// with the terminal as it was: what reads an answer waits on until the process ends.
+func (a *app) ask(ctx context.Context, terminal *os.File, prompt string) ([]byte, error) {
+	fd := int(terminal.Fd())
+	was, err := term.GetState(fd)
+	if err != nil {
+		return nil, err
+	}
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	fmt.Fprint(a.err, prompt)
+	defer fmt.Fprintln(a.err)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		answers <- answer{text, err}
+	}()
+	select {
+	case x := <-answers:
+		return x.text, x.err
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), term.Restore(fd, was))
+	}
+}
+
+// readSecret reads a private key or a password. A file that others may read is
+// refused: who could read it may sign. What is no file, as a shell's <(…), has no
+// mode that says anything.
+func readSecret(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, &coded{error: err, code: exitUsage}
+	}
+	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
+		return nil, &coded{
+			error: &sign.Error{Code: sign.ErrKeyMode, Detail: fmt.Sprintf("%s: others than its owner may use it (mode %04o)", path, mode.Perm())},
+			code:  exitUsage, advice: "chmod 600 " + words(path) + "; whoever could read it so far may know it",
+		}
+	}
+	return readSmall(path)
+}
+
 // signer opens the private key at path.
-func (a *app) signer(path string, f *passwordFlags) (*sign.Signer, error) {
+func (a *app) signer(ctx context.Context, path string, f *passwordFlags) (*sign.Signer, error) {
 	text, err := readKeyFile(path)
 	if err != nil {
 		return nil, err
@@ -143,7 +183,10 @@ func (a *app) signer(path string, f *passwordFlags) (*sign.Signer, error) {
 		_, err := sign.LoadSigner(text, nil) // refused without a question for its password
 		return nil, keyRefused(path, err)
 	}
-	password, err := a.keyPassword(f, "Password for "+path+": ", false)
+	if text, err = readSecret(path); err != nil {
+		return nil, err
+	}
+	password, err := a.keyPassword(ctx, f, "Password for "+path+": ", false)
 	if err != nil {
 		return nil, err
 	}

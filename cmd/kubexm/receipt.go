@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,11 +37,11 @@ func (f *siteFlags) addReceipt(cmd *cobra.Command) {
 }
 
 // openSigner opens the key while there is somebody to ask for its password.
-func (a *app) openSigner(f *siteFlags, s *site) (err error) {
+func (a *app) openSigner(ctx context.Context, f *siteFlags, s *site) (err error) {
 	if f.signing.key == "" || f.dryRun {
 		return nil
 	}
-	s.signer, err = a.signer(f.signing.key, &f.signing.passwordFlags)
+	s.signer, err = a.signer(ctx, f.signing.key, &f.signing.passwordFlags)
 	return err
 }
 
