@@ -22,6 +22,7 @@ var ErrWhole = errors.New("is a whole bundle and needs no base")
 // CompleteRequest says which delta to make whole, and from what.
 type CompleteRequest struct {
 	Delta    string   // the archive, or the first of its volumes
+	Policy   Policy   // asked about the root before anything else is read
 	Bases    []string // archives that hold the rest
 	Output   string   // the whole archive's path; written beside it first, and renamed
 	Parallel int
@@ -30,10 +31,10 @@ type CompleteRequest struct {
 }
 
 // Complete writes the whole bundle that a delta is a part of: the very bytes that
-// a build from the same lock gives, with the delta's signatures. Nobody is asked
-// who made it: what is written is trusted no more than the delta was.
+// a build from the same lock gives, with the delta's signatures, which are as good
+// for it.
 func Complete(ctx context.Context, r CompleteRequest) (*Built, error) {
-	b, err := OpenPart(ctx, r.Delta, Policy{AllowUnsigned: true}, Bases{Given: r.Bases})
+	b, err := OpenPart(ctx, r.Delta, r.Policy, Bases{Given: r.Bases})
 	if err != nil {
 		return nil, err
 	}

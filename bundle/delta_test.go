@@ -143,14 +143,14 @@ func TestDelta(t *testing.T) {
 	}
 	sameTree(t, layouts[0], layouts[1])
 	to := filepath.Join(t.TempDir(), "full.tar.zst")
-	done, err := Complete(t.Context(), CompleteRequest{Delta: d.Path, Bases: []string{base}, Output: to, Parallel: 2})
+	done, err := Complete(t.Context(), CompleteRequest{Delta: d.Path, Policy: Policy{AllowUnsigned: true}, Bases: []string{base}, Output: to, Parallel: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(readFile(t, to), readFile(t, full)) || done.Root != d.Root {
 		t.Error("completed to other bytes than the whole build's")
 	}
-	if _, err := Complete(t.Context(), CompleteRequest{Delta: full, Bases: []string{base}, Output: to + "2"}); !errors.Is(err, ErrWhole) {
+	if _, err := Complete(t.Context(), CompleteRequest{Delta: full, Policy: Policy{AllowUnsigned: true}, Bases: []string{base}, Output: to + "2"}); !errors.Is(err, ErrWhole) {
 		t.Errorf("a whole bundle completed: %v", err)
 	}
 }
@@ -315,7 +315,7 @@ func TestDeltaWithADamagedBase(t *testing.T) {
 		t.Errorf("verify: %v", err)
 	}
 	to := filepath.Join(t.TempDir(), "full.tar.zst")
-	if _, err := Complete(t.Context(), CompleteRequest{Delta: d.Path, Bases: []string{base}, Output: to}); !errors.Is(err, archive.ErrDigest) {
+	if _, err := Complete(t.Context(), CompleteRequest{Delta: d.Path, Policy: Policy{AllowUnsigned: true}, Bases: []string{base}, Output: to}); !errors.Is(err, archive.ErrDigest) {
 		t.Errorf("complete: %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(to)); err != nil || len(left) != 0 {

@@ -51,8 +51,8 @@ type Side struct {
 }
 
 // ReadSide reads an archive, by its first volume where it is in volumes, or a
-// lock file. Whoever made an archive, it is only compared.
-func ReadSide(ctx context.Context, path string) (*Side, error) {
+// lock file, which nobody signs. Policy is asked about an archive.
+func ReadSide(ctx context.Context, path string, policy Policy) (*Side, error) {
 	lock, err := looksLikeLock(path)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func ReadSide(ctx context.Context, path string) (*Side, error) {
 		}
 		return &Side{Lock: l}, nil
 	}
-	b, err := OpenPart(ctx, path, Policy{AllowUnsigned: true}, Bases{}) // a delta says what the whole is made of
+	b, err := OpenPart(ctx, path, policy, Bases{}) // a delta says what the whole is made of
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func TestCompareArchivesAndLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	side := func(path string) *Side {
-		s, err := ReadSide(t.Context(), path)
+		s, err := ReadSide(t.Context(), path, Policy{AllowUnsigned: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,14 +95,14 @@ func TestCompareArchivesAndLocks(t *testing.T) {
 	if len(d.Added) != 1 || d.Added[0].Name != "more" || !d.Exact || d.Bytes < 4 || d.Bytes > 64<<10 {
 		t.Errorf("one file more: %+v", d)
 	}
-	if _, err := ReadSide(t.Context(), filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadSide(t.Context(), filepath.Join(t.TempDir(), "absent"), Policy{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent: %v", err)
 	}
 	odd := filepath.Join(t.TempDir(), "odd")
 	if err := os.WriteFile(odd, []byte("neither"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadSide(t.Context(), odd); err == nil || !strings.Contains(err.Error(), "not a bundle archive") {
+	if _, err := ReadSide(t.Context(), odd, Policy{}); err == nil || !strings.Contains(err.Error(), "not a bundle archive") {
 		t.Errorf("neither: %v", err)
 	}
 }

@@ -91,6 +91,9 @@ type Bundle struct {
 	// Vouchers are the signatures that count; none where the policy asked for none.
 	Vouchers []Voucher
 	Delta    *Delta // what the archive is a part for; nil where it holds the whole bundle
+	// Beside is the path of a signature of the archive's file beside it, for cosign;
+	// "" where there is none. It is not looked at: see DetachedSuffix.
+	Beside string
 
 	path    string
 	archive *archive.Reader
@@ -203,7 +206,11 @@ func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 		return err
 	}
 	b.Signed = len(bytes.TrimSpace(signatures)) > 0
+	b.Beside = beside(b.path)
 	b.Vouchers, err = policy.check(ctx, b.Root, signatures)
+	if why, ok := errors.AsType[*TrustError](err); ok && why.Code == TrustUnsigned && b.Beside != "" {
+		why.Detail += fmt.Sprintf(": %s is of the file alone, for cosign verify-blob, and does not count here", b.Beside)
+	}
 	return err
 }
 

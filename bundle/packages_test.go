@@ -237,7 +237,7 @@ func TestPackagesInADelta(t *testing.T) {
 	}
 	full, _, _ := d.build(t, newer, openCache(t), 2, nil)
 	joined := filepath.Join(t.TempDir(), "joined.tar.zst")
-	if _, err := Complete(t.Context(), CompleteRequest{Delta: path, Bases: []string{base}, Output: joined, Parallel: 2}); err != nil {
+	if _, err := Complete(t.Context(), CompleteRequest{Delta: path, Policy: Policy{AllowUnsigned: true}, Bases: []string{base}, Output: joined, Parallel: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(readFile(t, full), readFile(t, joined)) {

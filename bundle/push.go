@@ -206,20 +206,31 @@ func (p *pusher) signatures(ctx context.Context) error {
 // The bounds of what is read of signatures in a registry.
 const (
 	maxSignatures     = 64
+	maxReferrers      = 256 // manifests that are read to find these
 	maxSignatureBytes = 256 << 10
 )
 
 // pulledSignatures gives the signatures that refer to root, as lines of the slot.
+// Some registries list what refers by the media type of its config, which is empty
+// here, in place of its artifact type: these are asked for all, and what is listed
+// so is read.
 func pulledSignatures(ctx context.Context, repo *remote.Repository, root v1.Descriptor) ([]byte, error) {
 	lines := map[int][]byte{}
-	err := repo.Referrers(ctx, plain(root), typeSignature, func(found []v1.Descriptor) error {
+	read := 0
+	err := repo.Referrers(ctx, plain(root), "", func(found []v1.Descriptor) error {
 		for _, d := range found {
-			if len(lines) >= maxSignatures {
-				return fmt.Errorf("more than %d signatures", maxSignatures)
+			if d.ArtifactType != typeSignature && d.ArtifactType != v1.MediaTypeEmptyJSON {
+				continue
+			}
+			if read++; len(lines) >= maxSignatures || read > maxReferrers {
+				return fmt.Errorf("more than %d signatures, or than %d artifacts that may be some", maxSignatures, maxReferrers)
 			}
 			n, line, err := pulledSignature(ctx, repo, d)
 			if err != nil {
 				return err
+			}
+			if line == nil {
+				continue
 			}
 			for ; lines[n] != nil; n++ { // one that was not pushed by kubexm
 			}
@@ -237,6 +248,7 @@ func pulledSignatures(ctx context.Context, repo *remote.Repository, root v1.Desc
 	return out, nil
 }
 
+// pulledSignature gives a signature and which line it was; nil for what is none.
 func pulledSignature(ctx context.Context, repo *remote.Repository, d v1.Descriptor) (int, []byte, error) {
 	text, err := fetchSmall(ctx, repo.Manifests(), d)
 	if err != nil {
@@ -245,6 +257,9 @@ func pulledSignature(ctx context.Context, repo *remote.Repository, d v1.Descript
 	var m v1.Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
 		return 0, nil, err
+	}
+	if m.ArtifactType != typeSignature {
+		return 0, nil, nil
 	}
 	if len(m.Layers) != 1 {
 		return 0, nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %s has %d layers", d.Digest, len(m.Layers))}

@@ -4,9 +4,23 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
+
+// DetachedSuffix is the end of the name of a signature of an archive's file, as
+// cosign has it. It is for those who have cosign alone: it says nothing of the
+// root, and nothing of what the bundle is for, so that no Policy is content with it.
+const DetachedSuffix = ".sigstore.json"
+
+// beside gives the path of such a signature beside an archive, or "".
+func beside(path string) string {
+	if info, err := os.Stat(path + DetachedSuffix); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return path + DetachedSuffix
+}
 
 // Signatures gives the lines of the signature slot, each a JSON object and a line
 // feed; none of an unsigned bundle.

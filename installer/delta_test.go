@@ -235,7 +235,7 @@ func (s *deltaSite) keep(t *testing.T, x *Session) {
 
 func (s *deltaSite) inventory(t *testing.T, bundles ...string) (*manifest.Inventory, []error) {
 	t.Helper()
-	i, passed, err := Inventory(t.Context(), s.options, bundles)
+	i, passed, err := Inventory(t.Context(), s.options, bundles, bundle.Policy{AllowUnsigned: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,11 @@ import (
 // registry, and its hosts. Nothing is changed anywhere. What could not be asked is
 // in the inventory, and in passed, each with its reason: hosts, a registry that
 // does not answer, archives on record that are no longer what they were.
-func Inventory(ctx context.Context, o Options, bundles []string) (i *manifest.Inventory, passed []error, err error) {
+//
+// Policy is asked about the archives that are named: what a forged one claims to
+// hold, the site would lack. Those on record were asked about when they were used,
+// and their roots are compared with the record.
+func Inventory(ctx context.Context, o Options, bundles []string, policy bundle.Policy) (i *manifest.Inventory, passed []error, err error) {
 	s, err := newSession(o)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +39,7 @@ func Inventory(ctx context.Context, o Options, bundles []string) (i *manifest.In
 	defer func() { err = errors.Join(err, s.Close()) }()
 	taken := time.Now().UTC().Truncate(time.Second)
 	c := &census{session: s, out: &manifest.Inventory{Cluster: o.Cluster.Metadata.Name, Taken: &taken, Blobs: map[string]manifest.HeldIn{}}}
-	if err := c.bundles(ctx, bundles); err != nil {
+	if err := c.bundles(ctx, bundles, policy); err != nil {
 		return nil, nil, err
 	}
 	failed, err := s.reachAll(ctx)
@@ -66,7 +70,7 @@ type census struct {
 
 // bundles looks at the archives. One that a person names has to be good; one on
 // record may be gone, or be another by now.
-func (c *census) bundles(ctx context.Context, named []string) error {
+func (c *census) bundles(ctx context.Context, named []string, policy bundle.Policy) error {
 	kept, err := readKept(c.session.Workdir)
 	if err != nil {
 		c.passed = append(c.passed, err)
@@ -84,7 +88,7 @@ func (c *census) bundles(ctx context.Context, named []string) error {
 			return err
 		}
 		seen[path] = true
-		if err := c.bundle(ctx, path, ""); err != nil {
+		if err := c.bundle(ctx, path, "", policy); err != nil {
 			return err
 		}
 	}
@@ -96,15 +100,15 @@ func (c *census) bundles(ctx context.Context, named []string) error {
 			c.passed = append(c.passed, &GoneError{Root: k.Root, Path: k.Path})
 			continue
 		}
-		if err := c.bundle(ctx, k.Path, k.Root); err != nil {
+		if err := c.bundle(ctx, k.Path, k.Root, bundle.Policy{AllowUnsigned: true}); err != nil {
 			c.passed = append(c.passed, fmt.Errorf("bundle %s, on record here, does not count: %w", k.Root, err))
 		}
 	}
 	return nil
 }
 
-func (c *census) bundle(ctx context.Context, path, root string) (err error) {
-	b, err := bundle.OpenPart(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{}) // counted, and not used
+func (c *census) bundle(ctx context.Context, path, root string, policy bundle.Policy) (err error) {
+	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{})
 	if err != nil {
 		return err
 	}

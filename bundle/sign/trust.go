@@ -110,6 +110,28 @@ func Peek(text []byte) (Statement, error) {
 	return decodeStatement(payload)
 }
 
+// Keyless tells whether each signature of a slot bears a certificate, and none a
+// key: who wants to check them needs an identity. Lines that are no signature do
+// not count, and nothing is verified.
+func Keyless(signatures []byte) bool {
+	found := false
+	for text := range bytes.Lines(signatures) {
+		b, err := parse(bytes.TrimSpace(text))
+		if err != nil {
+			continue
+		}
+		content, err := b.VerificationContent()
+		if err != nil {
+			continue
+		}
+		if content.Certificate() == nil {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
 // VerifyAbout is Verify, of a statement of one predicate type that has to be about
 // a digest, as in sha256:<hex>.
 func (t *Trust) VerifyAbout(text []byte, predicateType, digest string) (Statement, error) {

@@ -91,7 +91,7 @@ func (v *deltaView) expected() string {
 }
 
 // complete makes the whole bundle of a delta and its bases.
-func (a *app) complete(cmd *cobra.Command, args []string, base *baseFlags, force bool) error {
+func (a *app) complete(cmd *cobra.Command, args []string, f *policyFlags, base *baseFlags, force bool) error {
 	if len(args) < 2 {
 		return &coded{error: errors.New("no name for the whole bundle"), code: exitUsage, advice: "kubexm bundle join DELTA ARCHIVE --base BASE"}
 	}
@@ -101,10 +101,14 @@ func (a *app) complete(cmd *cobra.Command, args []string, base *baseFlags, force
 	if err := refuseExisting(args[1], force); err != nil {
 		return err
 	}
+	policy, err := a.policy(f, nil)
+	if err != nil {
+		return err
+	}
 	p := a.progress(a.output != "text")
 	p.phase("join")
 	built, err := bundle.Complete(cmd.Context(), bundle.CompleteRequest{
-		Delta: args[0], Bases: base.bases, Output: args[1], Parallel: runtime.GOMAXPROCS(0), Progress: p.add, Planned: p.expect,
+		Delta: args[0], Policy: policy, Bases: base.bases, Output: args[1], Parallel: runtime.GOMAXPROCS(0), Progress: p.add, Planned: p.expect,
 	})
 	p.stop()
 	if err != nil {
@@ -113,6 +117,6 @@ func (a *app) complete(cmd *cobra.Command, args []string, base *baseFlags, force
 	if a.output == "json" {
 		return a.printJSON(built)
 	}
-	_, err = fmt.Fprintf(a.out, "%s: %s, the whole bundle\n  root  %s\n  next  kubexm bundle verify --allow-unsigned %s\n", built.Path, bundle.Bytes(built.Bytes), built.Root, built.Path)
-	return err
+	fmt.Fprintf(a.out, "%s: %s, the whole bundle\n  root  %s\n", built.Path, bundle.Bytes(built.Bytes), built.Root)
+	return a.printVerify(cmd.Context(), f, built.Path)
 }

@@ -11,6 +11,7 @@ import (
 )
 
 func (a *app) bundleDiff() *cobra.Command {
+	f := &policyFlags{}
 	cmd := &cobra.Command{
 		Use:   "diff FROM TO",
 		Short: "Compare two bundles, or locks",
@@ -18,15 +19,19 @@ func (a *app) bundleDiff() *cobra.Command {
 in another version or with another digest; then how many bytes the first lacks to become the
 second. Each side is an archive, the first volume of one, or a lock file. Between two archives
 the bytes are exact, blob by blob; a lock names no layers, and with one the bytes are the most
-that it can be.`,
+that it can be. With --key or an identity an archive that nobody of them signed is refused.`,
 		Example: `  kubexm bundle diff old.tar.zst new.tar.zst
   kubexm bundle diff old.tar.zst kubexm.lock         # before building: what would change
   kubexm bundle diff old.tar.zst new.tar.zst -o json | jq .bytes`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			policy, err := a.reading(f)
+			if err != nil {
+				return err
+			}
 			var sides [2]*bundle.Side
 			for i, path := range args {
-				s, err := bundle.ReadSide(cmd.Context(), path)
+				s, err := bundle.ReadSide(cmd.Context(), path, policy)
 				if err != nil {
 					return refused(err)
 				}
@@ -45,6 +50,7 @@ that it can be.`,
 		}
 		return []string{"tar.zst", "001", "lock"}, cobra.ShellCompDirectiveFilterFileExt
 	}
+	f.add(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }

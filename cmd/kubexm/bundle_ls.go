@@ -10,22 +10,24 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 )
 
-// reading is the policy of commands that only tell what an archive says of
-// itself: they give nothing out, so they trust nothing.
-var reading = bundle.Policy{AllowUnsigned: true}
-
 func (a *app) bundleLs() *cobra.Command {
+	f := &policyFlags{}
 	cmd := &cobra.Command{
 		Use:     "ls ARCHIVE",
 		Aliases: []string{"list"},
 		Short:   "List what a bundle holds",
 		Long: `List every file and image of a bundle, with version, platform, size and digest. The packages
 of an operating system are one line; -o wide and -o json list each of them. The head of the
-archive is checked; its payload is not read (see "kubexm bundle verify").`,
+archive is checked; its payload is not read (see "kubexm bundle verify"). With --key or an
+identity a bundle that nobody of them signed is refused.`,
 		Example: "  kubexm bundle ls demo.tar.zst\n  kubexm bundle ls demo.tar.zst -o json | jq -r '.[].digest'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := bundle.OpenPart(cmd.Context(), args[0], reading, bundle.Bases{})
+			policy, err := a.reading(f)
+			if err != nil {
+				return err
+			}
+			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
 				return refused(err)
 			}
@@ -40,6 +42,7 @@ archive is checked; its payload is not read (see "kubexm bundle verify").`,
 			return a.printRows(rows, a.output == "wide")
 		},
 	}
+	f.add(cmd)
 	completeArchives(cmd)
 	a.outputFlag(cmd, "table", "wide", "json", "yaml")
 	return cmd
@@ -47,18 +50,24 @@ archive is checked; its payload is not read (see "kubexm bundle verify").`,
 
 func (a *app) bundleShow() *cobra.Command {
 	var part string
+	f := &policyFlags{}
 	cmd := &cobra.Command{
 		Use:   "show ARCHIVE [ID]",
 		Short: "Show what a bundle is, or one artifact of it",
 		Long: `Show a bundle's cluster, serial, versions, platforms and root digest; with an id or a
 name, everything the lock says of that artifact. --part prints the lock, the config or the
-summary as they are stored.`,
+summary as they are stored. With --key or an identity a bundle that nobody of them signed is
+refused.`,
 		Example: `  kubexm bundle show demo.tar.zst
   kubexm bundle show demo.tar.zst containerd
   kubexm bundle show demo.tar.zst --part lock > kubexm.lock`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := bundle.OpenPart(cmd.Context(), args[0], reading, bundle.Bases{})
+			policy, err := a.reading(f)
+			if err != nil {
+				return err
+			}
+			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
 				return refused(err)
 			}
@@ -73,6 +82,7 @@ summary as they are stored.`,
 		},
 	}
 	cmd.Flags().Var(&choice{value: &part, allowed: []string{"lock", "config", "summary"}}, "part", "print one stored document: lock, config, summary")
+	f.add(cmd)
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json", "yaml")
 	return cmd
@@ -98,8 +108,17 @@ func (a *app) showBundle(b *bundle.Bundle) error {
 	}
 	s := b.Summary
 	signed := "no"
-	if b.Signed {
-		signed = "yes (not checked by this command)"
+	switch {
+	case len(b.Vouchers) > 0:
+		var by []string
+		for _, v := range b.Vouchers {
+			by = append(by, v.By)
+		}
+		signed = "by " + strings.Join(by, ", ")
+	case b.Signed:
+		signed = "yes (not checked; --key names whose signature counts)"
+	case b.Beside != "":
+		signed = "no (" + b.Beside + " is of the file alone, and not looked at)"
 	}
 	fmt.Fprintf(a.out, "cluster    %s\nserial     %d\ncreated    %s\nroot       %s\nsigned     %s\n",
 		s.Cluster, s.Serial, s.Created.Format("2006-01-02 15:04:05 MST"), b.Root.Digest, signed)

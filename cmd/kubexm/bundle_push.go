@@ -138,8 +138,8 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			if a.output == "json" {
 				return a.printJSON(built)
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s\n  root  %s\n  next  kubexm bundle verify --allow-unsigned %s\n", built.Path, bundle.Bytes(built.Bytes), built.Root, built.Path)
-			return err
+			fmt.Fprintf(a.out, "%s: %s\n  root  %s\n", built.Path, bundle.Bytes(built.Bytes), built.Root)
+			return a.printVerify(cmd.Context(), trust, built.Path)
 		},
 	}
 	f.add(cmd)

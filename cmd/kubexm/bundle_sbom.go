@@ -7,19 +7,24 @@ import (
 )
 
 func (a *app) bundleSBOM() *cobra.Command {
-	format := bundle.SPDX
+	f, format := &policyFlags{}, bundle.SPDX
 	cmd := &cobra.Command{
 		Use:   "sbom ARCHIVE",
 		Short: "Print a bundle's bill of materials",
 		Long: `Print what a bundle is made of, as SPDX 2.3 or CycloneDX 1.6, in JSON: every file and image
 with version, sha256, package URL and where upstream has it. The bundle carries both from its
 build, under its root; for one that was built without they are made of its lock. The same lock
-gives the same bytes. What lies inside an image is not listed.`,
+gives the same bytes. What lies inside an image is not listed. With --key or an identity a bundle
+that nobody of them signed is refused.`,
 		Example: `  kubexm bundle sbom demo.tar.zst > demo.spdx.json
   kubexm bundle sbom demo.tar.zst --format cyclonedx > demo.cdx.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := bundle.OpenPart(cmd.Context(), args[0], reading, bundle.Bases{})
+			policy, err := a.reading(f)
+			if err != nil {
+				return err
+			}
+			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
 				return refused(err)
 			}
@@ -35,6 +40,7 @@ gives the same bytes. What lies inside an image is not listed.`,
 	formats := []string{bundle.SPDX, bundle.CycloneDX}
 	cmd.Flags().Var(&choice{value: &format, allowed: formats}, "format", "spdx or cyclonedx")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	f.add(cmd)
 	completeArchives(cmd)
 	return cmd
 }

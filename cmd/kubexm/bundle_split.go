@@ -113,7 +113,7 @@ func (a *app) printVolumes(first string) error {
 func trimVolume(first string) string { return first[:len(first)-len(bundle.FirstVolume)] }
 
 func (a *app) bundleJoin() *cobra.Command {
-	force, base := false, &baseFlags{}
+	force, base, f := false, &baseFlags{}, &policyFlags{}
 	cmd := &cobra.Command{
 		Use:   "join FIRST-VOLUME [ARCHIVE] | join DELTA ARCHIVE --base BASE",
 		Short: "Make one archive of volumes, or of a delta and its base",
@@ -123,14 +123,16 @@ or damaged is named, and nothing is written; with parity, "kubexm bundle repair"
 first. No bundle has to be joined to be used.
 
 With --base it completes a delta, whether in volumes or not: what comes out is the whole bundle,
-byte for byte what a build from the same lock gives, with the delta's signatures.`,
+byte for byte what a build from the same lock gives, with the delta's signatures. Who made the
+delta is asked first. Of volumes that is asked where --key or an identity is given: they are
+copied as they are, and whoever uses the archive is asked then.`,
 		Example: `  kubexm bundle join demo.tar.zst.001
   kubexm bundle join /media/disk/demo.tar.zst.001 demo.tar.zst
-  kubexm bundle join delta.tar.zst new.tar.zst --base old.tar.zst`,
+  kubexm bundle join --key cosign.pub delta.tar.zst new.tar.zst --base old.tar.zst`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(base.bases) > 0 {
-				return a.complete(cmd, args, base, force)
+				return a.complete(cmd, args, f, base, force)
 			}
 			t, err := archive.Volumes(args[0])
 			if err != nil {
@@ -141,6 +143,9 @@ byte for byte what a build from the same lock gives, with the delta's signatures
 				to = args[1]
 			}
 			if err := refuseExisting(to, force); err != nil {
+				return err
+			}
+			if err := a.vouched(cmd.Context(), f, args[0]); err != nil {
 				return err
 			}
 			p := a.progress(a.output != "text")
@@ -154,12 +159,13 @@ byte for byte what a build from the same lock gives, with the delta's signatures
 			if a.output == "json" {
 				return a.printJSON(map[string]any{"path": to, "bytes": t.Size})
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s from %s, each as its digest says\n", to, bundle.Bytes(t.Size), count(len(t.Volumes), "volume"))
-			return err
+			fmt.Fprintf(a.out, "%s: %s from %s, each as its digest says\n", to, bundle.Bytes(t.Size), count(len(t.Volumes), "volume"))
+			return a.printVerify(cmd.Context(), f, to)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace an archive that stands already")
 	base.add(cmd)
+	f.add(cmd)
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd

@@ -85,6 +85,9 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			switch {
 			case !b.Signed:
 				fmt.Fprintln(a.out, "  note  the bundle is not signed: its bytes are what its maker wrote, whoever that was")
+				if b.Beside != "" {
+					fmt.Fprintf(a.out, "  note  %s is of the file alone, for cosign verify-blob, and was not looked at\n", b.Beside)
+				}
 			case len(b.Vouchers) == 0:
 				fmt.Fprintln(a.out, "  note  the bundle is signed, and nobody said whose signature counts")
 			}

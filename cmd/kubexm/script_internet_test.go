@@ -16,7 +16,9 @@ import (
 )
 
 // commands are the scripts' own words beside those of testscript.
-var commands = map[string]func(*testscript.TestScript, bool, []string){"internet": internet, "debs": debs}
+var commands = map[string]func(*testscript.TestScript, bool, []string){
+	"internet": internet, "debs": debs, "registry": scriptRegistry, "referrers": referrers,
+}
 
 // asked is what a script's internet has for it.
 type asked struct {
@@ -27,10 +29,11 @@ type asked struct {
 }
 
 // internet serves small stand-ins for all that a config asks for, and writes
-// sources.yaml and versions.yaml for the flags of these names.
+// sources.yaml and versions.yaml for the flags of these names. With "single" no image
+// has an index: registries that want all that an index names take these.
 func internet(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) != 1 {
-		ts.Fatalf("usage: internet CONFIG")
+	if len(args) == 0 || len(args) == 2 && args[1] != "single" || len(args) > 2 {
+		ts.Fatalf("usage: internet CONFIG [single]")
 	}
 	cluster, problems := manifest.Decode(strings.NewReader(ts.ReadFile(args[0])))
 	ts.Check(problems.Err())
@@ -39,8 +42,14 @@ func internet(ts *testscript.TestScript, _ bool, args []string) {
 	lock, problems := catalog.Resolve(cluster)
 	ts.Check(problems.Err())
 	s := ts.Value(askedKey{}).(*asked)
+	o := upstream.Options{Scale: 0.001}
+	if len(args) == 2 {
+		for _, im := range lock.Images {
+			o.Single = append(o.Single, im.Reference)
+		}
+	}
 	var err error
-	s.server, err = upstream.New(context.Background(), lock, upstream.Options{Scale: 0.001})
+	s.server, err = upstream.New(context.Background(), lock, o)
 	ts.Check(err)
 	ts.Check(os.MkdirAll(ts.MkAbs(mirror), 0o750))
 	ts.Check(s.server.Folder("deb.example/debian", ts.MkAbs(mirror)))

@@ -22,6 +22,7 @@ func (a *app) siteCommand() *cobra.Command {
 
 // inventoryFlags are the flags of `site inventory`.
 type inventoryFlags struct {
+	policyFlags
 	config   string
 	bundles  []string
 	workdir  string
@@ -42,11 +43,13 @@ It lists the bundles that lie on this machine (those that runs here have used an
 where they were, and those that --bundle names), what the site's registry really holds now, layer
 by layer, and each host with its system and the versions of what runs on it. Nothing is changed.
 
+Of bundles that --bundle names it is asked who made them, as install does; the config may say it.
+
 Before a delta is installed, keep what the inventory lists: files come out of the bundles, layers
 out of them or of the registry. What could not be asked is said; with --strict the exit code is
 then 3, and nothing is written.`,
 		Example: `  kubexm site inventory -f config.yaml -O site.json
-  kubexm site inventory -f config.yaml --bundle /media/disk/demo.tar.zst > site.json
+  kubexm site inventory -f config.yaml --key cosign.pub --bundle /media/disk/demo.tar.zst > site.json
   kubexm bundle build -f config.yaml --since site.json      # on the other side`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInventory(cmd.Context(), f) },
@@ -58,6 +61,7 @@ then 3, and nothing is written.`,
 	fs.StringVarP(&f.to, "to", "O", "", "write to this file (default standard output)")
 	fs.IntVarP(&f.parallel, "parallel", "p", 16, "how many hosts are asked at once")
 	fs.BoolVar(&f.strict, "strict", false, "fail when a host, the registry or a bundle on record could not be asked")
+	f.add(cmd)
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
@@ -75,13 +79,17 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 		return err
 	}
 	fromConfig(c, f.config)
+	policy, err := a.policy(&f.policyFlags, c)
+	if err != nil {
+		return err
+	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/root"
 	}
 	i, passed, err := installer.Inventory(ctx, installer.Options{
 		Cluster: c, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel, Version: ownVersion(),
-	}, f.bundles)
+	}, f.bundles, policy)
 	if err != nil {
 		return refused(err)
 	}

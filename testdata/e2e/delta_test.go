@@ -51,7 +51,7 @@ func TestDelta(t *testing.T) {
 	password := "SSH_PASSWORD=canary-of-ssh"
 	// Nobody listens at the hosts: what lies on this machine is told all the same.
 	ask := func(more ...string) []string {
-		return append([]string{"site", "inventory", "-f", g.newer, "--workdir", g.dir, "--bundle", g.base}, more...)
+		return append([]string{"site", "inventory", "--allow-unsigned", "-f", g.newer, "--workdir", g.dir, "--bundle", g.base}, more...)
 	}
 	said(t, g.run(t, ask("--to", g.inventory), password), 0, "not asked: host m1 (127.0.0.1)", "connection refused", "in 1 bundle", "--since site.json")
 	if r := g.run(t, ask("--strict"), password); r.code != 3 || r.stdout != "" {
@@ -74,13 +74,13 @@ func TestDelta(t *testing.T) {
 	g.refused(t, delta, full)
 
 	whole := filepath.Join(g.dir, "whole.tar.zst")
-	said(t, g.run(t, []string{"bundle", "join", delta, whole, "--base", g.base}), 0, "the whole bundle")
+	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, whole, "--base", g.base}), 0, "the whole bundle")
 	if hash(t, whole) != hash(t, full) {
 		t.Error("delta and base are not the whole bundle, byte for byte")
 	}
-	said(t, g.run(t, []string{"bundle", "join", delta, whole, "--base", g.base}), 2, "stands already")
-	said(t, g.run(t, []string{"bundle", "join", delta, "--base", g.base}), 2, "no name for the whole bundle")
-	said(t, g.run(t, []string{"bundle", "join", full, whole + "2", "--base", g.base}), 2, "is a whole bundle and needs no base")
+	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, whole, "--base", g.base}), 2, "stands already")
+	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, "--base", g.base}), 2, "no name for the whole bundle")
+	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", full, whole + "2", "--base", g.base}), 2, "is a whole bundle and needs no base")
 	t.Run("volumes", func(t *testing.T) { g.inVolumes(t, delta, full) })
 	t.Run("install", func(t *testing.T) { g.installs(t, delta, full, password) })
 }
@@ -219,7 +219,7 @@ func (g *growing) refused(t *testing.T, delta, full string) {
 		t.Fatal(err)
 	}
 	said(t, verify(delta, bad), 4, "base "+bad, largest.Name)
-	said(t, g.run(t, []string{"bundle", "join", delta, filepath.Join(g.dir, "never.tar.zst"), "--base", bad}), 4, largest.Name)
+	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, filepath.Join(g.dir, "never.tar.zst"), "--base", bad}), 4, largest.Name)
 	for _, n := range names(t, g.dir) {
 		if strings.Contains(n, "never") {
 			t.Errorf("%s was left", n)
@@ -260,7 +260,7 @@ func (g *growing) inVolumes(t *testing.T, delta, full string) {
 	g.must(t, g.build(out, filepath.Join(g.dir, "cache-delta"), "--since", g.inventory, "--volume-size", "1MiB")...)
 	said(t, g.run(t, []string{"bundle", "verify", "--allow-unsigned", out + ".001", "--base", base + ".001"}), 0, "whole with its base")
 	whole := filepath.Join(dir, "whole.tar.zst")
-	g.must(t, "bundle", "join", out+".001", whole, "--base", base+".001")
+	g.must(t, "bundle", "join", "--allow-unsigned", out+".001", whole, "--base", base+".001")
 	if hash(t, whole) != hash(t, full) {
 		t.Error("volumes and volumes are not the whole bundle")
 	}
