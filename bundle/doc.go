@@ -15,5 +15,5 @@
 // published.
 //
 // The bytes of the archive are bundle/archive's, getting artifacts is
-// bundle/fetch's. bundle imports these, versions and manifest.
+// bundle/fetch's. bundle imports these, versions, manifest and durable.
 package bundle

@@ -17,6 +17,7 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -76,7 +77,7 @@ func (b *Bundle) ExtractFiles(ctx context.Context, dir string, o ExtractOptions)
 			n++
 		}
 	}
-	return n, nil
+	return n, t.sync()
 }
 
 // FilePath is the name that one of a's files is extracted under.
@@ -141,7 +142,13 @@ func (b *Bundle) writeLayout(ctx context.Context, dir string, index v1.Index, bl
 			return err
 		}
 	}
-	return errors.Join(t.file("oci-layout", ociLayout), t.file("index.json", text))
+	if err := errors.Join(t.file("oci-layout", ociLayout), t.sync()); err != nil {
+		return err
+	}
+	if err := t.file("index.json", text); err != nil {
+		return err
+	}
+	return t.sync()
 }
 
 // target is a folder that is being extracted into.
@@ -150,12 +157,13 @@ type target struct {
 	bundle   *Bundle
 	root     *os.Root
 	progress func(int64)
+	folders  map[string]bool // those that files were written into, and all above them
 }
 
 // target opens dir, which has to be empty or absent. All writing goes through
 // os.Root: no name can lead out of it.
 func (b *Bundle) target(ctx context.Context, dir string, progress func(int64)) (*target, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(dir)
@@ -172,7 +180,7 @@ func (b *Bundle) target(ctx context.Context, dir string, progress func(int64)) (
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	return &target{ctx: ctx.Err, bundle: b, root: root, progress: progress}, nil
+	return &target{ctx: ctx.Err, bundle: b, root: root, progress: progress, folders: map[string]bool{".": true}}, nil
 }
 
 func (t *target) close() { _ = t.root.Close() } // nothing is written through it any more
@@ -196,16 +204,20 @@ func (t *target) write(name string, mode fs.FileMode, r io.Reader) error {
 	if err := t.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	part := name + ".part"
-	f, err := t.root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
+	for at := path.Dir(name); !t.folders[at]; at = path.Dir(at) {
+		t.folders[at] = true
 	}
-	_, err = io.Copy(f, &meter{r: r, err: t.ctx, add: t.progress})
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, t.root.Remove(part))
+	return durable.Write(t.root, name, mode, &meter{r: r, err: t.ctx, add: t.progress})
+}
+
+// sync makes the names of all files that were written durable.
+func (t *target) sync() error {
+	for _, at := range slices.Sorted(maps.Keys(t.folders)) {
+		if err := durable.SyncFolder(t.root, at); err != nil {
+			return err
+		}
 	}
-	return t.root.Rename(part, name)
+	return nil
 }
 
 // meter counts what is read and stops when the context is over.

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/installer/audit"
 )
 
@@ -66,15 +66,10 @@ func (s *Session) Receipt(journal string, signer *sign.Signer) (path string, err
 	if err != nil {
 		return "", fmt.Errorf("receipt: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("receipt: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("receipt: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := durable.Create(path, append(text, '\n'), 0o600); err != nil {
 		return "", fmt.Errorf("receipt: %w", err)
 	}
 	return path, nil

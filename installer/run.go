@@ -10,9 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/plan"
 )
@@ -125,7 +127,10 @@ func begin(f *os.File, head Head, g *plan.Graph, passed map[string]bool) error {
 			}
 		}
 	}
-	return errors.Join(w.Flush(), f.Sync())
+	if err := errors.Join(w.Flush(), f.Sync()); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(f.Name()))
 }
 
 // newJournal opens a file of its own for a run, also for one that begins in the

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // Workdir is a cluster's folder on this machine: .kubexm/<cluster>.
@@ -20,7 +22,7 @@ type Workdir struct{ Dir string }
 func NewWorkdir(base, cluster string) (Workdir, error) {
 	w := Workdir{Dir: filepath.Join(base, ".kubexm", cluster)}
 	for _, sub := range []string{"", "certs", "hosts", "applied", "runs"} {
-		if err := os.MkdirAll(filepath.Join(w.Dir, sub), 0o700); err != nil {
+		if err := durable.MkdirAll(filepath.Join(w.Dir, sub), 0o700); err != nil {
 			return w, fmt.Errorf("workdir: %w", err)
 		}
 	}

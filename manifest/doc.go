@@ -9,8 +9,8 @@
 // It also holds the words the other packages share: Platform, Kind, Need,
 // Problem and Secret.
 //
-// manifest is the last folder of the import line: it imports no other package
-// of this module.
+// It imports no other package of this module: the one that stands to its right in
+// the import line, durable, writes files, and manifest does not.
 package manifest
 
 //go:generate go run ../cmd/configdoc -docstrings docstrings_gen.go

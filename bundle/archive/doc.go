@@ -18,6 +18,6 @@
 // no seeking, and unpacks a stream into a directory.
 //
 // Nothing here knows what a bundle means: which blobs belong to it, who signed
-// it, what its root says. Package bundle does. archive imports no other
-// package of this module.
+// it, what its root says. Package bundle does. archive imports durable
+// alone of this module.
 package archive

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // output is where an archive is written: one file, or volumes. It appears under
@@ -84,7 +86,7 @@ func (f *oneFile) publish(_ context.Context, size int64) error {
 	if err := os.Rename(f.file.Name(), f.path); err != nil {
 		return err
 	}
-	return errors.Join(f.file.Close(), syncDir(filepath.Dir(f.path)))
+	return errors.Join(f.file.Close(), durable.SyncDir(filepath.Dir(f.path)))
 }
 
 func (f *oneFile) discard() error { return errors.Join(f.file.Close(), os.Remove(f.file.Name())) }

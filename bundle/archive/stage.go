@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // stage is the directory in which an extraction comes together.
@@ -103,7 +105,7 @@ func (s *stage) publish() error {
 		return err
 	}
 	defer s.lock.release()
-	return errors.Join(s.root.Close(), syncDir(filepath.Dir(s.dir)))
+	return errors.Join(s.root.Close(), durable.SyncDir(filepath.Dir(s.dir)))
 }
 
 // discard removes the stage.

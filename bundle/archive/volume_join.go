@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // Split cuts the archive at path into volumes beside each other: to.001 and so
@@ -72,7 +74,7 @@ func Join(ctx context.Context, first, path string, progress func(int64)) (err er
 	if err := os.Rename(f.Name(), path); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }
 
 // copyTo writes the volumes one after another.

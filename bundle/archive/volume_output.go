@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // VolumeOptions cut an archive into volumes.
@@ -129,7 +131,7 @@ func (v *volumeOutput) publish(ctx context.Context, size int64) error {
 	for _, f := range all {
 		errs = append(errs, f.Close())
 	}
-	return errors.Join(append(errs, syncDir(filepath.Dir(v.base)))...)
+	return errors.Join(append(errs, durable.SyncDir(filepath.Dir(v.base)))...)
 }
 
 // seal makes the table and the parity volumes; the table's file is the last of made.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // VerifyVolume reads one volume to its end and compares it with the table:
@@ -153,7 +155,7 @@ func (t *VolumeTable) mend(ctx context.Context, base string, lost []int) (err er
 			return err
 		}
 	}
-	return syncDir(filepath.Dir(base))
+	return durable.SyncDir(filepath.Dir(base))
 }
 
 // restore writes the table where it is missing or unreadable; parity volumes
@@ -174,5 +176,5 @@ func (t *VolumeTable) restore(base string) (bool, error) {
 	if err := os.Rename(f.Name(), base+tableSuffix); err != nil {
 		return false, err
 	}
-	return true, syncDir(filepath.Dir(base))
+	return true, durable.SyncDir(filepath.Dir(base))
 }

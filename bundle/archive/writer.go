@@ -239,12 +239,3 @@ func (w *Writer) Abort() error {
 	}
 	return w.file.discard()
 }
-
-// syncDir makes a rename in dir last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // Cache holds content by its sha256, shared between builds and processes. The
@@ -27,7 +29,7 @@ func OpenCache(dir string) (*Cache, error) {
 		return nil, err
 	}
 	for _, sub := range []string{"sha256", "partial", "derived", "visits"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+		if err := durable.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +112,7 @@ const (
 // file, so none in use is ever that old.
 func (c *Cache) sweep(now time.Time) error {
 	if err := sweepDir(c.partial(""), now, func(name string) (time.Duration, bool) {
-		if strings.HasPrefix(name, writePrefix) {
+		if strings.HasPrefix(name, writePrefix) || strings.HasSuffix(name, ".new") { // the second is what durable makes
 			return sweepWrites, true
 		}
 		return sweepDownloads, strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, metaSuffix)

@@ -121,24 +121,6 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// writeFile replaces the small file at path by content. A crash may leave it
-// empty, which its readers take for none.
-func (c *Cache) writeFile(path string, content []byte) error {
-	f, err := os.CreateTemp(c.partial(""), writePrefix)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
 // copyBytes copies until r ends or ctx does.
 func copyBytes(ctx context.Context, w io.Writer, r io.Reader) (int64, error) {
 	var n int64

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -113,5 +114,5 @@ func (c *Cache) addDerived(a manifest.Artifact) error {
 	if err != nil {
 		return err
 	}
-	return c.writeFile(c.derivedPath(a.SHA256), append(b, '\n'))
+	return durable.WriteFile(c.derivedPath(a.SHA256), append(b, '\n'), 0o644)
 }

@@ -42,5 +42,5 @@
 // continue where they broke off, and a source that stalls, is busy or fails for a
 // while is asked again.
 //
-// fetch belongs to bundle and imports packaging and manifest alone of this module.
+// fetch belongs to bundle and imports packaging, manifest and durable alone of this module.
 package fetch

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 const (
@@ -125,7 +127,7 @@ func (p *part) begin(m partMeta) error {
 	}
 	p.meta, p.have = m, 0
 	p.hash.Reset()
-	return p.cache.writeFile(p.metaPath(), b)
+	return durable.WriteFile(p.metaPath(), b, 0o644)
 }
 
 // drop removes the file and starts p over.

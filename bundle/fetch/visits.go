@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // visit is what was found at an address, to be asked for again: the content is a
@@ -42,7 +44,7 @@ func (c *Cache) writeVisit(key string, v visit) error {
 	if err != nil {
 		return err
 	}
-	return c.writeFile(c.visitPath(key), append(text, '\n'))
+	return durable.WriteFile(c.visitPath(key), append(text, '\n'), 0o644)
 }
 
 // sound tells whether the cache holds a blob that is what its name says. What is not

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/versions"
 )
@@ -192,7 +193,7 @@ func (a *app) pin(ctx context.Context, r *resolution, c *fetch.Client, parallel 
 	if err != nil {
 		return nil, err
 	}
-	if err := writeFile(r.path, text); err != nil {
+	if err := durable.WriteFile(r.path, text, 0o644); err != nil {
 		return nil, fmt.Errorf("write lock: %w", err)
 	}
 	return l, nil
@@ -210,20 +211,6 @@ func (a *app) now() (time.Time, error) {
 		return time.Time{}, &coded{error: fmt.Errorf("SOURCE_DATE_EPOCH=%q is not a number of seconds", s), code: exitUsage}
 	}
 	return time.Unix(n, 0), nil
-}
-
-// writeFile replaces path in one step: a reader sees the old file or the new one.
-func writeFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already when the rename went well
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // listChanges writes changes as lines, the first ones only when there are many.

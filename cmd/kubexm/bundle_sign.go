@@ -15,6 +15,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -215,5 +216,5 @@ func writeDetached(s *sign.Signer, path string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path+bundle.DetachedSuffix, append(text, '\n'))
+	return durable.WriteFile(path+bundle.DetachedSuffix, append(text, '\n'), 0o644)
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // The environment variables that hold the password of a private key.
@@ -36,7 +38,10 @@ for you alone, and PREFIX.pub, which goes to every site. cosign takes both. File
 already are not replaced.
 
 The password is taken from ` + passwordVariable + ` or ` + cosignPasswordVariable + `, from a file, or asked for on the
-terminal. An empty one is accepted, and the key is as good as in the clear then.`,
+terminal. An empty one is accepted, and the key is as good as in the clear then.
+
+Where PREFIX.key stands without PREFIX.pub, because a run was interrupted between the two or
+the public key was lost, that one is made from the key, which stays.`,
 		Example: `  kubexm keys generate
   kubexm keys generate --output-key-prefix site
   ` + passwordVariable + `="$PASSWORD" kubexm keys generate    # in a script`,
@@ -51,6 +56,9 @@ terminal. An empty one is accepted, and the key is as good as in the clear then.
 
 func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags) error {
 	private, public := prefix+".key", prefix+".pub"
+	if stands(private) && !stands(public) {
+		return a.completeKeys(private, public, f)
+	}
 	for _, path := range []string{private, public} {
 		if stands(path) {
 			return &coded{error: fmt.Errorf("%s exists", path), code: exitUsage, advice: "choose another name with --output-key-prefix; a key that is lost cannot be made again"}
@@ -70,24 +78,42 @@ func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags)
 	if err := createFile(public, pair.Public, 0o644); err != nil {
 		return errors.Join(err, os.Remove(private))
 	}
+	return a.sayKeys(private, public)
+}
+
+// completeKeys makes the public key of a private one that stands alone: a kill or a
+// loss of power left it so, or the other was lost. A private key is never replaced.
+func (a *app) completeKeys(private, public string, f *passwordFlags) error {
+	s, err := a.signer(private, f)
+	if err != nil {
+		return err
+	}
+	text, err := s.PublicKey()
+	if err != nil {
+		return err
+	}
+	if err := createFile(public, text, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "%s stands already; %s was made from it\n", private, public)
+	return a.sayKeys(private, public)
+}
+
+func (a *app) sayKeys(private, public string) error {
 	if a.output == "json" {
 		return a.printJSON(map[string]string{"privateKey": private, "publicKey": public})
 	}
-	_, err = fmt.Fprintf(a.out, "%s: keep it and its password apart, and to yourself\n%s: carry it to every site\n  next  kubexm bundle build -f config.yaml --sign-key %s\n", private, public, private)
+	_, err := fmt.Fprintf(a.out, "%s: keep it and its password apart, and to yourself\n%s: carry it to every site\n  next  kubexm bundle build -f config.yaml --sign-key %s\n", private, public, private)
 	return err
 }
 
-// createFile writes a file that must not be there yet, to the disk.
+// createFile writes a file that must not be there yet, whole or not at all.
 func createFile(path string, content []byte, mode os.FileMode) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
+	err := durable.Create(path, content, mode)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return &coded{error: err, code: exitUsage, advice: "choose another name"}
 	}
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
+	return err
 }
 
 // passwordFlags say where the password of a private key is.

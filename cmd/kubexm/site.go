@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -115,7 +116,7 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 		_, err = a.out.Write(text)
 		return err
 	}
-	if err := writeFile(f.to, text); err != nil {
+	if err := durable.WriteFile(f.to, text, 0o644); err != nil {
 		return err
 	}
 	a.sayInventory(i, f.to, len(text))

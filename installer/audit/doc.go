@@ -9,5 +9,5 @@
 // around a host's own. Verify reads a log and finds what was done to it.
 // docs/audit.md says what a line holds.
 //
-// It may import steps, steps/connector.
+// It may import steps, steps/connector and durable.
 package audit

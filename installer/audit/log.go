@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // syncAfter is how long a line may be in memory alone. A process that is killed
@@ -95,9 +97,18 @@ func (l *Log) begin(path, cluster string) error {
 		if err := l.Add(&Line{Type: TypeHead, Cluster: cluster}); err != nil {
 			return err
 		}
-		return errors.Join(l.Sync(), syncDir(filepath.Dir(path)))
+		if err := l.Sync(); err != nil {
+			return err
+		}
 	}
-	return l.failed
+	if l.failed != nil {
+		return l.failed
+	}
+	// Whoever made the log may have been killed before its name was on disk.
+	if err := durable.SyncDir(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	return nil
 }
 
 // close ends what was cut off, and says so in the next line.
@@ -198,15 +209,4 @@ func (l *Log) Close() error {
 	}
 	l.failed = fmt.Errorf("audit log: %w", os.ErrClosed)
 	return errors.Join(err, l.f.Close())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 )
@@ -74,7 +75,7 @@ func keepHere(name string, of files) steps.Step {
 func ForgetHere() steps.Step {
 	all := append([]string{kubeconfigName}, appliedNames()...)
 	for _, file := range all {
-		all = append(all, beside(file))
+		all = append(all, durable.Beside(file))
 	}
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.forget-cluster", Timeout: time.Minute},
@@ -107,22 +108,8 @@ func gone(name string) error {
 
 // keep writes a secret file whole or not at all.
 func keep(name string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(beside(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, gone(beside(name)))
-	}
-	return os.Rename(beside(name), name)
-}
-
-// beside is where a file is made. Its name is fixed: what a kill leaves there, the
-// next run writes over, or takes away with the file itself.
-func beside(name string) string {
-	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new")
+	return durable.WriteFile(name, text, 0o600)
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // TestKeepLeavesOneFile: what a kill left beside a file is written over, and its
@@ -13,7 +15,7 @@ func TestKeepLeavesOneFile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(beside(name), []byte("half of something longer"), 0o600); err != nil {
+	if err := os.WriteFile(durable.Beside(name), []byte("half of something longer"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := keep(name, []byte("whole")); err != nil {

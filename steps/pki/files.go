@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // Files keeps other secrets than pairs in one folder: mode 0600, whole or not at all.
@@ -21,12 +23,12 @@ func (f Files) Once(name string, create func() ([]byte, error)) (text []byte, er
 		if text, err = create(); err != nil {
 			return err
 		}
-		return writeNew(filepath.Join(f.Dir, name), text, 0o600)
+		return durable.Create(filepath.Join(f.Dir, name), text, 0o600)
 	})
 	return text, err
 }
 
 // Replace writes the file of that name.
 func (f Files) Replace(name string, text []byte) error {
-	return Store(f).Locked(func() error { return writeNew(filepath.Join(f.Dir, name), text, 0o600) })
+	return Store(f).Locked(func() error { return durable.WriteFile(filepath.Join(f.Dir, name), text, 0o600) })
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/mensylisir/kubexm/durable"
 )
 
 // Store keeps pairs as NAME.crt and NAME.key in one folder.
@@ -21,7 +23,7 @@ type Store struct{ Dir string }
 // Locked runs f while nobody else is in a Locked of the same folder, in this
 // process or another: the steps of all hosts share what lies in it.
 func (s Store) Locked(f func() error) error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
 	l := s.lock()
@@ -33,7 +35,7 @@ func (s Store) Locked(f func() error) error {
 
 // InTurn is Locked for what takes long: whoever waits gives up when ctx ends.
 func (s Store) InTurn(ctx context.Context, f func() error) error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
 	l := s.lock()
@@ -153,17 +155,17 @@ func (s Store) create(name string, p Pair) (Pair, error) {
 	if err != nil {
 		return Pair{}, err
 	}
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(s.Dir, 0o700); err != nil {
 		return Pair{}, err
 	}
 	// A key without a certificate is what an interrupted creation leaves behind.
 	if err := os.Remove(s.path(name, ".key")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Pair{}, err
 	}
-	if err := writeNew(s.path(name, ".key"), key, 0o600); err != nil {
+	if err := durable.Create(s.path(name, ".key"), key, 0o600); err != nil {
 		return Pair{}, err
 	}
-	return p, writeNew(s.path(name, ".crt"), cert, 0o644)
+	return p, durable.WriteFile(s.path(name, ".crt"), cert, 0o644)
 }
 
 // replace writes a leaf in place of an older one. The certificate goes first
@@ -176,21 +178,6 @@ func (s Store) replace(name string, p Pair) error {
 	}
 	_, err := s.create(name, p)
 	return err
-}
-
-// writeNew writes a file whole or not at all: half a certificate would stop every
-// run after this one. What a kill leaves beside it is written over by the next.
-func writeNew(path string, b []byte, mode fs.FileMode) error {
-	beside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(beside, path)
 }
 
 // Encode gives p as PEM: the certificate, and the key as PKCS #8.

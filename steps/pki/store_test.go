@@ -35,3 +35,40 @@ func TestACertificateIsThereWholeOrNotAtAll(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysAreMadeExclusively: a file that lies where a key is made, and that others may
+// read or have open, never becomes the key; and the folder is its owner's alone.
+func TestKeysAreMadeExclusively(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "certs", "registry")
+	s := Store{Dir: dir}
+	if err := s.Locked(func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ca.key", "server.key", "token"} {
+		open, err := os.OpenFile(filepath.Join(dir, "."+name+".new"), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer open.Close()
+		if err := open.Chmod(0o666); err != nil { // whatever the umask says
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	ca, err := s.Authority("ca", "a test", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Leaf("server", ca, Request{CommonName: "server", Names: []string{"server"}, Server: true}, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Files(s).Once("token", func() ([]byte, error) { return []byte("secret"), nil }); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{"..": 0o700, ".": 0o700, "ca.key": 0o600, "server.key": 0o600, "token": 0o600} {
+		st, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || st.Mode().Perm() != want {
+			t.Errorf("%s has mode %v, want %v (%v)", name, st.Mode().Perm(), want, err)
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/pki"
@@ -81,19 +82,9 @@ func (a Access) password(user string) (string, error) {
 }
 
 // keep writes a user's password whole or not at all: half of one would be taken for
-// the password by the next run. The name beside it is fixed, so that what a kill
-// leaves there is written over.
+// the password by the next run.
 func (a Access) keep(user, password string) error {
-	beside := filepath.Join(a.Dir, "."+user+".password.new")
-	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(password + "\n")
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(beside))
-	}
-	return os.Rename(beside, a.passwordPath(user))
+	return durable.WriteFile(a.passwordPath(user), []byte(password+"\n"), 0o600)
 }
 
 func (a Access) passwordPath(user string) string { return filepath.Join(a.Dir, user+".password") }

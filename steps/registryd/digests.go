@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
@@ -59,16 +60,7 @@ func note(h *steps.Host, digests map[string]string) error {
 	if err != nil {
 		return err
 	}
-	// The name is fixed: what a kill leaves there, the next run writes over.
-	f, err := os.OpenFile(filepath.Join(h.Workdir, "."+digestsFile+".new"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), at)
+	return durable.WriteFile(at, append(text, '\n'), 0o600)
 }
 
 // ForgetDigests removes the file.
