@@ -57,7 +57,7 @@ the public key was lost, that one is made from the key, which stays.`,
 func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags) error {
 	private, public := prefix+".key", prefix+".pub"
 	if stands(private) && !stands(public) {
-		return a.completeKeys(private, public, f)
+		return a.completeKeys(ctx, private, public, f)
 	}
 	for _, path := range []string{private, public} {
 		if stands(path) {
@@ -83,8 +83,8 @@ func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags)
 
 // completeKeys makes the public key of a private one that stands alone: a kill or a
 // loss of power left it so, or the other was lost. A private key is never replaced.
-func (a *app) completeKeys(private, public string, f *passwordFlags) error {
-	s, err := a.signer(private, f)
+func (a *app) completeKeys(ctx context.Context, private, public string, f *passwordFlags) error {
+	s, err := a.signer(ctx, private, f)
 	if err != nil {
 		return err
 	}
