@@ -25,7 +25,7 @@ func TestCosign(t *testing.T) {
 	if *update {
 		writeOurs(t, blob, st)
 	}
-	for _, maker := range []string{"kubexm", "cosign2"} {
+	for _, maker := range []string{"kubexm", "cosign2", "cosign3"} {
 		t.Run(maker, func(t *testing.T) {
 			trust := must(TrustKey(read(t, maker, "cosign.pub")))(t)
 			s := must(LoadSigner(read(t, maker, "cosign.key"), []byte("fixture")))(t)
