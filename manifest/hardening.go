@@ -9,9 +9,10 @@ type Hardening struct {
 	// Relax names groups of settings that stay as Kubernetes and kubeadm have
 	// them: anonymous lets everybody ask the API server for more than its health,
 	// audit keeps no log of who asked for what, encryption leaves Secrets readable
-	// in etcd, kernelDefaults lets kubelets change kernel settings, profiling
-	// serves profiles, tls takes every cipher. Each one named is warned of.
-	Relax []string `yaml:"relax,omitempty" enum:"anonymous|audit|encryption|kernelDefaults|profiling|tls"`
+	// in etcd, kernelDefaults lets kubelets change kernel settings,
+	// kubeletCertificates has kubelets sign their own, profiling serves profiles, tls
+	// takes every cipher. Each one named is warned of.
+	Relax []string `yaml:"relax,omitempty" enum:"anonymous|audit|encryption|kernelDefaults|kubeletCertificates|profiling|tls"`
 	// PodSecurity is the level of the Pod Security Standards that is enforced in
 	// namespaces without a label of their own. What restricted refuses is warned of
 	// and audited, whatever is enforced.
@@ -24,17 +25,29 @@ type Hardening struct {
 
 // What spec.kubernetes.hardening.relax may name.
 const (
-	RelaxAnonymous      = "anonymous"
-	RelaxAudit          = "audit"
-	RelaxEncryption     = "encryption"
-	RelaxKernelDefaults = "kernelDefaults"
-	RelaxProfiling      = "profiling"
-	RelaxTLS            = "tls"
+	RelaxAnonymous           = "anonymous"
+	RelaxAudit               = "audit"
+	RelaxEncryption          = "encryption"
+	RelaxKernelDefaults      = "kernelDefaults"
+	RelaxKubeletCertificates = "kubeletCertificates"
+	RelaxProfiling           = "profiling"
+	RelaxTLS                 = "tls"
 )
 
 // keeps tells whether a group of settings is in force; "" is one that no word
 // relaxes.
 func (h Hardening) keeps(group string) bool { return group == "" || !slices.Contains(h.Relax, group) }
+
+// KubeletsAreSigned tells whether kubelets serve with certificates of the cluster's
+// CA: not where that is relaxed, where its feature gate is off, or where flags give
+// them a certificate of another's.
+func (c *Cluster) KubeletsAreSigned() bool {
+	k := c.Spec.Kubernetes
+	on, written := k.FeatureGates["RotateKubeletServerCertificate"]
+	return k.Hardening.keeps(RelaxKubeletCertificates) && (on || !written) && !slices.ContainsFunc(k.Kubelet.ExtraArgs, func(a Arg) bool {
+		return a.Name == "tls-cert-file" || a.Name == "rotate-server-certificates" && a.Value == "false"
+	})
+}
 
 func (d *document) validateHardening(c *Cluster) {
 	h := c.Spec.Kubernetes.Hardening
@@ -42,7 +55,8 @@ func (d *document) validateHardening(c *Cluster) {
 	means := map[string]string{
 		RelaxAnonymous: "who is nobody may ask the API server for all that RBAC gives to nobody", RelaxAudit: "no log says who asked the API server for what",
 		RelaxEncryption: "who reads etcd's data or a backup of it reads every Secret", RelaxKernelDefaults: "kubelets change kernel settings, and start on whatever they are",
-		RelaxProfiling: "profiles of the control plane are served to who may ask for them", RelaxTLS: "weak ciphers are spoken with who asks for them",
+		RelaxKubeletCertificates: "who is between API server and kubelet hears and answers what logs and exec say",
+		RelaxProfiling:           "profiles of the control plane are served to who may ask for them", RelaxTLS: "weak ciphers are spoken with who asks for them",
 	}
 	for i, group := range h.Relax {
 		if slices.Contains(h.Relax[:i], group) {

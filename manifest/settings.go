@@ -75,6 +75,7 @@ func serverSettings() []Setting {
 		server("audit-log-maxsize", "100", RelaxAudit, "megabytes of one file: 1.1 GB at most on each master"),
 		server("admission-control-config-file", AdmissionConfig, "", "Pod Security admission: the level of spec.kubernetes.hardening.podSecurity is enforced in every namespace without a label of its own, restricted is warned of and audited"),
 		server("encryption-provider-config", EncryptionConfig, RelaxEncryption, "Secrets are encrypted in etcd, by secretbox (XSalsa20 and Poly1305)"),
+		server("kubelet-certificate-authority", "/etc/kubernetes/pki/ca.crt", RelaxKubeletCertificates, "logs, exec and metrics come from the kubelet that is asked, and from nobody between"),
 		server("enable-admission-plugins", "NodeRestriction", "", "a kubelet changes its own node and pods alone; kubeadm sets it"),
 		server("service-account-lookup", "true", "", "a token is good for as long as its service account is there"),
 	}
@@ -102,6 +103,7 @@ func kubeletSettings() []Setting {
 		{"authorization.mode", "Webhook", "", "and whether he may"},
 		{"readOnlyPort", "0", "", "no port that answers everybody"},
 		{"rotateCertificates", "true", "", "a client's certificate is renewed before it expires"},
+		{"serverTLSBootstrap", "true", RelaxKubeletCertificates, "a kubelet asks the cluster's CA for the certificate that it serves with; a run of kubexm approves it, and its renewals, where its names are the node's"},
 		{"protectKernelDefaults", "true", RelaxKernelDefaults, "a kubelet changes no kernel setting, and does not start where one is not as it needs it; kubexm sets them"},
 		{"makeIPTablesUtilChains", "true", "", "the chains that drop what has no business on loopback addresses"},
 		{"streamingConnectionIdleTimeout", "4h0m0s", "", "an exec that nobody uses ends"},
@@ -164,7 +166,7 @@ func (c *Cluster) SettingsOf(component string) []Setting {
 	var out []Setting
 	for _, s := range Settings() {
 		m := minor(c.Spec.Kubernetes.Version)
-		if s.Of == component && s.From <= m && c.Spec.Kubernetes.Hardening.keeps(s.Group) {
+		if s.Of == component && s.From <= m && c.Spec.Kubernetes.Hardening.keeps(s.Group) && (s.Group != RelaxKubeletCertificates || c.KubeletsAreSigned()) {
 			out = append(out, s)
 		}
 	}

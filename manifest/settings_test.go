@@ -78,7 +78,7 @@ func TestRelaxing(t *testing.T) {
 	if n, groups := count("v1.31.9"); n != len(Settings())-1 || slices.Contains(groups, RelaxAnonymous) {
 		t.Errorf("1.31 does not know what 1.32 does, and gets %d settings", n)
 	}
-	for _, word := range []string{RelaxAnonymous, RelaxAudit, RelaxEncryption, RelaxKernelDefaults, RelaxProfiling, RelaxTLS} {
+	for _, word := range []string{RelaxAnonymous, RelaxAudit, RelaxEncryption, RelaxKernelDefaults, RelaxKubeletCertificates, RelaxProfiling, RelaxTLS} {
 		n, groups := count("v1.32.2", word)
 		want := len(slices.DeleteFunc(Settings(), func(s Setting) bool { return s.Group == word }))
 		if n != want || slices.Contains(groups, word) {

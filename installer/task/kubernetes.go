@@ -85,11 +85,15 @@ func onlyWorkers(s plan.Scope) []manifest.Host {
 	return nodes(s)[masters:]
 }
 
-// Configure labels the nodes, configures CoreDNS, waits until all is Ready, and
+// Configure has the CA sign what kubelets serve with, labels the nodes, configures CoreDNS, waits until all is Ready, and
 // leaves what was written on the way to root alone.
 func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
-		ss := []steps.Step{kubernetes.LabelNodes(s.Cluster)}
+		var ss []steps.Step
+		if s.Cluster.KubeletsAreSigned() {
+			ss = append(ss, kubernetes.SignKubelets(s.Cluster))
+		}
+		ss = append(ss, kubernetes.LabelNodes(s.Cluster))
 		if d := s.Cluster.Spec.DNS; d.DNSEtcHosts != "" || d.CoreDNS.AdditionalConfigs != "" || d.CoreDNS.RewriteBlock != "" ||
 			len(d.CoreDNS.ExternalZones)+len(d.CoreDNS.UpstreamDNSServers) > 0 {
 			ss = append(ss, kubernetes.CoreDNS(s.Cluster))

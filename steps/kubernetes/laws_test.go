@@ -43,6 +43,7 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 		"record-applied":   {standing(small), kubernetes.Record(applied), true},
 		"keep-applied":     {standing(small), kubernetes.KeepApplied(applied), true},
 		"coredns":          {standing(dns), kubernetes.CoreDNS(dns), true},
+		"sign-kubelets":    {standing(small), kubernetes.SignKubelets(small), false},
 		"label-nodes":      {standing(labelled), kubernetes.LabelNodes(labelled), false},
 	} {
 		t.Run(name, func(t *testing.T) { steptest.Do(t, c.kase, c.step, c.undoes) })

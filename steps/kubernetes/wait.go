@@ -50,6 +50,11 @@ func WaitFor(name string, needs []manifest.Need, body Body) steps.Step {
 	}
 }
 
+// lost is an error that time does not mend.
+type lost struct{ error }
+
+func (l *lost) Unwrap() error { return l.error }
+
 // until looks again and again, and ends with what is still not as it should be.
 func until(ctx context.Context, h *steps.Host, look func(context.Context, *steps.Host) (string, error), advice string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -59,9 +64,12 @@ func until(ctx context.Context, h *steps.Host, look func(context.Context, *steps
 	var last error // what was found while there was time to look
 	for {
 		bad, err := look(ctx, h)
+		var no *lost
 		switch {
 		case err == nil && bad == "":
 			return nil
+		case errors.As(err, &no):
+			return no.error
 		case err == nil:
 			last = steps.Advise(errors.New(bad), advice, h.Name)
 		case ctx.Err() == nil:

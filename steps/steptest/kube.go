@@ -228,7 +228,7 @@ func word(o any, keys ...string) string {
 }
 
 // clusterWide are kinds without a namespace.
-var clusterWide = []string{"Namespace", "Node", "EtcdMember", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass"}
+var clusterWide = []string{"Namespace", "Node", "EtcdMember", requestKind, "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass"}
 
 // storeDir is where objects lie on the master.
 func (k *Kube) storeDir() string { return path.Join(k.cluster.Spec.Etcd.DataDir, "member") }

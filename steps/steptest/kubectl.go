@@ -34,6 +34,9 @@ func (k *Kube) kubectl(c call) connector.Result {
 	}
 	c.sim.AddFile(cache+"/servergroups.json", "{}", 0o600)
 	verb := c.words[0]
+	if c.flags["--raw"] != "" {
+		return k.raw(verb, c)
+	}
 	if c.flags["-f"] == "-" {
 		return k.files(verb, c)
 	}
@@ -226,6 +229,9 @@ func (k *Kube) getNamed(c call) connector.Result {
 			return failed(1, "Error from server (NotFound): nodes %q not found", c.words[2])
 		}
 		return printed([]Object{k.node(o)}, true)
+	}
+	if what == "certificatesigningrequests" {
+		return k.requests()
 	}
 	if what == "nodes" {
 		var names []string

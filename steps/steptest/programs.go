@@ -94,6 +94,7 @@ func (k *Kube) kubelet(s *conntest.Sim) {
 	s.AddFile("/var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\n", 0o644)
 	s.AddFile("/var/lib/kubelet/pki/kubelet-client-current.pem", "client certificate\n", 0o600)
 	s.StartUnit("kubelet.service")
+	k.asks(s)
 	if k.Disturbs {
 		disturb(s)
 	}

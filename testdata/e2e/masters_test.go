@@ -46,6 +46,7 @@ func TestClusterThreeMasters(t *testing.T) {
 			etcdctl: "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key --endpoints https://" + s.Hosts[0].Address + ":2379"})
 	}
 	if kind == "kubexm" {
+		s.kubeletsAreSigned(t, config)
 		s.storeIsTuned(t)
 		s.storeDoesWithoutOne(t)
 		s.aLostDiskIsReplaced(t, config)

@@ -1,0 +1,125 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// SignKubelets has every kubelet serve with a certificate of the cluster's CA: it
+// approves what kubelets ask for, where the names in it are the node's by the config,
+// and waits until an API server reaches each of them. A renewal that waits is
+// approved by the next run.
+func SignKubelets(c *manifest.Cluster) steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.sign-kubelets", Timeout: patience + time.Minute},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			asked, err := pending(ctx, h)
+			var cmd *runner.CmdError
+			if errors.As(err, &cmd) {
+				return false, nil
+			}
+			if err != nil || slices.ContainsFunc(asked, func(q question) bool { return q.unfit(c) == nil }) {
+				return false, err
+			}
+			silent, err := unreached(ctx, c, h)
+			return err == nil && len(silent) == 0, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			return until(ctx, h, func(ctx context.Context, h *steps.Host) (string, error) { return sign(ctx, c, h) },
+				"see `journalctl -u kubelet` there, `kubectl get csr` on %s, and whether port 10250 of nodes is open to masters")
+		},
+	}
+}
+
+// sign approves what waits, and says which kubelet is still not reached.
+func sign(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, error) {
+	asked, err := pending(ctx, h)
+	if err != nil {
+		return "", err
+	}
+	refused := map[string]error{} // by node
+	for _, q := range asked {
+		if err := q.unfit(c); err != nil {
+			refused[q.node()] = err
+			continue
+		}
+		if err := q.approve(ctx, h); err != nil {
+			return "", err
+		}
+	}
+	silent, err := unreached(ctx, c, h)
+	if err != nil || len(silent) == 0 {
+		return "", err
+	}
+	for _, s := range silent {
+		if err := refused[s.node]; err != nil {
+			return "", &lost{err}
+		}
+	}
+	return fmt.Sprintf("the API server does not reach the kubelet of %s: %s", silent[0].node, silent[0].why), nil
+}
+
+// unserved is a kubelet that no API server reaches.
+type unserved struct{ node, why string }
+
+// atOnce is how many kubectl run side by side on a master.
+const atOnce = 8
+
+// unreached asks every kubelet through the API server, which looks at its certificate.
+func unreached(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]unserved, error) {
+	all := nodes(c)
+	found := make([]unserved, len(all))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i, n := range all {
+		g.Go(func() error {
+			_, err := kubeadm.Kubectl(ctx, h, "--request-timeout=10s", "get", "--raw", "/api/v1/nodes/"+n.Name+"/proxy/healthz")
+			var cmd *runner.CmdError
+			if errors.As(err, &cmd) {
+				found[i] = unserved{n.Name, strings.TrimSpace(cmd.Stderr)}
+				return nil
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return slices.DeleteFunc(found, func(u unserved) bool { return u.node == "" }), err
+}
+
+// pending are the requests of kubelets that nobody has answered.
+func pending(ctx context.Context, h *steps.Host) ([]question, error) {
+	out, err := kubeadm.Kubectl(ctx, h, "--request-timeout=10s", "get", "certificatesigningrequests", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		return nil, fmt.Errorf("certificate signing requests: %w", err)
+	}
+	var asked []question
+	for _, text := range list.Items {
+		q, err := ask(text)
+		if err != nil {
+			return nil, err
+		}
+		if q.Spec.SignerName == kubeletSigner && len(q.Status.Conditions) == 0 {
+			asked = append(asked, q)
+		}
+	}
+	return asked, nil
+}

@@ -1,0 +1,140 @@
+package steptest
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"net"
+	"path"
+	"strings"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+)
+
+// servingCert is what a kubelet serves with, once it was given one.
+const servingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
+
+// requestKind is what a kubelet asks for it with.
+const requestKind = "CertificateSigningRequest"
+
+// asks has the kubelet of a host ask for a certificate to serve with, as one does
+// that starts without one.
+func (k *Kube) asks(s *conntest.Sim) {
+	for name, h := range k.hosts {
+		if h == s && k.cluster.KubeletsAreSigned() && s.Read(servingCert) == "" && k.get(k.question(name)) == nil {
+			k.put(k.request(name))
+		}
+	}
+}
+
+// question is the name of what the kubelet of a host asks.
+func (*Kube) question(host string) Object {
+	return newObject("certificates.k8s.io/v1", requestKind, "", "csr-"+host)
+}
+
+// requests gives what kubelets ask for; one whose certificate was lost with the
+// power has asked again when it started.
+func (k *Kube) requests() connector.Result {
+	for _, o := range k.all("Node") {
+		if s := k.hosts[word(o, "metadata", "name")]; s != nil && (k.stands || s.Unit("kubelet.service").Active) {
+			k.asks(s)
+		}
+	}
+	text, err := json.Marshal(Object{"apiVersion": "v1", "kind": "List", "items": append([]Object{}, k.all(requestKind)...)})
+	if err != nil {
+		return failed(1, "%v", err)
+	}
+	return connector.Result{Stdout: text}
+}
+
+// request is what the kubelet of a host asks for.
+func (k *Kube) request(host string) Object {
+	t := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + host, Organization: []string{"system:nodes"}}, DNSNames: []string{host}}
+	for _, h := range k.cluster.Spec.Hosts {
+		if h.Name != host {
+			continue
+		}
+		for _, a := range k.cluster.NodeAddresses(h) {
+			t.IPAddresses = append(t.IPAddresses, net.ParseIP(a))
+		}
+	}
+	return Request("csr-"+host, "system:node:"+host, t)
+}
+
+// Request is a CertificateSigningRequest that a user made of t, for what a kubelet
+// serves with; the same one every time.
+func Request(name, user string, t *x509.CertificateRequest) Object {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	der, err := x509.CreateCertificateRequest(nil, t, key)
+	if err != nil {
+		return nil
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	return merged(newObject("certificates.k8s.io/v1", requestKind, "", name), Object{
+		"metadata": Object{"uid": "uid-of-" + name, "resourceVersion": "1"},
+		"spec": Object{
+			"signerName": "kubernetes.io/kubelet-serving", "username": user, "groups": []any{"system:nodes", "system:authenticated"},
+			"usages": []any{"digital signature", "server auth"}, "request": base64.StdEncoding.EncodeToString(text),
+		},
+	})
+}
+
+// raw answers what is asked of the API server by its path.
+func (k *Kube) raw(verb string, c call) connector.Result {
+	url := c.flags["--raw"]
+	if host, ok := strings.CutPrefix(url, "/api/v1/nodes/"); verb == "get" && ok {
+		host, _, _ = strings.Cut(host, "/")
+		return k.healthz(host)
+	}
+	if verb == "replace" && path.Base(url) == "approval" {
+		return k.approve(path.Base(path.Dir(url)), c.stdin)
+	}
+	return failed(1, "kube: nobody taught me kubectl %s --raw %s", verb, url)
+}
+
+// healthz is a kubelet's answer through the API server, which looks at its certificate.
+func (k *Kube) healthz(host string) connector.Result {
+	s := k.hosts[host]
+	switch {
+	case k.named("v1", "Node", "", host) == nil:
+		return failed(1, "Error from server (NotFound): nodes %q not found", host)
+	case s == nil && k.stands:
+		return prints("ok")
+	case s == nil || !s.Unit("kubelet.service").Active && !k.stands:
+		return failed(1, "Error from server (ServiceUnavailable): dial tcp: connection refused")
+	case k.cluster.KubeletsAreSigned() && s.Read(servingCert) == "":
+		return failed(1, "Error from server (ServiceUnavailable): remote error: tls: internal error")
+	}
+	return prints("ok")
+}
+
+// approve has a request signed. What the controller forgets after an hour is forgotten at once.
+func (k *Kube) approve(name string, text []byte) connector.Result {
+	live := k.named("certificates.k8s.io/v1", requestKind, "", name)
+	if live == nil {
+		return failed(1, "Error from server (NotFound): certificatesigningrequests.certificates.k8s.io %q not found", name)
+	}
+	var o Object
+	if err := json.Unmarshal(text, &o); err != nil {
+		return failed(1, "error: %v", err)
+	}
+	for _, key := range []string{"uid", "resourceVersion"} {
+		if word(o, "metadata", key) != word(live, "metadata", key) {
+			return failed(1, "Error from server (Conflict): the object has been modified; please apply your changes to the latest version")
+		}
+	}
+	conditions, ok := at(o, "status", "conditions").([]any)
+	if !ok || len(conditions) != 1 || word(conditions[0], "type") != "Approved" || word(conditions[0], "status") != "True" {
+		return failed(1, "Error from server (Invalid): status.conditions")
+	}
+	host := strings.TrimPrefix(word(live, "spec", "username"), "system:node:")
+	if s := k.hosts[host]; s != nil {
+		s.AddFile(servingCert, "certificate and key of "+name+"\n", 0o600)
+	}
+	k.drop(live)
+	return prints("%s", text)
+}
