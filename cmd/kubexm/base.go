@@ -41,7 +41,7 @@ func refusedDelta(err error) error {
 	var cluster *bundle.ClusterError
 	switch {
 	case errors.As(err, &lack):
-		return &coded{error: err, code: exitRefused,
+		return &coded{error: err, code: exitRefused, word: wordLacks,
 			advice: "name the archive of that root with --base; where the site has it no more, carry it, or the whole bundle, in again"}
 	case errors.As(err, &base):
 		return &coded{error: err, code: exitRefused, advice: "name the archive that the site had when its inventory was taken; `kubexm bundle show` prints an archive's root"}

@@ -165,5 +165,5 @@ func planned(c *manifest.Cluster, l *manifest.Lock) error {
 
 // lacking says that a bundle was made for another config.
 func lacking(err error) error {
-	return &coded{error: err, code: exitRefused, advice: "build the bundle from this config: kubexm bundle build -f …"}
+	return &coded{error: err, code: exitRefused, word: wordLacks, advice: "build the bundle from this config: kubexm bundle build -f …"}
 }

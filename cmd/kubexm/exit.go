@@ -28,7 +28,13 @@ type coded struct {
 	error
 	code   int
 	advice string
+	word   string // docs/bundle-format.md's, of a refusal that no other package words; may be empty
 }
+
+// wordLacks is the code of bundles that are whole and trusted, and made for
+// another config: other versions, hosts of another platform, or a delta without
+// its base.
+const wordLacks = "bundle-lacks"
 
 // errSaid ends a command that has said already what is wrong.
 var errSaid = errors.New("said already")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -26,14 +27,20 @@ type errorView struct {
 	Advice  []string `json:"advice,omitempty"`
 }
 
-// errorCode gives the word that says what is wrong with a bundle, the same in every
-// version; "" where nothing is, or something else.
+// errorCode gives the word that says what is wrong with a bundle, a signature or a
+// key, the same in every version; "" where nothing is, or something else.
 func errorCode(err error) string {
 	if code, ok := errors.AsType[bundle.TrustCode](err); ok {
 		return string(code)
 	}
 	if code, ok := errors.AsType[archive.Code](err); ok {
 		return string(code)
+	}
+	if code, ok := errors.AsType[sign.Code](err); ok {
+		return string(code)
+	}
+	if c, ok := errors.AsType[*coded](err); ok {
+		return c.word
 	}
 	return ""
 }

@@ -49,7 +49,10 @@ func TestHostileBundles(t *testing.T) {
 	s := newSite(t)
 	t.Run("the true bundle", s.control)
 	t.Run("rows", s.rows)
+	t.Run("swapped", s.swapped)
 	t.Run("mutations", s.mutations)
+	t.Logf("%d rows; %d runs of kubexm, of which %d ended in a refusal; the most that one took: %d MiB of memory, %s of a processor, %s",
+		s.tally.rows, s.tally.runs, s.tally.refused, s.tally.memory>>20, s.tally.cpu.Round(time.Millisecond), s.tally.took.Round(time.Millisecond))
 }
 
 func (s *site) rows(t *testing.T) {
@@ -58,6 +61,7 @@ func (s *site) rows(t *testing.T) {
 			continue
 		}
 		t.Run(row.group+"/"+row.name, func(t *testing.T) {
+			s.tally.rows++
 			b, err := row.make(s.truth)
 			if err != nil {
 				t.Fatal(err)
@@ -67,10 +71,10 @@ func (s *site) rows(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j, a := range s.attempts() {
-				if !*everything && j > 0 && i%6 != j { // the others one way each
+				if row.install && a.name != "install" || !row.install && !*everything && j > 0 && i%6 != j { // the others one way each
 					continue
 				}
-				if r := s.refused(t, a, path, row.codeOf(a), row.trusted(s)...); !strings.Contains(r.stderr, row.says) {
+				if r := s.refused(t, a, path, row.codeOf(a), row.record, row.trusted(s)...); !strings.Contains(r.stderr, row.says) {
 					t.Errorf("%s: %q is not said:\n%.2000s", a.name, row.says, r.stderr)
 				}
 			}
@@ -140,10 +144,54 @@ func (s *site) control(t *testing.T) {
 	if r := s.run(t, dir, "bundle", "verify", "--key", s.key, path); r.code != 0 {
 		t.Errorf("what its maker signed: exit %d\n%s", r.code, r.stderr)
 	}
+	s.taken(t, path)
+}
+
+// taken: what the rows for install alone refuse is taken on a site that has had an
+// older bundle, or that says that it wants this one, and on hosts that it was made for.
+func (s *site) taken(t *testing.T, path string) {
+	t.Helper()
+	arm, err := signed(maker, nil, nil)(s.truth.other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := filepath.Join(t.TempDir(), "arm.tar.zst")
+	if err := os.WriteFile(of, arm, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		record string
+		args   []string
+	}{
+		"an older bundle on record": {`{"serial": "20000101000000"}`, []string{"-f", s.config, "--bundle", path}},
+		"a newer one, and told to":  {newerRecord, []string{"-f", s.config, "--bundle", path, "--allow-downgrade"}},
+		"hosts of its platform":     {"", []string{"-f", s.otherConfig, "--bundle", of}},
+	} {
+		dir := t.TempDir()
+		if err := recorded(dir, x.record); err != nil {
+			t.Fatal(err)
+		}
+		r := s.run(t, dir, append([]string{"install", "-o", "json", "--key", s.key}, x.args...)...)
+		if n := s.calls.Swap(0); r.code != 3 || n == 0 {
+			t.Errorf("%s: exit %d after %d calls of hosts\n%s", name, r.code, n, r.stderr)
+		}
+	}
+}
+
+// recorded writes what a machine keeps of the cluster's last bundle.
+func recorded(dir, record string) error {
+	if record == "" {
+		return nil
+	}
+	dir = filepath.Join(dir, ".kubexm", "site", "applied")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "applied.json"), []byte(record), 0o600)
 }
 
 // refused runs an attempt on a bundle, which has to end in the code wanted.
-func (s *site) refused(t *testing.T, a attempt, path, want string, trust ...string) ran {
+func (s *site) refused(t *testing.T, a attempt, path, want, record string, trust ...string) ran {
 	t.Helper()
 	site := t.TempDir()
 	cwd := filepath.Join(site, "a", "b", "c")
@@ -154,6 +202,9 @@ func (s *site) refused(t *testing.T, a attempt, path, want string, trust ...stri
 		if err := os.WriteFile(name, []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := recorded(cwd, record); err != nil {
+		t.Fatal(err)
 	}
 	before := snapshot(t, site)
 	r := s.run(t, cwd, append(a.args(path, filepath.Join(cwd, "stage")), trust...)...)
@@ -177,12 +228,28 @@ func (s *site) refused(t *testing.T, a attempt, path, want string, trust ...stri
 	return r
 }
 
+// tally is what all runs took.
+type tally struct {
+	rows, runs, refused int
+	memory              int64 // bytes, of the run that took the most
+	cpu, took           time.Duration
+}
+
+func (y *tally) add(r ran) {
+	y.runs++
+	if r.code == 4 {
+		y.refused++
+	}
+	y.memory, y.cpu, y.took = max(y.memory, int64(r.usage.MaxRSS)), max(y.cpu, r.usage.CPU), max(y.took, r.took)
+}
+
 // bounds is what must hold of every run, however it ended.
 func (s *site) bounds(t *testing.T, a attempt, r ran) {
 	t.Helper()
 	if n := s.calls.Swap(0); n != 0 {
 		t.Errorf("%s: hosts were called %d times", a.name, n)
 	}
+	s.tally.add(r)
 	if r.usage.MaxRSS > mostMemory || r.usage.CPU > mostTime {
 		t.Errorf("%s: %d MiB of memory, %s of a processor", a.name, r.usage.MaxRSS>>20, r.usage.CPU)
 	}

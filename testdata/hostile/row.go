@@ -14,6 +14,10 @@ type row struct {
 	make    func(t *truth) ([]byte, error)
 
 	identity bool // of signature: an identity is trusted, and no key
+
+	// install says that install alone refuses the bundle, by what it knows of the site.
+	install bool
+	record  string // what this machine's record of the cluster says; "" is none
 }
 
 // from makes a row's archive of a change of the members.

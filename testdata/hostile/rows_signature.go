@@ -162,10 +162,25 @@ func signatureRows() []row {
 		{name: "zero signatures", says: "signature-count", make: signed(maker, nil, envelope(func(e map[string]any) { e["signatures"] = []any{} }))},
 		{name: "no Sigstore bundle", says: "signature-format", make: of(func(t *truth) error { return t.setSlot([]byte("{}")) })},
 		{name: "a serial that the lock has not", code: "bundle-claim", make: signed(maker, func(c *bundle.Claim) { c.Serial++ }, nil)},
+		{name: "its lock's serial raised under its signature", says: "signature-subject", make: of(func(t *truth) error {
+			c, err := t.claim()
+			if err != nil {
+				return err
+			}
+			line, err := t.maker.SignRoot(digestOf(t.head[0]), c)
+			if err != nil {
+				return err
+			}
+			if err := t.editLock(func(l *manifest.Lock) { l.Serial++ }); err != nil {
+				return err
+			}
+			return t.setSlot(line)
+		})},
 		{name: "another platform than the lock's", code: "bundle-claim", make: signed(maker, func(c *bundle.Claim) { c.Platforms = []string{"linux/s390x"} }, nil)},
 		{name: "a kubexm that is not there yet", code: "bundle-kubexm", make: signed(maker, func(c *bundle.Claim) { c.MinimumKubexm = "no version" }, nil)},
 		{name: "keyless, by somebody else", identity: true, says: "signature-identity", make: signed(maker, nil, nil)},
 	}
+	all = append(all, siteRows()...)
 	for i := range all {
 		all[i].group = signatures
 		if all[i].code == "" {
@@ -173,4 +188,18 @@ func signatureRows() []row {
 		}
 	}
 	return all
+}
+
+// newerRecord is what a machine keeps of a cluster that had a newer bundle than any.
+const newerRecord = `{"serial": "99991231000000"}`
+
+// siteRows: bundles that are whole and well signed, and not for this site.
+func siteRows() []row {
+	return []row{
+		{name: "lower serial than the site has", code: "bundle-serial", install: true, record: newerRecord, make: signed(maker, nil, nil)},
+		{name: "replay: lower serial than the site has ever had", code: "bundle-serial", install: true,
+			record: `{"serial": "20000101000000", "highest": "99991231000000"}`, make: signed(maker, nil, nil)},
+		{name: "for hosts of another platform", code: "bundle-lacks", says: "for linux/amd64", install: true,
+			make: func(t *truth) ([]byte, error) { return signed(maker, nil, nil)(t.other) }},
+	}
 }

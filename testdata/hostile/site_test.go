@@ -69,18 +69,20 @@ type site struct {
 	key    string // path of the public key that signature rows trust
 	truth  *truth
 	calls  atomic.Int64
+	tally  tally
 
 	trustedRoot string // path of one that vouches for other people
+	otherConfig string // path of one whose hosts are of another platform
 }
 
 const config = `apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: site}
 spec:
-  hosts: [{name: m1, address: 127.0.0.1, port: %d, internalAddress: 192.0.2.11}, {name: w1, address: 127.0.0.1, port: %d, internalAddress: 192.0.2.21}]
+  hosts: [{name: m1, address: 127.0.0.1, port: %[1]d, internalAddress: 192.0.2.11, arch: %[4]s}, {name: w1, address: 127.0.0.1, port: %[2]d, internalAddress: 192.0.2.21, arch: %[4]s}]
   ssh: {user: root, password: secret, hostKeyPolicy: accept-new}
   roleGroups: {registry: [m1], master: [m1], worker: [w1]}
-  kubernetes: {version: %s}
+  kubernetes: {version: %[3]s}
   etcd: {type: kubeadm}
   network: {plugin: flannel}
 `
@@ -96,40 +98,55 @@ func newSite(t *testing.T) *site {
 		t.Fatalf("build kubexm: %v\n%s", err, out)
 	}
 	const version = "v1.34.10"
-	s.config = filepath.Join(s.dir, "config.yaml")
-	if err := os.WriteFile(s.config, fmt.Appendf(nil, config, s.listen(t), s.listen(t), version), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	up, err := upstream.New(t.Context(), resolved(t, s.config), upstream.Options{Scale: 0.001})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(up)
-	defer server.Close()
-	paths, err := up.WriteFiles(s.dir, server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
+	first, second := s.listen(t), s.listen(t)
+	s.config, s.otherConfig = filepath.Join(s.dir, "config.yaml"), filepath.Join(s.dir, "arm64", "config.yaml")
+	for path, arch := range map[string]string{s.config: "amd64", s.otherConfig: "arm64"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, fmt.Appendf(nil, config, first, second, version, arch), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.bundle = filepath.Join(s.dir, "true.tar.zst")
-	r := s.run(t, s.dir, "bundle", "build", "-f", s.config, "--sources", paths.Sources, "--versions", paths.Versions,
-		"--cache-dir", filepath.Join(s.dir, "cache"), s.bundle)
-	if r.code != 0 {
-		t.Fatalf("build the true bundle: exit %d\n%s", r.code, r.stderr)
-	}
-	if s.truth, err = readTruth(s.bundle); err != nil {
-		t.Fatal(err)
-	}
+	s.truth = s.build(t, s.config, s.bundle)
+	s.truth.other = s.build(t, s.otherConfig, filepath.Join(s.dir, "arm64", "true.tar.zst"))
 	var public []byte
 	s.truth.maker, public = signer(t)
+	s.truth.other.maker = s.truth.maker
 	s.truth.stranger, _ = signer(t)
 	s.key = filepath.Join(s.dir, "site.pub")
 	if err := os.WriteFile(s.key, public, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var err error
 	if s.trustedRoot, err = filepath.Abs("../../bundle/sign/testdata/keyless/trusted_root.json"); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// build builds the bundle of a config from stand-ins, and takes it apart.
+func (s *site) build(t *testing.T, config, bundle string) *truth {
+	t.Helper()
+	up, err := upstream.New(t.Context(), resolved(t, config), upstream.Options{Scale: 0.001})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(up)
+	defer server.Close()
+	dir := filepath.Dir(bundle)
+	paths, err := up.WriteFiles(dir, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.run(t, dir, "bundle", "build", "-f", config, "--sources", paths.Sources, "--versions", paths.Versions,
+		"--cache-dir", filepath.Join(dir, "cache"), bundle)
+	if r.code != 0 {
+		t.Fatalf("build the true bundle: exit %d\n%s", r.code, r.stderr)
+	}
+	x, err := readTruth(bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }
 
 func signer(t *testing.T) (*sign.Signer, []byte) {

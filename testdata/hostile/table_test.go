@@ -26,6 +26,9 @@ func TestTable(t *testing.T) {
 			}
 			cut, name = true, "archive cut at each 1 %"
 		}
+		if r.install {
+			name += " (`install`)"
+		}
 		fmt.Fprintf(&b, "| %s | `%s` |\n", strings.ReplaceAll(name, "|", `\|`), r.code)
 	}
 	if *update {
@@ -54,8 +57,9 @@ const intro = `<!-- Written by go test ./testdata/hostile -run TestTable -update
 # What kubexm refuses to read
 
 Bundles that lie, each made from a small true one. For all of them ` + "`bundle verify`, `bundle extract` and `install`" + ` end with exit code 4
-and a code that [the format](bundle-format.md#refusals) explains; no host is called, nothing is written outside the folder that extract was
-told, and no run takes more than 256 MiB of memory or 10 seconds of a processor.
+and a code that [the format](bundle-format.md#refusals) or [trust](trust.md#refusals) explains; no host is called, nothing is written outside the folder that extract was
+told, and no run takes more than 256 MiB of memory or 10 seconds of a processor. Rows with ` + "`install`" + ` behind them are good bundles that are not
+for a site: the others know of no site. The same runs take them where the site's record, or its hosts, are as the bundle wants them.
 
     make hostile     # every row in all three ways, and 1,000 random changes of a bundle
 
@@ -63,4 +67,8 @@ A random change may be passed by only where it changes nothing that counts: the 
 the true bundle gives. ` + "`make test`" + ` tries most rows in one way, and 100 changes.
 
 ` + "`install`" + ` reads the whole bundle before it calls the first host, so that damage which lies in a file for the last node is found as well.
+
+The file may change under kubexm between being verified and being unpacked. Where another file takes its name, or the name is gone, what was opened
+is read on. Where it is overwritten or cut in place, with a bundle that names the very same members, unpacking ends with a code; no blob is read to its end,
+and no file stands, with bytes that the verified root does not lead to. That is tried in one process, at three points and while somebody overwrites the file again and again.
 `

@@ -22,6 +22,7 @@ type truth struct {
 	blobs         []member // behind the slot
 
 	maker, stranger *sign.Signer // whose key is trusted, and whose is not
+	other           *truth       // the same maker's bundle for hosts of another platform
 }
 
 // readTruth takes an archive apart.
