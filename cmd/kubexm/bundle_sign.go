@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
@@ -110,7 +111,7 @@ func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := bundle.AddSignatures(ctx, path, lines, func(line []byte) bool {
+	if err := a.addLines(ctx, path, lines, func(line []byte) bool {
 		_, err := own.Verify(line)
 		return err != nil
 	}); err != nil {
@@ -155,6 +156,20 @@ func (a *app) signedLines(s *sign.Signer, root digest.Digest, l *manifest.Lock, 
 		return [][]byte{line}, nil
 	}
 	return [][]byte{line, made}, nil
+}
+
+// addLines puts what somebody signs into the slot, beside what others did; without
+// how the bundle was made, where the slot has no room for that any more.
+func (a *app) addLines(ctx context.Context, path string, lines [][]byte, keep func([]byte) bool) error {
+	err := bundle.AddSignatures(ctx, path, lines, keep)
+	if len(lines) < 2 || !errors.Is(err, archive.ErrSlot) {
+		return err
+	}
+	if err := bundle.AddSignatures(ctx, path, lines[:1], keep); err != nil {
+		return err
+	}
+	a.log.WarnContext(ctx, "there is no room for the provenance beside the signatures of others: it is left out; the lock in the bundle names every input")
+	return nil
 }
 
 // attach puts a signature into the archive that somebody else made. Whose it is,
