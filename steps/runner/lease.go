@@ -115,20 +115,24 @@ func (o *once) Write(p []byte) (int, error) {
 // PATH HOLDER SECONDS; a line on the standard input is a sign of life. Who holds it
 // already by that name has lost its connection, and may have it again. The file of
 // the lock goes away at the end: who gets hold of one that has gone tries again.
+// Signs of life are by the time since the boot: a clock is set while runs are at work,
+// and one that jumps makes nobody dead. Who has left no sign yet has just begun.
 const scriptLease = `set -u; umask 077
 mkdir -p -- "${1%/*}"
+up() { IFS=' .' read -r now _ </proc/uptime; }
 while :; do
 	exec 9>>"$1.lock"
 	if ! flock -n 9; then
 		who=$(sed -n 1p -- "$1" 2>/dev/null)
-		age=$(($(date +%s) - $(stat -c %Y -- "$1" 2>/dev/null || date +%s)))
+		up; beat=$(cat -- "$1.beat" 2>/dev/null); age=$((now - ${beat:-now}))
 		if [ "$who" != "$2" ] && [ "$age" -le "$3" ]; then printf '%s\n' "${who:-a run that has just begun}"; exit 49; fi
 		kill -9 "$(sed -n 2p -- "$1")" 2>/dev/null
 		flock -w 5 9 || { printf '%s\n' "$who"; exit 49; }
 	fi
 	[ "$(stat -Lc %i /proc/self/fd/9)" != "$(stat -c %i -- "$1.lock" 2>/dev/null)" ] || break
 done
+up; echo "$now" >"$1.beat"
 printf '%s\n%s\n' "$2" "$$" >"$1"
 echo held
-while IFS= read -r _; do touch -- "$1"; done
-rm -f -- "$1" "$1.lock"`
+while IFS= read -r _; do up; echo "$now" >"$1.beat"; done
+rm -f -- "$1" "$1.beat" "$1.lock"`

@@ -3,9 +3,12 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,15 +35,76 @@ func TestLeaseOfTheDead(t *testing.T) {
 	if err := r.Hold(t.Context(), next, func() {}); !errors.As(err, &taken) || taken.Holder != "the dead" {
 		t.Fatalf("the living was not asked for: %v", err)
 	}
-	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	age(t, path, time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := r.Hold(ctx, next, cancel); err != nil {
 		t.Fatalf("the dead one still stands in the way: %v", err)
 	}
 	if err := <-ended; err == nil {
 		t.Error("the old holder was not told that it lost its lease")
+	}
+}
+
+// age makes the last sign of life of whoever has a lease so much older.
+func age(t *testing.T, path string, by time.Duration) {
+	t.Helper()
+	text, err := os.ReadFile(path + ".beat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".beat", fmt.Appendln(nil, at-int(by.Seconds())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLeaseWhileTheClockJumps: a clock that is set while a run is at work, as by a
+// time service that has just started, makes a living holder neither dead nor
+// immortal. What a file's time tells is by the clock: a jump of it is as good as
+// another time of the file.
+func TestLeaseWhileTheClockJumps(t *testing.T) {
+	r := runner.New(local.New(local.Config{}), runner.Options{AsLogin: true})
+	for name, jump := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour, "ten years ahead": 87600 * time.Hour, "ten years back": -87600 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "demo.run")
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			held, ended := make(chan struct{}), make(chan error, 1)
+			go func() {
+				ended <- r.Hold(ctx, runner.Lease{Path: path, Holder: "the first", Beat: time.Hour}, func() { close(held) })
+			}()
+			<-held
+			files, err := filepath.Glob(path + "*")
+			if err != nil || len(files) == 0 {
+				t.Fatal(files, err)
+			}
+			for _, f := range files {
+				if err := os.Chtimes(f, time.Time{}, time.Now().Add(-jump)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			next := runner.Lease{Path: path, Holder: "the next", Stale: 20 * time.Second}
+			var taken *runner.HeldError
+			short, enough := context.WithTimeout(t.Context(), 5*time.Second)
+			defer enough()
+			if err := r.Hold(short, next, func() {}); !errors.As(err, &taken) || taken.Holder != "the first" {
+				t.Fatalf("the living lost its lease: %v", err)
+			}
+			age(t, path, time.Minute) // it has died since
+			mine, done := context.WithCancel(t.Context())
+			if err := r.Hold(mine, next, done); err != nil {
+				t.Fatalf("the dead one still stands in the way: %v", err)
+			}
+			if err := <-ended; err == nil {
+				t.Error("the old holder was not told that it lost its lease")
+			}
+			if left, err := filepath.Glob(path + "*"); len(left) > 0 || err != nil {
+				t.Errorf("left behind: %v %v", left, err)
+			}
+		})
 	}
 }
 
