@@ -197,8 +197,14 @@ func (g *ground) again(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	if _, err := g.audited(ctx); err != nil {
+		return fmt.Errorf("before it is run again: %w", err)
+	}
 	if r := g.run(ctx, args...); r.code != 0 {
 		return fmt.Errorf("run again: exit %d: %s", r.code, clip(r.stderr, 1500))
+	}
+	if _, err := g.audited(ctx); err != nil {
+		return fmt.Errorf("run again: %w", err)
 	}
 	return g.sound()
 }

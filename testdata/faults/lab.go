@@ -39,6 +39,8 @@ type lab struct {
 
 	bundles installable // what clusters are made from
 	models  models      // and what they are when nothing disturbs them
+	pushes  pushes      // what is sent to registries, and what comes of it there
+	signing keys        // a pair of them
 }
 
 // scale makes the stand-ins small: what breaks is broken at any size.

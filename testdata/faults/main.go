@@ -95,12 +95,15 @@ func try(ctx context.Context, binary, config, progress, only string, stdout, std
 func everyRow() []row {
 	rows := upstreamRows()
 	rows = append(rows, registryRows()...)
+	rows = append(rows, pushRows()...)
 	rows = append(rows, diskRows()...)
 	rows = append(rows, pairRows()...)
 	rows = append(rows, claimRows()...)
 	rows = append(rows, killRows()...)
 	rows = append(rows, installRows()...)
+	rows = append(rows, auditRows()...)
 	rows = append(rows, hostRows()...)
+	rows = append(rows, clockRows()...)
 	return append(rows, resumeRows()...)
 }
 

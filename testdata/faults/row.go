@@ -18,7 +18,7 @@ import (
 
 // row is one fault with what has to come of it.
 type row struct {
-	group  string // upstream, registry, disk, pair, kill, install, hosts or resume
+	group  string // what is hit: upstream, registry, push, disk, install, clock, ...
 	fault  string
 	expect string // for people: "the same bytes", "exit 4, two digests"
 	quick  bool   // runs in the test too
