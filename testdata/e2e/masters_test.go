@@ -34,7 +34,9 @@ func TestClusterThreeMasters(t *testing.T) {
 	}
 
 	s.twoAtOnce(t, "install", "--bundle", s.bundle, "--allow-unsigned", "-f", config)
-	said(t, s.install(t, config), 0, "create of cluster site: done")
+	signing, public := s.signingKey(t)
+	said(t, s.kubexm(t, append([]string{"install", "--bundle", s.bundle, "--allow-unsigned", "-f", config}, signing...)...), 0, "create of cluster site: done", "signed with ")
+	s.onRecord(t, public)
 	t.Log("\n" + s.kubectl(t, "get", "nodes", "-o", "wide"))
 	said(t, s.install(t, config), 0, "0 steps ran")
 	s.folder = t.TempDir() // a machine that lacks what was made and fetched here
