@@ -38,6 +38,7 @@ type host struct {
 	full    bool                          // the disk
 	ran     int                           // commands so far
 	strike  func(n int)                   // told of each command before it runs; may be nil
+	heard   func(line string)             // told of each command line as it came, environment and all; may be nil
 }
 
 // loginPassword lets kubexm in.
@@ -72,6 +73,12 @@ func (h *host) close() {
 
 // run carries out a command line as it comes over the wire.
 func (h *host) run(ctx context.Context, line string, stdin io.Reader, stdout, stderr io.Writer) int {
+	h.mu.Lock()
+	heard := h.heard
+	h.mu.Unlock()
+	if heard != nil {
+		heard(line)
+	}
 	argv, err := words(strings.TrimPrefix(line, "exec "))
 	if err != nil {
 		fmt.Fprintln(stderr, err)

@@ -64,33 +64,40 @@ func (l *lab) makeInstallable(ctx context.Context) (path, version string, err er
 	if err := os.WriteFile(config, fmt.Appendf(nil, groundConfig, hosts, version), 0o600); err != nil {
 		return "", "", err
 	}
+	path = filepath.Join(dir, "demo.tar.zst")
+	return path, version, l.buildFor(ctx, config, dir, func(s *site) error {
+		if r := s.run(ctx, s.args("build", path)...); r.code != 0 {
+			return fmt.Errorf("build a bundle to install: %s", r)
+		}
+		return nil
+	})
+}
+
+// buildFor serves what a config asks for, and has build make a bundle of it in a folder.
+func (l *lab) buildFor(ctx context.Context, config, dir string, build func(s *site) error) error {
 	lock, err := resolve(config)
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	real := upstream.Real{Files: map[string]string{}}
 	for _, a := range lock.Artifacts {
 		if strings.HasSuffix(a.Address, "/kube-flannel.yml") { // read, and changed, when it is installed
 			real.Files[a.Address] = filepath.Join(dir, "flannel.yaml")
 			if err := os.WriteFile(real.Files[a.Address], []byte(podNetwork), 0o600); err != nil {
-				return "", "", err
+				return err
 			}
 		}
 	}
 	up, err := upstream.New(ctx, lock, upstream.Options{Scale: tiny, Real: real})
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	server := httptest.NewServer(up)
 	defer server.Close()
 	paths, err := up.WriteFiles(dir, server.URL, nil)
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	s := &site{lab: &lab{binary: l.binary, config: config, lock: filepath.Join(dir, "kubexm.lock")}, root: dir, cache: filepath.Join(dir, "cache"), paths: paths}
-	path = filepath.Join(dir, "demo.tar.zst")
-	if r := s.run(ctx, s.args("build", path)...); r.code != 0 {
-		return "", "", fmt.Errorf("build a bundle to install: %s", r)
-	}
-	return path, version, nil
+	return build(s)
 }

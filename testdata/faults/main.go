@@ -104,6 +104,7 @@ func everyRow() []row {
 	rows = append(rows, auditRows()...)
 	rows = append(rows, hostRows()...)
 	rows = append(rows, clockRows()...)
+	rows = append(rows, secretRows()...)
 	return append(rows, resumeRows()...)
 }
 
