@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/rogpeppe/go-internal/testscript"
+	"oras.land/oras-go/v2"
+	orasremote "oras.land/oras-go/v2/registry/remote"
 )
 
 // scriptRegistry starts an empty registry that knows referrers, as OCI 1.1 has them,
@@ -54,6 +57,24 @@ func referrers(ts *testscript.TestScript, _ bool, args []string) {
 	if !slices.Equal(types, want) {
 		ts.Fatalf("what refers to %s is %q, want %q", args[0], types, want)
 	}
+}
+
+// attach has something else refer to a tag: attach REFERENCE TYPE.
+func attach(ts *testscript.TestScript, _ bool, args []string) {
+	repo, err := orasremote.NewRepository(args[0])
+	ts.Check(err)
+	repo.PlainHTTP = true
+	ctx := context.Background()
+	root, err := repo.Resolve(ctx, repo.Reference.Reference)
+	ts.Check(err)
+	var layers []v1.Descriptor
+	for _, text := range []string{"{}", "[]"} {
+		d, err := oras.PushBytes(ctx, repo, args[1], []byte(text))
+		ts.Check(err)
+		layers = append(layers, d)
+	}
+	_, err = oras.PackManifest(ctx, repo, oras.PackManifestVersion1_1, args[1], oras.PackManifestOptions{Subject: &root, Layers: layers})
+	ts.Check(err)
 }
 
 // predicateType reads the statement in an artifact, which has to be about root.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,26 +18,52 @@ import (
 	"github.com/mensylisir/kubexm/bundle/sign"
 )
 
-// swaps are what becomes of an archive's file once it was opened. Under a swap by
-// name, what was opened is read on.
-func swaps(own, forged []byte) map[string]struct {
+// swap is what becomes of an archive's file once it was opened. Under one by name,
+// what was opened is read on.
+type swap struct {
 	byName bool
-	swap   func(path string) error
-} {
-	type swap = struct {
-		byName bool
-		swap   func(path string) error
-	}
-	beside := func(path string) error {
-		return errors.Join(os.WriteFile(path+".new", forged, 0o600), os.Rename(path+".new", path))
-	}
+	do     func(path string, forged []byte) error
+}
+
+func swaps() map[string]swap {
 	return map[string]swap{
-		"another file takes its name": {true, beside},
-		"its name is gone":            {true, os.Remove},
-		"overwritten in place":        {false, func(path string) error { return overwrite(path, forged) }},
-		"cut in place":                {false, func(path string) error { return os.Truncate(path, int64(len(own)/3)) }},
-		"emptied in place":            {false, func(path string) error { return os.Truncate(path, 0) }},
+		"another file takes its name": {true, func(path string, forged []byte) error {
+			return errors.Join(os.WriteFile(path+".new", forged, 0o600), os.Rename(path+".new", path))
+		}},
+		"its name is gone":     {true, func(path string, _ []byte) error { return os.Remove(path) }},
+		"overwritten in place": {false, overwrite},
+		"cut in place":         {false, func(path string, forged []byte) error { return os.Truncate(path, int64(len(forged)/3)) }},
+		"emptied in place":     {false, func(path string, _ []byte) error { return os.Truncate(path, 0) }},
 	}
+}
+
+// files are an archive as it lies on the disk: one file, or volumes and their table.
+func files(t *testing.T, b []byte, volumes bool) map[string][]byte {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.tar.zst")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if volumes {
+		if _, err := bundle.Split(t.Context(), path, path, archive.VolumeOptions{VolumeSize: 128 << 10}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := map[string][]byte{}
+	names, err := filepath.Glob(path + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if found[filepath.Base(name)], err = os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
 }
 
 // overwrite writes into the file that stands, which keeps whoever has it open.
@@ -53,29 +80,43 @@ func overwrite(path string, b []byte) error {
 // is what was verified, or an error with a code.
 func (s *site) swapped(t *testing.T) {
 	trusts, own, forged := s.signedAndForged(t)
-	for name, x := range swaps(own, forged) {
-		for _, when := range []string{"opened", "verified", "half unpacked"} {
-			t.Run(name+", once "+when, func(t *testing.T) {
-				path := filepath.Join(t.TempDir(), "x.tar.zst")
-				if err := os.WriteFile(path, own, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				u := s.unpacking(t, path, trusts)
-				u.step(when, "opened", func() error { return x.swap(path) })
-				err := u.bundle.Verify(t.Context(), 2, nil)
-				u.judged("verify", err, x.byName, when == "opened")
-				u.step(when, "verified", func() error { return x.swap(path) })
-				_, err = u.bundle.ExtractFiles(t.Context(), filepath.Join(u.dir, "files"), bundle.ExtractOptions{})
-				u.judged("extract files", err, x.byName, when != "half unpacked")
-				u.step(when, "half unpacked", func() error { return x.swap(path) })
-				_, err = u.bundle.ExtractLayout(t.Context(), filepath.Join(u.dir, "layout"), bundle.ExtractOptions{})
-				u.judged("extract", err, x.byName, true)
-				u.blobs(x.byName)
-				u.content()
-			})
+	for form, volumes := range map[string]bool{"a file": false, "volumes": true} {
+		mine, theirs := files(t, own, volumes), files(t, forged, volumes)
+		for name, x := range swaps() {
+			for _, when := range []string{"opened", "verified", "half unpacked"} {
+				t.Run(form+"/"+name+", once "+when, func(t *testing.T) { s.swap(t, trusts, x, when, mine, theirs) })
+			}
 		}
 	}
 	t.Run("all the while", func(t *testing.T) { s.flickering(t, trusts, own, forged) })
+}
+
+// swap opens, verifies and unpacks an archive, and at one point swaps all its files.
+func (s *site) swap(t *testing.T, trusts bundle.Policy, x swap, when string, mine, theirs map[string][]byte) {
+	dir := t.TempDir()
+	for name, b := range mine {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := func() (err error) {
+		for name := range mine {
+			err = errors.Join(err, x.do(filepath.Join(dir, name), theirs[name]))
+		}
+		return err
+	}
+	u := s.unpacking(t, filepath.Join(dir, slices.Min(slices.Collect(maps.Keys(mine)))), trusts) // the first volume, or all
+	u.step(when, "opened", all)
+	err := u.bundle.Verify(t.Context(), 2, nil)
+	u.judged("verify", err, x.byName, when == "opened")
+	u.step(when, "verified", all)
+	_, err = u.bundle.ExtractFiles(t.Context(), filepath.Join(u.dir, "files"), bundle.ExtractOptions{})
+	u.judged("extract files", err, x.byName, when != "half unpacked")
+	u.step(when, "half unpacked", all)
+	_, err = u.bundle.ExtractLayout(t.Context(), filepath.Join(u.dir, "layout"), bundle.ExtractOptions{})
+	u.judged("extract", err, x.byName, true)
+	u.blobs(x.byName)
+	u.content()
 }
 
 // signedAndForged are the true bundle, signed by its maker, and one that lists and

@@ -70,5 +70,5 @@ the true bundle gives. ` + "`make test`" + ` tries most rows in one way, and 100
 
 The file may change under kubexm between being verified and being unpacked. Where another file takes its name, or the name is gone, what was opened
 is read on. Where it is overwritten or cut in place, with a bundle that names the very same members, unpacking ends with a code; no blob is read to its end,
-and no file stands, with bytes that the verified root does not lead to. That is tried in one process, at three points and while somebody overwrites the file again and again.
+and no file stands, with bytes that the verified root does not lead to. That is tried in one process, of one file and of volumes, at three points, and while somebody overwrites the file again and again.
 `
