@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -18,14 +19,16 @@ type cable struct {
 	pairs map[*pair]bool
 	left  int64 // bytes until it strikes; 0: never
 	how   func(*pair)
-	past  int64 // bytes so far
-	dead  bool  // nobody gets through at all
+	past  int64           // bytes so far
+	dead  bool            // nobody gets through at all
+	heard []time.Duration // how long each connection was silent until kubexm gave it up
 }
 
 // pair is one connection and its continuation.
 type pair struct {
 	near, far *net.TCPConn
 	stalled   chan struct{} // closed: nothing goes through any more
+	since     time.Time     // when it was
 	once      sync.Once
 	gone      chan struct{}
 }
@@ -99,7 +102,7 @@ func (c *cable) copy(p *pair, to, from net.Conn) {
 			some, how := c.pass(int64(n - at))
 			select {
 			case <-p.stalled: // what is sent gets nowhere, and nobody is told
-				<-p.gone
+				c.silent(p, from)
 				return
 			default:
 			}
@@ -114,12 +117,39 @@ func (c *cable) copy(p *pair, to, from net.Conn) {
 		if err != nil {
 			select {
 			case <-p.stalled:
-				<-p.gone
+				c.silent(p, from)
 			default:
 			}
 			return
 		}
 	}
+}
+
+// silent waits for the end of a connection that has stalled, and notes when kubexm gave
+// it up: the host says nothing of it.
+func (c *cable) silent(p *pair, from net.Conn) {
+	if from == net.Conn(p.near) {
+		_, _ = io.Copy(io.Discard, from) // until it is closed, from whichever side
+		select {
+		case <-p.gone:
+		default:
+			c.mu.Lock()
+			c.heard = append(c.heard, time.Since(p.since))
+			c.mu.Unlock()
+		}
+		return // which ends the other direction
+	}
+	<-p.gone
+}
+
+// noticed gives how long connections were silent until kubexm gave them up, and
+// forgets it.
+func (c *cable) noticed() []time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.heard
+	c.heard = nil
+	return out
 }
 
 // pass counts bytes, and gives how many go through before the cable strikes.
@@ -195,6 +225,7 @@ func stall(p *pair) {
 	select {
 	case <-p.stalled:
 	default:
+		p.since = time.Now()
 		close(p.stalled)
 	}
 }

@@ -35,6 +35,7 @@ type ground struct {
 	bundle  string
 	workdir string
 	before  conntest.Snapshot
+	silent  time.Duration // the longest that a connection was, until kubexm gave it up
 
 	mu    sync.Mutex
 	wrong []string // what must never happen, and did

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -19,7 +20,12 @@ type blow struct {
 	strike func(g *ground, i, n int, deletes bool)
 	// says is what the interrupted command prints where it fails; empty: anything
 	says string
+	// within is how long a connection may be silent until kubexm gives it up; 0: nobody asks
+	within time.Duration
 }
+
+// mostSilence is how long a connection may say nothing before it counts as lost.
+const mostSilence = 30 * time.Second
 
 func hostRows() []row {
 	var rows []row
@@ -29,7 +35,7 @@ func hostRows() []row {
 		{name: "a command on a host is killed", count: 50, batch: 5, strike: killCommand},
 		{name: "the connection is cut", count: 50, batch: 5, quick: true, strike: onCable(cut)},
 		{name: "the connection is reset", count: 50, batch: 5, strike: onCable(reset)},
-		{name: "the connection goes silent", count: 12, batch: 1, waits: true, strike: onCable(stall)},
+		{name: "the connection goes silent", count: 12, batch: 1, waits: true, strike: onCable(stall), within: mostSilence},
 		{name: "the registry is restarted while it is filled", count: 10, batch: 5, strike: restartRegistry},
 		{name: "the disk of a host is full", count: 30, batch: 5, quick: true, strike: fillDisk, says: "No space left on device"},
 	} {
@@ -55,19 +61,28 @@ func (b blow) run(ctx context.Context, l *lab, first int) (string, error) {
 		return "", err
 	}
 	failed := 0
+	var silent time.Duration
 	for i := first; i < first+n; i++ {
 		at, err := l.ground(ctx, fmt.Sprintf("blow-%s-%d", b.name, i))
 		if err != nil {
 			return "", err
 		}
 		f, err := b.hit(ctx, at, i)
+		silent = max(silent, at.silent)
 		at.close()
 		if err != nil {
 			return "", fmt.Errorf("number %d: %w", i+1, err)
 		}
 		failed += f
 	}
-	return fmt.Sprintf("converges; %d of %d commands failed, and were run again", failed, 2*n), nil
+	came := fmt.Sprintf("converges; %d of %d commands failed, and were run again", failed, 2*n)
+	if b.within > 0 {
+		if silent == 0 {
+			return came, errors.New("no connection was given up")
+		}
+		came += fmt.Sprintf("; given up after %.1f s of silence at most", silent.Seconds())
+	}
+	return came, nil
 }
 
 func (b blow) hit(ctx context.Context, g *ground, i int) (failed int, err error) {
@@ -78,6 +93,9 @@ func (b blow) hit(ctx context.Context, g *ground, i int) (failed int, err error)
 		}
 		b.strike(g, i, b.count, deletes)
 		r := g.run(ctx, args()...)
+		if err := g.hush(b.within); err != nil {
+			return failed, fmt.Errorf("%s: %w", what, err)
+		}
 		g.calm()
 		if r.code != 0 {
 			failed++
@@ -93,6 +111,22 @@ func (b blow) hit(ctx context.Context, g *ground, i int) (failed int, err error)
 		}
 	}
 	return failed, nil
+}
+
+// hush says which connection was silent for longer than it may be until kubexm gave it
+// up; that a process ended does so too.
+func (g *ground) hush(most time.Duration) error {
+	if most == 0 {
+		return nil
+	}
+	for _, n := range g.names {
+		for _, d := range g.hosts[n].wire.noticed() {
+			if g.silent = max(g.silent, d); d > most {
+				return fmt.Errorf("SILENT FOR TOO LONG: the connection to %s was given up after %s", n, d.Round(time.Millisecond))
+			}
+		}
+	}
+	return nil
 }
 
 // calm ends every blow.
