@@ -118,6 +118,24 @@ func spoil(t *testing.T, spec steptest.Object) {
 	spec["request"] = base64.StdEncoding.EncodeToString(pem.EncodeToMemory(block))
 }
 
+// TestSignKubeletsKnowsAddresses, however the config writes them.
+func TestSignKubeletsKnowsAddresses(t *testing.T) {
+	six := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11, internalAddress: [\"2001:DB8:0::0:11\"]}").Replace(steptest.Small))
+	kase := standing(six)
+	s := kase.Sim(t)
+	r := own()
+	r.IPAddresses = append(r.IPAddresses, net.ParseIP("2001:db8::11"))
+	text, err := json.Marshal(steptest.Request("csr-node1", "system:node:node1", r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.AddFile(asked, string(text), 0o600)
+	step := kubernetes.SignKubelets(six)
+	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSignKubeletsApprovesRenewals, of a kubelet that answers still, and lets one lie
 // that it must not approve.
 func TestSignKubeletsApprovesRenewals(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -107,7 +108,7 @@ func misnamed(c *manifest.Cluster, host manifest.Host, r *x509.CertificateReques
 	own := append([]string{host.Address}, host.InternalAddress...)
 	own = append(own, c.NodeAddresses(host)...)
 	for _, ip := range r.IPAddresses {
-		if !slices.Contains(own, ip.String()) {
+		if !slices.ContainsFunc(own, func(a string) bool { return ip.Equal(net.ParseIP(a)) }) { // one address may be written in several ways
 			return fmt.Errorf("%s is no address of %s in the config", ip, host.Name)
 		}
 	}
