@@ -89,6 +89,7 @@ var kubexm = house{
 		"testdata/bench":              nil,
 		"testdata/e2e":                nil,
 		"testdata/faults":             nil,
+		"testdata/faults/brittle":     nil,
 		"testdata/hostile":            nil,
 		"testdata/lab":                nil,
 		"testdata/lab/cmd":            nil,

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // WriteFile puts content under a name, in place of what stood there: who reads it,
@@ -15,13 +17,13 @@ import (
 // is replaced, less what the umask takes. When it returns nil the file outlasts a loss
 // of power; after an error the name has what it had, or content whole.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
-	return at(path, content, mode, rename)
+	return at(path, content, mode, rename, nil)
 }
 
 // Create is WriteFile for a name that nothing may stand under: one that does stays, and
-// is fs.ErrExist.
+// is fs.ErrExist. After any error nothing of content is there.
 func Create(path string, content []byte, mode fs.FileMode) error {
-	return at(path, content, mode, link)
+	return at(path, content, mode, link, (*os.Root).Remove)
 }
 
 // Write puts what from gives under a name below root, as WriteFile does, and leaves the
@@ -39,16 +41,19 @@ func Beside(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 }
 
-func at(path string, content []byte, mode fs.FileMode, name naming) error {
+// at writes one file and syncs its folder. Where that fails, undo takes the name back.
+func at(path string, content []byte, mode fs.FileMode, name naming, undo func(root *os.Root, name string) error) error {
 	dir, base := filepath.Dir(path), filepath.Base(path)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { _ = root.Close() }() // a handle of the folder, which nothing is written through
-	err = write(root, base, mode, bytes.NewReader(content), name)
-	if err == nil {
-		err = SyncFolder(root, ".")
+	if err := write(root, base, mode, bytes.NewReader(content), name); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = SyncFolder(root, "."); err != nil && undo != nil {
+		err = errors.Join(err, undo(root, base))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -66,9 +71,10 @@ func rename(root *os.Root, beside, name string) error { return root.Rename(besid
 func link(root *os.Root, beside, name string) error {
 	err := root.Link(beside, name)
 	if err == nil {
-		return root.Remove(beside)
+		_ = root.Remove(beside) // what stays is a second name, and is taken away by the next
+		return nil
 	}
-	if errors.Is(err, fs.ErrExist) {
+	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
 	if _, there := root.Lstat(name); !errors.Is(there, fs.ErrNotExist) {

@@ -93,3 +93,47 @@ func TestSignaturesRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRestoreSignatures: what a loss of power leaves of a slot is mended from what was
+// written beside the archive first; a slot that is well stays as it is.
+func TestRestoreSignatures(t *testing.T) {
+	s := newSample(nil, nil)
+	path := s.file(t)
+	const first, second = "{\"a\":1}\n", "{\"a\":1}\n{\"b\":2}\n"
+	if err := WriteSignatures(path, []byte(first)); err != nil {
+		t.Fatal(err)
+	}
+	beside := hidden(path, "signatures")
+	if _, err := os.Stat(beside); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left beside the archive: %v", err)
+	}
+	r := mustOpen(t, path)
+	at := r.slot().Offset + headLen + int64(len(rawFrameHeader)) + blockHeaderLen
+	for name, c := range map[string]struct{ tear, want string }{
+		"torn":                    {"half", second},
+		"not begun, or all there": {first, first},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := read(t, path)
+			copy(text[at:], c.tear)
+			if err := errors.Join(os.WriteFile(path, text, 0o600), os.WriteFile(beside, []byte(second), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second time there is nothing to do
+				if err := RestoreSignatures(path); err != nil {
+					t.Fatal(err)
+				}
+				got, err := mustOpen(t, path).Signatures()
+				if err != nil || string(got) != c.want {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+			if _, err := os.Stat(beside); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("something is left beside the archive: %v", err)
+			}
+			if err := WriteSignatures(path, []byte(first)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

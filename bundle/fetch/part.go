@@ -37,6 +37,8 @@ type part struct {
 	hash  hash.Hash
 	have  int64 // bytes in the file, and in hash
 	told  int64 // bytes that the Transfer was told of
+
+	synced bool // all that came is on the disk
 }
 
 func (c *Cache) part(key string) *part {
@@ -78,7 +80,9 @@ func (p *part) load(ctx context.Context, j *job, source string, t Transfer) erro
 
 // continuable tells whether size bytes, loaded from what p.meta says, can be
 // the beginning of what j asks for. Where the digest is known it decides in the
-// end; where it is not, the server has to vouch that the file is still the same.
+// end; where it is not, the server has to vouch that the file is still the same, and
+// this process that it wrote what is there: after a loss of power the file may have
+// holes, which nothing would find.
 func (p *part) continuable(j *job, size int64, source string) bool {
 	total := p.total(j)
 	if size == 0 || (total >= 0 && size > total) {
@@ -87,7 +91,7 @@ func (p *part) continuable(j *job, size int64, source string) bool {
 	if j.sha256 != "" {
 		return true
 	}
-	return p.meta.Source == source && p.validator() != "" && size != total
+	return p.have == size && p.meta.Source == source && p.validator() != "" && size != total
 }
 
 // total is the size of the whole file, or -1.
@@ -152,7 +156,7 @@ func (p *part) remove() error {
 
 // keep makes the whole and checked file the blob of its digest.
 func (p *part) keep() error {
-	err := syncFile(p.path)
+	err := p.sync()
 	if err == nil {
 		err = p.cache.adopt(p.path, p.digest())
 	}
@@ -160,6 +164,18 @@ func (p *part) keep() error {
 		return fmt.Errorf("put into cache: %w", err)
 	}
 	return p.remove()
+}
+
+// sync makes the file's bytes durable, once.
+func (p *part) sync() error {
+	if p.synced {
+		return nil
+	}
+	if err := syncFile(p.path); err != nil {
+		return err
+	}
+	p.synced = true
+	return nil
 }
 
 // received is the body of an answer on its way into the file: every byte is
@@ -172,10 +188,22 @@ type received struct {
 }
 
 // Read reads on, and ends with an error where the body is too long. grab tells
-// one that is too short.
+// one that is too short. Before it says that this was all, what came is on the disk:
+// grab closes the file without a look at the error, and a close may be the one call
+// that tells of bytes that were lost.
 func (r *received) Read(b []byte) (int, error) {
 	n, err := r.ReadCloser.Read(b)
 	p := r.part
+	if n > 0 {
+		p.synced = false
+	}
+	if err == io.EOF {
+		if n > 0 {
+			err = nil // and again at the next call, when grab has written these
+		} else if err := p.sync(); err != nil {
+			return 0, err
+		}
+	}
 	p.hash.Write(b[:n])
 	p.have += int64(n)
 	p.told += int64(n)

@@ -236,6 +236,33 @@ func TestUnknownDigestIsNotContinuedBlindly(t *testing.T) {
 	}
 }
 
+// TestUnknownDigestIsNotContinuedOverALossOfPower: what another run left may have holes
+// where the disk kept the size alone, and no digest would tell.
+func TestUnknownDigestIsNotContinuedOverALossOfPower(t *testing.T) {
+	content := noise(7, 5000)
+	u := serve(t, inTurn(half(content, `"same"`), http.NotFound, served(content, `"same"`)))
+	o := options(t, u)
+	a := plainFile(content)
+	a.SHA256, a.Size = "", 0
+	if _, err := client(t, o).PinArtifact(t.Context(), a); err == nil {
+		t.Fatal("no error from a server that has no rest of the file")
+	}
+	left, err := filepath.Glob(o.Cache.partial("*" + partSuffix))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("%q, %v", left, err)
+	}
+	text, err := os.ReadFile(left[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(text[:1000])
+	write(t, left[0], text)
+	got, err := client(t, o).PinArtifact(t.Context(), a)
+	if err != nil || got.SHA256 != sum(content) {
+		t.Errorf("%v, pinned %s", err, got.SHA256)
+	}
+}
+
 func TestOpenCacheSweeps(t *testing.T) {
 	dir := t.TempDir()
 	c, err := OpenCache(dir)

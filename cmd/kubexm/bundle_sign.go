@@ -73,6 +73,9 @@ Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
 }
 
 func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
+	if err := archive.RestoreSignatures(path); err != nil {
+		return refused(err)
+	}
 	b, err := bundle.OpenPart(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
 	if err != nil {
 		return refused(err)

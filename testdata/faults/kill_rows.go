@@ -189,10 +189,7 @@ func control(ctx context.Context, l *lab) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		args := []string{naiveName, s.server.URL, s.archive()}
-		for _, a := range l.pinned.Artifacts {
-			args = append(args, "/"+strings.TrimPrefix(a.Address, "https://"))
-		}
+		args := l.naiveArgs(s)
 		begin := time.Now()
 		point := time.Hour
 		if i > 0 { // the first is let be, and says how long it takes
@@ -213,6 +210,15 @@ func control(ctx context.Context, l *lab) (string, error) {
 		return "", fmt.Errorf("half an archive was found %d times in %d kills: the rows above prove little", found, batch)
 	}
 	return fmt.Sprintf("half an archive is found after %d of %d kills", found, batch), nil
+}
+
+// naiveArgs has this program write what a build of s would.
+func (l *lab) naiveArgs(s *site) []string {
+	args := []string{naiveName, s.server.URL, s.archive()}
+	for _, a := range l.pinned.Artifacts {
+		args = append(args, "/"+strings.TrimPrefix(a.Address, "https://"))
+	}
+	return args
 }
 
 // naiveName makes this program a naive writer: SERVER OUTPUT PATH….

@@ -41,6 +41,8 @@ type lab struct {
 	models  models      // and what they are when nothing disturbs them
 	pushes  pushes      // what is sent to registries, and what comes of it there
 	signing keys        // a pair of them
+
+	measured measures // how much there is to break of what is written to a disk
 }
 
 // scale makes the stand-ins small: what breaks is broken at any size.

@@ -100,6 +100,8 @@ func everyRow() []row {
 	rows = append(rows, pairRows()...)
 	rows = append(rows, claimRows()...)
 	rows = append(rows, killRows()...)
+	rows = append(rows, powerRows()...)
+	rows = append(rows, eioRows()...)
 	rows = append(rows, installRows()...)
 	rows = append(rows, auditRows()...)
 	rows = append(rows, hostRows()...)

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mensylisir/kubexm/testdata/faults/brittle"
+)
+
+// eioPoints is how many of the calls of a kind fail, one at a time, in each command. All
+// of them fail where there are fewer.
+const eioPoints = 24
+
+// eioRows have one call on the disk fail, once. After a sync that failed the dirty pages
+// are gone, and the next sync says that all is well.
+func eioRows() []row {
+	var rows []row
+	for _, d := range deeds() {
+		for _, kind := range []brittle.Kind{brittle.Write, brittle.Sync, brittle.Rename, brittle.Close} {
+			rows = append(rows, row{
+				group: "eio", fault: fmt.Sprintf("%s, %s", d.name, kind), quick: kind == brittle.Sync || d.name == "bundle build",
+				expect: "an error that names the file; nothing half under a final name; then the same as ever",
+				run:    func(ctx context.Context, l *lab) (string, error) { return l.failing(ctx, d, kind) },
+			})
+		}
+	}
+	return append(rows, row{
+		group: "eio", fault: "control: a naive writer", expect: "half an archive is found", quick: true, run: naiveEIO,
+	})
+}
+
+func (l *lab) failing(ctx context.Context, d deed, kind brittle.Kind) (string, error) {
+	sizes, err := l.sizesOf(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	most, came, all := eioPoints, 0, 0
+	if l.quick {
+		most = 2
+	}
+	for j, p := range d.phases {
+		count := sizes[j].counts[kind]
+		n := min(most, count)
+		for i := range n {
+			at := 1 + i*count/n
+			struck, err := l.fail(ctx, d, j, kind, at)
+			if err != nil {
+				return "", fmt.Errorf("%s, %s %d of %d: %w", p.name, kind, at, count, err)
+			}
+			if all++; struck {
+				came++
+			}
+		}
+	}
+	if came < (all+1)/2 {
+		return "", fmt.Errorf("only %d of %d calls came to fail", came, all)
+	}
+	return fmt.Sprintf("%d of %d end with an error, and converge; 0 corrupt", came, all), nil
+}
+
+// fail carries out d, and has one call in one of its commands fail. It tells whether
+// there was such a call.
+func (l *lab) fail(ctx context.Context, d deed, in int, kind brittle.Kind, at int) (struck bool, err error) {
+	s, err := l.stand(ctx, fmt.Sprintf("eio-%s-%d-%s-%d", d.name, in, kind, at), d, false)
+	if err != nil {
+		return false, err
+	}
+	defer s.end()
+	for j, p := range d.phases {
+		if j > in {
+			break
+		}
+		s.disk.FailAt("", 0)
+		if j == in {
+			s.disk.FailAt(kind, at)
+		}
+		r := s.try(ctx, p.args(s), nil)
+		path := s.disk.Struck()
+		if path == "" {
+			if r.code != 0 {
+				return false, fmt.Errorf("it failed by itself: %s", clip(r.stderr, 1000))
+			}
+			if err := p.done(ctx, s); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if err := s.judge(ctx, p, r, path); err != nil {
+			return true, fmt.Errorf("%s: %w", path, err)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// judge looks at a command one of whose calls on path failed.
+func (s *stand) judge(ctx context.Context, p phase, r ended, path string) error {
+	switch {
+	case r.code == 0 && s.disk.Harmless():
+		return p.done(ctx, s)
+	case r.code == 0:
+		return errors.New("EXIT 0: nobody is told")
+	case !strings.Contains(r.stderr, "input/output error"):
+		return fmt.Errorf("exit %d does not say what went wrong: %s", r.code, clip(r.stderr, 600))
+	case !strings.Contains(r.stderr, plainName(path)):
+		return fmt.Errorf("exit %d does not name the file: %s", r.code, clip(r.stderr, 600))
+	}
+	s.disk.FailAt("", 0)
+	s.disk.Forget()
+	if p.whole != nil {
+		if err := p.whole(s); err != nil {
+			return err
+		}
+	}
+	return s.finish(ctx, p)
+}
+
+// naiveEIO lets writes of a naive writer fail.
+func naiveEIO(ctx context.Context, l *lab) (string, error) {
+	p, found, n := l.naiveDeed().phases[0], 0, l.batch()
+	whole, count := "", 0
+	for i := range n + 1 {
+		s, err := l.naiveStand(ctx, fmt.Sprintf("naive-eio-%d", i))
+		if err != nil {
+			return "", err
+		}
+		s.disk.FailAt(brittle.Write, i*count/(n+1)) // the first time none
+		r := s.try(ctx, p.args(s), nil)
+		got, herr := hashFile(s.archive())
+		if i == 0 {
+			whole, count = got, s.disk.Counts()[brittle.Write]
+		} else if herr == nil && got != whole {
+			found++
+		}
+		s.end()
+		if i == 0 && (r.code != 0 || herr != nil) {
+			return "", errors.Join(errors.New(r.String()), herr)
+		}
+	}
+	if found < n/2 {
+		return "", fmt.Errorf("half an archive was found %d times in %d errors: the rows above prove little", found, n)
+	}
+	return fmt.Sprintf("half an archive is found after %d of %d errors", found, n), nil
+}
