@@ -25,7 +25,7 @@ import (
 
 // line is the direction of imports: a folder imports only what stands to its
 // right. Sub-folders belong to their top folder.
-var line = []string{"cmd", "installer", "steps", "registry", "bundle", "packaging", "versions", "manifest", "durable"}
+var line = []string{"cmd", "installer", "steps", "registry", "bundle", "packaging", "versions", "manifest"}
 
 // domain is what the steps of one domain (containerd, kubeadm, …) are made of. A
 // domain that needs another one names it below.
@@ -82,7 +82,7 @@ var kubexm = house{
 		"packaging/rpm/rpmtest":         nil,
 		"packaging/system":              {"packaging", "packaging/apt", "packaging/rpm"},
 		"versions":                      nil,
-		"durable":                       nil,
+		"manifest/durable":              nil,
 		"manifest":                      nil,
 		"manifest/schema":               {"manifest"},
 
@@ -110,7 +110,7 @@ var kubexm = house{
 	// Plans are made and walked without knowing what a step does; what acts on a
 	// host knows of no bundle; the archive's bytes mean nothing to who writes them.
 	narrow: map[string][]string{
-		"installer/audit":    {"steps", "steps/connector", "durable"},
+		"installer/audit":    {"steps", "steps/connector", "manifest/durable"},
 		"installer/engine":   {"steps", "manifest"},
 		"installer/module":   {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
 		"installer/pipeline": {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
@@ -125,13 +125,13 @@ var kubexm = house{
 		"steps/connector/ssh":      {"manifest"},
 		"steps/connector/sshtest":  nil,
 		"steps/op":                 {"manifest"},
-		"steps/pki":                {"manifest", "durable"},
+		"steps/pki":                {"manifest", "manifest/durable"},
 		"steps/runner":             {"manifest"},
 		"steps/runner/runnertest":  nil,
-		"bundle/archive":           {"durable"},
+		"bundle/archive":           {"manifest/durable"},
 		"bundle/chart":             nil,
 		"bundle/discover":          nil,
-		"bundle/fetch":             {"packaging", "packaging/system", "manifest", "durable"},
+		"bundle/fetch":             {"packaging", "packaging/system", "manifest", "manifest/durable"},
 		"bundle/sign":              {"manifest"},
 		// What only reads and reckons writes no file.
 		"packaging/apt":   {"manifest", "versions"},

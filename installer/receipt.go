@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
-	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // TypeReceipt is the predicate type of a receipt's statement, whose subject is the

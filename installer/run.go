@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // RunOptions say how a plan is carried out.

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // slotSize is the size of the signature slot's data.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // VolumeOptions cut an archive into volumes.

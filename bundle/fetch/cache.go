@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // Cache holds content by its sha256, shared between builds and processes. The

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // derivedVersion is the form of the records that this code writes and reads.

@@ -13,7 +13,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 const (

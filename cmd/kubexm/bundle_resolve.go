@@ -16,8 +16,8 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
-	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/durable"
 	"github.com/mensylisir/kubexm/versions"
 )
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // The environment variables that hold the password of a private key.

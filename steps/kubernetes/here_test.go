@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // TestKeepLeavesOneFile: what a kill left beside a file is written over, and its

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // installDeed makes a cluster and takes it away, with the workdir on the disk.

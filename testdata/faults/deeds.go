@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
 // deeds are what kubexm writes on the machine that it runs on.

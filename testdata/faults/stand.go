@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mensylisir/kubexm/durable"
+	"github.com/mensylisir/kubexm/manifest/durable"
 	"github.com/mensylisir/kubexm/testdata/faults/brittle"
 )
 
