@@ -39,7 +39,6 @@ var writers = map[string]string{
 	"installer/record.go":             "OpenFile: added to; a line that was cut off counts for nothing",
 	"installer/run.go":                "OpenFile: a run's own journal, exclusive; head and folder synced before a host is touched",
 	"installer/workdir.go":            "WriteFile: who holds the lock, for people",
-	"steps/connector/ssh/hostkey.go":  "OpenFile: added to, and synced",
 }
 
 // TestWritersAreKnown finds every call that makes or renames a file by name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"time"
@@ -118,8 +119,14 @@ func (s *Session) alone(ctx context.Context, keeper *runner.Runner) error {
 	taken, back := context.WithCancel(ctx)
 	defer back()
 	var held *runner.HeldError
-	if err := keeper.Hold(taken, s.lease(), back); errors.As(err, &held) {
+	err := keeper.Hold(taken, s.lease(), back)
+	if errors.As(err, &held) {
 		return &BusyError{At: s.keeperName(), Holder: held.Holder}
+	}
+	// What this machine's own disk refused (the host's key, to be recorded) is said now: a
+	// second connection would find the key in memory, and nobody would be told.
+	if _, own := errors.AsType[*fs.PathError](err); own {
+		return err
 	}
 	return nil
 }

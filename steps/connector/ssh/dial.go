@@ -154,6 +154,9 @@ func (c *Conn) explain(ctx context.Context, err error, login *login, keys *hostK
 	if keys.refused != nil {
 		return keys.refused
 	}
+	if keys.failed != nil {
+		return keys.failed
+	}
 	if login.err != nil {
 		return login.err
 	}

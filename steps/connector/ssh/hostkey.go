@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+	"golang.org/x/sys/unix"
 
+	"github.com/mensylisir/kubexm/durable"
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
@@ -39,6 +41,7 @@ type hostKeys struct {
 	pin     ssh.PublicKey       // for Pinned by key
 	choices [][]string          // of algorithms; the first is in use
 	refused *connector.HostKeyError
+	failed  error // why a key could not be recorded
 }
 
 func newHostKeys(cfg Config) (*hostKeys, error) {
@@ -212,29 +215,34 @@ func (k *hostKeys) accept(e *connector.HostKeyError) error {
 		return errors.New("accept-new without a file to record the key in")
 	}
 	if err := record(k.cfg.Record, e.Line); err != nil {
-		return fmt.Errorf("record the host key of %s: %w", e.Addr, err)
+		k.failed = fmt.Errorf("record the host key of %s: %w", e.Addr, err)
+		return k.failed
 	}
 	k.cfg.Log.Warn("accepted a new host key", "address", e.Addr, "type", e.KeyType, "fingerprint", e.Fingerprint, "file", k.cfg.Record)
 	return nil
 }
 
-// record adds one line to a known_hosts file, in one write, so that several
-// connections and several processes can do it side by side.
+// record adds one line to a known_hosts file, whole or not at all: half a line, or one
+// that a disk lost, would stop every connection after this one. Several connections and
+// several processes take turns, by a lock on the folder.
 func record(path, line string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	text := line + "\n"
-	if st, err := f.Stat(); err == nil && st.Size() > 0 {
-		last := make([]byte, 1)
-		if _, err := f.ReadAt(last, st.Size()-1); err == nil && last[0] != '\n' {
-			text = "\n" + text
-		}
+	defer func() { _ = dir.Close() }() // and the lock with it
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", dir.Name(), err)
 	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Sync(), f.Close())
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
+	return durable.WriteFile(path, append(text, line+"\n"...), 0o600)
 }
