@@ -122,7 +122,7 @@ var kubexm = house{
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,
 		"steps/connector/local":    {"manifest"},
-		"steps/connector/ssh":      {"manifest", "durable"},
+		"steps/connector/ssh":      {"manifest", "manifest/durable"},
 		"steps/connector/sshtest":  nil,
 		"steps/op":                 {"manifest"},
 		"steps/pki":                {"manifest", "manifest/durable"},
