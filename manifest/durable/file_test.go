@@ -208,3 +208,17 @@ func TestBusy(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFoldersThatCannotBeSynced: as those of /proc, and of some disks in a network.
+func TestFoldersThatCannotBeSynced(t *testing.T) {
+	d, err := os.Open("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); !errors.Is(err, unix.EINVAL) {
+		t.Skipf("/proc can be synced here: %v", err)
+	}
+	if err := SyncDir("/proc"); err != nil {
+		t.Error(err)
+	}
+}

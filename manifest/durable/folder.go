@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // SyncFolder makes durable which names a folder below root has: those that were made,
@@ -14,7 +16,17 @@ func SyncFolder(root *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(synced(d), d.Close())
+}
+
+// synced syncs a folder. A disk that knows no such thing (some network and FUSE file
+// systems) says so, which is no reason not to write there.
+func synced(d *os.File) error {
+	err := d.Sync()
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	return err
 }
 
 // SyncDir is SyncFolder for a folder by its path.
@@ -23,7 +35,7 @@ func SyncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(synced(d), d.Close())
 }
 
 // MkdirAll is os.MkdirAll whose new folders outlast a loss of power: a file is as
