@@ -111,12 +111,7 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 			if t.Value == "" {
 				return known(h.Name)
 			}
-			if err := join(ctx, c, h, t); err != nil {
-				return err
-			}
-			// A kubelet complains each second of a folder of its own pods that is not there.
-			_, err = h.Mkdir(ctx, "/etc/kubernetes/manifests", runner.Attr{Mode: 0o700})
-			return err
+			return join(ctx, c, h, t)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			if err := h.ClearJob(ctx, joinJob); err != nil { // it may be at work still
