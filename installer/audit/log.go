@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,12 +29,23 @@ type Log struct {
 
 	scripts sync.Map // text → its SHA-256: a few dozen, each run thousands of times
 
-	mu     sync.Mutex
-	f      *os.File
-	head   Head
-	failed error
-	timer  *time.Timer // set while lines are not on disk
-	dirty  bool
+	syncing sync.Mutex // one at a time, and before mu
+
+	mu      sync.Mutex
+	f       file
+	head    Head
+	failed  error
+	timer   *time.Timer  // set while lines are not on disk
+	onDisk  int64        // bytes that were here, or that a sync has put there
+	pending bytes.Buffer // what came after them
+}
+
+// file is what a log needs of one. Tests have disks that fail.
+type file interface {
+	io.Writer
+	Sync() error
+	Truncate(size int64) error
+	Close() error
 }
 
 // DamagedError says that a log ends in what no kubexm wrote.
@@ -62,25 +74,26 @@ func Open(path, cluster, who, version string) (*Log, error) {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
 	l := &Log{who: who, version: version, f: f}
-	if err := l.begin(path, cluster); err != nil {
+	if err := l.begin(f, path, cluster); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return l, nil
 }
 
 // begin finds where the log ends, and writes its first line where it is new.
-func (l *Log) begin(path, cluster string) error {
-	st, err := l.f.Stat()
+func (l *Log) begin(f *os.File, path, cluster string) error {
+	st, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	if !st.Mode().IsRegular() {
 		return fmt.Errorf("audit log: %w", &fs.PathError{Op: "open", Path: path, Err: errors.New("is no file")})
 	}
-	if err := l.f.Chmod(0o600); err != nil {
+	if err := f.Chmod(0o600); err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
-	last, torn, open, err := tail(l.f, st.Size())
+	l.onDisk = st.Size()
+	last, torn, open, err := tail(f, st.Size())
 	switch {
 	case errors.Is(err, errForeign):
 		return &DamagedError{Path: path, Err: err}
@@ -119,8 +132,8 @@ func (l *Log) close(torn [][]byte, open bool) error {
 		x.Torn = append(x.Torn, l.head.SHA256)
 	}
 	if open {
-		if _, err := l.f.WriteString("\n"); err != nil {
-			return fmt.Errorf("audit log: %w", err)
+		if err := l.write([]byte("\n")); err != nil {
+			return err
 		}
 	}
 	return l.Add(x)
@@ -136,15 +149,23 @@ func (l *Log) Add(x *Line) error {
 	x.N, x.Prev, x.Time = l.head.Lines+1, l.head.SHA256, time.Now().UTC()
 	x.Who, x.Kubexm = l.who, l.version
 	b := encode(x)
-	if _, err := l.f.Write(append(b, '\n')); err != nil {
-		l.failed = fmt.Errorf("audit log: %w", err)
-		return l.failed
+	if err := l.write(append(b, '\n')); err != nil {
+		return err
 	}
 	l.head = Head{Lines: x.N, SHA256: hashOf(b)}
-	l.dirty = true
 	if l.timer == nil {
 		l.timer = time.AfterFunc(syncAfter, func() { _ = l.Sync() }) // what fails is kept
 	}
+	return nil
+}
+
+// write hands bytes to the kernel, and keeps them until a sync has put them on disk.
+func (l *Log) write(b []byte) error {
+	if _, err := l.f.Write(b); err != nil {
+		l.failed = fmt.Errorf("audit log: %w", err)
+		return l.failed
+	}
+	l.pending.Write(b)
 	return nil
 }
 
@@ -176,27 +197,48 @@ func (l *Log) Head() Head {
 	return l.head
 }
 
-// Sync puts all lines on disk.
+// Sync puts all lines on disk. After one that failed the log takes no more lines, and
+// the error is for good.
 func (l *Log) Sync() error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	l.mu.Lock()
 	if l.timer != nil {
 		l.timer.Stop()
 		l.timer = nil
 	}
-	dirty, failed := l.dirty, l.failed
-	l.dirty = false
+	n, failed := l.pending.Len(), l.failed
 	l.mu.Unlock()
-	if failed != nil || !dirty {
+	if failed != nil || n == 0 {
 		return failed
 	}
-	err := l.f.Sync() // without the lock: others write meanwhile
-	if err == nil || errors.Is(err, os.ErrClosed) {
-		return nil
-	}
+	err := l.f.Sync() // without mu: others write meanwhile
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err == nil {
+		l.pending.Next(n)
+		l.onDisk += int64(n)
+		return nil
+	}
 	l.failed = fmt.Errorf("audit log: %w", err)
+	l.restore()
 	return l.failed
+}
+
+// restore writes once more what a failed sync may have lost. The kernel has thrown those
+// bytes away, and would keep the lines that came while it tried: a chain with a gap in it.
+// Where the disk refuses again the log ends before them.
+func (l *Log) restore() {
+	if l.f.Truncate(l.onDisk) != nil {
+		return // nothing more can be done here; the next run says what it finds
+	}
+	_, err := l.f.Write(l.pending.Bytes())
+	if err == nil {
+		err = l.f.Sync()
+	}
+	if err != nil {
+		_ = l.f.Truncate(l.onDisk) // as above
+	}
 }
 
 // Close puts all lines on disk and ends the log: nothing more can be done to a host.

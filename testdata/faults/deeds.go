@@ -20,6 +20,10 @@ func deeds() []deed {
 	return []deed{buildDeed(), lockDeed(), keysDeed(), signDeed(), extractDeed(), installDeed()}
 }
 
+// quick are the deeds that a smoke of the table tries: one that only fetches and
+// writes, and one that others rely on meanwhile.
+func (d deed) quick() bool { return d.name == "bundle build" || len(d.phases) > 1 }
+
 func (s *stand) at(name string) string { return filepath.Join(s.dir, name) }
 
 // stood leaves out what is no error of a file that may be missing.

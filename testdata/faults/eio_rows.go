@@ -20,7 +20,7 @@ func eioRows() []row {
 	for _, d := range deeds() {
 		for _, kind := range []brittle.Kind{brittle.Write, brittle.Sync, brittle.Rename, brittle.Close} {
 			rows = append(rows, row{
-				group: "eio", fault: fmt.Sprintf("%s, %s", d.name, kind), quick: kind == brittle.Sync || d.name == "bundle build",
+				group: "eio", fault: fmt.Sprintf("%s, %s", d.name, kind), quick: kind == brittle.Sync && d.quick(),
 				expect: "an error that names the file; nothing half under a final name; then the same as ever",
 				run:    func(ctx context.Context, l *lab) (string, error) { return l.failing(ctx, d, kind) },
 			})
