@@ -24,11 +24,13 @@ func begin(root *os.Root, beside string, mode fs.FileMode) (f, held *os.File, er
 		case errors.Is(err, fs.ErrExist):
 			err = takeAway(root, beside)
 		case err == nil:
-			if held, err = hold(root, beside); err == nil && held != nil {
+			held, err = hold(root, beside)
+			if err == nil && same(f, held) {
 				return f, held, nil
 			}
-			// Somebody took it for a leftover before it was held.
-			err = errors.Join(err, f.Close())
+			// Somebody took it for a leftover before it was held, and may have made one of his
+			// own there since, which is nothing to rename.
+			err = errors.Join(err, f.Close(), drop(held))
 		}
 		switch {
 		case errors.Is(err, ErrBusy):
@@ -45,6 +47,27 @@ const (
 	tries = 200
 	pause = 10 * time.Millisecond
 )
+
+// same tells whether two handles are of one file; held may be nil.
+func same(f, held *os.File) bool {
+	if held == nil {
+		return false
+	}
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := held.Stat()
+	return err == nil && os.SameFile(a, b)
+}
+
+// drop gives a lock back; held may be nil.
+func drop(held *os.File) error {
+	if held == nil {
+		return nil
+	}
+	return held.Close()
+}
 
 // takeAway removes what a kill left beside a name, and nothing that is being written.
 func takeAway(root *os.Root, beside string) error {

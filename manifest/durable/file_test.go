@@ -169,7 +169,7 @@ func TestManyWritersOfOneFile(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			for range 10 {
+			for range 40 {
 				if err := WriteFile(path, bytes.Repeat([]byte{'a' + byte(i)}, 5000), 0o600); err != nil {
 					t.Error(err)
 				}
