@@ -22,17 +22,37 @@ func (t *truth) claim() (bundle.Claim, error) {
 	return bundle.ClaimOf(l), nil
 }
 
-// signed is the true bundle with what a change makes of its maker's signature.
-func signed(by func(t *truth) *sign.Signer, claims func(c *bundle.Claim), change func(line []byte) ([]byte, error)) func(*truth) ([]byte, error) {
+// sign is what somebody signs of a root, with the claim of the bundle as it is now; claims
+// may change that, and may be nil.
+func (t *truth) sign(by *sign.Signer, root string, claims func(*bundle.Claim)) ([]byte, error) {
+	c, err := t.claim()
+	if err != nil {
+		return nil, err
+	}
+	if claims != nil {
+		claims(&c)
+	}
+	return by.SignRoot(root, c)
+}
+
+// under is the true bundle with an edit that its signature does not know of.
+func under(edit func(*truth) error) func(*truth) ([]byte, error) {
 	return of(func(t *truth) error {
-		c, err := t.claim()
+		line, err := t.sign(t.maker, digestOf(t.head[0]), nil)
 		if err != nil {
 			return err
 		}
-		if claims != nil {
-			claims(&c)
+		if err := edit(t); err != nil {
+			return err
 		}
-		line, err := by(t).SignRoot(digestOf(t.head[0]), c)
+		return t.setSlot(line)
+	})
+}
+
+// signed is the true bundle with what a change makes of its maker's signature.
+func signed(by func(t *truth) *sign.Signer, claims func(c *bundle.Claim), change func(line []byte) ([]byte, error)) func(*truth) ([]byte, error) {
+	return of(func(t *truth) error {
+		line, err := t.sign(by(t), digestOf(t.head[0]), claims)
 		if err != nil {
 			return err
 		}
@@ -98,15 +118,11 @@ func signatureRows() []row {
 		{name: "none", code: "bundle-unsigned", make: of(func(*truth) error { return nil })},
 		{name: "other key", says: "signature-key", make: signed(stranger, nil, nil)},
 		{name: "other key, under the trusted one's name", says: "signature-invalid", make: of(func(t *truth) error {
-			c, err := t.claim()
+			ours, err := t.sign(t.maker, digestOf(t.head[0]), nil)
 			if err != nil {
 				return err
 			}
-			ours, err := t.maker.SignRoot(digestOf(t.head[0]), c)
-			if err != nil {
-				return err
-			}
-			theirs, err := t.stranger.SignRoot(digestOf(t.head[0]), c)
+			theirs, err := t.sign(t.stranger, digestOf(t.head[0]), nil)
 			if err != nil {
 				return err
 			}
@@ -125,29 +141,14 @@ func signatureRows() []row {
 			return t.setSlot(line)
 		})},
 		{name: "valid signature of another bundle", says: "signature-subject", make: of(func(t *truth) error {
-			c, err := t.claim()
-			if err != nil {
-				return err
-			}
-			line, err := t.maker.SignRoot(other, c)
+			line, err := t.sign(t.maker, other, nil)
 			if err != nil {
 				return err
 			}
 			return t.setSlot(line)
 		})},
-		{name: "root swapped under its signature", says: "signature-subject", make: of(func(t *truth) error {
-			c, err := t.claim()
-			if err != nil {
-				return err
-			}
-			line, err := t.maker.SignRoot(digestOf(t.head[0]), c)
-			if err != nil {
-				return err
-			}
-			if err := t.editRoot(func(root document) { root["annotations"] = map[string]any{"x": "y"} }); err != nil {
-				return err
-			}
-			return t.setSlot(line)
+		{name: "root swapped under its signature", says: "signature-subject", make: under(func(t *truth) error {
+			return t.editRoot(func(root document) { root["annotations"] = map[string]any{"x": "y"} })
 		})},
 		{name: "wrong DSSE payloadType", says: "signature-payload-type", make: signed(maker, nil, envelope(func(e map[string]any) { e["payloadType"] = "application/json" }))},
 		{name: "wrong predicateType", says: "signature-predicate-type", make: statement("https://example.org/x/v1")},
@@ -162,20 +163,7 @@ func signatureRows() []row {
 		{name: "zero signatures", says: "signature-count", make: signed(maker, nil, envelope(func(e map[string]any) { e["signatures"] = []any{} }))},
 		{name: "no Sigstore bundle", says: "signature-format", make: of(func(t *truth) error { return t.setSlot([]byte("{}")) })},
 		{name: "a serial that the lock has not", code: "bundle-claim", make: signed(maker, func(c *bundle.Claim) { c.Serial++ }, nil)},
-		{name: "its lock's serial raised under its signature", says: "signature-subject", make: of(func(t *truth) error {
-			c, err := t.claim()
-			if err != nil {
-				return err
-			}
-			line, err := t.maker.SignRoot(digestOf(t.head[0]), c)
-			if err != nil {
-				return err
-			}
-			if err := t.editLock(func(l *manifest.Lock) { l.Serial++ }); err != nil {
-				return err
-			}
-			return t.setSlot(line)
-		})},
+		{name: "its lock's serial raised under its signature", says: "signature-subject", make: under(func(t *truth) error { return t.editLock(func(l *manifest.Lock) { l.Serial++ }) })},
 		{name: "another platform than the lock's", code: "bundle-claim", make: signed(maker, func(c *bundle.Claim) { c.Platforms = []string{"linux/s390x"} }, nil)},
 		{name: "a kubexm that is not there yet", code: "bundle-kubexm", make: signed(maker, func(c *bundle.Claim) { c.MinimumKubexm = "no version" }, nil)},
 		{name: "keyless, by somebody else", identity: true, says: "signature-identity", make: signed(maker, nil, nil)},
