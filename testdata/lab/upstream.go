@@ -232,6 +232,9 @@ func header(rows []components.Component, standIns []string) string {
 		if c.StandsFor != "" {
 			fmt.Fprintf(&b, "# %s is %s %s, and stands for %s.\n", c.Name, c.Module, c.Version, c.StandsFor)
 		}
+		for _, e := range c.Edits {
+			fmt.Fprintf(&b, "# %s is built with a line of %s changed: testdata/lab/components/components.yaml.\n", c.Name, e.File)
+		}
 		if c.Add != "" {
 			fmt.Fprintf(&b, "# %s is built with one file of the lab's own: testdata/lab/components/%s/%s.\n", c.Name, c.Name, c.Add)
 		}

@@ -112,12 +112,13 @@ func (b *Builder) one(ctx context.Context, c Component) error {
 // programs builds all programs of c, one after another: go's cache has what they share.
 func (b *Builder) programs(ctx context.Context, c Component, into string) error {
 	mod := []string{}
-	if c.Add != "" {
-		file, err := b.withAdded(ctx, c)
+	if c.Add != "" || len(c.Edits) > 0 {
+		dir, err := b.changed(ctx, c)
 		if err != nil {
 			return err
 		}
-		mod = append(mod, "-modfile="+file)
+		defer os.RemoveAll(dir)
+		mod = append(mod, "-modfile="+filepath.Join(dir, "go.mod"))
 	}
 	for _, name := range c.names() {
 		args := append([]string{"build", "-trimpath", "-buildvcs=false"}, mod...)
@@ -159,9 +160,6 @@ func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) *e
 		cgo = "1"
 	}
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOFLAGS=", "GOWORK=off")
-	if c.Toolchain != "" {
-		cmd.Env = append(cmd.Env, "GOTOOLCHAIN="+c.Toolchain)
-	}
 	return cmd
 }
 
@@ -187,10 +185,11 @@ func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
 	fmt.Fprintln(h, runtime.GOARCH)
 	version := exec.CommandContext(ctx, "go", "env", "GOVERSION")
 	version.Dir = b.Root
-	version.Stdout = h
-	if err := version.Run(); err != nil {
+	release, err := version.Output()
+	if err != nil {
 		return "", fmt.Errorf("go env: %w", err)
 	}
+	fmt.Fprintln(h, minorOf(strings.TrimSpace(string(release))))
 	from := []string{"go.mod", "go.sum"}
 	if c.Add != "" {
 		from = append(from, c.Add)
@@ -207,6 +206,13 @@ func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
 		h.Write(content)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// minorOf gives go1.26 for go1.26.8: a patch release of Go is no reason to
+// compile Kubernetes anew for a lab.
+func minorOf(release string) string {
+	parts := strings.SplitN(release, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
 // need says which of Debian's packages are to be installed first.

@@ -92,7 +92,7 @@ func newModule(c Component, text []byte) ([]byte, error) {
 	f := new(modfile.File)
 	steps := []error{
 		f.AddModuleStmt("github.com/mensylisir/kubexm/testdata/lab/components/" + c.Name),
-		f.AddGoStmt(goVersion(c)),
+		f.AddGoStmt("1.26"),
 	}
 	if c.Served != "" {
 		steps = append(steps, f.AddReplace(c.Module, "", c.Served, c.Version))
@@ -110,9 +110,7 @@ func newModule(c Component, text []byte) ([]byte, error) {
 		if !strings.HasPrefix(c.Programs[name], c.Module) {
 			steps = append(steps, f.AddRequire(c.Programs[name], c.Version))
 		}
-		if c.Toolchain == "" { // older releases know no such line
-			steps = append(steps, f.AddTool(c.Programs[name]))
-		}
+		steps = append(steps, f.AddTool(c.Programs[name]))
 	}
 	for _, err := range steps {
 		if err != nil {
@@ -137,18 +135,12 @@ func replacement(c Component, r *modfile.Replace) module.Version {
 	return module.Version{}
 }
 
-// goVersion is the version of the language that c's module asks for: no newer
-// than the toolchain that builds it.
-func goVersion(c Component) string {
-	if c.Toolchain == "" {
-		return "1.26"
-	}
-	return strings.TrimPrefix(c.Toolchain, "go")
-}
-
 // upstreamModule gives the go.mod of a module at a version.
 func (b *Builder) upstreamModule(ctx context.Context, at string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", at)
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
+		return nil, err
+	}
 	empty, err := os.MkdirTemp(b.Cache, "none-")
 	if err != nil {
 		return nil, err
@@ -177,9 +169,10 @@ func (b *Builder) moduleDir(ctx context.Context, c Component) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// withAdded copies c's module beside the cache, puts the row's file into its
-// top folder, and gives a go.mod that builds from the copy.
-func (b *Builder) withAdded(ctx context.Context, c Component) (string, error) {
+// changed copies c's module beside the cache, with the row's file in its top
+// folder and its lines edited, and gives the folder of a go.mod that builds from
+// the copy. Go takes no overlay over files of its module cache.
+func (b *Builder) changed(ctx context.Context, c Component) (string, error) {
 	module, err := b.moduleDir(ctx, c)
 	if err != nil {
 		return "", err
@@ -192,12 +185,19 @@ func (b *Builder) withAdded(ctx context.Context, c Component) (string, error) {
 	if err := copyTree(module, source); err != nil {
 		return "", err
 	}
-	added, err := os.ReadFile(filepath.Join(b.folder(c), c.Add))
-	if err != nil {
-		return "", err
+	if c.Add != "" {
+		added, err := os.ReadFile(filepath.Join(b.folder(c), c.Add))
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(source, strings.TrimSuffix(c.Add, ".in")), added, 0o644); err != nil {
+			return "", err
+		}
 	}
-	if err := os.WriteFile(filepath.Join(source, strings.TrimSuffix(c.Add, ".in")), added, 0o644); err != nil {
-		return "", err
+	for _, e := range c.Edits {
+		if err := e.apply(source); err != nil {
+			return "", err
+		}
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(b.folder(c), name))
@@ -211,7 +211,20 @@ func (b *Builder) withAdded(ctx context.Context, c Component) (string, error) {
 			return "", err
 		}
 	}
-	return filepath.Join(dir, "go.mod"), nil
+	return dir, nil
+}
+
+// apply makes the edit in a copy of the module.
+func (e Edit) apply(source string) error {
+	file := filepath.Join(source, filepath.FromSlash(e.File))
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if n := bytes.Count(content, []byte(e.From)); n != 1 {
+		return fmt.Errorf("%s has %q %d times, not once", e.File, e.From, n)
+	}
+	return os.WriteFile(file, bytes.Replace(content, []byte(e.From), []byte(e.To), 1), 0o644)
 }
 
 // copyTree copies files and folders, writable where the module cache's are not.

@@ -27,8 +27,6 @@ type Component struct {
 	Module string `yaml:"module,omitempty"`
 	// Served is the path that the module is to be had at, where it is not its own.
 	Served string `yaml:"served,omitempty"`
-	// Toolchain is the release of Go that builds it; "" is the one at hand.
-	Toolchain string `yaml:"toolchain,omitempty"`
 	// StandsFor says what the component is used in place of; "" where it is what it is named.
 	StandsFor string `yaml:"standsFor,omitempty"`
 	CGO       bool   `yaml:"cgo,omitempty"` // needs C; linked statically all the same
@@ -37,16 +35,22 @@ type Component struct {
 	// Packages are Debian's packages that the build needs.
 	Packages []string `yaml:"packages,omitempty"`
 	// Add is a file of the component's folder that is compiled into its main package.
-	Add      string            `yaml:"add,omitempty"`
+	Add string `yaml:"add,omitempty"`
+	// Edits change lines of the module's own source.
+	Edits    []Edit            `yaml:"edits,omitempty"`
 	Programs map[string]string `yaml:"programs"`        // name → package
 	Files    map[string]string `yaml:"files,omitempty"` // name → path in the module
 }
 
-// Kubernetes is the component whose version a person may choose. What else is
-// from its module goes with it.
-const Kubernetes = "kubernetes"
+// Edit replaces a line's text in a file of the module, which has it once.
+type Edit struct {
+	File string `yaml:"file"` // from the module's top folder
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
+}
 
-const kubernetesModule = "k8s.io/kubernetes"
+// Kubernetes is the component whose version a person may choose.
+const Kubernetes = "kubernetes"
 
 // Table gives the rows, in their order. A version of Kubernetes other than the
 // table's takes its place; "" leaves it.
@@ -56,7 +60,7 @@ func Table(kubernetes string) ([]Component, error) {
 		return nil, err
 	}
 	for i := range all {
-		if all[i].Module == kubernetesModule && kubernetes != "" {
+		if all[i].Name == Kubernetes && kubernetes != "" {
 			all[i].Version = "v" + strings.TrimPrefix(kubernetes, "v")
 		}
 	}

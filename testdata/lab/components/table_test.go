@@ -40,9 +40,6 @@ func TestTableAgreesWithModules(t *testing.T) {
 				t.Errorf("%s/go.mod does not ask for %s %s: run go run ./testdata/lab/cmd pin %[1]s", c.Name, c.Module, c.Version)
 			}
 			for _, pkg := range c.Programs {
-				if c.Toolchain != "" {
-					continue // too old to know tools
-				}
 				if !slices.ContainsFunc(mod.Tool, func(x *modfile.Tool) bool { return x.Path == pkg }) {
 					t.Errorf("%s/go.mod has no tool %s", c.Name, pkg)
 				}

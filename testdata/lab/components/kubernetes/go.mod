@@ -2,58 +2,78 @@ module github.com/mensylisir/kubexm/testdata/lab/components/kubernetes
 
 go 1.26
 
-godebug default=go1.23
-
-replace (
-	k8s.io/api => k8s.io/api v0.32.2
-	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.32.2
-	k8s.io/apimachinery => k8s.io/apimachinery v0.32.2
-	k8s.io/apiserver => k8s.io/apiserver v0.32.2
-	k8s.io/cli-runtime => k8s.io/cli-runtime v0.32.2
-	k8s.io/client-go => k8s.io/client-go v0.32.2
-	k8s.io/cloud-provider => k8s.io/cloud-provider v0.32.2
-	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.32.2
-	k8s.io/code-generator => k8s.io/code-generator v0.32.2
-	k8s.io/component-base => k8s.io/component-base v0.32.2
-	k8s.io/component-helpers => k8s.io/component-helpers v0.32.2
-	k8s.io/controller-manager => k8s.io/controller-manager v0.32.2
-	k8s.io/cri-api => k8s.io/cri-api v0.32.2
-	k8s.io/cri-client => k8s.io/cri-client v0.32.2
-	k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.32.2
-	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.32.2
-	k8s.io/endpointslice => k8s.io/endpointslice v0.32.2
-	k8s.io/externaljwt => k8s.io/externaljwt v0.32.2
-	k8s.io/kms => k8s.io/kms v0.32.2
-	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.32.2
-	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.32.2
-	k8s.io/kube-proxy => k8s.io/kube-proxy v0.32.2
-	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.32.2
-	k8s.io/kubectl => k8s.io/kubectl v0.32.2
-	k8s.io/kubelet => k8s.io/kubelet v0.32.2
-	k8s.io/metrics => k8s.io/metrics v0.32.2
-	k8s.io/mount-utils => k8s.io/mount-utils v0.32.2
-	k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.32.2
-	k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.32.2
-	k8s.io/sample-cli-plugin => k8s.io/sample-cli-plugin v0.32.2
-	k8s.io/sample-controller => k8s.io/sample-controller v0.32.2
+godebug (
+	default=go1.23
+	winsymlink=0
 )
 
-tool (
-	k8s.io/kubernetes/cmd/kube-apiserver
-	k8s.io/kubernetes/cmd/kube-controller-manager
-	k8s.io/kubernetes/cmd/kube-proxy
-	k8s.io/kubernetes/cmd/kube-scheduler
-	k8s.io/kubernetes/cmd/kubectl
-	k8s.io/kubernetes/cmd/kubelet
-)
+replace k8s.io/api => k8s.io/api v0.32.2
+
+replace k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.32.2
+
+replace k8s.io/apimachinery => k8s.io/apimachinery v0.32.2
+
+replace k8s.io/apiserver => k8s.io/apiserver v0.32.2
+
+replace k8s.io/cli-runtime => k8s.io/cli-runtime v0.32.2
+
+replace k8s.io/client-go => k8s.io/client-go v0.32.2
+
+replace k8s.io/cloud-provider => k8s.io/cloud-provider v0.32.2
+
+replace k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.32.2
+
+replace k8s.io/code-generator => k8s.io/code-generator v0.32.2
+
+replace k8s.io/component-base => k8s.io/component-base v0.32.2
+
+replace k8s.io/component-helpers => k8s.io/component-helpers v0.32.2
+
+replace k8s.io/controller-manager => k8s.io/controller-manager v0.32.2
+
+replace k8s.io/cri-api => k8s.io/cri-api v0.32.2
+
+replace k8s.io/cri-client => k8s.io/cri-client v0.32.2
+
+replace k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.32.2
+
+replace k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.32.2
+
+replace k8s.io/endpointslice => k8s.io/endpointslice v0.32.2
+
+replace k8s.io/externaljwt => k8s.io/externaljwt v0.32.2
+
+replace k8s.io/kms => k8s.io/kms v0.32.2
+
+replace k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.32.2
+
+replace k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.32.2
+
+replace k8s.io/kube-proxy => k8s.io/kube-proxy v0.32.2
+
+replace k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.32.2
+
+replace k8s.io/kubectl => k8s.io/kubectl v0.32.2
+
+replace k8s.io/kubelet => k8s.io/kubelet v0.32.2
+
+replace k8s.io/metrics => k8s.io/metrics v0.32.2
+
+replace k8s.io/mount-utils => k8s.io/mount-utils v0.32.2
+
+replace k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.32.2
+
+replace k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.32.2
+
+replace k8s.io/sample-cli-plugin => k8s.io/sample-cli-plugin v0.32.2
+
+replace k8s.io/sample-controller => k8s.io/sample-controller v0.32.2
+
+require k8s.io/kubernetes v1.32.2
 
 require (
 	cel.dev/expr v0.18.0 // indirect
-	github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161 // indirect
-	github.com/JeffAshton/win_pdh v0.0.0-20161109143554-76bb4ee9f0ab // indirect
 	github.com/MakeNowJust/heredoc v1.0.0 // indirect
-	github.com/Microsoft/go-winio v0.6.2 // indirect
-	github.com/Microsoft/hnslib v0.0.8 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.0 // indirect
 	github.com/armon/circbuf v0.0.0-20190214190532-5111143e8da2 // indirect
@@ -106,7 +126,6 @@ require (
 	github.com/gregjones/httpcache v0.0.0-20190611155906-901d90724c79 // indirect
 	github.com/grpc-ecosystem/go-grpc-prometheus v1.2.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.20.0 // indirect
-	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jonboulle/clockwork v0.4.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
@@ -212,7 +231,6 @@ require (
 	k8s.io/kube-scheduler v0.0.0 // indirect
 	k8s.io/kubectl v0.0.0 // indirect
 	k8s.io/kubelet v0.32.2 // indirect
-	k8s.io/kubernetes v1.32.2 // indirect
 	k8s.io/metrics v0.32.2 // indirect
 	k8s.io/mount-utils v0.0.0 // indirect
 	k8s.io/pod-security-admission v0.0.0 // indirect
@@ -226,4 +244,14 @@ require (
 	sigs.k8s.io/kustomize/kyaml v0.18.1 // indirect
 	sigs.k8s.io/structured-merge-diff/v4 v4.4.2 // indirect
 	sigs.k8s.io/yaml v1.4.0 // indirect
+)
+
+tool (
+	k8s.io/kubernetes/cmd/kube-apiserver
+	k8s.io/kubernetes/cmd/kube-controller-manager
+	k8s.io/kubernetes/cmd/kube-proxy
+	k8s.io/kubernetes/cmd/kube-scheduler
+	k8s.io/kubernetes/cmd/kubeadm
+	k8s.io/kubernetes/cmd/kubectl
+	k8s.io/kubernetes/cmd/kubelet
 )
