@@ -15,7 +15,7 @@ REPRODUCIBLE := -trimpath -buildvcs=false -ldflags='-buildid= -X main.version=$(
 
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
-TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/upstream/... ./testdata/vulns/...
+TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
 
 # Tools are pinned in a module of their own, so that kubexm's go.mod lists what
 # kubexm is made of. Go's build cache keeps them built.

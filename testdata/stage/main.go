@@ -1,0 +1,82 @@
+// Package main runs what CI runs, stage by stage, and tells how long each stage
+// took beside its budget.
+//
+//	stage run                  run the stages of stages.yaml, see Runner
+//	stage test -- -race ./...  run go test, see Tests
+//	stage times                set the modification times of sources, see Times
+//
+// It owns the order of the stages, their budgets, the deadline, the retry of a
+// failed test and the list of tests that must not be skipped. It knows nothing of
+// kubexm: a stage is a target of the Makefile.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+)
+
+func main() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() { cancel(interrupted{(<-signals).(syscall.Signal)}) }()
+	os.Exit(start(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// interrupted is the cause of a context that a signal has ended.
+type interrupted struct{ signal syscall.Signal }
+
+func (i interrupted) Error() string { return i.signal.String() }
+
+// signalOf is the signal that ended a context, SIGTERM if it ended otherwise.
+func signalOf(ctx context.Context) syscall.Signal {
+	var i interrupted
+	if errors.As(context.Cause(ctx), &i) {
+		return i.signal
+	}
+	return syscall.SIGTERM
+}
+
+const usage = `usage: stage run
+       stage test -- [flags of go test, a value after =] packages [flags of the tests]
+       stage times
+`
+
+// start runs one command and gives the exit code.
+func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var code int
+	var err error
+	switch {
+	case slices.Equal(args, []string{"run"}):
+		code, err = run(ctx, stdout, stderr)
+	case len(args) > 2 && args[0] == "test" && args[1] == "--":
+		tests := Tests{Args: args[2:], MustRun: mustRun(os.Getenv(mustRunEnv)), Notes: NotesOf(os.Getenv), Out: stdout, Err: stderr}
+		code, err = tests.Run(ctx)
+	case slices.Equal(args, []string{"times"}):
+		err = Times(ctx, ".")
+	default:
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "stage:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// run runs the stages of this repository, from its root.
+func run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+	table, err := ReadTable("testdata/stage/stages.yaml")
+	if err != nil {
+		return 1, err
+	}
+	r := Runner{Table: table, Dir: ".", MustRun: mustRun(os.Getenv(mustRunEnv)), Out: stdout, Err: stderr}
+	return r.Run(ctx)
+}
