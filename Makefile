@@ -13,9 +13,33 @@ VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null 
 # build id, no state of the checkout, and no C library that differs per host.
 REPRODUCIBLE := -trimpath -buildvcs=false -ldflags='-buildid= -X main.version=$(VERSION)'
 
+# No path of a checkout is part of what is compiled, so that Go's caches serve a
+# fresh clone too.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null))
+
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
 TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
+
+# The packages that run goroutines or share memory between them: what `make race`
+# looks at. import_test.go checks that the list is complete, and holds no other.
+RACE := ./bundle ./bundle/archive ./bundle/fetch ./cmd/kubexm ./installer ./installer/audit ./installer/engine \
+    ./packaging/rpm ./packaging/system ./registry ./registry/serve \
+    ./steps ./steps/connector ./steps/connector/local ./steps/connector/ssh ./steps/kubeadm ./steps/kubernetes \
+    ./steps/op ./steps/preflight ./steps/registryd ./steps/runner
+
+# Tests that .ci/run does not allow to be skipped, and that a complete run has to
+# select. Elsewhere a test that finds its tools missing is skipped and listed.
+MUST_RUN := TestCluster TestClusterThreeMasters TestMemoryIsFlat \
+    TestItIsAFileSystem TestLosePower TestFailedSyncThrowsAway TestEachCallFails TestCut \
+    TestCheckAsRpmDoes TestChoiceIsDnfs TestRandomChoicesAreDnfs TestCompareAsRpmDoes TestInstallRPM TestPackagesOfRPM
+ifeq ($(KUBEXM_MUST_RUN),1)
+export KUBEXM_MUST_RUN := $(MUST_RUN)
+endif
+
+# go test, with one more try for a test that fails; see testdata/stage. Flags have
+# their value after an equals sign.
+GOTEST := build/stage test --
 
 # Tools are pinned in a module of their own, so that kubexm's go.mod lists what
 # kubexm is made of. Go's build cache keeps them built.
@@ -54,8 +78,14 @@ upstream: ## Serve that upstream alone, until interrupted; writes build/sources.
 	@mkdir -p build
 	go run ./testdata/upstream/cmd serve -f $(CONFIG) --out build
 
+.PHONY: build/stage
+build/stage:
+	@mkdir -p build
+	@go build -o $@ ./testdata/stage
+
 .PHONY: test
-test: needs vet house lint lab-ready race generated rebuild fuzz-short clusters quickstart ## Run everything that CI runs, and install what that needs
+test: build/stage ## Run everything that CI runs, stage by stage as testdata/stage/stages.yaml lists it
+	@build/stage run
 	@echo "all of it passed"
 
 .PHONY: check
@@ -64,6 +94,11 @@ check: test ## The same as test
 .PHONY: needs
 needs:
 	@bash testdata/tools/needs.sh
+
+# Before all tests: Go's test cache looks at modification times.
+.PHONY: times
+times: build/stage
+	@build/stage times
 
 .PHONY: vet
 vet:
@@ -76,12 +111,17 @@ house:
 	go test -count=1 .
 
 .PHONY: unit
-unit: ## Run the tests once, without the race detector: the quick round while writing
-	go test -skip '$(ALONE)' ./... $(TESTDATA)
+unit: modules build/stage ## Run all tests without the race detector; Go's cache knows those whose code is unchanged
+	$(GOTEST) -timeout=30m '-skip=$(ALONE)' ./... $(TESTDATA)
 
 .PHONY: race
-race: modules ## Run the tests under the race detector
-	CGO_ENABLED=1 go test -race -timeout 30m -skip '$(ALONE)' ./... $(TESTDATA)
+race: modules build/stage ## Run the packages that have concurrency under the race detector, their long tables sampled
+	CGO_ENABLED=1 $(GOTEST) -race -short -timeout=30m $(RACE)
+
+# Beside make test: hours.
+.PHONY: race-all
+race-all: modules build/stage ## Run all tests under the race detector, nothing sampled
+	CGO_ENABLED=1 $(GOTEST) -race -timeout=90m '-skip=$(ALONE)' ./... $(TESTDATA)
 
 # Whose manifests and charts the search for images is held against, and which are
 # installed. Tests ask nobody outside, so they are brought beforehand.
@@ -91,8 +131,8 @@ modules:
 
 # By themselves: a control plane that comes up beside compilers is a flaky test.
 .PHONY: clusters
-clusters: lab-ready ## Make clusters on the lab's hosts, and break them
-	go test -count=1 -timeout 45m -v -run '$(CLUSTERS)' ./testdata/e2e
+clusters: lab-ready build/stage ## Make clusters on the lab's hosts, and break them
+	$(GOTEST) -count=1 -timeout=45m -v '-run=$(CLUSTERS)' ./testdata/e2e
 
 # Beside make test: what it builds of the add-ons takes long the first time.
 .PHONY: charts
@@ -121,8 +161,10 @@ phases: lab-ready ## Tell how long the phases of an installation take on the lab
 
 # Whom packaging/rpm is held against. Without it those tests are skipped, and say so.
 .PHONY: rpm-tools
-rpm-tools: ## As root, bring rpm, createrepo_c and dnf in a root of their own, for the tests of packaging/rpm
-	bash packaging/rpm/testdata/tools.sh "$${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/rpmtools"
+rpm-tools: lab-needs-root ## As root, bring rpm, createrepo_c and dnf in a root of their own, for the tests of packaging/rpm
+	@if [ "$$(id -u)" = 0 ] && command -v mmdebstrap >/dev/null; then \
+	    bash testdata/tools/thrice.sh bash packaging/rpm/testdata/tools.sh "$${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/rpmtools"; \
+	else echo "no rpm tools here: that takes root and mmdebstrap"; fi
 
 # Asks nobody: what is known is in testdata/vulns/known.json.
 .PHONY: vulns
@@ -162,9 +204,9 @@ rebuild: build ## Build again from a copy elsewhere and compare the bytes
 fuzz: ## Run each fuzz target for FUZZTIME (20s): make fuzz FUZZTIME=10m
 	@bash testdata/tools/fuzz.sh $(FUZZTIME)
 
-.PHONY: fuzz-short
-fuzz-short:
-	@$(MAKE) fuzz FUZZTIME=5s
+.PHONY: fuzz-changed
+fuzz-changed: ## Run fuzz targets of the packages that differ from BASE for a minute in all
+	@bash testdata/tools/fuzz.sh changed $(BASE)
 
 .PHONY: faults
 faults: build ## Break what a build and a transfer stand on, and print what came of it; goes on where it stopped (FAULTS=kill)

@@ -142,7 +142,7 @@ var kubexm = house{
 		"manifest/schema": nil,
 	},
 	plain:   []string{"docs"},
-	skipped: []string{"build", "testdata/imports-bad"},
+	skipped: []string{"build", "testdata/concurrent", "testdata/imports-bad"},
 	lines:   400,
 }
 

@@ -1,0 +1,6 @@
+package bundle
+
+// start starts.
+func start(f func()) {
+	go f()
+}

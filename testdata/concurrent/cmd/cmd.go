@@ -1,0 +1,5 @@
+package cmd
+
+import "sync/atomic"
+
+var n atomic.Int64

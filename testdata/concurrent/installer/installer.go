@@ -1,0 +1,5 @@
+package installer
+
+import "golang.org/x/sync/errgroup"
+
+var g errgroup.Group

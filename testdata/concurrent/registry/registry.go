@@ -1,0 +1,5 @@
+package registry
+
+import "sync"
+
+var m sync.Mutex

@@ -1,0 +1,5 @@
+package steptest
+
+import "sync"
+
+var m sync.Mutex

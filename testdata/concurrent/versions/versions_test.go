@@ -1,0 +1,5 @@
+package versions
+
+import "sync"
+
+var m sync.Mutex
