@@ -22,8 +22,15 @@ import (
 var clusters = []string{"single", "site", "dual-stack", "dns", "addons", "masters", "masters-stacked", "etcd-hosts", "packages", "registry-existing"}
 
 // each tries something on the site of each config, in a time of its own: waits
-// take none.
+// take none. A short run takes every third config.
 func each(t *testing.T, names []string, try func(*site)) {
+	if testing.Short() {
+		var some []string
+		for i := 0; i < len(names); i += 3 {
+			some = append(some, names[i])
+		}
+		names = some
+	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,8 +185,13 @@ func TestAHostThatIsLost(t *testing.T) {
 	each(t, []string{"site"}, func(s *site) { s.losing("m1", "w1") })
 }
 
-// losing breaks the wire to each of hosts in turn.
+// losing breaks the wire to each of hosts in turn, at every 41st command; in a
+// short run at every 123rd.
 func (s *site) losing(hosts ...string) {
+	every := 41
+	if testing.Short() {
+		every *= 3
+	}
 	first := s.state(true)
 	s.must(pipeline.Create, "create")
 	made := s.state(false)
@@ -187,7 +199,7 @@ func (s *site) losing(hosts ...string) {
 	for _, p := range []pipe{pipeline.Create, pipeline.Delete} {
 		for _, host := range hosts {
 			breaks := 0
-			for at := 3; ; at += 41 {
+			for at := 3; ; at += every {
 				s.sims[host].Break(conntest.Fault{At: at, Stay: true, After: at%2 == 0})
 				err := s.run(p, nil)
 				s.sims[host].Mend()

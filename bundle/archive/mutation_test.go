@@ -41,7 +41,7 @@ func mutate(r *rand.Rand, b []byte) []byte {
 // must be the archive that was written.
 func TestMutations(t *testing.T) {
 	rounds := 1000
-	if raceEnabled {
+	if testing.Short() {
 		rounds = 100
 	}
 	s := newSample([]int{0, 600, 70_000}, []int{40_000, 7})

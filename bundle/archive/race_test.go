@@ -2,6 +2,6 @@
 
 package archive
 
-// raceEnabled tells tests that count seconds or bytes by the ten thousand that
-// everything takes ten times as long.
+// raceEnabled tells tests that count seconds or bytes that everything takes ten
+// times as long.
 const raceEnabled = true

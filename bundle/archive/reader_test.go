@@ -94,7 +94,7 @@ func TestEveryByteCounts(t *testing.T) {
 	slot := members[slices.IndexFunc(members, func(m Member) bool { return m.Name == slotName })]
 	spaces := slot.Offset + headLen + int64(len(rawFrameHeader)) + blockHeaderLen
 	step := int64(1)
-	if raceEnabled {
+	if testing.Short() {
 		step = 11
 	}
 	for at := rand.Int64N(step); at < int64(len(b)); at += step {
