@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 )
@@ -77,6 +78,15 @@ func run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	r := Runner{Table: table, Dir: ".", MustRun: mustRun(os.Getenv(mustRunEnv)), Out: stdout, Err: stderr}
-	return r.Run(ctx)
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return 1, err
+	}
+	dir, release, err := checkout(filepath.Join(cache, "kubexm-stage"), ".")
+	if err != nil {
+		return 1, err
+	}
+	r := Runner{Table: table, Dir: dir, MustRun: mustRun(os.Getenv(mustRunEnv)), Out: stdout, Err: stderr}
+	code, err := r.Run(ctx)
+	return code, errors.Join(err, release())
 }

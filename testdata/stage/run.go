@@ -29,7 +29,7 @@ const grace = 30 * time.Second
 // Runner runs the stages of a table one after the other, until one fails.
 type Runner struct {
 	Table   Table
-	Dir     string   // the folder of the Makefile; what the runner writes is in its build
+	Dir     string   // the folder of the Makefile, absolute; what the runner writes is in its build
 	MustRun []string // tests of which each has to run in some stage of a complete run
 	Out     io.Writer
 	Err     io.Writer
@@ -47,10 +47,6 @@ func (r Runner) Run(ctx context.Context) (int, error) {
 	if err := os.MkdirAll(build, 0o755); err != nil {
 		return 1, err
 	}
-	build, err := filepath.Abs(build)
-	if err != nil {
-		return 1, err
-	}
 	notes := Notes{Flakes: filepath.Join(build, "flakes.txt"), Ran: filepath.Join(build, "ran.txt")}
 	for _, f := range []string{notes.Flakes, notes.Ran} {
 		if err := os.RemoveAll(f); err != nil {
@@ -58,7 +54,8 @@ func (r Runner) Run(ctx context.Context) (int, error) {
 		}
 	}
 	deadline := began.Add(r.Table.Deadline.Duration())
-	env := append(os.Environ(), deadlineEnv+"="+strconv.FormatInt(deadline.Unix(), 10), flakesEnv+"="+notes.Flakes, ranEnv+"="+notes.Ran)
+	// Shells and go take the name of the folder from PWD, if it is one of its names.
+	env := append(os.Environ(), "PWD="+r.Dir, deadlineEnv+"="+strconv.FormatInt(deadline.Unix(), 10), flakesEnv+"="+notes.Flakes, ranEnv+"="+notes.Ran)
 
 	report := Report{Began: began.UTC().Truncate(time.Second)}
 	code := 0
@@ -73,6 +70,7 @@ func (r Runner) Run(ctx context.Context) (int, error) {
 		}
 		report.Stages = append(report.Stages, o)
 	}
+	var err error
 	if report.Flakes, err = read(notes.Flakes); err == nil && code == 0 {
 		code, err = r.everyoneRan(notes.Ran)
 	}
