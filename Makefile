@@ -124,11 +124,14 @@ race: modules build/stage ## Run the packages that have concurrency under the ra
 race-all: modules build/stage ## Run all tests under the race detector, nothing sampled
 	CGO_ENABLED=1 $(GOTEST) -race -timeout=90m '-skip=$(ALONE)' ./... $(TESTDATA)
 
-# Whose manifests and charts the search for images is held against, and which are
-# installed. Tests ask nobody outside, so they are brought beforehand.
+# What is compiled, the linter included, and whose manifests and charts the search
+# for images is held against. Tests ask nobody outside, so all is brought beforehand.
 .PHONY: modules
 modules:
-	@modules=$$(sed -nE 's/^[ -]+module: //p' bundle/testdata/upstream.yaml testdata/e2e/testdata/charts.yaml | sort -u); cd / && go mod download $$modules
+	@bash testdata/tools/thrice.sh go mod download
+	@bash testdata/tools/thrice.sh go mod download -modfile=testdata/tools/go.mod
+	@modules=$$(sed -nE 's/^[ -]+module: //p' bundle/testdata/upstream.yaml testdata/e2e/testdata/charts.yaml | sort -u); \
+	    thrice=$$PWD/testdata/tools/thrice.sh; cd / && bash "$$thrice" go mod download $$modules
 
 # By themselves: a control plane that comes up beside compilers is a flaky test.
 .PHONY: clusters

@@ -23,9 +23,10 @@ fi
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive
-    apt-get update -q
+    thrice="$(dirname "$0")/thrice.sh"
+    bash "$thrice" apt-get update -q
     # shellcheck disable=SC2086 # one word per package
-    apt-get install -q -y --no-install-recommends $packages
+    bash "$thrice" apt-get install -q -y --no-install-recommends $packages
 else
     echo "missing programs; install these packages and run again:$packages" >&2
     exit 1
