@@ -84,8 +84,8 @@ build/stage:
 	@go build -o $@ ./testdata/stage
 
 .PHONY: test
-test: build/stage ## Run everything that CI runs, stage by stage as testdata/stage/stages.yaml lists it
-	@build/stage run
+test: build/stage ## Run everything that CI runs, stage by stage as testdata/stage/stages.yaml lists it (LEVELS=BCD)
+	@build/stage run $(LEVELS)
 	@echo "all of it passed"
 
 .PHONY: check

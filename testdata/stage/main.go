@@ -1,7 +1,7 @@
 // Package main runs what CI runs, stage by stage, and tells how long each stage
 // took beside its budget.
 //
-//	stage run                  run the stages of stages.yaml, see Runner
+//	stage run [LEVELS]         run the stages of stages.yaml, or those of levels such as BCD, see Runner
 //	stage test -- -race ./...  run go test, see Tests
 //	stage times                set the modification times of sources, see Times
 //
@@ -18,7 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -44,7 +44,7 @@ func signalOf(ctx context.Context) syscall.Signal {
 	return syscall.SIGTERM
 }
 
-const usage = `usage: stage run
+const usage = `usage: stage run [LEVELS]
        stage test -- [flags of go test, a value after =] packages [flags of the tests]
        stage times
 `
@@ -54,12 +54,12 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var code int
 	var err error
 	switch {
-	case slices.Equal(args, []string{"run"}):
-		code, err = run(ctx, stdout, stderr)
+	case len(args) == 1 && args[0] == "run", len(args) == 2 && args[0] == "run":
+		code, err = run(ctx, strings.Join(args[1:], ""), stdout, stderr)
 	case len(args) > 2 && args[0] == "test" && args[1] == "--":
 		tests := Tests{Args: args[2:], MustRun: mustRun(os.Getenv(mustRunEnv)), Notes: NotesOf(os.Getenv), Out: stdout, Err: stderr}
 		code, err = tests.Run(ctx)
-	case slices.Equal(args, []string{"times"}):
+	case len(args) == 1 && args[0] == "times":
 		err = Times(ctx, ".")
 	default:
 		fmt.Fprint(stderr, usage)
@@ -72,11 +72,19 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// run runs the stages of this repository, from its root.
-func run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+// run runs the stages of this repository, from its root: all, or those of some
+// levels. Only all of them together have to run each test that must run.
+func run(ctx context.Context, levels string, stdout, stderr io.Writer) (int, error) {
 	table, err := ReadTable("testdata/stage/stages.yaml")
 	if err != nil {
 		return 1, err
+	}
+	must := mustRun(os.Getenv(mustRunEnv))
+	if levels != "" {
+		must = nil
+		if table, err = table.Only(levels); err != nil {
+			return 1, err
+		}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -86,7 +94,7 @@ func run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	r := Runner{Table: table, Dir: dir, MustRun: mustRun(os.Getenv(mustRunEnv)), Out: stdout, Err: stderr}
+	r := Runner{Table: table, Dir: dir, MustRun: must, Out: stdout, Err: stderr}
 	code, err := r.Run(ctx)
 	return code, errors.Join(err, release())
 }

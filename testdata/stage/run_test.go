@@ -189,3 +189,15 @@ func TestTable(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlySomeLevels(t *testing.T) {
+	table := Table{Deadline: 7, Stages: []Stage{{Name: "a", Level: "A"}, {Name: "b", Level: "B"}, {Name: "c", Level: "C"}, {Name: "d", Level: "B"}}}
+	got, err := table.Only("CB")
+	want := Table{Deadline: 7, Stages: []Stage{{Name: "b", Level: "B"}, {Name: "c", Level: "C"}, {Name: "d", Level: "B"}}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if _, err := table.Only("F"); err == nil || err.Error() != `no stage has a level of "F"` {
+		t.Errorf("got %v", err)
+	}
+}

@@ -63,3 +63,17 @@ func ReadTable(name string) (Table, error) {
 	}
 	return t, nil
 }
+
+// Only gives the stages of some levels, each named by its letter.
+func (t Table) Only(levels string) (Table, error) {
+	out := Table{Deadline: t.Deadline}
+	for _, s := range t.Stages {
+		if strings.Contains(levels, s.Level) {
+			out.Stages = append(out.Stages, s)
+		}
+	}
+	if len(out.Stages) == 0 {
+		return Table{}, fmt.Errorf("no stage has a level of %q", levels)
+	}
+	return out, nil
+}
