@@ -66,13 +66,18 @@ func TestALostMemberOfMostIsRefused(t *testing.T) {
 	})
 }
 
-// TestAReplacementGoesOn wherever it was cut off.
+// TestAReplacementGoesOn wherever it was cut off: at every ninth command, in a
+// short run at every 27th.
 func TestAReplacementGoesOn(t *testing.T) {
+	every, places := 9, 5
+	if testing.Short() {
+		every, places = 27, 2
+	}
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.must(pipeline.Create, "create")
 		made := s.state(false)
 		breaks := 0
-		for at := 1; ; at += 9 {
+		for at := 1; ; at += every {
 			s.loses("e2", at%2 == 0)
 			s.sims["e2"].Break(faultAt(at))
 			err := s.run(pipeline.Create, nil)
@@ -84,7 +89,7 @@ func TestAReplacementGoesOn(t *testing.T) {
 			}
 			breaks++
 		}
-		if breaks < 5 {
+		if breaks < places {
 			s.t.Errorf("only %d places to break", breaks)
 		}
 		s.loses("e2", true)
