@@ -26,20 +26,20 @@ func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	go func() { cancel(interrupted{(<-signals).(syscall.Signal)}) }()
+	go func() { cancel(interrupted{<-signals}) }()
 	os.Exit(start(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // interrupted is the cause of a context that a signal has ended.
-type interrupted struct{ signal syscall.Signal }
+type interrupted struct{ signal os.Signal }
 
 func (i interrupted) Error() string { return i.signal.String() }
 
-// signalOf is the signal that ended a context, SIGTERM if it ended otherwise.
+// signalOf is the signal that ended a context, SIGTERM if it is none of those above.
 func signalOf(ctx context.Context) syscall.Signal {
 	var i interrupted
-	if errors.As(context.Cause(ctx), &i) {
-		return i.signal
+	if errors.As(context.Cause(ctx), &i) && i.signal == os.Interrupt {
+		return syscall.SIGINT
 	}
 	return syscall.SIGTERM
 }

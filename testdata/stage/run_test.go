@@ -33,12 +33,12 @@ hang:
 	@sh -c 'echo $$$$ > child; exec sleep 600' & sleep 600
 `
 
-func runIn(t *testing.T, ctx context.Context, mustRun []string, stages ...Stage) (dir, out string, code int, r Report, err error) {
+func runIn(t *testing.T, mustRun []string, stages ...Stage) (dir, out string, code int, r Report, err error) {
 	t.Helper()
 	dir = t.TempDir()
 	write(t, filepath.Join(dir, "Makefile"), makefile)
 	var b bytes.Buffer
-	code, err = Runner{Table: Table{Deadline: 4200, Stages: stages}, Dir: dir, MustRun: mustRun, Out: &b, Err: &b}.Run(ctx)
+	code, err = Runner{Table: Table{Deadline: 4200, Stages: stages}, Dir: dir, MustRun: mustRun, Out: &b, Err: &b}.Run(t.Context())
 	written, readErr := os.ReadFile(filepath.Join(dir, "build/stages.json"))
 	if readErr != nil {
 		t.Fatal(readErr)
@@ -61,7 +61,7 @@ func of(make string, warm Seconds) Stage {
 }
 
 func TestStagesEndAtTheFirstFailure(t *testing.T) {
-	_, out, code, r, err := runIn(t, t.Context(), nil, of("good", 60), of("bad", 60), of("slow", 60))
+	_, out, code, r, err := runIn(t, nil, of("good", 60), of("bad", 60), of("slow", 60))
 	if code != 2 || err != nil { // make ends with 2 for whatever its target ended with
 		t.Errorf("exit code %d, %v, want 2", code, err)
 	}
@@ -76,7 +76,7 @@ func TestStagesEndAtTheFirstFailure(t *testing.T) {
 }
 
 func TestOverBudgetWarns(t *testing.T) {
-	_, out, code, r, err := runIn(t, t.Context(), nil, of("slow", 1), of("good", 1))
+	_, out, code, r, err := runIn(t, nil, of("slow", 1), of("good", 1))
 	if code != 0 || err != nil || r.Stages[0].Seconds < 1 {
 		t.Errorf("exit code %d, %v, %.1f s\n%s", code, err, r.Stages[0].Seconds, out)
 	}
@@ -86,7 +86,7 @@ func TestOverBudgetWarns(t *testing.T) {
 }
 
 func TestFlakesAreNamedLast(t *testing.T) {
-	_, out, code, r, err := runIn(t, t.Context(), nil, of("flaky", 60), of("good", 60))
+	_, out, code, r, err := runIn(t, nil, of("flaky", 60), of("good", 60))
 	if code != 0 || err != nil || !strings.HasSuffix(out, "\nFLAKY TestNow (toy)\n") {
 		t.Errorf("exit code %d, %v\n%s", code, err, out)
 	}
@@ -97,10 +97,10 @@ func TestFlakesAreNamedLast(t *testing.T) {
 
 // TestEveryoneRan: what must run is missed if it runs in no stage at all.
 func TestEveryoneRan(t *testing.T) {
-	if _, out, code, _, err := runIn(t, t.Context(), []string{"TestLab"}, of("ran", 60)); code != 0 || err != nil {
+	if _, out, code, _, err := runIn(t, []string{"TestLab"}, of("ran", 60)); code != 0 || err != nil {
 		t.Errorf("exit code %d, %v\n%s", code, err, out)
 	}
-	_, _, code, _, err := runIn(t, t.Context(), []string{"TestLab", "TestRPM"}, of("ran", 60))
+	_, _, code, _, err := runIn(t, []string{"TestLab", "TestRPM"}, of("ran", 60))
 	if code != 1 || err == nil || !strings.Contains(err.Error(), "no stage ran TestRPM,") {
 		t.Errorf("exit code %d, %v", code, err)
 	}
@@ -108,7 +108,7 @@ func TestEveryoneRan(t *testing.T) {
 
 func TestDeadlineIsHandedDown(t *testing.T) {
 	before := time.Now()
-	dir, _, _, _, err := runIn(t, t.Context(), nil, of("deadline", 60))
+	dir, _, _, _, err := runIn(t, nil, of("deadline", 60))
 	b, readErr := os.ReadFile(filepath.Join(dir, "deadline"))
 	if err != nil || readErr != nil {
 		t.Fatal(err, readErr)

@@ -54,7 +54,7 @@ func TestTimes(t *testing.T) {
 	}
 	seen := map[time.Time]string{}
 	for _, name := range []string{"one", "sub", "sub/ü two", "sub/deep", "sub/deep/three"} {
-		if at(whole, name) != at(shallow, name) {
+		if !at(whole, name).Equal(at(shallow, name)) {
 			t.Errorf("%s: %v in one clone and %v in the other", name, at(whole, name), at(shallow, name))
 		}
 		if other := seen[at(whole, name)]; other != "" {
@@ -63,7 +63,7 @@ func TestTimes(t *testing.T) {
 		seen[at(whole, name)] = name
 	}
 	for name, same := range map[string]bool{"one": true, "sub": false, "sub/ü two": false, "sub/deep": true} {
-		if got := at(whole, name) == at(modified, name); got != same {
+		if got := at(whole, name).Equal(at(modified, name)); got != same {
 			t.Errorf("%s beside a modified file: the same time: %v, want %v", name, got, same)
 		}
 	}
@@ -73,7 +73,7 @@ func TestTimes(t *testing.T) {
 	if err := Times(t.Context(), later); err != nil {
 		t.Fatal(err)
 	}
-	if at(later, "one") == at(whole, "one") || at(later, "sub/deep/three") != at(whole, "sub/deep/three") {
+	if at(later, "one").Equal(at(whole, "one")) || !at(later, "sub/deep/three").Equal(at(whole, "sub/deep/three")) {
 		t.Error("a new content has its old time, or an old content a new one")
 	}
 }
