@@ -91,8 +91,7 @@ func (r Runner) stage(ctx context.Context, s Stage, env []string) (result string
 	c.WaitDelay = grace
 	err := c.Run()
 	if c.Process != nil {
-		// Whatever make has left behind: nothing of a stage runs beside the next one.
-		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		end(-c.Process.Pid)
 	}
 	var exit *exec.ExitError
 	switch {
@@ -105,6 +104,16 @@ func (r Runner) stage(ctx context.Context, s Stage, env []string) (result string
 	}
 	fmt.Fprintln(r.Err, "stage:", err)
 	return Failed, 1
+}
+
+// end ends what make has left behind of a process group: nothing of a stage runs
+// beside the next one.
+func end(group int) {
+	_ = syscall.Kill(group, syscall.SIGTERM) // that nobody is left is as good
+	for waited := time.Duration(0); waited < grace/3 && syscall.Kill(group, 0) == nil; waited += 20 * time.Millisecond {
+		time.Sleep(20 * time.Millisecond)
+	}
+	_ = syscall.Kill(group, syscall.SIGKILL)
 }
 
 // everyoneRan looks for tests that had to run and that no stage ran: a pattern of
