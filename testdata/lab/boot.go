@@ -59,7 +59,11 @@ func (l *Lab) boot(ctx context.Context) error {
 		if err := os.MkdirAll(filepath.Join(dir, "root"), 0o755); err != nil {
 			return err
 		}
-		if err := command(ctx, "cp", "--sparse=always", h.Rootfs+".img", filepath.Join(dir, "disk.img")); err != nil {
+		image, err := l.image(ctx, h)
+		if err != nil {
+			return err
+		}
+		if err := copyDisk(ctx, image, l.disk(h)); err != nil {
 			return err
 		}
 		if err := l.seed(h); err != nil {
@@ -75,6 +79,8 @@ func (l *Lab) boot(ctx context.Context) error {
 func (l *Lab) script() string { return filepath.Join(l.Dir, "host.sh") }
 
 func (l *Lab) hostDir(h *Host) string { return filepath.Join(l.Dir, "hosts", h.Name) }
+
+func (l *Lab) disk(h *Host) string { return filepath.Join(l.hostDir(h), "disk.img") }
 
 // seed writes the files that are the host's own.
 func (l *Lab) seed(h *Host) error {
@@ -104,7 +110,8 @@ func (l *Lab) seed(h *Host) error {
 		{"etc/ssh/ssh_host_ed25519_key", string(hostKey), 0o600, 0o755},
 		{"root/.ssh/authorized_keys", string(public), 0o600, 0o700},
 		{"etc/ssh/authorized/ops", string(public), 0o644, 0o755},
-		{"etc/ssh/sshd_config.d/keys.conf", "AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized/%u\n", 0o644, 0o755},
+		{"etc/ssh/sshd_config.d/keys.conf", "AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized/%u\n" +
+			"Match Address " + l.address(askerNumber) + "\n\tMaxSessions 100\nMatch all\n", 0o644, 0o755},
 	} {
 		path := filepath.Join(top, f.path)
 		if err := os.MkdirAll(filepath.Dir(path), f.folder); err != nil {
@@ -130,7 +137,10 @@ func (l *Lab) startHost(h *Host) error {
 	cmd.Env = append(os.Environ(),
 		"LAB_HOST="+h.Name, "LAB_DIR="+dir, "LAB_NETNS="+l.netns(h.Name),
 		"LAB_CGROUPS="+strings.Join(dirs, " "), "LAB_CONTROLLERS="+strings.Join(controllers, " "), "LAB_INIT="+initArgs[h.Root])
-	h.Holder, err = start(cmd, filepath.Join(dir, "console"))
+	holder, err := start(cmd, filepath.Join(dir, "console"))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.Holder = holder
 	return err
 }
 
@@ -150,7 +160,7 @@ func (l *Lab) wait(ctx context.Context) error {
 func (l *Lab) waitHost(ctx context.Context, h *Host, failed func(units string)) error {
 	begun := time.Now()
 	for {
-		out, err := l.SSH(ctx, h, RootUser, "systemctl is-system-running --wait; systemctl --failed --plain --no-legend").CombinedOutput()
+		out, err := l.ssh(ctx, h, RootUser, "", "systemctl is-system-running --wait; systemctl --failed --plain --no-legend").CombinedOutput()
 		said := strings.TrimSpace(string(out))
 		switch {
 		case strings.HasPrefix(said, "running"):

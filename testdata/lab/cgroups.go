@@ -72,6 +72,10 @@ func (l *Lab) makeCgroups(host string) ([]string, error) {
 			}
 		}
 		dirs = append(dirs, dir)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, dir := range dirs {
 		l.Cgroups = sorted(append(l.Cgroups, filepath.Dir(dir)))
 	}
 	return sorted(dirs), nil
@@ -94,19 +98,39 @@ func inheritCPUs(from, to string) error {
 // moment after their last process ended.
 func (l *Lab) removeCgroups() error {
 	for _, dir := range l.Cgroups {
-		for try := 0; ; try++ {
-			err := removeGroup(dir)
-			if err == nil {
-				break
-			}
-			if try == 50 {
-				return fmt.Errorf("remove control groups: %w", err)
-			}
-			time.Sleep(100 * time.Millisecond)
+		if err := emptied(dir); err != nil {
+			return err
 		}
 		_ = os.Remove(filepath.Dir(dir)) // where no other lab has groups in it
 	}
 	return nil
+}
+
+// dropGroups removes the groups that a host which is off has left.
+func (l *Lab) dropGroups(h *Host) error {
+	l.mu.Lock()
+	tops := slices.Clone(l.Cgroups)
+	l.mu.Unlock()
+	for _, top := range tops {
+		if err := emptied(filepath.Join(top, h.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emptied removes a group as soon as it can be.
+func emptied(dir string) error {
+	for try := 0; ; try++ {
+		err := removeGroup(dir)
+		if err == nil {
+			return nil
+		}
+		if try == 500 {
+			return fmt.Errorf("remove control groups: %w", err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // removeGroup removes a group and those in it, the innermost first.

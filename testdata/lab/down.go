@@ -13,15 +13,14 @@ import (
 // it could not remove. It is no error to call it again.
 func (l *Lab) Down() error {
 	var errs []error
+	if l.leave != nil {
+		defer l.leave()
+	}
 	for i := range l.Hosts {
 		h := &l.Hosts[i]
+		l.hangUp(h)
 		// Nothing in a process namespace outlives its first process: no unit, shim or pod.
-		for _, id := range h.Holder.children() {
-			if h.Holder.alive() {
-				_ = syscall.Kill(id, syscall.SIGKILL)
-			}
-		}
-		if err := h.Holder.end(0); err != nil {
+		if err := l.end(h); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("host %s: %w", h.Name, err))
 		}
 	}
@@ -68,7 +67,8 @@ func (l *Lab) Leftovers() []string {
 	}
 	loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // as above
 	for _, file := range loops {
-		if of, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(of), l.Dir+"/") {
+		// The path begins where the file system that holds it does, or at the machine's top.
+		if of, err := os.ReadFile(file); err == nil && strings.Contains(string(of), "/"+l.Name+"/hosts/") {
 			left = append(left, "loop device "+strings.TrimSpace(string(of)))
 		}
 	}

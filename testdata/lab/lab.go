@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/mensylisir/kubexm/testdata/lab/components"
@@ -23,7 +24,15 @@ type Options struct {
 	// so on, from the beginning again. None means Debian12.
 	Roots []string
 	Cache string // "" is the usual one, see components.DefaultCache
+	// DiskSize is how large the hosts' disks are, in bytes. 0 is what the roots have:
+	// 40 GiB, of which only what is written takes space.
+	DiskSize int64
+	// Alone waits until no other process has a lab, and has others wait for this one:
+	// for tests that compare what is the machine's.
+	Alone bool
 	Log   *slog.Logger
+
+	held bool // the caller has the machine already, see hold
 }
 
 // Lab is a lab that is up.
@@ -36,7 +45,12 @@ type Lab struct {
 	Watcher Process `json:"watcher"`
 	// Cgroups are the folders that hold the hosts' control groups.
 	Cgroups []string `json:"cgroups"`
+	// DiskSize is Options.DiskSize.
+	DiskSize int64 `json:"diskSize,omitempty"`
 
+	mu          sync.Mutex // of what changes while hosts boot side by side
+	masters     masters
+	leave       func() // lets other labs have the machine
 	log         *slog.Logger
 	egressMeant bool           // by a test, see AllowEgress
 	services    []netip.Prefix // see Inside
@@ -62,6 +76,7 @@ const (
 	Password     = "kubexm-lab" //nolint:gosec // of hosts that nobody else can reach
 	SudoUser     = "ops"        // comes in with Lab.Key, and needs no password for sudo
 	lastHost     = 200
+	smallestDisk = 1 << 30 // bytes
 
 	workdirSuffix   = "work"
 	elsewhereSuffix = "else"
@@ -73,32 +88,10 @@ var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]{0,11}$`)
 // started all it means to. It is an error if a lab of that name is up; what it
 // had begun when it fails is taken down again.
 func Up(ctx context.Context, o Options) (*Lab, error) {
-	if err := Possible(); err != nil {
+	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	if o.Name == "" {
-		o.Name = "default"
-	}
-	if !nameForm.MatchString(o.Name) {
-		return nil, fmt.Errorf("lab name %q: it must be a letter and up to eleven letters and digits, all lower case", o.Name)
-	}
-	o.Hosts = max(o.Hosts, 1)
-	if o.Hosts > lastHost-10 {
-		return nil, fmt.Errorf("%d hosts are more than one lab takes", o.Hosts)
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Cache == "" {
-		var err error
-		if o.Cache, err = components.DefaultCache(); err != nil {
-			return nil, err
-		}
-	}
 	begun := time.Now()
-	if len(o.Roots) == 0 {
-		o.Roots = []string{Debian12}
-	}
 	rootfs := map[string]string{}
 	for _, root := range o.Roots[:min(o.Hosts, len(o.Roots))] {
 		var err error
@@ -106,25 +99,71 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 			return nil, fmt.Errorf("make the hosts' root file system: %w", err)
 		}
 	}
-	l, err := reserve(ctx, o)
+	return o.bring(ctx, begun, func() (*Lab, error) { return reserve(ctx, o) }, func(l *Lab) error {
+		l.addHosts(o.Hosts)
+		for i := range l.Hosts {
+			h := &l.Hosts[i]
+			h.Root = o.Roots[i%len(o.Roots)]
+			h.Rootfs = rootfs[h.Root]
+		}
+		return l.inTurn(ctx, l.makeKeys, l.makeNetwork, l.watch, l.boot, l.wait)
+	})
+}
+
+// complete fills in what was left out, and refuses what no lab can be.
+func (o *Options) complete() error {
+	if err := Possible(); err != nil {
+		return err
+	}
+	if o.Name == "" {
+		o.Name = "default"
+	}
+	if !nameForm.MatchString(o.Name) {
+		return fmt.Errorf("lab name %q: it must be a letter and up to eleven letters and digits, all lower case", o.Name)
+	}
+	o.Hosts = max(o.Hosts, 1)
+	if o.Hosts > lastHost-10 {
+		return fmt.Errorf("%d hosts are more than one lab takes", o.Hosts)
+	}
+	if o.DiskSize != 0 && o.DiskSize < smallestDisk {
+		return fmt.Errorf("a disk of %d bytes: a root file system needs %d", o.DiskSize, smallestDisk)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if len(o.Roots) == 0 {
+		o.Roots = []string{Debian12}
+	}
+	if o.Cache == "" {
+		var err error
+		if o.Cache, err = components.DefaultCache(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring waits for the machine, makes a lab's folder by reserve, and the lab by begin.
+func (o *Options) bring(ctx context.Context, begun time.Time, reserve func() (*Lab, error), begin func(*Lab) error) (*Lab, error) {
+	free, err := hold(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	l.addHosts(o.Hosts)
-	for i := range l.Hosts {
-		h := &l.Hosts[i]
-		h.Root = o.Roots[i%len(o.Roots)]
-		h.Rootfs = rootfs[h.Root]
+	l, err := reserve()
+	if err != nil {
+		free()
+		return nil, err
 	}
-	if err := l.bringUp(ctx); err != nil {
+	l.leave = free
+	if err := begin(l); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring up lab %s: %w", o.Name, err), l.Down()) //nolint:contextcheck // taking down goes on after an interrupt
 	}
 	o.Log.InfoContext(ctx, "lab is up", "lab", l.Name, "hosts", len(l.Hosts), "took", time.Since(begun).Round(10*time.Millisecond))
 	return l, nil
 }
 
-func (l *Lab) bringUp(ctx context.Context) error {
-	steps := []func(context.Context) error{l.makeKeys, l.makeNetwork, l.watch, l.boot, l.wait}
+// inTurn takes the steps that bring a lab up.
+func (l *Lab) inTurn(ctx context.Context, steps ...func(context.Context) error) error {
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -151,6 +190,13 @@ func (l *Lab) addHosts(n int) {
 // Open gives the lab of a name that is up. In another process than the one
 // that brought it up, that too.
 func Open(cache, name string) (*Lab, error) {
+	if err := find(cache); err != nil {
+		return nil, err
+	}
+	return open(cache, name)
+}
+
+func open(cache, name string) (*Lab, error) {
 	raw, err := os.ReadFile(filepath.Join(labsDir(cache), name, "lab.json"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("no lab %q is up", name)
@@ -182,6 +228,8 @@ func (l *Lab) Key() string { return filepath.Join(l.Dir, "ssh", "id") }
 func (l *Lab) KnownHosts() string { return filepath.Join(l.Dir, "ssh", "known_hosts") }
 
 func (l *Lab) save() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	raw, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return err

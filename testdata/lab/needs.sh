@@ -3,7 +3,7 @@
 # installs what is missing where it may (root, apt-get), else says what to install.
 set -eu
 
-needs="iproute2 nftables tcpdump openssh-client mmdebstrap e2fsprogs util-linux procps kmod gcc libc6-dev pkg-config libseccomp-dev"
+needs="iproute2 nftables tcpdump openssh-client mmdebstrap e2fsprogs xfsprogs util-linux procps kmod gcc libc6-dev pkg-config libseccomp-dev"
 
 packages=""
 for package in $needs; do

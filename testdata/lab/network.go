@@ -11,11 +11,14 @@ import (
 
 // The addresses of a lab are from ranges that belong to nobody outside, one
 // for each index: 10.99.INDEX.0/24 and fd99:0:0:INDEX::/64. The gateway is at
-// 1, the workdir hosts at 2 and 3, the hosts from 11 on.
+// 1, the workdir hosts at 2 and 3, the hosts from 11 on. What the lab itself asks of
+// hosts by ssh comes from 4, which the workdir host has too: so a host's log tells it
+// from what is run on the workdir host.
 const (
 	gatewayNumber   = 1
 	workdirNumber   = 2
 	elsewhereNumber = 3
+	askerNumber     = 4
 	bridge          = "br0"
 )
 
@@ -62,6 +65,7 @@ func (l *Lab) makeNetwork(ctx context.Context) error {
 	b.add("-n %s link set %s up", net, bridge)
 	l.join(&b, workdirSuffix, workdirNumber)
 	l.join(&b, elsewhereSuffix, elsewhereNumber)
+	b.add("-n %s addr add %s/24 dev eth0", l.netns(workdirSuffix), l.address(askerNumber))
 	for i, h := range l.Hosts {
 		l.join(&b, h.Name, 11+i)
 	}

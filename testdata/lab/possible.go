@@ -13,7 +13,7 @@ import (
 var programs = map[string]string{
 	"ip": "iproute2", "nft": "nftables", "tcpdump": "tcpdump", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
 	"mmdebstrap": "mmdebstrap", "mkfs.ext4": "e2fsprogs", "unshare": "util-linux", "nsenter": "util-linux", "sysctl": "procps",
-	"depmod": "kmod",
+	"depmod": "kmod", "mkfs.xfs": "xfsprogs", "mount": "mount", "fsfreeze": "util-linux",
 }
 
 // Possible gives the reason why no lab can go up here, or nil.

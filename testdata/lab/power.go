@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
-	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,11 +32,8 @@ func (l *Lab) Cut(h *Host) error {
 }
 
 func (l *Lab) cut(h *Host) error {
-	children := h.Holder.children()
-	if len(children) == 0 || !h.Holder.alive() {
-		return errors.New("it does not run")
-	}
-	root, err := os.Open(fmt.Sprintf("/proc/%d/root/", children[0]))
+	l.hangUp(h)
+	root, err := h.root()
 	if err != nil {
 		return err
 	}
@@ -43,54 +41,97 @@ func (l *Lab) cut(h *Host) error {
 	if err := errors.Join(err, root.Close()); err != nil {
 		return fmt.Errorf("stop its file system: %w", err)
 	}
-	for _, id := range children {
-		_ = syscall.Kill(id, syscall.SIGKILL)
+	return l.end(h)
+}
+
+// off takes the power from a host that may be off already, or have begun to start.
+func (l *Lab) off(h *Host) error {
+	if l.cut(h) == nil {
+		return nil
+	}
+	return l.end(h)
+}
+
+// end ends all processes of a host, and returns when nothing has its disk any more.
+func (l *Lab) end(h *Host) error {
+	for _, id := range h.Holder.children() {
+		if h.Holder.alive() {
+			_ = syscall.Kill(id, syscall.SIGKILL)
+		}
 	}
 	if err := h.Holder.end(0); err != nil {
 		return err
 	}
-	return l.released(h)
+	return released(l.disk(h))
 }
 
-// released returns when nothing has a host's disk any more.
-func (l *Lab) released(h *Host) error {
-	disk := filepath.Join(l.hostDir(h), "disk.img")
-	for try := 0; ; try++ {
-		held := false
-		loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // the pattern is right
-		for _, file := range loops {
-			of, err := os.ReadFile(file)
-			held = held || err == nil && strings.TrimSpace(string(of)) == disk
-		}
-		if !held {
-			return nil
-		}
-		if try == 200 {
-			return errors.New("its disk is still in use")
-		}
-		time.Sleep(50 * time.Millisecond)
+// errOff is why a host has no file system to do something with.
+var errOff = errors.New("it does not run")
+
+// root opens the top of a host's file system. A host that has begun to start has the
+// machine's yet, which is not given to anybody.
+func (h *Host) root() (*os.File, error) {
+	children := h.Holder.children()
+	if len(children) == 0 || !h.Holder.alive() {
+		return nil, errOff
 	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/root/", children[0]))
+	if err != nil {
+		return nil, err
+	}
+	var own, machine unix.Stat_t
+	if err := errors.Join(unix.Fstat(int(f.Fd()), &own), unix.Stat("/", &machine)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if own.Dev == machine.Dev {
+		return nil, errors.Join(errOff, f.Close())
+	}
+	return f, nil
 }
 
 // Boot starts a host whose power was cut, and returns when it is up. Its disk is as
 // the cut left it. What does not start on it is none of the lab's: packages bring
 // units that this kernel has nothing for.
-func (l *Lab) Boot(ctx context.Context, h *Host) error {
-	// Its links and rules were in memory. A namespace goes some time after its name
-	// does, so the cable is taken away first.
-	var b batch
-	if err := command(ctx, "ip", "-n", l.netns(""), "link", "del", "v"+h.Name); err != nil {
-		return err
-	}
-	if err := command(ctx, "ip", "netns", "del", l.netns(h.Name)); err != nil {
-		return err
-	}
-	for i := range l.Hosts {
-		if l.Hosts[i].Name == h.Name {
-			l.join(&b, h.Name, 11+i)
+func (l *Lab) Boot(ctx context.Context, h *Host) error { return l.BootAll(ctx, h) }
+
+// BootAll starts hosts side by side; without hosts all that are off.
+func (l *Lab) BootAll(ctx context.Context, hosts ...*Host) error {
+	if len(hosts) == 0 {
+		for i := range l.Hosts {
+			if !l.Hosts[i].Holder.alive() {
+				hosts = append(hosts, &l.Hosts[i])
+			}
 		}
 	}
-	if err := b.run(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, bootTime)
+	defer cancel()
+	var g errgroup.Group // one that does not start says nothing of the others
+	for _, h := range hosts {
+		g.Go(func() error {
+			if err := l.restart(ctx, h); err != nil {
+				return fmt.Errorf("host %s: %w", h.Name, err)
+			}
+			return l.waitHost(ctx, h, l.tell(ctx, h))
+		})
+	}
+	return errors.Join(g.Wait(), l.save())
+}
+
+// tell is what waitHost is given where a host may have units that do not start.
+func (l *Lab) tell(ctx context.Context, h *Host) func(units string) {
+	return func(units string) {
+		l.log.InfoContext(ctx, "some units did not start", "host", h.Name, "units", units)
+	}
+}
+
+// restart starts a host that is off, from its disk.
+func (l *Lab) restart(ctx context.Context, h *Host) error {
+	l.hangUp(h)
+	if err := l.cable(ctx, h); err != nil {
+		return err
+	}
+	// Groups that its last life left would be there before their units are.
+	if err := l.dropGroups(h); err != nil {
 		return err
 	}
 	// What it was first given is on its disk, and may have been changed since.
@@ -98,21 +139,39 @@ func (l *Lab) Boot(ctx context.Context, h *Host) error {
 		return err
 	}
 	if err := l.startHost(h); err != nil {
-		return fmt.Errorf("host %s: %w", h.Name, err)
-	}
-	if err := l.save(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, bootTime)
-	defer cancel()
-	return l.waitHost(ctx, h, func(units string) {
-		l.log.InfoContext(ctx, "some units did not start", "host", h.Name, "units", units)
-	})
+	return l.save() // before it is up, so that Down knows of it
+}
+
+// cable puts a host on the network anew: its links and rules were in memory.
+func (l *Lab) cable(ctx context.Context, h *Host) error {
+	// A namespace goes some time after its name does, so the cable is taken away first.
+	link := exec.CommandContext(ctx, "ip", "-n", l.netns(""), "link", "show", "v"+h.Name)
+	if link.Run() == nil {
+		if err := command(ctx, "ip", "-n", l.netns(""), "link", "del", "v"+h.Name); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat("/run/netns/" + l.netns(h.Name)); err == nil {
+		if err := command(ctx, "ip", "netns", "del", l.netns(h.Name)); err != nil {
+			return err
+		}
+	}
+	var b batch
+	l.join(&b, h.Name, l.number(h))
+	return b.run(ctx)
+}
+
+// number is the last part of a host's address.
+func (l *Lab) number(h *Host) int {
+	return 11 + slices.IndexFunc(l.Hosts, func(other Host) bool { return other.Name == h.Name })
 }
 
 // Unplug takes a host off the network without a word to anybody, and Plug puts it
 // back: what was on its way is lost, and no connection ends by it.
 func (l *Lab) Unplug(ctx context.Context, h *Host) error {
+	l.hangUp(h)
 	return command(ctx, "ip", "-n", l.netns(""), "link", "set", "v"+h.Name, "down")
 }
 

@@ -13,11 +13,35 @@ type Option func(*Options)
 // WithRoots gives the hosts' root file systems, see Options.Roots.
 func WithRoots(roots ...string) Option { return func(o *Options) { o.Roots = roots } }
 
+// WithDisks gives the hosts disks of a size, see Options.DiskSize.
+func WithDisks(bytes int64) Option { return func(o *Options) { o.DiskSize = bytes } }
+
+// Named gives the lab a name that does not follow from the test's: one that another
+// test resumes it by.
+func Named(name string) Option { return func(o *Options) { o.Name = name } }
+
+// Alone has the machine to itself, see Options.Alone.
+func Alone() Option { return func(o *Options) { o.Alone = true } }
+
 // Start brings up a lab of n hosts for one test, named after it, and takes it
 // down when the test ends. Where no lab can go up the test is skipped, with the
 // reason. What tried to leave the lab fails the test, unless it called
 // AllowEgress on the lab.
 func Start(t *testing.T, n int, with ...Option) *Lab {
+	t.Helper()
+	return started(t, with, func(o Options) (*Lab, error) {
+		o.Hosts = n
+		return Up(t.Context(), o)
+	})
+}
+
+// StartFrom is Start of a lab from a checkpoint that was kept, see Resume.
+func StartFrom(t *testing.T, name string, with ...Option) *Lab {
+	t.Helper()
+	return started(t, with, func(o Options) (*Lab, error) { return Resume(t.Context(), o, name) })
+}
+
+func started(t *testing.T, with []Option, up func(Options) (*Lab, error)) *Lab {
 	t.Helper()
 	if err := Possible(); err != nil {
 		t.Skip(err)
@@ -25,11 +49,11 @@ func Start(t *testing.T, n int, with ...Option) *Lab {
 	if testing.Short() {
 		t.Skip("a lab takes longer than a short run has")
 	}
-	o := Options{Name: nameOf(t.Name()), Hosts: n, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	o := Options{Name: nameOf(t.Name()), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	for _, set := range with {
 		set(&o)
 	}
-	l, err := Up(t.Context(), o)
+	l, err := up(o)
 	if err != nil {
 		t.Fatal(err)
 	}

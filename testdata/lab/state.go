@@ -21,56 +21,119 @@ import (
 // labsDir holds a folder for each lab that is up.
 func labsDir(cache string) string { return filepath.Join(cache, "labs") }
 
-// locked runs next while no other process adds or removes a lab.
+func (l *Lab) cache() string { return filepath.Dir(filepath.Dir(l.Dir)) }
+
+// locked runs next while no other process adds or removes a lab. The folder of labs is
+// there while it runs, and stays as long as there is a lab.
 func locked(ctx context.Context, cache string, next func() error) error {
-	if err := os.MkdirAll(labsDir(cache), 0o755); err != nil {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}
-	lock := flock.New(filepath.Join(labsDir(cache), ".lock"))
-	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
+	lock := flock.New(filepath.Join(cache, ".labs.lock"))
+	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
 		return fmt.Errorf("wait for another lab: %w", err)
 	}
 	defer lock.Unlock() //nolint:errcheck // nothing is left to do
-	return next()
+	if err := attach(ctx, cache); err != nil {
+		return fmt.Errorf("prepare the folder of labs: %w", err)
+	}
+	err := next()
+	if all, lerr := list(cache); lerr == nil && len(all) == 0 {
+		err = errors.Join(err, detach(cache))
+	}
+	return err
 }
 
-// reserve makes the lab's folder, with addresses that no other lab has.
+// reserve makes the folder of a new lab, with an index that no other lab has, nor a
+// checkpoint that was kept.
 func reserve(ctx context.Context, o Options) (*Lab, error) {
-	l := &Lab{Name: o.Name, Dir: filepath.Join(labsDir(o.Cache), o.Name), log: o.Log}
+	l := &Lab{Name: o.Name, Dir: filepath.Join(labsDir(o.Cache), o.Name), DiskSize: o.DiskSize, log: o.Log}
 	return l, locked(ctx, o.Cache, func() error {
-		if _, err := os.Stat(l.Dir); err == nil {
-			return fmt.Errorf("lab %s is up already; take it down first, or give this one another name", o.Name)
-		}
-		taken, err := List(o.Cache)
+		taken, err := l.free(o.Cache)
 		if err != nil {
 			return err
 		}
-		for l.Index = 1; slices.ContainsFunc(taken, func(x *Lab) bool { return x.Index == l.Index }); l.Index++ {
-		}
-		if len(taken) == 0 {
-			if err := keepSettings(o.Cache); err != nil {
-				return err
-			}
-		}
-		if err := os.MkdirAll(l.Dir, 0o755); err != nil {
+		kept, err := keptIn(o.Cache)
+		if err != nil {
 			return err
 		}
-		return l.save()
+		for _, k := range kept {
+			taken[k.Lab.Index] = k.Lab.Name
+		}
+		for l.Index = 1; taken[l.Index] != ""; l.Index++ {
+		}
+		return l.settle(o.Cache)
 	})
+}
+
+// free gives the indexes that labs have, with their names. It is an error if one of
+// them is called as l is.
+func (l *Lab) free(cache string) (map[int]string, error) {
+	all, err := list(cache)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[int]string{}
+	for _, other := range all {
+		if other.Name == l.Name {
+			return nil, fmt.Errorf("lab %s is up already; take it down first, or give this one another name", l.Name)
+		}
+		taken[other.Index] = other.Name
+	}
+	return taken, nil
+}
+
+// settle makes the lab's folder. The first lab keeps the machine's settings.
+func (l *Lab) settle(cache string) error {
+	all, err := list(cache)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		if err := keepSettings(cache); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
+		return err
+	}
+	return l.save()
 }
 
 // List gives every lab that is up, by name.
 func List(cache string) ([]*Lab, error) {
+	if err := find(cache); err != nil {
+		return nil, err
+	}
+	return list(cache)
+}
+
+// find mounts the folder of labs where it is not, and holds labs: this machine has
+// started again since they were up, and nothing runs of them.
+func find(cache string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	if _, err := os.Stat(labsFile(cache)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if is, err := mounted(labsDir(cache)); err == nil && is {
+		return nil
+	}
+	return locked(context.Background(), cache, func() error { return nil })
+}
+
+func list(cache string) ([]*Lab, error) {
 	entries, err := os.ReadDir(labsDir(cache))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	var all []*Lab
 	for _, e := range entries {
-		if !e.IsDir() {
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		l, err := Open(cache, e.Name())
+		l, err := open(cache, e.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -81,16 +144,15 @@ func List(cache string) ([]*Lab, error) {
 
 // release removes the lab's folder and, after the last lab, puts the machine's settings back.
 func (l *Lab) release() error {
-	cache := filepath.Dir(filepath.Dir(l.Dir))
-	return locked(context.Background(), cache, func() error {
+	return locked(context.Background(), l.cache(), func() error {
 		if err := os.RemoveAll(l.Dir); err != nil {
 			return err
 		}
-		left, err := List(cache)
+		left, err := list(l.cache())
 		if err != nil || len(left) > 0 {
 			return err
 		}
-		return restoreSettings(cache, l.log)
+		return restoreSettings(l.cache(), l.log)
 	})
 }
 

@@ -28,13 +28,3 @@ func (l *Lab) Elsewhere() Workdir {
 func (w Workdir) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", w.Netns, name}, args...)...)
 }
-
-// SSH is a command that runs script on h, from the workdir host; without a
-// script it is a shell. The user is RootUser or SudoUser.
-func (l *Lab) SSH(ctx context.Context, h *Host, user string, script ...string) *exec.Cmd {
-	args := []string{
-		"-i", l.Key(), "-o", "UserKnownHostsFile=" + l.KnownHosts(), "-o", "StrictHostKeyChecking=yes", "-F", "none",
-		"-o", "BatchMode=yes", "-o", "ConnectTimeout=4", "-o", "LogLevel=ERROR", user + "@" + h.Address,
-	}
-	return l.Workdir().Command(ctx, "ssh", append(args, script...)...)
-}
