@@ -18,7 +18,7 @@ import (
 // testdata/hosts.yaml with packages for each.
 func newFamilies(t *testing.T) *labSite {
 	t.Helper()
-	l := lab.Start(t, len(lab.Roots), lab.WithRoots(lab.Roots...))
+	l := lab.Start(t, len(lab.Roots), lab.WithRoots(lab.Roots...), lab.Alone()) // inventories are compared
 	l.Inside(netip.MustParsePrefix("10.202.0.0/20")) // of testdata/hosts.yaml
 	cache, err := components.DefaultCache()
 	if err != nil {

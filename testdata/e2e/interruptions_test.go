@@ -46,7 +46,7 @@ var disturbances = []disturbance{
 // do, after it. The next run goes
 // on every time, and in the end every host is what it was.
 func TestInterruptions(t *testing.T) {
-	s := newLabSite(t)
+	s := newLabSite(t, lab.Alone()) // it compares inventories
 	before := s.inventories(t)
 	config := filepath.Join(s.dir, "config.yaml")
 	create := []string{"install", "--bundle", s.bundle, "--allow-unsigned", "-f", config}

@@ -11,8 +11,8 @@ lab-components: lab-needs ## Build the lab's components that the cache lacks: ma
 	$(LABCMD) components $(if $(KV),--kubernetes $(KV))
 
 .PHONY: lab-up
-lab-up: lab-needs ## Bring up a lab of N hosts that nothing leads out of: make lab-up N=3 LAB=mine ROOT=debian-12,rpm
-	$(LABCMD) up --lab $(LAB) -n $(or $(N),3) $(if $(ROOT),--root $(ROOT))
+lab-up: lab-needs ## Bring up a lab of N hosts that nothing leads out of: make lab-up N=3 LAB=mine ROOT=debian-12,rpm DISK=2
+	$(LABCMD) up --lab $(LAB) -n $(or $(N),3) $(if $(ROOT),--root $(ROOT)) $(if $(DISK),--disk $(DISK))
 
 .PHONY: lab-down
 lab-down: ## Take a lab away, with everything that belongs to it
@@ -21,6 +21,22 @@ lab-down: ## Take a lab away, with everything that belongs to it
 .PHONY: lab-shell
 lab-shell: ## Open a shell on a host of a lab: make lab-shell HOST=h1, or HOST=workdir
 	@$(LABCMD) on --lab $(LAB) $(or $(HOST),h1)
+
+.PHONY: lab-checkpoint
+lab-checkpoint: ## Keep what a lab's hosts and folders of this machine hold: make lab-checkpoint CP=ready FOLDERS="build/quickstart"
+	@$(LABCMD) checkpoint --lab $(LAB) $(CP) $(FOLDERS)
+
+.PHONY: lab-restore
+lab-restore: lab-needs ## Bring a lab back to a checkpoint, whether it is up or down: make lab-restore CP=ready
+	@$(LABCMD) restore --lab $(LAB) $(CP)
+
+.PHONY: lab-checkpoints
+lab-checkpoints: ## List the checkpoints of all labs, and what they take
+	@$(LABCMD) checkpoints
+
+.PHONY: lab-forget
+lab-forget: ## Remove a checkpoint: make lab-forget CP=ready
+	@$(LABCMD) forget --lab $(LAB) $(CP)
 
 .PHONY: lab-egress
 lab-egress: ## Tell what tried to leave a lab

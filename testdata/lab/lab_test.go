@@ -2,8 +2,10 @@ package lab
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -109,12 +111,17 @@ func TestLabsSideBySideLeaveNothing(t *testing.T) {
 	if err := Possible(); err != nil {
 		t.Skip(err)
 	}
+	free, err := hold(t.Context(), &Options{Alone: true, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(free)
 	before := machine(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var labs []*Lab
 	for _, name := range []string{"tside1", "tside2"} {
-		l, err := Up(ctx, Options{Name: name, Hosts: 1})
+		l, err := Up(ctx, Options{Name: name, Hosts: 1, held: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +131,7 @@ func TestLabsSideBySideLeaveNothing(t *testing.T) {
 	if labs[0].Subnet() == labs[1].Subnet() {
 		t.Errorf("both have %s", labs[0].Subnet())
 	}
-	if _, err := Up(ctx, Options{Name: "tside1", Hosts: 1}); err == nil {
+	if _, err := Up(ctx, Options{Name: "tside1", Hosts: 1, held: true}); err == nil {
 		t.Error("a second lab of the same name went up")
 	}
 	for _, l := range labs {
@@ -159,8 +166,17 @@ func machine(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, "kxl-tside") || strings.Contains(line, "/labs/tside") {
+		if strings.Contains(line, "kxl-tside") || strings.Contains(line, "/labs/tside") || strings.Contains(line, "/kubexm-lab/labs ") {
 			list = append(list, line)
+		}
+	}
+	loops, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range loops {
+		if of, err := os.ReadFile(file); err == nil && (strings.Contains(string(of), "/tside") || strings.Contains(string(of), "labs.xfs")) {
+			list = append(list, "loop device of "+strings.TrimSpace(string(of)))
 		}
 	}
 	return list

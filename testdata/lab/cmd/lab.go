@@ -38,6 +38,7 @@ func (f *which) open() (*lab.Lab, error) {
 func upCommand() *cobra.Command {
 	var f which
 	var hosts int
+	var disk int64
 	var roots []string
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -45,7 +46,7 @@ func upCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
-			l, err := lab.Up(cmd.Context(), lab.Options{Name: f.name, Hosts: hosts, Roots: roots, Log: log})
+			l, err := lab.Up(cmd.Context(), lab.Options{Name: f.name, Hosts: hosts, Roots: roots, DiskSize: disk << 30, Log: log})
 			if err != nil {
 				return err
 			}
@@ -55,6 +56,7 @@ func upCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().IntVarP(&hosts, "hosts", "n", 3, "how many hosts")
+	cmd.Flags().Int64Var(&disk, "disk", 0, "how large the hosts' disks are, in GiB, where not 40")
 	cmd.Flags().StringSliceVar(&roots, "root", nil, "what h1, h2, … are, from the beginning again: "+strings.Join(lab.Roots, ", ")+" (default "+lab.Debian12+")")
 	return cmd
 }

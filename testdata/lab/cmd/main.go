@@ -42,6 +42,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(upCommand(), rootCommand(), mirrorCommand(), downCommand(), listCommand(), onCommand(), egressCommand(), componentsCommand(), pinCommand(), upstreamCommand(),
-		possibleCommand(), configCommand(), smokeCommand())
+		possibleCommand(), configCommand(), smokeCommand(),
+		checkpointCommand(), checkpointsCommand(), restoreCommand(), forgetCommand())
 	return root
 }
