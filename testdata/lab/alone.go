@@ -20,25 +20,25 @@ const machineLock = "/run/lock/kubexm-lab"
 // hold gives a lab the machine: beside others, or alone. It waits as long as others
 // have it in a way that does not go with that. A lab that outlives its process, as one
 // of `lab up`, holds nothing any more: nobody would ever let it go.
-func hold(ctx context.Context, o *Options) (free func(), err error) {
+func hold(ctx context.Context, file string, o *Options) (free func(), err error) {
 	if o.held {
 		return func() {}, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(machineLock), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err
 	}
-	lock := flock.New(machineLock)
+	lock := flock.New(file)
 	try, wait := lock.TryRLock, lock.TryRLockContext
 	if o.Alone {
 		try, wait = lock.TryLock, lock.TryLockContext
 	}
 	got, err := try()
 	if err == nil && !got {
-		o.Log.InfoContext(ctx, "waiting for the labs of other processes to go", "lab", o.Name, "alone", o.Alone, "held_by", holders(machineLock))
+		o.Log.InfoContext(ctx, "waiting for the labs of other processes to go", "lab", o.Name, "alone", o.Alone, "held_by", holders(file))
 		_, err = wait(ctx, 200*time.Millisecond)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("wait for the labs of other processes (%s): %w", holders(machineLock), err)
+		return nil, fmt.Errorf("wait for the labs of other processes (%s): %w", holders(file), err)
 	}
 	return func() { _ = lock.Unlock() }, nil
 }

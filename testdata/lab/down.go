@@ -77,6 +77,12 @@ func (l *Lab) Leftovers() []string {
 			left = append(left, fmt.Sprintf("process %d of %s", h.Holder.ID, h.Name))
 		}
 	}
+	argvs, _ := filepath.Glob("/proc/[0-9]*/cmdline") // as above
+	for _, file := range argvs {
+		if argv, err := os.ReadFile(file); err == nil && strings.Contains(string(argv), filepath.Join(l.Dir, "mux")+"/") {
+			left = append(left, "process "+filepath.Base(filepath.Dir(file))+", a connection")
+		}
+	}
 	if l.Watcher.alive() {
 		left = append(left, fmt.Sprintf("process %d, the watcher", l.Watcher.ID))
 	}

@@ -21,6 +21,7 @@ root=$LAB_DIR/root
 mount -o loop,discard,noatime "$LAB_DIR/disk.img" "$root"
 if [ -d "$LAB_DIR/seed" ]; then # at its first start
     cp -a "$LAB_DIR/seed/." "$root/"
+    sync -f "$root" # so that a host whose power is cut soon still has its keys
 fi
 
 mount -t proc proc "$root/proc"

@@ -145,7 +145,7 @@ func (o *Options) complete() error {
 
 // bring waits for the machine, makes a lab's folder by reserve, and the lab by begin.
 func (o *Options) bring(ctx context.Context, begun time.Time, reserve func() (*Lab, error), begin func(*Lab) error) (*Lab, error) {
-	free, err := hold(ctx, o)
+	free, err := hold(ctx, machineLock, o)
 	if err != nil {
 		return nil, err
 	}

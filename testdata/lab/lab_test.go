@@ -111,7 +111,7 @@ func TestLabsSideBySideLeaveNothing(t *testing.T) {
 	if err := Possible(); err != nil {
 		t.Skip(err)
 	}
-	free, err := hold(t.Context(), &Options{Alone: true, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	free, err := hold(t.Context(), machineLock, &Options{Alone: true, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -81,7 +84,7 @@ func (l *Lab) connected(ctx context.Context, h *Host, user string) string {
 	one := l.masters.of(socket)
 	one.Lock()
 	defer one.Unlock()
-	if l.master(ctx, "check", socket) == nil {
+	if _, err := l.master(ctx, "check", socket); err == nil {
 		return socket
 	}
 	_ = os.Remove(socket) // of one that was killed
@@ -98,24 +101,44 @@ func (l *Lab) connected(ctx context.Context, h *Host, user string) string {
 	return socket
 }
 
-// master tells the process of a connection something.
-func (l *Lab) master(ctx context.Context, what, socket string) error {
+// master tells the process of a connection something, and gives its id.
+func (l *Lab) master(ctx context.Context, what, socket string) (id int, err error) {
 	if _, err := os.Stat(socket); err != nil {
-		return err
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return exec.CommandContext(ctx, "ssh", "-F", "none", "-O", what, "-S", socket, "lab").Run()
+	out, err := exec.CommandContext(ctx, "ssh", "-F", "none", "-O", what, "-S", socket, "lab").CombinedOutput()
+	if found := masterID.FindSubmatch(out); found != nil {
+		id, _ = strconv.Atoi(string(found[1])) // it is digits
+	}
+	return id, err
 }
 
-// hangUp ends the connections to a host.
+var masterID = regexp.MustCompile(`pid=(\d+)`)
+
+// hangUp ends the connections to a host, and returns when their processes are gone.
 func (l *Lab) hangUp(h *Host) {
 	for _, user := range []string{RootUser, SudoUser} {
-		socket := l.socket(h, user)
-		one := l.masters.of(socket)
-		one.Lock()
-		_ = l.master(context.Background(), "exit", socket) // one that does not answer ends when the host does not
-		_ = os.Remove(socket)
-		one.Unlock()
+		l.hangUpSocket(l.socket(h, user))
 	}
+}
+
+func (l *Lab) hangUpSocket(socket string) {
+	one := l.masters.of(socket)
+	one.Lock()
+	defer one.Unlock()
+	ctx := context.Background() // it is quick, and part of taking away what is left
+	id, err := l.master(ctx, "check", socket)
+	if err != nil {
+		_ = os.Remove(socket) // one that does not answer ends when its host does not
+		return
+	}
+	p := Process{ID: id}
+	if p.Began, err = began(id); err != nil {
+		return
+	}
+	_, _ = l.master(ctx, "exit", socket)
+	_ = p.end(syscall.SIGTERM)
+	_ = os.Remove(socket)
 }
