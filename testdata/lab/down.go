@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Down takes the lab away, with everything that belongs to it, and says what
@@ -16,15 +18,19 @@ func (l *Lab) Down() error {
 	if l.leave != nil {
 		defer l.leave()
 	}
+	var g errgroup.Group
 	for i := range l.Hosts {
 		h := &l.Hosts[i]
-		l.hangUp(h)
-		// Nothing in a process namespace outlives its first process: no unit, shim or pod.
-		if err := l.end(h); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("host %s: %w", h.Name, err))
-		}
+		g.Go(func() error {
+			l.hangUp(h)
+			// Nothing in a process namespace outlives its first process: no unit, shim or pod.
+			if err := l.end(h); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("host %s: %w", h.Name, err)
+			}
+			return nil
+		})
 	}
-	errs = append(errs, l.Watcher.end(syscall.SIGTERM), l.removeNetwork(), l.removeCgroups())
+	errs = append(errs, g.Wait(), l.Watcher.end(syscall.SIGTERM), l.removeNetwork(), l.removeCgroups())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("take lab %s down: %w", l.Name, err) // its folder stays, so that this can be done again
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -165,7 +164,12 @@ func (l *Lab) cable(ctx context.Context, h *Host) error {
 
 // number is the last part of a host's address.
 func (l *Lab) number(h *Host) int {
-	return 11 + slices.IndexFunc(l.Hosts, func(other Host) bool { return other.Name == h.Name })
+	for i := range l.Hosts { // by index: others are being started, and a copy would read all of them
+		if l.Hosts[i].Name == h.Name {
+			return 11 + i
+		}
+	}
+	return 0
 }
 
 // Unplug takes a host off the network without a word to anybody, and Plug puts it
