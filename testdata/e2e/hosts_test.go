@@ -19,7 +19,7 @@ import (
 func newFamilies(t *testing.T) *labSite {
 	t.Helper()
 	l := lab.Start(t, len(lab.Roots), lab.WithRoots(lab.Roots...), lab.Alone()) // inventories are compared
-	l.Inside(netip.MustParsePrefix("10.202.0.0/20")) // of testdata/hosts.yaml
+	l.Inside(netip.MustParsePrefix("10.202.0.0/20"))                            // of testdata/hosts.yaml
 	cache, err := components.DefaultCache()
 	if err != nil {
 		t.Fatal(err)

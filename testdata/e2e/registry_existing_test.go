@@ -25,7 +25,7 @@ func TestClusterExistingRegistry(t *testing.T) {
 	if os.Getenv("KUBEXM_REGISTRY") != "existing" {
 		t.Skip("KUBEXM_REGISTRY=existing runs it")
 	}
-	l := lab.Start(t, 3, lab.Alone()) // inventories are compared
+	l := lab.Start(t, 3, lab.Alone())                // inventories are compared
 	l.Inside(netip.MustParsePrefix("10.206.0.0/20")) // of testdata/registry-existing.yaml
 	cache, err := components.DefaultCache()
 	if err != nil {

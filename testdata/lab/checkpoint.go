@@ -192,7 +192,7 @@ func (l *Lab) restore(ctx context.Context, s *Saved) error {
 	for i := range l.Hosts {
 		h := &l.Hosts[i]
 		g.Go(func() error {
-			if err := l.off(h); err != nil {
+			if err := l.off(ctx, h); err != nil {
 				return fmt.Errorf("host %s: %w", h.Name, err)
 			}
 			return nil

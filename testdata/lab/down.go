@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ func (l *Lab) Down() error {
 	for i := range l.Hosts {
 		h := &l.Hosts[i]
 		g.Go(func() error {
-			l.hangUp(h)
+			l.hangUp(context.Background(), h)
 			// Nothing in a process namespace outlives its first process: no unit, shim or pod.
 			if err := l.end(h); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return fmt.Errorf("host %s: %w", h.Name, err)

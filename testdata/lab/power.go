@@ -24,14 +24,14 @@ const (
 // processes are gone, and so is all that it keeps in memory, its network links and
 // rules among it. Boot brings it back.
 func (l *Lab) Cut(h *Host) error {
-	if err := l.cut(h); err != nil {
+	if err := l.cut(context.Background(), h); err != nil {
 		return fmt.Errorf("take the power from %s: %w", h.Name, err)
 	}
 	return nil
 }
 
-func (l *Lab) cut(h *Host) error {
-	l.hangUp(h)
+func (l *Lab) cut(ctx context.Context, h *Host) error {
+	l.hangUp(ctx, h)
 	root, err := h.root()
 	if err != nil {
 		return err
@@ -44,8 +44,8 @@ func (l *Lab) cut(h *Host) error {
 }
 
 // off takes the power from a host that may be off already, or have begun to start.
-func (l *Lab) off(h *Host) error {
-	if l.cut(h) == nil {
+func (l *Lab) off(ctx context.Context, h *Host) error {
+	if l.cut(ctx, h) == nil {
 		return nil
 	}
 	return l.end(h)
@@ -125,7 +125,7 @@ func (l *Lab) tell(ctx context.Context, h *Host) func(units string) {
 
 // restart starts a host that is off, from its disk.
 func (l *Lab) restart(ctx context.Context, h *Host) error {
-	l.hangUp(h)
+	l.hangUp(ctx, h)
 	if err := l.cable(ctx, h); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (l *Lab) number(h *Host) int {
 // Unplug takes a host off the network without a word to anybody, and Plug puts it
 // back: what was on its way is lost, and no connection ends by it.
 func (l *Lab) Unplug(ctx context.Context, h *Host) error {
-	l.hangUp(h)
+	l.hangUp(ctx, h)
 	return command(ctx, "ip", "-n", l.netns(""), "link", "set", "v"+h.Name, "down")
 }
 

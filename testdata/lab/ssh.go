@@ -117,18 +117,19 @@ func (l *Lab) master(ctx context.Context, what, socket string) (id int, err erro
 
 var masterID = regexp.MustCompile(`pid=(\d+)`)
 
-// hangUp ends the connections to a host, and returns when their processes are gone.
-func (l *Lab) hangUp(h *Host) {
+// hangUp ends the connections to a host, and returns when their processes are gone. It
+// goes on after an interrupt: they would be left behind.
+func (l *Lab) hangUp(ctx context.Context, h *Host) {
+	ctx = context.WithoutCancel(ctx)
 	for _, user := range []string{RootUser, SudoUser} {
-		l.hangUpSocket(l.socket(h, user))
+		l.hangUpSocket(ctx, l.socket(h, user))
 	}
 }
 
-func (l *Lab) hangUpSocket(socket string) {
+func (l *Lab) hangUpSocket(ctx context.Context, socket string) {
 	one := l.masters.of(socket)
 	one.Lock()
 	defer one.Unlock()
-	ctx := context.Background() // it is quick, and part of taking away what is left
 	id, err := l.master(ctx, "check", socket)
 	if err != nil {
 		_ = os.Remove(socket) // one that does not answer ends when its host does not
