@@ -51,8 +51,11 @@ func (s *Smoke) Run(ctx context.Context) error {
 	if _, err := output(s.kubectl(ctx, "rollout", "status", "daemonset/smoke", "--timeout=2m")); err != nil {
 		return err
 	}
-	pods, err := s.pods(ctx)
-	if err != nil {
+	var pods []smokePod
+	if _, err := s.settled(ctx, func() (_ string, err error) {
+		pods, err = s.pods(ctx)
+		return "", err
+	}); err != nil {
 		return err
 	}
 	if len(pods) < 2 {
@@ -78,26 +81,36 @@ func (s *Smoke) pods(ctx context.Context) ([]smokePod, error) {
 	}
 	nodes := map[string]bool{}
 	for _, p := range list.Items {
-		if nodes[p.Spec.NodeName] || p.Status.Phase != "Running" {
-			return nil, fmt.Errorf("pod %s on %s is %s", p.Metadata.Name, p.Spec.NodeName, p.Status.Phase)
+		if nodes[p.Spec.NodeName] || p.Status.Phase != "Running" || p.Status.PodIP == "" {
+			return nil, fmt.Errorf("pod %s on %s is %s, with the address %q", p.Metadata.Name, p.Spec.NodeName, p.Status.Phase, p.Status.PodIP)
 		}
 		nodes[p.Spec.NodeName] = true
 	}
 	return list.Items, nil
 }
 
-// byAddress has every pod ask every pod at its address.
+// byAddress has every pod ask every pod at its address. After its node has started
+// again a pod has the address that it had before until the kubelet says otherwise, so
+// pods are looked up anew where one did not answer.
 func (s *Smoke) byAddress(ctx context.Context, pods []smokePod) error {
-	for _, from := range pods {
-		for _, to := range pods {
-			said, err := s.settled(ctx, func() (string, error) { return s.ask(ctx, from, "http://"+net.JoinHostPort(to.Status.PodIP, "8080")) })
+	for i := range pods {
+		for j := range pods {
+			said, err := s.settled(ctx, func() (string, error) {
+				said, err := s.ask(ctx, pods[i], "http://"+net.JoinHostPort(pods[j].Status.PodIP, "8080"))
+				if err == nil && !strings.HasPrefix(said, pods[j].Metadata.Name+" ") {
+					err = fmt.Errorf("%q answered", said)
+				}
+				if err != nil {
+					if now, lerr := s.pods(ctx); lerr == nil && len(now) == len(pods) {
+						copy(pods, now)
+					}
+				}
+				return said, err
+			})
 			if err != nil {
-				return fmt.Errorf("from %s to the pod on %s: %w", from.Spec.NodeName, to.Spec.NodeName, err)
+				return fmt.Errorf("from %s to the pod on %s: %w", pods[i].Spec.NodeName, pods[j].Spec.NodeName, err)
 			}
-			if !strings.HasPrefix(said, to.Metadata.Name+" ") {
-				return fmt.Errorf("from %s to the pod on %s: %q answered", from.Spec.NodeName, to.Spec.NodeName, said)
-			}
-			s.Say(fmt.Sprintf("pod on %s → pod on %s at %s: %s", from.Spec.NodeName, to.Spec.NodeName, to.Status.PodIP, said))
+			s.Say(fmt.Sprintf("pod on %s → pod on %s at %s: %s", pods[i].Spec.NodeName, pods[j].Spec.NodeName, pods[j].Status.PodIP, said))
 		}
 	}
 	return nil
