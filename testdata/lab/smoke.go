@@ -86,6 +86,7 @@ func (s *Smoke) pods(ctx context.Context) ([]smokePod, error) {
 		}
 		nodes[p.Spec.NodeName] = true
 	}
+	slices.SortFunc(list.Items, func(a, b smokePod) int { return strings.Compare(a.Spec.NodeName, b.Spec.NodeName) })
 	return list.Items, nil
 }
 
