@@ -19,7 +19,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev
 
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
-TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
+TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
 
 # The packages that run goroutines or share memory between them: what `make race`
 # looks at. import_test.go checks that the list is complete, and holds no other.

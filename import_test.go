@@ -88,6 +88,7 @@ var kubexm = house{
 
 		"testdata/bench":              nil,
 		"testdata/e2e":                nil,
+		"testdata/fair":               nil,
 		"testdata/faults":             nil,
 		"testdata/faults/brittle":     nil,
 		"testdata/hostile":            nil,
