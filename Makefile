@@ -19,7 +19,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev
 
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
-TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
+TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
 
 # The packages that run goroutines or share memory between them: what `make race`
 # looks at. import_test.go checks that the list is complete, and holds no other.
@@ -66,8 +66,7 @@ help: ## Print this list
 
 .PHONY: build
 build: ## Build build/kubexm, the same bytes from the same source
-	@mkdir -p build
-	CGO_ENABLED=0 go build $(REPRODUCIBLE) -o build/kubexm ./cmd/kubexm
+	@bash testdata/tools/build.sh build/kubexm $(REPRODUCIBLE)
 
 .PHONY: quickstart
 quickstart: needs lab-needs-root ## Build a bundle and, as root, a cluster from it on hosts that nothing leads out of

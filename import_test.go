@@ -87,6 +87,7 @@ var kubexm = house{
 		"manifest/schema":               {"manifest"},
 
 		"testdata/bench":              nil,
+		"testdata/built":              nil,
 		"testdata/e2e":                nil,
 		"testdata/fair":               nil,
 		"testdata/faults":             nil,

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mensylisir/kubexm/testdata/built"
 )
 
 func TestMain(m *testing.M) {
@@ -58,14 +60,8 @@ func TestSmoke(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "kubexm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/kubexm")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build kubexm: %v\n%s", err, out)
-	}
 	var stdout, stderr bytes.Buffer
-	args := []string{"-kubexm", binary, "-f", "../configs/quickstart.yaml", "-dir", filepath.Join(dir, "work"), "-scale", "0.01", "-rounds", "1", "-o", "json"}
+	args := []string{"-kubexm", built.Kubexm(t), "-f", "../configs/quickstart.yaml", "-dir", filepath.Join(dir, "work"), "-scale", "0.01", "-rounds", "1", "-o", "json"}
 	if err := run(t.Context(), args, &stdout, &stderr); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mensylisir/kubexm/testdata/built"
 	"github.com/mensylisir/kubexm/testdata/lab"
 )
 
@@ -28,7 +29,7 @@ func (s *labSite) watched(t *testing.T, see func(e told, kill func()), args ...s
 	t.Helper()
 	began := time.Now()
 	args = append(args, "-o", "json", "--workdir", s.dir)
-	cmd := s.host().Command(t.Context(), binary, args...)
+	cmd := s.host().Command(t.Context(), built.Kubexm(t), args...)
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "SITE_PASSWORD="+lab.Password)
 	var errs strings.Builder
 	cmd.Stderr = &errs

@@ -82,7 +82,7 @@ func (s *site) control(t *testing.T, slow upstream.Fault, workers int) (string, 
 // for how long it did.
 func (s *site) kill(t *testing.T, args []string, d time.Duration) (bool, time.Duration) {
 	t.Helper()
-	c := s.command(t.Context(), args)
+	c := s.command(t, args)
 	begin := time.Now()
 	if err := c.Start(); err != nil {
 		t.Fatal(err)

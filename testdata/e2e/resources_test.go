@@ -73,8 +73,8 @@ func (s *site) measured(t *testing.T, args []string) usage {
 		t.Fatal(err)
 	}
 	name := filepath.Join(s.dir, "usage.json")
-	k := s.command(t.Context(), args)
-	c := exec.CommandContext(t.Context(), self, append([]string{binary}, args...)...)
+	k := s.command(t, args)
+	c := exec.CommandContext(t.Context(), self, append([]string{k.Path}, args...)...)
 	c.Env = append(k.Env, measured+"="+name)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("kubexm %v: %v\n%s", args, err, out)

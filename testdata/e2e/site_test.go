@@ -21,12 +21,10 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/testdata/built"
 	"github.com/mensylisir/kubexm/testdata/upstream"
 	"github.com/mensylisir/kubexm/versions"
 )
-
-// binary is kubexm, built once for all tests.
-var binary string
 
 // quickstart is what nearly every test builds.
 const quickstart = "../configs/quickstart.yaml"
@@ -38,25 +36,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(measured); name != "" {
 		os.Exit(measure(name, os.Args[1:]))
 	}
-	os.Exit(withBinary(m.Run))
-}
-
-// withBinary builds kubexm, runs the tests and removes it again.
-func withBinary(run func() int) int {
-	dir, err := os.MkdirTemp("", "kubexm-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "kubexm")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/kubexm")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build kubexm: %v\n%s", err, out)
-		return 1
-	}
-	return run()
+	os.Exit(m.Run())
 }
 
 // measure runs args and writes what they took to the file name. A process of
@@ -213,8 +193,9 @@ type result struct {
 }
 
 // command is kubexm with args, in an environment that has nothing of the user's.
-func (s *site) command(ctx context.Context, args []string, env ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, binary, args...)
+func (s *site) command(t testing.TB, args []string, env ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), built.Kubexm(t), args...)
 	c.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.dir}, env...)
 	return c
 }
@@ -222,7 +203,7 @@ func (s *site) command(ctx context.Context, args []string, env ...string) *exec.
 // run runs kubexm to its end.
 func (s *site) run(t *testing.T, args []string, env ...string) result {
 	t.Helper()
-	c := s.command(t.Context(), args, env...)
+	c := s.command(t, args, env...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	begin := time.Now()

@@ -7,20 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/mensylisir/kubexm/testdata/built"
 )
 
 // TestSmoke tries the rows that are quick, against the real binary.
 func TestSmoke(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "kubexm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/kubexm")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build kubexm: %v\n%s", err, out)
-	}
-	l, err := openLab(t.Context(), binary, "../configs/quickstart.yaml", t.TempDir())
+	l, err := openLab(t.Context(), built.Kubexm(t), "../configs/quickstart.yaml", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/testdata/built"
 	"github.com/mensylisir/kubexm/testdata/upstream"
 	"github.com/mensylisir/kubexm/versions"
 )
@@ -87,16 +88,10 @@ spec:
   network: {plugin: flannel}
 `
 
-// newSite builds kubexm and the bundle.
+// newSite builds the bundle.
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{dir: t.TempDir()}
-	s.binary = filepath.Join(s.dir, "kubexm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "../../cmd/kubexm")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build kubexm: %v\n%s", err, out)
-	}
+	s := &site{dir: t.TempDir(), binary: built.Kubexm(t)}
 	const version = "v1.34.10"
 	first, second := s.listen(t), s.listen(t)
 	s.config, s.otherConfig = filepath.Join(s.dir, "config.yaml"), filepath.Join(s.dir, "arm64", "config.yaml")

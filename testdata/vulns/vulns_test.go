@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/mensylisir/kubexm/testdata/built"
 	"github.com/mensylisir/kubexm/testdata/vulns"
 )
 
@@ -56,17 +57,6 @@ func scan(t *testing.T, tool, program string, k *vulns.Known) []string {
 	return slices.Compact(ids)
 }
 
-func built(t *testing.T, args ...string) string {
-	t.Helper()
-	to := filepath.Join(t.TempDir(), "built")
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-o", to}, args...)...)
-	cmd.Dir = "../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return to
-}
-
 // accepted are entries that no version of the module mends, and why they do no harm.
 var accepted = map[string]string{
 	"GO-2026-4529": "cosign v2 took certificates whose authority had expired. kubexm makes keys and writes bundles with cosign, and verifies with sigstore-go alone",
@@ -81,8 +71,12 @@ func TestNothingKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool := built(t, "-modfile=testdata/tools/vuln/go.mod", "golang.org/x/vuln/cmd/govulncheck")
-	program := built(t, "./cmd/kubexm")
+	// What is linked already is not linked again.
+	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../tools/vuln/go.mod", "-n", "golang.org/x/vuln/cmd/govulncheck").Output()
+	if err != nil {
+		t.Fatalf("build govulncheck: %v", err)
+	}
+	tool, program := strings.TrimSpace(string(path)), built.Kubexm(t)
 	var found []string
 	for _, id := range scan(t, tool, program, known) {
 		if accepted[id] == "" {
