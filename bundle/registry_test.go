@@ -327,13 +327,13 @@ func TestPlainHTTPOnlyWhereSaid(t *testing.T) {
 	s, host := newStore(t)
 	to := place(t, host)
 	to.PlainHTTP = false
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	b, err := Open(ctx, path, anyone)
+	b, err := Open(t.Context(), path, anyone)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // it would try again for longer
+	defer cancel()
 	if _, err := b.Push(ctx, to, PushOptions{}); err == nil || s.uploads > 0 {
 		t.Errorf("spoke plain HTTP unasked: %v", fmt.Sprint(err))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer/plan"
@@ -17,6 +18,11 @@ import (
 // cluster. The second is refused at once, by the host's word, and may when the
 // first has ended.
 func TestOnlyOneRunAtATime(t *testing.T) {
+	// In a bubble only waiting takes time, however busy the machine is.
+	synctest.Test(t, onlyOneRunAtATime)
+}
+
+func onlyOneRunAtATime(t *testing.T) {
 	kase := steptest.Case{Cluster: steptest.Cluster(t, steptest.Small)}
 	sim := kase.Sim(t)
 	session := func(act func(context.Context) error) (*Session, *plan.Graph) {

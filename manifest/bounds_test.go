@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
 // TestBounds: what nobody writes by hand, and some write on purpose, is refused
@@ -41,9 +43,9 @@ func TestBounds(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := time.Now()
+			clock := fair.Start()
 			problems := Check(strings.NewReader(x.text))
-			took := time.Since(start)
+			took := clock.Took()
 			runtime.ReadMemStats(&after)
 			text := problems.Error()
 			if problems.Err() == nil || !strings.Contains(text, x.want) {
@@ -53,9 +55,7 @@ func TestBounds(t *testing.T) {
 				t.Errorf("%d problems, %d bytes", len(problems), len(text))
 			}
 			// Far above what any of them takes, far below what an unbounded one would.
-			if took > 30*time.Second {
-				t.Errorf("took %v", took)
-			}
+			clock.Limit(t, took, 30*time.Second)
 			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 2000 {
 				t.Errorf("allocated %d MB", mb)
 			}
@@ -70,7 +70,7 @@ func TestManyHosts(t *testing.T) {
 	for i := 1; i <= 2000; i++ {
 		fmt.Fprintf(&b, "    - {name: node%d, address: 172.16.%d.%d, password: \"${env:P}\"}\n", i, i/250, i%250+1)
 	}
-	start := time.Now()
+	clock := fair.Start()
 	c, problems := Decode(strings.NewReader(b.String()))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
@@ -78,9 +78,7 @@ func TestManyHosts(t *testing.T) {
 	if _, err := c.Public(); err != nil || len(c.HostsWith(RoleWorker)) != 2000 {
 		t.Errorf("%d workers, %v", len(c.HostsWith(RoleWorker)), err)
 	}
-	if took := time.Since(start); took > 30*time.Second {
-		t.Errorf("took %v", took)
-	}
+	clock.Within(t, 30*time.Second)
 }
 
 // TestBytesThatMeanNothing: line ends of Windows, a byte order mark, blanks at

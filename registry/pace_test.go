@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -124,7 +125,9 @@ func TestPaceGrowsAgain(t *testing.T) {
 
 // Nothing is sent before the time that the registry asks for, and who waits
 // can be interrupted.
-func TestPaceWaitsAsAsked(t *testing.T) {
+func TestPaceWaitsAsAsked(t *testing.T) { synctest.Test(t, paceWaitsAsAsked) }
+
+func paceWaitsAsAsked(t *testing.T) {
 	p := newPace(nil, 4)
 	p.now = 1
 	p.leave(&http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}})
@@ -134,7 +137,7 @@ func TestPaceWaitsAsAsked(t *testing.T) {
 		t.Error("it did not wait")
 	}
 	begin := time.Now()
-	if err := p.enter(t.Context()); err != nil || time.Since(begin) < 500*time.Millisecond {
+	if err := p.enter(t.Context()); err != nil || time.Since(begin) != 900*time.Millisecond {
 		t.Errorf("waited %s, %v", time.Since(begin), err)
 	}
 }

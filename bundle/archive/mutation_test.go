@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
 // mutate changes b in one of the ways in which files go wrong.
@@ -49,8 +51,7 @@ func TestMutations(t *testing.T) {
 	want := s.tree()
 	parent := t.TempDir()
 	path, dir := filepath.Join(parent, "x"), filepath.Join(parent, "out")
-	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := fair.Rand(t)
 	for i := range rounds {
 		bad := mutate(r, b)
 		if bytes.Equal(bad, b) {
@@ -61,20 +62,20 @@ func TestMutations(t *testing.T) {
 		}
 		var e *Error
 		if err := check(t, path); !errors.As(err, &e) {
-			t.Errorf("seed %d, round %d: verified: %v", seed, i, err)
+			t.Errorf("round %d: verified: %v", i, err)
 		}
 		err := Extract(t.Context(), bytes.NewReader(bad), dir, ExtractOptions{Limit: 1 << 20})
 		if err != nil && !errors.As(err, &e) {
-			t.Errorf("seed %d, round %d: an error without a code: %v", seed, i, err)
+			t.Errorf("round %d: an error without a code: %v", i, err)
 		}
 		if err == nil && !maps.Equal(files(t, dir), want) {
-			t.Errorf("seed %d, round %d: extracted to something else", seed, i)
+			t.Errorf("round %d: extracted to something else", i)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 		if got := names(t, parent); len(got) != 1 {
-			t.Fatalf("seed %d, round %d: left behind %v", seed, i, got)
+			t.Fatalf("round %d: left behind %v", i, got)
 		}
 	}
 }

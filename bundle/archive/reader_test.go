@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,8 @@ import (
 	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
 func TestReadBack(t *testing.T) {
@@ -97,13 +98,14 @@ func TestEveryByteCounts(t *testing.T) {
 	if testing.Short() {
 		step = 11
 	}
-	for at := rand.Int64N(step); at < int64(len(b)); at += step {
+	random := fair.Rand(t)
+	for at := random.Int64N(step); at < int64(len(b)); at += step {
 		if at > spaces && at < spaces+blockSize-1 || at > spaces+blockSize+blockHeaderLen && at < slot.Offset+slot.Length-1 {
 			if at%4999 >= step {
 				continue
 			}
 		}
-		bit := byte(1) << rand.IntN(8)
+		bit := byte(1) << random.IntN(8)
 		if _, err := f.WriteAt([]byte{b[at] ^ bit}, at); err != nil {
 			t.Fatal(err)
 		}
@@ -147,15 +149,16 @@ func TestFlipsInLargeMembers(t *testing.T) {
 	path := s.file(t)
 	b := read(t, path)
 	members := mustOpen(t, path).Members()
+	random := fair.Rand(t)
 	for range 60 {
-		m := members[len(members)-1-rand.IntN(2)]
-		at := m.Offset + rand.Int64N(m.Length)
-		if rand.IntN(3) == 0 { // the block headers of the stored one
+		m := members[len(members)-1-random.IntN(2)]
+		at := m.Offset + random.Int64N(m.Length)
+		if random.IntN(3) == 0 { // the block headers of the stored one
 			m = members[len(members)-2]
-			at = m.Offset + headLen + int64(len(rawFrameHeader)) + rand.Int64N(24)*(blockHeaderLen+blockSize) + rand.Int64N(3)
+			at = m.Offset + headLen + int64(len(rawFrameHeader)) + random.Int64N(24)*(blockHeaderLen+blockSize) + random.Int64N(3)
 		}
 		bad := bytes.Clone(b)
-		bad[at] ^= byte(1) << rand.IntN(8)
+		bad[at] ^= byte(1) << random.IntN(8)
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}

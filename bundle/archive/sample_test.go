@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
 // sample is an archive's content as the tests make it.
@@ -108,7 +110,7 @@ func (s *sample) write(t testing.TB, path string, workers int, perm []int) {
 func (s *sample) file(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.tar.zst")
-	s.write(t, path, 2, rand.Perm(len(s.blobs)))
+	s.write(t, path, 2, fair.Rand(t).Perm(len(s.blobs)))
 	return path
 }
 

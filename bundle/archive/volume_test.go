@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
 const testVolume = MinVolumeSize
@@ -25,7 +26,7 @@ func cut(t testing.TB, parity int) (whole []byte, first string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range rand.Perm(len(s.blobs)) {
+	for _, i := range fair.Rand(t).Perm(len(s.blobs)) {
 		if b := s.blobs[i]; !b.Compress {
 			if err := w.WriteStored(t.Context(), b.Digest, bytes.NewReader(s.content[b.Digest])); err != nil {
 				t.Fatal(err)

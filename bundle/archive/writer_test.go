@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +16,8 @@ import (
 	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
 func TestLayoutMatchesBytes(t *testing.T) {
@@ -95,14 +96,14 @@ func TestSameBytes(t *testing.T) {
 	s := newSample([]int{0, 10, blockSize + 1, 3 * pieceSize}, []int{1, 900, 4*chunkSize + 3, chunkSize})
 	dir := t.TempDir()
 	var want []byte
-	was := runtime.GOMAXPROCS(0)
+	was, random := runtime.GOMAXPROCS(0), fair.Rand(t)
 	defer runtime.GOMAXPROCS(was)
 	for _, procs := range []int{1, 2} {
 		runtime.GOMAXPROCS(procs)
 		for _, workers := range []int{1, 2, 8} {
-			rand.Shuffle(len(s.blobs), func(i, j int) { s.blobs[i], s.blobs[j] = s.blobs[j], s.blobs[i] })
+			random.Shuffle(len(s.blobs), func(i, j int) { s.blobs[i], s.blobs[j] = s.blobs[j], s.blobs[i] })
 			path := filepath.Join(dir, "x.tar.zst")
-			s.write(t, path, workers, rand.Perm(len(s.blobs)))
+			s.write(t, path, workers, random.Perm(len(s.blobs)))
 			got := read(t, path)
 			if want == nil {
 				want = got

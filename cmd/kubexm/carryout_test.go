@@ -153,8 +153,11 @@ func stories(say func(steps.Finding)) map[string]func(s plan.Scope) plan.Fragmen
 			}))
 		},
 		"same": func(s plan.Scope) plan.Fragment {
+			var begun sync.WaitGroup // all begin before the first fails
+			begun.Add(len(workers(s)))
 			return plan.On(workers(s), does("kubelet.start", func(_ context.Context, h *steps.Host) error {
-				time.Sleep(10 * time.Millisecond) // so that all begin before the first fails
+				begun.Done()
+				begun.Wait()
 				if h.Name == "w3" {
 					return errors.New("out of space")
 				}

@@ -33,7 +33,7 @@ func TestNoCores(t *testing.T) {
 	defer in.Close()
 	none := regexp.MustCompile(`(?m)^Max core file size +0 +0 `)
 	var limits []byte
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if limits, err = os.ReadFile(fmt.Sprintf("/proc/%d/limits", cmd.Process.Pid)); err == nil && none.Match(limits) {
 			break
 		}

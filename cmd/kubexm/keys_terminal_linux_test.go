@@ -96,7 +96,7 @@ func (x *sitting) echoes(t *testing.T) bool {
 // asked waits for a question, and until what is typed is not shown.
 func (x *sitting) asked(t *testing.T, question string) {
 	t.Helper()
-	for range 500 {
+	for range 6000 { // two minutes
 		if strings.HasSuffix(x.screen(), question) && !x.echoes(t) {
 			return
 		}

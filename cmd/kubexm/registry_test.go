@@ -131,7 +131,7 @@ func pull(ts *testscript.TestScript, neg bool, args []string) {
 func get(ts *testscript.TestScript, _ bool, args []string) {
 	var resp *http.Response
 	var err error
-	for range 200 {
+	for range 2400 { // two minutes
 		if resp, err = http.Get(args[0]); err == nil {
 			break
 		}

@@ -298,10 +298,12 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
-func TestStopOnceAndTwice(t *testing.T) {
+func TestStopOnceAndTwice(t *testing.T) { synctest.Test(t, stopOnceAndTwice) }
+
+func stopOnceAndTwice(t *testing.T) {
 	stop := make(chan struct{})
 	a, b := s("a"), s("b")
-	a.run = func(context.Context, *steps.Host) error { close(stop); time.Sleep(10 * time.Millisecond); return nil }
+	a.run = func(context.Context, *steps.Host) error { close(stop); synctest.Wait(); return nil }
 	e, r := engine(t)
 	e.Stop = stop
 	err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), a, b) }))

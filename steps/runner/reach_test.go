@@ -12,6 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/ssh"
 	"github.com/mensylisir/kubexm/steps/connector/sshtest"
 	"github.com/mensylisir/kubexm/steps/runner"
+	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
 // TestReach: a refusal is an answer, silence is none, and a server that forwards
@@ -52,14 +53,12 @@ func TestReach(t *testing.T) {
 		"nothing is forwarded, the same": {deaf, "192.0.2.8:53", runner.Untested},
 		"a wire of commands alone":       {commands{sim}, closed, runner.Untested},
 	} {
-		began := time.Now()
+		clock := fair.Start()
 		got, why := runner.New(c.conn, runner.Options{}).Reach(t.Context(), c.address, 200*time.Millisecond)
 		if got != c.want || (why == nil) != (c.want == runner.Reached) {
 			t.Errorf("%s: %d, %v", name, got, why)
 		}
-		if time.Since(began) > 10*time.Second {
-			t.Errorf("%s: took %s", name, time.Since(began))
-		}
+		clock.Within(t, 10*time.Second)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

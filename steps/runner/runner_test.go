@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -205,7 +206,9 @@ func TestJobOutlivesTheConnection(t *testing.T) {
 	}
 }
 
-func TestJobWaitEnds(t *testing.T) {
+func TestJobWaitEnds(t *testing.T) { synctest.Test(t, jobWaitEnds) }
+
+func jobWaitEnds(t *testing.T) {
 	sim := conntest.New(t)
 	sim.Script(connector.Result{}, "x")
 	r := runner.New(sim, runner.Options{})

@@ -16,6 +16,6 @@
 //   - resources_test.go: memory stays flat and disk is what the archive takes.
 //
 // KUBEXM_E2E_SCALE makes the content of resources_test.go larger: 1 is about as
-// large as the quickstart's, 10 about 1.5 GB. KUBEXM_E2E_SEED moves the points at
+// large as the quickstart's, 10 about 1.5 GB. KUBEXM_SEED moves the points at
 // which kill_test.go kills.
 package e2e

@@ -64,10 +64,12 @@ func (s *labSite) watched(t *testing.T, see func(e told, kill func()), args ...s
 	return result{code: cmd.ProcessState.ExitCode(), stderr: errs.String(), took: time.Since(began)}
 }
 
-// moment is a point of a run: so long after a step began on a host.
+// moment is a point of a run: so long after a step began on a host, or when the
+// next one began where the run is faster than the one that was recorded.
 type moment struct {
 	step, host string
 	after      time.Duration
+	next       told // nothing for the last step
 }
 
 func (m moment) String() string {
@@ -122,7 +124,11 @@ func (c course) moments(rng *rand.Rand, n int) []moment {
 		point := first.Add(time.Duration(rng.Float64() * float64(length)))
 		next, _ := slices.BinarySearchFunc(c.starts, point, func(e told, p time.Time) int { return e.Time.Compare(p) })
 		e := c.starts[max(0, next-1)]
-		drawn = append(drawn, moment{step: e.Step, host: e.Host, after: point.Sub(e.Time)})
+		m := moment{step: e.Step, host: e.Host, after: point.Sub(e.Time)}
+		if next < len(c.starts) {
+			m.next = c.starts[next]
+		}
+		drawn = append(drawn, m)
 	}
 	order := func(m moment) int {
 		return slices.IndexFunc(c.starts, func(e told) bool { return e.Step == m.step && e.Host == m.host })
@@ -139,11 +145,20 @@ func (c course) moments(rng *rand.Rand, n int) []moment {
 // killedAt runs kubexm and kills it at a moment. It reports whether it still ran.
 func (s *labSite) killedAt(t *testing.T, m moment, see func(told), args ...string) bool {
 	t.Helper()
+	began := false
 	r := s.watched(t, func(e told, kill func()) {
 		see(e)
-		if e.Outcome != "started" || e.Step != m.step || e.Host != m.host {
+		if e.Outcome != "started" {
 			return
 		}
+		if began && e.Step == m.next.Step && e.Host == m.next.Host {
+			kill()
+			return
+		}
+		if e.Step != m.step || e.Host != m.host {
+			return
+		}
+		began = true
 		if m.after == 0 {
 			kill()
 			return

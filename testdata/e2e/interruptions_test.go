@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"math/rand/v2"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mensylisir/kubexm/testdata/fair"
 	"github.com/mensylisir/kubexm/testdata/lab"
 )
 
@@ -55,7 +55,7 @@ func TestInterruptions(t *testing.T) {
 	created := s.recorded(t, create...)
 	deleted := s.recorded(t, remove...)
 	t.Logf("undisturbed: create %s, delete %s", created.length.Round(time.Second), deleted.length.Round(time.Second))
-	rng := rand.New(rand.NewPCG(seed(t), 6))
+	rng := fair.Rand(t)
 	kills, inside := 0, 0
 	for _, d := range disturbances {
 		ok := t.Run(d.what, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/ssh"
 	"github.com/mensylisir/kubexm/steps/connector/sshtest"
+	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
 // fakeSudo behaves as sudo 1.9 does, as far as it is asked here: -n, -S with -p,
@@ -153,7 +154,7 @@ func TestSudoRefuses(t *testing.T) {
 				// Without one of its own sudo is given the login's: there is none here either.
 				conn, dir = sudoHostByKey(t, c.mode)
 			}
-			began := time.Now()
+			clock := fair.Start()
 			for range 3 {
 				_, err := conn.Exec(t.Context(), connector.Cmd{Argv: []string{"touch", dir + "/ran"}, Sudo: true, Stdin: strings.NewReader("input\n")})
 				var e *connector.SudoError
@@ -164,9 +165,7 @@ func TestSudoRefuses(t *testing.T) {
 					t.Fatalf("the password is shown: %v", err)
 				}
 			}
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("it took %s", took)
-			}
+			clock.Within(t, 5*time.Second)
 			// A wrong password is given once: more would lock the account.
 			if g := given(t, dir); len(g) != c.given {
 				t.Errorf("sudo was given %q", g)

@@ -57,7 +57,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		root := root()
 		root.SetArgs(c.args)
 		// What is served by mistake is served for a moment only.
-		ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		if err := root.ExecuteContext(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want a word of %s", name, err, c.want)
