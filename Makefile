@@ -110,7 +110,7 @@ house:
 	go test -count=1 .
 
 .PHONY: unit
-unit: modules build/stage ## Run all tests without the race detector; Go's cache knows those whose code is unchanged
+unit: modules build build/stage ## Run all tests without the race detector; Go's cache knows those whose code is unchanged
 	$(GOTEST) -timeout=30m '-skip=$(ALONE)' ./... $(TESTDATA)
 
 # TestArgvLaw reads source alone, and loads it for a minute under the race detector.
