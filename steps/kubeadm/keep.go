@@ -138,7 +138,8 @@ func CheckAlone(say func(steps.Finding)) steps.Step {
 			names = append(names, m.Name)
 		}
 		return steps.Findings{{What: "the store that is to stay has other members: " + strings.Join(names, ", "),
-			Advice: "remove those of masters that are gone: kubectl -n kube-system exec etcd-" + h.Name + " -- etcdctl member remove ID"}}, nil
+			Advice: fmt.Sprintf("remove those of masters that are gone, on %s: crictl exec $(crictl ps --quiet --name '^etcd$') %s",
+				h.Name, strings.Join(etcdctlArgv("member", "remove", "ID"), " "))}}, nil
 	}, say)
 }
 

@@ -220,6 +220,23 @@ func TestAMemberThatIsDead(t *testing.T) {
 	})
 }
 
+// TestNoMemberRuns: without a container of etcd there is nobody to ask, and the
+// error says where to look.
+func TestNoMemberRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMasters(t, "{type: kubeadm}")
+		m.first.RemoveAll("/etc/kubernetes/manifests/kube-apiserver.yaml") // the control plane's containers are gone
+		m.must(m.step(kubeadm.PrepareMaster(), false))
+		err := m.step(kubeadm.ClearMember(m.cluster, m.cluster.Spec.Hosts[1]), true)
+		if err == nil || !strings.Contains(err.Error(), "no container of etcd runs") {
+			t.Fatal(err)
+		}
+		if advice := strings.Join(steps.Advice(err), "; "); !strings.Contains(advice, "crictl ps -a --name etcd") || !strings.Contains(advice, "on node1") {
+			t.Errorf("advice: %q", advice)
+		}
+	})
+}
+
 // TestAMemberThatLivesIsLeft: whoever has joined keeps it.
 func TestAMemberThatLivesIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -66,14 +68,15 @@ func members(ctx context.Context, h *steps.Host) ([]member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseMembers([]byte(out))
+	return parseMembers(out)
 }
 
 func parseMembers(text []byte) ([]member, error) {
 	var list struct {
 		Members []member `json:"members"`
 	}
-	if err := json.Unmarshal(text, &list); err != nil {
+	// What follows is what etcdctl said on standard error: crictl prints both.
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&list); err != nil {
 		return nil, fmt.Errorf("etcdctl member list: %w", err)
 	}
 	if len(list.Members) == 0 {
@@ -82,9 +85,24 @@ func parseMembers(text []byte) ([]member, error) {
 	return list.Members, nil
 }
 
-// etcdctl runs it in the container of the member on h, which has one.
-func etcdctl(ctx context.Context, h *steps.Host, args ...string) (string, error) {
+// etcdctl runs in the container of the member on h. The container runtime is asked
+// and not the API server: it would go through the kubelet, which has no certificate
+// to serve with before the cluster is complete.
+func etcdctl(ctx context.Context, h *steps.Host, args ...string) ([]byte, error) {
+	found, err := h.Exec(ctx, "crictl", "ps", "--quiet", "--state", "Running", "--name", "^etcd$", "--label", "io.kubernetes.pod.namespace=kube-system")
+	if err != nil {
+		return nil, err
+	}
+	ids := strings.Fields(string(found))
+	if len(ids) == 0 {
+		return nil, steps.Advise(errors.New("no container of etcd runs"), "see `crictl ps -a --name etcd` and `journalctl -u kubelet` on %s", h.Name)
+	}
+	return h.Exec(ctx, append([]string{"crictl", "exec", "--sync", "--timeout", "30", ids[0]}, etcdctlArgv(args...)...)...)
+}
+
+// etcdctlArgv is etcdctl with what it needs in the container of a member.
+func etcdctlArgv(args ...string) []string {
 	const keys = pkiDir + "/etcd/"
-	return Kubectl(ctx, h, append([]string{"--request-timeout=30s", "-n", "kube-system", "exec", "etcd-" + h.Name, "--", "etcdctl", "--endpoints=https://localhost:2379",
-		"--cacert=" + keys + "ca.crt", "--cert=" + keys + "healthcheck-client.crt", "--key=" + keys + "healthcheck-client.key"}, args...)...)
+	return append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--command-timeout=10s",
+		"--cacert=" + keys + "ca.crt", "--cert=" + keys + "healthcheck-client.crt", "--key=" + keys + "healthcheck-client.key"}, args...)
 }

@@ -43,8 +43,8 @@ func (k *Kube) kubectl(c call) connector.Result {
 	switch verb {
 	case "get":
 		return k.getNamed(c)
-	case "exec":
-		return k.exec(c)
+	case "exec", "logs", "attach", "port-forward":
+		return k.throughKubelet(c)
 	case "delete":
 		if c.words[1] == "node" {
 			for _, name := range c.words[2:] {

@@ -297,6 +297,9 @@ func (k *Kube) crictl(c call) connector.Result {
 		c.sim.RemoveAll(image(c.words[1]))
 		return connector.Result{}
 	}
+	if k.stacked() && len(c.words) > 0 && (c.words[0] == "ps" && c.flags["--name"] == "^etcd$" || c.words[0] == "exec") {
+		return k.storeContainer(c)
+	}
 	if len(c.words) != 2 || c.words[0] != "pull" {
 		return failed(1, "kube: nobody taught me crictl %s", strings.Join(c.words, " "))
 	}

@@ -112,6 +112,19 @@ func (k *Kube) healthz(host string) connector.Result {
 	return prints("ok")
 }
 
+// throughKubelet is what the API server answers where it has to ask the kubelet of
+// a pod's node: the name of a pod of the control plane ends with its node's.
+func (k *Kube) throughKubelet(c call) connector.Result {
+	for host := range k.hosts {
+		if len(c.words) > 1 && strings.HasSuffix(c.words[1], "-"+host) {
+			if res := k.healthz(host); res.Exit != 0 {
+				return res
+			}
+		}
+	}
+	return failed(1, "kube: nobody taught me kubectl %s", strings.Join(c.words, " "))
+}
+
 // approve has a request signed. What the controller forgets after an hour is forgotten at once.
 func (k *Kube) approve(name string, text []byte) connector.Result {
 	live := k.named("certificates.k8s.io/v1", requestKind, "", name)
