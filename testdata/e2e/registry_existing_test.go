@@ -64,7 +64,7 @@ func TestClusterExistingRegistry(t *testing.T) {
 	r = s.kubexm(t, "delete", "cluster", "-f", config, "--yes")
 	said(t, r, 0, "delete of cluster site: done", "images stay in the registry images.site.example:8443/kube/one")
 	s.on(t, "h3", "test -e /srv/outside/data/docker/registry/v2/repositories/kube/one/registry.k8s.io/pause/_manifests/tags/")
-	s.on(t, "h3", "systemctl stop outside; iptables -D INPUT -s "+s.workdirAddress()+" -p tcp --dport 8443 -j REJECT; rm -rf /srv/outside")
+	s.on(t, "h3", "systemctl stop outside; nft delete table inet outside; rm -rf /srv/outside")
 	s.asBefore(t, before)
 }
 
@@ -99,7 +99,15 @@ key ca; openssl req -x509 -new -key ca.key -days 30 -subj /CN=outside -out ca.cr
 key server; openssl req -new -key server.key -subj /CN=server | openssl x509 -req -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 \
   -extfile <(printf 'subjectAltName=DNS:images.site.example\n') -out server.crt 2>/dev/null
 systemd-run --unit outside /srv/outside/registry serve /srv/outside/config.yml 2>&1
-iptables -I INPUT -s `+s.workdirAddress()+` -p tcp --dport 8443 -j REJECT`)
+# A table of its own, which goes again: iptables leaves the tables that it makes.
+nft -f - <<'END'
+table inet outside {
+	chain input {
+		type filter hook input priority 0
+		ip saddr `+s.workdirAddress()+` tcp dport 8443 reject
+	}
+}
+END`)
 	if err := os.MkdirAll(filepath.Join(s.dir, "certs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
