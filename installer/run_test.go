@@ -14,7 +14,10 @@ import (
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -87,6 +90,37 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 	}
 	if heard != len(got) {
 		t.Errorf("%d events were shown, %d written", heard, len(got))
+	}
+}
+
+// TestAFullDiskIsNamed: the host is asked once the step has failed, and the run says
+// which file system it is.
+func TestAFullDiskIsNamed(t *testing.T) {
+	kase := steptest.Case{}
+	c := steptest.Cluster(t, steptest.Small)
+	write := &op.Do{
+		M:    steps.Meta{Name: "x.writes"},
+		Done: func(context.Context, *steps.Host) (bool, error) { return false, nil },
+		Act: func(ctx context.Context, h *steps.Host) error {
+			return h.WriteFile(ctx, "/var/lib/x", []byte("text"), runner.Attr{})
+		},
+	}
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Hosts(), write)
+	}}}}}}, plan.Scope{Cluster: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sim := kase.Sim(t)
+	sim.SetMachine(func(m *conntest.Machine) { m.FreeMiB = 0 })
+	sim.Fail(connector.VerbWrite, "/var/lib/x", 1, "cat: write error: No space left on device\n")
+	_, err = sessionOf(t, c, kase.NewHost(t, sim, write)).Run(t.Context(), g, RunOptions{Parallel: 1})
+	var at *steps.Error
+	if !errors.As(err, &at) || !strings.Contains(err.Error(), "m/t/x.writes on node1: ") || !strings.Contains(err.Error(), "/ of node1 has 0 KiB free of 0 KiB, the file needs 1 KiB") {
+		t.Errorf("%v", err)
+	}
+	if advice := strings.Join(steps.Advice(err), "; "); !strings.Contains(advice, "free space on / of node1") || !strings.Contains(advice, "then run the same command again") {
+		t.Errorf("%q", advice)
 	}
 }
 

@@ -218,6 +218,9 @@ func (r *run) walk(ctx context.Context, u *unit) {
 	begin := time.Now()
 	r.report(u, Event{Outcome: Started})
 	outcome, changes, err := r.try(ctx, u)
+	if err != nil && ctx.Err() == nil {
+		err = steps.ExplainDiskFull(steps.WithNode(ctx, u.node.ID), u.host, err)
+	}
 	r.end(ctx, u, Event{Outcome: outcome, Changes: changes, Took: time.Since(begin), Err: err})
 }
 

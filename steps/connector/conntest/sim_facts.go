@@ -22,7 +22,7 @@ type Machine struct {
 	FreeMiB   int    // of the one disk, which has twice as much
 	// Mounts are further disks, by mount point, with their free MiB.
 	Mounts map[string]int
-	// InodesFree of the disks; 0 is plenty.
+	// InodesFree of the disks; 0 is plenty, less than that is none.
 	InodesFree int
 	// MAC, MachineID and ProductUUID follow from the host name where they are empty.
 	MAC, MachineID, ProductUUID string

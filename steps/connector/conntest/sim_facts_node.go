@@ -14,8 +14,8 @@ func (m *Machine) disks() (blocks, inodes string) {
 	blocks = "Filesystem Type 1024-blocks Used Available Capacity Mounted on\n"
 	inodes = "Filesystem Inodes IUsed IFree IUse% Mounted on\n"
 	free := 6453600
-	if m.InodesFree > 0 {
-		free = m.InodesFree
+	if m.InodesFree != 0 {
+		free = max(m.InodesFree, 0)
 	}
 	disk := func(device, mount string, mib int) {
 		blocks += fmt.Sprintf("%s ext4 %d %d %d 50%% %s\n", device, mib<<11, mib<<10, mib<<10, mount)
