@@ -6,9 +6,12 @@ LABCMD := go run ./testdata/lab/cmd
 # The version of Kubernetes that the lab builds; another one is built beside it.
 KV ?=
 
+# Other versions of components: WITH=containerd=v1.7.27.
+WITH ?=
+
 .PHONY: lab-components
-lab-components: lab-needs ## Build the lab's components that the cache lacks: make lab-components KV=1.32.2
-	$(LABCMD) components $(if $(KV),--kubernetes $(KV))
+lab-components: lab-needs ## Build the lab's components that the cache lacks: make lab-components KV=1.33.1 WITH=containerd=v1.7.27
+	$(LABCMD) components $(if $(KV),--kubernetes $(KV)) $(if $(WITH),--with $(WITH))
 
 .PHONY: lab-up
 lab-up: lab-needs ## Bring up a lab of N hosts that nothing leads out of: make lab-up N=3 LAB=mine ROOT=debian-12,rpm DISK=2

@@ -25,6 +25,8 @@ import (
 type Source struct {
 	Config     string // the cluster config whose artifacts are served
 	Kubernetes string // the version to build; "" is the table's
+	// Components are other versions of components than the table's: "containerd=v1.7.27".
+	Components []string
 	Root       string // the checkout
 	Cache      string
 	Log        io.Writer
@@ -50,6 +52,9 @@ var choices = []string{"containerd", "runc", "cni-plugins", "crictl", "flannel",
 func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	rows, err := components.Table(s.Kubernetes)
 	if err != nil {
+		return nil, err
+	}
+	if rows, err = components.Choose(rows, s.Components...); err != nil {
 		return nil, err
 	}
 	b := &components.Builder{Root: s.Root, Cache: s.Cache, Log: s.Log}

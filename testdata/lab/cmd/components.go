@@ -12,15 +12,23 @@ import (
 )
 
 // choice is which components a command is about.
-type choice struct{ kubernetes string }
+type choice struct {
+	kubernetes string
+	with       []string
+}
 
 func (f *choice) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.kubernetes, "kubernetes", "", "the version of Kubernetes, where not the table's")
+	cmd.Flags().StringSliceVar(&f.with, "with", nil, "other versions of components, as containerd=v1.7.27")
 }
 
 // rows gives the rows of names; without names all that every lab has.
 func (f *choice) rows(names []string) ([]components.Component, error) {
 	all, err := components.Table(f.kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	all, err = components.Choose(all, f.with...)
 	if err != nil || len(names) == 0 {
 		return all, err
 	}

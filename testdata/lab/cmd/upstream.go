@@ -14,7 +14,8 @@ import (
 )
 
 func upstreamCommand() *cobra.Command {
-	var config, out, kubernetes string
+	var config, out string
+	var f choice
 	cmd := &cobra.Command{
 		Use:   "upstream -f CONFIG [-- COMMAND [ARG...]]",
 		Short: "Serve the lab's real components at the real addresses' layout, on the loopback address",
@@ -30,7 +31,7 @@ until interrupted. OUT/sources.yaml and OUT/versions.yaml let kubexm use it.`,
 			if err != nil {
 				return err
 			}
-			u, err := lab.NewUpstream(ctx, lab.Source{Config: config, Kubernetes: kubernetes, Root: root, Cache: cache, Log: os.Stdout})
+			u, err := lab.NewUpstream(ctx, lab.Source{Config: config, Kubernetes: f.kubernetes, Components: f.with, Root: root, Cache: cache, Log: os.Stdout})
 			if err != nil {
 				return err
 			}
@@ -53,7 +54,7 @@ until interrupted. OUT/sources.yaml and OUT/versions.yaml let kubexm use it.`,
 	fs := cmd.Flags()
 	fs.StringVarP(&config, "filename", "f", "testdata/configs/lab.yaml", "the cluster config")
 	fs.StringVar(&out, "out", "build/lab", "the folder that sources.yaml and versions.yaml are written to")
-	fs.StringVar(&kubernetes, "kubernetes", "", "the version of Kubernetes, where not the table's")
+	f.add(cmd)
 	return cmd
 }
 

@@ -19,6 +19,9 @@ var table []byte
 //go:embed addons.yaml
 var addons []byte
 
+//go:embed alternatives.yaml
+var alternatives []byte
+
 // Component is one row of the table.
 type Component struct {
 	Name    string `yaml:"name"`
@@ -40,6 +43,12 @@ type Component struct {
 	Edits    []Edit            `yaml:"edits,omitempty"`
 	Programs map[string]string `yaml:"programs"`        // name → package
 	Files    map[string]string `yaml:"files,omitempty"` // name → path in the module
+
+	// ByKubernetes are the versions that go with other minor releases of Kubernetes
+	// than the table's: "1.33" → version. They do not decide what is built of a row.
+	ByKubernetes map[string]string `yaml:"byKubernetes,omitempty" json:"-"`
+	// Others are further versions that verify; of Kubernetes alone.
+	Others []string `yaml:"others,omitempty" json:"-"`
 }
 
 // Edit replaces a line's text in a file of the module, which has it once.
@@ -53,18 +62,59 @@ type Edit struct {
 const Kubernetes = "kubernetes"
 
 // Table gives the rows, in their order. A version of Kubernetes other than the
-// table's takes its place; "" leaves it.
+// table's takes its place, and each row that names a version for its minor release
+// follows; "" leaves all as they are.
 func Table(kubernetes string) ([]Component, error) {
 	all, err := read("components.yaml", table)
-	if err != nil {
-		return nil, err
+	if err != nil || kubernetes == "" {
+		return all, err
 	}
+	version := "v" + strings.TrimPrefix(kubernetes, "v")
 	for i := range all {
-		if all[i].Name == Kubernetes && kubernetes != "" {
-			all[i].Version = "v" + strings.TrimPrefix(kubernetes, "v")
+		if all[i].Name == Kubernetes {
+			all[i].Version = version
+		}
+		if v, ok := all[i].ByKubernetes[minor(version)]; ok {
+			all[i].Version = v
 		}
 	}
 	return all, nil
+}
+
+// minor gives 1.33 for v1.33.1.
+func minor(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// Choose gives the rows with others in the place of some: each choice is a name and
+// a version, "containerd=v1.7.27", of a row of alternatives.yaml or of rows itself.
+func Choose(rows []Component, choices ...string) ([]Component, error) {
+	others, err := read("alternatives.yaml", alternatives)
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.Clone(rows)
+	for _, choice := range choices {
+		name, version, _ := strings.Cut(choice, "=")
+		at := slices.IndexFunc(rows, func(c Component) bool { return c.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("the lab has no component %q", name)
+		}
+		known := []string{rows[at].Version}
+		for _, c := range others {
+			if c.Name != name {
+				continue
+			}
+			if known = append(known, c.Version); c.Version == version {
+				rows[at] = c
+			}
+		}
+		if rows[at].Version != version {
+			return nil, fmt.Errorf("the lab has no %s %q, but %s", name, version, strings.Join(known, ", "))
+		}
+	}
+	return rows, nil
 }
 
 // Addons gives what add-ons run, which no lab builds unless a test asks for it.

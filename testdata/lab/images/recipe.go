@@ -10,7 +10,7 @@ import (
 // recipe says how one image is made.
 type recipe struct {
 	repository string
-	tag        string // {version} and {bare} as in the components' table
+	tag        string // {version} and {bare} as in the components' table, {short} without a last ".0"
 	component  string
 	files      map[string]string // program → path in the image
 	entrypoint []string
@@ -37,7 +37,7 @@ var recipes = []recipe{
 		files: map[string]string{"coredns": "/coredns"}, entrypoint: []string{"/coredns"},
 	},
 	{
-		repository: "registry.k8s.io/pause", tag: "3.10", component: "pause",
+		repository: "registry.k8s.io/pause", tag: "{short}", component: "pause",
 		files: map[string]string{"pause": "/pause"}, entrypoint: []string{"/pause"},
 	},
 	{
@@ -63,7 +63,8 @@ func controlPlane(name string, base bool) recipe {
 
 // reference gives the name and tag that the image is published under.
 func (r recipe) reference(c components.Component) string {
-	return r.repository + ":" + strings.NewReplacer("{version}", c.Version, "{bare}", strings.TrimPrefix(c.Version, "v")).Replace(r.tag)
+	bare := strings.TrimPrefix(c.Version, "v")
+	return r.repository + ":" + strings.NewReplacer("{version}", c.Version, "{bare}", bare, "{short}", strings.TrimSuffix(bare, ".0")).Replace(r.tag)
 }
 
 // References lists the images by the names and tags that they are published under.
