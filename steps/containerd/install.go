@@ -64,7 +64,7 @@ func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
 		op.Dir{Path: "/opt/containerd", Attr: runner.Attr{Mode: 0o711}, Own: true}, // containerd makes it where it is not there
 		op.Dir{Path: "/etc/containerd", Own: true},
 		op.Dir{Path: "/etc/containerd/certs.d", Own: true},
-		op.Dir{Path: DataDir(c), Attr: runner.Attr{Mode: 0o711}, Own: true},
+		op.Dir{Path: DataDir(c), Attr: runner.Attr{Mode: 0o700}, Own: true}, // as containerd 2.1.9 sets it at each start
 		config{c},
 		op.Text("/etc/crictl.yaml", func(context.Context, *steps.Host) ([]byte, error) {
 			return []byte("runtime-endpoint: " + Socket + "\nimage-endpoint: " + Socket + "\ntimeout: 30\n"), nil

@@ -7,6 +7,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/steptest"
@@ -32,7 +33,7 @@ func TestBinariesAndServiceKeepTheirLaws(t *testing.T) {
 			s.AddFile("/etc/containerd/config.toml", "version = 2\n", 0o644)
 			s.AddFile("/usr/local/sbin/runc", "theirs", 0o755)
 			s.AddDir("/opt/cni/bin", 0o775)
-			s.AddDir("/var/lib/containerd", 0o700)
+			s.AddDir("/var/lib/containerd", 0o711)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,5 +82,31 @@ func TestRegistriesThatOnlyTheBundleKnows(t *testing.T) {
 		if got := s.Read("/etc/containerd/certs.d/" + host + "/hosts.toml"); got != want {
 			t.Errorf("after the removal: %s: %q", host, got)
 		}
+	}
+}
+
+// TestServiceWithAContainerdThatClosesItsFolder: 2.1.9 sets the mode of its folder
+// whenever it starts (cmd/containerd/server/server.go), and 2.0.5 left it alone.
+func TestServiceWithAContainerdThatClosesItsFolder(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	kase := steptest.Case{Cluster: c}
+	s := kase.Sim(t)
+	started := 0
+	s.Handle(func(cmd connector.Cmd) bool {
+		return cmd.Verb == connector.VerbUnitStart || cmd.Verb == connector.VerbUnitRestart
+	},
+		func(connector.Cmd, []byte) (connector.Result, bool) {
+			started++
+			s.RemoveAll("/var/lib/containerd")
+			s.AddDir("/var/lib/containerd", 0o700)
+			return connector.Result{}, false
+		})
+	step := containerd.Service(c, mirrors())
+	h := kase.NewHost(t, s, step)
+	if err := step.Run(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := step.Precheck(t.Context(), h); err != nil || v != steps.Done || started == 0 {
+		t.Errorf("after %d starts: %v, %v", started, v, err)
 	}
 }
