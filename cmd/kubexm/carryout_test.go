@@ -389,6 +389,7 @@ func TestLinesAreJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		x.flags.parallel = 8 // steps of some stories wait for each other
 		code := x.run(t.Context())
 		var last runLine
 		for line := range strings.Lines(x.out.String()) {
