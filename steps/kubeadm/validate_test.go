@@ -22,7 +22,7 @@ func TestKubeadmTakesItsConfigs(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	program := filepath.Join(cache, "kubexm-lab", "components", "kubeadm", judge, runtime.GOARCH, "kubeadm")
+	program := filepath.Join(cache, "kubexm-lab", "components", "kubernetes", judge, runtime.GOARCH, "kubeadm")
 	if _, err := os.Stat(program); err != nil {
 		t.Skipf("the lab's kubeadm is not built: %v", err)
 	}
