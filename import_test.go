@@ -44,6 +44,7 @@ var kubexm = house{
 		"installer/module":              {"installer/plan", "installer/task"},
 		"installer/pipeline":            {"installer/module", "installer/plan"},
 		"installer/plan":                nil,
+		"installer/sitetest":            {"installer", "installer/audit", "installer/engine", "installer/pipeline", "installer/plan"},
 		"installer/task":                {"installer/plan"},
 		"steps":                         {"steps/connector", "steps/runner"},
 		"steps/addon":                   append([]string{"steps/kubeadm", "steps/kubernetes"}, domain...), // it applies manifests to what kubeadm made

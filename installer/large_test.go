@@ -48,23 +48,23 @@ spec:
   etcd: {type: kubeadm}
   network: {plugin: flannel, kubePodsCIDR: 10.64.0.0/10}
 `, workersOf(n-2), n-2), "")
-	s.atOnce = max(8, n/4) // joins wait by the clock: a run of few at once is a measure of that
+	s.AtOnce = max(8, n/4) // joins wait by the clock: a run of few at once is a measure of that
 	if *largeRecord {
 		s.record()
 	}
 	var runs [2]largeRun
 	for i := range runs {
 		begin := time.Now()
-		s.must(pipeline.Create, "create")
-		if s.log != nil {
-			runs[i].Lines = s.log.Head().Lines
+		s.Must(pipeline.Create, "create")
+		if s.Log != nil {
+			runs[i].Lines = s.Log.Head().Lines
 		}
 		runs[i].Seconds = time.Since(begin).Seconds()
 		var mem runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&mem)
 		runs[i].Heap = mem.HeapAlloc
-		for _, e := range s.events {
+		for _, e := range s.Events {
 			switch e.Outcome {
 			case engine.Ran:
 				runs[i].Ran++

@@ -32,19 +32,19 @@ spec:
   etcd: {type: kubeadm}
   network: {plugin: flannel, kubePodsCIDR: 10.64.0.0/10}
 `, workersOf(n-4), n-4), "")
-	s.atOnce = 32
-	for i, h := range s.cluster.Spec.Hosts {
-		s.sims[h.Name].SetMachine(func(m *conntest.Machine) {
+	s.AtOnce = 32
+	for i, h := range s.Cluster.Spec.Hosts {
+		s.Sims[h.Name].SetMachine(func(m *conntest.Machine) {
 			m.Addresses = []string{h.Address + "/16"}
 			m.MachineID = fmt.Sprintf("%032d", min(i, n-2)) // the last two are clones
 		})
 	}
 	clock := fair.Start()
-	err := s.run(pipeline.Preflight, nil)
+	err := s.Run(pipeline.Preflight, nil)
 	clock.Within(t, 10*time.Second) // less than two, where nothing else is at work
 	took := clock.Took()
 	looked := 0
-	for _, e := range s.events {
+	for _, e := range s.Events {
 		if e.Outcome == engine.Looked {
 			looked++
 		}

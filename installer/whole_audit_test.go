@@ -18,26 +18,26 @@ import (
 func (s *site) record() {
 	s.t.Helper()
 	var err error
-	if s.log, err = audit.Open(s.audit(), s.cluster.Metadata.Name, "alice@wd1", "v1.2.3"); err != nil {
+	if s.Log, err = audit.Open(s.audit(), s.Cluster.Metadata.Name, "alice@wd1", "v1.2.3"); err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = s.log.Close() }) // a test may have closed it
+	s.t.Cleanup(func() { _ = s.Log.Close() }) // a test may have closed it
 }
 
-func (s *site) audit() string { return filepath.Join(s.workdir, "audit.jsonl") }
+func (s *site) audit() string { return filepath.Join(s.Workdir, "audit.jsonl") }
 
 // TestWholeClusterIsOnRecord makes a cluster: each step that ran has its commands
 // on the log, each file that was uploaded its hash, and the log is whole.
 func TestWholeClusterIsOnRecord(t *testing.T) {
 	s := newSite(t, "masters")
 	s.record()
-	s.must(pipeline.Create, "create")
+	s.Must(pipeline.Create, "create")
 	f, err := os.Open(s.audit())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	report, err := audit.Verify(f, []audit.Anchor{{Head: s.log.Head(), From: "the test"}})
+	report, err := audit.Verify(f, []audit.Anchor{{Head: s.Log.Head(), From: "the test"}})
 	if err != nil || len(report.Problems) > 0 || len(report.Open) > 0 || report.Vouched != report.Head.Lines {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -63,7 +63,7 @@ func TestWholeClusterIsOnRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range s.events {
+	for _, e := range s.Events {
 		// What keeps a document on this machine asks no host.
 		if e.Outcome == "ran" && e.Step != "kubernetes.keep-applied" && !seen[e.Node+"@"+e.Host] {
 			t.Errorf("%s ran on %s, and nothing of it is on record", e.Node, e.Host)
@@ -85,7 +85,7 @@ func TestProgramsAreHashedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "single")
 		s.record()
-		s.must(pipeline.Create, "create")
+		s.Must(pipeline.Create, "create")
 		f, err := os.Open(s.audit())
 		if err != nil {
 			t.Fatal(err)
@@ -102,18 +102,18 @@ func TestProgramsAreHashedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range all {
-			r := runner.New(s.sims[p.host], runner.Options{})
+			r := runner.New(s.Sims[p.host], runner.Options{})
 			good, err := r.ReadFile(t.Context(), p.path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.sims[p.host].AddFile(p.path, strings.Repeat("x", len(good)), 0o755)
+			s.Sims[p.host].AddFile(p.path, strings.Repeat("x", len(good)), 0o755)
 		}
-		s.must(pipeline.Create, "create again")
+		s.Must(pipeline.Create, "create again")
 		var names []string
 		for _, p := range all {
 			names = append(names, path.Base(p.path))
-			if sum, err := runner.New(s.sims[p.host], runner.Options{}).Digest(t.Context(), p.path); err != nil || sum != p.sum {
+			if sum, err := runner.New(s.Sims[p.host], runner.Options{}).Digest(t.Context(), p.path); err != nil || sum != p.sum {
 				t.Errorf("%s on %s is %s, %v", p.path, p.host, sum, err)
 			}
 		}

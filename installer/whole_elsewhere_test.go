@@ -16,12 +16,12 @@ import (
 
 // elsewhere goes on from another machine, which has the config, the bundle and a
 // way to the hosts, and nothing of any run before.
-func (s *site) elsewhere() { s.workdir = s.t.TempDir() }
+func (s *site) elsewhere() { s.Workdir = s.t.TempDir() }
 
 // madeNoKeys: a deletion needs none, and makes none.
 func (s *site) madeNoKeys() {
 	s.t.Helper()
-	if _, err := os.Stat(filepath.Join(s.workdir, "certs")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(s.Workdir, "certs")); !errors.Is(err, fs.ErrNotExist) {
 		s.t.Errorf("a deletion made keys (%v)", err)
 	}
 }
@@ -30,19 +30,19 @@ func (s *site) madeNoKeys() {
 // back from them, and no host changes.
 func TestAnotherMachineFindsNothingToDo(t *testing.T) {
 	each(t, []string{"single", "site", "masters", "masters-stacked", "etcd-hosts"}, func(s *site) {
-		s.must(pipeline.Create, "create")
-		made, first := s.state(true), s.workdir
+		s.Must(pipeline.Create, "create")
+		made, first := s.State(true), s.Workdir
 		s.elsewhere()
-		s.must(pipeline.Create, "create from another machine")
+		s.Must(pipeline.Create, "create from another machine")
 		// This machine gets what it lacks: the kubeconfig, and what was applied.
 		for _, ran := range s.ran() {
 			if !strings.HasPrefix(ran, "kubernetes.fetch-kubeconfig ") && !strings.HasPrefix(ran, "kubernetes.keep-applied ") {
 				s.t.Errorf("%s ran", ran)
 			}
 		}
-		s.same("a creation from another machine changes nothing", made, s.state(true))
+		s.Same("a creation from another machine changes nothing", made, s.State(true))
 		for _, dir := range []string{"certs/registry", "certs/etcd", "certs/kubernetes"} {
-			s.sameKeys(filepath.Join(first, dir), filepath.Join(s.workdir, dir))
+			s.sameKeys(filepath.Join(first, dir), filepath.Join(s.Workdir, dir))
 		}
 	})
 }
@@ -110,21 +110,21 @@ func TestWithoutKeysNothingIsMadeAnew(t *testing.T) {
 	} {
 		t.Run(at.host, func(t *testing.T) {
 			each(t, []string{"etcd-hosts"}, func(s *site) {
-				s.must(pipeline.Create, "create")
+				s.Must(pipeline.Create, "create")
 				refused := func(when, advice string) {
 					s.t.Helper()
-					before := s.state(true)
-					err := s.run(pipeline.Create, nil)
+					before := s.State(true)
+					err := s.Run(pipeline.Create, nil)
 					if err == nil || !strings.Contains(advised(err), advice) {
 						s.t.Errorf("%s: %v, %s", when, err, advised(err))
 					}
-					s.same(when+": refused, and nothing changed", before, s.state(true))
+					s.Same(when+": refused, and nothing changed", before, s.State(true))
 				}
-				first := s.workdir
+				first := s.Workdir
 				s.elsewhere()
-				s.must(pipeline.Create, "create from another machine")
+				s.Must(pipeline.Create, "create from another machine")
 				other := s.t.TempDir() // one with keys of its own, as an older kubexm made them
-				s.workdir = other
+				s.Workdir = other
 				dir := filepath.Join(other, strings.Fields(at.bring)[0])
 				if err := os.MkdirAll(dir, 0o700); err != nil {
 					s.t.Fatal(err)
@@ -138,16 +138,16 @@ func TestWithoutKeysNothingIsMadeAnew(t *testing.T) {
 				for _, h := range []string{"r1", "e1", "e2", "e3"} {
 					for _, f := range files {
 						if h == "r1" || f == "ca.key" { // the members' certificate is in use
-							s.sims[h].RemoveAll(at.dir + "/" + f)
+							s.Sims[h].RemoveAll(at.dir + "/" + f)
 						}
 					}
 				}
 				s.elsewhere()
 				refused("no keys there", at.bring)
-				s.workdir = first
-				s.must(pipeline.Create, "create from the first machine")
+				s.Workdir = first
+				s.Must(pipeline.Create, "create from the first machine")
 				s.elsewhere()
-				s.must(pipeline.Create, "create from another machine, afterwards")
+				s.Must(pipeline.Create, "create from another machine, afterwards")
 			})
 		})
 	}

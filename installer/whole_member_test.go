@@ -11,10 +11,10 @@ import (
 
 // loses takes a member's data, and its process with it.
 func (s *site) loses(member string, all bool) {
-	dir := s.cluster.Spec.Etcd.DataDir
-	s.sims[member].KillUnit("etcd.service")
-	if s.sims[member].RemoveAll(dir + "/member"); all {
-		s.sims[member].RemoveAll(dir)
+	dir := s.Cluster.Spec.Etcd.DataDir
+	s.Sims[member].KillUnit("etcd.service")
+	if s.Sims[member].RemoveAll(dir + "/member"); all {
+		s.Sims[member].RemoveAll(dir)
 	}
 }
 
@@ -22,27 +22,27 @@ func (s *site) loses(member string, all bool) {
 // it again, and ends where the first one did.
 func TestALostMemberIsReplaced(t *testing.T) {
 	each(t, []string{"etcd-hosts"}, func(s *site) {
-		first := s.state(true)
-		s.must(pipeline.Create, "create")
-		made := s.state(true)
+		first := s.State(true)
+		s.Must(pipeline.Create, "create")
+		made := s.State(true)
 		for _, all := range []bool{true, false} {
 			s.loses("e2", all)
-			s.must(pipeline.Create, "create without a member's data")
+			s.Must(pipeline.Create, "create without a member's data")
 			if ran := strings.Join(s.ran(), ", "); ran != "etcd.install on e2" {
 				s.t.Errorf("ran %s", ran)
 			}
-			s.same("a store with a member replaced is as it was", made, s.state(true))
+			s.Same("a store with a member replaced is as it was", made, s.State(true))
 		}
 		// A program that could not begin leaves folders, and no log.
 		s.loses("e3", true)
-		s.sims["e3"].AddDir(s.cluster.Spec.Etcd.DataDir+"/member/snap", 0o700)
-		s.must(pipeline.Create, "create without a member's log")
-		s.same("a store with a member replaced is as it was", made, s.state(true))
+		s.Sims["e3"].AddDir(s.Cluster.Spec.Etcd.DataDir+"/member/snap", 0o700)
+		s.Must(pipeline.Create, "create without a member's log")
+		s.Same("a store with a member replaced is as it was", made, s.State(true))
 		s.elsewhere()
 		s.loses("e3", true)
-		s.must(pipeline.Create, "the same from another machine")
-		s.must(pipeline.Delete, "delete")
-		s.same("a deletion gives back what was there", first, s.state(true))
+		s.Must(pipeline.Create, "the same from another machine")
+		s.Must(pipeline.Delete, "delete")
+		s.Same("a deletion gives back what was there", first, s.State(true))
 	})
 }
 
@@ -50,16 +50,16 @@ func TestALostMemberIsReplaced(t *testing.T) {
 // none begins a store of its own.
 func TestALostMemberOfMostIsRefused(t *testing.T) {
 	each(t, []string{"etcd-hosts"}, func(s *site) {
-		s.must(pipeline.Create, "create")
+		s.Must(pipeline.Create, "create")
 		s.loses("e2", true)
 		s.loses("e3", true)
-		err := s.run(pipeline.Create, nil)
+		err := s.Run(pipeline.Create, nil)
 		if err == nil || !strings.Contains(err.Error(), "this member has no data, others have, and most of them do not answer") ||
 			!strings.Contains(advised(err), "systemctl start etcd.service") || !strings.Contains(advised(err), "snapshot") {
 			s.t.Errorf("%v: %s", err, advised(err))
 		}
 		for _, e := range []string{"e2", "e3"} {
-			if s.sims[e].Read(s.cluster.Spec.Etcd.DataDir+"/member/wal/0.wal") != "" {
+			if s.Sims[e].Read(s.Cluster.Spec.Etcd.DataDir+"/member/wal/0.wal") != "" {
 				s.t.Errorf("%s began a store of its own", e)
 			}
 		}
@@ -74,16 +74,16 @@ func TestAReplacementGoesOn(t *testing.T) {
 		every, places = 27, 2
 	}
 	each(t, []string{"etcd-hosts"}, func(s *site) {
-		s.must(pipeline.Create, "create")
-		made := s.state(false)
+		s.Must(pipeline.Create, "create")
+		made := s.State(false)
 		breaks := 0
 		for at := 1; ; at += every {
 			s.loses("e2", at%2 == 0)
-			s.sims["e2"].Break(faultAt(at))
-			err := s.run(pipeline.Create, nil)
-			s.sims["e2"].Mend()
-			s.must(pipeline.Create, "create after a break")
-			s.same("a replacement that was cut off ends where a whole one does", made, s.state(false))
+			s.Sims["e2"].Break(faultAt(at))
+			err := s.Run(pipeline.Create, nil)
+			s.Sims["e2"].Mend()
+			s.Must(pipeline.Create, "create after a break")
+			s.Same("a replacement that was cut off ends where a whole one does", made, s.State(false))
 			if err == nil {
 				break
 			}
@@ -93,15 +93,15 @@ func TestAReplacementGoesOn(t *testing.T) {
 			s.t.Errorf("only %d places to break", breaks)
 		}
 		s.loses("e2", true)
-		if err := s.run(pipeline.Create, func(n *plan.Node) {
+		if err := s.Run(pipeline.Create, func(n *plan.Node) {
 			if n.Step.Meta().Name == "etcd.wait-healthy" {
 				n.Step = failing{n.Step, false}
 			}
 		}); err == nil {
 			s.t.Error("nothing failed")
 		}
-		s.must(pipeline.Create, "create after a failure")
-		s.same("a replacement that failed ends where a whole one does", made, s.state(false))
+		s.Must(pipeline.Create, "create after a failure")
+		s.Same("a replacement that failed ends where a whole one does", made, s.State(false))
 	})
 }
 

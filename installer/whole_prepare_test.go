@@ -23,35 +23,35 @@ func neglected(sim *conntest.Sim) {
 // TestHostsArePreparedAndGivenBack alone, and with a cluster on them.
 func TestHostsArePreparedAndGivenBack(t *testing.T) {
 	s := newSite(t, "site")
-	for _, sim := range s.sims {
+	for _, sim := range s.Sims {
 		neglected(sim)
 	}
-	first := s.state(true)
-	s.must(pipeline.Prepare, "a preparation")
-	ready := s.state(true)
-	for name, sim := range s.sims {
+	first := s.State(true)
+	s.Must(pipeline.Prepare, "a preparation")
+	ready := s.State(true)
+	for name, sim := range s.Sims {
 		if on := len(sim.Swaps()) > 0; sim.Hostname() != name || on == isNode(s, name) || sim.Unit("firewalld.service").Active {
 			t.Errorf("%s is %s, swaps %t, firewalld %t", name, sim.Hostname(), on, sim.Unit("firewalld.service").Active)
 		}
 	}
-	s.must(pipeline.Prepare, "a second preparation")
-	s.same("a second preparation changes nothing", ready, s.state(true))
-	s.must(pipeline.Restore, "a restoration")
-	s.same("a restoration gives back what was there", first, s.state(true))
+	s.Must(pipeline.Prepare, "a second preparation")
+	s.Same("a second preparation changes nothing", ready, s.State(true))
+	s.Must(pipeline.Restore, "a restoration")
+	s.Same("a restoration gives back what was there", first, s.State(true))
 
-	s.must(pipeline.Prepare, "a preparation before a creation")
-	s.must(pipeline.Create, "a creation")
-	if err := s.run(pipeline.Restore, nil); err == nil || !strings.Contains(err.Error(), "containerd.service of the cluster is installed there") {
+	s.Must(pipeline.Prepare, "a preparation before a creation")
+	s.Must(pipeline.Create, "a creation")
+	if err := s.Run(pipeline.Restore, nil); err == nil || !strings.Contains(err.Error(), "containerd.service of the cluster is installed there") {
 		t.Errorf("a restoration below a cluster: %v", err)
 	}
-	s.must(pipeline.Delete, "a deletion")
-	s.same("a deletion gives back what was there before the preparation", first, s.state(true))
+	s.Must(pipeline.Delete, "a deletion")
+	s.Same("a deletion gives back what was there before the preparation", first, s.State(true))
 }
 
 // isNode tells whether a host runs a kubelet.
 func isNode(s *site, name string) bool {
 	for _, role := range []string{"master", "worker"} {
-		for _, h := range s.cluster.HostsWith(role) {
+		for _, h := range s.Cluster.HostsWith(role) {
 			if h.Name == name {
 				return true
 			}

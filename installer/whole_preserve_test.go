@@ -15,9 +15,9 @@ import (
 
 // preserving is a deletion that leaves etcd's data and the images.
 func (s *site) preserving(do func()) {
-	s.cluster.Spec.Etcd.PreserveData = true
+	s.Cluster.Spec.Etcd.PreserveData = true
 	do()
-	s.cluster.Spec.Etcd.PreserveData = false
+	s.Cluster.Spec.Etcd.PreserveData = false
 }
 
 // mine is an object that somebody made in the cluster.
@@ -25,16 +25,16 @@ const mine = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine","n
 
 func (s *site) writeMine() {
 	s.t.Helper()
-	host := s.cluster.HostsWith(manifest.RoleMaster)[0].Name
-	if s.cluster.Spec.Etcd.Type == "kubexm" {
-		host = s.cluster.HostsWith(manifest.RoleEtcd)[0].Name
+	host := s.Cluster.HostsWith(manifest.RoleMaster)[0].Name
+	if s.Cluster.Spec.Etcd.Type == "kubexm" {
+		host = s.Cluster.HostsWith(manifest.RoleEtcd)[0].Name
 	}
-	s.sims[host].AddFile(s.cluster.Spec.Etcd.DataDir+"/member/ConfigMap.core/default/mine", mine, 0o600)
+	s.Sims[host].AddFile(s.Cluster.Spec.Etcd.DataDir+"/member/ConfigMap.core/default/mine", mine, 0o600)
 }
 
 // stays are the folders that a deletion may leave, and what says whose they are.
 func (s *site) stays() []string {
-	c := s.cluster.Spec
+	c := s.Cluster.Spec
 	return []string{c.Etcd.DataDir, c.Registry.RegistryDataDir, "/var/lib/containerd", "/var/lib/kubexm"}
 }
 
@@ -43,59 +43,59 @@ func (s *site) stays() []string {
 // and with nothing pulled or sent again; or a deletion takes the rest.
 func TestDataIsPreserved(t *testing.T) {
 	each(t, []string{"single", "site", "addons", "masters", "masters-stacked", "etcd-hosts"}, func(s *site) {
-		first := s.state(true)
-		master := s.sims[s.cluster.HostsWith(manifest.RoleMaster)[0].Name]
-		s.must(pipeline.Create, "create")
+		first := s.State(true)
+		master := s.Sims[s.Cluster.HostsWith(manifest.RoleMaster)[0].Name]
+		s.Must(pipeline.Create, "create")
 		s.writeMine()
 		key, sealed := master.Read("/etc/kubernetes/pki/sa.key"), master.Read(manifest.EncryptionConfig)
-		made := s.state(false)
-		s.kube.Salt = " of another cluster"
+		made := s.State(false)
+		s.Kube.Salt = " of another cluster"
 
 		s.elsewhere()
-		s.preserving(func() { s.must(pipeline.Delete, "delete") })
+		s.preserving(func() { s.Must(pipeline.Delete, "delete") })
 		s.onlyStays(first)
-		kept := s.state(true)
-		s.preserving(func() { s.must(pipeline.Delete, "delete again") })
-		s.same("deleting again changes nothing", kept, s.state(true))
-		for _, h := range s.cluster.Spec.Hosts {
-			s.sims[h.Name].ForgetCalls()
+		kept := s.State(true)
+		s.preserving(func() { s.Must(pipeline.Delete, "delete again") })
+		s.Same("deleting again changes nothing", kept, s.State(true))
+		for _, h := range s.Cluster.Spec.Hosts {
+			s.Sims[h.Name].ForgetCalls()
 		}
 
-		s.must(pipeline.Create, "create on what was kept")
+		s.Must(pipeline.Create, "create on what was kept")
 		for _, ran := range s.ran() {
 			if strings.HasPrefix(ran, "containerd.preload-images") || strings.HasPrefix(ran, "registryd.seed-images") {
 				s.t.Errorf("%s ran, and the images were there", ran)
 			}
 		}
-		if o := s.kube.Object("v1", "ConfigMap", "default", "mine"); o == nil {
+		if o := s.Kube.Object("v1", "ConfigMap", "default", "mine"); o == nil {
 			s.t.Error("what somebody made in the cluster is gone")
 		}
 		if got := master.Read("/etc/kubernetes/pki/sa.key"); got != key {
 			s.t.Errorf("the cluster's keys are others: %q", got)
 		}
-		for _, h := range s.cluster.HostsWith(manifest.RoleMaster) {
-			if got := s.sims[h.Name].Read(manifest.EncryptionConfig); got != sealed || sealed == "" {
+		for _, h := range s.Cluster.HostsWith(manifest.RoleMaster) {
+			if got := s.Sims[h.Name].Read(manifest.EncryptionConfig); got != sealed || sealed == "" {
 				s.t.Errorf("%s does not know what Secrets of the store are encrypted with", h.Name)
 			}
 		}
-		if here, err := os.ReadFile(filepath.Join(s.workdir, "certs", "kubernetes", manifest.EncryptionName)); err != nil || string(here) != sealed {
+		if here, err := os.ReadFile(filepath.Join(s.Workdir, "certs", "kubernetes", manifest.EncryptionName)); err != nil || string(here) != sealed {
 			s.t.Errorf("this machine does not, either (%v)", err)
 		}
-		s.same("what was taken up is what was there", withoutKeys(made), withoutKeys(s.state(false)))
-		s.must(pipeline.Create, "create again")
+		s.Same("what was taken up is what was there", withoutKeys(made), withoutKeys(s.State(false)))
+		s.Must(pipeline.Create, "create again")
 		if ran := s.ran(); len(ran) > 0 {
 			s.t.Errorf("a second creation ran %q", ran)
 		}
 
-		s.preserving(func() { s.must(pipeline.Delete, "delete once more") })
-		s.must(pipeline.Delete, "delete all of it")
-		s.same("a deletion after one that preserved gives back what was there", first, s.state(true))
-		s.must(pipeline.Create, "create anew")
-		if s.kube.Object("v1", "ConfigMap", "default", "mine") != nil {
+		s.preserving(func() { s.Must(pipeline.Delete, "delete once more") })
+		s.Must(pipeline.Delete, "delete all of it")
+		s.Same("a deletion after one that preserved gives back what was there", first, s.State(true))
+		s.Must(pipeline.Create, "create anew")
+		if s.Kube.Object("v1", "ConfigMap", "default", "mine") != nil {
 			s.t.Error("what was deleted is there again")
 		}
-		s.must(pipeline.Delete, "delete in the end")
-		s.same("a deletion gives back what was there", first, s.state(true))
+		s.Must(pipeline.Delete, "delete in the end")
+		s.Same("a deletion gives back what was there", first, s.State(true))
 	})
 }
 
@@ -116,8 +116,8 @@ func withoutKeys(s conntest.Snapshot) conntest.Snapshot {
 func (s *site) onlyStays(first conntest.Snapshot) {
 	s.t.Helper()
 	found := map[string]bool{}
-	for line := range strings.Lines(conntest.Diff(first, s.state(true))) {
-		if strings.Contains(line, ": file "+path.Dir(s.cluster.Spec.Etcd.DataDir)+" d") { // made for what is in it
+	for line := range strings.Lines(conntest.Diff(first, s.State(true))) {
+		if strings.Contains(line, ": file "+path.Dir(s.Cluster.Spec.Etcd.DataDir)+" d") { // made for what is in it
 			continue
 		}
 		at := slices.IndexFunc(s.stays(), func(dir string) bool { return strings.Contains(line, dir) })
@@ -137,23 +137,23 @@ func (s *site) onlyStays(first conntest.Snapshot) {
 // TestAFailureWhilePreserving: whatever fails on the way, no data is lost.
 func TestAFailureWhilePreserving(t *testing.T) {
 	each(t, []string{"masters-stacked", "etcd-hosts"}, func(s *site) {
-		first := s.state(true)
-		s.must(pipeline.Create, "create")
+		first := s.State(true)
+		s.Must(pipeline.Create, "create")
 		s.writeMine()
 		s.preserving(func() {
 			s.steadily(pipeline.Delete, true)
-			s.must(pipeline.Delete, "delete after all failures")
+			s.Must(pipeline.Delete, "delete after all failures")
 		})
 		s.onlyStays(first)
 		s.steadily(pipeline.Create, true)
-		s.must(pipeline.Create, "create after all failures")
-		if s.kube.Object("v1", "ConfigMap", "default", "mine") == nil {
+		s.Must(pipeline.Create, "create after all failures")
+		if s.Kube.Object("v1", "ConfigMap", "default", "mine") == nil {
 			s.t.Error("what somebody made in the cluster is gone")
 		}
-		s.preserving(func() { s.must(pipeline.Delete, "delete") })
+		s.preserving(func() { s.Must(pipeline.Delete, "delete") })
 		s.steadily(pipeline.Delete, false)
-		s.must(pipeline.Delete, "delete all of it")
-		s.same("a deletion gives back what was there", first, s.state(true))
+		s.Must(pipeline.Delete, "delete all of it")
+		s.Same("a deletion gives back what was there", first, s.State(true))
 	})
 }
 
@@ -161,14 +161,14 @@ func TestAFailureWhilePreserving(t *testing.T) {
 // nothing that another could take up.
 func TestWhatWasNeverWholeIsNotPreserved(t *testing.T) {
 	each(t, []string{"site", "masters-stacked"}, func(s *site) {
-		first := s.state(true)
-		s.must(pipeline.Create, "create")
-		master := s.sims[s.cluster.HostsWith(manifest.RoleMaster)[0].Name]
+		first := s.State(true)
+		s.Must(pipeline.Create, "create")
+		master := s.Sims[s.Cluster.HostsWith(manifest.RoleMaster)[0].Name]
 		master.RemoveAll("/etc/kubernetes/kubexm-complete")
-		s.preserving(func() { s.must(pipeline.Delete, "delete") })
-		s.must(pipeline.Create, "create")
-		s.must(pipeline.Delete, "delete")
-		s.same("a deletion gives back what was there", first, s.state(true))
+		s.preserving(func() { s.Must(pipeline.Delete, "delete") })
+		s.Must(pipeline.Create, "create")
+		s.Must(pipeline.Delete, "delete")
+		s.Same("a deletion gives back what was there", first, s.State(true))
 	})
 }
 
@@ -190,18 +190,18 @@ func TestKeptDataOfAnotherCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, []string{"etcd-hosts"}, func(s *site) {
-				s.must(pipeline.Create, "create")
-				s.preserving(func() { s.must(pipeline.Delete, "delete") })
-				before := s.state(true)
-				c := *s.cluster
-				s.cluster = &c
+				s.Must(pipeline.Create, "create")
+				s.preserving(func() { s.Must(pipeline.Delete, "delete") })
+				before := s.State(true)
+				c := *s.Cluster
+				s.Cluster = &c
 				if change.to == nil {
-					s.sims["m1"].RemoveAll("/var/lib/kubexm/demo/kept/pki/sa.key")
-					before = s.state(true)
+					s.Sims["m1"].RemoveAll("/var/lib/kubexm/demo/kept/pki/sa.key")
+					before = s.State(true)
 				} else {
-					change.to(s.cluster)
+					change.to(s.Cluster)
 				}
-				err := s.run(pipeline.Create, nil)
+				err := s.Run(pipeline.Create, nil)
 				if change.says == "" {
 					if err != nil {
 						s.t.Errorf("refused: %v", err)
@@ -211,7 +211,7 @@ func TestKeptDataOfAnotherCluster(t *testing.T) {
 				if err == nil || !strings.Contains(advised(err), change.says) || !strings.Contains(advised(err), "--preserve-data=false") {
 					s.t.Errorf("%v: %s", err, advised(err))
 				}
-				s.same("refused, and nothing changed", before, s.state(true))
+				s.Same("refused, and nothing changed", before, s.State(true))
 			})
 		})
 	}

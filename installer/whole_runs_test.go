@@ -42,7 +42,7 @@ func each(t *testing.T, names []string, try func(*site)) {
 // ran lists what changed something in the last run.
 func (s *site) ran() []string {
 	var out []string
-	for _, e := range s.events {
+	for _, e := range s.Events {
 		if e.Outcome == engine.Ran || e.Outcome == engine.RolledBack {
 			out = append(out, e.Step+" on "+e.Host)
 		}
@@ -55,32 +55,32 @@ func (s *site) ran() []string {
 // as it was.
 func TestACreationIsUndoneByADeletion(t *testing.T) {
 	each(t, clusters, func(s *site) {
-		first := s.state(true)
+		first := s.State(true)
 		for range 2 {
-			s.must(pipeline.Create, "create")
+			s.Must(pipeline.Create, "create")
 			if len(s.ran()) < 15 {
 				s.t.Errorf("only %q ran", s.ran())
 			}
-			made := s.state(true)
-			s.must(pipeline.Create, "create again")
+			made := s.State(true)
+			s.Must(pipeline.Create, "create again")
 			if ran := s.ran(); len(ran) > 0 {
 				s.t.Errorf("a second creation ran %q", ran)
 			}
-			s.same("a second creation changes nothing", made, s.state(true))
-			for _, h := range s.cluster.Spec.Hosts {
-				isNode := slices.Contains(s.cluster.Spec.RoleGroups.Names("master"), h.Name) || slices.Contains(s.cluster.Spec.RoleGroups.Names("worker"), h.Name)
-				if known := s.kube.Object("v1", "Node", "", h.Name) != nil; known != isNode {
+			s.Same("a second creation changes nothing", made, s.State(true))
+			for _, h := range s.Cluster.Spec.Hosts {
+				isNode := slices.Contains(s.Cluster.Spec.RoleGroups.Names("master"), h.Name) || slices.Contains(s.Cluster.Spec.RoleGroups.Names("worker"), h.Name)
+				if known := s.Kube.Object("v1", "Node", "", h.Name) != nil; known != isNode {
 					s.t.Errorf("%s is a node: %t, want %t", h.Name, known, isNode)
 				}
 			}
-			if s.kube.Object("v1", "ConfigMap", "kube-system", "kubexm") == nil {
+			if s.Kube.Object("v1", "ConfigMap", "kube-system", "kubexm") == nil {
 				s.t.Error("the cluster does not remember how it was made")
 			}
 			s.elsewhere()
-			s.must(pipeline.Delete, "delete")
-			s.same("a deletion gives back what was there", first, s.state(true))
+			s.Must(pipeline.Delete, "delete")
+			s.Same("a deletion gives back what was there", first, s.State(true))
 			s.madeNoKeys()
-			for _, file := range []string{kubernetes.KubeconfigPath(s.workdir), filepath.Join(s.workdir, "applied", "config.yaml")} {
+			for _, file := range []string{kubernetes.KubeconfigPath(s.Workdir), filepath.Join(s.Workdir, "applied", "config.yaml")} {
 				if _, err := os.Stat(file); err == nil {
 					s.t.Errorf("%s is left", file)
 				}
@@ -92,12 +92,12 @@ func TestACreationIsUndoneByADeletion(t *testing.T) {
 // TestAResetIsEnough: hosts whose control plane is gone are cleaned as well.
 func TestAResetIsEnough(t *testing.T) {
 	each(t, []string{"site"}, func(s *site) {
-		first := s.state(true)
-		s.must(pipeline.Create, "create")
-		s.sims["m1"].KillUnit("containerd.service")
-		s.must(pipeline.Reset, "reset")
-		s.same("a reset gives back what was there", first, s.state(true))
-		s.must(pipeline.Create, "create after a reset")
+		first := s.State(true)
+		s.Must(pipeline.Create, "create")
+		s.Sims["m1"].KillUnit("containerd.service")
+		s.Must(pipeline.Reset, "reset")
+		s.Same("a reset gives back what was there", first, s.State(true))
+		s.Must(pipeline.Create, "create after a reset")
 	})
 }
 
@@ -129,8 +129,8 @@ func (f failing) Run(ctx context.Context, h *steps.Host) error {
 // steadily runs a pipeline again and again, and fails it at each of its steps in
 // turn: each run has to name its step, and to go on from what the one before left.
 func (s *site) steadily(p pipe, after bool) {
-	for _, n := range s.graph(p, nil).Nodes {
-		err := s.run(p, func(x *plan.Node) {
+	for _, n := range s.Graph(p, nil).Nodes {
+		err := s.Run(p, func(x *plan.Node) {
 			if x.ID == n.ID {
 				x.Step = failing{x.Step, after}
 			}
@@ -148,7 +148,7 @@ func (s *site) steadily(p pipe, after bool) {
 
 // saw tells whether a step had an outcome in the last run.
 func (s *site) saw(id string, o engine.Outcome) bool {
-	return slices.ContainsFunc(s.events, func(e engine.Event) bool { return e.Node == id && e.Outcome == o })
+	return slices.ContainsFunc(s.Events, func(e engine.Event) bool { return e.Node == id && e.Outcome == o })
 }
 
 // TestAFailureAtEachStep: the run says which, and the next one goes on.
@@ -156,17 +156,17 @@ func TestAFailureAtEachStep(t *testing.T) {
 	for after, names := range map[bool][]string{false: {"single", "site", "masters-stacked", "registry-existing"}, true: {"addons", "dual-stack", "etcd-hosts"}} {
 		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
 			each(t, names, func(s *site) {
-				first := s.state(true)
-				s.must(pipeline.Create, "create")
-				made := s.state(false)
-				s.must(pipeline.Delete, "delete")
+				first := s.State(true)
+				s.Must(pipeline.Create, "create")
+				made := s.State(false)
+				s.Must(pipeline.Delete, "delete")
 
 				s.steadily(pipeline.Create, after)
-				s.must(pipeline.Create, "create after all failures")
-				s.same("a creation that failed everywhere ends where a whole one does", made, s.state(false))
+				s.Must(pipeline.Create, "create after all failures")
+				s.Same("a creation that failed everywhere ends where a whole one does", made, s.State(false))
 				s.steadily(pipeline.Delete, after)
-				s.must(pipeline.Delete, "delete after all failures")
-				s.same("a deletion that failed everywhere gives back what was there", first, s.state(true))
+				s.Must(pipeline.Delete, "delete after all failures")
+				s.Same("a deletion that failed everywhere gives back what was there", first, s.State(true))
 			})
 		})
 	}
@@ -192,17 +192,17 @@ func (s *site) losing(hosts ...string) {
 	if testing.Short() {
 		every *= 3
 	}
-	first := s.state(true)
-	s.must(pipeline.Create, "create")
-	made := s.state(false)
-	s.must(pipeline.Delete, "delete")
+	first := s.State(true)
+	s.Must(pipeline.Create, "create")
+	made := s.State(false)
+	s.Must(pipeline.Delete, "delete")
 	for _, p := range []pipe{pipeline.Create, pipeline.Delete} {
 		for _, host := range hosts {
 			breaks := 0
 			for at := 3; ; at += every {
-				s.sims[host].Break(conntest.Fault{At: at, Stay: true, After: at%2 == 0})
-				err := s.run(p, nil)
-				s.sims[host].Mend()
+				s.Sims[host].Break(conntest.Fault{At: at, Stay: true, After: at%2 == 0})
+				err := s.Run(p, nil)
+				s.Sims[host].Mend()
 				if err == nil {
 					break
 				}
@@ -212,9 +212,9 @@ func (s *site) losing(hosts ...string) {
 				s.t.Errorf("%s was never lost", host)
 			}
 		}
-		if s.graph(p, nil).Name == "create" {
-			s.same("a creation that lost hosts ends where a whole one does", made, s.state(false))
+		if s.Graph(p, nil).Name == "create" {
+			s.Same("a creation that lost hosts ends where a whole one does", made, s.State(false))
 		}
 	}
-	s.same("a deletion that lost hosts gives back what was there", first, s.state(true))
+	s.Same("a deletion that lost hosts gives back what was there", first, s.State(true))
 }

@@ -88,7 +88,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "registry-existing")
 		planted := map[string]string{}
-		canaries(reflect.ValueOf(s.cluster).Elem(), "", planted)
+		canaries(reflect.ValueOf(s.Cluster).Elem(), "", planted)
 		for _, f := range manifest.ConfigFields().All() { // all of the schema's, and not those of this config
 			last := f.Path[strings.LastIndex(f.Path, ".")+1:]
 			if f.Kind == manifest.SecretField && !slices.ContainsFunc(slices.Collect(maps.Keys(planted)), func(p string) bool {
@@ -97,18 +97,18 @@ func TestSecretsAreNowhere(t *testing.T) {
 				t.Errorf("%s: nothing was planted there", f.Path)
 			}
 		}
-		if len(planted) < 5*len(s.cluster.Spec.Hosts) {
+		if len(planted) < 5*len(s.Cluster.Spec.Hosts) {
 			t.Fatalf("%d secrets: %v", len(planted), planted)
 		}
 		// The registry lets in whoever has its password.
-		s.outside.Password = planted[".Spec.Registry.Auths."+s.cluster.Spec.Registry.PrivateRegistry+".Password"]
-		s.secrets = installer.SecretsOf(s.cluster)
+		s.Outside.Password = planted[".Spec.Registry.Auths."+s.Cluster.Spec.Registry.PrivateRegistry+".Password"]
+		s.Secrets = installer.SecretsOf(s.Cluster)
 		var log bytes.Buffer
 		var mu sync.Mutex
 		var words []string
-		s.debug = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		s.Debug = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		var talk string // what a host says in place of doing it
-		s.answer = func(c connector.Cmd) *connector.Result {
+		s.Answer = func(c connector.Cmd) *connector.Result {
 			mu.Lock()
 			defer mu.Unlock()
 			words = append(words, strings.Join(c.Argv, " "))
@@ -120,28 +120,28 @@ func TestSecretsAreNowhere(t *testing.T) {
 		s.record()
 		all := strings.Join(slices.Collect(maps.Values(planted)), "\n")
 		talk = "I know " + all
-		err := s.run(pipeline.Create, nil)
+		err := s.Run(pipeline.Create, nil)
 		if err == nil {
 			t.Fatal("a host that does nothing made a cluster")
 		}
 		said := found(err) + err.Error() + strings.Join(steps.Advice(err), "")
 		talk = ""
-		events := append(s.events[:0:0], s.events...)
-		s.must(pipeline.Create, "create")
-		seen := map[string]string{"errors": said, "log": log.String(), "words of commands": strings.Join(words, "\n"), "plan": s.graph(pipeline.Create, nil).String() + s.graph(pipeline.Create, nil).Dot()}
-		for name, v := range map[string]any{"events": append(events, s.events...), "plan -o json": s.graph(pipeline.Create, nil).View(), "config": s.cluster} {
+		events := append(s.Events[:0:0], s.Events...)
+		s.Must(pipeline.Create, "create")
+		seen := map[string]string{"errors": said, "log": log.String(), "words of commands": strings.Join(words, "\n"), "plan": s.Graph(pipeline.Create, nil).String() + s.Graph(pipeline.Create, nil).Dot()}
+		for name, v := range map[string]any{"events": append(events, s.Events...), "plan -o json": s.Graph(pipeline.Create, nil).View(), "config": s.Cluster} {
 			b, err := json.Marshal(v)
 			if err != nil {
 				t.Fatal(err)
 			}
 			seen[name] = string(b)
 		}
-		err = filepath.WalkDir(s.workdir, func(path string, d fs.DirEntry, err error) error {
+		err = filepath.WalkDir(s.Workdir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
 			b, err := os.ReadFile(path)
-			seen[strings.TrimPrefix(path, s.workdir)] = string(b)
+			seen[strings.TrimPrefix(path, s.Workdir)] = string(b)
 			return err
 		})
 		if err != nil {
@@ -158,7 +158,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 			}
 		}
 		// It was there to be seen: nodes are given the registry's password.
-		if state := strings.Join(s.state(true), "\n"); !strings.Contains(state, "hosts.toml") {
+		if state := strings.Join(s.State(true), "\n"); !strings.Contains(state, "hosts.toml") {
 			t.Error("no host was told of the registry")
 		}
 	})

@@ -1,0 +1,235 @@
+package sitetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/registryd"
+	"github.com/mensylisir/kubexm/steps/registryd/registrydtest"
+	"github.com/mensylisir/kubexm/steps/runner"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+// TB is the part of testing.TB that a Site needs.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	TempDir() string
+	Cleanup(func())
+	Context() context.Context
+}
+
+// Site is all that a run meets, in memory: hosts, the cluster that kubeadm makes
+// on them, the registry that systemd starts on one, and a bundle.
+type Site struct {
+	T        TB
+	Cluster  *manifest.Cluster
+	Kube     *steptest.Kube
+	Sims     map[string]*conntest.Sim
+	Bundle   *Shelf
+	Registry *registrydtest.Registry
+	Outside  *Outside // where the registry exists already
+	Workdir  string
+	AtOnce   int          // how many steps run at once; 8 where it is 0
+	Log      *audit.Log   // nil: nothing is on record
+	Debug    *slog.Logger // nil: nothing is logged
+	Secrets  []string     // beside "secret"
+	// Answer answers a command in the place of a host; nil, or a nil result: the host does.
+	Answer func(connector.Cmd) *connector.Result
+	// Heard is told of each command and of what it reads; nil: nobody is.
+	Heard  func(host, step string, c connector.Cmd, stdin []byte)
+	Events []engine.Event // of the last run
+	saying sync.Mutex
+	Said   []string // warnings
+}
+
+// Options choose a site.
+type Options struct {
+	Config string // text
+	Root   string // the checkout, as seen from the working directory
+	// Change changes a host before anything else knows of it; nil changes none.
+	Change func(h manifest.Host, m *conntest.Machine)
+	// Repositories are those of packages, by system; those of debian-12 and rocky-9.4
+	// are always there.
+	Repositories map[string]string // to a format
+}
+
+// Of gives the site of a config.
+func Of(t TB, o Options) *Site {
+	t.Helper()
+	c, problems := manifest.Decode(strings.NewReader(o.Config))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := &Site{T: t, Cluster: c, Sims: map[string]*conntest.Sim{}, Workdir: t.TempDir()}
+	s.Kube = steptest.NewKube(s.Cluster)
+	s.Kube.Disturbs = true
+	for i, h := range s.Cluster.Spec.Hosts {
+		sim := conntest.New(t)
+		sim.SetHostname(h.Name)
+		sim.SetMachine(func(m *conntest.Machine) {
+			m.Machine = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[h.Arch]
+			m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", (11+i)%255)}
+			if o.Change != nil {
+				o.Change(h, m)
+			}
+		})
+		s.Kube.On(sim, h.Name)
+		s.Sims[h.Name] = sim
+	}
+	s.Bundle = newShelf(t, s.Graph(pipeline.Create, nil), o.Root)
+	s.Bundle.Repositories = map[string]steptest.Repository{}
+	formats := map[string]string{"debian-12": manifest.Deb, "rocky-9.4": manifest.RPM}
+	for system, format := range o.Repositories {
+		formats[system] = format
+	}
+	for system, format := range formats {
+		s.Bundle.Repositories[system] = steptest.Repository{Format: format, Want: []string{"ipvsadm", "socat"}, Packages: []steptest.Package{
+			{Name: "ipvsadm", Version: "1.31", Depends: []string{"libnl"}}, {Name: "libnl", Version: "3.7"}, {Name: "socat", Version: "1.7"},
+		}}
+	}
+	if registryd.Stands(s.Cluster) {
+		s.Outside = newOutside(t, s)
+		s.Kube.Holds = s.Outside.holds
+		return s
+	}
+	s.Registry = registrydtest.Start(s.Cluster, s.Sims[s.Cluster.HostsWith(manifest.RoleRegistry)[0].Name], nil)
+	t.Cleanup(s.Registry.Stop)
+	s.Kube.Holds = s.Registry.Holds
+	s.cheapPasswords()
+	return s
+}
+
+// cheapPasswords gives the registry's host a password file that answers for the
+// passwords of this cluster, and takes a moment to check: a run that writes its
+// own spends most of its time on that.
+func (s *Site) cheapPasswords() {
+	s.T.Helper()
+	text := ""
+	a := registryd.Access{Dir: filepath.Join(s.Workdir, "certs", "registry")}
+	for _, user := range []string{registryd.PushUser, registryd.PullUser} {
+		p, err := a.Password(user)
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		hash, err := bcrypt.GenerateFromPassword([]byte(p), bcrypt.MinCost)
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		text += user + ":" + string(hash) + "\n"
+	}
+	s.Registry.Sim.AddDir("/etc/kubexm/registry", 0o700)
+	s.Registry.Sim.AddFile("/etc/kubexm/registry/htpasswd", text, 0o600)
+}
+
+// Pipe makes a pipeline.
+type Pipe = func(pipeline.Context) plan.Pipeline
+
+// Graph gives a pipeline's plan for the site; change may change its nodes.
+func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
+	s.T.Helper()
+	g, err := plan.Build(p(pipeline.Context{Say: s.say, Applied: func(*steps.Host) kubernetes.Applied {
+		return kubernetes.Applied{Config: []byte("kind: Cluster\n"), Lock: []byte("kind: Lock\n"), Serial: "1"}
+	}}), plan.Scope{Cluster: s.Cluster, Set: s.Cluster.Spec.Kubernetes.Version})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	for _, n := range g.Nodes {
+		if change != nil {
+			change(n)
+		}
+	}
+	return g
+}
+
+// say hears of warnings.
+func (s *Site) say(f steps.Finding) {
+	s.saying.Lock()
+	defer s.saying.Unlock()
+	s.Said = append(s.Said, f.What)
+}
+
+// Run carries out a pipeline as a new run of kubexm: it asks every host what it
+// is, and knows nothing of a run before.
+func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
+	s.T.Helper()
+	s.Events = nil
+	hosts := map[string]*steps.Host{}
+	for _, h := range s.Cluster.Spec.Hosts {
+		red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
+		log := cmp.Or(s.Debug, slog.New(slog.DiscardHandler))
+		var conn connector.Conn = &wire{Sim: s.Sims[h.Name], site: s, host: h.Name}
+		if s.Log != nil {
+			conn = audit.Wrap(conn, h.Name, s.Log, red)
+		}
+		r := runner.New(conn, runner.Options{Redactor: red, Log: log})
+		facts, err := r.Facts(s.T.Context())
+		if err != nil {
+			return err
+		}
+		hosts[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts,
+			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct}
+	}
+	if s.Graph(p, nil).Name == "create" {
+		if err := installer.Recall(s.T.Context(), s.Cluster, func(h manifest.Host) *steps.Host { return hosts[h.Name] }); err != nil {
+			return err
+		}
+	}
+	atOnce := cmp.Or(s.AtOnce, 8)
+	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: func(h manifest.Host) *steps.Host { return hosts[h.Name] },
+		Report: func(e engine.Event) { s.Events = append(s.Events, e) }}
+	return e.Run(s.T.Context(), s.Graph(p, change))
+}
+
+// Must is a run that ends well.
+func (s *Site) Must(p Pipe, when string) {
+	s.T.Helper()
+	if err := s.Run(p, nil); err != nil {
+		s.T.Fatalf("%s: %v", when, err)
+	}
+}
+
+// State is all hosts as they are. What differs from one making of a cluster to
+// the next is left out of them: salted hashes.
+func (s *Site) State(records bool) conntest.Snapshot {
+	var out conntest.Snapshot
+	for _, h := range s.Cluster.Spec.Hosts {
+		for _, l := range s.Sims[h.Name].Snapshot() {
+			switch {
+			case strings.HasPrefix(l, "file /var/lib/kubexm") && !records:
+				continue
+			case strings.HasPrefix(l, "file /etc/kubexm/registry/htpasswd ") && !records:
+				l = strings.Join(strings.Fields(l)[:4], " ")
+			}
+			out = append(out, h.Name+": "+l)
+		}
+	}
+	return out
+}
+
+// Same holds two states to be the same.
+func (s *Site) Same(law string, want, got conntest.Snapshot) {
+	s.T.Helper()
+	if d := conntest.Diff(want, got); d != "" {
+		s.T.Errorf("%s:\n%s", law, d)
+	}
+}

@@ -1,0 +1,54 @@
+package sitetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+)
+
+// wire is the connection to a host: what goes through it to the registry's port
+// arrives where the registry listens.
+type wire struct {
+	*conntest.Sim
+	site *Site
+	host string
+}
+
+// Exec shows the command to who wants to see it, and to answer in the host's place.
+func (w *wire) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {
+	if w.site.Heard != nil {
+		var stdin []byte
+		if c.Stdin != nil {
+			var err error
+			if stdin, err = io.ReadAll(c.Stdin); err != nil {
+				return connector.Result{}, fmt.Errorf("read the input: %w", err)
+			}
+			c.Stdin = bytes.NewReader(stdin)
+		}
+		w.site.Heard(w.host, steps.NodeOf(ctx), c, stdin)
+	}
+	if w.site.Answer != nil {
+		if r := w.site.Answer(c); r != nil {
+			return *r, nil
+		}
+	}
+	return w.Sim.Exec(ctx, c)
+}
+
+func (w *wire) Dial(_ context.Context, _, address string) (net.Conn, error) {
+	if w.site.Outside != nil {
+		return w.site.Outside.dial(address)
+	}
+	return w.site.Registry.Dial(w.Sim, address)
+}
+
+func (*wire) Listen(context.Context, string, string) (net.Listener, error) {
+	return nil, errors.New("nobody listens here")
+}
