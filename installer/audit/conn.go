@@ -82,7 +82,7 @@ func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, e
 
 // line says what is to be done.
 func (c *Conn) line(ctx context.Context, cmd connector.Cmd, red *connector.Redactor) *Line {
-	x := &Line{Type: TypeDid, Host: c.host, Step: steps.NodeOf(ctx), Verb: cmd.Verb, Sudo: cmd.Sudo && !c.Root(), Look: looks(cmd.Verb)}
+	x := &Line{Type: TypeDid, Host: c.host, Step: steps.NodeOf(ctx), Verb: cmd.Verb, Sudo: cmd.Sudo && !c.Root(), Look: Looks(cmd.Verb)}
 	argv := cmd.Argv
 	if script, args, ok := cmd.Script(); ok && cmd.Verb != connector.VerbExec {
 		x.Script, argv = c.log.scriptHash(script), args
@@ -100,9 +100,9 @@ func shortened(argv []string) []string {
 	return argv
 }
 
-// looks tells of which verbs a command changes nothing on a host. What any
+// Looks tells of which verbs a command changes nothing on a host. What any
 // program does is not known.
-func looks(verb string) bool {
+func Looks(verb string) bool {
 	return slices.Contains([]string{
 		connector.VerbRead, connector.VerbDigest, connector.VerbStat, connector.VerbList, connector.VerbCompare, connector.VerbSysctl,
 		connector.VerbModule, connector.VerbUnitShow, connector.VerbUnitJournal, connector.VerbJobPoll, connector.VerbUser, connector.VerbGroup,
@@ -138,7 +138,7 @@ func (f *forwarder) Listen(ctx context.Context, network, address string) (net.Li
 }
 
 func (f *forwarder) opened(ctx context.Context, verb, network, address string, began time.Time, err error) error {
-	x := &Line{Type: TypeDid, Host: f.host, Step: steps.NodeOf(ctx), Verb: verb, Argv: []string{network, address}, Look: looks(verb),
+	x := &Line{Type: TypeDid, Host: f.host, Step: steps.NodeOf(ctx), Verb: verb, Argv: []string{network, address}, Look: Looks(verb),
 		Seconds: time.Since(began).Round(time.Millisecond).Seconds()}
 	if err != nil {
 		x.Error = f.red.String(err.Error())

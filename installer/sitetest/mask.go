@@ -1,0 +1,117 @@
+package sitetest
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// mask takes out of texts what tells one making of a cluster, or one site, from
+// another: keys, digests, passwords, names and addresses of hosts.
+type mask struct {
+	names *regexp.Regexp
+	hosts map[string]bool // addresses
+	cidrs []named
+}
+
+type named struct {
+	name   string
+	prefix netip.Prefix
+}
+
+func newMask(c *manifest.Cluster) *mask {
+	m := &mask{hosts: map[string]bool{}}
+	var names []string
+	for _, h := range c.Spec.Hosts {
+		names = append(names, regexp.QuoteMeta(h.Name))
+		m.hosts[h.Address] = true
+		for _, a := range h.InternalAddress {
+			m.hosts[a] = true
+		}
+	}
+	// The longest first: m10 is no m1.
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
+	m.names = regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
+	for name, list := range map[string][]string{"pods": c.Spec.Network.KubePodsCIDR, "services": c.Spec.Network.KubeServiceCIDR} {
+		for _, one := range list {
+			if p, err := netip.ParsePrefix(one); err == nil {
+				m.cidrs = append(m.cidrs, named{name, p.Masked()})
+			}
+		}
+	}
+	return m
+}
+
+var (
+	blocks  = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?`)
+	digests = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	ipv4    = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+(/\d+)?`)
+	times   = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	basic   = regexp.MustCompile(`\bBasic [A-Za-z0-9+/]+=*`)
+	keys    = regexp.MustCompile(`[A-Za-z0-9+/]{43}=`)       // 32 bytes in base64
+	coded   = regexp.MustCompile(`[A-Za-z0-9+/]{80,}={0,2}`) // longer than any path
+	salted  = regexp.MustCompile(`\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}`)
+)
+
+func (m *mask) text(s string, secrets []string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, "<secret>")
+		}
+	}
+	s = blocks.ReplaceAllStringFunc(s, block)
+	s = basic.ReplaceAllString(s, "Basic <login>")
+	s = coded.ReplaceAllString(s, "<base64>")
+	s = keys.ReplaceAllString(s, "<key>")
+	s = salted.ReplaceAllString(s, "<salted>")
+	s = times.ReplaceAllString(s, "<time>")
+	s = digests.ReplaceAllString(s, "<sha256>")
+	s = ipv4.ReplaceAllStringFunc(s, m.address)
+	return m.names.ReplaceAllString(s, "<host>")
+}
+
+// block tells what a PEM block is for; of a certificate, what it asserts.
+func block(text string) string {
+	b, _ := pem.Decode([]byte(text))
+	if b == nil {
+		return "<damaged block>\n"
+	}
+	c, err := x509.ParseCertificate(b.Bytes)
+	if b.Type != "CERTIFICATE" || err != nil {
+		return "<" + b.Type + ">\n"
+	}
+	return fmt.Sprintf("<certificate of %s by %s for %v %v, usage %d %v, CA %t, %s>\n",
+		c.Subject, c.Issuer, c.DNSNames, c.IPAddresses, c.KeyUsage, c.ExtKeyUsage, c.IsCA, c.NotAfter.Sub(c.NotBefore))
+}
+
+// address names an address by what it is in the cluster.
+func (m *mask) address(s string) string {
+	one, bits, _ := strings.Cut(s, "/")
+	a, err := netip.ParseAddr(one)
+	if err != nil {
+		return s
+	}
+	if m.hosts[one] {
+		return "<address>"
+	}
+	for _, c := range m.cidrs {
+		switch {
+		case bits != "" && c.prefix.String() == s:
+			return "<" + c.name + ">"
+		case c.prefix.Contains(a):
+			x, y := c.prefix.Addr().As4(), a.As4()
+			n := 0
+			for i := range x {
+				n = n<<8 + int(y[i]) - int(x[i])
+			}
+			return fmt.Sprintf("<%s+%d>", c.name, n)
+		}
+	}
+	return s
+}

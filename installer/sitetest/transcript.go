@@ -1,0 +1,150 @@
+package sitetest
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// Transcript is all that runs did to a site's hosts: the plans, and each command
+// that may change something, with what it read. It is a set of lines in which
+// nothing is that differs from one making of the same cluster to the next, and no
+// host's name or address: two sites that are made alike have the same lines.
+type Transcript struct {
+	site *Site
+	mask *mask
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// Transcribe begins a transcript of all that the site's runs do from now on.
+func (s *Site) Transcribe() *Transcript {
+	t := &Transcript{site: s, mask: newMask(s.Cluster), seen: map[string]bool{}}
+	s.Heard = t.heard
+	return t
+}
+
+// Lines are sorted; each is there once.
+func (t *Transcript) Lines() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.seen))
+}
+
+// Plan adds what a pipeline is about to do, and on hosts of which roles.
+func (t *Transcript) Plan(p Pipe) {
+	g := t.site.Graph(p, nil)
+	for _, n := range g.Nodes {
+		m := n.Step.Meta()
+		of := g.Name + " " + m.Name + " "
+		for _, d := range n.Deps {
+			t.add(of + "after " + stepOf(d.On.ID))
+		}
+		for _, need := range m.Needs {
+			t.add(of + "needs " + string(need.Kind) + " " + need.Name)
+		}
+		for _, h := range n.Hosts {
+			t.add(of + "on " + strings.Join(t.rolesOf(h), or))
+		}
+	}
+}
+
+// or stands between the roles of a host that a step runs on: for which of them it
+// does is not known.
+const or = " or "
+
+// rolesOf tells of a host whether it is the first of a role or a further one.
+func (t *Transcript) rolesOf(h manifest.Host) (all []string) {
+	for _, role := range []string{manifest.RoleMaster, manifest.RoleWorker, manifest.RoleEtcd, manifest.RoleRegistry} {
+		for i, other := range t.site.Cluster.HostsWith(role) {
+			switch {
+			case other.Name != h.Name:
+			case i == 0:
+				all = append(all, "the first "+role)
+			default:
+				all = append(all, "a further "+role)
+			}
+		}
+	}
+	return all
+}
+
+// stepOf gives the step's name of a node's id: module/task/step[host].
+func stepOf(id string) string {
+	name, _, _ := strings.Cut(path.Base(id), "[")
+	return name
+}
+
+// heard adds one command. Those that only look are left out: how often somebody
+// looks depends on how fast a host is.
+func (t *Transcript) heard(_, node string, c connector.Cmd, stdin []byte) {
+	if audit.Looks(c.Verb) {
+		return
+	}
+	argv := c.Argv
+	if c.Verb != "" && c.Verb != connector.VerbExec { // the runner's scripts are the same for everybody
+		argv = c.Args()
+	}
+	switch c.Verb { // without sizes and digests: the content is told
+	case connector.VerbWrite, connector.VerbPut, connector.VerbSeal:
+		argv = append([]string{argv[0]}, argv[2:]...)
+	}
+	of := strings.TrimSpace(fmt.Sprintf("%s %s %s", stepOf(node), c.Verb, strings.Join(argv, " ")))
+	text := t.mask.text(of, c.Secrets)
+	t.add(text)
+	head, _, _ := strings.Cut(text, "\n")
+	if strings.Contains(head, ".password ") {
+		t.add(head + " < <password>")
+		return
+	}
+	for line := range strings.Lines(t.mask.text(string(stdin), c.Secrets)) {
+		t.add(head + " < " + strings.TrimRight(line, "\n"))
+	}
+}
+
+func (t *Transcript) add(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen[strings.ReplaceAll(line, "\n", "\\n")] = true
+}
+
+// Without gives the lines that none of others has. A step on a host of several roles
+// is known where it is known on a host of one of them.
+func Without(lines []string, others ...[]string) []string {
+	known := map[string]bool{}
+	for _, other := range others {
+		for _, l := range other {
+			for _, one := range alternatives(l) {
+				known[one] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
+		return slices.ContainsFunc(alternatives(l), func(one string) bool { return known[one] })
+	})
+}
+
+// placement is the line of a step on a host.
+var placement = regexp.MustCompile(`^(\S+ \S+ on )((?:the first|a further) .*)$`)
+
+// alternatives gives a line for each role of the host that a step runs on.
+func alternatives(line string) []string {
+	m := placement.FindStringSubmatch(line)
+	if m == nil {
+		return []string{line}
+	}
+	var all []string
+	for role := range strings.SplitSeq(m[2], or) {
+		all = append(all, m[1]+role)
+	}
+	return all
+}
+
