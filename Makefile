@@ -19,7 +19,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev
 
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
-TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
+TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/scenarios/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
 
 # The packages that run goroutines or share memory between them: what `make race`
 # looks at. import_test.go checks that the list is complete, and holds no other.
@@ -54,7 +54,7 @@ PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
 
 # The tests that make clusters, and all those that are run by themselves.
 CLUSTERS := ^TestCluster
-ALONE    := ^(TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$)
+ALONE    := ^(TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestResume$$|TestJumpHost$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
@@ -152,11 +152,24 @@ packages: lab-ready ## Install packages on the lab's hosts, and break that
 interruptions: lab-ready ## Make clusters on the lab's hosts while kubexm is killed, and hosts and network fail
 	go test -count=1 -timeout 90m -v -run '^TestInterruptions$$' ./testdata/e2e
 
-# Beside make test: the further roots take minutes the first time.
+# Beside make test, unless it is due.
 .PHONY: hosts
-hosts: lab-ready ## Make hosts of Debian 12, Debian 13 and an rpm distribution ready, and a cluster of them
-	@if $(LABCMD) possible 2>/dev/null; then $(LABCMD) root debian-13 rpm >/dev/null && $(LABCMD) mirror 13; fi
+hosts: lab-ready lab-roots ## Make hosts of Debian 12, Debian 13 and an rpm distribution ready, and a cluster of them
 	go test -count=1 -timeout 30m -v -run '^(TestHostsOfEachFamily|TestFamiliesInOneCluster)$$' ./testdata/e2e
+
+# What is due by its effect on hosts, see testdata/scenarios.
+.PHONY: scenarios
+scenarios: lab-ready ## Run the scenarios whose effect on hosts has changed, the oldest first, for ten minutes
+	go run ./testdata/scenarios run
+
+.PHONY: shown
+shown: lab-ready ## Run the scenarios that are due or were never shown, and record those that pass: make shown SCENARIO=etcd-kubeadm
+	go run ./testdata/scenarios show $(SCENARIO)
+
+# The further roots take minutes the first time.
+.PHONY: lab-roots
+lab-roots:
+	@if $(LABCMD) possible 2>/dev/null; then $(LABCMD) root debian-13 rpm >/dev/null && $(LABCMD) mirror 13; fi
 
 .PHONY: phases
 phases: lab-ready ## Tell how long the phases of an installation take on the lab's hosts, beside a script of ssh, tar and kubeadm

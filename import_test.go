@@ -105,6 +105,7 @@ var kubexm = house{
 		"testdata/lab/mirror":         nil,
 		"testdata/lab/repack":         nil,
 		"testdata/budget":             nil,
+		"testdata/scenarios":          nil,
 		"testdata/stage":              nil,
 		"testdata/upstream":           nil,
 		"testdata/upstream/cmd":       nil,

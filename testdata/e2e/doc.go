@@ -10,10 +10,14 @@
 //   - install_test.go: what install refuses before it touches a host, and whom it misses;
 //   - charts_test.go: which images upstream's charts ask for on real hosts, and which were found;
 //   - delta_test.go, delta_lab_test.go: a delta is what a site lacks, and with its base the whole bundle;
+//   - etcd_hosts_test.go, jump_test.go, resume_test.go: etcd on hosts of its own, a jump host, install --resume;
 //   - interop_test.go: other tools read what a bundle holds;
 //   - packages_on_hosts_test.go: packages of the operating system come to real hosts, and go again;
 //   - registry_existing_test.go: a cluster of a registry that stands already (KUBEXM_REGISTRY=existing);
 //   - resources_test.go: memory stays flat and disk is what the archive takes.
+//
+// scenarios.yaml lists the lab tests that run when what they show has changed, and
+// shown.json what they were when they last passed: see testdata/scenarios.
 //
 // KUBEXM_E2E_SCALE makes the content of resources_test.go larger: 1 is about as
 // large as the quickstart's, 10 about 1.5 GB. KUBEXM_SEED moves the points at

@@ -1,0 +1,35 @@
+package e2e
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mensylisir/kubexm/testdata/lab"
+	"github.com/mensylisir/kubexm/testdata/lab/components"
+)
+
+// scenarioServices is the range of services in the configs of newScenarioSite.
+const scenarioServices = "10.204.0.0/20"
+
+// newScenarioSite brings up so many hosts and builds the bundle for a config of
+// testdata that needs nothing beside it.
+func newScenarioSite(t *testing.T, hosts int, config string) (s *labSite, path string) {
+	t.Helper()
+	l := lab.Start(t, hosts)
+	l.Inside(netip.MustParsePrefix(scenarioServices))
+	cache, err := components.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(string(text))}
+	path = s.write(t, "config.yaml", s.config)
+	s.serve(t)
+	s.bundle = s.build(t, "config.yaml")
+	return s, path
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/installer/sitetest"
+	"github.com/mensylisir/kubexm/testdata/lab/components"
+)
+
+// effect is what a scenario shows, told without a lab.
+type effect struct {
+	Sum   string            // of all parts
+	Parts map[string]string // "hosts", "components", "tests", "source": short digests that tell what has changed
+	lines []string          // of the hosts
+}
+
+// effects gives the effects of all scenarios. tell gives the lines of a config, stamps
+// what the lab's components are built of, without and with those of add-ons.
+func effects(root string, t *table, tell func(made) ([]string, error), stamps map[bool][]string) (map[string]effect, error) {
+	var walk [][]string
+	for _, m := range t.Walk {
+		lines, err := tell(m)
+		if err != nil {
+			return nil, fmt.Errorf("the walk, %s: %w", m.Config, err)
+		}
+		walk = append(walk, lines)
+	}
+	all := map[string]effect{}
+	for _, s := range t.Scenarios {
+		lines, err := tell(s.made)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		tests, err := contents(root, append([]string{s.Config}, s.Files...))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		source, err := contents(root, s.Covers)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		all[s.Name] = newEffect(sitetest.Without(lines, walk...), stamps[s.Addons], tests, source)
+	}
+	return all, nil
+}
+
+func newEffect(lines, stamps, tests, source []string) effect {
+	e := effect{Parts: map[string]string{}, lines: lines}
+	whole := sha256.New()
+	for _, part := range []struct {
+		name  string
+		lines []string
+	}{{"hosts", lines}, {"components", stamps}, {"tests", tests}, {"source", source}} {
+		sum := sumOf(strings.Join(part.lines, "\n"))
+		e.Parts[part.name] = sum[:12]
+		_, _ = io.WriteString(whole, part.name+" "+sum+"\n") // a hash takes everything
+	}
+	e.Sum = hex.EncodeToString(whole.Sum(nil))
+	return e
+}
+
+// changed names the parts in which e differs from what was shown.
+func (e effect) changed(was shown) (parts []string) {
+	says := map[string]string{"hosts": "what it does to hosts", "components": "the lab's components", "tests": "its test", "source": "the source that it covers"}
+	for _, part := range []string{"hosts", "components", "tests", "source"} {
+		if e.Parts[part] != was.Parts[part] {
+			parts = append(parts, says[part])
+		}
+	}
+	return parts
+}
+
+// stampsOf tells what the lab's components are built of, without and with those of
+// add-ons.
+func stampsOf(ctx context.Context, root string) (map[bool][]string, error) {
+	rows, err := components.Table("")
+	if err != nil {
+		return nil, err
+	}
+	addons, err := components.Addons()
+	if err != nil {
+		return nil, err
+	}
+	b := &components.Builder{Root: root}
+	all := map[bool][]string{}
+	for i, c := range append(rows, addons...) {
+		stamp, err := b.Stamp(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("component %s: %w", c.Name, err)
+		}
+		line := c.Name + " " + c.Version + " " + stamp
+		all[true] = append(all[true], line)
+		if i < len(rows) {
+			all[false] = append(all[false], line)
+		}
+	}
+	return all, nil
+}
+
+// contents gives a line with the digest of each file; of a folder, of the Go files in
+// it that are no tests.
+func contents(root string, paths []string) ([]string, error) {
+	var all []string
+	for _, path := range paths {
+		files := []string{filepath.Join(root, path)}
+		if st, err := os.Stat(files[0]); err != nil {
+			return nil, err
+		} else if st.IsDir() {
+			if files, err = filepath.Glob(filepath.Join(files[0], "*.go")); err != nil {
+				return nil, err
+			}
+			files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
+		}
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			name, err := filepath.Rel(root, file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, name+" "+sumOf(string(b)))
+		}
+	}
+	return all, nil
+}
+
+func sumOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

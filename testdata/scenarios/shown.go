@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// shown is what a scenario was when it last passed.
+type shown struct {
+	Effect  string            `json:"effect"`
+	Parts   map[string]string `json:"parts"`
+	Seconds int               `json:"seconds"`
+	At      time.Time         `json:"at"`
+}
+
+// record is shown.json: scenarios by name.
+type record map[string]shown
+
+func readRecord(root string) (record, error) {
+	b, err := os.ReadFile(filepath.Join(root, shownFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	r := record{}
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("%s: %w", shownFile, err)
+	}
+	return r, nil
+}
+
+func (r record) write(root string) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, shownFile)
+	if err := os.WriteFile(path+".part", append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".part", path)
+}
+
+// What a scenario may be.
+const (
+	isShown = "shown"
+	isDue   = "due"
+	isNever = "never shown"
+)
+
+// standing is a scenario and what is known of it.
+type standing struct {
+	scenario
+	effect effect
+	was    shown
+	state  string
+	why    []string // it is due
+}
+
+// standings tells of each scenario whether it is due, in the table's order.
+func standings(t *table, all map[string]effect, r record) []standing {
+	var out []standing
+	for _, s := range t.Scenarios {
+		x := standing{scenario: s, effect: all[s.Name], state: isShown}
+		was, ok := r[s.Name]
+		x.was = was
+		switch {
+		case !ok:
+			x.state = isNever
+		case was.Effect != x.effect.Sum:
+			x.state, x.why = isDue, x.effect.changed(was)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// of picks those in one of the states; what was shown longest ago comes first.
+func of(all []standing, states ...string) []standing {
+	out := slices.DeleteFunc(slices.Clone(all), func(x standing) bool { return !slices.Contains(states, x.state) })
+	slices.SortStableFunc(out, func(a, b standing) int { return a.was.At.Compare(b.was.At) })
+	return out
+}
+
+// expected is how long a run takes: as long as the last one, or as the table says.
+func (x standing) expected() time.Duration {
+	if x.was.Seconds > 0 {
+		return time.Duration(x.was.Seconds) * time.Second
+	}
+	return time.Duration(x.Minutes) * time.Minute
+}
+
+// command is what a person types to show it.
+func (x standing) command() string { return "make shown SCENARIO=" + x.Name }
