@@ -126,10 +126,10 @@ func (f failing) Run(ctx context.Context, h *steps.Host) error {
 	return errInjected
 }
 
-// steadily runs a pipeline again and again, and fails it at each of its steps in
-// turn: each run has to name its step, and to go on from what the one before left.
+// steadily runs a pipeline again and again, and fails it at each of its sampled steps
+// in turn: each run has to name its step, and to go on from what the one before left.
 func (s *site) steadily(p pipe, after bool) {
-	for _, n := range s.Graph(p, nil).Nodes {
+	for _, n := range sampled(s.t, s.Graph(p, nil).Nodes) {
 		err := s.Run(p, func(x *plan.Node) {
 			if x.ID == n.ID {
 				x.Step = failing{x.Step, after}

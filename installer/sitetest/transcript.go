@@ -147,4 +147,3 @@ func alternatives(line string) []string {
 	}
 	return all
 }
-
