@@ -19,7 +19,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev
 
 # Packages that ./... leaves out, as it does every folder named testdata.
 # import_test.go checks that the list is complete.
-TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/scenarios/... ./testdata/stage/... ./testdata/upstream/... ./testdata/vulns/...
+TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/scenarios/... ./testdata/stage/... ./testdata/testall/... ./testdata/upstream/... ./testdata/vulns/...
 
 # The packages that run goroutines or share memory between them: what `make race`
 # looks at. import_test.go checks that the list is complete, and holds no other.
@@ -122,6 +122,22 @@ race: modules build/stage ## Run the packages that have concurrency under the ra
 .PHONY: race-all
 race-all: modules build/stage ## Run all tests under the race detector, nothing sampled
 	CGO_ENABLED=1 $(GOTEST) -race -timeout=90m '-skip=$(ALONE)' ./... $(TESTDATA)
+
+# Beside make test, and without a second try: who fails now and then is found here.
+.PHONY: shuffle
+shuffle: modules build
+	go test -shuffle=on -count=1 -timeout 60m -skip '$(ALONE)' ./... $(TESTDATA)
+
+.PHONY: repeat
+repeat: modules build
+	go test -short -count=20 -timeout 120m -skip '^TestArgvLaw$$' $(RACE)
+
+# Beside make test: hours.
+.PHONY: test-all
+test-all: needs lab-ready rpm-tools ## Run everything there is, for hours; goes on where it stopped, and ends with a table: make test-all PART=race
+	@mkdir -p build
+	@go build -o build/testall ./testdata/testall
+	@build/testall -part '$(PART)'
 
 # What is compiled, the linter included, and whose manifests and charts the search
 # for images is held against. Tests ask nobody outside, so all is brought beforehand.

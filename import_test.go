@@ -107,6 +107,7 @@ var kubexm = house{
 		"testdata/budget":             nil,
 		"testdata/scenarios":          nil,
 		"testdata/stage":              nil,
+		"testdata/testall":            nil,
 		"testdata/upstream":           nil,
 		"testdata/upstream/cmd":       nil,
 		"testdata/vulns":              nil,
