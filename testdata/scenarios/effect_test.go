@@ -99,6 +99,11 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: %s does not pick %s", s.Name, s.pattern(), name)
 			}
 		}
+		for _, line := range s.Lines { // one that the test writes too
+			if !strings.Contains(strings.ReplaceAll(source, `\"`, `"`), line) {
+				t.Errorf("%s: no test writes %q into the config", s.Name, line)
+			}
+		}
 		if s.Prepare != "" && !regexp.MustCompile(`(?m)^`+s.Prepare+`:`).Match(makefile) {
 			t.Errorf("%s: the Makefile has no target %s", s.Name, s.Prepare)
 		}
