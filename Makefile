@@ -175,11 +175,11 @@ hosts: lab-ready lab-roots ## Make hosts of Debian 12, Debian 13 and an rpm dist
 
 # What is due by its effect on hosts, see testdata/scenarios.
 .PHONY: scenarios
-scenarios: lab-ready ## Run the scenarios whose effect on hosts has changed, the oldest first, for ten minutes
+scenarios: build lab-ready ## Run the scenarios whose effect on hosts has changed, the oldest first, for ten minutes
 	go run ./testdata/scenarios run
 
 .PHONY: shown
-shown: lab-ready ## Run the scenarios that are due or were never shown, and record those that pass: make shown SCENARIO=etcd-kubeadm
+shown: build lab-ready ## Run the scenarios that are due or were never shown, and record those that pass: make shown SCENARIO=etcd-kubeadm
 	go run ./testdata/scenarios show $(SCENARIO)
 
 # The further roots take minutes the first time.
