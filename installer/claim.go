@@ -17,10 +17,13 @@ import (
 // BusyError says that another run works on the same cluster.
 type BusyError struct {
 	At     string // the folder here, or the host that says so
-	Holder string // who, where, since when
+	Holder string // who, where, since when; "" where it did not say
 }
 
 func (e *BusyError) Error() string {
+	if e.Holder == "" {
+		return fmt.Sprintf("another run works on this cluster: it has locked %s", e.At)
+	}
 	return fmt.Sprintf("another run works on this cluster, as %s says: %s", e.At, e.Holder)
 }
 

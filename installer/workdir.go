@@ -52,24 +52,34 @@ const runTime = "2006-01-02T15-04-05"
 // Applied is where the last successful run keeps a document.
 func (w Workdir) Applied(name string) string { return filepath.Join(w.Dir, "applied", name) }
 
+// holderWait is how long a run that is refused waits for the other one to say who it
+// is: that one writes it down once it has the lock.
+const holderWait = time.Second
+
 // Lock keeps other runs on this machine away from the cluster until the
 // returned function is called.
 func (w Workdir) Lock() (unlock func(), err error) {
 	path := filepath.Join(w.Dir, "lock")
-	l := flock.New(path, flock.SetPermissions(0o600))
-	ok, err := l.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
 	note := path + ".holder"
-	if !ok {
+	l := flock.New(path, flock.SetPermissions(0o600))
+	own := holder(time.Now())
+	for until := time.Now().Add(holderWait); ; time.Sleep(20 * time.Millisecond) {
+		ok, err := l.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if ok {
+			break
+		}
 		who, err := os.ReadFile(note)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		return nil, &BusyError{At: w.Dir, Holder: strings.TrimSpace(string(who))}
+		if len(who) > 0 || time.Now().After(until) {
+			return nil, &BusyError{At: w.Dir, Holder: strings.TrimSpace(string(who))}
+		}
 	}
-	if err := os.WriteFile(note, []byte(holder(time.Now())+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(note, []byte(own+"\n"), 0o600); err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
 	return func() {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 func TestWorkdirIsForItsOwnerAlone(t *testing.T) {
@@ -100,4 +102,47 @@ func TestSecondRunIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
+}
+
+// TestRefusedBeforeTheHolderSaysWhoItIs: a run has the lock a moment before it has
+// written down who it is.
+func TestRefusedBeforeTheHolderSaysWhoItIs(t *testing.T) {
+	w, err := NewWorkdir(t.TempDir(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.Dir, "lock")
+	l := flock.New(path)
+	if ok, err := l.TryLock(); !ok || err != nil {
+		t.Fatalf("%t, %v", ok, err)
+	}
+	var busy *BusyError
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := w.Lock(); !errors.As(err, &busy) || !strings.HasSuffix(err.Error(), "it has locked "+w.Dir) {
+			t.Errorf("a holder that says nothing: %v", err)
+		}
+		go func() {
+			time.Sleep(holderWait / 2)
+			if err := os.WriteFile(path+".holder", []byte("process 712 of root\n"), 0o600); err != nil {
+				t.Error(err)
+			}
+		}()
+		if _, err := w.Lock(); !errors.As(err, &busy) || busy.Holder != "process 712 of root" {
+			t.Errorf("a holder that says it late: %v", err)
+		}
+		if err := os.Remove(path + ".holder"); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(holderWait / 2)
+			if err := l.Unlock(); err != nil {
+				t.Error(err)
+			}
+		}()
+		unlock, err := w.Lock()
+		if err != nil {
+			t.Fatalf("a holder that ends: %v", err)
+		}
+		unlock()
+	})
 }
