@@ -9,7 +9,7 @@ import (
 
 // growsByDelta makes a cluster of one bundle, and gives it an add-on by a delta:
 // with its base, without it, and with nothing left but the site's registry.
-func (s *labSite) growsByDelta(t *testing.T, config string) {
+func (s *labSite) growsByDelta(t testing.TB, config string) {
 	t.Helper()
 	inventory := filepath.Join(s.dir, "site.json")
 	if err := os.Remove(s.bundle); err != nil { // it has the add-on already
@@ -70,7 +70,7 @@ func (s *labSite) growsByDelta(t *testing.T, config string) {
 
 // buildSince makes the delta of config.yaml for a site, of a lock that is newer than
 // what the site has: an older one is refused.
-func (s *labSite) buildSince(t *testing.T, name, inventory string) string {
+func (s *labSite) buildSince(t testing.TB, name, inventory string) string {
 	t.Helper()
 	out := filepath.Join(s.dir, name+".tar.zst")
 	r := s.up.must(t, "bundle", "build", "-f", filepath.Join(s.dir, "config.yaml"), "--sources", s.up.paths.Sources, "--versions", s.up.paths.Versions,

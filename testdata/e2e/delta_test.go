@@ -236,7 +236,7 @@ func (g *growing) refused(t *testing.T, delta, full string) {
 	said(t, build(filepath.Join(g.dir, "absent.json")), 2, "kubexm site inventory")
 }
 
-func mustRead(t *testing.T, path string) []byte {
+func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // elsewhere is the same site seen from another host that kubexm may be run from,
 // with a folder of its own.
-func (s *labSite) elsewhere(t *testing.T) *labSite {
+func (s *labSite) elsewhere(t testing.TB) *labSite {
 	t.Helper()
 	other := *s
 	other.dir = t.TempDir()
@@ -25,7 +25,7 @@ var acceptedAt = regexp.MustCompile(`(?m)^time=(\S+) level=WARN msg="accepted a 
 
 // twoAtOnce has somebody elsewhere begin while a run is under way, and again when
 // that run was killed.
-func (s *labSite) twoAtOnce(t *testing.T, args ...string) {
+func (s *labSite) twoAtOnce(t testing.TB, args ...string) {
 	t.Helper()
 	other := s.elsewhere(t)
 	asked := false

@@ -13,7 +13,7 @@ import (
 // hardened holds a cluster that runs against the table that docs/hardening.md is
 // written from: what its processes were started with, what its kubelets say of
 // themselves, modes of files, kernel settings, ports, and what is refused.
-func (s *labSite) hardened(t *testing.T, c hardenedCluster) {
+func (s *labSite) hardened(t testing.TB, c hardenedCluster) {
 	t.Helper()
 	held := map[string]int{}
 	for _, st := range manifest.Settings() {
@@ -72,7 +72,7 @@ func runsWith(word string, s manifest.Setting) bool {
 }
 
 // kubeletIs asks a kubelet for what it goes by.
-func (s *labSite) kubeletIs(t *testing.T, node string, st manifest.Setting) {
+func (s *labSite) kubeletIs(t testing.TB, node string, st manifest.Setting) {
 	t.Helper()
 	var doc struct {
 		KubeletConfig map[string]any `json:"kubeletconfig"`
@@ -100,7 +100,7 @@ func (s *labSite) kubeletIs(t *testing.T, node string, st manifest.Setting) {
 
 // fileIs looks at every file that a row means. One that is on no host would be a
 // row for nothing.
-func (s *labSite) fileIs(t *testing.T, hosts []string, st manifest.Setting) {
+func (s *labSite) fileIs(t testing.TB, hosts []string, st manifest.Setting) {
 	t.Helper()
 	seen := 0
 	for _, h := range hosts {
@@ -121,7 +121,7 @@ func (s *labSite) fileIs(t *testing.T, hosts []string, st manifest.Setting) {
 }
 
 // listens looks at the ports of a host.
-func (s *labSite) listens(t *testing.T, host string) {
+func (s *labSite) listens(t testing.TB, host string) {
 	t.Helper()
 	for line := range strings.Lines(s.on(t, host, "ss -H -tlnp")) {
 		f := strings.Fields(line)
@@ -144,7 +144,7 @@ func (s *labSite) listens(t *testing.T, host string) {
 }
 
 // nobodyIsRefused asks API server and kubelet without a name.
-func (s *labSite) nobodyIsRefused(t *testing.T, c hardenedCluster) {
+func (s *labSite) nobodyIsRefused(t testing.TB, c hardenedCluster) {
 	t.Helper()
 	status := func(host, url string) string {
 		return s.on(t, host, "curl -sk -o /dev/null -w '%{http_code}' --max-time 10 "+url)
@@ -174,7 +174,7 @@ func (s *labSite) nobodyIsRefused(t *testing.T, c hardenedCluster) {
 
 // secretsAreSealed writes a Secret and reads it as it lies in the store, and
 // through each API server.
-func (s *labSite) secretsAreSealed(t *testing.T, c hardenedCluster) {
+func (s *labSite) secretsAreSealed(t testing.TB, c hardenedCluster) {
 	t.Helper()
 	const plain = "nobody-reads-this-in-etcd"
 	s.kubectl(t, "create", "secret", "generic", "sealed", "--from-literal=word="+plain)
@@ -200,7 +200,7 @@ func (s *labSite) secretsAreSealed(t *testing.T, c hardenedCluster) {
 const wild = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"wild","namespace":"fresh"},"spec":{"containers":[{"name":"c","image":"lab.test/labtool:v1.0.0","command":["labtool","serve",":8080"],"securityContext":{"privileged":true}}]}}`
 
 // podsAreHeldBack tries a pod that may do anything, and one that may do little.
-func (s *labSite) podsAreHeldBack(t *testing.T, c hardenedCluster) {
+func (s *labSite) podsAreHeldBack(t testing.TB, c hardenedCluster) {
 	t.Helper()
 	s.kubectl(t, "create", "namespace", "fresh")
 	for _, h := range c.masters {
@@ -221,7 +221,7 @@ func (s *labSite) podsAreHeldBack(t *testing.T, c hardenedCluster) {
 }
 
 // isWrittenDown looks into the audit logs for what was done above.
-func (s *labSite) isWrittenDown(t *testing.T, c hardenedCluster) {
+func (s *labSite) isWrittenDown(t testing.TB, c hardenedCluster) {
 	t.Helper()
 	var all []string
 	for _, h := range c.masters {

@@ -46,7 +46,7 @@ func closed(t *testing.T) (ports [3]int) {
 	return ports
 }
 
-func listen(t *testing.T) net.Listener {
+func listen(t testing.TB) net.Listener {
 	t.Helper()
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -61,7 +61,7 @@ func port(l net.Listener) int {
 	return a.Port
 }
 
-func (s *site) write(t *testing.T, name, text string) string {
+func (s *site) write(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(s.dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -71,7 +71,7 @@ func (s *site) write(t *testing.T, name, text string) string {
 }
 
 // said ends the test where a run did not end with code and all of words.
-func said(t *testing.T, r result, code int, words ...string) {
+func said(t testing.TB, r result, code int, words ...string) {
 	t.Helper()
 	if r.code != code {
 		t.Fatalf("exit %d, want %d\n%s%s", r.code, code, r.stdout, r.stderr)

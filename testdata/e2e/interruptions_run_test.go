@@ -25,7 +25,7 @@ type told struct {
 
 // watched runs kubexm and hands each event to see, while the
 // run goes on. What see is given kills the run.
-func (s *labSite) watched(t *testing.T, see func(e told, kill func()), args ...string) result {
+func (s *labSite) watched(t testing.TB, see func(e told, kill func()), args ...string) result {
 	t.Helper()
 	began := time.Now()
 	args = append(args, "-o", "json", "--workdir", s.dir)
@@ -84,7 +84,7 @@ type course struct {
 }
 
 // recorded runs kubexm to its end and keeps its course.
-func (s *labSite) recorded(t *testing.T, args ...string) course {
+func (s *labSite) recorded(t testing.TB, args ...string) course {
 	t.Helper()
 	c := course{began: time.Now()}
 	r := s.watched(t, func(e told, _ func()) {
@@ -143,7 +143,7 @@ func (c course) moments(rng *rand.Rand, n int) []moment {
 }
 
 // killedAt runs kubexm and kills it at a moment. It reports whether it still ran.
-func (s *labSite) killedAt(t *testing.T, m moment, see func(told), args ...string) bool {
+func (s *labSite) killedAt(t testing.TB, m moment, see func(told), args ...string) bool {
 	t.Helper()
 	began := false
 	r := s.watched(t, func(e told, kill func()) {

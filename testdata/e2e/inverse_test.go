@@ -12,7 +12,7 @@ import (
 )
 
 // inventories writes down what every host is.
-func (s *labSite) inventories(t *testing.T) map[string]inventory.Inventory {
+func (s *labSite) inventories(t testing.TB) map[string]inventory.Inventory {
 	t.Helper()
 	all := make([]inventory.Inventory, len(s.Hosts))
 	var g errgroup.Group
@@ -41,7 +41,7 @@ func (s *labSite) inventories(t *testing.T) map[string]inventory.Inventory {
 }
 
 // asBefore tells of everything on the hosts that is not what it was.
-func (s *labSite) asBefore(t *testing.T, before map[string]inventory.Inventory) {
+func (s *labSite) asBefore(t testing.TB, before map[string]inventory.Inventory) {
 	t.Helper()
 	without, err := inventory.ReadExclusions()
 	if err != nil {

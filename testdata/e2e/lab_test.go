@@ -60,7 +60,7 @@ func newLabSite(t *testing.T, with ...lab.Option) *labSite {
 	return s
 }
 
-func (s *labSite) write(t *testing.T, name, text string) string {
+func (s *labSite) write(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(s.dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -70,7 +70,7 @@ func (s *labSite) write(t *testing.T, name, text string) string {
 }
 
 // variant writes the config with one text in it replaced.
-func (s *labSite) variant(t *testing.T, name, old, by string) string {
+func (s *labSite) variant(t testing.TB, name, old, by string) string {
 	t.Helper()
 	if !strings.Contains(s.config, old) {
 		t.Fatalf("the config has no %q", old)
@@ -79,7 +79,7 @@ func (s *labSite) variant(t *testing.T, name, old, by string) string {
 }
 
 // serve puts the lab's components where the internet would have them.
-func (s *labSite) serve(t *testing.T) {
+func (s *labSite) serve(t testing.TB) {
 	t.Helper()
 	up, err := lab.NewUpstream(t.Context(), lab.Source{Config: filepath.Join(s.dir, "config.yaml"), Root: "../..", Cache: s.cache, Log: t.Output(),
 		Files: map[string]string{"https://lab.test/notes.yaml": "testdata/notes.yaml"}})
@@ -98,7 +98,7 @@ func (s *labSite) serve(t *testing.T) {
 }
 
 // build makes the bundle of a config in the site's folder.
-func (s *labSite) build(t *testing.T, config string) string {
+func (s *labSite) build(t testing.TB, config string) string {
 	t.Helper()
 	out := filepath.Join(s.dir, strings.TrimSuffix(config, ".yaml")+".tar.zst")
 	s.up.must(t, "bundle", "build", "-f", filepath.Join(s.dir, config), "--sources", s.up.paths.Sources, "--versions", s.up.paths.Versions,
@@ -107,7 +107,7 @@ func (s *labSite) build(t *testing.T, config string) string {
 }
 
 // kubexm runs it on the workdir host, which has no way out.
-func (s *labSite) kubexm(t *testing.T, args ...string) result {
+func (s *labSite) kubexm(t testing.TB, args ...string) result {
 	t.Helper()
 	began := time.Now()
 	args = append(args, "--workdir", cmp.Or(s.folder, s.dir))
@@ -128,13 +128,13 @@ func (s *labSite) kubexm(t *testing.T, args ...string) result {
 	return r
 }
 
-func (s *labSite) install(t *testing.T, config string) result {
+func (s *labSite) install(t testing.TB, config string) result {
 	t.Helper()
 	return s.kubexm(t, "install", "--bundle", s.bundle, "--allow-unsigned", "-f", config)
 }
 
 // on runs a script on a host as root.
-func (s *labSite) on(t *testing.T, host, script string) string {
+func (s *labSite) on(t testing.TB, host, script string) string {
 	t.Helper()
 	h, err := s.Host(host)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *labSite) on(t *testing.T, host, script string) string {
 }
 
 // kubectl asks the cluster from the workdir host.
-func (s *labSite) kubectl(t *testing.T, args ...string) string {
+func (s *labSite) kubectl(t testing.TB, args ...string) string {
 	t.Helper()
 	rows, err := components.Table("")
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *labSite) kubectl(t *testing.T, args ...string) string {
 func (s *labSite) kubeconfig() string { return filepath.Join(s.dir, ".kubexm", "site", "kubeconfig") }
 
 // smoke has pods on all workers reach each other.
-func (s *labSite) smoke(t *testing.T) {
+func (s *labSite) smoke(t testing.TB) {
 	t.Helper()
 	smoke := lab.Smoke{Lab: s.Lab, Cache: s.cache, Kubeconfig: s.kubeconfig(), Say: func(what string) { t.Log(what) }}
 	if err := smoke.Run(t.Context()); err != nil {
@@ -209,7 +209,7 @@ func TestCluster(t *testing.T) {
 }
 
 // refused runs into what stops an install before anything was changed.
-func (s *labSite) refused(t *testing.T) {
+func (s *labSite) refused(t testing.TB) {
 	t.Helper()
 	// A bundle that lacks one image and one file: nobody is called.
 	before := s.logins(t)
@@ -245,7 +245,7 @@ func (s *labSite) refused(t *testing.T) {
 
 // logins counts who has come in by ssh on each host, or tried to, the lab itself left
 // out: kubexm, wherever it ran.
-func (s *labSite) logins(t *testing.T) []int {
+func (s *labSite) logins(t testing.TB) []int {
 	t.Helper()
 	script := "journalctl -q -o cat -t sshd | grep -vF ' " + s.Asker() + " ' | grep -cE '^(Accepted|Failed|Connection closed)' || true"
 	var all []int
@@ -260,7 +260,7 @@ func (s *labSite) logins(t *testing.T) []int {
 }
 
 // failsAtAWorker breaks the kubelet of one worker, and mends it.
-func (s *labSite) failsAtAWorker(t *testing.T, config string) {
+func (s *labSite) failsAtAWorker(t testing.TB, config string) {
 	t.Helper()
 	const dropIn = "/etc/systemd/system/kubelet.service.d/99-site.conf"
 	s.on(t, "h4", "mkdir -p "+filepath.Dir(dropIn)+" && printf '[Service]\nExecStartPre=/bin/false\n' > "+dropIn+" && systemctl daemon-reload")
@@ -273,7 +273,7 @@ func (s *labSite) failsAtAWorker(t *testing.T, config string) {
 
 // deleted takes the cluster away, from a machine that has the bundle and the config
 // alone, and looks at what it leaves.
-func (s *labSite) deleted(t *testing.T, config string) {
+func (s *labSite) deleted(t testing.TB, config string) {
 	t.Helper()
 	s.folder = t.TempDir()
 	said(t, s.kubexm(t, "delete", "cluster", "--bundle", s.bundle, "--allow-unsigned", "-f", config, "--yes"), 0, "delete of cluster site: done")
@@ -296,7 +296,7 @@ ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
 }
 
 // fieldsTookEffect asks the cluster for what testdata/cluster.yaml says.
-func (s *labSite) fieldsTookEffect(t *testing.T) {
+func (s *labSite) fieldsTookEffect(t testing.TB) {
 	t.Helper()
 	is := func(what, got, want string) {
 		t.Helper()

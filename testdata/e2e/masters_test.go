@@ -93,14 +93,14 @@ func newMasterSite(t *testing.T, kind string) *labSite {
 }
 
 // master asks the cluster on a host, as its administrator there.
-func (s *labSite) master(t *testing.T, host, args string) string {
+func (s *labSite) master(t testing.TB, host, args string) string {
 	t.Helper()
 	return s.on(t, host, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=40s "+args)
 }
 
 // mastersServeThemselves: without a load balancer the control plane's name means
 // each master itself, on the host and in the pods that have its hosts file.
-func (s *labSite) mastersServeThemselves(t *testing.T) {
+func (s *labSite) mastersServeThemselves(t testing.TB) {
 	t.Helper()
 	for _, h := range s.Hosts[:3] {
 		if got := s.on(t, h.Name, "getent ahostsv4 lb.kubexm.local | head -1"); !strings.HasPrefix(got, h.Address+" ") {
@@ -115,7 +115,7 @@ func (s *labSite) mastersServeThemselves(t *testing.T) {
 }
 
 // storeIsTuned asks a member for what testdata/masters.yaml says.
-func (s *labSite) storeIsTuned(t *testing.T) {
+func (s *labSite) storeIsTuned(t testing.TB) {
 	t.Helper()
 	running := s.on(t, "h2", "tr '\\0' ' ' < /proc/$(systemctl show -P MainPID etcd)/cmdline; stat -c ' %a' /srv/etcd /srv/etcd/member")
 	for _, want := range []string{"--heartbeat-interval=200 ", "--metrics=extensive ", "--data-dir=/srv/etcd ", " 700"} {
@@ -130,7 +130,7 @@ func (s *labSite) storeIsTuned(t *testing.T) {
 }
 
 // storeDoesWithoutOne kills a member and writes through every API server.
-func (s *labSite) storeDoesWithoutOne(t *testing.T) {
+func (s *labSite) storeDoesWithoutOne(t testing.TB) {
 	t.Helper()
 	s.on(t, "h1", "systemctl kill -s KILL etcd; systemctl stop etcd")
 	// It may have led: what is written before the others have a new leader may time out.
@@ -146,7 +146,7 @@ func (s *labSite) storeDoesWithoutOne(t *testing.T) {
 
 // aLostDiskIsReplaced takes the data of a member, and has an install make another in
 // its place, from a machine that has the bundle and the config alone.
-func (s *labSite) aLostDiskIsReplaced(t *testing.T, config string) {
+func (s *labSite) aLostDiskIsReplaced(t testing.TB, config string) {
 	t.Helper()
 	const ctl = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key --endpoints https://"
 	list := func() string { return s.on(t, "h1", ctl+s.Hosts[0].Address+":2379 member list") }
@@ -167,7 +167,7 @@ func (s *labSite) aLostDiskIsReplaced(t *testing.T, config string) {
 }
 
 // mastersDoWithoutOne stops all of the first master, which the others joined.
-func (s *labSite) mastersDoWithoutOne(t *testing.T, kind string) {
+func (s *labSite) mastersDoWithoutOne(t testing.TB, kind string) {
 	t.Helper()
 	service := ""
 	if kind == "kubexm" {
@@ -183,7 +183,7 @@ func (s *labSite) mastersDoWithoutOne(t *testing.T, kind string) {
 }
 
 // eventually runs a script on a host until it ends well.
-func (s *labSite) eventually(t *testing.T, host, script string) {
+func (s *labSite) eventually(t testing.TB, host, script string) {
 	t.Helper()
 	h, err := s.Host(host)
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *labSite) eventually(t *testing.T, host, script string) {
 }
 
 // nothingLeft looks at what a deletion leaves.
-func (s *labSite) nothingLeft(t *testing.T) {
+func (s *labSite) nothingLeft(t testing.TB) {
 	t.Helper()
 	for _, h := range s.Hosts {
 		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/log/kubernetes /etc/etcd /var/lib/kubelet /var/lib/etcd /srv/etcd /etc/cni/net.d /etc/containerd /var/lib/containerd /root/.kube \
@@ -219,7 +219,7 @@ ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
 
 // startOutside brings up an etcd that is not kubexm's, on a host that is no master,
 // with keys that the config's folder holds the client's of.
-func (s *labSite) startOutside(t *testing.T) {
+func (s *labSite) startOutside(t testing.TB) {
 	t.Helper()
 	rows, err := components.Table("")
 	if err != nil {
@@ -264,7 +264,7 @@ systemd-run --unit outside --working-directory=/srv/outside /srv/outside/etcd --
 
 const outsideCtl = "cd /srv/outside && ./etcdctl --endpoints https://127.0.0.1:2379 --cacert ca.crt --cert client.crt --key client.key "
 
-func (s *labSite) outside(t *testing.T, command string) string {
+func (s *labSite) outside(t testing.TB, command string) string {
 	t.Helper()
 	return s.on(t, "h4", outsideCtl+command)
 }

@@ -4,7 +4,7 @@ import "testing"
 
 // outlives has etcd's data and the images outlive a deletion, and the next install
 // take them up, each from a machine that knows of no other run.
-func (s *labSite) outlives(t *testing.T, config string) {
+func (s *labSite) outlives(t testing.TB, config string) {
 	t.Helper()
 	s.kubectl(t, "create", "configmap", "outlives", "--from-literal=written=before")
 	account := s.on(t, "h2", "sha256sum < /etc/kubernetes/pki/sa.key")

@@ -17,7 +17,7 @@ import (
 )
 
 // signingKey makes a key that signs receipts, and gives the flags for it.
-func (s *labSite) signingKey(t *testing.T) (flags []string, public string) {
+func (s *labSite) signingKey(t testing.TB) (flags []string, public string) {
 	t.Helper()
 	password := s.write(t, "key-password", "of a key that is the lab's")
 	prefix := filepath.Join(s.dir, "receipts")
@@ -27,7 +27,7 @@ func (s *labSite) signingKey(t *testing.T) (flags []string, public string) {
 
 // onRecord: what an install did to hosts is on its audit log as it was done, without
 // any secret, and its receipt tells whose cluster of which bundle that is.
-func (s *labSite) onRecord(t *testing.T, public string) {
+func (s *labSite) onRecord(t testing.TB, public string) {
 	t.Helper()
 	var r audit.Report
 	s.told(t, &r, "audit", "verify", "--cluster", "site", "--workdir", s.dir, "-o", "json")
@@ -53,7 +53,7 @@ func (s *labSite) onRecord(t *testing.T, public string) {
 }
 
 // told runs kubexm on this machine and decodes what it prints.
-func (s *labSite) told(t *testing.T, v any, args ...string) {
+func (s *labSite) told(t testing.TB, v any, args ...string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(s.up.must(t, args...).stdout), v); err != nil {
 		t.Fatalf("kubexm %s: %v", strings.Join(args, " "), err)
@@ -90,7 +90,7 @@ func recorded(lines []audit.Line) (digests map[string]map[string]string, program
 
 // filesAreAsRecorded compares the hosts with the log. What kubeadm and the kubelet
 // write anew is theirs.
-func (s *labSite) filesAreAsRecorded(t *testing.T, lines []audit.Line) {
+func (s *labSite) filesAreAsRecorded(t testing.TB, lines []audit.Line) {
 	t.Helper()
 	digests, programs := recorded(lines)
 	if programs < 10 {
@@ -121,7 +121,7 @@ func (s *labSite) filesAreAsRecorded(t *testing.T, lines []audit.Line) {
 
 // noSecretOnRecord looks for the secrets of this cluster: tokens of kubeadm, passwords
 // of the registry, keys.
-func (s *labSite) noSecretOnRecord(t *testing.T) {
+func (s *labSite) noSecretOnRecord(t testing.TB) {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(s.dir, ".kubexm", "site", "audit.jsonl"))
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *labSite) noSecretOnRecord(t *testing.T) {
 }
 
 // receiptIsGood verifies the newest receipt and compares it with what was installed.
-func (s *labSite) receiptIsGood(t *testing.T, public string, log audit.Report) {
+func (s *labSite) receiptIsGood(t testing.TB, public string, log audit.Report) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(s.dir, ".kubexm", "site", "receipts", "*.sigstore.json"))
 	if err != nil || len(all) == 0 {

@@ -17,7 +17,7 @@ import (
 // kubeletsAreSigned looks at what kubelets serve with. Then the node of the last host
 // asks for a certificate in its own names and for one in the API server's: the next run
 // approves the first alone.
-func (s *labSite) kubeletsAreSigned(t *testing.T, config string) {
+func (s *labSite) kubeletsAreSigned(t testing.TB, config string) {
 	t.Helper()
 	for _, h := range s.Hosts {
 		url := "https://" + h.Address + ":10250/pods"
@@ -40,7 +40,7 @@ func (s *labSite) kubeletsAreSigned(t *testing.T, config string) {
 }
 
 // request is what a node asks for, to serve with.
-func request(t *testing.T, name, node string, names []string, ip net.IP) string {
+func request(t testing.TB, name, node string, names []string, ip net.IP) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -117,7 +117,7 @@ func openSite(t *testing.T, config string, o upstream.Options, secure bool) *sit
 }
 
 // serve runs a server until the test ends.
-func serve(t *testing.T, l net.Listener, run func(context.Context, net.Listener) error) {
+func serve(t testing.TB, l net.Listener, run func(context.Context, net.Listener) error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -162,7 +162,7 @@ func resolve(t *testing.T, config string) *manifest.Lock {
 }
 
 // pinned reads the site's lock.
-func (s *site) pinned(t *testing.T) *manifest.Lock {
+func (s *site) pinned(t testing.TB) *manifest.Lock {
 	t.Helper()
 	f, err := os.Open(s.lock)
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *site) command(t testing.TB, args []string, env ...string) *exec.Cmd {
 }
 
 // run runs kubexm to its end.
-func (s *site) run(t *testing.T, args []string, env ...string) result {
+func (s *site) run(t testing.TB, args []string, env ...string) result {
 	t.Helper()
 	c := s.command(t, args, env...)
 	var stdout, stderr bytes.Buffer
@@ -216,7 +216,7 @@ func (s *site) run(t *testing.T, args []string, env ...string) result {
 }
 
 // must runs kubexm and ends the test when it does not succeed.
-func (s *site) must(t *testing.T, args ...string) result {
+func (s *site) must(t testing.TB, args ...string) result {
 	t.Helper()
 	r := s.run(t, args)
 	if r.code != 0 {
@@ -255,7 +255,7 @@ func names(t *testing.T, dir string) []string {
 }
 
 // newFolder makes a folder of that name under the site's.
-func (s *site) newFolder(t *testing.T, name string) string {
+func (s *site) newFolder(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(s.dir, name)
 	if err := os.Mkdir(dir, 0o750); err != nil {
