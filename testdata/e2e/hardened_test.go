@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/testdata/lab"
 )
 
 // hardened holds a cluster that runs against the table that docs/hardening.md is
@@ -16,45 +19,126 @@ import (
 func (s *labSite) hardened(t testing.TB, c hardenedCluster) {
 	t.Helper()
 	held := map[string]int{}
-	for _, st := range manifest.Settings() {
-		if slices.Contains(c.others, st.Of+" "+st.Name) {
-			continue
-		}
+	table := slices.DeleteFunc(manifest.Settings(), func(st manifest.Setting) bool { return slices.Contains(c.others, st.Of+" "+st.Name) })
+	for _, st := range table {
 		held[st.Of]++
-		switch st.Of {
-		case manifest.OfKubelet:
-			for _, h := range c.nodes {
-				s.kubeletIs(t, h, st)
-			}
-		case manifest.OfKernel:
-			for _, h := range c.nodes {
-				if got := strings.Join(strings.Fields(s.on(t, h, "sysctl -n "+st.Name)), " "); got != st.Value {
-					t.Errorf("%s: %s is %s and not %s", h, st.Name, got, st.Value)
-				}
-			}
-		case manifest.OfFile:
-			s.fileIs(t, c.nodes, st)
-		default:
-			on := c.masters
-			if st.Of == manifest.OfEtcd {
-				on = c.etcd
-			}
-			for _, h := range on {
-				words := strings.Fields(s.on(t, h, "tr '\\0' ' ' < /proc/$(pgrep -xo "+st.Of[:min(15, len(st.Of))]+")/cmdline"))
-				if !slices.ContainsFunc(words, func(w string) bool { return runsWith(w, st) }) {
-					t.Errorf("%s on %s runs without --%s=%s: %q", st.Of, h, st.Name, st.Value, words)
-				}
-			}
+	}
+	seen := map[string]int{} // files, by the row that means them
+	for _, h := range c.nodes {
+		s.hostIsHardened(t, h, c, table, seen)
+	}
+	for _, st := range table {
+		if st.Of == manifest.OfFile && seen[st.Name] == 0 && !strings.Contains(st.Name, "/etcd") { // a row for nothing
+			t.Errorf("%s is on no host", st.Name)
 		}
 	}
 	t.Logf("held against the table: %v", held)
-	for _, h := range c.nodes {
-		s.listens(t, h)
-	}
-	s.nobodyIsRefused(t, c)
 	s.secretsAreSealed(t, c)
 	s.podsAreHeldBack(t, c)
 	s.isWrittenDown(t, c)
+}
+
+// hostIsHardened asks one host for everything at once: a login and a process for
+// each row took a minute.
+func (s *labSite) hostIsHardened(t testing.TB, h string, c hardenedCluster, table []manifest.Setting, seen map[string]int) {
+	t.Helper()
+	kubelet := s.kubeletConfig(t, h)
+	ask := map[string]string{"listens": "ss -H -tlnp", "kubelet": status("https://127.0.0.1:10250/pods")}
+	for _, st := range table {
+		switch st.Of {
+		case manifest.OfKernel:
+			ask[st.Name] = "sysctl -n " + st.Name
+		case manifest.OfFile:
+			ask[st.Name] = "stat -c '%F|%04a %U:%G %n' " + st.Name + " 2>/dev/null || true"
+		case manifest.OfKubelet:
+		default:
+			if c.runs(st.Of, h) {
+				ask[st.Of] = "tr '\\0' ' ' < /proc/$(pgrep -xo " + st.Of[:min(15, len(st.Of))] + ")/cmdline"
+			}
+		}
+	}
+	if slices.Contains(c.masters, h) {
+		for url := range anonymous {
+			ask[url] = status("https://127.0.0.1:6443" + url)
+		}
+		for cipher := range ciphers {
+			ask[cipher] = "curl -sk --tls-max 1.2 --ciphers " + cipher + " --max-time 10 https://127.0.0.1:6443/livez >/dev/null && echo taken || echo refused"
+		}
+	}
+	got := s.askAll(t, h, ask)
+
+	for _, st := range table {
+		switch st.Of {
+		case manifest.OfKubelet:
+			kubeletIs(t, h, kubelet, st)
+		case manifest.OfKernel:
+			if is := strings.Join(strings.Fields(got[st.Name]), " "); is != st.Value {
+				t.Errorf("%s: %s is %s and not %s", h, st.Name, is, st.Value)
+			}
+		case manifest.OfFile:
+			seen[st.Name] += filesAre(t, h, got[st.Name], st)
+		default:
+			words := strings.Fields(got[st.Of])
+			if c.runs(st.Of, h) && !slices.ContainsFunc(words, func(w string) bool { return runsWith(w, st) }) {
+				t.Errorf("%s on %s runs without --%s=%s: %q", st.Of, h, st.Name, st.Value, words)
+			}
+		}
+	}
+	listens(t, h, got["listens"])
+	if got["kubelet"] != "401" {
+		t.Errorf("the kubelet of %s tells nobody %s", h, got["kubelet"])
+	}
+	if slices.Contains(c.masters, h) {
+		for url, want := range anonymous {
+			if got[url] != want {
+				t.Errorf("%s: nobody is told %s of %s, and not %s", h, got[url], url, want)
+			}
+		}
+		for cipher, want := range ciphers {
+			if got[cipher] != want {
+				t.Errorf("%s: %s is %s", h, cipher, got[cipher])
+			}
+		}
+	}
+}
+
+// anonymous is how an API server answers who has no name.
+var anonymous = map[string]string{
+	"/livez": "200", "/readyz": "200", "/api": "401", "/version": "401", "/api/v1/namespaces/kube-system/secrets": "401",
+	"/api/v1/namespaces/kube-public/configmaps/cluster-info": "200",
+}
+
+// ciphers are two that an API server is offered. The second is one that Go itself
+// takes.
+var ciphers = map[string]string{"ECDHE-RSA-AES128-GCM-SHA256": "taken", "ECDHE-RSA-AES128-SHA": "refused"}
+
+// status is a command that prints how a URL answers who has no name.
+func status(url string) string { return "curl -sk -o /dev/null -w '%{http_code}' --max-time 10 " + url }
+
+// askAll runs commands on a host in one login, and gives what each of them says.
+func (s *labSite) askAll(t testing.TB, host string, commands map[string]string) map[string]string {
+	t.Helper()
+	h, err := s.Host(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Sorted(maps.Keys(commands))
+	var script strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&script, "printf '\\036'\n(%s\n) 2>&1 || echo \"ended with $?\"\n", commands[name])
+	}
+	ssh := s.SSH(t.Context(), h, lab.RootUser, "bash -s")
+	ssh.Stdin = strings.NewReader(script.String())
+	out, err := ssh.Output()
+	parts := strings.Split(string(out), "\036")
+	if err != nil || len(parts) != len(names)+1 {
+		t.Fatalf("%s gave %d answers to %d questions (%v)", host, len(parts)-1, len(names), err)
+	}
+	said := map[string]string{}
+	for i, name := range names {
+		said[name] = strings.TrimSpace(parts[i+1])
+	}
+	return said
 }
 
 // hardenedCluster says where to look, and what its config has otherwise.
@@ -64,6 +148,14 @@ type hardenedCluster struct {
 	etcdctl              string   // asks the store, on the first of etcd
 }
 
+// runs tells whether a component runs on a host.
+func (c hardenedCluster) runs(component, host string) bool {
+	if component == manifest.OfEtcd {
+		return slices.Contains(c.etcd, host)
+	}
+	return slices.Contains(c.masters, host)
+}
+
 // runsWith tells whether a word of a command line is the setting's. A list of
 // plug-ins may have more of them.
 func runsWith(word string, s manifest.Setting) bool {
@@ -71,8 +163,8 @@ func runsWith(word string, s manifest.Setting) bool {
 	return name == s.Name && (value == s.Value || name == "enable-admission-plugins" && slices.Contains(strings.Split(value, ","), s.Value))
 }
 
-// kubeletIs asks a kubelet for what it goes by.
-func (s *labSite) kubeletIs(t testing.TB, node string, st manifest.Setting) {
+// kubeletConfig asks a kubelet for what it goes by.
+func (s *labSite) kubeletConfig(t testing.TB, node string) map[string]any {
 	t.Helper()
 	var doc struct {
 		KubeletConfig map[string]any `json:"kubeletconfig"`
@@ -80,7 +172,12 @@ func (s *labSite) kubeletIs(t testing.TB, node string, st manifest.Setting) {
 	if err := json.Unmarshal([]byte(s.kubectl(t, "get", "--raw", "/api/v1/nodes/"+node+"/proxy/configz")), &doc); err != nil {
 		t.Fatal(err)
 	}
-	var at any = doc.KubeletConfig
+	return doc.KubeletConfig
+}
+
+func kubeletIs(t testing.TB, node string, config map[string]any, st manifest.Setting) {
+	t.Helper()
+	var at any = config
 	for key := range strings.SplitSeq(st.Name, ".") {
 		m, _ := at.(map[string]any)
 		at = m[key]
@@ -98,32 +195,29 @@ func (s *labSite) kubeletIs(t testing.TB, node string, st manifest.Setting) {
 	}
 }
 
-// fileIs looks at every file that a row means. One that is on no host would be a
-// row for nothing.
-func (s *labSite) fileIs(t testing.TB, hosts []string, st manifest.Setting) {
+// filesAre looks at every file of a host that a row means, and counts them.
+func filesAre(t testing.TB, host, lines string, st manifest.Setting) (seen int) {
 	t.Helper()
-	seen := 0
-	for _, h := range hosts {
-		for line := range strings.Lines(s.on(t, h, "stat -c '%F|%04a %U:%G %n' "+st.Name+" 2>/dev/null || true")) {
-			kind, rest, _ := strings.Cut(strings.TrimSpace(line), "|")
-			if strings.Contains(path.Base(st.Name), "*") && kind == "directory" {
-				continue
-			}
-			seen++
-			if !strings.HasPrefix(rest, st.Value+" root:root ") {
-				t.Errorf("%s: %s, and not %s root:root", h, rest, st.Value)
-			}
+	for line := range strings.Lines(lines) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), "|")
+		if strings.Contains(path.Base(st.Name), "*") && kind == "directory" {
+			continue
+		}
+		seen++
+		if !strings.HasPrefix(rest, st.Value+" root:root ") {
+			t.Errorf("%s: %s, and not %s root:root", host, rest, st.Value)
 		}
 	}
-	if seen == 0 && !strings.HasPrefix(st.Name, "/etc/kubernetes/pki/etcd") && !strings.Contains(st.Name, "/etcd") {
-		t.Errorf("%s is on no host", st.Name)
-	}
+	return seen
 }
 
 // listens looks at the ports of a host.
-func (s *labSite) listens(t testing.TB, host string) {
+func listens(t testing.TB, host, lines string) {
 	t.Helper()
-	for line := range strings.Lines(s.on(t, host, "ss -H -tlnp")) {
+	if !strings.Contains(lines, ":10250") {
+		t.Errorf("no kubelet listens on %s:\n%s", host, lines)
+	}
+	for line := range strings.Lines(lines) {
 		f := strings.Fields(line)
 		if len(f) < 4 {
 			t.Fatalf("ss says %q", line)
@@ -139,35 +233,6 @@ func (s *labSite) listens(t testing.TB, host string) {
 			if address != "127.0.0.1" && address != "[::1]" {
 				t.Errorf("%s serves others than itself: %s", host, line)
 			}
-		}
-	}
-}
-
-// nobodyIsRefused asks API server and kubelet without a name.
-func (s *labSite) nobodyIsRefused(t testing.TB, c hardenedCluster) {
-	t.Helper()
-	status := func(host, url string) string {
-		return s.on(t, host, "curl -sk -o /dev/null -w '%{http_code}' --max-time 10 "+url)
-	}
-	for _, h := range c.masters {
-		for url, want := range map[string]string{
-			"/livez": "200", "/readyz": "200", "/api": "401", "/version": "401", "/api/v1/namespaces/kube-system/secrets": "401",
-			"/api/v1/namespaces/kube-public/configmaps/cluster-info": "200",
-		} {
-			if got := status(h, "https://127.0.0.1:6443"+url); got != want {
-				t.Errorf("%s: nobody is told %s of %s, and not %s", h, got, url, want)
-			}
-		}
-		// The second is one that Go itself takes.
-		for cipher, want := range map[string]string{"ECDHE-RSA-AES128-GCM-SHA256": "taken", "ECDHE-RSA-AES128-SHA": "refused"} {
-			if got := s.on(t, h, "curl -sk --tls-max 1.2 --ciphers "+cipher+" --max-time 10 https://127.0.0.1:6443/livez >/dev/null && echo taken || echo refused"); got != want {
-				t.Errorf("%s: %s is %s", h, cipher, got)
-			}
-		}
-	}
-	for _, h := range c.nodes {
-		if got := status(h, "https://127.0.0.1:10250/pods"); got != "401" {
-			t.Errorf("the kubelet of %s tells nobody %s", h, got)
 		}
 	}
 }
