@@ -4,11 +4,29 @@
 # beyond Go's modules and Debian's packages. Everything it writes is under
 # build/ and, as root, the lab's cache. `make quickstart` runs it; KEEP=1 leaves
 # the cluster up.
+#
+# With an argument it does one part alone: build, up, bundle, install, egress.
+# The test that walks a cluster through its life begins with these parts, for a
+# config and a site of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+export LAB=${LAB:-quickstart}
+config=${CONFIG:-testdata/configs/lab.yaml} # of the cluster
+site=${SITE:-build/quickstart}              # the folder that kubexm works in
+hosts=${N:-4}
+name=${NAME:-lab}                           # of the cluster, as the config has it
+services=${SERVICES:-10.233.0.0/18}         # the cluster's range of Services
+
 say() { printf '\n== %s\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
+
+build() {
+    say "build kubexm, and what stands in for the internet"
+    run make build
+    run go build -o build/upstream ./testdata/upstream/cmd
+    run go build -o build/lab ./testdata/lab/cmd
+}
 
 # bundle CONFIG SOURCES OUT builds, verifies and lists one.
 bundle() {
@@ -21,16 +39,38 @@ bundle() {
     run build/kubexm bundle ls "$3"
 }
 
-# Under an upstream, which ends with this.
-if [ "${1:-}" = bundle ]; then
-    bundle "$2" "$3" "$4"
-    exit
-fi
+up() {
+    rm -rf "$site"
+    mkdir -p "$site"
+    say "build what the cluster is made of, from Go modules (the first time this may take an hour)"
+    run build/lab components
+    say "bring up $hosts hosts that nothing leads out of"
+    build/lab down >/dev/null
+    run build/lab up -n "$hosts"
+    build/lab config -f "$config" > "$site/config.yaml"
+}
 
-say "build kubexm, and what stands in for the internet"
-run make build
-run go build -o build/upstream ./testdata/upstream/cmd
-run go build -o build/lab ./testdata/lab/cmd
+install() {
+    say "carry it to the machine that kubexm runs from there, and install"
+    run build/lab on workdir build/kubexm install --bundle "$site/lab.tar.zst" --allow-unsigned --workdir "$site"
+    say "the cluster, from there"
+    run build/lab on workdir build/kubexm get nodes -f "$site/config.yaml" --workdir "$site"
+    run build/lab smoke --kubeconfig "$site/.kubexm/$name/kubeconfig"
+}
+
+egress() {
+    say "what tried to leave (housekeeping has its reason behind it)"
+    run build/lab egress --inside "$services"
+}
+
+case "${1:-}" in
+build | up | bundle | install | egress)
+    "$@"
+    exit
+    ;;
+esac
+
+build
 
 # Without a lab: a bundle of stand-ins.
 if ! why=$(build/lab possible 2>&1); then
@@ -56,36 +96,16 @@ END
     exit
 fi
 
-export LAB=quickstart
-site=build/quickstart
-rm -rf $site
-mkdir -p $site
 cleanup() { [ -n "${KEEP:-}" ] || build/lab down; }
-
-say "build what the cluster is made of, from Go modules (the first time this may take an hour)"
-run build/lab components
-
-say "bring up four hosts that nothing leads out of"
-build/lab down >/dev/null
 trap cleanup EXIT
-run build/lab up -n 4
-build/lab config -f testdata/configs/lab.yaml > $site/config.yaml
-
-run build/lab upstream -f $site/config.yaml --out $site -- bash "$0" bundle $site/config.yaml $site $site/lab.tar.zst
-
-say "carry it to the machine that kubexm runs from there, and install"
-run build/lab on workdir build/kubexm install --bundle $site/lab.tar.zst --allow-unsigned --workdir $site
-
-say "the cluster, from there"
-run build/lab on workdir build/kubexm get nodes -f $site/config.yaml --workdir $site
-run build/lab smoke --kubeconfig $site/.kubexm/lab/kubeconfig
-
-say "what tried to leave (housekeeping has its reason behind it)"
-run build/lab egress --inside 10.233.0.0/18
+up
+run build/lab upstream -f "$site/config.yaml" --out "$site" -- bash "$0" bundle "$site/config.yaml" "$site" "$site/lab.tar.zst"
+install
+egress
 
 cat <<END
 
-Done. A bundle of $(du -h $site/lab.tar.zst | cut -f1) became a cluster of three nodes and a registry, and no packet
+Done. A bundle of $(du -h "$site/lab.tar.zst" | cut -f1) became a cluster of three nodes and a registry, and no packet
 tried to leave. The hosts are namespaces of this machine; what runs on them is real.
 
   make quickstart KEEP=1          # leaves it up: testdata/lab/README.md tells how to get in
