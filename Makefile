@@ -30,7 +30,7 @@ RACE := ./bundle ./bundle/archive ./bundle/fetch ./cmd/kubexm ./installer ./inst
 
 # Tests that .ci/run does not allow to be skipped, and that a complete run has to
 # select. Elsewhere a test that finds its tools missing is skipped and listed.
-MUST_RUN := TestCluster TestClusterThreeMasters TestMemoryIsFlat \
+MUST_RUN := TestWalk TestMemoryIsFlat \
     TestItIsAFileSystem TestLosePower TestFailedSyncThrowsAway TestEachCallFails TestCut \
     TestCheckAsRpmDoes TestChoiceIsDnfs TestRandomChoicesAreDnfs TestCompareAsRpmDoes TestInstallRPM TestPackagesOfRPM
 ifeq ($(KUBEXM_MUST_RUN),1)
@@ -52,9 +52,8 @@ CONFIG ?= testdata/configs/quickstart.yaml
 PEERS     ?= oras
 PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
 
-# The tests that make clusters, and all those that are run by themselves.
-CLUSTERS := ^TestCluster
-ALONE    := ^(TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestResume$$|TestJumpHost$$)
+# The tests that are run by themselves.
+ALONE    := ^(TestWalk$$|TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestResume$$|TestJumpHost$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
@@ -148,10 +147,19 @@ modules:
 	@modules=$$(sed -nE 's/^[ -]+module: //p' bundle/testdata/upstream.yaml testdata/e2e/testdata/charts.yaml | sort -u); \
 	    thrice=$$PWD/testdata/tools/thrice.sh; cd / && bash "$$thrice" go mod download $$modules
 
-# By themselves: a control plane that comes up beside compilers is a flaky test.
-.PHONY: clusters
-clusters: lab-ready build/stage ## Make clusters on the lab's hosts, and break them
-	$(GOTEST) -count=1 -timeout=45m -v '-run=$(CLUSTERS)' ./testdata/e2e
+# A leg that fails is tried again within, from its checkpoint: stage has no second try.
+.PHONY: walk
+walk: lab-ready build-race build/stage ## Walk one cluster through its life on the lab's hosts; KEEP=1 keeps its checkpoints for make leg
+	KUBEXM_KEEP=$(KEEP) build/stage once -- -count=1 -timeout=45m -v '-run=^TestWalk$$' ./testdata/e2e
+
+.PHONY: leg
+leg: lab-ready build-race build/stage ## Run one leg of the walk alone: make leg LEG=lost-disk
+	KUBEXM_LEG=$(or $(LEG),$(error LEG names no leg: make leg LEG=lost-disk)) build/stage once -- -count=1 -timeout=30m -v '-run=^TestWalk$$' ./testdata/e2e
+
+# What the walk runs: whoever runs into a data race is told.
+.PHONY: build-race
+build-race:
+	@CGO=1 bash testdata/tools/build.sh build/kubexm-race -race -trimpath -buildvcs=false -ldflags='-X main.version=$(VERSION)'
 
 # Beside make test: what it builds of the add-ons takes long the first time.
 .PHONY: charts

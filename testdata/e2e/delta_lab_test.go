@@ -7,29 +7,19 @@ import (
 	"testing"
 )
 
-// growsByDelta makes a cluster of one bundle, and gives it an add-on by a delta:
-// with its base, without it, and with nothing left but the site's registry.
-func (s *labSite) growsByDelta(t testing.TB, config string) {
+// growsByDelta gives a cluster an add-on by a delta: with its base, without it, and
+// with nothing left but the site's registry.
+func (s *labSite) growsByDelta(t testing.TB) {
 	t.Helper()
-	inventory := filepath.Join(s.dir, "site.json")
-	if err := os.Remove(s.bundle); err != nil { // it has the add-on already
-		t.Fatal(err)
-	}
-	greeter := ""
-	for line := range strings.Lines(s.config) {
-		if strings.Contains(line, "name: greeter") {
-			greeter = line
-		}
-	}
-	base := s.build(t, filepath.Base(s.variant(t, "first.yaml", greeter, "")))
+	const addon = "  addons:\n"
+	grown := s.variant(t, "grown.yaml", addon, addon+"    - {name: greeter, type: helm, source: greeter, namespace: greetings, values: {replicas: 2}}\n")
+	inventory, base := filepath.Join(s.dir, "site.json"), s.bundle
 	install := func(archive string) result {
 		t.Helper()
 		s.bundle = archive
-		return s.install(t, config)
+		return s.install(t, grown)
 	}
-	s.bundle = base
-	said(t, s.install(t, filepath.Join(s.dir, "first.yaml")), 0, "create of cluster site: done")
-	said(t, s.kubexm(t, "site", "inventory", "-f", config, "--to", inventory, "--strict"), 0, "in 1 bundle", "(running)", "4 hosts")
+	said(t, s.kubexm(t, "site", "inventory", "-f", grown, "--to", inventory, "--strict"), 0, "in 1 bundle", "(running)", "6 hosts")
 	text := string(mustRead(t, inventory))
 	for _, want := range []string{`"bundle+registry"`, `"kubelet": "v1.32.2"`, `"registry.k8s.io/pause:3.10"`, `"os": "debian"`} {
 		if !strings.Contains(text, want) {
@@ -40,7 +30,7 @@ func (s *labSite) growsByDelta(t testing.TB, config string) {
 		t.Errorf("the inventory has %d bytes, or a path of this machine", len(text))
 	}
 
-	delta := s.buildSince(t, "delta", inventory)
+	delta := s.buildSince(t, "delta", grown, inventory)
 	// The base is away: no host is called.
 	before := s.logins(t)
 	if err := os.Rename(base, base+".away"); err != nil {
@@ -55,6 +45,9 @@ func (s *labSite) growsByDelta(t testing.TB, config string) {
 	}
 	said(t, install(delta), 0, "addon.install-greeter-in-greetings", "create of cluster site: done")
 	s.kubectl(t, "-n", "greetings", "rollout", "status", "deployment", "greeter", "--timeout=60s")
+	if got := s.kubectl(t, "-n", "greetings", "get", "deployment/greeter", "-o", "jsonpath={.status.readyReplicas}"); got != "2" {
+		t.Errorf("of the add-on by helm %q pods are ready, and its values ask for 2", got)
+	}
 
 	// Both archives are thrown away: the registry has the layers of every image.
 	for _, path := range []string{base, delta} {
@@ -62,19 +55,28 @@ func (s *labSite) growsByDelta(t testing.TB, config string) {
 			t.Fatal(err)
 		}
 	}
-	said(t, s.kubexm(t, "site", "inventory", "-f", config, "--to", inventory), 0, "is no more at "+base, "0 in 0 bundles")
-	left := s.buildSince(t, "left", inventory)
+	said(t, s.kubexm(t, "site", "inventory", "-f", grown, "--to", inventory), 0, "is no more at "+base, "0 in 0 bundles")
+	left := s.buildSince(t, "left", grown, inventory)
 	said(t, s.up.run(t, []string{"bundle", "verify", "--allow-unsigned", left}), 0, "are not in it and expected from base")
 	said(t, install(left), 0, "create of cluster site: done")
+	s.smoke(t)
+
+	// What comes next finds the cluster's config and bundle where they were.
+	for from, to := range map[string]string{grown: filepath.Join(s.dir, "config.yaml"), left: base} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.bundle = base
 }
 
-// buildSince makes the delta of config.yaml for a site, of a lock that is newer than
+// buildSince makes the delta of a config for a site, of a lock that is newer than
 // what the site has: an older one is refused.
-func (s *labSite) buildSince(t testing.TB, name, inventory string) string {
+func (s *labSite) buildSince(t testing.TB, name, config, inventory string) string {
 	t.Helper()
 	out := filepath.Join(s.dir, name+".tar.zst")
-	r := s.up.must(t, "bundle", "build", "-f", filepath.Join(s.dir, "config.yaml"), "--sources", s.up.paths.Sources, "--versions", s.up.paths.Versions,
-		"--lock", out+".lock", "--cache-dir", filepath.Join(s.dir, "cache"), "--since", inventory, out)
+	r := s.up.must(t, "bundle", "build", "-f", config, "--sources", s.up.paths.Sources, "--versions", s.up.paths.Versions,
+		"--lock", out+".lock", "--cache-dir", s.fetched(), "--since", inventory, out)
 	t.Log(r.stdout)
 	return out
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mensylisir/kubexm/testdata/built"
 	"github.com/mensylisir/kubexm/testdata/lab"
 )
 
@@ -29,7 +28,7 @@ func (s *labSite) watched(t testing.TB, see func(e told, kill func()), args ...s
 	t.Helper()
 	began := time.Now()
 	args = append(args, "-o", "json", "--workdir", s.dir)
-	cmd := s.host().Command(t.Context(), built.Kubexm(t), args...)
+	cmd := s.host().Command(t.Context(), theProgram(t, s.program), args...)
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "SITE_PASSWORD="+lab.Password)
 	var errs strings.Builder
 	cmd.Stderr = &errs

@@ -3,7 +3,6 @@ package e2e
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mensylisir/kubexm/testdata/built"
 	"github.com/mensylisir/kubexm/testdata/fair"
 	"github.com/mensylisir/kubexm/testdata/lab"
 	"github.com/mensylisir/kubexm/testdata/lab/components"
@@ -30,6 +28,10 @@ type labSite struct {
 	bundle     string // path
 	up         *site
 	from       lab.Workdir // where kubexm is run; the workdir host, where it is not set
+	program    string      // kubexm; the one of all tests, where it is not set
+	masters    []string    // hosts
+	lasting    testing.TB  // whose end is the upstream's; who calls serve, where it is not set
+	blobs      string      // the folder of what was fetched; one in dir, where it is not set
 }
 
 // newLabSite brings up four hosts and builds the bundle for testdata/cluster.yaml.
@@ -45,7 +47,7 @@ func newLabSite(t *testing.T, with ...lab.Option) *labSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(string(text))}
+	s := &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(string(text)), masters: []string{"h2"}}
 	s.write(t, "config.yaml", s.config)
 	if err := os.CopyFS(filepath.Join(s.dir, "greeter"), os.DirFS("testdata/greeter")); err != nil { // the add-on's chart, beside the config
 		t.Fatal(err)
@@ -90,8 +92,8 @@ func (s *labSite) serve(t testing.TB) {
 		t.Fatal(err)
 	}
 	l := listen(t)
-	serve(t, l, up.Run)
-	s.up = &site{dir: s.dir}
+	serve(cmp.Or(s.lasting, t), l, up.Run)
+	s.up = &site{dir: s.dir, program: s.program}
 	if s.up.paths, err = up.WriteFiles(s.dir, "http://"+l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
@@ -102,16 +104,18 @@ func (s *labSite) build(t testing.TB, config string) string {
 	t.Helper()
 	out := filepath.Join(s.dir, strings.TrimSuffix(config, ".yaml")+".tar.zst")
 	s.up.must(t, "bundle", "build", "-f", filepath.Join(s.dir, config), "--sources", s.up.paths.Sources, "--versions", s.up.paths.Versions,
-		"--lock", out+".lock", "--cache-dir", filepath.Join(s.dir, "cache"), out)
+		"--lock", out+".lock", "--cache-dir", s.fetched(), out)
 	return out
 }
+
+func (s *labSite) fetched() string { return cmp.Or(s.blobs, filepath.Join(s.dir, "cache")) }
 
 // kubexm runs it on the workdir host, which has no way out.
 func (s *labSite) kubexm(t testing.TB, args ...string) result {
 	t.Helper()
 	began := time.Now()
 	args = append(args, "--workdir", cmp.Or(s.folder, s.dir))
-	cmd := s.Workdir().Command(t.Context(), built.Kubexm(t), args...)
+	cmd := s.host().Command(t.Context(), theProgram(t, s.program), args...)
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "SITE_PASSWORD="+lab.Password)
 	var out, said strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -177,37 +181,6 @@ func (s *labSite) smoke(t testing.TB) {
 	}
 }
 
-// TestCluster is a cluster's life on real hosts: what is refused, what fails and
-// is mended, what stands in the end, and that it goes away again.
-func TestCluster(t *testing.T) {
-	s := newLabSite(t, lab.Alone()) // it compares inventories
-	config := filepath.Join(s.dir, "config.yaml")
-	before := s.inventories(t)
-
-	s.refused(t)
-	s.failsAtAWorker(t, config)
-	if t.Failed() {
-		t.FailNow() // the rest would take minutes, and say nothing more
-	}
-
-	r := s.install(t, config) // goes on where it stopped
-	said(t, r, 0, "create of cluster site: done", "already")
-	s.smoke(t)
-	s.fieldsTookEffect(t)
-
-	clock := fair.Start()
-	r = s.install(t, config)
-	said(t, r, 0, "0 steps ran")
-	clock.Limit(t, r.took, time.Minute) // seconds, where nothing else is at work
-
-	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, "h2", "h3", "h4", "Ready")
-	s.outlives(t, config)
-	s.deleted(t, config)
-	s.asBefore(t, before)
-	s.growsByDelta(t, config)
-	s.smoke(t)
-}
-
 // refused runs into what stops an install before anything was changed.
 func (s *labSite) refused(t testing.TB) {
 	t.Helper()
@@ -260,15 +233,24 @@ func (s *labSite) logins(t testing.TB) []int {
 }
 
 // failsAtAWorker breaks the kubelet of one worker, and mends it.
-func (s *labSite) failsAtAWorker(t testing.TB, config string) {
+func (s *labSite) failsAtAWorker(t testing.TB, config, worker string) {
 	t.Helper()
 	const dropIn = "/etc/systemd/system/kubelet.service.d/99-site.conf"
-	s.on(t, "h4", "mkdir -p "+filepath.Dir(dropIn)+" && printf '[Service]\nExecStartPre=/bin/false\n' > "+dropIn+" && systemctl daemon-reload")
+	s.on(t, worker, "mkdir -p "+filepath.Dir(dropIn)+" && printf '[Service]\nExecStartPre=/bin/false\n' > "+dropIn+" && systemctl daemon-reload")
 	clock := fair.Start()
 	r := s.install(t, config)
-	said(t, r, 1, "kubeadm.join-worker", "h4 ("+s.Hosts[3].Address+")", "the kubelet does not run: ", "try ", "journalctl -u kubelet", "log ")
+	said(t, r, 1, "kubeadm.join-worker", worker+" ("+s.address(t, worker)+")", "the kubelet does not run: ", "try ", "journalctl -u kubelet", "log ")
 	clock.Limit(t, r.took, 6*time.Minute) // to see that a kubelet cannot start
-	s.on(t, "h4", "rm "+dropIn+" && systemctl daemon-reload")
+	s.on(t, worker, "rm "+dropIn+" && systemctl daemon-reload")
+}
+
+func (s *labSite) address(t testing.TB, host string) string {
+	t.Helper()
+	h, err := s.Host(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Address
 }
 
 // deleted takes the cluster away, from a machine that has the bundle and the config
@@ -281,11 +263,19 @@ func (s *labSite) deleted(t testing.TB, config string) {
 		t.Error("a deletion made keys")
 	}
 	s.folder = ""
+	s.nothingLeft(t)
+}
+
+// nothingLeft looks at what a deletion leaves.
+func (s *labSite) nothingLeft(t testing.TB) {
+	t.Helper()
 	for _, h := range s.Hosts {
-		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/lib/kubelet /var/lib/etcd /etc/cni/net.d /opt/cni /etc/containerd /var/lib/containerd /srv/images /root/.kube \
-/usr/local/bin/kubeadm /usr/local/bin/kubelet /usr/local/bin/containerd /usr/bin/kubelet /etc/systemd/system/kubelet.service /etc/systemd/system/containerd.service \
-/var/lib/kubexm/site /run/flannel; do ! test -e $p || echo $p; done
+		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/log/kubernetes /etc/etcd /var/lib/kubelet /var/lib/etcd /srv/etcd /etc/cni/net.d /opt/cni /etc/containerd \
+/var/lib/containerd /srv/images /root/.kube /usr/local/bin/etcd /usr/local/bin/etcdctl /usr/local/bin/etcdutl /usr/local/bin/kubeadm /usr/local/bin/kubelet \
+/usr/local/bin/containerd /usr/bin/kubelet /etc/systemd/system/kubelet.service /etc/systemd/system/containerd.service /etc/systemd/system/etcd.service \
+/etc/systemd/system/multi-user.target.wants/etcd.service /var/lib/kubexm /run/flannel; do ! test -e $p || echo $p; done
 grep -si kubexm /etc/hosts /etc/sysctl.d/* /etc/modules-load.d/* || true
+systemctl list-units --all --no-legend 'etcd*' 'kubelet*' 'kubexm*' || true
 ip -br link | grep -E 'cni|flannel|veth' || true
 iptables-save 2>/dev/null | grep -c KUBE- | grep -v '^0$' || true
 ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
@@ -293,52 +283,4 @@ ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
 			t.Errorf("%s still has:\n%s", h.Name, left)
 		}
 	}
-}
-
-// fieldsTookEffect asks the cluster for what testdata/cluster.yaml says.
-func (s *labSite) fieldsTookEffect(t testing.TB) {
-	t.Helper()
-	is := func(what, got, want string) {
-		t.Helper()
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: %q is not in %q", what, want, got)
-		}
-	}
-	node := func(name, path string) string { return s.kubectl(t, "get", "node", name, "-o", "jsonpath={"+path+"}") }
-	is("maxPods", node("h3", ".status.capacity.pods"), "60")
-	is("nodeCidrMaskSize", node("h3", ".spec.podCIDR"), "/25")
-	is("kubePodsCIDR", node("h3", ".spec.podCIDR"), "10.201.")
-	is("labels", node("h3", ".metadata.labels.disk"), "ssd")
-	is("taints", node("h4", ".spec.taints"), `"key":"dedicated"`)
-	is("kubeServiceCIDR", s.kubectl(t, "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"), "10.202.0.1")
-	is("serviceNodePortRange", s.kubectl(t, "get", "service", "smoke", "-o", "jsonpath={.spec.ports[0].nodePort}"), "31")
-	kubelet := s.kubectl(t, "get", "--raw", "/api/v1/nodes/h3/proxy/configz")
-	for _, want := range []string{`"podPidsLimit":4096`, `"maxPods":60`, `"InPlacePodVerticalScaling":true`, `"clusterDomain":"site.local"`} {
-		is("kubelet", kubelet, want)
-	}
-	is("kubelet.extraArgs", s.on(t, "h3", "tr '\\0' ' ' < /proc/$(pgrep -x kubelet)/cmdline"), "--v=3")
-	proxy := s.kubectl(t, "-n", "kube-system", "get", "configmap", "kube-proxy", "-o", "jsonpath={.data.config\\.conf}")
-	is("kubeProxy.mode", proxy, "mode: iptables")
-	is("kubeProxy.masqueradeAll", proxy, "masqueradeAll: true")
-	is("kubeProxy.masqueradeAll on the host", s.on(t, "h3", "iptables-save -t nat | grep -- 'KUBE-SVC.*KUBE-MARK-MASQ' | head -1"), "-j KUBE-MARK-MASQ")
-	for component, want := range map[string]string{
-		"kube-apiserver": "--profiling=false", "kube-controller-manager": "--node-monitor-period=4s", "kube-scheduler": "--v=1", "etcd": "--snapshot-count=20000",
-	} {
-		is(component, s.kubectl(t, "-n", "kube-system", "get", "pod", component+"-h2", "-o", "jsonpath={.spec.containers[0].command}"), want)
-	}
-	is("featureGates", s.kubectl(t, "-n", "kube-system", "get", "pod", "kube-apiserver-h2", "-o", "jsonpath={.spec.containers[0].command}"), "InPlacePodVerticalScaling=true")
-	sans := s.on(t, "h2", "openssl x509 -in /etc/kubernetes/pki/apiserver.crt -noout -ext subjectAltName")
-	for _, want := range []string{"DNS:api.lab.example", "DNS:api.site.example", "IP Address:192.0.2.77"} {
-		is("certSANs", sans, want)
-	}
-	is("registryDataDir", s.on(t, "h1", "ls /srv/images/docker/registry/v2"), "blobs")
-	is("extra.hosts", s.on(t, "h4", "getent ahostsv4 printer.site.example"), "192.0.2.6")
-	is("controlPlaneEndpoint.domain", s.on(t, "h4", "grep server: /etc/kubernetes/kubelet.conf"), "https://api.site.example:6443")
-	for name, want := range map[string]string{"files.site.example": "192.0.2.5", "old.site.example": "192.0.2.5", "smoke.default.svc.site.local": "10.202."} {
-		pod := s.kubectl(t, "get", "pods", "-l", "app=smoke", "-o", "jsonpath={.items[0].metadata.name}")
-		is("dns "+name, s.kubectl(t, "exec", pod, "--", "labtool", "resolve", name), want)
-	}
-	is("addons", s.kubectl(t, "-n", "notes", "get", "deployment/notes", "-o", "jsonpath={.status.readyReplicas}"), "1")
-	is("addons by helm", s.kubectl(t, "-n", "greetings", "get", "deployment/greeter", "-o", "jsonpath={.status.readyReplicas}"), "2")
-	is("record", s.kubectl(t, "-n", "kube-system", "get", "configmap", "kubexm", "-o", "jsonpath={.data}"), fmt.Sprintf("%q", "serial"))
 }

@@ -13,19 +13,22 @@ import (
 	"github.com/mensylisir/kubexm/testdata/lab/components"
 )
 
-// kinds are the ways in which three masters may have their store. CI makes the
-// first of them; KUBEXM_ETCD names another.
-var kinds = map[string]string{"kubexm": "", "kubeadm": "etcd: {type: kubeadm}", "external": "etcd: {type: external, external: {endpoints: [\"https://${LAB_NET}.14:2379\"], caFile: etcd/ca.crt, certFile: etcd/client.crt, keyFile: etcd/client.key}}"}
+// kinds are the ways in which three masters may have their store, beside etcd as a
+// service on them: that is the walk's. KUBEXM_ETCD names one to make.
+var kinds = map[string]string{
+	"kubeadm":  "etcd: {type: kubeadm, snapshotCount: 20000}",
+	"external": "etcd: {type: external, external: {endpoints: [\"https://${LAB_NET}.14:2379\"], caFile: etcd/ca.crt, certFile: etcd/client.crt, keyFile: etcd/client.key}}",
+}
 
-// TestClusterThreeMasters is the life of a cluster with three masters: each serves
-// by itself, the store does without one member, and all of it goes away again.
+// TestClusterThreeMasters is the life of a cluster of three masters whose store is
+// kubeadm's or another's: each serves by itself, and all of it goes away again.
 func TestClusterThreeMasters(t *testing.T) {
 	kind := os.Getenv("KUBEXM_ETCD")
 	if kind == "" {
-		kind = "kubexm"
+		t.Skip("KUBEXM_ETCD=kubeadm or =external runs it; the walk has etcd as a service")
 	}
 	if _, ok := kinds[kind]; !ok {
-		t.Fatalf("KUBEXM_ETCD=%s is none of kubexm, kubeadm, external", kind)
+		t.Fatalf("KUBEXM_ETCD=%s is none of kubeadm, external", kind)
 	}
 	s := newMasterSite(t, kind)
 	config := filepath.Join(s.dir, "config.yaml")
@@ -42,18 +45,13 @@ func TestClusterThreeMasters(t *testing.T) {
 	s.folder = t.TempDir() // a machine that lacks what was made and fetched here
 	said(t, s.install(t, config), 0, "2 steps ran", "create of cluster site: done")
 	s.folder = ""
-	s.mastersServeThemselves(t)
-	if kind == "kubexm" {
-		s.hardened(t, hardenedCluster{nodes: []string{"h1", "h2", "h3", "h4"}, masters: []string{"h1", "h2", "h3"}, etcd: []string{"h1", "h2", "h3"},
-			etcdctl: "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key --endpoints https://" + s.Hosts[0].Address + ":2379"})
+	s.mastersServeThemselves(t, "lb.kubexm.local")
+	if kind == "kubeadm" {
+		if got := s.kubectl(t, "-n", "kube-system", "get", "pod", "etcd-h2", "-o", "jsonpath={.spec.containers[0].command}"); !strings.Contains(got, "--snapshot-count=20000") {
+			t.Errorf("the config's snapshotCount is not in %q", got)
+		}
 	}
-	if kind == "kubexm" {
-		s.kubeletsAreSigned(t, config)
-		s.storeIsTuned(t)
-		s.storeDoesWithoutOne(t)
-		s.aLostDiskIsReplaced(t, config)
-	}
-	s.mastersDoWithoutOne(t, kind)
+	s.mastersDoWithoutOne(t, "")
 
 	r := s.kubexm(t, "delete", "cluster", "-f", config, "--yes")
 	said(t, r, 0, "delete of cluster site: done")
@@ -81,11 +79,9 @@ func newMasterSite(t *testing.T, kind string) *labSite {
 		t.Fatal(err)
 	}
 	config := string(text)
-	if other := kinds[kind]; other != "" {
-		at := strings.Index(config, "etcd: {")
-		config = config[:at] + other + config[at+strings.IndexByte(config[at:], '\n'):]
-	}
-	s := &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(config)}
+	at := strings.Index(config, "etcd: {")
+	config = config[:at] + kinds[kind] + config[at+strings.IndexByte(config[at:], '\n'):]
+	s := &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(config), masters: []string{"h1", "h2", "h3"}}
 	s.write(t, "config.yaml", s.config)
 	s.serve(t)
 	s.bundle = s.build(t, "config.yaml")
@@ -99,32 +95,45 @@ func (s *labSite) master(t testing.TB, host, args string) string {
 }
 
 // mastersServeThemselves: without a load balancer the control plane's name means
-// each master itself, on the host and in the pods that have its hosts file.
-func (s *labSite) mastersServeThemselves(t testing.TB) {
+// each master itself, on the host and in the pods that have its hosts file. For the
+// workers it means the first.
+func (s *labSite) mastersServeThemselves(t testing.TB, name string) {
 	t.Helper()
-	for _, h := range s.Hosts[:3] {
-		if got := s.on(t, h.Name, "getent ahostsv4 lb.kubexm.local | head -1"); !strings.HasPrefix(got, h.Address+" ") {
-			t.Errorf("%s reaches API servers at %s", h.Name, got)
+	for _, h := range s.masters {
+		address := s.address(t, h)
+		if got := s.on(t, h, "getent ahostsv4 "+name+" | head -1"); !strings.HasPrefix(got, address+" ") {
+			t.Errorf("%s reaches API servers at %s", h, got)
 		}
-		uid := s.master(t, h.Name, "-n kube-system get pods -l k8s-app=kube-proxy --field-selector spec.nodeName="+h.Name+" -o jsonpath={.items[0].metadata.uid}")
-		s.on(t, h.Name, "grep -q '^"+h.Address+" lb.kubexm.local' /var/lib/kubelet/pods/"+uid+"/etc-hosts")
+		uid := s.master(t, h, "-n kube-system get pods -l k8s-app=kube-proxy --field-selector spec.nodeName="+h+" -o jsonpath={.items[0].metadata.uid}")
+		s.on(t, h, "grep -q '^"+address+" "+name+"' /var/lib/kubelet/pods/"+uid+"/etc-hosts")
 	}
-	if got := s.on(t, "h4", "getent ahostsv4 lb.kubexm.local | head -1"); !strings.HasPrefix(got, s.Hosts[0].Address+" ") {
-		t.Errorf("the worker reaches API servers at %s", got)
+	last := s.Hosts[len(s.Hosts)-1].Name
+	if got := s.on(t, last, "getent ahostsv4 "+name+" | head -1"); !strings.HasPrefix(got, s.address(t, s.masters[0])+" ") {
+		t.Errorf("the worker %s reaches API servers at %s", last, got)
 	}
 }
 
-// storeIsTuned asks a member for what testdata/masters.yaml says.
+// etcdctl asks the member on a host, with what a master looks after it with.
+func (s *labSite) etcdctl(host string) string {
+	address := host
+	if h, err := s.Host(host); err == nil {
+		address = h.Address
+	}
+	return "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key --endpoints https://" + address + ":2379"
+}
+
+// storeIsTuned asks a member for what testdata/walk.yaml says.
 func (s *labSite) storeIsTuned(t testing.TB) {
 	t.Helper()
-	running := s.on(t, "h2", "tr '\\0' ' ' < /proc/$(systemctl show -P MainPID etcd)/cmdline; stat -c ' %a' /srv/etcd /srv/etcd/member")
-	for _, want := range []string{"--heartbeat-interval=200 ", "--metrics=extensive ", "--data-dir=/srv/etcd ", " 700"} {
+	on := s.masters[1]
+	running := s.on(t, on, "tr '\\0' ' ' < /proc/$(systemctl show -P MainPID etcd)/cmdline; stat -c ' %a' /srv/etcd /srv/etcd/member")
+	for _, want := range []string{"--heartbeat-interval=200 ", "--metrics=extensive ", "--snapshot-count=20000 ", "--data-dir=/srv/etcd ", " 700"} {
 		if !strings.Contains(running, want) {
 			t.Errorf("%q is not in %q", want, running)
 		}
 	}
 	// Nobody comes in without a certificate.
-	if out := s.on(t, "h2", "etcdctl --endpoints https://"+s.Hosts[1].Address+":2379 --cacert /etc/etcd/pki/ca.crt --command-timeout=5s endpoint health 2>&1 || true"); !strings.Contains(out, "unhealthy") {
+	if out := s.on(t, on, "etcdctl --endpoints https://"+s.address(t, on)+":2379 --cacert /etc/etcd/pki/ca.crt --command-timeout=5s endpoint health 2>&1 || true"); !strings.Contains(out, "unhealthy") {
 		t.Errorf("a client without a certificate is told %q", out)
 	}
 }
@@ -132,26 +141,25 @@ func (s *labSite) storeIsTuned(t testing.TB) {
 // storeDoesWithoutOne kills a member and writes through every API server.
 func (s *labSite) storeDoesWithoutOne(t testing.TB) {
 	t.Helper()
-	s.on(t, "h1", "systemctl kill -s KILL etcd; systemctl stop etcd")
+	first, second := s.masters[0], s.masters[1]
+	s.on(t, first, "systemctl kill -s KILL etcd; systemctl stop etcd")
 	// It may have led: what is written before the others have a new leader may time out.
-	s.eventually(t, "h2", "etcdctl --endpoints https://"+s.Hosts[1].Address+
-		":2379 --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key endpoint health")
-	for i := range 3 {
-		s.master(t, fmt.Sprintf("h%d", i+1), fmt.Sprintf("create configmap without-a-member-%d --from-literal=written=yes", i+1))
+	s.eventually(t, second, s.etcdctl(second)+" endpoint health")
+	for i, h := range s.masters {
+		s.master(t, h, fmt.Sprintf("create configmap without-a-member-%d --from-literal=written=yes", i+1))
 	}
-	s.on(t, "h1", "systemctl start etcd")
-	s.eventually(t, "h1", "etcdctl --endpoints https://"+s.Hosts[0].Address+
-		":2379 --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key endpoint health")
+	s.on(t, first, "systemctl start etcd")
+	s.eventually(t, first, s.etcdctl(first)+" endpoint health")
 }
 
 // aLostDiskIsReplaced takes the data of a member, and has an install make another in
 // its place, from a machine that has the bundle and the config alone.
 func (s *labSite) aLostDiskIsReplaced(t testing.TB, config string) {
 	t.Helper()
-	const ctl = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/healthcheck-client.crt --key /etc/etcd/pki/healthcheck-client.key --endpoints https://"
-	list := func() string { return s.on(t, "h1", ctl+s.Hosts[0].Address+":2379 member list") }
+	first, second := s.masters[0], s.masters[1]
+	list := func() string { return s.on(t, first, s.etcdctl(first)+" member list") }
 	before := list()
-	s.on(t, "h2", "systemctl stop etcd; rm -rf /srv/etcd")
+	s.on(t, second, "systemctl stop etcd; rm -rf /srv/etcd")
 	s.folder = t.TempDir()
 	r := s.install(t, config)
 	s.folder = ""
@@ -161,25 +169,26 @@ func (s *labSite) aLostDiskIsReplaced(t testing.TB, config string) {
 	if strings.Count(after, "started") != 3 || after == before {
 		t.Errorf("the members are\n%s", after)
 	}
-	s.eventually(t, "h2", ctl+s.Hosts[1].Address+":2379 endpoint health --cluster")
-	s.on(t, "h2", "! test -e /etc/etcd/join.env && test \"$(stat -c %a /srv/etcd)\" = 700")
+	s.eventually(t, second, s.etcdctl(second)+" endpoint health --cluster")
+	s.on(t, second, "! test -e /etc/etcd/join.env && test \"$(stat -c %a /srv/etcd)\" = 700")
 	said(t, s.install(t, config), 0, "0 steps ran")
 }
 
-// mastersDoWithoutOne stops all of the first master, which the others joined.
-func (s *labSite) mastersDoWithoutOne(t testing.TB, kind string) {
+// mastersDoWithoutOne stops all of the first master, which the others joined, and the
+// services of it that kubexm runs beside the kubelet.
+func (s *labSite) mastersDoWithoutOne(t testing.TB, services string) {
 	t.Helper()
-	service := ""
-	if kind == "kubexm" {
-		service = " etcd"
-	}
-	s.on(t, "h1", "systemctl stop kubelet"+service+"; crictl ps -q | xargs crictl stop --timeout 0 >/dev/null")
-	for _, h := range []string{"h2", "h3"} {
-		s.eventually(t, h, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=20s create configmap without-h1-on-"+h+" --from-literal=written=yes")
+	first, others := s.masters[0], s.masters[1:]
+	s.on(t, first, "systemctl stop kubelet"+services+"; crictl ps -q | xargs crictl stop --timeout 0 >/dev/null")
+	written := ""
+	for _, h := range others {
+		name := "without-" + first + "-on-" + h
+		s.eventually(t, h, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=20s create configmap "+name+" --from-literal=written=yes")
 		t.Log("\n" + s.master(t, h, "get nodes"))
+		written += " " + name
 	}
-	s.on(t, "h1", "systemctl start kubelet"+service)
-	s.eventually(t, "h1", "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=10s get configmap without-h1-on-h3 without-h1-on-h2")
+	s.on(t, first, "systemctl start kubelet"+services)
+	s.eventually(t, first, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=10s get configmap"+written)
 }
 
 // eventually runs a script on a host until it ends well.
@@ -196,23 +205,6 @@ func (s *labSite) eventually(t testing.TB, host, script string) {
 		}
 		if time.Now().After(until) {
 			t.Fatalf("%s on %s: %s (%v)", script, host, out, err)
-		}
-	}
-}
-
-// nothingLeft looks at what a deletion leaves.
-func (s *labSite) nothingLeft(t testing.TB) {
-	t.Helper()
-	for _, h := range s.Hosts {
-		left := s.on(t, h.Name, `for p in /etc/kubernetes /var/log/kubernetes /etc/etcd /var/lib/kubelet /var/lib/etcd /srv/etcd /etc/cni/net.d /etc/containerd /var/lib/containerd /root/.kube \
-/usr/local/bin/etcd /usr/local/bin/etcdctl /usr/local/bin/etcdutl /usr/local/bin/kubeadm /usr/local/bin/kubelet /etc/systemd/system/etcd.service \
-/etc/systemd/system/multi-user.target.wants/etcd.service /var/lib/kubexm; do ! test -e $p || echo $p; done
-grep -i kubexm /etc/hosts || true
-systemctl list-units --all --no-legend 'etcd*' 'kubelet*' 'kubexm*' || true
-iptables-save 2>/dev/null | grep -c KUBE- | grep -v '^0$' || true
-ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
-		if left != "" {
-			t.Errorf("%s still has:\n%s", h.Name, left)
 		}
 	}
 }

@@ -7,15 +7,14 @@ import "testing"
 func (s *labSite) outlives(t testing.TB, config string) {
 	t.Helper()
 	s.kubectl(t, "create", "configmap", "outlives", "--from-literal=written=before")
-	account := s.on(t, "h2", "sha256sum < /etc/kubernetes/pki/sa.key")
+	first := s.masters[0]
+	account := s.on(t, first, "sha256sum < /etc/kubernetes/pki/sa.key")
 	s.folder = t.TempDir()
 	r := s.kubexm(t, "delete", "cluster", "--bundle", s.bundle, "--allow-unsigned", "-f", config, "--preserve-data", "--yes")
 	said(t, r, 0, "delete of cluster site: done")
-	for host, want := range map[string]string{
-		"h1": "/srv/images\n/var/lib/kubexm", "h2": "/var/lib/containerd\n/var/lib/etcd\n/var/lib/kubexm",
-		"h3": "/var/lib/containerd\n/var/lib/kubexm", "h4": "/var/lib/containerd\n/var/lib/kubexm",
-	} {
-		got := s.on(t, host, `for p in /etc/containerd /etc/etcd /etc/kubernetes /etc/kubexm /opt/cni /root/.kube /srv/images /usr/local/bin/kubelet \
+	const master, worker = "/srv/etcd\n/var/lib/containerd\n/var/lib/kubexm", "/var/lib/containerd\n/var/lib/kubexm"
+	for host, want := range map[string]string{"h1": "/srv/images\n/var/lib/kubexm", "h2": master, "h3": master, "h4": master, "h5": worker, "h6": worker} {
+		got := s.on(t, host, `for p in /etc/containerd /etc/etcd /etc/kubernetes /etc/kubexm /opt/cni /root/.kube /srv/etcd /srv/images /usr/local/bin/kubelet \
 /usr/local/bin/containerd /usr/local/bin/registry /var/lib/containerd /var/lib/etcd /var/lib/kubelet /var/lib/kubexm; do ! test -e $p || echo $p; done
 ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
 		if got != want {
@@ -32,10 +31,10 @@ ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
 	if got := s.kubectl(t, "get", "configmap", "outlives", "-o", "jsonpath={.data.written}"); got != "before" {
 		t.Errorf("the cluster holds %q", got)
 	}
-	if got := s.on(t, "h2", "sha256sum < /etc/kubernetes/pki/sa.key"); got != account {
+	if got := s.on(t, first, "sha256sum < /etc/kubernetes/pki/sa.key"); got != account {
 		t.Error("the key of service accounts is another")
 	}
-	for _, h := range []string{"h2", "h3", "h4"} {
+	for _, h := range []string{"h2", "h3", "h4", "h5", "h6"} {
 		if pulled := s.on(t, h, "journalctl -q -u containerd -o cat --since @"+since[h]+" | grep 'PullImage ' || true"); pulled != "" {
 			t.Errorf("%s pulled what it had:\n%s", h, pulled)
 		}

@@ -38,7 +38,7 @@ func (s *labSite) onRecord(t testing.TB, public string) {
 	s.told(t, &lines, "audit", "show", "--cluster", "site", "--workdir", s.dir, "-o", "json")
 	inits := 0
 	for _, x := range lines {
-		if x.Host == "h1" && x.Type == audit.TypeDid && slices.Contains(x.Argv, "kubeadm") && slices.Contains(x.Argv, "init") {
+		if x.Host == s.masters[0] && x.Type == audit.TypeDid && slices.Contains(x.Argv, "kubeadm") && slices.Contains(x.Argv, "init") {
 			if inits++; x.Exit == nil || *x.Exit != 0 || x.Step == "" {
 				t.Errorf("kubeadm init is on record as %+v", x)
 			}
@@ -96,7 +96,7 @@ func (s *labSite) filesAreAsRecorded(t testing.TB, lines []audit.Line) {
 	if programs < 10 {
 		t.Errorf("%d programs are on record", programs)
 	}
-	for _, host := range []string{"h1", "h2", "h4"} {
+	for _, host := range []string{s.Hosts[0].Name, s.masters[1], s.Hosts[len(s.Hosts)-1].Name} {
 		var paths []string
 		for p := range digests[host] {
 			if !strings.HasPrefix(p, "/etc/kubernetes/") && !strings.HasPrefix(p, "/var/lib/kubelet/") {
@@ -128,7 +128,7 @@ func (s *labSite) noSecretOnRecord(t testing.TB) {
 		t.Fatal(err)
 	}
 	secrets := map[string]string{"a private key": "PRIVATE KEY"}
-	tokens := s.master(t, "h1", `-n kube-system get secrets --field-selector type=bootstrap.kubernetes.io/token -o 'jsonpath={range .items[*]}{.data.token-secret}{"\n"}{end}'`)
+	tokens := s.master(t, s.masters[0], `-n kube-system get secrets --field-selector type=bootstrap.kubernetes.io/token -o 'jsonpath={range .items[*]}{.data.token-secret}{"\n"}{end}'`)
 	for i, line := range strings.Fields(tokens) {
 		b, err := base64.StdEncoding.DecodeString(line)
 		if err != nil {

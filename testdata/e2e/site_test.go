@@ -76,6 +76,8 @@ type site struct {
 	config string
 	paths  upstream.Paths
 	lock   string // path of the lock
+	// program is kubexm; the one of all tests, where it is not set.
+	program string
 }
 
 // newSite serves the quickstart's content at a scale, and pins its lock.
@@ -192,11 +194,20 @@ type result struct {
 	took   time.Duration
 }
 
+// theProgram gives the kubexm that a site runs: its own, or the one of all tests.
+func theProgram(t testing.TB, own string) string {
+	t.Helper()
+	if own != "" {
+		return own
+	}
+	return built.Kubexm(t)
+}
+
 // command is kubexm with args, in an environment that has nothing of the user's.
 func (s *site) command(t testing.TB, args []string, env ...string) *exec.Cmd {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), built.Kubexm(t), args...)
-	c.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.dir}, env...)
+	c := exec.CommandContext(t.Context(), theProgram(t, s.program), args...)
+	c.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.dir, "GORACE=" + os.Getenv("GORACE")}, env...)
 	return c
 }
 

@@ -169,8 +169,8 @@ func (w *walker) text() string {
 	return b.String()
 }
 
-// write leaves the table for other programs.
-func (w *walker) write(path string) error {
+// report leaves the table for other programs.
+func (w *walker) report(path string) error {
 	text, err := json.MarshalIndent(w.table, "", "  ")
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@
 set -euo pipefail
 to=$1
 shift
-export CGO_ENABLED=0
+export CGO_ENABLED=${CGO:-0} # 1: the race detector needs it
 mkdir -p "$(dirname "$to")"
 
 inputs=$({

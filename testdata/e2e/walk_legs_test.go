@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mensylisir/kubexm/testdata/fair"
+)
+
+// isCreated makes the cluster, with a worker whose kubelet does not start at first. The
+// same command goes on where it stopped: the README's, with the kubexm that people get.
+func (s *walkSite) isCreated(t testing.TB) {
+	s.failsAtAWorker(t, s.configFile(), "h6")
+	if t.Failed() {
+		t.FailNow() // the rest would take minutes, and say nothing more
+	}
+	r := s.quickstart(t, s.dir, "install")
+	said(t, r, 0, "create of cluster site: done", "already", "h2", "h3", "h4", "h5", "h6", "Ready", "Service smoke by name: ", "NodePort")
+	s.quickstart(t, s.dir, "egress")
+	s.smoke(t)
+}
+
+// isAsItWas installs again where nothing is left to do: here, and from a machine that
+// lacks what was made and fetched here. Then it reads what is on record.
+func (s *walkSite) isAsItWas(t testing.TB) {
+	config := s.configFile()
+	signing, public := s.signingKey(t)
+	clock := fair.Start()
+	r := s.kubexm(t, append(s.creation(), signing...)...)
+	said(t, r, 0, "0 steps ran", "signed with ")
+	clock.Limit(t, r.took, time.Minute) // seconds, where nothing else is at work
+	s.onRecord(t, public)
+	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, "h2", "h3", "h4", "h5", "h6", "Ready")
+	s.folder = t.TempDir()
+	defer func() { s.folder = "" }()
+	said(t, s.install(t, config), 0, "2 steps ran", "create of cluster site: done")
+}
+
+// isHardened holds the cluster against the table, and asks for certificates of kubelets.
+func (s *walkSite) isHardened(t testing.TB) {
+	s.hardened(t, hardenedCluster{nodes: []string{"h2", "h3", "h4", "h5", "h6"}, masters: s.masters, etcd: s.masters, etcdctl: s.etcdctl("h2")})
+	s.kubeletsAreSigned(t, s.configFile())
+}
+
+// isDeleted takes the cluster away, and compares every host with what it was.
+func (s *walkSite) isDeleted(t testing.TB) {
+	s.deleted(t, s.configFile())
+	s.asBefore(t, s.before(t))
+}
+
+// passesPreflight looks at real hosts that are as they have to be: no error, and
+// nothing is left on them of it.
+func (s *labSite) passesPreflight(t testing.TB) {
+	t.Helper()
+	config := filepath.Join(s.dir, "config.yaml")
+	for _, more := range [][]string{nil, {"--bundle", s.bundle, "--allow-unsigned"}, {"--bundle", s.bundle, "--allow-unsigned", "-o", "json"}} {
+		clock := fair.Start()
+		r := s.kubexm(t, append([]string{"preflight", "-f", config}, more...)...)
+		said(t, r, 0)
+		clock.Limit(t, r.took, 10*time.Second) // two for four hosts, by a kubexm that looks for no races
+		if strings.Contains(r.stdout, `"severity":"error"`) {
+			t.Error("an error, and exit code 0")
+		}
+		if len(more) == 4 {
+			last := r.stdout[strings.LastIndexByte(strings.TrimSpace(r.stdout), '\n')+1:]
+			var line struct {
+				Type    string
+				Summary struct {
+					Pipeline string
+					Steps    struct{ Total, Checked, Failed, Ran int }
+				}
+			}
+			if err := json.Unmarshal([]byte(last), &line); err != nil {
+				t.Fatal(err)
+			}
+			if n := line.Summary.Steps; line.Summary.Pipeline != "preflight" || n.Checked != n.Total || n.Total < 10*len(s.Hosts) || n.Failed+n.Ran > 0 {
+				t.Errorf("%+v", line)
+			}
+		}
+	}
+	for _, h := range s.Hosts {
+		if got := s.on(t, h.Name, "ls -d /run/kubexm /var/lib/kubexm 2>/dev/null || true"); got != "" {
+			t.Errorf("%s: left %s", h.Name, got)
+		}
+	}
+}
+
+// comesBack returns when the cluster works that a checkpoint has: for it, a loss of
+// power on every host.
+func (s *walkSite) comesBack(t testing.TB, checkpoint string) {
+	t.Helper()
+	if _, err := os.Stat(s.kubeconfig()); err == nil {
+		began := time.Now()
+		first := s.masters[0]
+		// A node stays Ready in the store that was: its lease tells whether its kubelet lives.
+		since := s.on(t, first, "date -u +%Y-%m-%dT%H:%M:%SZ")
+		s.eventually(t, first, fmt.Sprintf(`export KUBECONFIG=/etc/kubernetes/admin.conf
+test "$(kubectl --request-timeout=10s -n kube-node-lease get leases -o jsonpath='{range .items[*]}{.spec.renewTime}{"\n"}{end}' | awk '$1 > "%s"' | wc -l)" = %d &&
+kubectl --request-timeout=10s wait --for=condition=Ready nodes --all --timeout=60s && kubectl --request-timeout=10s wait --for=condition=Ready pods --all -A --timeout=60s`, since, len(s.Hosts)-1))
+		s.smoke(t)
+		t.Logf("the cluster of checkpoint %s works again after %s", checkpoint, time.Since(began).Round(100*time.Millisecond))
+	}
+}
