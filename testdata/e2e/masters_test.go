@@ -194,11 +194,16 @@ func (s *labSite) mastersDoWithoutOne(t testing.TB, services string) {
 // eventually runs a script on a host until it ends well.
 func (s *labSite) eventually(t testing.TB, host, script string) {
 	t.Helper()
+	s.within(t, 2*time.Minute, host, script)
+}
+
+func (s *labSite) within(t testing.TB, limit time.Duration, host, script string) {
+	t.Helper()
 	h, err := s.Host(host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
+	for until := time.Now().Add(limit); ; time.Sleep(time.Second) {
 		out, err := s.SSH(t.Context(), h, lab.RootUser, script).CombinedOutput()
 		if err == nil {
 			return

@@ -112,7 +112,7 @@ func newWalk(t *testing.T) *walkSite {
 	}
 	s := &walkSite{labSite: &labSite{cache: cache, blobs: blobs, program: program, masters: []string{"h2", "h3", "h4"}, lasting: t}, reports: t.TempDir()}
 	// What a race is reported in, by whichever program of kubexm. The first one ends it.
-	t.Setenv("GORACE", "halt_on_error=1 exitcode=66 log_path="+filepath.Join(s.reports, "race"))
+	t.Setenv("GORACE", "halt_on_error=1 exitcode=66 atexit_sleep_ms=100 log_path="+filepath.Join(s.reports, "race"))
 	s.legs = legsOf(s)
 	s.races = s.newReports
 	s.checkpoint = func(t testing.TB, name string) error { return s.Checkpoint(t.Context(), name, s.dir) }
@@ -205,6 +205,11 @@ func (s *walkSite) alone(t *testing.T, name string) {
 // begins brings the lab up from a kept checkpoint, or walks there and keeps it.
 func (s *walkSite) begins(t *testing.T, from string) {
 	t.Helper()
+	if l, err := lab.Open(s.cache, walkLab); err == nil { // of one that was killed
+		if err := l.Down(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	saved, err := lab.Checkpoints(t.Context(), s.cache)
 	if err != nil {
 		t.Fatal(err)
