@@ -124,7 +124,8 @@ func TestTry(t *testing.T) {
 	if t.Failed() {
 		t.Error("the try failed its test")
 	}
-	if x := attempt(t, func(t testing.TB) { t.Fatal("and no further"); order = nil }); !x.Failed() || order == nil {
+	stop := func(t testing.TB) { t.Fatal("and no further") }
+	if x := attempt(t, func(t testing.TB) { stop(t); order = nil }); !x.Failed() || order == nil {
 		t.Error("a try went on after it had ended")
 	}
 }

@@ -31,7 +31,7 @@ func attempt(t testing.TB, leg func(testing.TB)) *try {
 	go func() {
 		defer close(ended)
 		defer x.clean()
-		defer x.recovered()
+		defer func() { x.broke(recover()) }()
 		leg(x)
 	}()
 	<-ended
@@ -52,20 +52,22 @@ func (x *try) clean() {
 		done := make(chan struct{})
 		go func() { // one that calls Fatal ends itself alone
 			defer close(done)
-			defer x.recovered()
+			defer func() { x.broke(recover()) }()
 			next()
 		}()
 		<-done
 	}
 }
 
-func (x *try) recovered() {
-	if p := recover(); p != nil {
-		x.say(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
-		x.mu.Lock()
-		x.failed, x.panicked = true, true
-		x.mu.Unlock()
+// broke is told what somebody panicked with, or nil.
+func (x *try) broke(with any) {
+	if with == nil {
+		return
 	}
+	x.say(fmt.Sprintf("panic: %v\n%s", with, debug.Stack()))
+	x.mu.Lock()
+	x.failed, x.panicked = true, true
+	x.mu.Unlock()
 }
 
 // say logs with the place that a reader looks for: the first that is no helper's.
