@@ -126,10 +126,16 @@ func (s *labSite) kubexm(t testing.TB, args ...string) result {
 	}
 	r := result{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: said.String(), took: time.Since(began)}
 	t.Logf("kubexm %s: exit %d in %s\n%s%s", strings.Join(args, " "), r.code, r.took.Round(100*time.Millisecond), r.stdout, r.stderr)
-	if strings.Contains(r.stdout+r.stderr, lab.Password) {
+	s.showsNoPassword(t, r)
+	return r
+}
+
+// showsNoPassword looks for the one that hosts take, which is also in the paths of labs.
+func (s *labSite) showsNoPassword(t testing.TB, r result) {
+	t.Helper()
+	if strings.Contains(strings.ReplaceAll(r.stdout+r.stderr, s.cache, ""), lab.Password) {
 		t.Error("a password was shown")
 	}
-	return r
 }
 
 func (s *labSite) install(t testing.TB, config string) result {

@@ -21,6 +21,7 @@ func (s *walkSite) isCreated(t testing.TB) {
 	}
 	r := s.quickstart(t, s.dir, "install")
 	said(t, r, 0, "create of cluster site: done", "already", "h2", "h3", "h4", "h5", "h6", "Ready", "Service smoke by name: ", "NodePort")
+	s.showsNoPassword(t, r)
 	s.quickstart(t, s.dir, "egress")
 }
 

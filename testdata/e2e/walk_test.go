@@ -276,9 +276,6 @@ func (s *walkSite) quickstart(t testing.TB, site string, part ...string) result 
 	if err != nil {
 		t.Fatalf("quickstart.sh %s: %v", strings.Join(part, " "), err)
 	}
-	if strings.Contains(r.stdout, lab.Password+`"`) {
-		t.Error("a password was shown")
-	}
 	return r
 }
 
