@@ -270,7 +270,7 @@ func (s *labSite) podsAreHeldBack(t testing.TB, c hardenedCluster) {
 	s.kubectl(t, "create", "namespace", "fresh")
 	for _, h := range c.masters {
 		run := func(pod, flags string) string {
-			return s.on(t, h, "echo '"+pod+"' | kubectl --kubeconfig /etc/kubernetes/admin.conf create "+flags+" -f - 2>&1 || true")
+			return s.on(t, h, atHome+"echo '"+pod+"' | "+kubectl+"create "+flags+" -f - 2>&1 || true")
 		}
 		if got := run(wild, ""); !strings.Contains(got, `violates PodSecurity "baseline:latest": privileged`) {
 			t.Errorf("%s: a privileged pod in a new namespace: %s", h, got)

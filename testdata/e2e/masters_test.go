@@ -88,10 +88,17 @@ func newMasterSite(t *testing.T, kind string) *labSite {
 	return s
 }
 
+// What asks a cluster on a master of it. kubectl keeps a cache in the home of who calls
+// it: of who comes in there, from where a deletion has to take it away.
+const (
+	atHome  = `for d in /home/*/.kube; do ! test -d "$d" || export HOME="${d%/.kube}"; done; `
+	kubectl = "kubectl --kubeconfig /etc/kubernetes/admin.conf "
+)
+
 // master asks the cluster on a host, as its administrator there.
 func (s *labSite) master(t testing.TB, host, args string) string {
 	t.Helper()
-	return s.on(t, host, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=40s "+args)
+	return s.on(t, host, atHome+kubectl+"--request-timeout=40s "+args)
 }
 
 // mastersServeThemselves: without a load balancer the control plane's name means
@@ -183,12 +190,12 @@ func (s *labSite) mastersDoWithoutOne(t testing.TB, services string) {
 	written := ""
 	for _, h := range others {
 		name := "without-" + first + "-on-" + h
-		s.eventually(t, h, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=20s create configmap "+name+" --from-literal=written=yes")
+		s.eventually(t, h, atHome+kubectl+"--request-timeout=20s create configmap "+name+" --from-literal=written=yes")
 		t.Log("\n" + s.master(t, h, "get nodes"))
 		written += " " + name
 	}
 	s.on(t, first, "systemctl start kubelet"+services)
-	s.eventually(t, first, "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=10s get configmap"+written)
+	s.eventually(t, first, atHome+kubectl+"--request-timeout=10s get configmap"+written)
 }
 
 // eventually runs a script on a host until it ends well.

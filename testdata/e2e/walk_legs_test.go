@@ -103,7 +103,7 @@ func (s *walkSite) comesBack(t testing.TB, checkpoint string) {
 	first := s.masters[0]
 	// A node stays Ready in the store that was: its lease tells whether its kubelet lives.
 	since := s.on(t, first, "date -u +%Y-%m-%dT%H:%M:%SZ")
-	s.within(t, 5*time.Minute, first, fmt.Sprintf(`export KUBECONFIG=/etc/kubernetes/admin.conf
+	s.within(t, 5*time.Minute, first, atHome+fmt.Sprintf(`export KUBECONFIG=/etc/kubernetes/admin.conf
 test "$(kubectl --request-timeout=10s -n kube-node-lease get leases -o jsonpath='{range .items[*]}{.spec.renewTime}{"\n"}{end}' | awk '$1 > "%s"' | wc -l)" = %d &&
 kubectl --request-timeout=10s wait --for=condition=Ready nodes --all --timeout=60s && kubectl --request-timeout=10s wait --for=condition=Ready pods --all -A --timeout=60s`, since, len(s.Hosts)-1))
 	s.smoke(t)

@@ -3,6 +3,7 @@
 //
 //	stage run [LEVELS]         run the stages of stages.yaml, or those of levels such as BCD, see Runner
 //	stage test -- -race ./...  run go test, see Tests
+//	stage once -- ./...        the same for tests that try their parts again by themselves
 //	stage times                set the modification times of sources, see Times
 //
 // It owns the order of the stages, their budgets, the deadline, the retry of a
@@ -46,6 +47,7 @@ func signalOf(ctx context.Context) syscall.Signal {
 
 const usage = `usage: stage run [LEVELS]
        stage test -- [flags of go test, a value after =] packages [flags of the tests]
+       stage once -- …, as test, with no second try for a test that fails
        stage times
 `
 
@@ -56,8 +58,8 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case len(args) == 1 && args[0] == "run", len(args) == 2 && args[0] == "run":
 		code, err = run(ctx, strings.Join(args[1:], ""), stdout, stderr)
-	case len(args) > 2 && args[0] == "test" && args[1] == "--":
-		tests := Tests{Args: args[2:], MustRun: mustRun(os.Getenv(mustRunEnv)), Notes: NotesOf(os.Getenv), Out: stdout, Err: stderr}
+	case len(args) > 2 && (args[0] == "test" || args[0] == "once") && args[1] == "--":
+		tests := Tests{Args: args[2:], Once: args[0] == "once", MustRun: mustRun(os.Getenv(mustRunEnv)), Notes: NotesOf(os.Getenv), Out: stdout, Err: stderr}
 		code, err = tests.Run(ctx)
 	case len(args) == 1 && args[0] == "times":
 		err = Times(ctx, ".")

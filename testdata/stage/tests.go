@@ -26,6 +26,7 @@ type Tests struct {
 	// flags of the tests themselves.
 	Args    []string
 	Dir     string   // of the module; empty is the working directory
+	Once    bool     // no test is run once more
 	MustRun []string // names of tests that must not be skipped if they are selected
 	Notes   Notes
 	Out     io.Writer
@@ -45,7 +46,7 @@ func (t Tests) Run(ctx context.Context) (int, error) {
 	}
 	var red []string
 	switch {
-	case len(first.serious) > 0:
+	case len(first.serious) > 0 || t.Once:
 		red = first.serious
 		for _, f := range first.failed {
 			red = append(red, f.String()+" failed")

@@ -46,6 +46,7 @@ func TestColours(t *testing.T) {
 		tests   string
 		args    []string
 		mustRun []string
+		once    bool
 		code    int
 		flakes  string
 		ran     string
@@ -62,6 +63,8 @@ func TestColours(t *testing.T) {
 		{name: "flaky with a flag of the test's own", tests: "import (\n\"flag\"\n\"os\"\n\"testing\"\n)\n\nvar deep = flag.Bool(\"deep\", false, \"\")\n" + once +
 			"func TestNow(t *testing.T) { if first(t) || !*deep { t.Error(\"not yet\") } }\n", args: []string{"-run=Now|Else", "-count=2", ".", "-deep"},
 			flakes: "TestNow (toy)\n", want: []string{"FLAKY TestNow (toy)"}, never: []string{"RED"}},
+		{name: "flaky, and not to be run again", tests: withOS + good + once + "func TestNow(t *testing.T) { if first(t) { t.Error(\"not yet\") } }\n", once: true, code: 1,
+			want: []string{"not yet", "RED TestNow (toy) failed"}, never: []string{"FLAKY", "once more"}},
 		{name: "panic is not run again", tests: withOS + once + "func TestNow(t *testing.T) { if first(t) { panic(\"a slip\") } }\n", code: 1,
 			want: []string{"panic: a slip", "RED TestNow (toy) panicked"}, never: []string{"FLAKY", "once more"}},
 		{name: "panic of another goroutine is not run again", tests: withOS + once + "func TestNow(t *testing.T) { if first(t) { go panic(\"a slip\"); select {} } }\n", code: 1,
@@ -97,7 +100,7 @@ func TestColours(t *testing.T) {
 				c.args = []string{"."}
 			}
 			var out, stderr bytes.Buffer
-			code, err := Tests{Args: c.args, Dir: dir, MustRun: c.mustRun, Notes: notes, Out: &out, Err: &stderr}.Run(t.Context())
+			code, err := Tests{Args: c.args, Once: c.once, Dir: dir, MustRun: c.mustRun, Notes: notes, Out: &out, Err: &stderr}.Run(t.Context())
 			if code != c.code || (err != nil) != (c.code == 2) {
 				t.Errorf("exit code %d, %v; want %d\n%s", code, err, c.code, out.String())
 			}
