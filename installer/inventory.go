@@ -32,7 +32,7 @@ import (
 // hold, the site would lack. Those on record were asked about when they were used,
 // and their roots are compared with the record.
 func Inventory(ctx context.Context, o Options, bundles []string, policy bundle.Policy) (i *manifest.Inventory, passed []error, err error) {
-	s, err := newSession(o)
+	s, err := newSession(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // Reach is Open that leaves hosts out which cannot be reached, and says why.
 func Reach(ctx context.Context, o Options) (*Session, HostErrors, error) {
-	s, err := newSession(o)
+	s, err := newSession(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}

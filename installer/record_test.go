@@ -19,7 +19,7 @@ import (
 // sessionOf is a session whose only host is reached already.
 func sessionOf(t *testing.T, c *manifest.Cluster, node1 *steps.Host) *Session {
 	t.Helper()
-	s, err := newSession(Options{Cluster: c, Base: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }, Version: "v1.2.3"})
+	s, err := newSession(t.Context(), Options{Cluster: c, Base: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }, Version: "v1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}

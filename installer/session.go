@@ -95,12 +95,12 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 }
 
 // newSession takes a cluster's folder, and opens its audit log.
-func newSession(o Options) (*Session, error) {
+func newSession(ctx context.Context, o Options) (*Session, error) {
 	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := w.Lock()
+	unlock, err := w.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -121,7 +121,7 @@ func TestOpenNamesEveryHostThatItCannotReach(t *testing.T) {
 		}
 	}
 	// What failed holds nothing.
-	unlock, err := Workdir{Dir: filepath.Join(o.Base, ".kubexm", "demo")}.Lock()
+	unlock, err := Workdir{Dir: filepath.Join(o.Base, ".kubexm", "demo")}.Lock(t.Context())
 	if err != nil {
 		t.Fatalf("the folder is still taken: %v", err)
 	}

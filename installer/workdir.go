@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,12 +59,12 @@ const holderWait = time.Second
 
 // Lock keeps other runs on this machine away from the cluster until the
 // returned function is called.
-func (w Workdir) Lock() (unlock func(), err error) {
+func (w Workdir) Lock(ctx context.Context) (unlock func(), err error) {
 	path := filepath.Join(w.Dir, "lock")
 	note := path + ".holder"
 	l := flock.New(path, flock.SetPermissions(0o600))
 	own := holder(time.Now())
-	for until := time.Now().Add(holderWait); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(holderWait); ; {
 		ok, err := l.TryLock()
 		if err != nil {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -77,6 +78,11 @@ func (w Workdir) Lock() (unlock func(), err error) {
 		}
 		if len(who) > 0 || time.Now().After(until) {
 			return nil, &BusyError{At: w.Dir, Holder: strings.TrimSpace(string(who))}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	if err := os.WriteFile(note, []byte(own+"\n"), 0o600); err != nil {

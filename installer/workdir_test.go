@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 func hold(dir string) int {
-	if _, err := (Workdir{Dir: dir}).Lock(); err != nil {
+	if _, err := (Workdir{Dir: dir}).Lock(context.Background()); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -78,7 +79,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 	// In a bubble only waiting takes time, however busy the machine is.
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		_, err = w.Lock()
+		_, err = w.Lock(t.Context())
 		if took := time.Since(begin); took > 2*time.Second {
 			t.Errorf("it waited for %s", took)
 		}
@@ -93,12 +94,12 @@ func TestSecondRunIsRefused(t *testing.T) {
 	}
 	in.Close()
 	_ = holder.Wait() // killed
-	unlock, err := w.Lock()
+	unlock, err := w.Lock(t.Context())
 	if err != nil {
 		t.Fatalf("after the other was killed: %v", err)
 	}
 	unlock()
-	if unlock, err = w.Lock(); err != nil {
+	if unlock, err = w.Lock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	unlock()
@@ -118,7 +119,7 @@ func TestRefusedBeforeTheHolderSaysWhoItIs(t *testing.T) {
 	}
 	var busy *BusyError
 	synctest.Test(t, func(t *testing.T) {
-		if _, err := w.Lock(); !errors.As(err, &busy) || !strings.HasSuffix(err.Error(), "it has locked "+w.Dir) {
+		if _, err := w.Lock(t.Context()); !errors.As(err, &busy) || !strings.HasSuffix(err.Error(), "it has locked "+w.Dir) {
 			t.Errorf("a holder that says nothing: %v", err)
 		}
 		go func() {
@@ -127,7 +128,7 @@ func TestRefusedBeforeTheHolderSaysWhoItIs(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		if _, err := w.Lock(); !errors.As(err, &busy) || busy.Holder != "process 712 of root" {
+		if _, err := w.Lock(t.Context()); !errors.As(err, &busy) || busy.Holder != "process 712 of root" {
 			t.Errorf("a holder that says it late: %v", err)
 		}
 		if err := os.Remove(path + ".holder"); err != nil {
@@ -139,7 +140,7 @@ func TestRefusedBeforeTheHolderSaysWhoItIs(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		unlock, err := w.Lock()
+		unlock, err := w.Lock(t.Context())
 		if err != nil {
 			t.Fatalf("a holder that ends: %v", err)
 		}
