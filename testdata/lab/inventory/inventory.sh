@@ -13,7 +13,8 @@ find /run -xdev -mindepth 1 -printf 'run\t%p\t%y\n'
 
 systemctl list-unit-files --no-legend --no-pager | awk '{print "enabled\t" $1 "\t" $2}'
 systemctl list-units --all --no-legend --no-pager --plain | awk '{print "unit\t" $1 "\t" $2 " " $3}'
-awk '{print "mount\t" $5 "\t" $9 " " $10}' /proc/self/mountinfo
+# The disk is another loop device after a boot: its number is the machine's.
+awk '{sub("^/dev/loop[0-9]+$", "/dev/loop", $10); print "mount\t" $5 "\t" $9 " " $10}' /proc/self/mountinfo
 for t in iptables ip6tables; do
     "$t-save" 2>/dev/null | grep -v '^#' | sed -e 's/\[[0-9]*:[0-9]*\]//' | awk -v t="$t" '/^\*/ {table=$1} !/^(\*|COMMIT)/ {print t "\t" table " " $0 "\t"}'
 done
