@@ -42,7 +42,7 @@ bundle() {
 up() {
     rm -rf "$site"
     mkdir -p "$site"
-    say "build what the cluster is made of, from Go modules (the first time this may take an hour)"
+    say "build what the cluster is made of, from Go modules (the first time this takes half an hour)"
     run build/lab components
     say "bring up $hosts hosts that nothing leads out of"
     build/lab down >/dev/null
