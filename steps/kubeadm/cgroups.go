@@ -43,13 +43,16 @@ func stopPods(ctx context.Context, h *steps.Host) error {
 	if err != nil {
 		return err
 	}
-	var left []string
+	tops := []string{cgroups} // of version 2
 	for _, hierarchy := range all {
-		if !hierarchy.IsDir() {
-			continue
+		if hierarchy.IsDir() {
+			tops = append(tops, path.Join(cgroups, hierarchy.Name))
 		}
+	}
+	var left []string
+	for _, top := range tops {
 		for _, name := range []string{podSlice, "kubepods"} {
-			dir := path.Join(cgroups, hierarchy.Name, name)
+			dir := path.Join(top, name)
 			_, err := h.Stat(ctx, dir)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue

@@ -41,6 +41,30 @@ func TestControlGroupsOfPodsGo(t *testing.T) {
 	}
 }
 
+// TestControlGroupsOfVersion2Go: there is one hierarchy, and the driver cgroupfs makes a
+// group at its top that systemd does not know.
+func TestControlGroupsOfVersion2Go(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	_, sims := steptest.StandingWith(t, c)
+	s := sims["node1"]
+	for _, dir := range []string{"kubepods/burstable/pod1", "site.slice", "system.slice"} {
+		s.AddDir("/sys/fs/cgroup/"+dir, 0o755)
+	}
+	var asked [][]string
+	s.HandleProgram("find", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+		asked = append(asked, c.Argv)
+		return connector.Result{}, true
+	})
+	step := kubeadm.ResetMaster()
+	if err := step.Run(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"find", "/sys/fs/cgroup/kubepods", "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"}
+	if len(asked) != 1 || !slices.Equal(asked[0], want) {
+		t.Errorf("%q, want %q", asked, want)
+	}
+}
+
 // TestJobsThatEndedGo: one whose connection broke before it was cleared is no more
 // after a reset, like all else.
 func TestJobsThatEndedGo(t *testing.T) {
