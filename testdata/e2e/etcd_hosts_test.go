@@ -30,7 +30,7 @@ func TestEtcdHosts(t *testing.T) {
 
 	// One member less: the API server writes on. It may have led.
 	s.on(t, "h4", "systemctl kill -s KILL etcd; systemctl stop etcd")
-	s.eventually(t, "h1", "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=20s create configmap without-h4 --from-literal=written=yes")
+	s.eventually(t, "h1", atHome+kubectl+"--request-timeout=20s create configmap without-h4 --from-literal=written=yes")
 	s.on(t, "h4", "systemctl start etcd")
 	s.eventually(t, "h4", ctl+s.Hosts[3].Address+":2379 endpoint health")
 

@@ -23,12 +23,12 @@ func TestResume(t *testing.T) {
 	}
 	said(t, s.kubexm(t, resume...), 0, "resumed: ", "not looked at again, as ", "create of cluster site: done")
 	said(t, s.install(t, config), 0, "0 steps ran")
-	s.eventually(t, "h1", "test $(kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes --no-headers | grep -cw Ready) = 2")
+	s.eventually(t, "h1", atHome+"test $("+kubectl+"get nodes --no-headers | grep -cw Ready) = 2")
 
 	// A run that ended well leaves nothing to do; what a boot undid is done all the same.
 	s.power(t, "h2")
 	said(t, s.kubexm(t, resume...), 0, "resumed: ", "create of cluster site: done")
-	s.eventually(t, "h1", "test $(kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes --no-headers | grep -cw Ready) = 2")
+	s.eventually(t, "h1", atHome+"test $("+kubectl+"get nodes --no-headers | grep -cw Ready) = 2")
 
 	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes"), 0, "delete of cluster site: done")
 	s.nothingLeft(t)

@@ -17,7 +17,7 @@ const scenarioServices = "10.204.0.0/20"
 // testdata that needs nothing beside it.
 func newScenarioSite(t *testing.T, hosts int, config string) (s *labSite, path string) {
 	t.Helper()
-	l := lab.Start(t, hosts)
+	l := lab.Start(t, hosts, lab.Alone()) // its tests compare inventories
 	l.Inside(netip.MustParsePrefix(scenarioServices))
 	cache, err := components.DefaultCache()
 	if err != nil {
