@@ -77,6 +77,7 @@ func TestWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a walk takes longer than a short run has")
 	}
+	lab.Share(t) // quickstart.sh brings the lab up
 	s := newWalk(t)
 	if name := os.Getenv("KUBEXM_LEG"); name != "" {
 		s.alone(t, name)

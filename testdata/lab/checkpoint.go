@@ -26,6 +26,8 @@ type Saved struct {
 	Lab     *Lab      `json:"lab"`
 	Running []string  `json:"running"` // the hosts that were not off
 	Folders []string  `json:"folders"`
+	// Settings are the machine's, which hosts write to and no disk of theirs holds.
+	Settings []string `json:"settings"`
 	// Kept is one that outlives its lab, see Keep.
 	Kept bool `json:"kept"`
 	// Size is what it would take by itself, in bytes. With the lab and other checkpoints
@@ -76,7 +78,7 @@ func (l *Lab) Checkpoint(ctx context.Context, name string, folders ...string) er
 func (l *Lab) saved(name string) string { return filepath.Join(l.Dir, "checkpoints", name) }
 
 func (l *Lab) checkpoint(ctx context.Context, name, into string, folders []string) (stood time.Duration, err error) {
-	s := Saved{Name: name, Made: time.Now().UTC().Round(time.Second), Kernel: kernel(), Lab: l}
+	s := Saved{Name: name, Made: time.Now().UTC().Round(time.Second), Kernel: kernel(), Lab: l, Settings: settings()}
 	for _, f := range folders {
 		path, err := l.mayBeSaved(f)
 		if err != nil {
@@ -207,7 +209,8 @@ func (l *Lab) restore(ctx context.Context, s *Saved) error {
 	return l.BootAll(ctx, l.those(s.Running)...)
 }
 
-// lay puts the disks and folders of a checkpoint in their places.
+// lay puts the disks and folders of a checkpoint in their places, and the machine's
+// settings to what they were.
 func (l *Lab) lay(ctx context.Context, s *Saved) error {
 	for i := range l.Hosts {
 		h := &l.Hosts[i]
@@ -226,7 +229,7 @@ func (l *Lab) lay(ctx context.Context, s *Saved) error {
 			return err
 		}
 	}
-	return nil
+	return putBack(s.Settings, l.log)
 }
 
 // empty removes what is in a folder. The folder itself stays: somebody may be in it.

@@ -42,7 +42,9 @@ func TestLabCheckpoint(t *testing.T) {
 	}
 	t.Logf("a checkpoint of %d hosts took %s", len(l.Hosts), time.Since(begun).Round(time.Millisecond))
 
-	// Everything changes, and one host is off.
+	// Everything changes, what is the machine's too, and one host is off.
+	panics, _ := setting("kernel.panic")
+	on(0, "sysctl -w kernel.panic=12")
 	for i := range l.Hosts {
 		on(i, "echo other >/root/mark; echo new >/root/new; sync; dd if=/dev/zero of=/root/big bs=1M count=50 2>&1")
 	}
@@ -75,6 +77,9 @@ func TestLabCheckpoint(t *testing.T) {
 		}
 	}
 	asThen()
+	if now, _ := setting("kernel.panic"); now != panics {
+		t.Errorf("kernel.panic is %s, and was %s", now, panics)
+	}
 
 	if err := l.Restore(ctx, "nothing"); err == nil || !strings.Contains(err.Error(), `no checkpoint "nothing"`) {
 		t.Errorf("a checkpoint that is not there: %v", err)

@@ -155,12 +155,7 @@ func TestLabsSideBySideLeaveNothing(t *testing.T) {
 // at the same time keeps the settings as labs want them.
 func machine(t *testing.T) []string {
 	t.Helper()
-	var list []string
-	for _, key := range machineWide {
-		if value, ok := setting(key); ok {
-			list = append(list, key+"="+value)
-		}
-	}
+	list := settings()
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,17 @@ func started(t *testing.T, with []Option, up func(Options) (*Lab, error)) *Lab {
 	return l
 }
 
+// Share keeps tests that have the machine alone waiting until this one has ended: for a
+// lab that another process brings up.
+func Share(t *testing.T) {
+	t.Helper()
+	free, err := hold(t.Context(), machineLock, &Options{Name: t.Name(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(free)
+}
+
 // AllowEgress says that a test means hosts to try to leave the lab.
 func (l *Lab) AllowEgress() { l.egressMeant = true }
 

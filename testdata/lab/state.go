@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -185,13 +184,7 @@ func settingsFile(cache string) string { return filepath.Join(labsDir(cache), "s
 // its note, and makes those that labs need.
 func keepSettings(cache string) error {
 	if _, err := os.Stat(settingsFile(cache)); errors.Is(err, os.ErrNotExist) {
-		var b bytes.Buffer
-		for _, key := range machineWide {
-			if value, ok := setting(key); ok {
-				fmt.Fprintf(&b, "%s=%s\n", key, value)
-			}
-		}
-		if err := os.WriteFile(settingsFile(cache), b.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(settingsFile(cache), []byte(strings.Join(settings(), "\n")), 0o600); err != nil {
 			return err
 		}
 	}
@@ -212,8 +205,26 @@ func restoreSettings(cache string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(string(raw)) {
-		key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), "=")
+	if err := putBack(strings.Split(string(raw), "\n"), log); err != nil {
+		return err
+	}
+	return os.Remove(settingsFile(cache))
+}
+
+// settings lists those that are the machine's, as they are now.
+func settings() (list []string) {
+	for _, key := range machineWide {
+		if value, ok := setting(key); ok {
+			list = append(list, key+"="+value)
+		}
+	}
+	return list
+}
+
+// putBack makes the machine's settings what settings said.
+func putBack(list []string, log *slog.Logger) error {
+	for _, line := range list {
+		key, value, _ := strings.Cut(line, "=")
 		if now, ok := setting(key); !ok || now == value {
 			continue
 		}
@@ -222,7 +233,7 @@ func restoreSettings(cache string, log *slog.Logger) error {
 		}
 		log.Debug("put a setting of the machine back", "setting", key, "value", value)
 	}
-	return os.Remove(settingsFile(cache))
+	return nil
 }
 
 // setting reads a kernel setting; false where this kernel has none of the name.
