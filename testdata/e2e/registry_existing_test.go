@@ -19,8 +19,8 @@ const registryPassword = "canary-of-the-registry"
 // TestClusterExistingRegistry is a cluster whose images come from a registry that
 // stands already, on a host that is no member: with a certificate of its own CA,
 // users, and its makers' own settings, which refuse an index with gaps. This
-// machine does not reach it. It takes some minutes: KUBEXM_REGISTRY=existing has
-// `make clusters` do it.
+// machine does not reach it. It takes some minutes, and KUBEXM_REGISTRY=existing asks for it:
+// `make shown SCENARIO=registry-existing` sets that.
 func TestClusterExistingRegistry(t *testing.T) {
 	if os.Getenv("KUBEXM_REGISTRY") != "existing" {
 		t.Skip("KUBEXM_REGISTRY=existing runs it")
