@@ -27,7 +27,7 @@ type Tests struct {
 	Args    []string
 	Dir     string   // of the module; empty is the working directory
 	Once    bool     // no test is run once more
-	MustRun []string // names of tests that must not be skipped if they are selected
+	MustRun []string // names of tests of which each must run if selected, here or in an earlier stage
 	Notes   Notes
 	Out     io.Writer
 	Err     io.Writer
@@ -59,7 +59,11 @@ func (t Tests) Run(ctx context.Context) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	red = append(red, t.skips(first)...)
+	ran, err := read(t.Notes.Ran)
+	if err != nil {
+		return 1, err
+	}
+	red = append(red, t.skips(first, ran)...)
 	if err := t.noteRan(first); err != nil {
 		return 1, err
 	}
@@ -96,8 +100,9 @@ func (t Tests) again(ctx context.Context, failed []test, flags, rest []string) (
 	return red, nil
 }
 
-// skips prints the skipped tests by reason, and says which of them must not be.
-func (t Tests) skips(o *outcome) (red []string) {
+// skips prints the skipped tests by reason, and says which of them must not be. A
+// test that an earlier stage ran may be skipped: under the race detector some are.
+func (t Tests) skips(o *outcome, ran []string) (red []string) {
 	var reasons []string
 	by := map[string][]string{}
 	for _, s := range o.skipped {
@@ -105,7 +110,7 @@ func (t Tests) skips(o *outcome) (red []string) {
 			reasons = append(reasons, s.reason)
 		}
 		by[s.reason] = append(by[s.reason], s.Name)
-		if slices.Contains(t.MustRun, s.Name) {
+		if slices.Contains(t.MustRun, s.Name) && !slices.Contains(ran, s.Name) {
 			red = append(red, fmt.Sprintf("%s was skipped and must run here: %s", s.test, s.reason))
 		}
 	}

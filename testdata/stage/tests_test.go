@@ -50,6 +50,7 @@ func TestColours(t *testing.T) {
 		code    int
 		flakes  string
 		ran     string
+		before  string   // what earlier stages wrote of tests that ran
 		want    []string // in the output
 		never   []string
 	}{
@@ -88,6 +89,8 @@ func TestColours(t *testing.T) {
 			want: []string{"skipped: no tool here: TestTool\n"}, never: []string{"RED"}},
 		{name: "skipped though it must run", tests: plain + good + "func TestTool(t *testing.T) { t.Skip(\"no tool here\") }\n", mustRun: []string{"TestGood", "TestTool"}, code: 1, ran: "TestGood\n",
 			want: []string{"RED TestTool (toy) was skipped and must run here: no tool here"}},
+		{name: "skipped in a later stage", tests: plain + good + "func TestTool(t *testing.T) { t.Skip(\"no tool here\") }\n", mustRun: []string{"TestTool"}, before: "TestTool\n", ran: "TestTool\n",
+			want: []string{"skipped: no tool here: TestTool\n"}, never: []string{"RED"}},
 		{name: "skipped the second time", tests: withOS + once + "func TestNow(t *testing.T) { if first(t) { t.Error(1) }\nt.Skip(\"tired\") }\n", code: 1,
 			want: []string{"RED TestNow (toy) failed twice"}, never: []string{"FLAKY"}},
 		{name: "no packages", args: []string{"-race"}, code: 2},
@@ -99,6 +102,7 @@ func TestColours(t *testing.T) {
 			if c.args == nil {
 				c.args = []string{"."}
 			}
+			write(t, notes.Ran, c.before)
 			var out, stderr bytes.Buffer
 			code, err := Tests{Args: c.args, Once: c.once, Dir: dir, MustRun: c.mustRun, Notes: notes, Out: &out, Err: &stderr}.Run(t.Context())
 			if code != c.code || (err != nil) != (c.code == 2) {
