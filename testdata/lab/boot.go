@@ -69,7 +69,7 @@ func (l *Lab) boot(ctx context.Context) error {
 		if err := l.seed(h); err != nil {
 			return fmt.Errorf("host %s: %w", h.Name, err)
 		}
-		if err := l.startHost(h); err != nil {
+		if err := l.startHost(ctx, h); err != nil {
 			return fmt.Errorf("host %s: %w", h.Name, err)
 		}
 	}
@@ -81,6 +81,14 @@ func (l *Lab) script() string { return filepath.Join(l.Dir, "host.sh") }
 func (l *Lab) hostDir(h *Host) string { return filepath.Join(l.Dir, "hosts", h.Name) }
 
 func (l *Lab) disk(h *Host) string { return filepath.Join(l.hostDir(h), "disk.img") }
+
+// seeded is a file that is a host's own.
+type seeded struct {
+	path    string
+	content string
+	mode    os.FileMode
+	folder  os.FileMode
+}
 
 // seed writes the files that are the host's own.
 func (l *Lab) seed(h *Host) error {
@@ -97,12 +105,7 @@ func (l *Lab) seed(h *Host) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		path    string
-		content string
-		mode    os.FileMode
-		folder  os.FileMode
-	}{
+	for _, f := range append(l.furnish(h), []seeded{
 		{"etc/hostname", h.Name + "\n", 0o644, 0o755},
 		{"etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 " + h.Name + "\n", 0o644, 0o755},
 		{"etc/resolv.conf", l.resolver(), 0o644, 0o755},
@@ -112,7 +115,7 @@ func (l *Lab) seed(h *Host) error {
 		{"etc/ssh/authorized/ops", string(public), 0o644, 0o755},
 		{"etc/ssh/sshd_config.d/keys.conf", "AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized/%u\n" +
 			"Match Address " + l.address(askerNumber) + "\n\tMaxSessions 100\nMatch all\n", 0o644, 0o755},
-	} {
+	}...) {
 		path := filepath.Join(top, f.path)
 		if err := os.MkdirAll(filepath.Dir(path), f.folder); err != nil {
 			return err
@@ -125,7 +128,10 @@ func (l *Lab) seed(h *Host) error {
 }
 
 // startHost makes the host's control groups and starts it in them.
-func (l *Lab) startHost(h *Host) error {
+func (l *Lab) startHost(ctx context.Context, h *Host) error {
+	if h.emulated() {
+		return l.startMachine(ctx, h)
+	}
 	dirs, err := l.makeCgroups(h.Name)
 	if err != nil {
 		return err
@@ -146,7 +152,7 @@ func (l *Lab) startHost(h *Host) error {
 
 // wait returns when ssh answers on every host and systemd has started all.
 func (l *Lab) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, bootTime)
+	ctx, cancel := context.WithTimeout(ctx, l.patience())
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range l.Hosts {
@@ -174,8 +180,11 @@ func (l *Lab) waitHost(ctx context.Context, h *Host, failed func(units string)) 
 		case !h.Holder.alive():
 			console, _ := os.ReadFile(filepath.Join(l.hostDir(h), "console"))
 			return fmt.Errorf("host %s ended while it booted: %s", h.Name, lastLines(console, 5))
+		case h.emulated() && l.panicked(h):
+			console, _ := os.ReadFile(filepath.Join(l.hostDir(h), "console"))
+			return fmt.Errorf("host %s: its kernel gave up: %s", h.Name, lastLines(console, 30))
 		case ctx.Err() != nil:
-			return fmt.Errorf("host %s: not up within %s: %s (%w)", h.Name, bootTime, said, err)
+			return fmt.Errorf("host %s: not up within %s: %s (%w)", h.Name, l.patience(), said, err)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

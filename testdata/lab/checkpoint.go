@@ -144,7 +144,9 @@ func within(path, folder string) bool {
 func (l *Lab) saveDisks(ctx context.Context, s *Saved, into string) (stood time.Duration, err error) {
 	var running []*Host
 	for i := range l.Hosts {
-		if h := &l.Hosts[i]; h.Holder.alive() {
+		if h := &l.Hosts[i]; h.emulated() && h.Holder.alive() {
+			return 0, fmt.Errorf("host %s is an emulated machine, whose disk is not to be had while it runs: take its power first", h.Name)
+		} else if h.Holder.alive() {
 			running = append(running, h)
 			s.Running = append(s.Running, h.Name)
 		}

@@ -65,7 +65,7 @@ type Host struct {
 	Address6 string `json:"address6"`
 	MAC      string `json:"mac"`
 	// Holder is the process that holds the host's namespaces, seen from outside.
-	// Its one child is the host's systemd.
+	// Its one child is the host's systemd. Of an emulated machine it is the machine.
 	Holder Process `json:"holder"`
 }
 
@@ -112,7 +112,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 
 // complete fills in what was left out, and refuses what no lab can be.
 func (o *Options) complete() error {
-	if err := Possible(); err != nil {
+	if err := o.possible(); err != nil {
 		return err
 	}
 	if o.Name == "" {

@@ -53,6 +53,16 @@ lab-upstream: lab-needs ## Serve the lab's components as the internet does, unti
 lab-needs:
 	@bash testdata/lab/needs.sh
 
+# What emulated machines need beside that.
+.PHONY: lab-needs-machines
+lab-needs-machines:
+	@bash testdata/lab/needs.sh qemu-system-x86 busybox-static cpio
+
+# Beside make test: a machine in software takes both processors, and a cluster on it ten minutes.
+.PHONY: emulated
+emulated: lab-needs-machines lab-ready ## Run the tests on emulated machines, whose hosts have a kernel of their own
+	go test -count=1 -p 1 -timeout 60m -v -run 'Emulated$$' ./testdata/lab ./testdata/e2e
+
 # Tests that need a lab are skipped where none can go up: without root, say.
 .PHONY: lab-needs-root
 lab-needs-root:

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Sees to the programs that the lab calls and that its components are built with:
 # installs what is missing where it may (root, apt-get), else says what to install.
+# Further packages are its arguments.
 set -eu
 
-needs="iproute2 nftables tcpdump openssh-client mmdebstrap e2fsprogs xfsprogs util-linux procps kmod gcc libc6-dev pkg-config libseccomp-dev"
+needs="iproute2 nftables tcpdump openssh-client mmdebstrap e2fsprogs xfsprogs util-linux procps kmod gcc libc6-dev pkg-config libseccomp-dev $*"
 
 packages=""
 for package in $needs; do

@@ -66,14 +66,23 @@ func (l *Lab) makeNetwork(ctx context.Context) error {
 	l.join(&b, workdirSuffix, workdirNumber)
 	l.join(&b, elsewhereSuffix, elsewhereNumber)
 	b.add("-n %s addr add %s/24 dev eth0", l.netns(workdirSuffix), l.address(askerNumber))
-	for i, h := range l.Hosts {
-		l.join(&b, h.Name, 11+i)
+	for i := range l.Hosts {
+		l.plug(&b, &l.Hosts[i])
 	}
 	// A name server must be named: without one CoreDNS does not start.
 	if err := l.writeResolver(); err != nil {
 		return err
 	}
 	return b.run(ctx)
+}
+
+// plug puts a host on the bridge.
+func (l *Lab) plug(b *batch, h *Host) {
+	if h.emulated() {
+		l.plugMachine(b, h.Name)
+		return
+	}
+	l.join(b, h.Name, l.number(h))
 }
 
 // join puts a namespace on the bridge.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,11 @@ func Possible() error {
 	if _, err := os.Stat("/sys/fs/cgroup/systemd"); err != nil {
 		return errors.New("a lab needs control groups of version 1 on this machine, one hierarchy per controller")
 	}
+	return has(programs, "a lab needs")
+}
+
+// has gives an error that names the packages of programs that are missing.
+func has(programs map[string]string, who string) error {
 	var lacking []string
 	for program, packaged := range programs {
 		if _, err := exec.LookPath(program); err != nil {
@@ -34,7 +40,18 @@ func Possible() error {
 		}
 	}
 	if len(lacking) > 0 {
-		return fmt.Errorf("a lab needs programs that are missing: apt-get install %s", strings.Join(sorted(lacking), " "))
+		return fmt.Errorf("%s programs that are missing: apt-get install %s", who, strings.Join(sorted(lacking), " "))
+	}
+	return nil
+}
+
+// possible gives the reason why the hosts that o asks for cannot go up here, or nil.
+func (o *Options) possible() error {
+	if err := Possible(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(o.Roots, func(root string) bool { return slices.Contains(Machines, root) }) {
+		return has(machinePrograms, "an emulated machine needs")
 	}
 	return nil
 }

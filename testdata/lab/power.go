@@ -32,6 +32,12 @@ func (l *Lab) Cut(h *Host) error {
 
 func (l *Lab) cut(ctx context.Context, h *Host) error {
 	l.hangUp(ctx, h)
+	if h.emulated() {
+		if !h.Holder.alive() {
+			return errOff
+		}
+		return l.end(h)
+	}
 	root, err := h.root()
 	if err != nil {
 		return err
@@ -58,7 +64,11 @@ func (l *Lab) end(h *Host) error {
 			_ = syscall.Kill(id, syscall.SIGKILL)
 		}
 	}
-	if err := h.Holder.end(0); err != nil {
+	last := syscall.Signal(0) // it ends by itself, with its child
+	if h.emulated() {
+		last = syscall.SIGKILL
+	}
+	if err := h.Holder.end(last); err != nil {
 		return err
 	}
 	return released(l.disk(h))
@@ -102,7 +112,7 @@ func (l *Lab) BootAll(ctx context.Context, hosts ...*Host) error {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, bootTime)
+	ctx, cancel := context.WithTimeout(ctx, l.patience())
 	defer cancel()
 	var g errgroup.Group // one that does not start says nothing of the others
 	for _, h := range hosts {
@@ -137,7 +147,7 @@ func (l *Lab) restart(ctx context.Context, h *Host) error {
 	if err := os.RemoveAll(filepath.Join(l.hostDir(h), "seed")); err != nil {
 		return err
 	}
-	if err := l.startHost(h); err != nil {
+	if err := l.startHost(ctx, h); err != nil {
 		return err
 	}
 	return l.save() // before it is up, so that Down knows of it
@@ -158,7 +168,7 @@ func (l *Lab) cable(ctx context.Context, h *Host) error {
 		}
 	}
 	var b batch
-	l.join(&b, h.Name, l.number(h))
+	l.plug(&b, h)
 	return b.run(ctx)
 }
 

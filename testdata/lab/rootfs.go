@@ -23,13 +23,29 @@ const (
 	Debian12 = "debian-12" // what hosts have where nothing is said
 	Debian13 = "debian-13"
 	RPM      = "rpm" // the lab's own distribution, see repack
+	// Machine is a Debian 12 with a kernel of its own, and makes its host an emulated
+	// machine, see machine.go.
+	Machine = "machine"
+	// Furnished is a Machine with what sites have on their hosts, and Kubernetes has to
+	// get along with: firewalld, NetworkManager, systemd-resolved and systemd-timesyncd.
+	Furnished = "furnished"
 )
 
-// Roots are all of them.
+// Roots are those of hosts that share this machine's kernel.
 var Roots = []string{Debian12, Debian13, RPM}
 
+// Machines are those of emulated machines.
+var Machines = []string{Machine, Furnished}
+
+// furniture are the packages that a root has in addition.
+var furniture = map[string]string{Furnished: "firewalld,network-manager,systemd-resolved,systemd-timesyncd"}
+
 // suites are Debian's releases.
-var suites = map[string]string{Debian12: "bookworm", Debian13: "trixie"}
+var suites = map[string]string{Debian12: "bookworm", Debian13: "trixie", Machine: "bookworm", Furnished: "bookworm"}
+
+// kernelPackage depends on the package of the kernel that emulated machines have:
+// Debian's, without the drivers of hardware that no virtual machine has.
+const kernelPackage = "linux-image-cloud-amd64"
 
 // initArgs are what a root's init is started with: systemd takes them, in a
 // container, for the kernel's. Since release 256 it has to be told twice to do with
@@ -39,8 +55,14 @@ var initArgs = map[string]string{Debian13: "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1
 var (
 	//go:embed rootfs.sh
 	debianScript string
+	//go:embed rootfs-site.sh
+	siteScript string
 	//go:embed rootfs-lab.sh
 	labScript string
+	//go:embed rootfs-machine.sh
+	machineScript string
+	//go:embed rootfs-disk.sh
+	diskScript string
 )
 
 // Rootfs gives the folder that holds the root file system of a host with that root
@@ -50,8 +72,8 @@ func Rootfs(ctx context.Context, cache, root string, log *slog.Logger) (string, 
 	if root == "" {
 		root = Debian12
 	}
-	if !slices.Contains(Roots, root) {
-		return "", fmt.Errorf("no root %q; there are %s", root, strings.Join(Roots, ", "))
+	if all := slices.Concat(Roots, Machines); !slices.Contains(all, root) {
+		return "", fmt.Errorf("no root %q; there are %s", root, strings.Join(all, ", "))
 	}
 	dir, err := rootDir(cache, root)
 	if err != nil {
@@ -81,25 +103,40 @@ func rootDir(cache, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	key := debianScript + suites[root]
+	key := debianScript + suites[root] + furniture[root]
 	if root == RPM {
 		if key, err = repack.Key(); err != nil {
 			return "", err
 		}
 	}
-	sum := sha256.Sum256([]byte(key + labScript + string(kernel)))
+	if key += after(root); !slices.Contains(Machines, root) {
+		key += string(kernel)
+	}
+	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(cache, "rootfs", fmt.Sprintf("%s-%x", root, sum[:6])), nil
 }
 
+// after is the script that makes a host of a distribution.
+func after(root string) string {
+	if slices.Contains(Machines, root) {
+		return siteScript + machineScript + diskScript
+	}
+	return siteScript + labScript + diskScript
+}
+
 func makeRoot(ctx context.Context, root, dir string) error {
-	script := debianScript + labScript
-	if root == RPM {
+	args := []string{"-n", "10", "bash", "-s", dir, suites[root]}
+	script := debianScript + after(root)
+	switch {
+	case root == RPM:
 		if err := repack.Make(ctx, dir); err != nil {
 			return err
 		}
-		script = "set -euo pipefail\nout=$1\n" + labScript
+		script = "set -euo pipefail\nout=$1\n" + after(root)
+	case slices.Contains(Machines, root):
+		args = append(args, furniture[root], kernelPackage)
 	}
-	cmd := exec.CommandContext(ctx, "nice", "-n", "10", "bash", "-s", dir, suites[root])
+	cmd := exec.CommandContext(ctx, "nice", args...)
 	cmd.Stdin = strings.NewReader(script)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

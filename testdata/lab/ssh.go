@@ -42,7 +42,7 @@ func (l *Lab) ssh(ctx context.Context, h *Host, user, socket string, script ...s
 func (l *Lab) sshArgs(h *Host, user string) []string {
 	return []string{
 		"-i", l.Key(), "-o", "UserKnownHostsFile=" + l.KnownHosts(), "-o", "StrictHostKeyChecking=yes", "-F", "none", "-b", l.Asker(),
-		"-o", "BatchMode=yes", "-o", "ConnectTimeout=4", "-o", "LogLevel=ERROR", user + "@" + h.Address,
+		"-o", "BatchMode=yes", "-o", "ConnectTimeout=" + strconv.Itoa(h.slowness()*4), "-o", "LogLevel=ERROR", user + "@" + h.Address,
 	}
 }
 
@@ -93,7 +93,7 @@ func (l *Lab) connected(ctx context.Context, h *Host, user string) string {
 	}
 	args := append([]string{
 		"-f", "-N", "-M", "-o", "ControlPath=" + socket, "-o", "ControlPersist=20",
-		"-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=2",
+		"-o", "ServerAliveInterval=" + strconv.Itoa(h.slowness()*2), "-o", "ServerAliveCountMax=2",
 	}, l.sshArgs(h, user)...)
 	if err := l.Workdir().Command(ctx, "ssh", args...).Run(); err != nil {
 		return ""

@@ -43,15 +43,15 @@ func StartFrom(t *testing.T, name string, with ...Option) *Lab {
 
 func started(t *testing.T, with []Option, up func(Options) (*Lab, error)) *Lab {
 	t.Helper()
-	if err := Possible(); err != nil {
+	o := Options{Name: nameOf(t.Name()), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	for _, set := range with {
+		set(&o)
+	}
+	if err := o.possible(); err != nil {
 		t.Skip(err)
 	}
 	if testing.Short() {
 		t.Skip("a lab takes longer than a short run has")
-	}
-	o := Options{Name: nameOf(t.Name()), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	for _, set := range with {
-		set(&o)
 	}
 	l, err := up(o)
 	if err != nil {
