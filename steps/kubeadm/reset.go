@@ -123,6 +123,7 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 	for _, j := range []runner.Job{initJob, joinJob} { // one whose end a broken connection kept from being written down
 		errs = append(errs, h.ClearJob(ctx, j))
 	}
+	errs = append(errs, clearIPVS(ctx, h)) // by its interface it knows that there is something
 	for _, link := range []string{"cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0"} {
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: there is none
 		errs = append(errs, err)

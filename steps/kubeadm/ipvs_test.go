@@ -1,0 +1,55 @@
+package kubeadm_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+// TestVirtualServersGo: where kube-proxy served in mode ipvs it takes back what it made,
+// before its interface goes; where it did not, nobody calls it.
+func TestVirtualServersGo(t *testing.T) {
+	for name, ipvs := range map[string]bool{"mode ipvs": true, "another mode": false} {
+		t.Run(name, func(t *testing.T) {
+			c := steptest.Cluster(t, steptest.Small)
+			_, sims := steptest.StandingWith(t, c)
+			s := sims["node1"]
+			if ipvs {
+				s.AddDir("/sys/class/net/kube-ipvs0", 0o755)
+			}
+			var called []string
+			s.HandleProgram("ctr", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+				switch words := strings.Join(c.Argv, " "); {
+				case slices.Contains(c.Argv, "run"):
+					called = append(called, words)
+				case slices.Contains(c.Argv, "delete"):
+				default:
+					return connector.Result{Stdout: []byte("registry.example/pause:3.10\nregistry.example/kube-proxy:v1.32.2\n")}, true
+				}
+				return connector.Result{}, true
+			})
+			s.HandleProgram("ip", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+				if slices.Equal(c.Argv, []string{"ip", "link", "delete", "kube-ipvs0"}) {
+					called = append(called, strings.Join(c.Argv, " "))
+				}
+				return connector.Result{}, false
+			})
+			step := kubeadm.ResetMaster()
+			if err := step.Run(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"ip link delete kube-ipvs0"}
+			if ipvs {
+				want = append([]string{"ctr --namespace k8s.io run --rm --net-host --privileged --cgroup  --mount type=bind,src=/lib/modules,dst=/lib/modules,options=rbind:ro " +
+					"registry.example/kube-proxy:v1.32.2 kubexm-kube-proxy-cleanup /usr/local/bin/kube-proxy --cleanup"}, want...)
+			}
+			if !slices.Equal(called, want) {
+				t.Errorf("%q, want %q", called, want)
+			}
+		})
+	}
+}
