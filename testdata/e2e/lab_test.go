@@ -93,13 +93,14 @@ func (s *labSite) serve(t testing.TB) {
 	}
 	l := listen(t)
 	serve(cmp.Or(s.lasting, t), l, up.Run)
-	s.up = &site{dir: s.dir, program: s.program}
+	s.up = &site{dir: s.dir}
 	if s.up.paths, err = up.WriteFiles(s.dir, "http://"+l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// build makes the bundle of a config in the site's folder.
+// build makes the bundle of a config in the site's folder, by the kubexm that people
+// get: under the race detector it takes three times as long.
 func (s *labSite) build(t testing.TB, config string) string {
 	t.Helper()
 	out := filepath.Join(s.dir, strings.TrimSuffix(config, ".yaml")+".tar.zst")

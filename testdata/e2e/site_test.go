@@ -76,8 +76,6 @@ type site struct {
 	config string
 	paths  upstream.Paths
 	lock   string // path of the lock
-	// program is kubexm; the one of all tests, where it is not set.
-	program string
 }
 
 // newSite serves the quickstart's content at a scale, and pins its lock.
@@ -206,8 +204,8 @@ func theProgram(t testing.TB, own string) string {
 // command is kubexm with args, in an environment that has nothing of the user's.
 func (s *site) command(t testing.TB, args []string, env ...string) *exec.Cmd {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), theProgram(t, s.program), args...)
-	c.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.dir, "GORACE=" + os.Getenv("GORACE")}, env...)
+	c := exec.CommandContext(t.Context(), built.Kubexm(t), args...)
+	c.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.dir}, env...)
 	return c
 }
 
