@@ -81,6 +81,11 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	labs, err := os.ReadFile(filepath.Join(root, "testdata/lab/lab.mk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := slices.Concat(makefile, labs)
 	m := regexp.MustCompile(`(?m)^ALONE +:= (.*)$`).FindSubmatch(makefile)
 	if m == nil {
 		t.Fatal("the Makefile sets no ALONE")
@@ -104,8 +109,8 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: no test writes %q into the config", s.Name, line)
 			}
 		}
-		if s.Prepare != "" && !regexp.MustCompile(`(?m)^`+s.Prepare+`:`).Match(makefile) {
-			t.Errorf("%s: the Makefile has no target %s", s.Name, s.Prepare)
+		if s.Prepare != "" && !regexp.MustCompile(`(?m)^`+s.Prepare+`:`).Match(targets) {
+			t.Errorf("%s: neither the Makefile nor lab.mk has a target %s", s.Name, s.Prepare)
 		}
 	}
 	r, err := readRecord(root)
