@@ -27,11 +27,13 @@ const (
 	machineMemory     = 3584 // MiB
 )
 
-// processor is the one that qemu knows best, without what it takes apart into single
-// additions: programs that find no such instructions have quicker ways. Of Go's,
-// SHA-256 and ECDSA take half the time without, and unpacking less than that. None of
-// the later ones is left, because C libraries take them to come with the earlier.
-const processor = "max,avx=off,avx2=off,ssse3=off,sse4.1=off,sse4.2=off"
+// processor is the one that qemu knows best, without the instructions that qemu takes
+// apart into single additions: programs that find none have quicker ways. Of Go's,
+// SHA-256 and ECDSA take half the time without, and unpacking less than that. All that
+// came after SSSE3 with vectors in them are off too: libcrypto and the kernel take AES
+// and SHA instructions to say that SSSE3 is there, and die of an invalid opcode.
+const processor = "max,ssse3=off,sse4.1=off,sse4.2=off,avx=off,avx2=off,fma=off,f16c=off," +
+	"aes=off,pclmulqdq=off,sha-ni=off,vaes=off,vpclmulqdq=off,gfni=off"
 
 // machineBootTime is how long a machine may take to start everything: 20 seconds where
 // nothing else runs on two processors, and many times that beside compilers.
