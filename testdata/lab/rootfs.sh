@@ -8,7 +8,7 @@ out=$1 suite=$2 more=${3:-} kernel=${4:-}
 
 packages=systemd,systemd-sysv,dbus,openssh-server,sudo,iproute2,iputils-ping,iptables,nftables,conntrack,socat,ebtables
 packages=$packages,ethtool,ipset,kmod,procps,ca-certificates,curl,tar,gzip,xz-utils,zstd,rsync,util-linux,mount,less
-packages=$packages,netcat-openbsd,udev,chrony,logrotate,bash-completion,python3-minimal,bind9-dnsutils,openssl${more:+,$more}
+packages=$packages,netcat-openbsd,udev,chrony,logrotate,bash-completion,python3,bind9-dnsutils,openssl${more:+,$more}
 case ,$more, in # of two that keep the time a Debian has one
 *,systemd-timesyncd,*) packages=${packages/chrony,/} ;;
 esac
