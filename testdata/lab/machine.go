@@ -53,6 +53,15 @@ func (h *Host) slowness() int {
 	return 1
 }
 
+// slowness is that of the slowest host.
+func (l *Lab) slowness() int {
+	n := 1
+	for i := range l.Hosts {
+		n = max(n, l.Hosts[i].slowness())
+	}
+	return n
+}
+
 // patience is how long hosts may take to start.
 func (l *Lab) patience() time.Duration {
 	if slices.ContainsFunc(l.Hosts, func(h Host) bool { return h.emulated() }) {

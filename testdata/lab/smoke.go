@@ -50,8 +50,10 @@ func (s *Smoke) Run(ctx context.Context) error {
 	if _, err := output(apply); err != nil {
 		return err
 	}
-	if _, err := output(s.kubectl(ctx, "rollout", "status", "daemonset/smoke", "--timeout=2m")); err != nil {
-		return err
+	within := 2 * time.Minute * time.Duration(s.Lab.slowness())
+	if _, err := output(s.kubectl(ctx, "rollout", "status", "daemonset/smoke", "--timeout="+within.String())); err != nil {
+		seen, _ := s.kubectl(ctx, "describe", "pods", "-l", "app=smoke").CombinedOutput() // the first error says enough
+		return fmt.Errorf("%w\n%s", err, seen)
 	}
 	var pods []smokePod
 	if _, err := s.settled(ctx, func() (_ string, err error) {
@@ -172,7 +174,7 @@ const settles = 30 * time.Second
 
 // settled asks until there is an answer, and says when that was not at once.
 func (s *Smoke) settled(ctx context.Context, ask func() (string, error)) (string, error) {
-	return settled(ctx, settles, time.Second, s.Say, ask)
+	return settled(ctx, settles*time.Duration(s.Lab.slowness()), time.Second, s.Say, ask)
 }
 
 func settled(ctx context.Context, within, pause time.Duration, say func(string), ask func() (string, error)) (string, error) {
