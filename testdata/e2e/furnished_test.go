@@ -34,8 +34,10 @@ func TestHostsFurnishedEmulated(t *testing.T) {
 	}
 	t.Run("systemd-resolved", func(t *testing.T) { s.preparedAndRestored(t, config, resolved) })
 
-	// NetworkManager writes the file itself where nobody else does.
-	s.on(t, "h1", "systemctl disable -q --now systemd-resolved; rm /etc/resolv.conf; systemctl restart NetworkManager; until grep -q nameserver /etc/resolv.conf; do sleep 1; done")
+	// NetworkManager writes the file itself where nobody else does. With the package of
+	// systemd-resolved goes its resolvconf, which NetworkManager would call.
+	s.on(t, "h1", `dpkg --purge systemd-resolved && rm -f /etc/resolv.conf && systemctl restart NetworkManager
+		until grep -q nameserver /etc/resolv.conf; do test $SECONDS -lt 120 || exit 1; sleep 1; done`)
 	managed := map[string]string{
 		"grep ^nameserver /etc/resolv.conf":                                      "nameserver " + s.Gateway() + "\nnameserver " + s.Elsewhere().Address,
 		"ls /etc/NetworkManager/conf.d":                                          "90-kubexm.conf",
