@@ -11,22 +11,20 @@ func TestJumpHost(t *testing.T) {
 	s, config := newScenarioSite(t, 2, "jump.yaml")
 	before := s.inventories(t)
 
-	// From: who has logged in to h2, this test's own logins left out.
-	asked := 0
+	// From where somebody has logged in to h2, the lab itself left out.
 	logins := func() (jump, direct int) {
 		t.Helper()
-		asked++
-		for line := range strings.Lines(s.on(t, "h2", "journalctl -q -o cat -t sshd | grep '^Accepted '")) {
+		for line := range strings.Lines(s.on(t, "h2", "journalctl -q -o cat -t sshd | grep '^Accepted ' || true")) {
 			switch {
+			case strings.Contains(line, " from "+s.Asker()+" "):
 			case strings.Contains(line, " from "+s.Hosts[0].Address+" "):
 				jump++
 			default:
 				direct++
 			}
 		}
-		return jump, direct - asked
+		return jump, direct
 	}
-	_, direct := logins()
 
 	wrong := s.variant(t, "nowhere.yaml", `address: "`+s.Hosts[0].Address+`", user: ops`, `address: "`+s.Hosts[0].Address+`", user: nobody`)
 	said(t, s.install(t, wrong), 3, "connectivity", s.Hosts[0].Address)
@@ -37,9 +35,8 @@ func TestJumpHost(t *testing.T) {
 		t.Errorf("the nodes are %q", got)
 	}
 	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes"), 0, "delete of cluster site: done")
-	jump, after := logins()
-	if jump < 3 || after != direct {
-		t.Errorf("%d logins came through the jump host, %d of kubexm's did not", jump, after-direct)
+	if jump, direct := logins(); jump < 3 || direct > 0 {
+		t.Errorf("%d logins came through the jump host, %d did not", jump, direct)
 	}
 	s.on(t, "h1", "! test -e /var/lib/kubexm && ! test -e /etc/kubernetes && ! grep -q kubexm /etc/hosts")
 	s.asBefore(t, before)
