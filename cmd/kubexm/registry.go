@@ -20,10 +20,10 @@ import (
 func (a *app) registryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registry",
-		Short: "Serve a bundle as a registry, or fill one from it",
+		Short: "Serve a bundle as a registry, fill one from it, or push to a site's",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(a.registryServe(), a.registryPush())
+	cmd.AddCommand(a.registryServe(), a.registryPush(), a.registryLogin())
 	return cmd
 }
 

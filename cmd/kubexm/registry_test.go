@@ -33,7 +33,8 @@ type product struct{}
 // TestRegistryScripts runs the commands about registries as people do. Each script
 // has a bundle, demo.tar.zst, an address to serve it at, $LISTEN, with a
 // certificate, and a registry that stands already: $PRODUCT, and over TLS $SECURE,
-// which docker.json logs in to.
+// which docker.json logs in to. site.yaml is the config of a cluster whose registry
+// takes pushes through SSH.
 func TestRegistryScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/registry",
@@ -43,6 +44,8 @@ func TestRegistryScripts(t *testing.T) {
 		Setup:               registrySetup(t),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"pull":    pull,
+			"push":    pushTo,
+			"nodes":   nodesPull,
 			"get":     get,
 			"product": setProduct,
 		},
@@ -84,6 +87,9 @@ func registrySetup(t *testing.T) func(*testscript.Env) error {
 		secure.StartTLS()
 		e.Defer(secure.Close)
 		e.Setenv("SECURE", strings.TrimPrefix(secure.URL, "https://"))
+		if err := addSite(e); err != nil {
+			return err
+		}
 		login := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, strings.TrimPrefix(secure.URL, "https://"), base64.StdEncoding.EncodeToString([]byte("admin:canary")))
 		return errors.Join(os.WriteFile(filepath.Join(e.WorkDir, "docker.json"), []byte(login), 0o600), free.Close())
 	}

@@ -128,6 +128,22 @@ func Reach(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 	return through(c, h, PullUser, pullAddress(c))
 }
 
+// Push gives the registry of h's cluster to a person who pushes. A machine that did
+// not make the registry takes its keys and passwords from h first. Where there is
+// no registry it is ErrNone.
+func Push(ctx context.Context, c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
+	if Stands(c) {
+		return target(c, h)
+	}
+	if err := Recall(ctx, h); err != nil {
+		return registry.Target{}, err
+	}
+	if err := AccessOf(h).Made(); err != nil {
+		return registry.Target{}, err
+	}
+	return target(c, h)
+}
+
 // Made is ErrNone where this machine has never made a registry.
 func (a Access) Made() error {
 	for _, name := range []string{"ca.crt", PushUser + ".password"} {
