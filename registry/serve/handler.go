@@ -24,15 +24,13 @@ type Options struct {
 // names is looked up among what the lock names, and no part of it reaches a file
 // system.
 type Handler struct {
-	src   registry.Source
-	log   *slog.Logger
-	names *names
-	paths paths
-	slots chan struct{} // one for each blob that is read
+	src    registry.Source
+	log    *slog.Logger
+	names  *names
+	paths  paths
+	limits *limits
+	parts  parts
 }
-
-// slots bounds what is read at once, and with it the memory that is used.
-const slots = 32
 
 // Contents counts what a Handler serves.
 type Contents struct {
@@ -48,7 +46,7 @@ func New(src registry.Source, lock *manifest.Lock, o Options) (*Handler, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{src: src, log: o.Log, names: n, paths: newPaths(lock.Artifacts), slots: make(chan struct{}, slots)}, nil
+	return &Handler{src: src, log: o.Log, names: n, paths: newPaths(lock.Artifacts), limits: newLimits()}, nil
 }
 
 // Contents counts what is served.
