@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 type Options struct {
 	Namespace string       // put before every repository, as registry.Mapper does
 	Log       *slog.Logger // each request at debug, damage as an error
+	Key       *Key         // signs repositories of packages; nil: they are served unsigned
 }
 
 // Handler answers requests out of a bundle. It writes nothing, ever: what a path
@@ -41,12 +43,18 @@ type Contents struct {
 }
 
 // New lays out what a lock names and src holds.
-func New(src registry.Source, lock *manifest.Lock, o Options) (*Handler, error) {
+func New(ctx context.Context, src registry.Source, lock *manifest.Lock, o Options) (*Handler, error) {
 	n, err := newNames(src, lock.Images, o.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{src: src, log: o.Log, names: n, paths: newPaths(lock.Artifacts), limits: newLimits()}, nil
+	h := &Handler{src: src, log: o.Log, names: n, paths: newPaths(lock.Artifacts), limits: newLimits()}
+	if o.Key != nil {
+		if err := h.sign(ctx, o.Key); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
 }
 
 // Contents counts what is served.

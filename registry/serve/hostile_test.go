@@ -137,7 +137,7 @@ func FuzzPath(f *testing.F) {
 		f.Fatal(err)
 	}
 	defer b.Close()
-	h, err := New(b, b.Lock, Options{Log: slog.New(slog.DiscardHandler)})
+	h, err := New(f.Context(), b, b.Lock, Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -230,7 +230,7 @@ func TestSmallRangesReadLittle(t *testing.T) {
 	b, content := big(t)
 	layer, _ := bigLayer(t, b)
 	src := &counting{Bundle: b}
-	h, err := New(src, b.Lock, Options{Log: handler(t, b, Options{}).log})
+	h, err := New(t.Context(), src, b.Lock, Options{Log: handler(t, b, Options{}).log})
 	if err != nil {
 		t.Fatal(err)
 	}
