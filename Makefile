@@ -30,7 +30,7 @@ RACE := ./bundle ./bundle/archive ./bundle/fetch ./cmd/kubexm ./installer ./inst
 
 # Tests that .ci/run does not allow to be skipped, and that a complete run has to
 # select. Elsewhere a test that finds its tools missing is skipped and listed.
-MUST_RUN := TestWalk TestMemoryIsFlat TestKubeadmTakesItsConfigs \
+MUST_RUN := TestWalk TestMemoryIsFlat TestKubeadmTakesItsConfigs TestNodesCannotWrite \
     TestItIsAFileSystem TestLosePower TestFailedSyncThrowsAway TestEachCallFails TestCut \
     TestCheckAsRpmDoes TestChoiceIsDnfs TestRandomChoicesAreDnfs TestCompareAsRpmDoes TestInstallRPM TestPackagesOfRPM
 ifeq ($(KUBEXM_MUST_RUN),1)

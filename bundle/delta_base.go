@@ -245,6 +245,19 @@ func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) {
 	return b.archive.Blob(digest)
 }
 
+// BlobAt opens a blob in its midst, at off or before it, and gives where. Its bytes
+// are not compared with its digest where it does not begin at 0: that is for callers
+// who know digests of its parts.
+func (b *Bundle) BlobAt(digest string, off int64) (rc io.ReadCloser, at int64, err error) {
+	if _, ok := b.supplied[digest]; !ok {
+		if _, ok := b.absent[digest]; !ok {
+			return b.archive.BlobAt(digest, off)
+		}
+	}
+	rc, _, err = b.Blob(digest)
+	return rc, 0, err
+}
+
 // sourced says of an error where the bytes came from.
 type sourced struct {
 	io.ReadCloser

@@ -42,7 +42,7 @@ const withSecrets = header + `
   roleGroups: {etcd: [node-1.site], master: [node-1.site], worker: [node-1.site], registry: [node-1.site]}
   registry:
     type: harbor
-    auths: {"registry.example:5000": {username: u, password: CanaryX7}}
+    auths: {"registry.example:5000": {username: u, password: CanaryX7, pullUsername: v, pullPassword: CanaryX7}}
     harborConfig: {adminPassword: CanaryX7, databasePassword: CanaryX7}
 `
 

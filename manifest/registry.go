@@ -16,8 +16,8 @@ type Registry struct {
 	// that stands already has to exist.
 	NamespaceOverride string `yaml:"namespaceOverride,omitempty"`
 	// Auths say how registries are spoken to, by host or host:port: the nodes pull
-	// from there. That of an external privateRegistry is for pushing the images, too;
-	// that of one that is installed makes a user there beside kubexm's own.
+	// from there. An external privateRegistry is pushed to with username and password;
+	// one that is installed gets this user beside kubexm's own, for pulling.
 	Auths map[string]RegistryAuth `yaml:"auths,omitempty"`
 	// RegistryDataDir holds the images on the registry host.
 	RegistryDataDir string `yaml:"registryDataDir,omitempty" default:"/mnt/registry" format:"path"`
@@ -31,6 +31,11 @@ type RegistryAuth struct {
 	Username string `yaml:"username,omitempty"`
 	// Password to log in with. A secret.
 	Password Secret `yaml:"password,omitempty"`
+	// PullUsername is what nodes log in with, to pull only, at an external
+	// privateRegistry. Default: username, and any node can replace images then.
+	PullUsername string `yaml:"pullUsername,omitempty"`
+	// PullPassword of that user. A secret.
+	PullPassword Secret `yaml:"pullPassword,omitempty"`
 	// SkipTLSVerify speaks TLS without checking the certificate.
 	SkipTLSVerify bool `yaml:"skipTLSVerify,omitempty" default:"false"`
 	// PlainHTTP speaks HTTP without TLS.

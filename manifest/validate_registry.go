@@ -25,21 +25,44 @@ func (d *document) validateRegistry(c *Cluster) {
 		d.fail(d.firstWrittenOf("spec.registry.harborConfig.httpsPort", "spec.registry.harborConfig.httpPort"), "choose two ports", "httpPort and httpsPort are both %d", h.HTTPPort)
 	}
 	for host, a := range r.Auths {
-		at := join("spec.registry.auths", host)
-		switch {
-		case !isHostPort(host):
-			d.fail(at, "write host or host:port, without a scheme", "%q is no registry", shown(host))
-		case a.SkipTLSVerify && a.PlainHTTP:
-			d.fail(at, "choose one of the two", "has skipTLSVerify and plainHTTP")
-		case (a.Username == "") != a.Password.IsZero():
-			d.fail(at, "write both, or neither", "has one of username and password")
-		case a.PlainHTTP && a.CertsPath != "":
-			d.fail(at, "choose one of the two", "has plainHTTP and certsPath")
-		case strings.ContainsAny(a.Username, ":\n"):
-			d.fail(at+".username", "write the name alone", "has a colon or a line break, and no registry can be told such a name")
-		case (r.Type == "registry" || r.Type == "harbor") && sameRegistry(r.PrivateRegistry, host) && (a.SkipTLSVerify || a.PlainHTTP || a.CertsPath != ""):
-			d.warn(at, "leave skipTLSVerify, plainHTTP and certsPath out", "the registry that kubexm installs is given a certificate of its own, which the nodes check")
-		}
+		d.validateAuth(r, host, a)
+	}
+}
+
+// validateAuth looks at how one registry is spoken to.
+func (d *document) validateAuth(r Registry, host string, a RegistryAuth) {
+	at := join("spec.registry.auths", host)
+	installed := (r.Type == "registry" || r.Type == "harbor") && sameRegistry(r.PrivateRegistry, host)
+	switch {
+	case !isHostPort(host):
+		d.fail(at, "write host or host:port, without a scheme", "%q is no registry", shown(host))
+	case a.SkipTLSVerify && a.PlainHTTP:
+		d.fail(at, "choose one of the two", "has skipTLSVerify and plainHTTP")
+	case (a.Username == "") != a.Password.IsZero():
+		d.fail(at, "write both, or neither", "has one of username and password")
+	case (a.PullUsername == "") != a.PullPassword.IsZero():
+		d.fail(at, "write both, or neither", "has one of pullUsername and pullPassword")
+	case a.PlainHTTP && a.CertsPath != "":
+		d.fail(at, "choose one of the two", "has plainHTTP and certsPath")
+	case strings.ContainsAny(a.Username, ":\n"):
+		d.fail(at+".username", "write the name alone", "has a colon or a line break, and no registry can be told such a name")
+	case strings.ContainsAny(a.PullUsername, ":\n"):
+		d.fail(at+".pullUsername", "write the name alone", "has a colon or a line break, and no registry can be told such a name")
+	case installed && (a.SkipTLSVerify || a.PlainHTTP || a.CertsPath != ""):
+		d.warn(at, "leave skipTLSVerify, plainHTTP and certsPath out", "the registry that kubexm installs is given a certificate of its own, which the nodes check")
+	case !a.Password.IsZero() && a.PlainHTTP:
+		d.warn(at, "have the registry speak TLS, and name its CA with certsPath", "has a password and plainHTTP: whoever is on the network between reads the password and can replace images")
+	case !a.Password.IsZero() && a.SkipTLSVerify:
+		d.warn(at, "name the registry's CA with certsPath, and leave skipTLSVerify out", "has a password and skipTLSVerify: whoever answers under this name gets the password and can replace images")
+	}
+	external := r.Type == "external" && sameRegistry(r.PrivateRegistry, host)
+	switch {
+	case a.PullUsername != "" && !external:
+		d.warn(at+".pullUsername", "leave pullUsername and pullPassword out", "means nothing here: only an external spec.registry.privateRegistry is both pushed to and pulled from")
+	case a.PullUsername != "" && a.PullUsername == a.Username:
+		d.warn(at+".pullUsername", "name a user who can only pull", "is the user who pushes: root on any node can replace every image of the site")
+	case a.Username != "" && a.PullUsername == "" && external:
+		d.warn(at, "make a user who can only pull, and write it as pullUsername and pullPassword", "the nodes log in as %s, who pushes the images: root on any node can replace every image of the site", shown(a.Username))
 	}
 }
 

@@ -72,13 +72,6 @@ func AskPush(ctx context.Context, t Target, repository string) error {
 	return nil
 }
 
-func (t Target) client() *http.Client {
-	if t.Client == nil {
-		return &http.Client{}
-	}
-	return t.Client
-}
-
 func (t Target) request(ctx context.Context, method, path string) (*http.Request, error) {
 	at := url.URL{Scheme: "https", Host: t.Host, Path: path}
 	if t.PlainHTTP {

@@ -85,6 +85,23 @@ func (s *seeder) find(ctx context.Context, d string, names []string) (string, er
 	return "", nil
 }
 
+// Tagged gives the digest that a reference's tag names in a registry, "" where
+// there is no such tag. A reference without a tag has none.
+func Tagged(ctx context.Context, t Target, ref string) (string, error) {
+	repo, tag, err := newSeeder(t, nil, Options{}).repository(ref)
+	if err != nil || tag == "" {
+		return "", err
+	}
+	d, err := repo.Resolve(ctx, tag)
+	if errors.Is(err, errdef.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask %s for %s: %w", t.Host, ref, err)
+	}
+	return d.Digest.String(), nil
+}
+
 // Open reads a blob out of a repository of the site. What comes is the
 // registry's word: who reads it compares it with the digest.
 func Open(ctx context.Context, t Target, repository, digest string) (io.ReadCloser, error) {

@@ -144,17 +144,18 @@ type seeder struct {
 }
 
 func newSeeder(t Target, src Source, o Options) *seeder {
-	base := t.Client
-	if base == nil {
-		base = &http.Client{}
+	hc := http.Client{}
+	if t.Client != nil {
+		hc = *t.Client
 	}
-	hc := *base
 	inner := hc.Transport
 	if r, ok := inner.(*retry.Transport); ok {
 		inner = r.Base // each try is paced by itself
 	}
 	hc.Transport = &retry.Transport{Base: newPace(inner, o.Parallel), Policy: patience}
-	c := &auth.Client{Client: &hc, Cache: auth.NewCache(), Credential: t.Credential}
+	guarded := t
+	guarded.Client = &hc
+	c := &auth.Client{Client: guarded.client(), Cache: auth.NewCache(), Credential: t.Credential}
 	if t.UserAgent != "" {
 		c.SetUserAgent(t.UserAgent)
 	}

@@ -1,9 +1,11 @@
 package archive
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -83,4 +85,45 @@ func uncheck(t *testing.T, rc io.ReadCloser) {
 		t.Fatalf("a blob of type %T", rc)
 	}
 	b.Uncheck()
+}
+
+// TestBlobAt begins in the midst of stored blobs, and at the beginning of compressed
+// ones; what comes is the rest of the content either way.
+func TestBlobAt(t *testing.T) {
+	s := newSample(edges, []int{5, chunkSize, 2*chunkSize + 5})
+	r := mustOpen(t, s.file(t))
+	began := 0
+	for d, want := range s.content {
+		size := int64(len(want))
+		for _, off := range []int64{0, 1, blockSize - 1, blockSize, blockSize + 1, pieceSize, pieceSize + blockSize, size / 2, size - 1, size} {
+			if off < 0 || off > size {
+				continue
+			}
+			rc, at, err := r.BlobAt(d, off)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(rc)
+			if err != nil || at > off || !bytes.Equal(got, want[at:]) {
+				t.Errorf("%s of %d bytes, from %d: %d bytes from %d, %v", d, size, off, len(got), at, err)
+			}
+			if at > 0 {
+				began++
+			}
+			if err := rc.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, off := range []int64{-1, size + 1} {
+			if _, _, err := r.BlobAt(d, off); err == nil {
+				t.Errorf("%s of %d bytes from %d", d, size, off)
+			}
+		}
+	}
+	if began == 0 {
+		t.Error("none began in its midst")
+	}
+	if _, _, err := r.BlobAt("sha256:"+strings.Repeat("0", 64), 0); err == nil {
+		t.Error("a blob that is not there")
+	}
 }

@@ -184,6 +184,32 @@ func (r *Reader) Blob(digest string) (io.ReadCloser, int64, error) {
 	return b, r.members[i].Size, nil
 }
 
+// BlobAt opens the blob with this digest in its midst: at off or before it, and gives
+// where. A compressed blob is opened at its beginning. What is read is not compared
+// with the digest: that is for callers who know digests of a blob's parts.
+func (r *Reader) BlobAt(digest string, off int64) (rc io.ReadCloser, at int64, err error) {
+	i, ok := r.names[blobName(digest)]
+	if !ok {
+		return nil, 0, fault(ErrMissing, blobName(digest), noOffset, "the archive has no such blob")
+	}
+	m := &r.members[i]
+	if off < 0 || off > m.Size {
+		return nil, 0, fault(ErrSize, m.Name, noOffset, "byte %d lies outside of it", off)
+	}
+	b, err := r.open(m)
+	if err != nil {
+		return nil, 0, err
+	}
+	b.Uncheck()
+	if src, ok := b.src.(*storedSource); ok && off >= blockSize && off < m.Size {
+		blocks := off / blockSize
+		at = blocks * blockSize
+		b.left, src.left = m.Size-at, m.Size-at
+		src.off += int64(len(rawFrameHeader)) + blocks*(blockHeaderLen+blockSize)
+	}
+	return b, at, nil
+}
+
 // File gives the content of "oci-layout" or "index.json", checked against the
 // index. Both are unsigned: index.json is worth what its digest is compared with.
 func (r *Reader) File(name string) ([]byte, error) {

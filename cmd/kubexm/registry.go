@@ -20,10 +20,10 @@ import (
 func (a *app) registryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registry",
-		Short: "Serve a bundle as a registry, or fill one from it",
+		Short: "Serve a bundle as a registry, fill one from it, or push to a site's",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(a.registryServe(), a.registryPush())
+	cmd.AddCommand(a.registryServe(), a.registryPush(), a.registryLogin())
 	return cmd
 }
 
@@ -31,8 +31,10 @@ func (a *app) registryCommand() *cobra.Command {
 type serveFlags struct {
 	policyFlags
 	baseFlags
+	passwordFlags
 	bundle    string
 	listen    string
+	signKey   string
 	cert, key string
 	plainHTTP bool
 	namespace string
@@ -52,12 +54,16 @@ Nothing is unpacked and nothing can be changed; every byte is checked while it i
   /files/…     files, as COMPONENT/VERSION/OS-ARCH/NAME; a folder lists what is in it
   /packages/…  repositories of packages, as DEBIAN-12/ARCH
 
+With --packages-key the repositories of packages are signed: apt and dnf check them with the public
+key, which is served as /packages/kubexm.asc too. The key is an OpenPGP private key as
+"gpg --export-secret-keys" writes it; a locked one is opened with KUBEXM_KEY_PASSWORD.
+
 An image's index stays as published: a platform that it names and that the bundle does not
 hold is answered with 404.
 
 Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-http.`,
 		Example: `  kubexm registry serve --allow-unsigned --bundle demo.tar.zst
-  kubexm registry serve --allow-unsigned --bundle demo.tar.zst --listen :5000 --tls-cert tls.crt --tls-key tls.key
+  kubexm registry serve --allow-unsigned --bundle demo.tar.zst --listen :5000 --tls-cert tls.crt --tls-key tls.key --packages-key packages.key
   crane pull --insecure 127.0.0.1:5000/registry.k8s.io/pause:3.10 pause.tar`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveBundle(cmd.Context(), f) },
@@ -67,6 +73,7 @@ Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-ht
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:5000", "address and port to listen on")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate to speak TLS with (PEM)")
 	fs.StringVar(&f.key, "tls-key", "", "its private key (PEM)")
+	fs.StringVar(&f.signKey, "packages-key", "", "OpenPGP private key that repositories of packages are signed with")
 	fs.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS beyond the loopback address, too")
 	fs.StringVar(&f.namespace, "namespace", "", "put this before every repository (default the config's spec.registry.namespaceOverride)")
 	_ = cmd.MarkFlagRequired("bundle")
@@ -75,7 +82,9 @@ Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-ht
 	_ = cmd.MarkFlagFilename("tls-key", "pem", "key")
 	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	cmd.MarkFlagsMutuallyExclusive("tls-cert", "plain-http")
+	_ = cmd.MarkFlagFilename("packages-key", "key", "asc", "gpg")
 	f.policyFlags.add(cmd)
+	f.passwordFlags.add(cmd)
 	f.baseFlags.add(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -101,7 +110,11 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	if f.namespace == "" {
 		f.namespace = namespaceOf(b)
 	}
-	h, err := serve.New(b, b.Lock, serve.Options{Namespace: f.namespace, Log: a.log})
+	key, err := a.packagesKey(ctx, f)
+	if err != nil {
+		return err
+	}
+	h, err := serve.New(ctx, b, b.Lock, serve.Options{Namespace: f.namespace, Log: a.log, Key: key})
 	if err != nil {
 		return refused(err)
 	}
@@ -113,10 +126,29 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	if secure != nil {
 		at.Scheme, l = "https", tls.NewListener(l, secure)
 	}
-	if err := a.printServing(f, b, h.Contents(), at); err != nil {
+	if err := a.printServing(f, b, h.Contents(), at, key); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return serve.Run(ctx, l, h, a.log)
+}
+
+// packagesKey reads the key that repositories of packages are signed with, if one is
+// named.
+func (a *app) packagesKey(ctx context.Context, f *serveFlags) (*serve.Key, error) {
+	if f.signKey == "" {
+		return nil, nil //nolint:nilnil // none is asked for
+	}
+	text, err := readSecret(f.signKey)
+	if err != nil {
+		return nil, err
+	}
+	key, err := serve.ReadKey(text, func() ([]byte, error) {
+		return a.keyPassword(ctx, &f.passwordFlags, "Password for "+f.signKey+": ", false)
+	})
+	if errors.Is(err, serve.ErrKey) {
+		return nil, &coded{error: fmt.Errorf("--packages-key %s: %w", f.signKey, err), code: exitUsage, advice: "gpg --armor --export-secret-keys FINGERPRINT > packages.key"}
+	}
+	return key, err
 }
 
 // tls reads the certificate, and refuses to go without one where that was not
@@ -152,14 +184,19 @@ func namespaceOf(b *bundle.Bundle) string {
 }
 
 // printServing says where everything is, as one line of JSON or for people.
-func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at url.URL) error {
+func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at url.URL, key *serve.Key) error {
+	signedBy := ""
+	if key != nil {
+		signedBy = key.Fingerprint()
+	}
 	if a.output == "json" {
 		return json.NewEncoder(a.out).Encode(struct {
 			URL       string `json:"url"`
 			Root      string `json:"root"`
 			Namespace string `json:"namespace,omitempty"`
+			SignedBy  string `json:"packagesKey,omitempty"` // fingerprint
 			serve.Contents
-		}{at.String(), b.Root.Digest.String(), f.namespace, c})
+		}{at.String(), b.Root.Digest.String(), f.namespace, signedBy, c})
 	}
 	text := fmt.Sprintf("serving %s on %s, until interrupted\n  images    %s in %s below %s/\n", f.bundle, at.String(),
 		count(c.Images, "image"), repositories(c.Repositories), strings.TrimSuffix(at.Host+"/"+f.namespace, "/"))
@@ -168,6 +205,9 @@ func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at
 	}
 	if c.Packages > 0 {
 		text += fmt.Sprintf("  packages  %s/packages/\n", at.String())
+		if key != nil {
+			text += fmt.Sprintf("            signed by %s: %s%s\n", signedBy, at.String(), serve.PublicKey)
+		}
 	}
 	_, err := fmt.Fprint(a.out, text)
 	return err

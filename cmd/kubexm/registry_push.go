@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 )
 
@@ -27,6 +28,8 @@ type fillFlags struct {
 	baseFlags
 	bundle        string
 	to            string
+	config        string // of the cluster whose registry it is, in place of to
+	workdir       string
 	username      string
 	passwordStdin bool
 	dryRun        bool
@@ -35,12 +38,16 @@ type fillFlags struct {
 func (a *app) registryPush() *cobra.Command {
 	f := &fillFlags{}
 	cmd := &cobra.Command{
-		Use:   "push --bundle ARCHIVE --to HOST[/PROJECT]",
-		Short: "Fill a registry that stands already with a bundle's images",
-		Long: `Send a bundle's images straight from the archive to a registry that this machine reaches, each
-under the name that it has at a site: registry.k8s.io/pause:3.10 becomes
-HOST/PROJECT/registry.k8s.io/pause:3.10. The project has to exist where the registry has such.
-For the whole bundle as one artifact see "kubexm bundle push".
+		Use:   "push --bundle ARCHIVE {--to HOST[/PROJECT] | -f CONFIG}",
+		Short: "Fill a registry with a bundle's images",
+		Long: `Send a bundle's images straight from the archive to a registry, each under the name that it has
+at a site: registry.k8s.io/pause:3.10 becomes HOST/PROJECT/registry.k8s.io/pause:3.10. The project
+has to exist where the registry has such. For the whole bundle as one artifact see "kubexm bundle
+push", for images of your own "kubexm registry login".
+
+With --to the registry is one that exists already and that this machine reaches. With -f it is
+the cluster's own: one that kubexm installed is reached through the SSH connection of its host,
+since it takes no pushes from the network.
 
 What the registry has is not sent, so a push that broke off goes on, and one that is done sends
 nothing. What lies in another repository is mounted from there where the registry does that. A
@@ -51,6 +58,7 @@ gets one with the bundle's platforms alone. Its digest is another one, and is to
 the image by upstream's digest does not find it there.`,
 		Example: `  kubexm registry push --allow-unsigned --bundle demo.tar.zst --to harbor.example/kube --dry-run
   kubexm registry push --allow-unsigned --bundle demo.tar.zst --to harbor.example/kube --ca-file ca.crt
+  kubexm registry push --allow-unsigned --bundle demo.tar.zst -f config.yaml --dry-run
   echo "$PASSWORD" | kubexm registry push --allow-unsigned --bundle demo.tar.zst --to 192.0.2.5:5000 \
     --username admin --password-stdin -o json`,
 		Args: cobra.NoArgs,
@@ -60,11 +68,18 @@ the image by upstream's digest does not find it there.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.bundle, "bundle", "", "the archive, or the first of its volumes")
 	fs.StringVar(&f.to, "to", "", "the registry, with the project that everything goes into: HOST[:PORT][/PROJECT]")
+	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config, whose registry is filled")
+	fs.StringVarP(&f.workdir, "workdir", "w", ".", "where the folder .kubexm lies; with -f")
 	fs.StringVar(&f.username, "username", "", "user to log in as (default docker's own credentials)")
 	fs.BoolVar(&f.passwordStdin, "password-stdin", false, "read that user's password from standard input")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "tell what would be sent, and send nothing")
 	_ = cmd.MarkFlagRequired("bundle")
-	_ = cmd.MarkFlagRequired("to")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
+	_ = cmd.MarkFlagDirname("workdir")
+	cmd.MarkFlagsOneRequired("to", "filename")
+	for _, own := range []string{"to", "username", "docker-config", "ca-file", "plain-http"} { // the config says it
+		cmd.MarkFlagsMutuallyExclusive("filename", own)
+	}
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	cmd.MarkFlagsRequiredTogether("username", "password-stdin")
 	cmd.MarkFlagsMutuallyExclusive("username", "docker-config")
@@ -95,11 +110,15 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	t, err := a.fillTarget(f)
-	if err != nil {
-		return err
+	var c *manifest.Cluster
+	if f.config != "" {
+		var err error
+		if c, err = a.loadCluster(f.config, ""); err != nil {
+			return err
+		}
+		fromConfig(c, f.config)
 	}
-	policy, err := a.policy(&f.policyFlags, nil)
+	policy, err := a.policy(&f.policyFlags, c)
 	if err != nil {
 		return err
 	}
@@ -108,6 +127,24 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 		return refused(err)
 	}
 	defer b.Close()
+	var t registry.Target
+	if c == nil {
+		t, err = a.fillTarget(f)
+	} else {
+		var s *siteRegistry
+		if s, err = a.openRegistry(ctx, f.workdir, c); err == nil {
+			defer s.session.Close()
+			t, f.to = s.Target, c.Spec.Registry.Namespaced()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return a.fillFrom(ctx, f, t, b)
+}
+
+// fillFrom sends what t lacks of b.
+func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *bundle.Bundle) error {
 	p := a.progress(a.output != "text")
 	defer p.stop()
 	p.phase("ask")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -19,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -33,7 +36,8 @@ type product struct{}
 // TestRegistryScripts runs the commands about registries as people do. Each script
 // has a bundle, demo.tar.zst, an address to serve it at, $LISTEN, with a
 // certificate, and a registry that stands already: $PRODUCT, and over TLS $SECURE,
-// which docker.json logs in to.
+// which docker.json logs in to. site.yaml is the config of a cluster whose registry
+// takes pushes through SSH.
 func TestRegistryScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/registry",
@@ -43,6 +47,8 @@ func TestRegistryScripts(t *testing.T) {
 		Setup:               registrySetup(t),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"pull":    pull,
+			"push":    pushTo,
+			"nodes":   nodesPull,
 			"get":     get,
 			"product": setProduct,
 		},
@@ -59,7 +65,7 @@ func registrySetup(t *testing.T) func(*testscript.Env) error {
 			}
 		}
 		w.Binary("kubelet", "v1.32.2", []byte("a program"))
-		w.Debs(map[string]string{"Packages": "Package: socat\n", "pool/socat_1.7_amd64.deb": "a package"})
+		w.Debs(map[string]string{"Packages": "Package: socat\n", "Release": "Suite: x\n", "pool/socat_1.7_amd64.deb": "a package"})
 		if _, err := w.Build(t.Context(), e.WorkDir); err != nil {
 			return err
 		}
@@ -84,6 +90,9 @@ func registrySetup(t *testing.T) func(*testscript.Env) error {
 		secure.StartTLS()
 		e.Defer(secure.Close)
 		e.Setenv("SECURE", strings.TrimPrefix(secure.URL, "https://"))
+		if err := errors.Join(addSite(e), writePackagesKey(filepath.Join(e.WorkDir, "packages.key"))); err != nil {
+			return err
+		}
 		login := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, strings.TrimPrefix(secure.URL, "https://"), base64.StdEncoding.EncodeToString([]byte("admin:canary")))
 		return errors.Join(os.WriteFile(filepath.Join(e.WorkDir, "docker.json"), []byte(login), 0o600), free.Close())
 	}
@@ -104,6 +113,23 @@ func writeCertificate(dir string) (*tls.Config, error) {
 		os.WriteFile(filepath.Join(dir, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: config.Certificates[0].Certificate[0]}), 0o600),
 		os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600),
 	)
+}
+
+// writePackagesKey writes an OpenPGP private key, as gpg exports it.
+func writePackagesKey(file string) error {
+	key, err := openpgp.NewEntity("packages of a site", "", "", nil)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	w, err := armor.Encode(&out, openpgp.PrivateKeyType, nil)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(key.SerializePrivate(w, nil), w.Close()); err != nil {
+		return err
+	}
+	return os.WriteFile(file, out.Bytes(), 0o600)
 }
 
 // pull pulls an image whole: pull REFERENCE.

@@ -71,6 +71,12 @@ const dual = "kubePodsCIDR: '10.233.64.0/18,fd00:10::/96', kubeServiceCIDR: '10.
 // external is a store that stands already; what its files hold is not looked at here.
 const external = "type: external, external: {endpoints: ['https://192.0.2.71:2379'], caFile: testdata/one/ca, certFile: testdata/one/cert, keyFile: testdata/one/key}"
 
+// outside has the images come from a registry that exists already.
+var outside = []string{
+	", registry: [r1]", "", "type: registry, privateRegistry", "type: external, privateRegistry",
+	"auths: {hub", "auths: {images.site.local: {username: robot, password: second, pullUsername: reader, pullPassword: third}, hub",
+}
+
 // changes give each field another value. The first word pair is the change; what
 // follows is put in before, where a field counts in some clusters alone.
 var changes = map[string][]string{
@@ -117,6 +123,8 @@ var changes = map[string][]string{
 	"spec.registry.namespaceOverride": {"Override: one", "Override: two"}, "spec.registry.registryDataDir": {"/mnt/registry", "/data/registry"},
 
 	"spec.registry.auths.username": {"username: anna", "username: otto"}, "spec.registry.auths.password": {"password: first", "password: second"},
+	"spec.registry.auths.pullUsername":  append([]string{"pullUsername: reader", "pullUsername: other"}, outside...),
+	"spec.registry.auths.pullPassword":  append([]string{"pullPassword: third", "pullPassword: fourth"}, outside...),
 	"spec.registry.auths.skipTLSVerify": {"skipTLSVerify: false", "skipTLSVerify: true"}, "spec.registry.auths.certsPath": {"certsPath: testdata/one", "certsPath: testdata/two"},
 	"spec.registry.auths.plainHTTP": {"plainHTTP: false", "plainHTTP: true", ", certsPath: testdata/one", ""},
 
@@ -307,7 +315,7 @@ func made(t *testing.T, config, work string, play []string) string {
 	}
 	for _, h := range c.Spec.Hosts {
 		for _, l := range sims[h.Name].Snapshot() {
-			if !strings.Contains(l, "/etc/kubexm/registry/htpasswd") { // salted
+			if !strings.Contains(l, "/etc/kubexm/registry/htpasswd") && !strings.Contains(l, "/etc/kubexm/registry/push.htpasswd") { // salted
 				out.WriteString(h.Name + " " + l + "\n")
 			}
 		}

@@ -75,10 +75,19 @@ func (s *Shelf) put(t TB, mediaType string, v any) v1.Descriptor {
 
 // Image gives the pin of an image.
 func (s *Shelf) Image(n manifest.Need) (manifest.ImagePin, error) {
-	if strings.Contains(n.Name, ":") { // the config's own: its name is its reference
-		return manifest.ImagePin{Names: []string{n.Name}, Reference: n.Name}, nil
+	im := manifest.ImagePin{Names: []string{n.Name}, Reference: n.Name, Digest: steptest.Digest(n.Name)} // the config's own: its name is its reference
+	if !strings.Contains(n.Name, ":") {
+		var err error
+		if im, err = s.Artifacts.Image(n); err != nil {
+			return im, err
+		}
 	}
-	return s.Artifacts.Image(n)
+	for _, pin := range s.pins {
+		if pin.Reference == im.Reference {
+			return pin, nil
+		}
+	}
+	return im, nil
 }
 
 // Images gives all pins.

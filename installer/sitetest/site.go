@@ -5,11 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
-
-	"golang.org/x/crypto/bcrypt"
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
@@ -115,30 +112,7 @@ func Of(t TB, o Options) *Site {
 	s.Registry = registrydtest.Start(s.Cluster, s.Sims[s.Cluster.HostsWith(manifest.RoleRegistry)[0].Name], nil)
 	t.Cleanup(s.Registry.Stop)
 	s.Kube.Holds = s.Registry.Holds
-	s.cheapPasswords()
 	return s
-}
-
-// cheapPasswords gives the registry's host a password file that answers for the
-// passwords of this cluster, and takes a moment to check: a run that writes its
-// own spends most of its time on that.
-func (s *Site) cheapPasswords() {
-	s.T.Helper()
-	text := ""
-	a := registryd.Access{Dir: filepath.Join(s.Workdir, "certs", "registry")}
-	for _, user := range []string{registryd.PushUser, registryd.PullUser} {
-		p, err := a.Password(user)
-		if err != nil {
-			s.T.Fatal(err)
-		}
-		hash, err := bcrypt.GenerateFromPassword([]byte(p), bcrypt.MinCost)
-		if err != nil {
-			s.T.Fatal(err)
-		}
-		text += user + ":" + string(hash) + "\n"
-	}
-	s.Registry.Sim.AddDir("/etc/kubexm/registry", 0o700)
-	s.Registry.Sim.AddFile("/etc/kubexm/registry/htpasswd", text, 0o600)
 }
 
 // Pipe makes a pipeline.
@@ -217,7 +191,7 @@ func (s *Site) State(records bool) conntest.Snapshot {
 			switch {
 			case strings.HasPrefix(l, "file /var/lib/kubexm") && !records:
 				continue
-			case strings.HasPrefix(l, "file /etc/kubexm/registry/htpasswd ") && !records:
+			case (strings.HasPrefix(l, "file /etc/kubexm/registry/htpasswd ") || strings.HasPrefix(l, "file /etc/kubexm/registry/push.htpasswd ")) && !records:
 				l = strings.Join(strings.Fields(l)[:4], " ")
 			}
 			out = append(out, h.Name+": "+l)

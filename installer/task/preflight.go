@@ -68,7 +68,7 @@ func writes(s plan.Scope) []preflight.Write {
 	ofNodes := slices.Concat(containerd.Binaries().Meta().Needs, kubeadm.Install().Meta().Needs)
 	add("programs", "/usr/local/bin", nodes(s), ofNodes, program)
 	add("CNI plugins", "/opt/cni/bin", nodes(s), ofNodes, plugin)
-	images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c)).Meta().Needs
+	images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
 	add("images", containerd.DataDir(c), nodes(s), images, image)
 	members := s.Role(manifest.RoleMaster)
 	if c.Spec.Etcd.Type == "kubexm" {

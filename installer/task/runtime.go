@@ -1,10 +1,12 @@
 package task
 
 import (
+	"context"
 	"slices"
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
@@ -58,8 +60,16 @@ func InstallRuntime() plan.Task {
 // PreloadImages pulls and pins what the nodes will run.
 func PreloadImages() plan.Task {
 	return plan.Task{Name: "preload-images", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster), registryd.NamesAt(s.Cluster)))
+		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster), registryd.NamesAt(s.Cluster), tags(s.Cluster)))
 	}}
+}
+
+// tags asks the site's registry, if there is one, what its tags name.
+func tags(c *manifest.Cluster) func(context.Context, *steps.Host, []manifest.ImagePin) error {
+	if !hasRegistry(plan.Scope{Cluster: c}) {
+		return nil
+	}
+	return registryd.TagsAt(c)
 }
 
 // UninstallRuntime is the inverse of InstallRuntime, with all images where they are

@@ -29,6 +29,8 @@ type Product struct {
 	Code   string
 	// User and Password are asked for where they are set.
 	User, Password string
+	// Readers are further users, with their passwords, who may pull alone.
+	Readers map[string]string
 	// Busy answers 429 to every n-th upload where it is set.
 	Busy int
 	// Project is what names of repositories have to begin with.
@@ -90,7 +92,9 @@ func (p *Product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fault(w, http.StatusUnauthorized, "UNAUTHORIZED", "bring a token")
 		return
 	}
-	if user, password, _ := r.BasicAuth(); user != p.User || password != p.Password {
+	user, password, _ := r.BasicAuth()
+	known, reads := p.Readers[user]
+	if reads = reads && known == password; !reads && (user != p.User || password != p.Password) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="product"`)
 		fault(w, http.StatusUnauthorized, "UNAUTHORIZED", "log in")
 		return
@@ -98,6 +102,10 @@ func (p *Product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/v2/")
 	if path == "" {
 		w.WriteHeader(http.StatusOK)
+		return
+	}
+	if reads && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		fault(w, http.StatusForbidden, "DENIED", user+" may pull alone")
 		return
 	}
 	if !strings.HasPrefix(path, p.Project) {

@@ -19,8 +19,22 @@ import (
 	"github.com/mensylisir/kubexm/testdata/upstream"
 )
 
-// apt-get reads a served repository of packages, and downloads from it.
+// apt-get reads a served repository of packages, and downloads from it: with a key that
+// signs it, and without one where it is told to trust it. Without either it refuses.
 func TestAptReadsPackages(t *testing.T) {
+	for name, c := range map[string]struct {
+		signed bool
+		option string // %s is the file with the public key
+		reads  bool
+	}{
+		"signed": {true, "signed-by=%s", true}, "trusted": {false, "trusted=yes", true}, "unsigned": {false, "signed-by=%s", false}, "another's": {true, "signed-by=%s.other.asc", false},
+	} {
+		t.Run(name, func(t *testing.T) { aptReads(t, c.signed, c.option, c.reads) })
+	}
+}
+
+func aptReads(t *testing.T, signed bool, option string, reads bool) {
+	t.Helper()
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		t.Skip("there is no apt-get here")
 	}
@@ -43,10 +57,19 @@ func TestAptReadsPackages(t *testing.T) {
 	}
 	w := registrytest.NewWorld("")
 	w.Debs(files)
-	s := httptest.NewServer(handler(t, open(t, w), Options{}))
+	key, public := signingKey(t)
+	_, other := signingKey(t)
+	o := Options{Key: key}
+	if !signed {
+		o.Key = nil
+	}
+	s := httptest.NewServer(handler(t, open(t, w), o))
 	t.Cleanup(s.Close)
 
 	dir := t.TempDir()
+	if strings.Contains(option, "%s") {
+		option = fmt.Sprintf(option, filepath.Join(dir, "site.asc"))
+	}
 	options := []string{"-q"}
 	for _, o := range []string{"Dir::Etc=" + dir + "/etc", "Dir::State=" + dir + "/state", "Dir::State::status=" + dir + "/status", "Dir::Cache=" + dir + "/cache",
 		"Acquire::http::Proxy=DIRECT", "Debug::NoLocking=true", "APT::Sandbox::User=", "APT::Architecture=amd64", "APT::Architectures::=amd64"} {
@@ -57,7 +80,7 @@ func TestAptReadsPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"status": "", "etc/sources.list": fmt.Sprintf("deb [trusted=yes] %s/packages/debian-12/amd64 ./\n", s.URL)} {
+	for name, text := range map[string]string{"status": "", "etc/sources.list": fmt.Sprintf("deb [%s] %s/packages/debian-12/amd64 ./\n", option, s.URL), "site.asc": string(public), "site.asc.other.asc": string(other)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -66,6 +89,12 @@ func TestAptReadsPackages(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		out, err := exec.CommandContext(ctx, "apt-get", append(options, args...)...).CombinedOutput()
 		cancel()
+		if !reads {
+			if err == nil || !strings.Contains(string(out), "not signed") {
+				t.Fatalf("apt-get takes it: %v: %s", err, out)
+			}
+			return
+		}
 		if err != nil || strings.Contains(string(out), "W:") {
 			t.Fatalf("apt-get %s: %v: %s", strings.Join(args, " "), err, out)
 		}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,21 +19,20 @@ import (
 type Options struct {
 	Namespace string       // put before every repository, as registry.Mapper does
 	Log       *slog.Logger // each request at debug, damage as an error
+	Key       *Key         // signs repositories of packages; nil: they are served unsigned
 }
 
 // Handler answers requests out of a bundle. It writes nothing, ever: what a path
 // names is looked up among what the lock names, and no part of it reaches a file
 // system.
 type Handler struct {
-	src   registry.Source
-	log   *slog.Logger
-	names *names
-	paths paths
-	slots chan struct{} // one for each blob that is read
+	src    registry.Source
+	log    *slog.Logger
+	names  *names
+	paths  paths
+	limits *limits
+	parts  parts
 }
-
-// slots bounds what is read at once, and with it the memory that is used.
-const slots = 32
 
 // Contents counts what a Handler serves.
 type Contents struct {
@@ -43,12 +43,18 @@ type Contents struct {
 }
 
 // New lays out what a lock names and src holds.
-func New(src registry.Source, lock *manifest.Lock, o Options) (*Handler, error) {
+func New(ctx context.Context, src registry.Source, lock *manifest.Lock, o Options) (*Handler, error) {
 	n, err := newNames(src, lock.Images, o.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{src: src, log: o.Log, names: n, paths: newPaths(lock.Artifacts), slots: make(chan struct{}, slots)}, nil
+	h := &Handler{src: src, log: o.Log, names: n, paths: newPaths(lock.Artifacts), limits: newLimits()}
+	if o.Key != nil {
+		if err := h.sign(ctx, o.Key); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
 }
 
 // Contents counts what is served.

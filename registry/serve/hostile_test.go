@@ -137,7 +137,7 @@ func FuzzPath(f *testing.F) {
 		f.Fatal(err)
 	}
 	defer b.Close()
-	h, err := New(b, b.Lock, Options{Log: slog.New(slog.DiscardHandler)})
+	h, err := New(f.Context(), b, b.Lock, Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -241,7 +241,8 @@ func TestDamage(t *testing.T) {
 
 // Whoever goes away in the middle leaves nothing behind that others wait for.
 func TestClientsThatGo(t *testing.T) {
-	b := open(t, world(t))
+	b, content := big(t)
+	layer, _ := bigLayer(t, b)
 	h := handler(t, b, Options{})
 	s := httptest.NewServer(h)
 	defer s.Close()
@@ -250,7 +251,7 @@ func TestClientsThatGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.WriteString(c, "GET /v2/pause/blobs/"+layer()+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(c, "GET "+layer+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil {
@@ -258,12 +259,12 @@ func TestClientsThatGo(t *testing.T) {
 		}
 		c.Close()
 	}
-	if resp, body := get(t, s, http.MethodGet, "/v2/pause/blobs/"+layer()); resp.StatusCode != http.StatusOK || len(body) != len(large) {
+	if resp, body := get(t, s, http.MethodGet, layer); resp.StatusCode != http.StatusOK || len(body) != len(content) {
 		t.Errorf("%d, %d bytes", resp.StatusCode, len(body))
 	}
-	for deadline := time.Now().Add(2 * time.Minute); len(h.slots) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(h.limits.all) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d are still being read", len(h.slots))
+			t.Fatalf("%d are still being read", len(h.limits.all))
 		}
 	}
 }

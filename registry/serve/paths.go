@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,7 +23,8 @@ const (
 // paths is what is served as plain files.
 type paths struct {
 	blobs map[string]manifest.Blob
-	list  []string // sorted
+	made  map[string][]byte // signatures, which no bundle holds
+	list  []string          // of both, sorted
 }
 
 func newPaths(artifacts []manifest.Artifact) paths {
@@ -46,6 +49,10 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request) {
 		h.send(w, r, piece{digest: "sha256:" + b.SHA256, size: b.Size, media: "application/octet-stream"})
 		return
 	}
+	if made, ok := h.paths.made[name]; ok {
+		text(w, http.StatusOK, plainText, made)
+		return
+	}
 	if list, ok := h.paths.below(name); ok {
 		text(w, http.StatusOK, plainText, []byte(list))
 		return
@@ -66,7 +73,11 @@ func (p paths) below(folder string) (string, bool) {
 		if !strings.HasPrefix(name, folder) {
 			break
 		}
-		b := p.blobs[name]
+		b, ok := p.blobs[name]
+		if made := p.made[name]; !ok {
+			sum := sha256.Sum256(made)
+			b = manifest.Blob{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(made))}
+		}
 		fmt.Fprintf(&list, "%s  %d  %s\n", b.SHA256, b.Size, name)
 	}
 	top := folder == "/" || folder == filesRoot || folder == packagesRoot

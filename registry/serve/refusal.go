@@ -9,6 +9,7 @@ const (
 	codeManifestUnknown = "MANIFEST_UNKNOWN"
 	codeNameInvalid     = "NAME_INVALID"
 	codeNameUnknown     = "NAME_UNKNOWN"
+	codeTooMany         = "TOOMANYREQUESTS"
 	codeUnsupported     = "UNSUPPORTED"
 	codeUnknown         = "UNKNOWN"
 )

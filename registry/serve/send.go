@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +19,12 @@ type piece struct {
 	media  string
 }
 
-// stalled is how long a client may take for one chunk before it is given up.
-const stalled = 2 * time.Minute
-
 // chunk is how much is held back until what follows it was read.
 const chunk = 128 << 10
+
+// document is the most bytes that are read as a whole before any of them is sent, as
+// manifests and the lists of packages are: they wait for nobody.
+const document = 512 << 10
 
 // send answers with a blob, or the one range of it that is asked for.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, p piece) {
@@ -35,7 +37,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, p piece) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	status, part := http.StatusOK, span{0, p.size}
+	status, wanted := http.StatusOK, span{0, p.size}
 	if asked := r.Header.Get("Range"); asked != "" && p.size > 0 && (r.Header.Get("If-Range") == "" || r.Header.Get("If-Range") == etag) {
 		s, known, ok := parseRange(asked, p.size)
 		switch {
@@ -43,23 +45,27 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, p piece) {
 			refuseRange(w, p.size)
 			return
 		case known:
-			status, part = http.StatusPartialContent, s
+			status, wanted = http.StatusPartialContent, s
 			header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", s.from, s.to-1, p.size))
 		}
 	}
 	header.Set("Content-Type", p.media)
-	header.Set("Content-Length", strconv.FormatInt(part.to-part.from, 10))
+	header.Set("Content-Length", strconv.FormatInt(wanted.to-wanted.from, 10))
 	if r.Method == http.MethodHead {
 		w.WriteHeader(status)
 		return
 	}
 	out := &answer{w: w, control: http.NewResponseController(w), status: status}
-	err := h.read(r.Context(), p, part, out)
-	if err == nil {
-		return
-	}
+	err := h.answer(r, p, wanted, out)
 	var gone *goneError
-	if errors.As(err, &gone) || r.Context().Err() != nil {
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, errBusy):
+		header.Set("Retry-After", "5")
+		refuse(w, http.StatusTooManyRequests, codeTooMany, err.Error())
+		return
+	case errors.As(err, &gone) || r.Context().Err() != nil:
 		return // the client's own doing
 	}
 	h.log.ErrorContext(r.Context(), "damaged or unreadable", "blob", p.digest, "path", r.URL.Path, "error", err.Error())
@@ -75,16 +81,32 @@ func refuseRange(w http.ResponseWriter, size int64) {
 	w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 }
 
+// answer writes what is wanted of a blob. What is small is read first and sent then;
+// for anything else the client waits until its address may read.
+func (h *Handler) answer(r *http.Request, p piece, want span, out io.Writer) error {
+	if p.size <= document {
+		var text bytes.Buffer
+		if err := h.read(r.Context(), p, want, &text); err != nil {
+			return err
+		}
+		_, err := out.Write(text.Bytes())
+		return err
+	}
+	leave, err := h.limits.enter(r.Context(), addressOf(r.RemoteAddr))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if sums := h.parts.get(p.digest); sums != nil && want != (span{0, p.size}) {
+		return h.readParts(r.Context(), p, want, sums, out)
+	}
+	return h.read(r.Context(), p, want, out)
+}
+
 // read reads a blob from its beginning to its end, so that all of it is checked,
 // and writes the part that is wanted. The last of it is written when the end was
 // found to be right.
 func (h *Handler) read(ctx context.Context, p piece, want span, out io.Writer) error {
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	rc, size, err := h.src.Blob(p.digest)
 	if err != nil {
 		return err
@@ -93,9 +115,14 @@ func (h *Handler) read(ctx context.Context, p piece, want span, out io.Writer) e
 	if size != p.size {
 		return fmt.Errorf("%d bytes, and %d are expected", size, p.size)
 	}
+	var src io.Reader = rc
+	var sums summing
+	if want != (span{0, p.size}) && p.size > document { // others of it will follow
+		src = io.TeeReader(rc, &sums)
+	}
 	next, held := make([]byte, chunk), make([]byte, 0, chunk)
 	for at := int64(0); ; {
-		n, err := io.ReadFull(rc, next)
+		n, err := io.ReadFull(src, next)
 		if part := want.of(next[:n], at); len(part) > 0 {
 			if _, err := out.Write(held); err != nil {
 				return err
@@ -107,6 +134,9 @@ func (h *Handler) read(ctx context.Context, p piece, want span, out io.Writer) e
 		case err == io.EOF, err == io.ErrUnexpectedEOF:
 			if at != p.size {
 				return fmt.Errorf("%d bytes, and %d are expected", at, p.size)
+			}
+			if sums.end(); sums.all != nil {
+				h.parts.put(p.digest, sums.all)
 			}
 			_, err = out.Write(held)
 			return err
@@ -129,24 +159,34 @@ type answer struct {
 	control *http.ResponseController
 	status  int
 	began   bool
+	since   time.Time // the first byte
+	sent    int64
 }
 
-func (a *answer) Write(p []byte) (int, error) {
-	if len(p) == 0 && a.began {
-		return 0, nil
-	}
-	// A writer without deadlines, such as a test's, does without.
-	_ = a.control.SetWriteDeadline(time.Now().Add(stalled))
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if !a.began {
-		a.began = true
-		a.w.WriteHeader(a.status)
-	}
-	n, err := a.w.Write(p)
-	if err != nil {
-		return n, &goneError{err}
+// Write sends in pieces, each with a deadline: a client may stand still for a while,
+// and may not take longer for all than a slow line does.
+func (a *answer) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		piece := p[:min(len(p), chunk)]
+		now := time.Now()
+		if !a.began {
+			a.since = now
+		}
+		end := a.since.Add(grace + time.Duration(a.sent+int64(len(piece)))*time.Second/slowest)
+		if soon := now.Add(stalled); soon.Before(end) {
+			end = soon
+		}
+		_ = a.control.SetWriteDeadline(end) // a writer without deadlines, such as a test's, does without
+		if !a.began {
+			a.began = true
+			a.w.WriteHeader(a.status)
+		}
+		k, err := a.w.Write(piece)
+		n, a.sent = n+k, a.sent+int64(k)
+		if err != nil {
+			return n, &goneError{err}
+		}
+		p = p[k:]
 	}
 	return n, nil
 }

@@ -62,7 +62,7 @@ func handler(t *testing.T, b *bundle.Bundle, o Options) *Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h, err := New(b, b.Lock, o)
+	h, err := New(t.Context(), b, b.Lock, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func remotes(c *manifest.Cluster, written []string, open func(host string) bool)
 		if err != nil {
 			continue // the config's reader refuses it
 		}
-		a := c.Spec.Registry.Auth(u.Host)
+		a := c.Spec.Registry.PullAuth(u.Host)
 		if !whole {
 			base = choose(!a.PlainHTTP, "https://") + choose(a.PlainHTTP, "http://") + base
 		}

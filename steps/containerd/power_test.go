@@ -16,7 +16,7 @@ import (
 // the step is done, ends with images that are whole.
 func TestImagesOutlastThePower(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	step := containerd.Preload(c, []string{"pause", "kube-proxy", "kube-apiserver"}, nil)
+	step := containerd.Preload(c, []string{"pause", "kube-proxy", "kube-apiserver"}, nil, nil)
 	const snapshots = "/var/lib/containerd/snapshots"
 	for at := 1; ; at++ {
 		kube, kase := steptest.NewKube(c), steptest.Case{Cluster: c}

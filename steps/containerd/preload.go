@@ -2,9 +2,12 @@ package containerd
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/distribution/reference"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
@@ -20,9 +23,13 @@ const pinned = "io.cri-containerd.pinned=pinned"
 var controlPlane = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
 
 // Preload pulls the images that a node will run before anything asks for them,
-// and pins them: a node that lost its registry still starts. at gives images the
-// digests that the site's registry has; nil is upstream's.
-func Preload(c *manifest.Cluster, names []string, at func(*steps.Host) (registry.Mapper, error)) steps.Step {
+// and pins them: a node that lost its registry still starts. Each is pulled by the
+// digest that the lock has, and gets its tag here: what a tag names in a registry
+// is the word of whoever pushed last. at gives images the digests that the site's
+// registry has; nil is upstream's. tags is asked before anything is pulled whether
+// the registry's tags name these images, since pods' images are pulled by tag; it
+// may be nil.
+func Preload(c *manifest.Cluster, names []string, at func(*steps.Host) (registry.Mapper, error), tags func(context.Context, *steps.Host, []manifest.ImagePin) error) steps.Step {
 	var needs []manifest.Need
 	for _, n := range names {
 		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: n})
@@ -38,38 +45,82 @@ func Preload(c *manifest.Cluster, names []string, at func(*steps.Host) (registry
 			if err != nil {
 				return err
 			}
+			if tags != nil && len(missing) > 0 {
+				var pins []manifest.ImagePin
+				for _, w := range missing {
+					pins = append(pins, w.pin)
+				}
+				if err := tags(ctx, h, pins); err != nil {
+					return err
+				}
+			}
 			return bring(ctx, h, c, missing)
 		},
 	}
 }
 
+// wanted is an image that a node is to have.
+type wanted struct {
+	pin    manifest.ImagePin
+	digest string // of the image at the site
+	pull   string // its name with that digest
+	name   string // what pods call it: with its tag, or the same where it has none
+}
+
+// want gives an image of the lock as a node has it.
+func want(im manifest.ImagePin, names registry.Mapper) (wanted, error) {
+	named, err := reference.ParseNormalizedNamed(im.Reference)
+	if err != nil {
+		return wanted{}, fmt.Errorf("image reference %q: %w", im.Reference, err)
+	}
+	base := reference.TrimNamed(named).Name()
+	w := wanted{pin: im, pull: string(names.Redigest([]byte(base + "@" + im.Digest)))}
+	_, w.digest, _ = strings.Cut(w.pull, "@")
+	w.name = w.pull
+	if _, digested := named.(reference.Digested); !digested {
+		w.name = reference.TagNameOnly(named).String()
+	}
+	return w, nil
+}
+
 // bring pulls images, and pins them once the disk has taken all that they were
 // unpacked to. containerd does not wait for that: after a loss of power it holds
 // images for whole whose files are empty, and never unpacks them again. So an image
-// that is there without the label is taken away first.
-func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []string) error {
+// that is there without the label, or as another one, is taken away first.
+func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []wanted) error {
 	half, err := images(ctx, h)
 	if err != nil {
 		return err
 	}
-	for _, ref := range missing {
-		if !slices.Contains(half, ref) {
-			continue
-		}
-		if _, err := h.Exec(ctx, "crictl", "rmi", ref); err != nil {
-			return err
+	for _, w := range missing {
+		for _, ref := range []string{w.name, w.pull} {
+			if half[ref] == "" {
+				continue
+			}
+			if _, err := h.Exec(ctx, "crictl", "rmi", ref); err != nil {
+				return err
+			}
+			if half, err = images(ctx, h); err != nil { // other names of it went as well
+				return err
+			}
 		}
 	}
-	for _, ref := range missing {
-		if _, err := h.Exec(ctx, "crictl", "pull", ref); err != nil {
-			return steps.Advise(err, "see `journalctl -u containerd` on %s, and whether the registry holds %s", h.Name, ref)
+	for _, w := range missing {
+		if _, err := h.Exec(ctx, "crictl", "pull", w.pull); err != nil {
+			return steps.Advise(err, "see `journalctl -u containerd` on %s, and whether the registry holds %s", h.Name, w.pull)
+		}
+		if w.name == w.pull {
+			continue
+		}
+		if _, err := h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "tag", "--force", w.pull, w.name); err != nil {
+			return err
 		}
 	}
 	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", DataDir(c)}, Timeout: syncWithin}); err != nil {
 		return err
 	}
-	for _, ref := range missing {
-		if _, err := h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "label", ref, pinned); err != nil {
+	for _, w := range missing {
+		if _, err := h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "label", w.name, pinned); err != nil {
 			return err
 		}
 	}
@@ -79,18 +130,26 @@ func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []st
 // syncWithin is how long a disk may take to write out a few gigabytes.
 const syncWithin = 10 * time.Minute
 
-// images gives the references that containerd has and that pass the filters.
-func images(ctx context.Context, h *steps.Host, filters ...string) ([]string, error) {
-	argv := append([]string{"ctr", "--namespace", "k8s.io", "images", "list", "--quiet"}, filters...)
+// images gives the digests of the images that containerd has and that pass the
+// filters, by their names.
+func images(ctx context.Context, h *steps.Host, filters ...string) (map[string]string, error) {
+	argv := append([]string{"ctr", "--namespace", "k8s.io", "images", "list"}, filters...)
 	res, err := h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1}})
 	if err != nil || res.Exit != 0 {
 		return nil, err
 	}
-	return strings.Fields(string(res.Stdout)), nil
+	out := map[string]string{}
+	for line := range strings.Lines(string(res.Stdout)) { // REF TYPE DIGEST SIZE PLATFORMS LABELS
+		if f := strings.Fields(line); len(f) > 2 && strings.HasPrefix(f[2], "sha256:") {
+			out[f[0]] = f[2]
+		}
+	}
+	return out, nil
 }
 
-// missingImages gives the references that the node lacks, or has unpinned.
-func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, needs []manifest.Need, at func(*steps.Host) (registry.Mapper, error)) ([]string, error) {
+// missingImages gives the images that the node lacks, has unpinned, or has as
+// another one than the lock.
+func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, needs []manifest.Need, at func(*steps.Host) (registry.Mapper, error)) ([]wanted, error) {
 	var names registry.Mapper
 	if at != nil {
 		var err error
@@ -103,7 +162,7 @@ func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, need
 		return nil, err
 	}
 	master := slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name)
-	var missing []string
+	var missing []wanted
 	for _, n := range needs {
 		if slices.Contains(controlPlane, n.Name) && !master {
 			continue
@@ -112,8 +171,12 @@ func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, need
 		if err != nil {
 			return nil, err
 		}
-		if ref := string(names.Redigest([]byte(im.Reference))); !slices.Contains(have, ref) {
-			missing = append(missing, ref)
+		w, err := want(im, names)
+		if err != nil {
+			return nil, err
+		}
+		if have[w.name] != w.digest {
+			missing = append(missing, w)
 		}
 	}
 	return missing, nil

@@ -123,6 +123,7 @@ func TestPorts(t *testing.T) {
 		"another protocol":            {host: "m1", before: listening("udp UNCONN 0 0 0.0.0.0:6443 0.0.0.0:*")},
 		"a registry host's":           {host: "r1", before: listening(apiserver, kubelet)},
 		"the registry's":              {host: "r1", before: listening(`tcp LISTEN 0 128 *:443 *:* users:(("nginx",pid=9,fd=3))`), want: []string{"error: port 443, which the registry needs, is taken by nginx (process 9)"}},
+		"the registry's, for pushing": {host: "r1", before: listening(`tcp LISTEN 0 128 127.0.0.1:5001 *:* users:(("nginx",pid=9,fd=3))`), want: []string{"error: port 5001, which the registry's service for pushes needs, is taken by nginx (process 9)"}},
 		"on a host made ready": {host: "w1", before: func(s *conntest.Sim) {
 			listening(strings.Replace(kubelet, "kubelet\"", "other\"", 1))(s)
 			prepared(s)

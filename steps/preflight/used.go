@@ -52,6 +52,7 @@ func ports(h *steps.Host) map[uint16]string {
 	}
 	if is(h, manifest.RoleRegistry) && h.Cluster.Spec.Registry.Type == "registry" {
 		want[registryPort(h.Cluster)] = "the registry"
+		want[uint16(h.Cluster.Spec.Registry.PushPort())] = "the registry's service for pushes" //nolint:gosec // a port
 	}
 	return want
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/pki"
 )
 
-// The users of the registry: kubexm pushes, the nodes pull.
+// The users of the registry: kubexm pushes, the nodes pull. Each is known to one of
+// its two services alone.
 const (
 	PushUser = "kubexm-push"
 	PullUser = "kubexm-pull"
@@ -101,22 +102,25 @@ type login struct {
 	cost           int
 }
 
-// logins are kubexm's own users, and one of the config: its password is no random
-// one, and may cost what is usual.
-func (a Access) logins(c *manifest.Cluster, h *steps.Host) ([]login, error) {
-	var out []login
-	for _, user := range []string{PushUser, PullUser} {
-		p, err := a.Password(user)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, login{user, p, hashCost})
+// pushLogins is kubexm's own user, who alone may push.
+func (a Access) pushLogins(*manifest.Cluster, *steps.Host) ([]login, error) {
+	p, err := a.Password(PushUser)
+	return []login{{PushUser, p, hashCost}}, err
+}
+
+// pullLogins are the user of the nodes, and one of the config: its password is no
+// random one, and may cost what is usual.
+func (a Access) pullLogins(c *manifest.Cluster, h *steps.Host) ([]login, error) {
+	p, err := a.Password(PullUser)
+	if err != nil {
+		return nil, err
 	}
+	out := []login{{PullUser, p, hashCost}}
 	own := c.Spec.Registry.Auth(c.Spec.Registry.PrivateRegistry)
 	if own.Username == "" {
 		return out, nil
 	}
-	p, err := h.Secret(own.Password)
+	p, err = h.Secret(own.Password)
 	return append(out, login{own.Username, p, bcrypt.DefaultCost}), err
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"time"
@@ -27,9 +26,17 @@ type Say = func(steps.Finding)
 // leaves it as it is otherwise.
 func Stands(c *manifest.Cluster) bool { return c.Spec.Registry.Type == "external" }
 
+// pushing is how kubexm speaks to a registry that stands already, and pulling how
+// nodes do.
+func pushing(c *manifest.Cluster) manifest.RegistryAuth {
+	return c.Spec.Registry.Auth(c.Spec.Registry.PrivateRegistry)
+}
+func pulling(c *manifest.Cluster) manifest.RegistryAuth {
+	return c.Spec.Registry.PullAuth(c.Spec.Registry.PrivateRegistry)
+}
+
 // existing is a registry that stands already, for who reaches it by dialing.
-func existing(c *manifest.Cluster, h *steps.Host, to dial) (registry.Target, error) {
-	a := c.Spec.Registry.Auth(c.Spec.Registry.PrivateRegistry)
+func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to dial) (registry.Target, error) {
 	certs, err := registry.ReadCerts(a.CertsPath)
 	if err != nil {
 		return registry.Target{}, err
@@ -55,14 +62,7 @@ func existing(c *manifest.Cluster, h *steps.Host, to dial) (registry.Target, err
 // as the node's runtime will.
 func CheckPull(c *manifest.Cluster, say Say) steps.Step {
 	return op.Check("registryd.check-pull", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
-		f, ok := h.Conn().(connector.Forwarder)
-		if !ok {
-			return nil, errors.New("the connection to this host carries no TCP")
-		}
-		names := namesOf(c)
-		t, err := existing(c, h, func(ctx context.Context, network, address string) (net.Conn, error) {
-			return f.Dial(ctx, network, named(names, address))
-		})
+		t, err := fromNode(c, h)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func CheckPull(c *manifest.Cluster, say Say) steps.Step {
 
 // CheckPush asks a registry that stands already from this machine, or through h
 // where this machine does not reach it, and whether the user may send images where
-// the first of them is not there.
+// the first of them is not there. That the user of the nodes may, too, is a warning.
 func CheckPush(c *manifest.Cluster, say Say) steps.Step {
 	return op.Check("registryd.check-push", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		var out steps.Findings
@@ -85,7 +85,7 @@ func CheckPush(c *manifest.Cluster, say Say) steps.Step {
 				What:   fmt.Sprintf("this machine does not reach %s (%v): images go through the SSH connection to %s", address, why, h.Name),
 				Advice: "nothing has to be done; a route or a name for it here makes it faster"})
 		})
-		t, err := existing(c, h, w.dial)
+		t, err := existing(c, pushing(c), h, w.dial)
 		if err != nil {
 			return nil, err
 		}
@@ -97,6 +97,14 @@ func CheckPush(c *manifest.Cluster, say Say) steps.Step {
 		if len(images) == 0 {
 			return out, nil
 		}
+		repository, _, err := t.Repository(images[0].Reference)
+		if err != nil {
+			return out, err
+		}
+		found, err := nodesPush(ctx, c, h, w, repository)
+		if out = append(out, found...); err != nil {
+			return out, err
+		}
 		// What goes for one goes for the others, and where it is there nothing has to be sent.
 		standing, err := registry.Compare(ctx, t, h.Artifacts, images[:1], 1)
 		if err != nil {
@@ -105,15 +113,32 @@ func CheckPush(c *manifest.Cluster, say Say) steps.Step {
 		if standing.Missing() == 0 {
 			return out, nil
 		}
-		repository, _, err := t.Repository(images[0].Reference)
-		if err != nil {
-			return out, err
-		}
 		if err := registry.AskPush(ctx, t, repository); err != nil {
 			out = append(out, refused(c, fmt.Errorf("send to %s: %w", repository, err), "this machine"))
 		}
 		return out, ctx.Err()
 	}, say)
+}
+
+// nodesPush warns where the login that every node has may push: root on any of them
+// can replace the images of all.
+func nodesPush(ctx context.Context, c *manifest.Cluster, h *steps.Host, w *way, repository string) (steps.Findings, error) {
+	t, err := existing(c, pulling(c), h, w.dial)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Client.CloseIdleConnections()
+	if err := registry.AskPush(ctx, t, repository); err != nil {
+		return nil, ctx.Err()
+	}
+	who := t.Username
+	if who == "" {
+		who = "anybody"
+	}
+	return steps.Findings{{Warning: true,
+		What: fmt.Sprintf("registry %s: %s, who pulls on the nodes, may push to %s: root on any node can replace every image of the site",
+			c.Spec.Registry.PrivateRegistry, who, repository),
+		Advice: fmt.Sprintf("make a user there who can only pull, and write it as spec.registry.auths[%q].pullUsername and pullPassword", c.Spec.Registry.PrivateRegistry)}}, nil
 }
 
 // refused gives what a registry refuses its advice.

@@ -2,14 +2,11 @@ package registryd
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"io/fs"
 	"path"
 	"slices"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -18,52 +15,50 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-//go:embed templates
-var files embed.FS
-
-const (
-	configDir = "/etc/kubexm/registry"
-	unit      = "kubexm-registry.service"
-)
-
 func resources(c *manifest.Cluster) []op.Resource {
 	in := func(name string) string { return path.Join(configDir, name) }
+	readable := runner.Attr{Mode: 0o640, Group: account}
 	rs := []op.Resource{
 		op.Blob{Path: "/usr/local/bin/registry", Need: manifest.Need{Kind: manifest.Binary, Name: "registry/registry"}},
+		op.User{Name: account},
 		op.Dir{Path: "/etc/kubexm"},
-		op.Dir{Path: configDir, Attr: runner.Attr{Mode: 0o700}, Own: true},
-		op.Dir{Path: c.Spec.Registry.RegistryDataDir, Attr: runner.Attr{Mode: 0o700}, Own: true},
+		op.Dir{Path: configDir, Attr: runner.Attr{Mode: 0o750, Group: account}, Own: true},
+		op.Dir{Path: c.Spec.Registry.RegistryDataDir, Attr: runner.Attr{Mode: 0o700, Owner: account, Group: account}, Own: true},
 	}
 	rs = append(rs, access()...)
-	return append(rs,
-		op.Text(in("config.yml"), func(context.Context, *steps.Host) ([]byte, error) { return configuration(c) }),
-		op.File{Path: in("htpasswd"), Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
-			have, err := h.ReadFile(ctx, in("htpasswd"))
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-			logins, err := AccessOf(h).logins(c, h)
-			if err != nil {
-				return nil, err
-			}
-			return htpasswd(logins, have)
-		}},
+	rs = append(rs,
 		op.Text(in("tls.crt"), func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			cert, _, err := certificate(ctx, c, h)
 			return cert, err
 		}),
-		op.File{Path: in("tls.key"), Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		op.File{Path: in("tls.key"), Attr: readable, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			_, key, err := certificate(ctx, c, h)
 			return key, err
-		}},
-		op.Text("/etc/systemd/system/"+unit, func(context.Context, *steps.Host) ([]byte, error) {
-			return files.ReadFile("templates/registry.service")
-		}),
-		op.Unit{Name: unit},
-	)
+		}})
+	for _, s := range services(c) {
+		rs = append(rs,
+			op.Text(in(s.config), func(context.Context, *steps.Host) ([]byte, error) { return s.configuration(c) }),
+			op.File{Path: in(s.passwords), Attr: readable, Secret: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
+				have, err := h.ReadFile(ctx, in(s.passwords))
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return nil, err
+				}
+				logins, err := s.logins(AccessOf(h), c, h)
+				if err != nil {
+					return nil, err
+				}
+				return htpasswd(logins, have)
+			}},
+			op.Text("/etc/systemd/system/"+s.unit, func(_ context.Context, h *steps.Host) ([]byte, error) { return s.file(c, h) }))
+	}
+	for _, s := range services(c) {
+		rs = append(rs, op.Unit{Name: s.unit})
+	}
+	return rs
 }
 
-// Install brings up the registry.
+// Install brings up the registry: one service that nodes pull from, and one on the
+// loopback address that takes pushes.
 func Install(c *manifest.Cluster) steps.Step {
 	return op.Ensure("registryd.install", resources(c), op.Upload)
 }
@@ -101,27 +96,4 @@ func certificate(ctx context.Context, c *manifest.Cluster, h *steps.Host) (cert,
 		return nil, nil, err
 	}
 	return p.Encode()
-}
-
-// configuration is distribution's own. Indexes of which the bundle carries only
-// some platforms are allowed: they are served as upstream published them.
-func configuration(c *manifest.Cluster) ([]byte, error) {
-	_, port := HostPort(c)
-	type m = map[string]any
-	return yaml.Marshal(m{
-		"version": 0.1,
-		"log":     m{"level": "info"},
-		"storage": m{
-			"filesystem": m{"rootdirectory": c.Spec.Registry.RegistryDataDir},
-			"delete":     m{"enabled": true},
-		},
-		"http": m{
-			"addr": ":" + port,
-			"tls": m{
-				"certificate": path.Join(configDir, "tls.crt"), "key": path.Join(configDir, "tls.key"), "minimumtls": "tls1.2",
-			},
-		},
-		"auth":       m{"htpasswd": m{"realm": "kubexm", "path": path.Join(configDir, "htpasswd")}},
-		"validation": m{"manifests": m{"indexes": m{"platforms": "none"}}},
-	})
 }

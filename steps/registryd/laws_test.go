@@ -21,7 +21,7 @@ func TestInstallKeepsItsLaws(t *testing.T) {
 			t.Parallel()
 			steptest.Ensure(t, steptest.Case{
 				Cluster: cluster, Before: before, Every: 199, // each try makes hashes of passwords, which take their time on purpose
-				Workdir: t.TempDir(), Varies: []string{"/etc/kubexm/registry/htpasswd"},
+				Workdir: t.TempDir(), Varies: []string{"/etc/kubexm/registry/htpasswd", "/etc/kubexm/registry/push.htpasswd"},
 			}, registryd.Install(cluster), registryd.Uninstall(cluster, false))
 		})
 	}

@@ -18,7 +18,7 @@ type Pulling struct {
 // ForNodes gives that: for one of ours, with its own CA and the user who only pulls.
 func ForNodes(c *manifest.Cluster) Pulling {
 	if Stands(c) {
-		a := c.Spec.Registry.Auth(c.Spec.Registry.PrivateRegistry)
+		a := c.Spec.Registry.PullAuth(c.Spec.Registry.PrivateRegistry)
 		return Pulling{
 			PlainHTTP: a.PlainHTTP, Insecure: a.SkipTLSVerify,
 			Certs: func(*steps.Host) (registry.Certs, error) { return registry.ReadCerts(a.CertsPath) },

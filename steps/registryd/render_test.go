@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/registryd"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -29,10 +31,13 @@ func TestWhatTheRegistryHostGets(t *testing.T) {
 	if err := step.Run(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
-	config := s.Read("/etc/kubexm/registry/config.yml")
-	steptest.Golden(t, *update, "config.yml", config)
-	steptest.YAML(t, []byte(config))
-	steptest.Golden(t, *update, "kubexm-registry.service", s.Read("/etc/systemd/system/kubexm-registry.service"))
+	for golden, at := range map[string]string{"config.yml": "/etc/kubexm/registry/config.yml", "push.yml": "/etc/kubexm/registry/push.yml",
+		"kubexm-registry.service": "/etc/systemd/system/kubexm-registry.service", "kubexm-registry-push.service": "/etc/systemd/system/kubexm-registry-push.service"} {
+		steptest.Golden(t, *update, golden, s.Read(at))
+		if strings.HasSuffix(golden, ".yml") {
+			steptest.YAML(t, []byte(s.Read(at)))
+		}
+	}
 
 	// The certificate is for the name that images carry and the addresses of the
 	// host, from a CA that the nodes get, and the key is its own.
@@ -56,32 +61,33 @@ func TestWhatTheRegistryHostGets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, p := range []string{"/etc/kubexm/registry/tls.key", "/etc/kubexm/registry/htpasswd"} {
-		if f, _ := s.File(p); f.Mode != 0o600 {
-			t.Errorf("%s has mode %v", p, f.Mode)
+	// What the service reads is its group's, and what only kubexm needs is root's.
+	for p, mode := range map[string]fs.FileMode{"tls.key": 0o640, "htpasswd": 0o640, "push.htpasswd": 0o640, "ca.key": 0o600, "kubexm-push.password": 0o600, "kubexm-pull.password": 0o600} {
+		if f, _ := s.File("/etc/kubexm/registry/" + p); f.Mode != mode || f.UID != 0 || (f.GID != 0) != (mode == 0o640) {
+			t.Errorf("%s has mode %v, of %d:%d", p, f.Mode, f.UID, f.GID)
 		}
 	}
+	if f, _ := s.File(c.Spec.Registry.RegistryDataDir); f.UID == 0 || f.Mode.Perm() != 0o700 {
+		t.Errorf("the store is of user %d with mode %v", f.UID, f.Mode)
+	}
 
-	// Two users, each with a password of its own that answers to its hash.
-	users := map[string]string{}
-	for line := range strings.Lines(s.Read("/etc/kubexm/registry/htpasswd")) {
-		user, hash, _ := strings.Cut(strings.TrimSpace(line), ":")
-		users[user] = hash
-	}
-	if len(users) != 2 {
-		t.Fatalf("users %v", users)
-	}
+	// Each service knows one user, with a password of its own that answers to its hash.
 	passwords := map[string]bool{}
-	for _, user := range []string{registryd.PushUser, registryd.PullUser} {
+	for user, file := range map[string]string{registryd.PushUser: "push.htpasswd", registryd.PullUser: "htpasswd"} {
+		text := s.Read("/etc/kubexm/registry/" + file)
+		hash, ok := strings.CutPrefix(strings.TrimSpace(text), user+":")
+		if !ok || strings.Count(text, "\n") != 1 {
+			t.Fatalf("%s:\n%s", file, text)
+		}
 		p, err := access.Password(user)
 		if err != nil {
 			t.Fatal(err)
 		}
 		passwords[p] = true
-		if err := bcrypt.CompareHashAndPassword([]byte(users[user]), []byte(p)); err != nil {
+		if err := bcrypt.CompareHashAndPassword([]byte(hash), []byte(p)); err != nil {
 			t.Errorf("%s: %v", user, err)
 		}
-		if cost, _ := bcrypt.Cost([]byte(users[user])); cost > bcrypt.MinCost {
+		if cost, _ := bcrypt.Cost([]byte(hash)); cost > bcrypt.MinCost {
 			t.Errorf("%s: cost %d, for each of hundreds of requests", user, cost)
 		}
 		if raw, err := base64.RawURLEncoding.DecodeString(p); err != nil || len(raw) < 24 {
@@ -90,6 +96,42 @@ func TestWhatTheRegistryHostGets(t *testing.T) {
 	}
 	if len(passwords) != 2 {
 		t.Error("who pulls has the password of who pushes")
+	}
+}
+
+// TestUnitsOfTheRegistry: paths are one word of a unit, and a systemd that cannot
+// give a port below 1024 to a user runs the registry as root.
+func TestUnitsOfTheRegistry(t *testing.T) {
+	for name, k := range map[string]struct {
+		registry, release string
+		push, pull        []string // lines of each unit; with a minus those that are not there
+	}{
+		"https": {"{}", "ID=debian\nVERSION_ID=12\n",
+			[]string{"User=kubexm-registry", `ReadWritePaths="/mnt/registry"`, `ExecStartPre=+/bin/chown -Rh kubexm-registry:kubexm-registry "/mnt/registry"`, "-After=network-online.target kubexm"},
+			[]string{"User=kubexm-registry", "-ReadWritePaths", "-ExecStartPre", "After=network-online.target kubexm-registry-push.service", "ProtectSystem=strict"}},
+		"a folder of odd name": {`{registryDataDir: '/data/a b%c"d'}`, "ID=debian\nVERSION_ID=12\n", []string{`ReadWritePaths="/data/a b%%c\"d"`}, nil},
+		"an old systemd":       {"{}", "ID=centos\nVERSION_ID=7\n", []string{"-User=", "-ExecStartPre"}, []string{"-User=", "CAP_DAC_OVERRIDE"}},
+		"and a high port":      {"{privateRegistry: 'r.example:5001'}", "ID=rhel\nVERSION_ID=7.9\n", []string{"User=kubexm-registry"}, []string{"User=kubexm-registry", "-CAP_DAC_OVERRIDE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := steptest.Cluster(t, steptest.Small+"  registry: "+k.registry+"\n")
+			kase := steptest.Case{Cluster: c, Workdir: t.TempDir()}
+			s := kase.Sim(t)
+			s.SetMachine(func(m *conntest.Machine) { m.OSRelease = k.release })
+			step := registryd.Install(c)
+			if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+			for unit, lines := range map[string][]string{"kubexm-registry-push": k.push, "kubexm-registry": k.pull} {
+				text := s.Read("/etc/systemd/system/" + unit + ".service")
+				for _, line := range lines {
+					absent := strings.HasPrefix(line, "-")
+					if strings.Contains(text, strings.TrimPrefix(line, "-")) == absent {
+						t.Errorf("%s: %s\n%s", unit, line, text)
+					}
+				}
+			}
+		})
 	}
 }
 
@@ -124,7 +166,7 @@ func TestPasswordIsMadeOnce(t *testing.T) {
 func TestPasswordFileIsKeptWhileItAnswers(t *testing.T) {
 	kase := steptest.Case{Workdir: t.TempDir()}
 	s := kase.Sim(t)
-	step := registryd.Install(steptest.Cluster(t, steptest.Small))
+	step := registryd.Install(steptest.Cluster(t, steptest.Small+"  registry: {privateRegistry: r.example, auths: {r.example: {username: anna, password: hers}}}\n"))
 	const file = "/etc/kubexm/registry/htpasswd"
 	read := func() string {
 		t.Helper()
@@ -137,13 +179,13 @@ func TestPasswordFileIsKeptWhileItAnswers(t *testing.T) {
 	if again := read(); again != first {
 		t.Error("the hashes changed with no need")
 	}
-	push, pull, _ := strings.Cut(first, "\n")
-	s.AddFile(file, push+"x\n"+pull, 0o600)
+	nodes, anna, _ := strings.Cut(first, "\n")
+	s.AddFile(file, nodes+"x\n"+anna, 0o600)
 	mended := read()
-	if mended == first || !strings.HasSuffix(mended, pull) {
+	if mended == first || !strings.HasSuffix(mended, anna) {
 		t.Errorf("a hash that answers was made anew, or one that does not was kept:\n%s", mended)
 	}
-	s.AddFile(file, first+"intruder:"+strings.SplitN(push, ":", 2)[1]+"\n", 0o600)
+	s.AddFile(file, first+"intruder:"+strings.SplitN(nodes, ":", 2)[1]+"\n", 0o600)
 	if got := read(); strings.Contains(got, "intruder") {
 		t.Error("a user that nobody asked for stayed")
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -80,6 +79,12 @@ func fill(ctx context.Context, c *manifest.Cluster, h *steps.Host, t registry.Ta
 	if err != nil {
 		return fmt.Errorf("registry: %w", err)
 	}
+	for _, at := range has.Images {
+		if at.Was != "" {
+			h.Log.WarnContext(ctx, "the registry had another image under this tag: the bundle's takes its place, and somebody else may have pushed that",
+				"image", at.Reference, "was", at.Was, "bundle", at.Published)
+		}
+	}
 	done, images, err := registry.Fill(ctx, t, h.Artifacts, has, registry.Options{Parallel: parallel, Narrow: Stands(c)})
 	h.Log.InfoContext(ctx, "seeded", "images", done.Images, "blobs", done.Blobs, "bytes", done.Bytes, "mounted", done.Mounted)
 	if err != nil || !Stands(c) {
@@ -103,18 +108,35 @@ func where(c *manifest.Cluster, h *steps.Host) string {
 	if Stands(c) {
 		return "see the log of " + c.Spec.Registry.PrivateRegistry + ", and whether its user may push there"
 	}
-	return "see `journalctl -u " + unit + "` on " + h.Name
+	return "see `journalctl -u " + pushUnit + "` on " + h.Name
 }
 
 // ErrNone is why a registry cannot be reached: this machine has never made one
 // for the cluster.
 var ErrNone = errors.New("no registry was made from here")
 
-// Reach gives the registry of h's cluster to who only reads. Unlike the steps it
-// makes no keys and no passwords: where there are none, there is no registry.
+// Reach gives the registry of h's cluster to who only reads, as a user who can pull
+// and no more. Unlike the steps it makes no keys and no passwords: where there are
+// none, there is no registry.
 func Reach(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 	if Stands(c) {
 		return target(c, h)
+	}
+	if err := AccessOf(h).Made(); err != nil {
+		return registry.Target{}, err
+	}
+	return through(c, h, PullUser, pullAddress(c))
+}
+
+// Push gives the registry of h's cluster to a person who pushes. A machine that did
+// not make the registry takes its keys and passwords from h first. Where there is
+// no registry it is ErrNone.
+func Push(ctx context.Context, c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
+	if Stands(c) {
+		return target(c, h)
+	}
+	if err := Recall(ctx, h); err != nil {
+		return registry.Target{}, err
 	}
 	if err := AccessOf(h).Made(); err != nil {
 		return registry.Target{}, err
@@ -136,39 +158,27 @@ func (a Access) Made() error {
 	return nil
 }
 
-// target is the registry as the machine kubexm runs on reaches it. One of ours is
-// reached through the SSH connection of its host, so that no other port has to be
-// open; one that stands already directly, and through h where that fails. The name
+// target is the registry as the machine kubexm runs on fills it. One of ours takes
+// pushes on the loopback address of its host, and is reached through the host's SSH
+// connection; one that stands already directly, and through h where that fails. The name
 // in the requests is the one that the certificate and the nodes know.
 func target(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 	if Stands(c) {
 		w := wayFrom(c, h, func(address string, why error) {
 			h.Log.Info("the registry is not reached from here: going through the host", "address", address, "err", why)
 		})
-		return existing(c, h, w.dial)
+		return existing(c, pushing(c), h, w.dial)
 	}
+	return through(c, h, PushUser, pushAddress(c))
+}
+
+// through is the registry that kubexm installed, at an address of its own host.
+func through(c *manifest.Cluster, h *steps.Host, user, address string) (registry.Target, error) {
 	f, ok := h.Conn().(connector.Forwarder)
 	if !ok {
 		return registry.Target{}, errors.New("the connection to this host carries no TCP")
 	}
-	_, port := HostPort(c)
-	a := AccessOf(h)
-	client, err := a.client(&http.Transport{
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return f.Dial(ctx, network, net.JoinHostPort("127.0.0.1", port))
-		},
-		MaxIdleConnsPerHost: parallel, WriteBufferSize: 256 << 10, ForceAttemptHTTP2: false,
-	}, time.Now())
-	if err != nil {
-		return registry.Target{}, err
-	}
-	password, err := a.Password(PushUser)
-	if err != nil {
-		return registry.Target{}, err
-	}
-	return registry.Target{
-		Mapper: MapperOf(c), Client: client, Username: PushUser, Password: password,
-	}, nil
+	return ours(c, h, user, func(ctx context.Context, network, _ string) (net.Conn, error) { return f.Dial(ctx, network, address) })
 }
 
 // MapperOf gives images their names at the site.

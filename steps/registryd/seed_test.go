@@ -17,6 +17,7 @@ import (
 
 	ggcr "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -90,7 +91,7 @@ func newShelf(t *testing.T, references ...string) *shelf {
 	for _, ref := range references {
 		layer := s.put(t, v1.MediaTypeImageLayerGzip, []byte("layer of "+ref))
 		config := s.put(t, v1.MediaTypeImageConfig, map[string]string{"os": "linux", "architecture": "amd64", "ref": ref})
-		m := s.put(t, v1.MediaTypeImageManifest, v1.Manifest{MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer}})
+		m := s.put(t, v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer}})
 		s.trees[ref] = []v1.Descriptor{config, layer, m}
 		s.pins = append(s.pins, manifest.ImagePin{Reference: ref, MediaType: m.MediaType, Digest: m.Digest.String(), Size: m.Size})
 	}
@@ -141,7 +142,7 @@ func TestSeedFillsTheRegistryThroughTheWire(t *testing.T) {
 		}
 	}
 	look(steps.Todo) // it does not listen yet
-	if err := step.Run(t.Context(), h); err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "journalctl -u kubexm-registry.service") {
+	if err := step.Run(t.Context(), h); err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "journalctl -u kubexm-registry-push.service") {
 		t.Errorf("nobody listens: %v, %q", err, steps.Advice(err))
 	}
 
@@ -156,8 +157,8 @@ func TestSeedFillsTheRegistryThroughTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(steps.Done)
-	if got := w.asked.Load(); got != "127.0.0.1:443" {
-		t.Errorf("asked for %v: the registry is on the host itself", got)
+	if got := w.asked.Load(); got != "127.0.0.1:5001" {
+		t.Errorf("asked for %v: pushes are taken on the host itself", got)
 	}
 	sent := uploads.Load()
 	if sent != 4 {

@@ -63,12 +63,19 @@ func (a Artifacts) Repository(n manifest.Need, p manifest.Platform) (manifest.Ar
 	return r.artifact(n.Name, p), nil
 }
 
-// Image gives a pin whose reference is made from the name.
+// Image gives a pin whose reference is made from the name, and its digest from that.
 func (a Artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
 	if n.Kind != manifest.Image {
 		return manifest.ImagePin{}, fmt.Errorf("%s %s is no image", n.Kind, n.Name)
 	}
-	return manifest.ImagePin{Names: []string{n.Name}, Reference: path.Join("registry.k8s.io", n.Name) + ":1.0"}, nil
+	ref := path.Join("registry.k8s.io", n.Name) + ":1.0"
+	return manifest.ImagePin{Names: []string{n.Name}, Reference: ref, Digest: Digest(ref)}, nil
+}
+
+// Digest is what images have that are made of nothing but a name.
+func Digest(reference string) string {
+	sum := sha256.Sum256([]byte(reference))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Images gives Pins.

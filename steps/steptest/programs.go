@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
-	"slices"
 	"strings"
 	"time"
 
@@ -237,88 +236,6 @@ func authority() string {
 		return err.Error()
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-}
-
-// ImageDir is where a runtime keeps what it knows of images: a file each, that says
-// whether it is pinned. Like a database it is on disk at once; what images were
-// unpacked to, below snapshotDir, is not.
-const (
-	ImageDir    = "/var/lib/containerd/images"
-	snapshotDir = "/var/lib/containerd/snapshots"
-)
-
-func image(ref string) string    { return ImageDir + "/" + fileName(ref) }
-func snapshot(ref string) string { return snapshotDir + "/" + fileName(ref) }
-
-func fileName(ref string) string { return strings.NewReplacer("/", "_", ":", "_").Replace(ref) }
-
-// pinned tells whether a node has an image that runs, by a part of its reference.
-func (*Kube) pinned(s *conntest.Sim, part string) bool {
-	return slices.ContainsFunc(s.Below(ImageDir), func(p string) bool {
-		ref, _, _ := strings.Cut(s.Read(p), " ")
-		return strings.Contains(s.Read(p), part) && s.Read(snapshot(ref)) != ""
-	})
-}
-
-// ctr lists and labels images.
-func (k *Kube) ctr(c call) connector.Result {
-	if !c.sim.Unit("containerd.service").Active {
-		return failed(1, "ctr: cannot access socket /run/containerd/containerd.sock: no such file or directory")
-	}
-	switch {
-	case slices.Contains(c.words, "label"):
-		ref := c.words[2]
-		if c.sim.Read(image(ref)) == "" {
-			return failed(1, "ctr: image %q: not found", ref)
-		}
-		c.sim.AddFile(image(ref), ref+" pinned", 0o600)
-		return connector.Result{}
-	case slices.Contains(c.words, "list"):
-		var out []string
-		all := !slices.ContainsFunc(c.words, func(w string) bool { return strings.Contains(w, "pinned") })
-		for _, p := range c.sim.Below(ImageDir) {
-			if ref, ok := strings.CutSuffix(c.sim.Read(p), " pinned"); ok || all {
-				out = append(out, ref+"\n")
-			}
-		}
-		return prints("%s", strings.Join(out, ""))
-	}
-	return failed(1, "kube: nobody taught me ctr %s", strings.Join(c.words, " "))
-}
-
-// crictl pulls: through the configuration of the image's registry, where there is
-// one. An image that is there is not unpacked again.
-func (k *Kube) crictl(c call) connector.Result {
-	if len(c.words) == 2 && c.words[0] == "rmi" {
-		if c.sim.Read(image(c.words[1])) == "" {
-			return failed(1, "no such image %s", c.words[1])
-		}
-		c.sim.RemoveAll(snapshot(c.words[1]))
-		c.sim.RemoveAll(image(c.words[1]))
-		return connector.Result{}
-	}
-	if k.stacked() && len(c.words) > 0 && (c.words[0] == "ps" && c.flags["--name"] == "^etcd$" || c.words[0] == "exec") {
-		return k.storeContainer(c)
-	}
-	if len(c.words) != 2 || c.words[0] != "pull" {
-		return failed(1, "kube: nobody taught me crictl %s", strings.Join(c.words, " "))
-	}
-	ref := c.words[1]
-	domain, _, _ := strings.Cut(ref, "/")
-	switch {
-	case !c.sim.Unit("containerd.service").Active:
-		return failed(1, "connect: connection refused")
-	case c.sim.Read("/etc/containerd/certs.d/"+domain+"/hosts.toml") == "":
-		return failed(1, "failed to do request: dial tcp: lookup %s: no such host", domain)
-	}
-	if k.Holds != nil && !k.Holds(ref) {
-		return failed(1, "failed to pull and unpack image %q: not found", ref)
-	}
-	if c.sim.Read(image(ref)) == "" {
-		c.sim.AddFile(snapshot(ref), "unpacked", 0o600)
-		c.sim.AddFile(image(ref), ref, 0o600)
-	}
-	return prints("Image is up to date for %s\n", ref)
 }
 
 // helm keeps releases as objects; a chart's only object is a ConfigMap of its name.

@@ -26,7 +26,9 @@ type disturbance struct {
 
 var disturbances = []disturbance{
 	{what: "the registry is restarted while it is filled", at: moment{step: "registryd.seed-images", host: "h1", after: time.Second}, outlasted: true,
-		do: func(t *testing.T, s *labSite) { s.on(t, "h1", "systemctl restart kubexm-registry") }},
+		do: func(t *testing.T, s *labSite) {
+			s.on(t, "h1", "systemctl restart kubexm-registry-push kubexm-registry")
+		}},
 	{what: "all connections are reset", at: moment{step: "registryd.seed-images", host: "h1", after: 2 * time.Second},
 		do: func(t *testing.T, s *labSite) { s.resetAll(t) }},
 	{what: "a worker loses its power while it joins", at: moment{step: "kubeadm.join-worker", host: "h3", after: 2 * time.Second},

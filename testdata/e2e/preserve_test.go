@@ -39,7 +39,7 @@ ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
 			t.Errorf("%s pulled what it had:\n%s", h, pulled)
 		}
 	}
-	if sent := s.on(t, "h1", "journalctl -q -u kubexm-registry -o cat --since @"+since["h1"]+" | grep -c '\"PUT ' || true"); sent != "0" {
+	if sent := s.on(t, "h1", "journalctl -q -u kubexm-registry-push -o cat --since @"+since["h1"]+" | grep -c '\"PUT ' || true"); sent != "0" {
 		t.Errorf("the registry was sent %s things that it had", sent)
 	}
 	s.smoke(t)

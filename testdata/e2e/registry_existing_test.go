@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -13,8 +14,12 @@ import (
 	"github.com/mensylisir/kubexm/testdata/lab/components"
 )
 
-// registryPassword is of the user of the registry that stands already.
-const registryPassword = "canary-of-the-registry"
+// Passwords at the registry that stands already: of the user who pushes, and of the
+// one that nodes pull as.
+const (
+	registryPassword = "canary-of-the-registry"
+	pullPassword     = "canary-of-the-nodes"
+)
 
 // TestClusterExistingRegistry is a cluster whose images come from a registry that
 // stands already, on a host that is no member: with a certificate of its own CA,
@@ -42,6 +47,7 @@ func TestClusterExistingRegistry(t *testing.T) {
 	before := s.inventories(t)
 	s.startRegistry(t)
 
+	t.Setenv("REGISTRY_PULL_PASSWORD", pullPassword)
 	// Wrong before anything is changed: no folder of certificates, another password.
 	said(t, s.install(t, s.variant(t, "nocerts.yaml", "certsPath: certs", "certsPath: nowhere")), 2, "certsPath", "nowhere", "no such file")
 	wrong := s.variant(t, "wrong.yaml", `"${env:REGISTRY_PASSWORD}"`, "not-the-one")
@@ -53,8 +59,9 @@ func TestClusterExistingRegistry(t *testing.T) {
 
 	t.Setenv("REGISTRY_PASSWORD", registryPassword)
 	r = s.install(t, config)
-	said(t, r, 0, "create of cluster site: done", "this machine does not reach images.site.example:8443", "through the SSH connection to h1")
-	if strings.Contains(r.stdout+r.stderr, registryPassword) {
+	// Its password file authorises whoever it authenticates, so that the nodes' user may push there, too.
+	said(t, r, 0, "create of cluster site: done", "reader, who pulls on the nodes, may push", "this machine does not reach images.site.example:8443", "through the SSH connection to h1")
+	if strings.Contains(r.stdout+r.stderr, registryPassword) || strings.Contains(r.stdout+r.stderr, pullPassword) {
 		t.Error("the password was shown")
 	}
 	t.Log("\n" + s.kubectl(t, "get", "nodes,pods", "-A", "-o", "wide"))
@@ -80,9 +87,13 @@ func (s *labSite) startRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hash, err := bcrypt.GenerateFromPassword([]byte(registryPassword), bcrypt.MinCost)
-	if err != nil {
-		t.Fatal(err)
+	users := ""
+	for user, password := range map[string]string{"robot": registryPassword, "reader": pullPassword} {
+		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		users += user + ":" + string(hash) + "\n"
 	}
 	s.on(t, "h3", "mkdir -p /srv/outside/data")
 	s.put(t, "h3", filepath.Join(c.Dir(s.cache), "registry"), "/srv/outside/registry")
@@ -93,7 +104,8 @@ storage: {filesystem: {rootdirectory: /srv/outside/data}}
 http: {addr: ":8443", tls: {certificate: /srv/outside/server.crt, key: /srv/outside/server.key}}
 auth: {htpasswd: {realm: site, path: /srv/outside/htpasswd}}
 END
-echo 'robot:`+string(hash)+`' > htpasswd
+cat > htpasswd <<'END'
+`+users+`END
 key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }
 key ca; openssl req -x509 -new -key ca.key -days 30 -subj /CN=outside -out ca.crt
 key server; openssl req -new -key server.key -subj /CN=server | openssl x509 -req -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 \
@@ -159,6 +171,8 @@ func (s *labSite) pulledFromThere(t *testing.T) {
 		if modes != "600 root" {
 			t.Errorf("%s: hosts.toml with a password: %s", h.Name, modes)
 		}
+		login := base64.StdEncoding.EncodeToString([]byte("reader:" + pullPassword))
+		s.on(t, h.Name, "grep -q '"+login+"' /etc/containerd/certs.d/_default/hosts.toml")
 		s.on(t, h.Name, "crictl pull quay.example/site/tool:1.0 && crictl rmi quay.example/site/tool:1.0")
 	}
 }

@@ -42,7 +42,7 @@ spec:
   roleGroups: {registry: [r1], master: [m1], worker: [w1]}
   registry:
     type: registry
-    auths: {dockerhub.kubexm.local: {username: puller, password: CANARY10}, other.example: {username: reader, password: "${env:CANARY11}"}}
+    auths: {dockerhub.kubexm.local: {username: puller, password: CANARY10}, other.example: {username: reader, password: "${env:CANARY11}", pullUsername: puller, pullPassword: CANARY14}}
     harborConfig: {adminPassword: CANARY12, databasePassword: "file:CANARY13"}
   kubernetes: {version: %s}
   etcd: {type: kubeadm}

@@ -2,13 +2,17 @@ package registrydtest
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,13 +26,20 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// Unit is what the registry runs as on its host.
-const Unit = "kubexm-registry.service"
+// What the registry runs as on its host: one service that nodes pull from, and one
+// that takes pushes.
+const (
+	Unit     = "kubexm-registry.service"
+	PushUnit = "kubexm-registry-push.service"
+)
 
-// Registry runs while its unit does. What it holds is marked by a file in its data
-// folder, and gone with that.
+// Registry runs while its units do: each of the two services answers at its own
+// port, to the users in its own file, and the one for nodes changes nothing. What
+// they hold is marked by a file in the data folder, and gone with that.
 type Registry struct {
 	Sim *conntest.Sim // the host it is on
+
+	pullPort, pushPort string
 
 	store  func() http.Handler
 	mapper registry.Mapper
@@ -40,7 +51,7 @@ type Registry struct {
 
 	mu     sync.Mutex
 	inner  http.Handler
-	stored map[string]bool // name:tag at the site
+	stored map[string]bool // name:tag and name:digest at the site
 	open   map[net.Conn]bool
 	puts   int         // uploads so far
 	onPut  func(n int) // told of each before it is answered; may be nil
@@ -56,8 +67,17 @@ func Start(c *manifest.Cluster, sim *conntest.Sim, store func() http.Handler) *R
 	r := &Registry{
 		Sim: sim, store: store, mapper: registryd.MapperOf(c), marker: path.Join(c.Spec.Registry.RegistryDataDir, "docker", "registry"),
 		conns: make(chan net.Conn), closed: make(chan struct{}), open: map[net.Conn]bool{},
+		pushPort: strconv.Itoa(c.Spec.Registry.PushPort()),
 	}
-	r.server = &http.Server{Handler: r, ErrorLog: silent, ReadHeaderTimeout: time.Minute}
+	_, r.pullPort = registryd.HostPort(c)
+	r.server = &http.Server{Handler: r, ErrorLog: silent, ReadHeaderTimeout: time.Minute, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+		if t, ok := c.(*tls.Conn); ok {
+			if p, ok := t.NetConn().(*pushed); ok {
+				return context.WithValue(ctx, pushed{}, p)
+			}
+		}
+		return ctx
+	}}
 	l := tls.NewListener(r, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair([]byte(sim.Read("/etc/kubexm/registry/tls.crt")), []byte(sim.Read("/etc/kubexm/registry/tls.key")))
 		return &pair, err
@@ -88,14 +108,24 @@ func (r *Registry) Close() error {
 // Addr implements net.Listener.
 func (*Registry) Addr() net.Addr { return &net.TCPAddr{} }
 
-func (r *Registry) runs() bool { return r.Sim.Unit(Unit).Active }
+func (r *Registry) runs(unit string) bool { return r.Sim.Unit(unit).Active }
 
-// Dial connects from the host whose own address it is, and from no other.
+// pushed is a connection to the service that takes pushes.
+type pushed struct{ net.Conn }
+
+// Dial connects: to the service for nodes from any host, and to the one that takes
+// pushes from its own host's loopback address alone.
 func (r *Registry) Dial(from *conntest.Sim, address string) (net.Conn, error) {
-	if from != r.Sim || !r.runs() {
+	host, port, _ := net.SplitHostPort(address)
+	push := port == r.pushPort && host == "127.0.0.1" && from == r.Sim && r.runs(PushUnit)
+	pull := port == r.pullPort && (host != "127.0.0.1" || from == r.Sim) && r.runs(Unit)
+	if !push && !pull {
 		return nil, &connector.DialError{Addr: address, Err: errors.New("connection refused")}
 	}
 	here, there := net.Pipe()
+	if push {
+		there = &pushed{there}
+	}
 	select {
 	case r.conns <- there:
 	case <-r.closed:
@@ -124,6 +154,19 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	q.Body = io.NopCloser(bytes.NewReader(body))
+	users, writes := "/etc/kubexm/registry/htpasswd", false
+	if q.Context().Value(pushed{}) != nil {
+		users, writes = "/etc/kubexm/registry/push.htpasswd", true
+	}
+	switch user, _, _ := q.BasicAuth(); {
+	case user == "" || !strings.Contains("\n"+r.Sim.Read(users), "\n"+user+":"):
+		w.Header().Set("WWW-Authenticate", `Basic realm="kubexm"`)
+		http.Error(w, "authentication required", http.StatusUnauthorized)
+		return
+	case !writes && q.Method != http.MethodGet && q.Method != http.MethodHead:
+		http.Error(w, "Method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
 	put := q.Method == http.MethodPut
 	r.mu.Lock()
 	if r.Sim.Read(r.marker) == "" {
@@ -143,7 +186,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if name, tag, ok := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/"), "/manifests/"); ok && put {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.stored[name+":"+tag] = true
+		sum := sha256.Sum256(body)
+		r.stored[name+":"+tag], r.stored[name+":sha256:"+hex.EncodeToString(sum[:])] = true, true
 	}
 }
 
@@ -161,10 +205,14 @@ func (r *Registry) StrikeAt(f func(n int)) {
 	r.puts, r.onPut = 0, f
 }
 
-// Holds tells whether the registry runs and was given an image.
+// Holds tells whether the registry runs and was given an image, by its tag or its
+// digest.
 func (r *Registry) Holds(ref string) bool {
 	repository, tag, err := r.mapper.Repository(ref)
+	if _, digest, ok := strings.Cut(ref, "@"); ok {
+		tag = digest
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return err == nil && r.runs() && r.stored[repository+":"+tag]
+	return err == nil && r.runs(Unit) && r.stored[repository+":"+tag]
 }
