@@ -38,13 +38,14 @@ var kubexm = house{
 		"cmd/kubexm":                    nil,
 		"cmd/stepsdoc":                  nil,
 		"cmd/versionsgen":               nil,
-		"installer":                     {"installer/audit", "installer/engine", "installer/pipeline", "installer/plan"},
+		"installer":                     {"installer/audit", "installer/engine", "installer/pipeline", "installer/plan", "installer/state"},
 		"installer/audit":               nil,
 		"installer/engine":              {"installer/plan"},
 		"installer/module":              {"installer/plan", "installer/task"},
 		"installer/pipeline":            {"installer/module", "installer/plan"},
 		"installer/plan":                nil,
-		"installer/sitetest":            {"installer", "installer/audit", "installer/engine", "installer/pipeline", "installer/plan"},
+		"installer/sitetest":            {"installer", "installer/audit", "installer/engine", "installer/pipeline", "installer/plan", "installer/state"},
+		"installer/state":               nil,
 		"installer/task":                {"installer/plan"},
 		"steps":                         {"steps/connector", "steps/runner"},
 		"steps/addon":                   append([]string{"steps/kubeadm", "steps/kubernetes"}, domain...), // it applies manifests to what kubeadm made
@@ -121,6 +122,8 @@ var kubexm = house{
 		"installer/module":   {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
 		"installer/pipeline": {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
 		"installer/plan":     {"steps", "manifest"},
+		// What is remembered is read, and held against a config; nothing here changes a host.
+		"installer/state": {"steps", "steps/kubeadm", "steps/kubernetes", "manifest", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
 		"installer/task": {"steps", "steps/addon", "steps/containerd", "steps/etcd", "steps/kubeadm", "steps/kubernetes", "steps/network",

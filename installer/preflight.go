@@ -37,6 +37,17 @@ func (s *Session) Reached() []string {
 	return out
 }
 
+// Names gives the hosts, in the errors' order.
+func (e HostErrors) Names() []string {
+	var out []string
+	for _, err := range e {
+		if host, ok := errors.AsType[*HostError](err); ok {
+			out = append(out, host.Host)
+		}
+	}
+	return out
+}
+
 // Findings are hosts that cannot be reached, as the checks tell of others.
 func (e HostErrors) Findings() []steps.Finding {
 	var out []steps.Finding

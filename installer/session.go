@@ -213,5 +213,6 @@ func (s *Session) Applied(*steps.Host) kubernetes.Applied {
 	return kubernetes.Applied{
 		Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
 		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Highest: s.highestSerial(), Root: s.Bundle.Root.Digest.String(), Bundles: s.kept(),
+		Components: s.Bundle.Lock.Components(s.Set()),
 	}
 }

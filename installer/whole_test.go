@@ -14,7 +14,8 @@ import (
 // site is a site in memory, and the test that it is for.
 type site struct {
 	*sitetest.Site
-	t *testing.T
+	t      *testing.T
+	config string
 }
 
 type pipe = sitetest.Pipe
@@ -32,7 +33,7 @@ func newSite(t *testing.T, name string) *site {
 // siteOf gives the site of a config; name says which of testdata/clusters it is.
 func siteOf(t *testing.T, config, name string) *site {
 	t.Helper()
-	return &site{t: t, Site: sitetest.Of(t, sitetest.Options{Config: config, Root: "..", Change: func(h manifest.Host, m *conntest.Machine) {
+	return &site{t: t, config: config, Site: sitetest.Of(t, sitetest.Options{Config: config, Root: "..", Change: func(h manifest.Host, m *conntest.Machine) {
 		if name == "packages" && h.Arch == "arm64" { // a site of two distributions
 			m.Packages, m.OSRelease = "dnf", "ID=\"rocky\"\nVERSION_ID=\"9.4\"\n"
 		}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -216,4 +217,15 @@ func (l *Lock) Sort() {
 	slices.SortFunc(l.Platforms, func(a, b Platform) int { return cmp.Compare(a.String(), b.String()) })
 	slices.SortFunc(l.Artifacts, func(a, b Artifact) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(l.Images, func(a, b ImagePin) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Components gives the versions of a set's components, by component; nil for a set
+// that the lock has not.
+func (l *Lock) Components(set string) map[string]string {
+	for _, s := range l.Sets {
+		if s.Name == set {
+			return maps.Clone(s.Components)
+		}
+	}
+	return nil
 }

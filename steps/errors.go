@@ -102,3 +102,11 @@ func (f Findings) Error() string {
 	}
 	return s
 }
+
+// OrNil gives the findings as an error, nil where there are none.
+func (f Findings) OrNil() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return f
+}

@@ -97,7 +97,7 @@ func printFindings(w io.Writer, all []steps.Finding, c *manifest.Cluster, width 
 	if n := found[steps.LevelNote]; n > 0 {
 		counts += ", " + count(n, "note")
 	}
-	fmt.Fprintf(w, "checks: %s on %d of %s\n", counts, len(on), count(len(c.Spec.Hosts), "host"))
+	fmt.Fprintf(w, "checks: %s on %d of %s\n", counts, len(on), count(max(len(c.Spec.Hosts), len(on)), "host")) // one may be gone from the config
 	cells := [][]string{{"LEVEL", "HOST", "CHECK", "FINDING", "WHAT TO DO"}}
 	for _, r := range findingRows(all, c) {
 		hosts := r.hosts

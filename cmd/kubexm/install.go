@@ -25,19 +25,20 @@ import (
 type siteFlags struct {
 	policyFlags
 	baseFlags
-	config   string
-	bundle   string
-	workdir  string
-	parallel int
-	dryRun   bool
-	resume   bool
-	plain    bool
-	yes      bool
-	keep     bool // etcd's data and the images
-	keepSaid bool
-	skip     []string  // checks that are left out
-	signing  signFlags // of the receipt; of it --key is called --sign-key here
-	older    bool      // a bundle older than the cluster's is taken
+	config    string
+	bundle    string
+	workdir   string
+	parallel  int
+	dryRun    bool
+	resume    bool
+	plain     bool
+	yes       bool
+	keep      bool // etcd's data and the images
+	keepSaid  bool
+	skip      []string  // checks that are left out
+	skipHosts []string  // hosts that a deletion passes over
+	signing   signFlags // of the receipt; of it --key is called --sign-key here
+	older     bool      // a bundle older than the cluster's is taken
 }
 
 func (f *siteFlags) add(cmd *cobra.Command) {
@@ -76,6 +77,10 @@ of them, it is named and nothing is changed.
 
 Before anything is changed, all hosts are looked at as "kubexm preflight" does it. --skip-preflight
 leaves checks out; which ones is said, and stands in the run's journal.
+
+A cluster that was finished keeps its versions, its hosts and what was decided when it was made: a config
+or a bundle with others is refused with exit code 3, and names each difference. New hosts join. A first
+master whose machine was replaced is refused, too. docs/existing-cluster.md lists the fields.
 
 --resume does not even look at what the last run saw done, which spares the time that looking
 takes. It goes by the journal of that run, and only where config, bundle and kubexm are the same,
@@ -130,8 +135,8 @@ what was there before comes back. All data of the cluster and of its registry is
 
 With --preserve-data etcd's data stays with the keys of its cluster, and so do the images of the
 nodes and of the registry; add-ons and nodes stay as they are in that data. The next install takes
-it all up, and a delete without the flag removes it. spec.etcd.preserveData does the same.`,
-		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --yes\n  kubexm delete cluster -f config.yaml --preserve-data --yes",
+it all up, and a delete without the flag removes it. spec.etcd.preserveData does the same.` + skipHelp,
+		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --yes\n  kubexm delete cluster -f config.yaml --preserve-data --yes\n  kubexm delete cluster -f config.yaml --skip-host w2 --yes",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Delete) },
 	}
 	f.add(cluster)
@@ -139,6 +144,7 @@ it all up, and a delete without the flag removes it. spec.etcd.preserveData does
 	a.outputFlag(cluster, "text", "json")
 	cluster.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
 	f.addKeep(cluster)
+	f.addSkipHost(cluster)
 	cmd := &cobra.Command{Use: "delete", Short: "Take a cluster away", Args: cobra.NoArgs}
 	cmd.AddCommand(cluster)
 	return cmd
@@ -148,8 +154,8 @@ func (a *app) resetCommand() *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
 		Use: "reset -f CONFIG", Short: "Clean hosts whose cluster is gone", Args: cobra.NoArgs,
-		Long:    "Take Kubernetes and everything that kubexm brought off the hosts of a config, without asking a control plane.",
-		Example: "  kubexm reset -f config.yaml --yes",
+		Long:    "Take Kubernetes and everything that kubexm brought off the hosts of a config, without asking a control plane." + skipHelp,
+		Example: "  kubexm reset -f config.yaml --yes\n  kubexm reset -f config.yaml --skip-host w2 --yes",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Reset) },
 	}
 	f.add(cmd)
@@ -157,18 +163,20 @@ func (a *app) resetCommand() *cobra.Command {
 	a.outputFlag(cmd, "text", "json")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
 	f.addKeep(cmd)
+	f.addSkipHost(cmd)
 	return cmd
 }
 
 // site is what a command works on, before any host is asked.
 type site struct {
-	cluster *manifest.Cluster
-	bundle  *bundle.Bundle // nil without --bundle
-	graph   *plan.Graph
-	context *pipeline.Context
-	dryRun  bool
-	signer  *sign.Signer              // of the receipt; nil where it is not signed
-	report  atomic.Pointer[runReport] // once the run has begun
+	cluster  *manifest.Cluster
+	bundle   *bundle.Bundle // nil without --bundle
+	graph    *plan.Graph
+	context  *pipeline.Context
+	dryRun   bool
+	deletion *installer.Deletion       // of a command that takes a cluster away
+	signer   *sign.Signer              // of the receipt; nil where it is not signed
+	report   atomic.Pointer[runReport] // once the run has begun
 
 	skipped   []string        // checks that a person left out
 	unchecked []steps.Finding // what is not looked at without a bundle
@@ -333,9 +341,7 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if err := a.wholeBundle(ctx, s); err != nil {
 		return err
 	}
-	o := a.options(f, s)
-	o.Alone = !f.dryRun
-	session, unreached, err := installer.Reach(ctx, o)
+	session, unreached, err := a.reach(ctx, f, s, pipe)
 	if err != nil {
 		return err
 	}
@@ -346,6 +352,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if s.bundle != nil && s.graph.Name == "create" {
 		if err := session.CheckSerial(ctx, f.older); err != nil {
 			return refused(err)
+		}
+		if err := a.keepExisting(ctx, f, s, session); err != nil {
+			return err
 		}
 		if err := session.Recall(ctx); err != nil {
 			return err
@@ -360,6 +369,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 		if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set()}); err != nil {
 			return err
 		}
+	}
+	if s.removes() {
+		return a.remove(ctx, f, s, session)
 	}
 	if err := a.carryOut(ctx, f, s, session.Run); err != nil || f.dryRun || s.graph.Name != "create" {
 		return err

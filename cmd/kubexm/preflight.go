@@ -16,6 +16,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/preflight"
@@ -33,7 +34,8 @@ Nothing is changed on any host. install makes the very same checks before it beg
 Give --bundle to have everything checked: without it nobody knows how much is going to be written.
 
 --skip leaves checks out, by their names in the table. docs/preflight.md lists them with their limits;
-what cannot be left out is that a host is reached, and that the user becomes root there. Checks:
+what cannot be left out is that a host is reached, that the user becomes root there, and that a cluster
+which exists is not harmed (docs/existing-cluster.md). Checks:
 
 ` + checkList(),
 		Example: `  kubexm preflight -f config.yaml
@@ -102,8 +104,11 @@ func (f *siteFlags) skipped(known []string) ([]string, error) {
 				words = append(words, shortCheck(n))
 			}
 			slices.Sort(words)
-			if short := shortCheck(word); short == shortCheck(preflight.Connectivity) || short == shortCheck(preflight.Sudo) {
+			switch shortCheck(word) {
+			case shortCheck(preflight.Connectivity), shortCheck(preflight.Sudo):
 				return nil, &coded{error: fmt.Errorf("check %s cannot be left out", word), code: exitUsage, advice: "without it nothing else can be looked at"}
+			case shortCheck(state.Check):
+				return nil, &coded{error: fmt.Errorf("check %s cannot be left out", word), code: exitUsage, advice: "it keeps a cluster that exists from harm; do what it says of each finding"}
 			}
 			return nil, &coded{error: fmt.Errorf("there is no check %s%s", word, didYouMean(shortCheck(word), words)), code: exitUsage, advice: "choose among " + strings.Join(words, ", ")}
 		}
@@ -198,6 +203,11 @@ func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installe
 		found = append(found, x)
 	}
 	var failed []error
+	existing, err := session.Existing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, existing...)
 	if reached := session.Reached(); len(reached) > 0 {
 		g, err := plan.Build(pipeline.Preflight(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set(), Targets: reached})
 		if err != nil {

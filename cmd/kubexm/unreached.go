@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/manifest"
 )
 
 // unreached tells why hosts cannot be reached. Before a cluster is made the others
@@ -24,6 +28,7 @@ func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *ins
 			}
 		}
 		printFindings(a.screen, found, s.cluster, a.tableWidth(a.err))
+		tellUnreached(a.screen, s.cluster, hosts)
 		fmt.Fprintln(a.screen, next)
 		return &coded{code: exitPreflight, error: errSaid}
 	}
@@ -37,5 +42,24 @@ func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *ins
 		f.writeTo(a.screen, s.cluster)
 	}
 	fmt.Fprintln(a.screen, next)
+	if s.removes() {
+		fmt.Fprintf(a.screen, "      or go on without: --skip-host %s\n", strings.Join(hosts.Names(), " --skip-host "))
+	}
 	return &coded{code: exitPreflight, error: errSaid}
+}
+
+// tellUnreached says that an installation ends because hosts cannot be reached, and of
+// which it never goes on without.
+func tellUnreached(w io.Writer, c *manifest.Cluster, hosts installer.HostErrors) {
+	var members []string
+	for _, name := range hosts.Names() {
+		roles := c.RolesOf(name)
+		if slices.Contains(roles, manifest.RoleMaster) || slices.Contains(roles, manifest.RoleEtcd) {
+			members = append(members, name)
+		}
+	}
+	fmt.Fprintf(w, "install ends here: it cannot reach %s, and needs every host of the config\n", hostList(c, hosts.Names()))
+	if len(members) > 0 {
+		fmt.Fprintf(w, "of the control plane: %s; without its members nothing is changed in a cluster\n", strings.Join(members, ", "))
+	}
 }

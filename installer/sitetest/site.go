@@ -1,26 +1,20 @@
 package sitetest
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 
-	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/pipeline"
-	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/registryd"
 	"github.com/mensylisir/kubexm/steps/registryd/registrydtest"
-	"github.com/mensylisir/kubexm/steps/runner"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -53,10 +47,15 @@ type Site struct {
 	// Answer answers a command in the place of a host; nil, or a nil result: the host does.
 	Answer func(connector.Cmd) *connector.Result
 	// Heard is told of each command and of what it reads; nil: nobody is.
-	Heard  func(host, step string, c connector.Cmd, stdin []byte)
-	Events []engine.Event // of the last run
-	saying sync.Mutex
-	Said   []string // warnings
+	Heard func(host, step string, c connector.Cmd, stdin []byte)
+	// Components are versions that the bundle has beside Kubernetes', by component.
+	Components map[string]string
+	Skip       []string       // hosts that a deletion passes over
+	Events     []engine.Event // of the last run
+	saying     sync.Mutex
+	Said       []string // warnings
+
+	change func(manifest.Host, *conntest.Machine) // of Options
 }
 
 // Options choose a site.
@@ -80,18 +79,9 @@ func Of(t TB, o Options) *Site {
 	s := &Site{T: t, Cluster: c, Sims: map[string]*conntest.Sim{}, Workdir: t.TempDir()}
 	s.Kube = steptest.NewKube(s.Cluster)
 	s.Kube.Disturbs = true
-	for i, h := range s.Cluster.Spec.Hosts {
-		sim := conntest.New(t)
-		sim.SetHostname(h.Name)
-		sim.SetMachine(func(m *conntest.Machine) {
-			m.Machine = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[h.Arch]
-			m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", (11+i)%255)}
-			if o.Change != nil {
-				o.Change(h, m)
-			}
-		})
-		s.Kube.On(sim, h.Name)
-		s.Sims[h.Name] = sim
+	s.change = o.Change
+	for _, h := range s.Cluster.Spec.Hosts {
+		s.addHost(h)
 	}
 	s.Bundle = newShelf(t, s.Graph(pipeline.Create, nil), o.Root)
 	s.Bundle.Repositories = map[string]steptest.Repository{}
@@ -115,63 +105,11 @@ func Of(t TB, o Options) *Site {
 	return s
 }
 
-// Pipe makes a pipeline.
-type Pipe = func(pipeline.Context) plan.Pipeline
-
-// Graph gives a pipeline's plan for the site; change may change its nodes.
-func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
-	s.T.Helper()
-	g, err := plan.Build(p(pipeline.Context{Say: s.say, Applied: func(*steps.Host) kubernetes.Applied {
-		return kubernetes.Applied{Config: []byte("kind: Cluster\n"), Lock: []byte("kind: Lock\n"), Serial: "1"}
-	}}), plan.Scope{Cluster: s.Cluster, Set: s.Cluster.Spec.Kubernetes.Version})
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	for _, n := range g.Nodes {
-		if change != nil {
-			change(n)
-		}
-	}
-	return g
-}
-
 // say hears of warnings.
 func (s *Site) say(f steps.Finding) {
 	s.saying.Lock()
 	defer s.saying.Unlock()
 	s.Said = append(s.Said, f.What)
-}
-
-// Run carries out a pipeline as a new run of kubexm: it asks every host what it
-// is, and knows nothing of a run before.
-func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
-	s.T.Helper()
-	s.Events = nil
-	hosts := map[string]*steps.Host{}
-	for _, h := range s.Cluster.Spec.Hosts {
-		red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
-		log := cmp.Or(s.Debug, slog.New(slog.DiscardHandler))
-		var conn connector.Conn = &wire{Sim: s.Sims[h.Name], site: s, host: h.Name}
-		if s.Log != nil {
-			conn = audit.Wrap(conn, h.Name, s.Log, red)
-		}
-		r := runner.New(conn, runner.Options{Redactor: red, Log: log})
-		facts, err := r.Facts(s.T.Context())
-		if err != nil {
-			return err
-		}
-		hosts[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts,
-			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct}
-	}
-	if s.Graph(p, nil).Name == "create" {
-		if err := installer.Recall(s.T.Context(), s.Cluster, func(h manifest.Host) *steps.Host { return hosts[h.Name] }); err != nil {
-			return err
-		}
-	}
-	atOnce := cmp.Or(s.AtOnce, 8)
-	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: func(h manifest.Host) *steps.Host { return hosts[h.Name] },
-		Report: func(e engine.Event) { s.Events = append(s.Events, e) }}
-	return e.Run(s.T.Context(), s.Graph(p, change))
 }
 
 // Must is a run that ends well.

@@ -53,7 +53,7 @@ func JoinMasters() plan.Task {
 // furtherMasters are the masters beside the first.
 func furtherMasters(s plan.Scope) []manifest.Host {
 	first := s.Whole().First(manifest.RoleMaster)
-	return slices.DeleteFunc(slices.Clone(s.Role(manifest.RoleMaster)), func(h manifest.Host) bool { return h.Name == first[0].Name })
+	return slices.DeleteFunc(slices.Clone(s.Role(manifest.RoleMaster)), func(h manifest.Host) bool { return len(first) > 0 && h.Name == first[0].Name })
 }
 
 // InstallNetwork applies the pod network.
@@ -94,8 +94,7 @@ func Configure() plan.Task {
 			ss = append(ss, kubernetes.SignKubelets(s.Cluster))
 		}
 		ss = append(ss, kubernetes.LabelNodes(s.Cluster))
-		if d := s.Cluster.Spec.DNS; d.DNSEtcHosts != "" || d.CoreDNS.AdditionalConfigs != "" || d.CoreDNS.RewriteBlock != "" ||
-			len(d.CoreDNS.ExternalZones)+len(d.CoreDNS.UpstreamDNSServers) > 0 {
+		if s.Cluster.ConfiguresDNS() {
 			ss = append(ss, kubernetes.CoreDNS(s.Cluster))
 		}
 		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, kubernetes.WaitReady(s.Cluster))...), plan.On(nodes(s), kubeadm.RestrictFiles(s.Cluster)))

@@ -61,8 +61,12 @@ func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done b
 	if whole {
 		done, err := awaken(ctx, h, ended, patience)
 		if err == nil && !done {
+			anew := "to join it anew: kubeadm reset --force there, then run again"
+			if j.Name == initJob.Name { // another init would make another cluster
+				anew = "to make another cluster: kubexm delete cluster, which destroys all data, then kubexm install"
+			}
 			err = steps.Advise(errors.New("this host was made a master, and does not answer as one"),
-				"see `journalctl -u kubelet` and `crictl ps -a` on %s, of which nothing was touched; to make it anew: kubeadm reset --force there, then run again", h.Name)
+				"see `journalctl -u kubelet` and `crictl ps -a` on %s, of which nothing was touched; %s", h.Name, anew)
 		}
 		return done, err
 	}

@@ -3,18 +3,12 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
-	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Applied is what a cluster remembers of how it was made: later changes start
@@ -27,6 +21,8 @@ type Applied struct {
 	Serial       string
 	Highest      string // serial that the cluster has had: an older bundle is refused
 	Root         string
+	// Components are the versions that the lock chose, by component: "containerd".
+	Components map[string]string
 	// Bundles says where the archives lie that were used, as JSON. It is kept here
 	// alone: to the cluster these paths mean nothing.
 	Bundles []byte
@@ -34,7 +30,11 @@ type Applied struct {
 
 // summary is all of it that is short.
 func (a Applied) summary() map[string]string {
-	return map[string]string{"config": a.ConfigDigest, "lock": a.LockDigest, "serial": a.Serial, "highest": a.Highest, "bundle": a.Root}
+	out := map[string]string{"config": a.ConfigDigest, "lock": a.LockDigest, "serial": a.Serial, "highest": a.Highest, "bundle": a.Root}
+	if text, err := json.Marshal(a.Components); err == nil && len(a.Components) > 0 { // a mapping of text always encodes
+		out["components"] = string(text)
+	}
+	return out
 }
 
 // HighestSerial reads the highest serial out of such a summary; 0 where it has none.
@@ -46,32 +46,6 @@ func HighestSerial(summary map[string]string) int64 {
 		}
 	}
 	return highest
-}
-
-// AppliedSerial asks the cluster that h is a master of for the highest serial that
-// it has had; 0 where there is no cluster, or no record in it.
-func AppliedSerial(ctx context.Context, h *steps.Host) (int64, error) {
-	switch _, err := h.ReadFile(ctx, kubeadm.AdminConf); {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	}
-	r, err := kubectl(ctx, h, nil, nil, "--request-timeout=10s", "-n", "kube-system", "get", "configmap/kubexm", "-o", "json")
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "(NotFound)") {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	var record struct {
-		Data map[string]string `json:"data"`
-	}
-	if err := json.Unmarshal([]byte(r.Stdout), &record); err != nil {
-		return 0, fmt.Errorf("configmap kubexm: %w", err)
-	}
-	return HighestSerial(record.Data), nil
 }
 
 // Record keeps in the cluster what was applied. The lock is too long for that:

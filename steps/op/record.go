@@ -179,6 +179,9 @@ func (r Records) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		return nil, nil
 	}
 	return &Change{What: "remove " + dir, Apply: func(ctx context.Context, h *steps.Host) error {
+		if err := stillThere(ctx, h); err != nil {
+			return err
+		}
 		return h.RemoveAll(ctx, dir)
 	}}, nil
 }

@@ -68,6 +68,7 @@ Hosts are asked what they are by one command each. Whether they reach each other
 	b.WriteString(`
 Beside these, ` + "`etcd.check-external`, `etcd.check-keys`, `registryd.check-pull`, `registryd.check-push` and `kubeadm.check-kept-store`" + `
 look at an etcd or a registry that stands already, and at data that a deletion left. They are left out by their full names.
+` + "`preflight.existing-cluster`" + ` keeps [a cluster that exists](existing-cluster.md) from harm. It cannot be left out.
 
 ## Operating systems
 

@@ -1,6 +1,7 @@
 package steptest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -36,6 +37,9 @@ type Kube struct {
 	Disturbs bool
 	// Salt makes the keys of a cluster that is made from now on others than before.
 	Salt string
+	// DataDir is where etcd's data lies, whatever the config says by now; empty: where
+	// the config says.
+	DataDir string
 	// Holds tells whether the site's registry holds an image, by its upstream
 	// reference; nil: it does.
 	Holds func(reference string) bool
@@ -231,7 +235,10 @@ func word(o any, keys ...string) string {
 var clusterWide = []string{"Namespace", "Node", "EtcdMember", requestKind, "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass"}
 
 // storeDir is where objects lie on the master.
-func (k *Kube) storeDir() string { return path.Join(k.cluster.Spec.Etcd.DataDir, "member") }
+func (k *Kube) storeDir() string { return path.Join(k.dataDir(), "member") }
+
+// dataDir is etcd's folder.
+func (k *Kube) dataDir() string { return cmp.Or(k.DataDir, k.cluster.Spec.Etcd.DataDir) }
 
 // file is where an object lies.
 func (k *Kube) file(o Object) string {

@@ -209,7 +209,7 @@ func (k *Kube) reset(c call) (ended bool) {
 	empty := []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet"}
 	if !strings.Contains(c.flags["--skip-phases"], "remove-etcd-member") {
 		k.strike(c.host)
-		empty = append(empty, k.cluster.Spec.Etcd.DataDir)
+		empty = append(empty, k.dataDir())
 	}
 	c.sim.StopUnit("kubelet.service")
 	if !k.goesOn(c.host, "reset: cleanup-node") {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// keepExisting refuses an installation that would harm a cluster that exists, or would
+// say of it what it does not do. Then it cleans the hosts that a deletion has left: what
+// comes next meets them as they were before. A dry run says so only.
+func (a *app) keepExisting(ctx context.Context, f *siteFlags, s *site, session *installer.Session) error {
+	found, err := session.Existing(ctx)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		if a.lines != nil {
+			for _, x := range sortedFindings(found, s.cluster) {
+				a.lines.finding(x)
+			}
+		}
+		printFindings(a.screen, found, s.cluster, a.tableWidth(a.err))
+		fmt.Fprintln(a.screen, "install ends here: the cluster exists and stays as it is; nothing was changed on any host")
+		return &coded{code: exitPreflight, error: errSaid}
+	}
+	if f.dryRun {
+		return nil
+	}
+	say := func(x steps.Finding) {
+		if a.lines != nil {
+			a.lines.finding(x)
+		}
+	}
+	cleaned, err := session.Clean(ctx, installer.RunOptions{Parallel: f.parallel, Stop: a.stop, Version: ownVersion()}, say)
+	if len(cleaned) > 0 {
+		fmt.Fprintf(a.screen, "cleaned: %s, which an earlier deletion passed over\n", strings.Join(cleaned, ", "))
+	}
+	return err
+}

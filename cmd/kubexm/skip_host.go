@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/state"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// skipHelp is what the commands that take a cluster away say of --skip-host.
+const skipHelp = `
+
+A host that does not answer ends the command before anything changes. --skip-host NAME goes on without
+it: the host is not called, the command says what stays on it, and the cluster's folder in --workdir
+remembers it. The next delete, reset or install that reaches the host cleans it first.
+
+The record of what was applied counts, and not what the config says by now of hosts, roles and
+folders: the config says how hosts are reached.`
+
+// addSkipHost adds --skip-host, for commands that take a cluster away.
+func (f *siteFlags) addSkipHost(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.skipHosts, "skip-host", nil, "go on without this host, and remember that it is to be cleaned (repeatable)")
+}
+
+// removes tells whether the command takes a cluster away.
+func (s *site) removes() bool { return s.graph.Name == "delete" || s.graph.Name == "reset" }
+
+// reach opens the session of a command. Of one that takes a cluster away the cluster is
+// from then on what was applied, without the hosts that are passed over.
+func (a *app) reach(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) (*installer.Session, installer.HostErrors, error) {
+	o := a.options(f, s)
+	o.Alone = !f.dryRun
+	if !s.removes() {
+		return installer.Reach(ctx, o)
+	}
+	session, d, unreached, err := installer.ReachDeletion(ctx, o, f.skipHosts)
+	var unknown *state.UnknownHostError
+	var needed *state.SkipError
+	var other *state.OtherClusterError
+	switch {
+	case errors.As(err, &unknown):
+		return nil, nil, &coded{error: fmt.Errorf("--skip-host %s: %w%s", unknown.Name, err, didYouMean(unknown.Name, unknown.Known)), code: exitUsage, advice: "name a host as spec.hosts does"}
+	case errors.As(err, &needed):
+		return nil, nil, &coded{error: fmt.Errorf("--skip-host: %w", err), code: exitUsage, advice: needed.Advice()}
+	case errors.As(err, &other):
+		return nil, nil, &coded{error: err, code: exitPreflight, advice: other.Advice()}
+	case err != nil:
+		return nil, nil, err
+	}
+	s.deletion, s.cluster = d, session.Cluster
+	s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set()})
+	if err != nil {
+		return nil, nil, errors.Join(err, session.Close())
+	}
+	return session, unreached, nil
+}
+
+// remove carries out the plan of s, which takes a cluster away, and says what stays on
+// hosts that it passes over.
+func (a *app) remove(ctx context.Context, f *siteFlags, s *site, session *installer.Session) error {
+	if !f.dryRun {
+		if err := s.deletion.Begin(); err != nil {
+			return err
+		}
+	}
+	if err := a.carryOut(ctx, f, s, session.Run); err != nil {
+		return err
+	}
+	if !f.dryRun {
+		if err := s.deletion.End(); err != nil {
+			return err
+		}
+	}
+	a.tellLeft(s, session)
+	return nil
+}
+
+// tellLeft says what stays on the hosts that were passed over.
+func (a *app) tellLeft(s *site, session *installer.Session) {
+	for _, name := range s.deletion.Skip {
+		h, _ := s.deletion.Whole.Host(name)
+		x := steps.Finding{Host: name, Check: "passed-over", Warning: true,
+			What:   "was passed over, and keeps " + strings.Join(state.Stays(s.deletion.Whole, name), "; "),
+			Advice: "once it answers: run this command again without --skip-host; install cleans it first, too. Until then keep it off the network, or destroy its disk"}
+		if a.lines != nil {
+			a.lines.finding(x)
+			continue
+		}
+		fmt.Fprintf(a.out, "  left  %s (%s) %s\n        remembered in %s\n  next  %s\n", name, h.Address, x.What, filepath.Join(session.Workdir.Dir, "left.json"), x.Advice)
+	}
+}

@@ -1,0 +1,151 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/state"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Deletion is the deletion of a cluster, as its record and the hosts that an earlier
+// deletion left say what there is to delete.
+type Deletion struct {
+	*state.Deletion
+	session *Session
+}
+
+// ReachDeletion opens a session for a deletion of o.Cluster that passes over the hosts
+// named in skip. What was applied counts, also where o.Cluster says something else by
+// now; o.Cluster says how hosts are reached. Hosts that do not answer are given as Reach
+// gives them: they are those of the record, too.
+func ReachDeletion(ctx context.Context, o Options, skip []string) (*Session, *Deletion, HostErrors, error) {
+	config := o.Cluster
+	w, err := NewWorkdir(o.Base, config.Metadata.Name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	left, err := state.ReadLeft(w.Dir)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("hosts that a deletion has left: %w", err)
+	}
+	r, err := state.Here(w.Dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, err := state.NewDeletion(config, r, left, skip)
+	if unknown := (*state.UnknownHostError)(nil); errors.As(err, &unknown) && r == nil {
+		d, err = state.NewDeletion(config, nil, left, known(d, skip)) // the cluster may know the host
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	o.Cluster = d.Cluster()
+	s, failed, err := Reach(ctx, o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if r, err = state.Read(ctx, s.Cluster, w.Dir, s.Host); err == nil {
+		d, err = state.NewDeletion(config, r, left, skip)
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, s.Close())
+	}
+	further, err := s.widen(ctx, d.Cluster())
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, s.Close())
+	}
+	return s, &Deletion{d, s}, append(failed, further...), nil
+}
+
+// known gives the names of skip that the deletion knows.
+func known(d *state.Deletion, skip []string) []string {
+	var out []string
+	for _, name := range skip {
+		if _, ok := d.Whole.Host(name); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// widen makes c the session's cluster, and reaches those of its hosts that were not
+// tried yet.
+func (s *Session) widen(ctx context.Context, c *manifest.Cluster) (HostErrors, error) {
+	var fresh []string
+	for _, h := range c.Spec.Hosts {
+		if _, tried := s.Cluster.Host(h.Name); !tried {
+			fresh = append(fresh, h.Name)
+		}
+	}
+	var failed HostErrors
+	if len(fresh) > 0 {
+		s.Cluster = c.Only(fresh)
+		var err error
+		if failed, err = s.reachAll(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.Cluster = c
+	for name, host := range s.hosts {
+		host.Cluster = c
+		host.Host, _ = c.Host(name)
+	}
+	return failed, nil
+}
+
+// Begin remembers the hosts that are passed over: a deletion that breaks off has to
+// find them again.
+func (d *Deletion) Begin() error { return d.Deletion.Begin(d.session.Workdir.Dir, time.Now()) }
+
+// End remembers that the deletion ended well.
+func (d *Deletion) End() error { return d.Deletion.End(d.session.Workdir.Dir) }
+
+// Clean takes everything of a deleted cluster off the hosts that its deletion has left,
+// as far as this session reaches them, and gives their names. say hears of warnings.
+func (s *Session) Clean(ctx context.Context, o RunOptions, say func(steps.Finding)) (cleaned []string, err error) {
+	all, err := state.Cleanings(s.Workdir.Dir, s.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		for _, h := range c.Spec.Hosts {
+			if err := s.cleanHost(ctx, c, h, o, say); err != nil {
+				return cleaned, err
+			}
+			cleaned = append(cleaned, h.Name)
+		}
+		if err := state.Cleaned(s.Workdir.Dir, c); err != nil {
+			return cleaned, err
+		}
+	}
+	return cleaned, nil
+}
+
+// cleanHost runs a reset of one host as part of c, and asks it anew what it is.
+func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest.Host, o RunOptions, say func(steps.Finding)) error {
+	g, err := plan.Build(pipeline.Reset(pipeline.Context{Say: say}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	if err != nil {
+		return err
+	}
+	old := *s.Host(h)
+	old.Host, old.Cluster = h, c
+	options := s.Options
+	options.Cluster, options.Bundle = c, nil
+	one := &Session{Options: options, Workdir: s.Workdir, audit: s.audit, redactor: s.redactor, hosts: map[string]*steps.Host{h.Name: &old}, home: s.home}
+	o.Resume = false
+	if _, err := one.Run(ctx, g, o); err != nil {
+		return fmt.Errorf("clean host %s, which a deletion left: %w", h.Name, err)
+	}
+	facts, err := s.Host(h).Runner.Facts(ctx)
+	if err != nil {
+		return &HostError{Host: h.Name, Address: h.Address, Err: err}
+	}
+	s.Host(h).Facts = facts
+	return nil
+}

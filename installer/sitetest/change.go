@@ -1,0 +1,79 @@
+package sitetest
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+)
+
+// addHost adds a blank machine to the site.
+func (s *Site) addHost(h manifest.Host) {
+	i := len(s.Sims)
+	sim := conntest.New(s.T)
+	sim.SetHostname(h.Name)
+	sim.SetMachine(func(m *conntest.Machine) {
+		m.Machine = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[h.Arch]
+		m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", (11+i)%255)}
+		if s.change != nil {
+			s.change(h, m)
+		}
+	})
+	s.Kube.On(sim, h.Name)
+	s.Sims[h.Name] = sim
+}
+
+// Edit gives the site another config, as somebody edits it between two runs. A host
+// that is new in it is a blank machine.
+func (s *Site) Edit(config string) {
+	s.T.Helper()
+	c, problems := manifest.Decode(strings.NewReader(config))
+	if err := problems.Err(); err != nil {
+		s.T.Fatal(err)
+	}
+	for _, h := range c.Spec.Hosts {
+		if s.Sims[h.Name] == nil {
+			s.addHost(h)
+		}
+	}
+	if s.Kube.DataDir == "" {
+		s.Kube.DataDir = s.Cluster.Spec.Etcd.DataDir
+	}
+	*s.Cluster = *c // the simulated programs know the cluster by this pointer
+}
+
+// Replace puts a blank machine in the place of a host.
+func (s *Site) Replace(host string) {
+	s.T.Helper()
+	for _, h := range s.Cluster.Spec.Hosts {
+		if h.Name == host {
+			delete(s.Sims, host)
+			s.addHost(h)
+			return
+		}
+	}
+	s.T.Fatalf("no host %s", host)
+}
+
+// components are the versions that the bundle brings.
+func (s *Site) components() map[string]string {
+	out := maps.Clone(s.Components)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out["kubernetes"] = s.Cluster.Spec.Kubernetes.Version
+	return out
+}
+
+// applied is what the cluster is to remember of a run.
+func (s *Site) applied(*steps.Host) kubernetes.Applied {
+	config, err := s.Cluster.Public()
+	if err != nil {
+		s.T.Errorf("the config without its secrets: %v", err)
+	}
+	return kubernetes.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Components: s.components()}
+}

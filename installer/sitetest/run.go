@@ -1,0 +1,176 @@
+package sitetest
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/state"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Pipe makes a pipeline.
+type Pipe = func(pipeline.Context) plan.Pipeline
+
+// Graph gives a pipeline's plan for the site; change may change its nodes.
+func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
+	s.T.Helper()
+	return s.graphOf(s.Cluster, p, change)
+}
+
+func (s *Site) graphOf(c *manifest.Cluster, p Pipe, change func(*plan.Node)) *plan.Graph {
+	s.T.Helper()
+	g, err := plan.Build(p(pipeline.Context{Say: s.say, Applied: s.applied}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	for _, n := range g.Nodes {
+		if change != nil {
+			change(n)
+		}
+	}
+	return g
+}
+
+// hosts are the hosts of a run.
+type hosts map[string]*steps.Host
+
+func (h hosts) of(x manifest.Host) *steps.Host { return h[x.Name] }
+
+// reach asks every host of a cluster what it is.
+func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
+	out := hosts{}
+	for _, h := range c.Spec.Hosts {
+		red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
+		log := cmp.Or(s.Debug, slog.New(slog.DiscardHandler))
+		var conn connector.Conn = &wire{Sim: s.Sims[h.Name], site: s, host: h.Name}
+		if s.Log != nil {
+			conn = audit.Wrap(conn, h.Name, s.Log, red)
+		}
+		r := runner.New(conn, runner.Options{Redactor: red, Log: log})
+		facts, err := r.Facts(s.T.Context())
+		if err != nil {
+			return nil, err
+		}
+		out[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: c, Facts: facts,
+			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct}
+	}
+	return out, nil
+}
+
+// Run carries out a pipeline as a new run of kubexm: it asks every host what it
+// is, and knows nothing of a run before.
+func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
+	s.T.Helper()
+	s.Events = nil
+	switch s.Graph(p, nil).Name {
+	case "create":
+		return s.create(p, change)
+	case "delete", "reset":
+		return s.remove(p, change)
+	}
+	all, err := s.reach(s.Cluster)
+	if err != nil {
+		return err
+	}
+	return s.walk(all, s.Graph(p, change))
+}
+
+func (s *Site) create(p Pipe, change func(*plan.Node)) error {
+	s.T.Helper()
+	all, err := s.reach(s.Cluster)
+	if err != nil {
+		return err
+	}
+	found, err := installer.Existing(s.T.Context(), s.Cluster, s.Workdir, &state.Bundle{Components: s.components()}, all.of)
+	if err != nil || len(found) > 0 {
+		return errors.Join(err, found.OrNil())
+	}
+	if err := s.clean(all); err != nil {
+		return err
+	}
+	if all, err = s.reach(s.Cluster); err != nil { // some hosts may be others by now
+		return err
+	}
+	if err := installer.Recall(s.T.Context(), s.Cluster, all.of); err != nil {
+		return err
+	}
+	return s.walk(all, s.Graph(p, change))
+}
+
+// clean cleans the hosts that a deletion has left, if they are reached now.
+func (s *Site) clean(all hosts) error {
+	s.T.Helper()
+	cleanings, err := state.Cleanings(s.Workdir, s.Cluster)
+	if err != nil {
+		return err
+	}
+	for _, c := range cleanings {
+		old := hosts{}
+		for _, h := range c.Spec.Hosts {
+			facade := *all[h.Name]
+			facade.Host, facade.Cluster = h, c
+			old[h.Name] = &facade
+		}
+		if err := s.walk(old, s.graphOf(c, pipeline.Reset, nil)); err != nil {
+			return err
+		}
+		if err := state.Cleaned(s.Workdir, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove takes away what was applied, whatever the config says by now.
+func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
+	s.T.Helper()
+	left, err := state.ReadLeft(s.Workdir)
+	if err != nil {
+		return err
+	}
+	r, err := state.Here(s.Workdir)
+	if err != nil {
+		return err
+	}
+	d, err := state.NewDeletion(s.Cluster, r, left, s.Skip)
+	if err != nil {
+		return err
+	}
+	all, err := s.reach(d.Cluster())
+	if err != nil {
+		return err
+	}
+	if r, err = state.Read(s.T.Context(), d.Cluster(), s.Workdir, all.of); err != nil {
+		return err
+	}
+	if d, err = state.NewDeletion(s.Cluster, r, left, s.Skip); err != nil {
+		return err
+	}
+	if all, err = s.reach(d.Cluster()); err != nil {
+		return err
+	}
+	if err := d.Begin(s.Workdir, time.Now()); err != nil {
+		return err
+	}
+	if err := s.walk(all, s.graphOf(d.Cluster(), p, change)); err != nil {
+		return err
+	}
+	return d.End(s.Workdir)
+}
+
+func (s *Site) walk(all hosts, g *plan.Graph) error {
+	atOnce := cmp.Or(s.AtOnce, 8)
+	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: all.of,
+		Report: func(e engine.Event) { s.Events = append(s.Events, e) }}
+	return e.Run(s.T.Context(), g)
+}

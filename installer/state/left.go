@@ -1,0 +1,168 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/durable"
+)
+
+// Left is a host that a deletion passed over, with all that kubexm brought to it.
+type Left struct {
+	Host    string    `json:"host"`
+	Address string    `json:"address"`
+	Since   time.Time `json:"since"` // UTC, whole seconds
+	// Pending says that the deletion has not ended: the host may still be part of a
+	// cluster.
+	Pending bool `json:"pending,omitempty"`
+	// Config is the cluster's as it was applied, without secrets: what is on the
+	// host is known by it.
+	Config string `json:"config"`
+}
+
+// Cluster decodes the config.
+func (l Left) Cluster() (*manifest.Cluster, error) {
+	c, problems := manifest.Decode(bytes.NewReader([]byte(l.Config)))
+	if err := problems.Err(); err != nil {
+		return nil, fmt.Errorf("the config that was applied to host %s: %w", l.Host, err)
+	}
+	return c, nil
+}
+
+// Stays says what is left on a host of c that a deletion passes over.
+func Stays(c *manifest.Cluster, host string) []string {
+	var out []string
+	has := func(role string) bool { return slices.Contains(c.RolesOf(host), role) }
+	if has(manifest.RoleMaster) {
+		out = append(out, "the control plane with the cluster's keys in /etc/kubernetes")
+	}
+	if has(manifest.RoleMaster) && c.Spec.Etcd.Type == "kubeadm" || has(manifest.RoleEtcd) && c.Spec.Etcd.Type == "kubexm" {
+		out = append(out, "etcd's data with all Secrets in "+c.Spec.Etcd.DataDir)
+	}
+	if has(manifest.RoleMaster) || has(manifest.RoleWorker) {
+		dir := c.Spec.Runtime.Containerd.DataDir
+		if dir == "" {
+			dir = "/var/lib/containerd"
+		}
+		out = append(out, "the kubelet with its pods' data in /var/lib/kubelet", "containerd with its images and containers in "+dir)
+	}
+	if has(manifest.RoleRegistry) && c.Spec.Registry.Type == "registry" {
+		out = append(out, "the registry with its images in "+c.Spec.Registry.RegistryDataDir)
+	}
+	return append(out, "what made the host ready, and the record of what was there before in /var/lib/kubexm/"+c.Metadata.Name)
+}
+
+func leftPath(dir string) string { return filepath.Join(dir, "left.json") }
+
+// ReadLeft gives the hosts that deletions have left, as the cluster's folder dir on
+// this machine remembers them, sorted by name.
+func ReadLeft(dir string) ([]Left, error) {
+	text, err := os.ReadFile(leftPath(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Left
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, fmt.Errorf("%s: %w", leftPath(dir), err)
+	}
+	return out, nil
+}
+
+// IsLeft tells whether a host is among those that a deletion left that has ended.
+func IsLeft(all []Left, host string) bool {
+	return slices.ContainsFunc(all, func(l Left) bool { return l.Host == host && !l.Pending })
+}
+
+// Begin remembers, before anything changes, which hosts a deletion passes over. One
+// that was left before keeps what is known of it.
+func (d *Deletion) Begin(dir string, now time.Time) error {
+	all, err := ReadLeft(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range d.Skip {
+		if slices.ContainsFunc(all, func(l Left) bool { return l.Host == name }) {
+			continue
+		}
+		h, _ := d.Whole.Host(name)
+		all = append(all, Left{Host: name, Address: h.Address, Since: now.UTC().Truncate(time.Second), Config: string(d.config), Pending: true})
+	}
+	return writeLeft(dir, all)
+}
+
+// End remembers that a deletion has ended well: hosts that it passed over are left, and
+// those that it reached are clean.
+func (d *Deletion) End(dir string) error {
+	all, err := ReadLeft(dir)
+	if err != nil {
+		return err
+	}
+	names := d.Names()
+	all = slices.DeleteFunc(all, func(l Left) bool { return slices.Contains(names, l.Host) })
+	for i := range all {
+		all[i].Pending = all[i].Pending && !slices.Contains(d.Skip, all[i].Host)
+	}
+	return writeLeft(dir, all)
+}
+
+// Cleanings gives, for hosts of c that deletions have left, the clusters of which they
+// are to be cleaned: as they were applied, with these hosts alone, reached as c says.
+func Cleanings(dir string, c *manifest.Cluster) ([]*manifest.Cluster, error) {
+	all, err := ReadLeft(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []*manifest.Cluster
+	for _, l := range all {
+		if _, ok := c.Host(l.Host); !ok || l.Pending {
+			continue
+		}
+		was, err := l.Cluster()
+		if err != nil {
+			return nil, err
+		}
+		one := c.Applied(was).Only([]string{l.Host})
+		one.Spec.Etcd.PreserveData = false
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// Cleaned forgets the hosts of a cleaning that has ended well.
+func Cleaned(dir string, c *manifest.Cluster) error {
+	all, err := ReadLeft(dir)
+	if err != nil {
+		return err
+	}
+	return writeLeft(dir, slices.DeleteFunc(all, func(l Left) bool {
+		_, ok := c.Host(l.Host)
+		return ok
+	}))
+}
+
+func writeLeft(dir string, all []Left) error {
+	if len(all) == 0 {
+		err := os.Remove(leftPath(dir))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	slices.SortFunc(all, func(a, b Left) int { return bytes.Compare([]byte(a.Host), []byte(b.Host)) })
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(leftPath(dir), append(text, '\n'), 0o600)
+}

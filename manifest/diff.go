@@ -1,0 +1,192 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Change is a field that has another value in one config than in another one.
+type Change struct {
+	Path string // without indexes and map keys: "spec.kubernetes.maxPods"
+	Item string // the host, add-on or registry whose field it is; "" for a field of the cluster
+	Was  string // "" is nothing
+	Now  string
+	// Less says that something was taken away: an entry of a list or a mapping, or
+	// the whole value.
+	Less bool
+}
+
+// Diff lists the fields that differ between two decoded configs, sorted by path and
+// item. Hosts, add-ons and logins are compared by their names, roles by the hosts
+// that have them. Secrets are not compared.
+func Diff(was, now *Cluster) []Change {
+	d := &differ{}
+	d.walk(reflect.ValueOf(was).Elem(), reflect.ValueOf(now).Elem(), "", "")
+	d.roles(was, now)
+	slices.SortFunc(d.found, func(a, b Change) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Item, b.Item)) })
+	return d.found
+}
+
+type differ struct{ found []Change }
+
+// roles compares who has which role.
+func (d *differ) roles(was, now *Cluster) {
+	for _, role := range []string{RoleEtcd, RoleMaster, RoleWorker, RoleRegistry, RoleLoadBalancer} {
+		before, after := was.Spec.RoleGroups.Names(role), now.Spec.RoleGroups.Names(role)
+		for _, host := range before {
+			if !slices.Contains(after, host) {
+				d.found = append(d.found, Change{Path: "spec.roleGroups." + role, Item: host, Was: role, Less: true})
+			}
+		}
+		for _, host := range after {
+			if !slices.Contains(before, host) {
+				d.found = append(d.found, Change{Path: "spec.roleGroups." + role, Item: host, Now: role})
+			}
+		}
+	}
+}
+
+// walk compares two values of one type.
+func (d *differ) walk(was, now reflect.Value, path, item string) {
+	t := was.Type()
+	switch {
+	case t == secretType || path == "spec.roleGroups":
+	case t.Kind() == reflect.Pointer:
+		d.walk(pointed(was), pointed(now), path, item)
+	case t.Kind() == reflect.Struct && !t.Implements(reflect.TypeFor[fmt.Stringer]()):
+		for _, f := range fieldsOf(t) {
+			d.walk(was.FieldByIndex(f.index), now.FieldByIndex(f.index), join(path, f.name), item)
+		}
+	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
+		d.each(entries(was), entries(now), path)
+	case t == reflect.TypeFor[[]Host]() || t == reflect.TypeFor[[]Addon]():
+		d.each(named(was), named(now), path)
+	default:
+		before, after := inWords(was), inWords(now)
+		if before == after {
+			return
+		}
+		d.found = append(d.found, Change{Path: path, Item: item, Was: before, Now: after, Less: lacks(was, now)})
+	}
+}
+
+// each compares what has a name. What one side lacks is a change by itself.
+func (d *differ) each(was, now map[string]reflect.Value, path string) {
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		after, ok := now[name]
+		if !ok {
+			d.found = append(d.found, Change{Path: path, Item: name, Was: name, Less: true})
+			continue
+		}
+		d.walk(was[name], after, path, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if _, ok := was[name]; !ok {
+			d.found = append(d.found, Change{Path: path, Item: name, Now: name})
+		}
+	}
+}
+
+// pointed is what a pointer points to; the zero value where that is nothing.
+func pointed(v reflect.Value) reflect.Value {
+	if v.IsNil() {
+		return reflect.Zero(v.Type().Elem())
+	}
+	return v.Elem()
+}
+
+func entries(v reflect.Value) map[string]reflect.Value {
+	out := map[string]reflect.Value{}
+	for _, k := range v.MapKeys() {
+		out[k.String()] = v.MapIndex(k)
+	}
+	return out
+}
+
+func named(v reflect.Value) map[string]reflect.Value {
+	out := map[string]reflect.Value{}
+	for i := range v.Len() {
+		out[v.Index(i).FieldByName("Name").String()] = v.Index(i)
+	}
+	return out
+}
+
+// lacks tells whether something of was is not in now.
+func lacks(was, now reflect.Value) bool {
+	switch was.Kind() {
+	case reflect.Slice:
+		var left []string
+		for i := range now.Len() {
+			left = append(left, identity(now.Index(i)))
+		}
+		for i := range was.Len() {
+			if !slices.Contains(left, identity(was.Index(i))) {
+				return true
+			}
+		}
+		return false
+	case reflect.Map:
+		after := entries(now)
+		for key := range entries(was) {
+			if _, ok := after[key]; !ok {
+				return true
+			}
+		}
+		return false
+	}
+	return now.IsZero()
+}
+
+// identity is what an entry of a list is known by: a taint by its key and effect, one
+// of which replaces another whatever its value; others by all of them.
+func identity(v reflect.Value) string {
+	if t, ok := v.Interface().(Taint); ok {
+		return t.Key + ":" + t.Effect
+	}
+	return inWords(v)
+}
+
+// inWords is a value in words, the same for equal values.
+func inWords(v reflect.Value) string {
+	switch {
+	case v.Type() == secretType:
+		return ""
+	case v.Type() == reflect.TypeFor[Arg]():
+		return v.Field(0).String() + "=" + v.Field(1).String()
+	case v.CanInterface() && v.Type().Implements(reflect.TypeFor[fmt.Stringer]()):
+		return fmt.Sprint(v.Interface())
+	}
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return inWords(v.Elem())
+	case reflect.Slice:
+		var all []string
+		for i := range v.Len() {
+			all = append(all, inWords(v.Index(i)))
+		}
+		return strings.Join(all, ", ")
+	case reflect.Map:
+		var all []string
+		for _, k := range v.MapKeys() {
+			all = append(all, k.String()+": "+inWords(v.MapIndex(k)))
+		}
+		slices.Sort(all)
+		return strings.Join(all, ", ")
+	case reflect.Struct:
+		var all []string
+		for _, f := range fieldsOf(v.Type()) {
+			if text := inWords(v.FieldByIndex(f.index)); text != "" {
+				all = append(all, f.name+": "+text)
+			}
+		}
+		return "{" + strings.Join(all, ", ") + "}"
+	}
+	return fmt.Sprint(v.Interface())
+}

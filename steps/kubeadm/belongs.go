@@ -1,0 +1,36 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Initializes tells whether Init would make a new control plane on h: kubeadm never
+// ended well there, and nothing is there that a control plane starts from.
+func Initializes(ctx context.Context, h *steps.Host) (bool, error) {
+	if done, err := Complete(ctx, h); err != nil || done {
+		return false, err
+	}
+	sound, err := bootable(ctx, h)
+	return err == nil && !sound, err
+}
+
+// CA gives the certificate of the cluster that h is a node of; nil where it is none,
+// and where kubexm is taking Kubernetes off the host.
+func CA(ctx context.Context, h *steps.Host) ([]byte, error) {
+	_, err := h.Stat(ctx, goingFile)
+	switch {
+	case err == nil:
+		return nil, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	text, err := h.ReadFile(ctx, pkiDir+"/ca.crt")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
