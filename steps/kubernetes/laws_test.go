@@ -1,18 +1,23 @@
 package kubernetes_test
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/pki"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -105,6 +110,57 @@ func TestWhatIsKeptHere(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(kase.Workdir, "*", "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestForeignKubeconfigIsNotKept: what a master was made to hold does not reach the
+// workdir, and the kubeconfig that is there stays.
+func TestForeignKubeconfigIsNotKept(t *testing.T) {
+	c := with(t, "")
+	kase := standing(c)
+	kase.Workdir = t.TempDir()
+	s := kase.Sim(t)
+	step := kubernetes.FetchKubeconfig(c)
+	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+		t.Fatal(err)
+	}
+	file := kubernetes.KubeconfigPath(kase.Workdir)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const conf, authority = "/etc/kubernetes/admin.conf", "/etc/kubernetes/pki/ca.crt"
+	good, ca := s.Read(conf), s.Read(authority)
+	pair, err := pki.NewAuthority("kubernetes", time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate.Raw}))
+	encoded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	for name, h := range map[string]struct{ conf, ca, says string }{
+		"a program":                {strings.Replace(good, "user: {client-", "user: {exec: {command: sh}, client-", 1), ca, "users[0].user.exec"},
+		"another CA":               {strings.Replace(good, encoded(ca), encoded(other), 1), ca, authority},
+		"another CA of the master": {strings.Replace(good, encoded(ca), encoded(other), 1), other, file},
+	} {
+		s.AddFile(conf, h.conf, 0o600)
+		s.AddFile(authority, h.ca, 0o644)
+		step := kubernetes.FetchKubeconfig(c)
+		err := step.Run(t.Context(), kase.NewHost(t, s, step))
+		if err == nil || !strings.Contains(err.Error(), h.says) {
+			t.Errorf("%s: %v, want %s", name, err, h.says)
+		}
+		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, before) {
+			t.Errorf("%s: %q, %v", name, now, err)
+		}
+	}
+	if err := os.Truncate(file, 0); err != nil { // a damaged file compares with nothing
+		t.Fatal(err)
+	}
+	s.AddFile(conf, good, 0o600)
+	s.AddFile(authority, ca, 0o644)
+	step = kubernetes.FetchKubeconfig(c)
+	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+		t.Error(err)
 	}
 }
 
