@@ -129,6 +129,9 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 	if err := s.checkSecrets(); err != nil {
 		return nil, err
 	}
+	if err := s.Workdir.see(s.Cluster); err != nil {
+		return nil, err
+	}
 	dialer := ssh.NewDialer(ssh.Env{
 		LookupEnv: s.LookupEnv, ReadFile: readSecret, Home: s.Home, Record: s.Workdir.KnownHosts(), Log: s.Log,
 		KnownHosts: []string{filepath.Join(s.Home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts"},

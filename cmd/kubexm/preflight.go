@@ -53,6 +53,7 @@ what cannot be left out is that a host is reached, and that the user becomes roo
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	f.policyFlags.add(cmd)
 	f.baseFlags.add(cmd)
+	f.addDial(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
@@ -162,6 +163,9 @@ func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *site) error {
 	}
 	if s.bundle != nil {
 		defer s.bundle.Close()
+	}
+	if err := a.confirmHosts(ctx, f, s); err != nil {
+		return err
 	}
 	begin := time.Now()
 	session, unreached, err := installer.Reach(ctx, a.options(f, s))

@@ -55,7 +55,7 @@ makes the cluster over SSH, without one packet leaving the site.`,
   kubexm config validate -f config.yaml     # every problem, with line and advice
   kubexm bundle build -f config.yaml        # one archive, the same bytes every time
   kubexm bundle verify demo-*.tar.zst       # every byte, against its digest
-  kubexm install --bundle demo.tar.zst      # at the site: the cluster, to Ready nodes`,
+  kubexm install --bundle demo.tar.zst -f config.yaml   # at the site: the cluster, to Ready nodes`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
