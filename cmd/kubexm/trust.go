@@ -79,7 +79,8 @@ func (a *app) policy(f *policyFlags, c *manifest.Cluster) (bundle.Policy, error)
 		}
 		v = append(v, trust)
 	}
-	p := bundle.Policy{AllowUnsigned: f.allowUnsigned || t.AllowUnsigned, Kubexm: ownVersion()}
+	// Who names a key or an identity wants a signature, unless the flag says otherwise.
+	p := bundle.Policy{AllowUnsigned: f.allowUnsigned || t.AllowUnsigned && len(v) == 0, Kubexm: ownVersion()}
 	if len(v) > 0 {
 		p.Verifier = v
 	}
