@@ -13,6 +13,8 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/mensylisir/kubexm/bundle"
 )
 
 // ErrTokensOnly is what a registry is refused for that takes a user and a
@@ -74,7 +76,7 @@ func AskPush(ctx context.Context, t Target, repository string) error {
 
 func (t Target) client() *http.Client {
 	if t.Client == nil {
-		return &http.Client{}
+		return &http.Client{Transport: bundle.Waits{}.Transport(nil)}
 	}
 	return t.Client
 }

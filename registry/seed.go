@@ -35,7 +35,7 @@ type Homed interface {
 // Target is a site's registry and how to speak to it.
 type Target struct {
 	Mapper
-	Client             *http.Client // with the site's CA; nil is http.DefaultClient
+	Client             *http.Client // with the site's CA; nil has the system's
 	Username, Password string
 	Credential         auth.CredentialFunc // where Username is empty; nil asks as nobody
 	UserAgent          string
@@ -144,11 +144,7 @@ type seeder struct {
 }
 
 func newSeeder(t Target, src Source, o Options) *seeder {
-	base := t.Client
-	if base == nil {
-		base = &http.Client{}
-	}
-	hc := *base
+	hc := *t.client()
 	inner := hc.Transport
 	if r, ok := inner.(*retry.Transport); ok {
 		inner = r.Base // each try is paced by itself

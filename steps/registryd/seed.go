@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -153,12 +152,11 @@ func target(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 	}
 	_, port := HostPort(c)
 	a := AccessOf(h)
-	client, err := a.client(&http.Transport{
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return f.Dial(ctx, network, net.JoinHostPort("127.0.0.1", port))
-		},
-		MaxIdleConnsPerHost: parallel, WriteBufferSize: 256 << 10, ForceAttemptHTTP2: false,
-	}, time.Now())
+	base := h.Waits.Transport(func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return f.Dial(ctx, network, net.JoinHostPort("127.0.0.1", port))
+	})
+	base.MaxIdleConnsPerHost, base.WriteBufferSize = parallel, 256<<10
+	client, err := a.client(base, time.Now())
 	if err != nil {
 		return registry.Target{}, err
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -23,7 +24,13 @@ type Options struct {
 	// Observe is told of every command when it ended, in the goroutine that ran
 	// it. nil tells nobody. It is for audit trails: Argv is redacted.
 	Observe func(Ran)
+	// Patience is how long a command may take that has no timeout of its own, where the
+	// context has no deadline either; 0 means 10 minutes.
+	Patience time.Duration
 }
+
+// longest is how long a command may take where nobody says how long.
+const longest = 10 * time.Minute
 
 // Ran is one command that was run.
 type Ran struct {
@@ -116,6 +123,9 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (connector.Result, error) {
 func (r *Runner) do(ctx context.Context, c connector.Cmd, ok ...int) (connector.Result, error) {
 	if r.opt.AsLogin {
 		c.Sudo = false
+	}
+	if _, ends := ctx.Deadline(); !ends && c.Timeout == 0 && c.Verb != connector.VerbLease { // a lease lasts as long as its holder
+		c.Timeout = cmp.Or(r.opt.Patience, longest)
 	}
 	red := r.opt.Redactor.With(c.Secrets...)
 	began := time.Now()
