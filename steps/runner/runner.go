@@ -3,8 +3,10 @@ package runner
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,12 +81,14 @@ type Cmd struct {
 	// OK are exit statuses that are no error, beside 0.
 	OK []int
 	// Limit is how many bytes of the standard output the Result holds; 0 means
-	// connector.DefaultLimit.
+	// connector.DefaultLimit. More than that is ErrTruncated, unless Cut says that the
+	// beginning is enough, or Stdout gets all of it.
 	Limit int
+	Cut   bool
 }
 
 // Exec runs argv as root and gives its standard output, as it is. Another exit
-// status than 0 is a *CmdError.
+// status than 0 is a *CmdError; more than connector.DefaultLimit bytes are ErrTruncated.
 func (r *Runner) Exec(ctx context.Context, argv ...string) ([]byte, error) {
 	res, err := r.Run(ctx, Cmd{Argv: argv})
 	return res.Stdout, err
@@ -95,7 +99,7 @@ func (r *Runner) Exec(ctx context.Context, argv ...string) ([]byte, error) {
 func (r *Runner) Run(ctx context.Context, c Cmd) (connector.Result, error) {
 	cc := connector.Cmd{
 		Verb: connector.VerbExec, Argv: c.Argv, Stdin: c.Stdin, Timeout: c.Timeout,
-		Secrets: c.Secrets, Limit: c.Limit, Sudo: !c.AsLogin, Stdout: c.Stdout,
+		Secrets: c.Secrets, Limit: c.Limit, Cut: c.Cut, Sudo: !c.AsLogin, Stdout: c.Stdout,
 	}
 	if c.Output == nil {
 		return r.do(ctx, cc, c.OK...)
@@ -144,13 +148,11 @@ func (r *Runner) do(ctx context.Context, c connector.Cmd, ok ...int) (connector.
 	if err != nil {
 		return res, err
 	}
-	if res.Exit == 0 {
-		return res, nil
-	}
-	for _, e := range ok {
-		if res.Exit == e {
-			return res, nil
+	if res.Exit == 0 || slices.Contains(ok, res.Exit) {
+		if res.Truncated && !c.Cut && c.Stdout == nil {
+			return res, fmt.Errorf("%s: %w (%d bytes)", red.String(c.Argv[0]), ErrTruncated, c.Keep())
 		}
+		return res, nil
 	}
 	return res, &CmdError{
 		Verb: c.Verb, Argv: ran.Args, Exit: res.Exit,
