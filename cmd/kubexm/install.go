@@ -212,6 +212,9 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if err := f.ownHosts(s.cluster); err != nil {
 		return err
 	}
+	if err := installer.CheckWorkdir(f.workdir, s.cluster.Metadata.Name); err != nil {
+		return err
+	}
 	if f.keepSaid {
 		s.cluster.Spec.Etcd.PreserveData = f.keep
 	}
