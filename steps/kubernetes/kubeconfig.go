@@ -42,8 +42,9 @@ func FetchKubeconfig(c *manifest.Cluster) steps.Step {
 	})
 }
 
-// InstallKubeconfig brings the administrator's kubeconfig to ~/.kube/config of
-// the login user on the master. One that is there comes back with the removal.
+// InstallKubeconfig writes the administrator's kubeconfig to ~/.kube/config of the
+// login user on the master, as that user: root would follow the user's links. A file
+// that exists there is restored by the removal.
 func InstallKubeconfig() steps.Step {
 	return op.EnsureOn("kubernetes.install-kubeconfig", userKubeconfig)
 }
@@ -59,8 +60,8 @@ func userKubeconfig(h *steps.Host) []op.Resource {
 		dir = path.Join("/home", h.Login.User, ".kube")
 	}
 	return []op.Resource{
-		op.Dir{Path: dir, Attr: runner.Attr{Mode: 0o700, Owner: h.Login.User}, Own: true}, // kubectl keeps a cache in it
-		op.File{Path: dir + "/config", Attr: runner.Attr{Mode: 0o600, Owner: h.Login.User}, Secret: true,
+		op.Dir{Path: dir, Attr: runner.Attr{Mode: 0o700, Owner: h.Login.User}, Own: true, Login: true}, // kubectl keeps a cache in it
+		op.File{Path: dir + "/config", Attr: runner.Attr{Mode: 0o600, Owner: h.Login.User}, Secret: true, Login: true,
 			Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 				text, err := h.ReadFile(ctx, kubeadm.AdminConf)
 				if errors.Is(err, fs.ErrNotExist) {

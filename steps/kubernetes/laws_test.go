@@ -18,6 +18,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/pki"
+	"github.com/mensylisir/kubexm/steps/runner"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -65,6 +66,44 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { steptest.Standing(c)(s); before(s) }}
 			steptest.Ensure(t, kase, kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig())
+		})
+	}
+	// A user's files are the user's to write: root would follow links in the user's folders.
+	ops := steptest.Cluster(t, strings.Replace(steptest.Small, "user: root", "user: ops", 1))
+	for name, before := range map[string]func(*conntest.Sim){
+		"no folder":       func(*conntest.Sim) {},
+		"another cluster": func(s *conntest.Sim) { s.AddFile("/home/ops/.kube/config", "theirs\n", 0o640) },
+		"a link": func(s *conntest.Sim) {
+			s.AddDir("/home/ops/.kube", 0o755)
+			s.AddLink("/home/ops/.kube/config", "/etc/shadow")
+		},
+	} {
+		t.Run("of a user, "+name, func(t *testing.T) {
+			kase := steptest.Case{Cluster: ops, Before: func(s *conntest.Sim) {
+				steptest.Standing(ops)(s)
+				if _, err := runner.New(s, runner.Options{}).EnsureUser(t.Context(), runner.NewUser{Name: "ops", Home: "/home/ops"}); err != nil {
+					t.Fatal(err)
+				}
+				s.AddFile("/etc/shadow", "root's\n", 0o600)
+				before(s)
+			}}
+			steptest.Ensure(t, kase, kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig())
+			s := kase.Sim(t)
+			s.ForgetCalls()
+			for _, step := range []steps.Step{kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig()} {
+				if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, c := range s.Calls() {
+				theirs := strings.Contains(c.String(), "/home/ops")
+				if theirs && c.Sudo || !theirs && !c.Sudo {
+					t.Errorf("sudo %t: %s", c.Sudo, c)
+				}
+			}
+			if s.Read("/etc/shadow") != "root's\n" {
+				t.Error("what a link led to was changed")
+			}
 		})
 	}
 	// A dry run on a host without a control plane says what it would do.

@@ -60,6 +60,14 @@ func New(conn connector.Conn, opt Options) *Runner {
 	return &Runner{conn: conn, opt: opt, sealed: map[string]sealed{}}
 }
 
+// AsLogin gives a Runner over the same connection that runs everything as the user
+// who logged in.
+func (r *Runner) AsLogin() *Runner {
+	o := r.opt
+	o.AsLogin = true
+	return New(r.conn, o)
+}
+
 // Conn gives the connection, for what Runner has no method for (a
 // connector.Forwarder).
 func (r *Runner) Conn() connector.Conn { return r.conn }
