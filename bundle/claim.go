@@ -94,6 +94,8 @@ const (
 	TrustClaim     TrustCode = "bundle-claim"     // a signature that counts says other things than the lock
 	TrustKubexm    TrustCode = "bundle-kubexm"    // it asks for a newer version of kubexm
 	TrustSerial    TrustCode = "bundle-serial"    // the cluster has had a newer bundle already
+	// TrustSerialUnknown is for a cluster that does not tell which bundles it has had.
+	TrustSerialUnknown TrustCode = "bundle-serial-unknown"
 )
 
 // TrustError is why a Policy refuses a bundle. errors.Is(err, ErrUntrusted) holds.

@@ -208,6 +208,7 @@ const (
 	maxSignatures     = 64
 	maxReferrers      = 256 // manifests that are read to find these
 	maxSignatureBytes = 256 << 10
+	maxReferrerPages  = 64
 )
 
 // pulledSignatures gives the signatures that refer to root, as lines of the slot.
@@ -217,7 +218,8 @@ const (
 func pulledSignatures(ctx context.Context, repo *remote.Repository, root v1.Descriptor) ([]byte, error) {
 	lines := map[int][]byte{}
 	read := 0
-	err := repo.Referrers(ctx, plain(root), "", func(found []v1.Descriptor) error {
+	listed := &remote.Repository{Reference: repo.Reference, PlainHTTP: repo.PlainHTTP, Client: Pages(repo.Client, maxReferrerPages)}
+	err := listed.Referrers(ctx, plain(root), "", func(found []v1.Descriptor) error {
 		for _, d := range found {
 			if d.ArtifactType != typeSignature && d.ArtifactType != v1.MediaTypeEmptyJSON {
 				continue

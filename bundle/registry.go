@@ -6,11 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	orasregistry "oras.land/oras-go/v2/registry"
@@ -31,6 +29,7 @@ type Remote struct {
 	CAFile       string // further certificates, PEM
 	DockerConfig string // registry credentials; "" is docker's own place for them
 	UserAgent    string
+	Waits        Waits // how long the registry may say nothing
 }
 
 // ReferenceError says that a reference does not name a bundle's place.
@@ -58,15 +57,8 @@ func (r Remote) repository() (*remote.Repository, error) {
 }
 
 func (r Remote) client() (*auth.Client, error) {
-	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   30 * time.Second,
-		ResponseHeaderTimeout: 5 * time.Minute, // a registry hashes a large blob before it answers
-		IdleConnTimeout:       90 * time.Second,
-		MaxIdleConnsPerHost:   16,
-		ForceAttemptHTTP2:     true,
-	}
+	t := r.Waits.Transport(nil)
+	t.Proxy, t.MaxIdleConnsPerHost, t.ForceAttemptHTTP2 = http.ProxyFromEnvironment, 16, true
 	if r.CAFile != "" {
 		pool, err := x509.SystemCertPool()
 		if err != nil {

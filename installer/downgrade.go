@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
 
@@ -26,27 +28,70 @@ func CheckSerial(base string, l *manifest.Lock, cluster string) error {
 	return notOlder(l, was, "this machine's record of the cluster")
 }
 
+// serialWait is how long a control plane has to answer that was complete once: its
+// hosts may just have booted.
+const serialWait = 3 * time.Minute
+
 // CheckSerial asks the cluster the same, which another machine may have made, and
-// keeps the highest of both for the record. allow takes an older bundle all the
-// same. A cluster that is not there has had none; of one that does not answer, the
-// record on this machine counts alone, and the log says so.
+// keeps the highest of both for the record. A cluster that does not exist has had
+// none; one that does not answer for serialWait is refused too, for an old bundle
+// would pass unseen. allow accepts an older bundle and a cluster that does not answer.
 func (s *Session) CheckSerial(ctx context.Context, allow bool) error {
 	here, err := appliedSerial(s.Workdir)
 	if err != nil {
 		return err
 	}
-	there := int64(0)
-	if masters := s.Cluster.HostsWith(manifest.RoleMaster); len(masters) > 0 {
-		h := masters[0]
-		if there, err = kubernetes.AppliedSerial(ctx, s.Host(h)); err != nil {
-			s.Log.WarnContext(ctx, "the cluster does not tell which bundle it had last", "host", h.Name, "err", err)
-		}
+	there, err := s.serialThere(ctx, allow)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil && !allow {
+		return &bundle.TrustError{Code: bundle.TrustSerialUnknown, Detail: "the cluster does not tell which bundles it has had", Err: err}
+	}
+	if err != nil {
+		s.Log.WarnContext(ctx, "the cluster does not tell which bundles it has had", "err", err)
 	}
 	s.highest = max(here, there)
 	if allow {
 		return nil
 	}
 	return errors.Join(notOlder(s.Bundle.Lock, here, "this machine's record of the cluster"), notOlder(s.Bundle.Lock, there, "the cluster"))
+}
+
+// serialThere asks the masters, one after another, until one of a complete control
+// plane answers; once says not to wait for that.
+func (s *Session) serialThere(ctx context.Context, once bool) (int64, error) {
+	for until := time.Now().Add(serialWait); ; {
+		serial, err := s.askSerial(ctx)
+		if err == nil || once || time.Now().After(until) {
+			return serial, err
+		}
+		s.Log.DebugContext(ctx, "the control plane does not answer yet", "err", err)
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(2 * time.Second):
+		}
+	}
+}
+
+func (s *Session) askSerial(ctx context.Context) (int64, error) {
+	var failed error
+	for _, m := range s.Cluster.HostsWith(manifest.RoleMaster) {
+		h := s.Host(m)
+		complete, err := kubeadm.Complete(ctx, h)
+		if err == nil && !complete { // nothing was recorded in it yet
+			continue
+		}
+		if err == nil {
+			var serial int64
+			if serial, err = kubernetes.AppliedSerial(ctx, h); err == nil {
+				return serial, nil
+			}
+		}
+		failed = errors.Join(failed, fmt.Errorf("host %s: %w", m.Name, err))
+	}
+	return 0, failed
 }
 
 func notOlder(l *manifest.Lock, was int64, who string) error {

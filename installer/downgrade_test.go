@@ -2,12 +2,20 @@ package installer
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
 func TestCheckSerial(t *testing.T) {
@@ -38,5 +46,87 @@ func TestCheckSerial(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestSerialOfAClusterThatDoesNotAnswer: it may have had a newer bundle.
+func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
+	const complete = "/etc/kubernetes/kubexm-complete"
+	record := func(highest string) func(*steps.Host) kubernetes.Applied {
+		return func(*steps.Host) kubernetes.Applied {
+			return kubernetes.Applied{Config: []byte("x"), Serial: "5", Highest: highest}
+		}
+	}
+	for name, c := range map[string]struct {
+		change  func(*conntest.Sim)
+		allow   bool
+		refused bundle.TrustCode
+		waits   bool
+	}{
+		"it answers, and had a newer one": {func(*conntest.Sim) {}, false, bundle.TrustSerial, false},
+		"it answers, and that is meant":   {func(*conntest.Sim) {}, true, "", false},
+		"it does not answer":              {func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes/manifests") }, false, bundle.TrustSerialUnknown, true},
+		"it does not, and that is meant":  {func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes/manifests") }, true, "", false},
+		"one that was never complete":     {func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes/manifests"); s.RemoveAll(complete) }, false, "", false},
+		"there is none":                   {func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes") }, false, "", false},
+		"it does not answer for a minute": {func(s *conntest.Sim) {
+			manifests := s.Read("/etc/kubernetes/manifests/kube-apiserver.yaml")
+			s.RemoveAll("/etc/kubernetes/manifests")
+			time.AfterFunc(time.Minute, func() { s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", manifests, 0o600) })
+		}, false, bundle.TrustSerial, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cluster := steptest.Cluster(t, steptest.Small)
+				kase := steptest.Case{Cluster: cluster, Before: steptest.Standing(cluster)}
+				sim := kase.Sim(t)
+				sim.AddFile(complete, "x", 0o600)
+				step := kubernetes.Record(record("20260601000000"))
+				h := kase.NewHost(t, sim, step)
+				if err := step.Run(t.Context(), h); err != nil {
+					t.Fatal(err)
+				}
+				s := &Session{Options: Options{Cluster: cluster, Log: slog.New(slog.DiscardHandler), Bundle: &bundle.Bundle{Lock: &manifest.Lock{Serial: 20260101000000}}},
+					Workdir: Workdir{Dir: t.TempDir()}, hosts: map[string]*steps.Host{h.Name: h}}
+				c.change(sim)
+				begin := time.Now()
+				err := s.CheckSerial(t.Context(), c.allow)
+				if (err != nil) != (c.refused != "") || err != nil && (!errors.Is(err, c.refused) || !errors.Is(err, bundle.ErrUntrusted)) {
+					t.Errorf("%v, want %q", err, c.refused)
+				}
+				if took := time.Since(begin); (took > 0) != c.waits || took > serialWait+10*time.Second {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// TestHighestSerialNeverFalls: a run that did not hear of a serial does not lower it.
+func TestHighestSerialNeverFalls(t *testing.T) {
+	cluster := steptest.Cluster(t, steptest.Small)
+	kase := steptest.Case{Cluster: cluster, Before: steptest.Standing(cluster), Workdir: t.TempDir()}
+	sim := kase.Sim(t)
+	for _, x := range []struct{ serial, highest, want string }{{"9", "9", "9"}, {"5", "5", "9"}, {"5", "12", "12"}, {"12", "", "12"}} {
+		applied := func(*steps.Host) kubernetes.Applied {
+			return kubernetes.Applied{Config: []byte("x"), Serial: x.serial, Highest: x.highest}
+		}
+		for _, step := range []steps.Step{kubernetes.Record(applied), kubernetes.KeepApplied(applied)} {
+			h := kase.NewHost(t, sim, step)
+			if err := step.Run(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			if v, err := step.Precheck(t.Context(), h); err != nil || v != steps.Done {
+				t.Errorf("%+v: %v, %v", x, v, err)
+			}
+			serial, err := kubernetes.AppliedSerial(t.Context(), h)
+			if err != nil || strconv.FormatInt(serial, 10) != x.want {
+				t.Errorf("%+v: the cluster has %d, %v", x, serial, err)
+			}
+		}
+		serial, err := appliedSerial(Workdir{Dir: kase.Workdir})
+		if err != nil || strconv.FormatInt(serial, 10) != x.want {
+			t.Errorf("%+v: this machine has %d, %v", x, serial, err)
+		}
 	}
 }

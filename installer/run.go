@@ -45,7 +45,7 @@ func (s *Session) Run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 
 func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal string, err error) {
 	if !o.DryRun {
-		claimed, release, err := s.claim(ctx)
+		claimed, release, err := s.claim(ctx, g)
 		if err != nil {
 			return "", err
 		}

@@ -38,6 +38,10 @@ type Options struct {
 	Version string
 	// Parallel is how many hosts are asked at once.
 	Parallel int
+	// Waits bound how long a registry or a store may say nothing, Patience how long a
+	// single command on a host may where no step says otherwise; zero has defaults.
+	Waits    bundle.Waits
+	Patience time.Duration
 	// Alone ends the opening with a *BusyError where another run works on the cluster,
 	// before hosts are asked what they are: for who is going to change something.
 	Alone bool
@@ -129,6 +133,9 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 	if err := s.checkSecrets(); err != nil {
 		return nil, err
 	}
+	if err := s.Workdir.see(s.Cluster); err != nil {
+		return nil, err
+	}
 	dialer := ssh.NewDialer(ssh.Env{
 		LookupEnv: s.LookupEnv, ReadFile: readSecret, Home: s.Home, Record: s.Workdir.KnownHosts(), Log: s.Log,
 		KnownHosts: []string{filepath.Join(s.Home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts"},
@@ -172,7 +179,7 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 	s.conns = append(s.conns, conn)
 	s.mu.Unlock()
 	log := s.Log.With("host", h.Name)
-	r := runner.New(conn, runner.Options{Redactor: s.redactor, Log: log})
+	r := runner.New(conn, runner.Options{Redactor: s.redactor, Log: log, Patience: s.Patience})
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if s.Alone && h.Name == s.keeperName() {
@@ -186,7 +193,7 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 	}
 	host := &steps.Host{
 		Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts, Workdir: s.Workdir.Dir, Log: log,
-		Reveal: s.reveal,
+		Reveal: s.reveal, Waits: s.Waits,
 	}
 	if s.Bundle != nil {
 		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), home: s.home}

@@ -19,9 +19,12 @@ import (
 type Workdir struct{ Dir string }
 
 // NewWorkdir gives the folder of a cluster below base, making it where there is
-// none. What lies in it is secret: keys, tokens, kubeconfigs.
+// none. What lies in it is secret: keys, tokens, kubeconfigs; see CheckWorkdir.
 func NewWorkdir(base, cluster string) (Workdir, error) {
 	w := Workdir{Dir: filepath.Join(base, ".kubexm", cluster)}
+	if err := CheckWorkdir(base, cluster); err != nil {
+		return w, err
+	}
 	for _, sub := range []string{"", "certs", "hosts", "applied", "runs"} {
 		if err := durable.MkdirAll(filepath.Join(w.Dir, sub), 0o700); err != nil {
 			return w, fmt.Errorf("workdir: %w", err)

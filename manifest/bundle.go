@@ -31,7 +31,8 @@ type BundleTrust struct {
 	CertificateIdentity string `yaml:"certificateIdentity,omitempty"`
 	// CertificateOIDCIssuer is who vouches for that name, exactly as in the certificate.
 	CertificateOIDCIssuer string `yaml:"certificateOIDCIssuer,omitempty"`
-	// AllowUnsigned takes a bundle that nobody signed, as --allow-unsigned does.
+	// AllowUnsigned accepts a bundle that is not signed, as --allow-unsigned does. It
+	// cannot be combined with keys or an identity, and flags that name one outweigh it.
 	AllowUnsigned bool `yaml:"allowUnsigned,omitempty"`
 }
 

@@ -33,7 +33,7 @@ var docstrings = map[string]string{
 	"BundleImage.Digest":                "Digest of the image's index or only manifest, as in sha256:…. Default: the one that the tag has when it is resolved.",
 	"BundleImage.Reference":             "Reference of the image with registry and tag, as in docker.io/library/nginx:1.29.",
 	"BundleTrust":                       "BundleTrust says whose signature of a bundle counts.",
-	"BundleTrust.AllowUnsigned":         "allowUnsigned takes a bundle that nobody signed, as --allow-unsigned does.",
+	"BundleTrust.AllowUnsigned":         "allowUnsigned accepts a bundle that is not signed, as --allow-unsigned does. It cannot be combined with keys or an identity, and flags that name one outweigh it.",
 	"BundleTrust.CertificateIdentity":   "certificateIdentity is who signs without a key, exactly as in the certificate.",
 	"BundleTrust.CertificateOIDCIssuer": "certificateOIDCIssuer is who vouches for that name, exactly as in the certificate.",
 	"BundleTrust.Keys":                  "Keys are files with public keys, as cosign.pub, by their path from the config's folder.",

@@ -20,6 +20,9 @@ func (d *document) validateBundle(c *Cluster) {
 	if t := b.Trust; (t.TrustedRoot == "") != (t.CertificateIdentity == "") || (t.CertificateIdentity == "") != (t.CertificateOIDCIssuer == "") {
 		d.fail("spec.bundle.trust", "write trustedRoot, certificateIdentity and certificateOIDCIssuer, or none of them", "a keyless signature needs all three")
 	}
+	if t := b.Trust; t.AllowUnsigned && (len(t.Keys) > 0 || t.CertificateIdentity != "") {
+		d.fail("spec.bundle.trust.allowUnsigned", "leave it out; --allow-unsigned accepts a single bundle", "is true, and a key or an identity is named, which requires a signature")
+	}
 	images := map[string]string{}
 	for i, im := range b.Images {
 		at := indexed("spec.bundle.images", i)

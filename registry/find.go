@@ -13,6 +13,8 @@ import (
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/mensylisir/kubexm/bundle"
 )
 
 // Find looks for blobs in a registry: first in the repositories of the images
@@ -132,7 +134,7 @@ func (s *seeder) repositories(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	reg.PlainHTTP, reg.Client = s.target.PlainHTTP, s.client
+	reg.PlainHTTP, reg.Client = s.target.PlainHTTP, bundle.Pages(s.client, maxPages)
 	var names []string
 	err = reg.Repositories(ctx, "", func(page []string) error {
 		if names = append(names, page...); len(names) > maxRepositories {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/mensylisir/kubexm/bundle"
 )
 
 // PlainHTTPError is why a request is not sent: it would go over plain HTTP to a
@@ -27,7 +29,7 @@ func (t Target) client() *http.Client {
 		c = *t.Client
 	}
 	if c.Transport == nil {
-		c.Transport = http.DefaultTransport //nolint:forbidigo // what a client without a transport has
+		c.Transport = bundle.Waits{}.Transport(nil)
 	}
 	c.Transport = &encrypted{base: c.Transport, plainHTTP: t.PlainHTTP}
 	c.CheckRedirect = withoutLogin

@@ -35,7 +35,7 @@ type Homed interface {
 // Target is a site's registry and how to speak to it.
 type Target struct {
 	Mapper
-	Client             *http.Client // with the site's CA; nil is http.DefaultClient
+	Client             *http.Client // with the site's CA; nil has the system's
 	Username, Password string
 	Credential         auth.CredentialFunc // where Username is empty; nil asks as nobody
 	UserAgent          string
@@ -144,7 +144,7 @@ type seeder struct {
 }
 
 func newSeeder(t Target, src Source, o Options) *seeder {
-	hc := http.Client{}
+	hc := http.Client{Transport: bundle.Waits{}.Transport(nil)}
 	if t.Client != nil {
 		hc = *t.Client
 	}

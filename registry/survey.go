@@ -29,6 +29,7 @@ type Holding struct {
 // The bounds of a survey: who has more has no registry of one site.
 const (
 	maxRepositories = 10_000
+	maxPages        = 2_000 // of one listing
 	maxTags         = 100_000
 	maxSurveyed     = 16 << 20 // bytes of a manifest
 )
@@ -86,6 +87,7 @@ func (s *survey) catalog(ctx context.Context, todo map[string]string) error {
 		if err != nil {
 			continue // a name that no client can speak of
 		}
+		repo.Client = bundle.Pages(s.client, maxPages)
 		err = repo.Tags(ctx, "", func(tags []string) error {
 			for _, tag := range tags {
 				if _, ok := todo[name+" "+tag]; !ok {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -45,6 +46,9 @@ type Host struct {
 	// Reveal gives the value of a secret of the config; nil knows those that are
 	// written out.
 	Reveal func(manifest.Secret) (string, error)
+	// Waits bound how long registries and stores that are asked through the host may
+	// say nothing; the zero Waits has defaults.
+	Waits bundle.Waits
 	// Direct connects from the machine kubexm runs on, not through the host; nil is
 	// the machine's own network.
 	Direct func(ctx context.Context, network, address string) (net.Conn, error)

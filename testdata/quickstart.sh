@@ -52,7 +52,7 @@ up() {
 
 install() {
     say "carry it to the machine that kubexm runs from there, and install"
-    run build/lab on workdir build/kubexm install --bundle "$site/lab.tar.zst" --allow-unsigned --workdir "$site"
+    run build/lab on workdir build/kubexm install --bundle "$site/lab.tar.zst" --allow-unsigned -f "$site/config.yaml" --workdir "$site"
     say "the cluster, from there"
     run build/lab on workdir build/kubexm get nodes -f "$site/config.yaml" --workdir "$site"
     run build/lab smoke --kubeconfig "$site/.kubexm/$name/kubeconfig"

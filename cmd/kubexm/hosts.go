@@ -43,7 +43,6 @@ back. Hosts on which a cluster was made are refused; delete cluster and reset gi
 	}
 	f.add(cmd)
 	a.outputFlag(cmd, "text", "json")
-	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
 	return cmd
 }
 

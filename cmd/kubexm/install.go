@@ -39,6 +39,7 @@ type siteFlags struct {
 	skipHosts []string  // hosts that a deletion passes over
 	signing   signFlags // of the receipt; of it --key is called --sign-key here
 	older     bool      // a bundle older than the cluster's is taken
+	hostKeys  string    // which host keys are trusted; "": as the config says
 }
 
 func (f *siteFlags) add(cmd *cobra.Command) {
@@ -53,6 +54,7 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	f.policyFlags.add(cmd)
 	f.baseFlags.add(cmd)
+	f.addDial(cmd)
 }
 
 func (a *app) installCommand() *cobra.Command {
@@ -87,13 +89,17 @@ takes. It goes by the journal of that run, and only where config, bundle and kub
 on hosts that have not booted since and that no other run has changed.
 
 The config is the bundle's own unless -f gives another. Secrets are not in a bundle: give
-them in -f, or in the environment variables that the command names when they are missing.`,
-		Example: `  kubexm install --bundle demo.tar.zst
-  kubexm install --bundle demo.tar.zst -f config.yaml     # with its secrets
-  kubexm install --bundle delta.tar.zst                   # with what the site has already
-  kubexm install --bundle delta.tar.zst --base /media/disk/demo.tar.zst
-  kubexm install --bundle demo.tar.zst --dry-run
-  kubexm install --bundle demo.tar.zst --skip-preflight memory`,
+them in -f, or in the environment variables that the command names when they are missing.
+
+The bundle's own config reads no files of this machine but SSH's default keys, no environment
+variables but KUBEXM_…, and does not say which host keys are trusted. Before the first connection
+to its hosts from this workdir the command asks; --yes answers.`,
+		Example: `  kubexm install --bundle demo.tar.zst -f config.yaml     # with its secrets
+  kubexm install --bundle demo.tar.zst                    # with the bundle's own config
+  kubexm install --bundle delta.tar.zst -f config.yaml    # with what the site has already
+  kubexm install --bundle delta.tar.zst -f config.yaml --base /media/disk/demo.tar.zst
+  kubexm install --bundle demo.tar.zst -f config.yaml --dry-run
+  kubexm install --bundle demo.tar.zst -f config.yaml --skip-preflight memory`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
 	}
@@ -142,7 +148,6 @@ it all up, and a delete without the flag removes it. spec.etcd.preserveData does
 	f.add(cluster)
 	f.addResume(cluster)
 	a.outputFlag(cluster, "text", "json")
-	cluster.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
 	f.addKeep(cluster)
 	f.addSkipHost(cluster)
 	cmd := &cobra.Command{Use: "delete", Short: "Take a cluster away", Args: cobra.NoArgs}
@@ -161,7 +166,6 @@ func (a *app) resetCommand() *cobra.Command {
 	f.add(cmd)
 	f.addResume(cmd)
 	a.outputFlag(cmd, "text", "json")
-	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it without asking")
 	f.addKeep(cmd)
 	f.addSkipHost(cmd)
 	return cmd
@@ -211,6 +215,12 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 		}
 	}
 	if s.cluster, err = a.siteConfig(f, own, s.bundle); err != nil {
+		return err
+	}
+	if err := f.ownHosts(s.cluster); err != nil {
+		return err
+	}
+	if err := installer.CheckWorkdir(f.workdir, s.cluster.Metadata.Name); err != nil {
 		return err
 	}
 	if f.keepSaid {
@@ -336,6 +346,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 		return err
 	}
 	if err := s.asked(); err != nil && !f.yes && !f.dryRun {
+		return err
+	}
+	if err := a.confirmHosts(ctx, f, s); err != nil {
 		return err
 	}
 	if err := a.wholeBundle(ctx, s); err != nil {

@@ -55,6 +55,7 @@ which exists is not harmed (docs/existing-cluster.md). Checks:
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	f.policyFlags.add(cmd)
 	f.baseFlags.add(cmd)
+	f.addDial(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
@@ -167,6 +168,9 @@ func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *site) error {
 	}
 	if s.bundle != nil {
 		defer s.bundle.Close()
+	}
+	if err := a.confirmHosts(ctx, f, s); err != nil {
+		return err
 	}
 	begin := time.Now()
 	session, unreached, err := installer.Reach(ctx, a.options(f, s))

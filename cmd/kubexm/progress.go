@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
@@ -46,8 +44,7 @@ type progress struct {
 
 // progress starts showing; quiet shows nothing.
 func (a *app) progress(quiet bool) *progress {
-	f, ok := a.err.(*os.File)
-	return &progress{out: a.err, quiet: quiet, live: ok && term.IsTerminal(int(f.Fd())), current: map[int]string{}}
+	return &progress{out: a.err, quiet: quiet, live: isTerminal(a.err), current: map[int]string{}}
 }
 
 // phase begins a new piece of work whose size is not known yet.
@@ -110,7 +107,7 @@ func (p *progress) say(line string) {
 	switch {
 	case p.quiet:
 	case bars != nil:
-		_, _ = bars.Write([]byte(line + "\n")) // a lost line of progress is no failure
+		_, _ = bars.Write([]byte(plainText(line) + "\n")) // a lost line of progress is no failure
 	default:
 		fmt.Fprintln(p.out, line)
 	}
@@ -122,7 +119,7 @@ func (p *progress) note(text string) {
 	bars := p.bars
 	p.mu.Unlock()
 	if bars != nil {
-		_, _ = bars.Write([]byte("note: " + text + "\n")) // as in say
+		_, _ = bars.Write([]byte("note: " + plainText(text) + "\n")) // as in say
 		return
 	}
 	fmt.Fprintln(p.out, "note: "+text)
@@ -148,7 +145,7 @@ func (p *progress) Start(name string, _ int64) fetch.Transfer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next++
-	p.current[p.next] = name
+	p.current[p.next] = plainText(name)
 	return &transfer{p: p, id: p.next}
 }
 
@@ -179,7 +176,7 @@ func (p *progress) items(limit int) string {
 }
 
 func (p *progress) startBar() {
-	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithAutoRefresh(), mpb.WithWidth(40))
+	p.bars = mpb.New(mpb.WithOutput(bare(p.out)), mpb.WithAutoRefresh(), mpb.WithWidth(40))
 	p.bar = p.bars.AddBar(0,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
 			p.mu.Lock()

@@ -13,7 +13,7 @@ import (
 // of the root command. There is no package-level state.
 type app struct {
 	in       io.Reader
-	out, err io.Writer
+	out, err io.Writer // once a command runs each is a plainWriter
 	env      func(string) (string, bool)
 
 	// orderly says that the running command stops in good order when stop is closed.
@@ -32,13 +32,20 @@ type app struct {
 
 // run executes one command line and gives its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.out, a.err = plainly(a.out), plainly(a.err)
 	if a.screen == nil {
 		a.screen = newScreen(a.err)
 	}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	return a.report(ctx, err)
+	code := a.report(ctx, err)
+	for _, w := range []io.Writer{a.out, a.err} {
+		if p, ok := w.(*plainWriter); ok {
+			_ = p.flush() // what could not be written, nobody reads either
+		}
+	}
+	return code
 }
 
 func (a *app) root() *cobra.Command {
@@ -55,7 +62,7 @@ makes the cluster over SSH, without one packet leaving the site.`,
   kubexm config validate -f config.yaml     # every problem, with line and advice
   kubexm bundle build -f config.yaml        # one archive, the same bytes every time
   kubexm bundle verify demo-*.tar.zst       # every byte, against its digest
-  kubexm install --bundle demo.tar.zst      # at the site: the cluster, to Ready nodes`,
+  kubexm install --bundle demo.tar.zst -f config.yaml   # at the site: the cluster, to Ready nodes`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

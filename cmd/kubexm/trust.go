@@ -79,7 +79,8 @@ func (a *app) policy(f *policyFlags, c *manifest.Cluster) (bundle.Policy, error)
 		}
 		v = append(v, trust)
 	}
-	p := bundle.Policy{AllowUnsigned: f.allowUnsigned || t.AllowUnsigned, Kubexm: ownVersion()}
+	// Who names a key or an identity wants a signature, unless the flag says otherwise.
+	p := bundle.Policy{AllowUnsigned: f.allowUnsigned || t.AllowUnsigned && len(v) == 0, Kubexm: ownVersion()}
 	if len(v) > 0 {
 		p.Verifier = v
 	}
@@ -180,6 +181,8 @@ func untrusted(err error) error {
 		advice = "use a newer version of kubexm"
 	case errors.Is(err, bundle.TrustSerial):
 		advice = "use the newest bundle; --allow-downgrade accepts this one, where that is meant"
+	case errors.Is(err, bundle.TrustSerialUnknown):
+		advice = "bring up the API server of a master and run again; --allow-downgrade goes on without knowing"
 	case errors.Is(err, sign.ErrKey), errors.Is(err, sign.ErrIdentity):
 		advice = "is that the key, or the identity, of who made the bundle? Ask; do not use it before that is clear"
 	}

@@ -16,7 +16,7 @@ import (
 // redrawEvery is how often a live frame follows the clock and the window.
 const redrawEvery = 200 * time.Millisecond
 
-// screen is where lines for people go. While a frame is shown, lines scroll by
+// screen is where lines for people go, as plainWriter writes them. While a frame is shown, lines scroll by
 // above it. It does not hide the cursor or take the window over: whatever ends
 // the process, the terminal is as it was.
 type screen struct {
@@ -30,6 +30,7 @@ type screen struct {
 }
 
 func newScreen(out io.Writer) *screen {
+	out = bare(out)
 	return &screen{out: out, after: time.After, size: func() (int, int) {
 		if f, ok := out.(*os.File); ok {
 			if w, h, err := term.GetSize(int(f.Fd())); err == nil {
@@ -40,18 +41,13 @@ func newScreen(out io.Writer) *screen {
 	}}
 }
 
-// isTerminal tells whether w is one.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // Write prints lines, above the frame where one is shown.
 func (s *screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.frame == nil {
-		return s.out.Write(b)
+		_, err := io.WriteString(s.out, plainText(string(b)))
+		return len(b), err
 	}
 	s.open = append(s.open, b...)
 	end := bytes.LastIndexByte(s.open, '\n') + 1
@@ -94,7 +90,7 @@ func (s *screen) show(frame func(width, height int) []string) (hide func()) {
 		if rest != "" {
 			rest += "\n"
 		}
-		_, _ = io.WriteString(s.out, s.erase(width)+rest)
+		_, _ = io.WriteString(s.out, s.erase(width)+plainText(rest))
 		s.frame, s.drawn, s.open = nil, nil, nil
 	})
 }
@@ -103,10 +99,10 @@ func (s *screen) show(frame func(width, height int) []string) (hide func()) {
 // in one piece: a terminal that shows it half way flickers.
 func (s *screen) paint(lines string) error {
 	width, height := s.size()
-	text := s.erase(width) + lines
+	text := s.erase(width) + plainText(lines)
 	s.drawn = nil
 	for _, l := range s.frame(width, max(height-1, 0)) { // the cursor stands in the line below
-		l = clip(l, width)
+		l = clip(strings.ReplaceAll(plainText(l), "\n", " "), width)
 		s.drawn = append(s.drawn, l)
 		text += l + "\n"
 	}

@@ -21,6 +21,9 @@ type Engine struct {
 	Commands, Uploads int
 	// Timeout is for steps that name none; 0 is none.
 	Timeout time.Duration
+	// Undo is the longest that undoing one step on one host may take; 0 means 15
+	// minutes. A host that says nothing would hold up a run that was broken off.
+	Undo time.Duration
 	// DryRun looks and reports, and changes nothing.
 	DryRun bool
 	// Passed are the steps on hosts that are not looked at, as Resumable gives

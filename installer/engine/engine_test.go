@@ -434,3 +434,35 @@ func TestDryRunBeforeAnythingIsThere(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestUndoingEnds: a host that says nothing does not hold up a run that was broken off.
+func TestUndoingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := s("a")
+		ctx, cancel := context.WithCancel(t.Context())
+		a.run = func(ctx context.Context, _ *steps.Host) error {
+			cancel() // Ctrl-C, for the second time
+			return ctx.Err()
+		}
+		a.rollback = func(ctx context.Context, _ *steps.Host) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(24 * time.Hour):
+				return nil
+			}
+		}
+		e, _ := engine(t)
+		var undone error
+		e.Report = func(ev Event) {
+			if ev.Outcome == RolledBack {
+				undone = ev.Err
+			}
+		}
+		begin := time.Now()
+		_ = e.Run(ctx, graph(t, func() plan.Fragment { return plan.On(hosts("x"), a) }))
+		if took := time.Since(begin); took != undoTime || undone == nil || !strings.Contains(undone.Error(), "took longer than 15m") {
+			t.Errorf("after %s: %v", took, undone)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func look(ctx context.Context, u *unit, v steps.Verdict, err error) (Outcome, []
 
 // because puts the reason of a timeout in place of "context deadline exceeded".
 func because(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
@@ -119,16 +120,22 @@ func (r *run) rollback(ctx context.Context) {
 			continue
 		}
 		begin := time.Now()
-		err := undoOne(ctx, u)
+		err := r.undoOne(ctx, u)
 		r.report(u, Event{Outcome: RolledBack, Err: err, Took: time.Since(begin)})
 	}
 }
 
-func undoOne(ctx context.Context, u *unit) (err error) {
+// undoTime is how long undoing one step may take, unless the engine says otherwise.
+const undoTime = 15 * time.Minute
+
+func (r *run) undoOne(ctx context.Context, u *unit) (err error) {
+	limit := cmp.Or(r.Undo, undoTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %s", limit))
+	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("rollback panicked: %v", p)
 		}
 	}()
-	return u.node.Step.Rollback(steps.WithNode(ctx, u.node.ID), u.host)
+	return because(ctx, u.node.Step.Rollback(steps.WithNode(ctx, u.node.ID), u.host))
 }

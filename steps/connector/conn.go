@@ -44,6 +44,9 @@ type Cmd struct {
 	Timeout time.Duration
 	// Limit is how many bytes of each stream the Result keeps; 0 means DefaultLimit.
 	Limit int
+	// Cut says that the first Limit bytes of Stdout are all that is wanted. Without it
+	// the runner takes a Result that is Truncated for an error; no wire looks at it.
+	Cut bool
 }
 
 // Args gives what the command works on, without what carries it there: the

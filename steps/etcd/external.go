@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -111,7 +112,7 @@ func clientFrom(c *manifest.Cluster, h *steps.Host) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Timeout: askFor, Transport: &http.Transport{
+	return &http.Client{Timeout: cmp.Or(h.Waits.Header, askFor), Transport: &http.Transport{
 		TLSClientConfig: conf,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return f.Dial(ctx, network, address)

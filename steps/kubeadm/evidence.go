@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // parts are the containers that kubeadm starts by files, in the order in which
@@ -43,11 +44,11 @@ func deadContainer(ctx context.Context, h *steps.Host) (name, words string) {
 		if last < 0 || list.Containers[last].State == "CONTAINER_RUNNING" {
 			continue
 		}
-		log, err := h.Exec(ctx, "sh", "-c", `crictl logs --tail 30 "$1" 2>&1`, "sh", list.Containers[last].ID)
+		log, err := h.Run(ctx, runner.Cmd{Argv: []string{"sh", "-c", `crictl logs --tail 30 "$1" 2>&1`, "sh", list.Containers[last].ID}, Cut: true})
 		if err != nil {
 			return "", ""
 		}
-		return part, lastWords(string(log))
+		return part, lastWords(string(log.Stdout))
 	}
 	return "", ""
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,6 +17,13 @@ import (
 
 // AdminConf is the administrator's kubeconfig on a master.
 const AdminConf = "/etc/kubernetes/admin.conf"
+
+// AuthorityFile is the certificate of the cluster's CA on a node.
+const AuthorityFile = pkiDir + "/ca.crt"
+
+// OperatorConf is the administrator's kubeconfig in the cluster's folder on the
+// workdir host. The CA in it is the one that the cluster is known by there.
+const OperatorConf = "kubeconfig"
 
 const configFile = "/etc/kubernetes/kubexm-kubeadm.yaml"
 
@@ -67,6 +76,9 @@ func Init(c *manifest.Cluster) steps.Step {
 			if err != nil {
 				return err
 			}
+			if err := forgetAuthority(ctx, h); err != nil {
+				return err
+			}
 			if _, err := h.Mkdir(ctx, "/etc/kubernetes", runner.Attr{}); err != nil {
 				return err
 			}
@@ -104,6 +116,18 @@ func Init(c *manifest.Cluster) steps.Step {
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, initJob, initialized) },
 	}
+}
+
+// forgetAuthority removes the kubeconfig of an earlier cluster from the workdir
+// host: kubeadm is about to make a new CA, unless the earlier one's keys were preserved.
+func forgetAuthority(ctx context.Context, h *steps.Host) error {
+	if k, err := readKept(ctx, h); k != nil || err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(h.Workdir, OperatorConf)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // The jobs by which a run finds what an earlier one began.

@@ -1,6 +1,10 @@
 package kubeadm_test
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +86,36 @@ func initKeepsItsLaws(t *testing.T) {
 	if jobs := s.Jobs(); len(jobs) != 0 {
 		t.Errorf("jobs %v are left", jobs)
 	}
+}
+
+// TestInitForgetsTheAuthorityOfAnEarlierCluster: a new cluster has a new CA, and the
+// workdir's kubeconfig of the cluster before it is not compared with it.
+func TestInitForgetsTheAuthorityOfAnEarlierCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := steptest.Cluster(t, steptest.Small)
+		s := conntest.New(t)
+		programs(s)
+		kase := steptest.Case{Cluster: c, Workdir: t.TempDir()}
+		file := filepath.Join(kase.Workdir, kubeadm.OperatorConf)
+		run := func() {
+			t.Helper()
+			if err := os.WriteFile(file, []byte("earlier"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			step := kubeadm.Init(c)
+			if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run()
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("it is there still: %v", err)
+		}
+		run() // a control plane that exists keeps its CA
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestInitAfterABreak breaks the wire at every command: the next run has a control

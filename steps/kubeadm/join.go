@@ -77,17 +77,17 @@ func mint(ctx context.Context, h *steps.Host) (Token, error) {
 	if err != nil {
 		return Token{}, err
 	}
-	ca, err := h.ReadFile(ctx, pkiDir+"/ca.crt")
+	ca, err := h.ReadFile(ctx, AuthorityFile)
 	if err != nil {
 		return Token{}, err
 	}
 	block, _ := pem.Decode(ca)
 	if block == nil {
-		return Token{}, errors.New(pkiDir + "/ca.crt holds no certificate")
+		return Token{}, errors.New(AuthorityFile + " holds no certificate")
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return Token{}, fmt.Errorf("%s/ca.crt: %w", pkiDir, err)
+		return Token{}, fmt.Errorf("%s: %w", AuthorityFile, err)
 	}
 	return Token{Value: strings.TrimSpace(string(out)), CAHash: pki.PublicKeyHash(cert)}, nil
 }

@@ -3,12 +3,15 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Applied is what a cluster remembers of how it was made: later changes start
@@ -48,11 +51,31 @@ func HighestSerial(summary map[string]string) int64 {
 	return highest
 }
 
+// notLower gives what is to be recorded, with the highest serial at least as high as
+// the cluster's record of it: the run may not have been able to ask for that before.
+func notLower(ctx context.Context, h *steps.Host, a Applied) (Applied, error) {
+	was, err := AppliedSerial(ctx, h)
+	if err != nil {
+		var cmd *runner.CmdError
+		if errors.As(err, &cmd) { // no API server answers: a look passes that over
+			err = op.Later(err)
+		}
+		return a, err
+	}
+	if was > HighestSerial(map[string]string{"highest": a.Highest}) {
+		a.Highest = strconv.FormatInt(was, 10)
+	}
+	return a, nil
+}
+
 // Record keeps in the cluster what was applied. The lock is too long for that:
 // its digest is.
 func Record(a func(*steps.Host) Applied) steps.Step {
-	return Apply("kubernetes.record-applied", nil, func(_ context.Context, h *steps.Host) ([]byte, error) {
-		x := a(h)
+	return Apply("kubernetes.record-applied", nil, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		x, err := notLower(ctx, h, a(h))
+		if err != nil {
+			return nil, err
+		}
 		data := x.summary()
 		data["config.yaml"] = string(x.Config)
 		return yaml.Marshal(map[string]any{
@@ -78,8 +101,11 @@ func appliedNames() []string {
 
 // KeepApplied keeps the same here, with the lock itself.
 func KeepApplied(a func(*steps.Host) Applied) steps.Step {
-	return keepHere("kubernetes.keep-applied", func(_ context.Context, h *steps.Host) (map[string][]byte, error) {
-		x := a(h)
+	return keepHere("kubernetes.keep-applied", func(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
+		x, err := notLower(ctx, h, a(h))
+		if err != nil {
+			return nil, err
+		}
 		text, err := json.MarshalIndent(x.summary(), "", "  ")
 		files := map[string][]byte{
 			appliedPath(appliedConfig): x.Config, appliedPath(appliedLock): x.Lock, appliedPath(appliedSummary): append(text, '\n'),

@@ -26,7 +26,7 @@ func keepHere(name string, of files) steps.Step {
 		M: steps.Meta{Name: name, Timeout: time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			want, err := of(ctx, h)
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, fs.ErrNotExist) || op.IsLater(err) {
 				return false, nil
 			}
 			if err != nil {

@@ -1,18 +1,24 @@
 package kubernetes_test
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/pki"
+	"github.com/mensylisir/kubexm/steps/runner"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -62,6 +68,44 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 			steptest.Ensure(t, kase, kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig())
 		})
 	}
+	// A user's files are the user's to write: root would follow links in the user's folders.
+	ops := steptest.Cluster(t, strings.Replace(steptest.Small, "user: root", "user: ops", 1))
+	for name, before := range map[string]func(*conntest.Sim){
+		"no folder":       func(*conntest.Sim) {},
+		"another cluster": func(s *conntest.Sim) { s.AddFile("/home/ops/.kube/config", "theirs\n", 0o640) },
+		"a link": func(s *conntest.Sim) {
+			s.AddDir("/home/ops/.kube", 0o755)
+			s.AddLink("/home/ops/.kube/config", "/etc/shadow")
+		},
+	} {
+		t.Run("of a user, "+name, func(t *testing.T) {
+			kase := steptest.Case{Cluster: ops, Before: func(s *conntest.Sim) {
+				steptest.Standing(ops)(s)
+				if _, err := runner.New(s, runner.Options{}).EnsureUser(t.Context(), runner.NewUser{Name: "ops", Home: "/home/ops"}); err != nil {
+					t.Fatal(err)
+				}
+				s.AddFile("/etc/shadow", "root's\n", 0o600)
+				before(s)
+			}}
+			steptest.Ensure(t, kase, kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig())
+			s := kase.Sim(t)
+			s.ForgetCalls()
+			for _, step := range []steps.Step{kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig()} {
+				if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, c := range s.Calls() {
+				theirs := strings.Contains(c.String(), "/home/ops")
+				if theirs && c.Sudo || !theirs && !c.Sudo {
+					t.Errorf("sudo %t: %s", c.Sudo, c)
+				}
+			}
+			if s.Read("/etc/shadow") != "root's\n" {
+				t.Error("what a link led to was changed")
+			}
+		})
+	}
 	// A dry run on a host without a control plane says what it would do.
 	s := conntest.New(t)
 	step := kubernetes.InstallKubeconfig()
@@ -105,6 +149,57 @@ func TestWhatIsKeptHere(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(kase.Workdir, "*", "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestForeignKubeconfigIsNotKept: what a master was made to hold does not reach the
+// workdir, and the kubeconfig that is there stays.
+func TestForeignKubeconfigIsNotKept(t *testing.T) {
+	c := with(t, "")
+	kase := standing(c)
+	kase.Workdir = t.TempDir()
+	s := kase.Sim(t)
+	step := kubernetes.FetchKubeconfig(c)
+	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+		t.Fatal(err)
+	}
+	file := kubernetes.KubeconfigPath(kase.Workdir)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const conf, authority = "/etc/kubernetes/admin.conf", "/etc/kubernetes/pki/ca.crt"
+	good, ca := s.Read(conf), s.Read(authority)
+	pair, err := pki.NewAuthority("kubernetes", time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate.Raw}))
+	encoded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	for name, h := range map[string]struct{ conf, ca, says string }{
+		"a program":                {strings.Replace(good, "user: {client-", "user: {exec: {command: sh}, client-", 1), ca, "users[0].user.exec"},
+		"another CA":               {strings.Replace(good, encoded(ca), encoded(other), 1), ca, authority},
+		"another CA of the master": {strings.Replace(good, encoded(ca), encoded(other), 1), other, file},
+	} {
+		s.AddFile(conf, h.conf, 0o600)
+		s.AddFile(authority, h.ca, 0o644)
+		step := kubernetes.FetchKubeconfig(c)
+		err := step.Run(t.Context(), kase.NewHost(t, s, step))
+		if err == nil || !strings.Contains(err.Error(), h.says) {
+			t.Errorf("%s: %v, want %s", name, err, h.says)
+		}
+		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, before) {
+			t.Errorf("%s: %q, %v", name, now, err)
+		}
+	}
+	if err := os.Truncate(file, 0); err != nil { // a damaged file compares with nothing
+		t.Fatal(err)
+	}
+	s.AddFile(conf, good, 0o600)
+	s.AddFile(authority, ca, 0o644)
+	step = kubernetes.FetchKubeconfig(c)
+	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+		t.Error(err)
 	}
 }
 

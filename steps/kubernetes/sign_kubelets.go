@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +25,7 @@ func SignKubelets(c *manifest.Cluster) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.sign-kubelets", Timeout: patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			asked, err := pending(ctx, h)
+			asked, err := pending(ctx, c, h)
 			var cmd *runner.CmdError
 			if errors.As(err, &cmd) {
 				return false, nil
@@ -46,19 +45,22 @@ func SignKubelets(c *manifest.Cluster) steps.Step {
 
 // sign approves what waits, and says which kubelet is still not reached.
 func sign(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, error) {
-	asked, err := pending(ctx, h)
+	asked, err := pending(ctx, c, h)
 	if err != nil {
 		return "", err
 	}
 	refused := map[string]error{} // by node
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
 	for _, q := range asked {
 		if err := q.unfit(c); err != nil {
 			refused[q.node()] = err
 			continue
 		}
-		if err := q.approve(ctx, h); err != nil {
-			return "", err
-		}
+		g.Go(func() error { return q.approve(gctx, h) })
+	}
+	if err := g.Wait(); err != nil {
+		return "", err
 	}
 	silent, err := unreached(ctx, c, h)
 	if err != nil || len(silent) == 0 {
@@ -97,29 +99,4 @@ func unreached(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]unser
 	}
 	err := g.Wait()
 	return slices.DeleteFunc(found, func(u unserved) bool { return u.node == "" }), err
-}
-
-// pending are the requests of kubelets that nobody has answered.
-func pending(ctx context.Context, h *steps.Host) ([]question, error) {
-	out, err := kubeadm.Kubectl(ctx, h, "--request-timeout=10s", "get", "certificatesigningrequests", "-o", "json")
-	if err != nil {
-		return nil, err
-	}
-	var list struct {
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal([]byte(out), &list); err != nil {
-		return nil, fmt.Errorf("certificate signing requests: %w", err)
-	}
-	var asked []question
-	for _, text := range list.Items {
-		q, err := ask(text)
-		if err != nil {
-			return nil, err
-		}
-		if q.Spec.SignerName == kubeletSigner && len(q.Status.Conditions) == 0 {
-			asked = append(asked, q)
-		}
-	}
-	return asked, nil
 }

@@ -6,8 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -199,5 +201,56 @@ func TestSignKubeletsApprovesWhatItSaw(t *testing.T) {
 	err := step.Run(t.Context(), kase.NewHost(t, s, step))
 	if _, signed := s.File("/var/lib/kubelet/pki/kubelet-server-current.pem"); err == nil || !strings.Contains(err.Error(), "etcd is no name of node1") || signed || len(seen) == 0 {
 		t.Errorf("%v, signed %t, %q", err, signed, seen)
+	}
+}
+
+// TestSignKubeletsOfAThousandNodes: their requests are more than kubexm keeps of what a
+// program prints, and one node makes hundreds.
+func TestSignKubeletsOfAThousandNodes(t *testing.T) {
+	var hosts, workers []string
+	for i := 2; i <= 1000; i++ {
+		workers = append(workers, fmt.Sprintf("node%d", i))
+		hosts = append(hosts, fmt.Sprintf("    - {name: node%d, address: 198.18.%d.%d}", i, i>>8, i&0xff))
+	}
+	c := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n"+strings.Join(hosts, "\n"), "worker: [node1]", "worker: ["+strings.Join(workers, ", ")+"]", "{plugin: flannel}", "{plugin: flannel, kubePodsCIDR: 10.64.0.0/12}").Replace(steptest.Small))
+	kase := standing(c)
+	s := kase.Sim(t)
+	put := func(name, node, address string) {
+		r := &x509.CertificateRequest{
+			Subject:  pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}},
+			DNSNames: []string{node}, IPAddresses: []net.IP{net.ParseIP(address)},
+		}
+		o := steptest.Request(name, "system:node:"+node, r)
+		if m, ok := o["metadata"].(steptest.Object); ok {
+			m["annotations"] = steptest.Object{"filler": strings.Repeat("x", 1024)} // as long as real ones
+		}
+		text, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.AddFile(path.Join(path.Dir(asked), name), string(text), 0o600)
+	}
+	for _, h := range c.Spec.Hosts {
+		put("csr-"+h.Name, h.Name, h.Address)
+	}
+	for i := range 300 {
+		put(fmt.Sprintf("csr-flood-%d", i), "node7", "192.0.2.66")
+	}
+	step := kubernetes.SignKubelets(c)
+	h := kase.NewHost(t, s, step)
+	if v, err := step.Precheck(t.Context(), h); v == steps.Done || err != nil {
+		t.Fatalf("before: %v, %v", v, err)
+	}
+	if err := step.Run(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, p := range s.Below(path.Dir(asked)) {
+		if !strings.Contains(p, "flood") {
+			left = append(left, p)
+		}
+	}
+	if len(left) > 1 { // of node7, whose newest requests may be others
+		t.Errorf("%d requests wait still, such as %s", len(left), left[0])
 	}
 }

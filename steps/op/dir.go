@@ -19,6 +19,8 @@ type Dir struct {
 	Path string
 	Attr runner.Attr // Mode 0 means 0755
 	Own  bool        // what is in it is kubexm's, or of what kubexm installed
+	// Login says that it is the login user's: that user makes and removes it, not root.
+	Login bool
 }
 
 func (d Dir) String() string { return "folder " + d.Path }
@@ -31,7 +33,7 @@ func Without(rs []Resource, dir string) []Resource {
 
 // Want makes the folder, or gives the one that is there its mode and owner.
 func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
-	i, err := h.Stat(ctx, d.Path)
+	i, err := as(h, d.Login).Stat(ctx, d.Path)
 	existed := err == nil
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -56,7 +58,7 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 			if err != nil {
 				return err
 			}
-			if e.Made, err = missingAbove(ctx, h, d.Path, existed); err != nil {
+			if e.Made, err = missingAbove(ctx, as(h, d.Login), d.Path, existed); err != nil {
 				return err
 			}
 			if first = !recorded; first {
@@ -64,8 +66,8 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 					return err
 				}
 			}
-			_, err = h.Mkdir(ctx, d.Path, d.Attr)
-			return err
+			_, err = as(h, d.Login).Mkdir(ctx, d.Path, d.Attr)
+			return theirOwn(h, d.Login, d.Path, err)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			left, err := d.back(ctx, h, e, false)
@@ -78,7 +80,7 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 }
 
 // missingAbove gives the folders above p that are not there, the outermost first.
-func missingAbove(ctx context.Context, h *steps.Host, p string, existed bool) ([]string, error) {
+func missingAbove(ctx context.Context, h *runner.Runner, p string, existed bool) ([]string, error) {
 	var out []string
 	for dir := path.Dir(p); !existed; dir = path.Dir(dir) {
 		_, err := h.Stat(ctx, dir)
@@ -115,20 +117,22 @@ func (d Dir) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 // back brings the folder to the state of e: with all that is in it, or when it
 // is empty. left tells that it is there still, because it is not.
 func (d Dir) back(ctx context.Context, h *steps.Host, e entry, all bool) (left bool, err error) {
+	by := as(h, d.Login)
 	if e.Existed {
-		err := h.SetAttr(ctx, d.Path, e.attr())
+		err := by.SetAttr(ctx, d.Path, e.attr())
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
 		return false, err
 	}
 	if all {
-		if err := h.RemoveAll(ctx, d.Path); err != nil {
+		var cmd *runner.CmdError
+		if err := by.RemoveAll(ctx, d.Path); err != nil && (!d.Login || !errors.As(err, &cmd)) { // root may have put something into a user's folder, which stays
 			return false, err
 		}
 	}
 	for _, dir := range slices.Backward(append(slices.Clone(e.Made), d.Path)) {
-		err := h.RemoveDir(ctx, dir)
+		err := by.RemoveDir(ctx, dir)
 		if errors.Is(err, runner.ErrNotEmpty) {
 			return dir == d.Path, nil // somebody else's files are in it
 		}

@@ -38,6 +38,12 @@ func Later(err error) error { return &laterError{err} }
 
 type laterError struct{ error }
 
+// IsLater tells whether err is one of Later's.
+func IsLater(err error) bool {
+	var later *laterError
+	return errors.As(err, &later)
+}
+
 func (e *laterError) Unwrap() error { return e.error }
 
 // Ensure brings a host to all of rs, in order.

@@ -20,6 +20,7 @@ type File struct {
 	Path   string
 	Attr   runner.Attr // Mode 0 means 0644
 	Secret bool        // its content is never shown, in a diff either
+	Login  bool        // it is the login user's: who writes it is that user, and not root
 	Body   func(context.Context, *steps.Host) ([]byte, error)
 }
 
@@ -36,18 +37,22 @@ func (f File) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	if err != nil {
 		return nil, err
 	}
-	i, existed, err := look(ctx, h, f.Path)
+	by := as(h, f.Login)
+	i, existed, err := lookBy(ctx, h, by, f.Path)
 	if err != nil {
 		return nil, err
 	}
 	var have []byte
 	if existed && i.IsRegular() {
-		if have, err = h.ReadFile(ctx, f.Path); err != nil {
+		if have, err = by.ReadFile(ctx, f.Path); err != nil {
 			return nil, err
 		}
 		if string(have) == string(want) && i.Has(f.Attr) {
 			return nil, nil
 		}
+	}
+	if by != h.Runner {
+		return f.theirs(i, existed, want), nil
 	}
 	c := replaceFile(f, f.Path, existed, func(ctx context.Context, h *steps.Host) error {
 		return h.WriteFile(ctx, f.Path, want, f.Attr)
@@ -60,6 +65,9 @@ func (f File) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 
 // Gone removes the file, or puts back the one that was there before.
 func (f File) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
+	if as(h, f.Login) != h.Runner {
+		return f.restoreTheirs(ctx, h)
+	}
 	return restoreFile(ctx, h, f, f.Path)
 }
 
@@ -113,7 +121,11 @@ func (b Blob) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 
 // look tells what is at path. A folder in the place of a file is an error.
 func look(ctx context.Context, h *steps.Host, path string) (i runner.Info, existed bool, err error) {
-	i, err = h.Stat(ctx, path)
+	return lookBy(ctx, h, h.Runner, path)
+}
+
+func lookBy(ctx context.Context, h *steps.Host, by *runner.Runner, path string) (i runner.Info, existed bool, err error) {
+	i, err = by.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return i, false, nil
 	}

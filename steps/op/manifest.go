@@ -95,7 +95,7 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 func (m Manifest) diff(ctx context.Context, h *steps.Host, text []byte) (lines string, same bool, err error) {
 	res, err := h.Run(ctx, runner.Cmd{
 		Argv:  m.argv("diff", "--server-side", "--force-conflicts", "--field-manager="+m.Owner, "-f", "-"),
-		Stdin: bytes.NewReader(text), OK: []int{1}, Limit: maxDiffSize,
+		Stdin: bytes.NewReader(text), OK: []int{1}, Limit: maxDiffSize, Cut: true,
 	})
 	var cmd *runner.CmdError
 	switch {

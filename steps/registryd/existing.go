@@ -49,12 +49,11 @@ func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to di
 	if err != nil {
 		return registry.Target{}, err
 	}
+	t := h.Waits.Transport(to)
+	t.TLSClientConfig, t.MaxIdleConnsPerHost, t.WriteBufferSize = conf, parallel, 256<<10
 	return registry.Target{
 		Mapper: MapperOf(c), PlainHTTP: a.PlainHTTP, Username: a.Username, Password: password,
-		Client: &http.Client{Transport: &http.Transport{
-			DialContext: to, TLSClientConfig: conf, TLSHandshakeTimeout: 10 * time.Second,
-			MaxIdleConnsPerHost: parallel, WriteBufferSize: 256 << 10, ForceAttemptHTTP2: false,
-		}},
+		Client: &http.Client{Transport: t},
 	}, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 	"time"
 
@@ -104,9 +103,9 @@ func fromNode(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 // ours is the registry that kubexm installed, for a user who reaches it by dialing.
 func ours(c *manifest.Cluster, h *steps.Host, user string, to dial) (registry.Target, error) {
 	a := AccessOf(h)
-	client, err := a.client(&http.Transport{
-		DialContext: to, MaxIdleConnsPerHost: parallel, WriteBufferSize: 256 << 10, ForceAttemptHTTP2: false,
-	}, time.Now())
+	base := h.Waits.Transport(to)
+	base.MaxIdleConnsPerHost, base.WriteBufferSize = parallel, 256<<10
+	client, err := a.client(base, time.Now())
 	if err != nil {
 		return registry.Target{}, err
 	}

@@ -30,6 +30,9 @@ var ErrNotEmpty = errors.New("folder is not empty")
 // ErrExists says that a job of that name exists already.
 var ErrExists = errors.New("exists already")
 
+// ErrTruncated says that a program printed more than is kept of its output.
+var ErrTruncated = errors.New("it printed more than is read into memory")
+
 // ErrTooLarge says that a file is larger than what may be read into memory.
 var ErrTooLarge = errors.New("file is too large to be read whole")
 

@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -59,10 +60,10 @@ func (r *Runner) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	switch {
 	case exited(err, exitAbsent):
 		return nil, absent("read", path)
+	case errors.Is(err, ErrTruncated):
+		return nil, &fs.PathError{Op: "read", Path: path, Err: ErrTooLarge}
 	case err != nil:
 		return nil, err
-	case res.Truncated:
-		return nil, &fs.PathError{Op: "read", Path: path, Err: ErrTooLarge}
 	}
 	return res.Stdout, nil
 }
@@ -185,10 +186,10 @@ func (r *Runner) List(ctx context.Context, dir string) ([]Info, error) {
 	switch {
 	case exited(err, exitAbsent):
 		return nil, absent("list", dir)
+	case errors.Is(err, ErrTruncated):
+		return nil, &fs.PathError{Op: "list", Path: dir, Err: ErrTooLarge}
 	case err != nil:
 		return nil, err
-	case res.Truncated:
-		return nil, &fs.PathError{Op: "list", Path: dir, Err: ErrTooLarge}
 	}
 	infos, err := parseInfos(res.Stdout)
 	if err != nil {

@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +26,13 @@ type Options struct {
 	// Observe is told of every command when it ended, in the goroutine that ran
 	// it. nil tells nobody. It is for audit trails: Argv is redacted.
 	Observe func(Ran)
+	// Patience is how long a command may take that has no timeout of its own, where the
+	// context has no deadline either; 0 means 10 minutes.
+	Patience time.Duration
 }
+
+// longest is how long a command may take where nobody says how long.
+const longest = 10 * time.Minute
 
 // Ran is one command that was run.
 type Ran struct {
@@ -51,6 +60,14 @@ func New(conn connector.Conn, opt Options) *Runner {
 	return &Runner{conn: conn, opt: opt, sealed: map[string]sealed{}}
 }
 
+// AsLogin gives a Runner over the same connection that runs everything as the user
+// who logged in.
+func (r *Runner) AsLogin() *Runner {
+	o := r.opt
+	o.AsLogin = true
+	return New(r.conn, o)
+}
+
 // Conn gives the connection, for what Runner has no method for (a
 // connector.Forwarder).
 func (r *Runner) Conn() connector.Conn { return r.conn }
@@ -72,12 +89,14 @@ type Cmd struct {
 	// OK are exit statuses that are no error, beside 0.
 	OK []int
 	// Limit is how many bytes of the standard output the Result holds; 0 means
-	// connector.DefaultLimit.
+	// connector.DefaultLimit. More than that is ErrTruncated, unless Cut says that the
+	// beginning is enough, or Stdout gets all of it.
 	Limit int
+	Cut   bool
 }
 
 // Exec runs argv as root and gives its standard output, as it is. Another exit
-// status than 0 is a *CmdError.
+// status than 0 is a *CmdError; more than connector.DefaultLimit bytes are ErrTruncated.
 func (r *Runner) Exec(ctx context.Context, argv ...string) ([]byte, error) {
 	res, err := r.Run(ctx, Cmd{Argv: argv})
 	return res.Stdout, err
@@ -88,7 +107,7 @@ func (r *Runner) Exec(ctx context.Context, argv ...string) ([]byte, error) {
 func (r *Runner) Run(ctx context.Context, c Cmd) (connector.Result, error) {
 	cc := connector.Cmd{
 		Verb: connector.VerbExec, Argv: c.Argv, Stdin: c.Stdin, Timeout: c.Timeout,
-		Secrets: c.Secrets, Limit: c.Limit, Sudo: !c.AsLogin, Stdout: c.Stdout,
+		Secrets: c.Secrets, Limit: c.Limit, Cut: c.Cut, Sudo: !c.AsLogin, Stdout: c.Stdout,
 	}
 	if c.Output == nil {
 		return r.do(ctx, cc, c.OK...)
@@ -117,6 +136,9 @@ func (r *Runner) do(ctx context.Context, c connector.Cmd, ok ...int) (connector.
 	if r.opt.AsLogin {
 		c.Sudo = false
 	}
+	if _, ends := ctx.Deadline(); !ends && c.Timeout == 0 && c.Verb != connector.VerbLease { // a lease lasts as long as its holder
+		c.Timeout = cmp.Or(r.opt.Patience, longest)
+	}
 	red := r.opt.Redactor.With(c.Secrets...)
 	began := time.Now()
 	res, err := r.conn.Exec(ctx, c)
@@ -134,13 +156,11 @@ func (r *Runner) do(ctx context.Context, c connector.Cmd, ok ...int) (connector.
 	if err != nil {
 		return res, err
 	}
-	if res.Exit == 0 {
-		return res, nil
-	}
-	for _, e := range ok {
-		if res.Exit == e {
-			return res, nil
+	if res.Exit == 0 || slices.Contains(ok, res.Exit) {
+		if res.Truncated && !c.Cut && c.Stdout == nil {
+			return res, fmt.Errorf("%s: %w (%d bytes)", red.String(c.Argv[0]), ErrTruncated, c.Keep())
 		}
+		return res, nil
 	}
 	return res, &CmdError{
 		Verb: c.Verb, Argv: ran.Args, Exit: res.Exit,

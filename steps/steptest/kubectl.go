@@ -231,7 +231,7 @@ func (k *Kube) getNamed(c call) connector.Result {
 		return printed([]Object{k.node(o)}, true)
 	}
 	if what == "certificatesigningrequests" {
-		return k.requests()
+		return k.requests(c)
 	}
 	if what == "nodes" {
 		var names []string

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"io/fs"
@@ -155,9 +156,18 @@ func (k *Kube) found(s *conntest.Sim) bool {
 	return true
 }
 
-// adminConf writes the administrator's kubeconfig.
+// adminConf writes the administrator's kubeconfig, with the fields that kubeadm writes.
 func (*Kube) adminConf(s *conntest.Sim) {
-	s.AddFile(adminConf, "apiVersion: v1\nkind: Config\nclusters: [{name: kubernetes, cluster: {server: \"https://lb.kubexm.local:6443\"}}]\n", 0o600)
+	data := func(kind string) string {
+		return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: []byte("the administrator's")}))
+	}
+	s.AddFile(adminConf, `apiVersion: v1
+kind: Config
+clusters: [{name: kubernetes, cluster: {server: "https://lb.kubexm.local:6443", certificate-authority-data: `+base64.StdEncoding.EncodeToString([]byte(authority()))+`}}]
+contexts: [{name: admin, context: {cluster: kubernetes, user: kubernetes-admin}}]
+current-context: admin
+users: [{name: kubernetes-admin, user: {client-certificate-data: `+data("CERTIFICATE")+`, client-key-data: `+data("EC PRIVATE KEY")+`}}]
+`, 0o600)
 }
 
 // controlPlane is what a master has that a worker has not.

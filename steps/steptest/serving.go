@@ -1,12 +1,14 @@
 package steptest
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"path"
 	"strings"
@@ -36,19 +38,35 @@ func (*Kube) question(host string) Object {
 	return newObject("certificates.k8s.io/v1", requestKind, "", "csr-"+host)
 }
 
-// requests gives what kubelets ask for; one whose certificate was lost with the
-// power has asked again when it started.
-func (k *Kube) requests() connector.Result {
+// requests gives what kubelets ask for: by names as JSON, or of a signer, a line for
+// each that nobody has answered. One whose certificate was lost with the power has
+// asked again when it started.
+func (k *Kube) requests(c call) connector.Result {
 	for _, o := range k.all("Node") {
 		if s := k.hosts[word(o, "metadata", "name")]; s != nil && (k.stands || s.Unit("kubelet.service").Active) {
 			k.asks(s)
 		}
 	}
-	text, err := json.Marshal(Object{"apiVersion": "v1", "kind": "List", "items": append([]Object{}, k.all(requestKind)...)})
-	if err != nil {
-		return failed(1, "%v", err)
+	if names := c.words[2:]; len(names) > 0 {
+		var found []Object
+		for _, name := range names {
+			if o := k.named("certificates.k8s.io/v1", requestKind, "", name); o != nil {
+				found = append(found, o)
+			}
+		}
+		return printed(found, len(names) == 1)
 	}
-	return connector.Result{Stdout: text}
+	signer, ok := strings.CutPrefix(c.flags["--field-selector"], "spec.signerName=")
+	if !ok || !strings.HasPrefix(c.flags["-o"], "go-template={{range .items}}{{if not (and .status .status.conditions)}}") {
+		return failed(1, "kube: nobody taught me kubectl get %s %v", strings.Join(c.words, " "), c.flags)
+	}
+	var b strings.Builder
+	for _, o := range k.all(requestKind) {
+		if answered, _ := at(o, "status", "conditions").([]any); len(answered) == 0 && word(o, "spec", "signerName") == signer {
+			fmt.Fprintf(&b, "%s %s %s\n", cmp.Or(word(o, "metadata", "creationTimestamp"), "2026-01-01T00:00:00Z"), word(o, "metadata", "name"), word(o, "spec", "username"))
+		}
+	}
+	return prints("%s", b.String())
 }
 
 // request is what the kubelet of a host asks for.

@@ -154,6 +154,8 @@ func TestWhatInstallRefuses(t *testing.T) {
 	said(t, install("--allow-unsigned", "-f", newer), 4, "the config asks for Kubernetes v1.33.1")
 	said(t, install("--allow-unsigned", "-f", ha), 2, "runtime docker cannot be installed yet", "write type: containerd")
 	said(t, s.run(t, []string{"install", "--allow-unsigned", "--bundle", archive, "--workdir", s.dir}), 2,
+		"spec.ssh.password: refers to the environment variable SSH_PASSWORD, which a bundle's config may not read", "-f")
+	said(t, s.run(t, []string{"install", "--allow-unsigned", "--bundle", archive, "--workdir", s.dir, "-f", good}), 2,
 		"spec.hosts[0].password", "spec.hosts[1].password", "spec.hosts[2].password", "SSH_PASSWORD is not set")
 	said(t, s.run(t, []string{"delete", "cluster", "-f", good, "--workdir", s.dir}), 2, "destroys it", "--yes does it")
 	if n := calls.Load(); n != 0 {

@@ -19,6 +19,7 @@ type login struct {
 	signers []ssh.Signer
 	names   []string // what errors call each signer
 	agent   net.Conn
+	watch   func() bool // ends what closes agent with the login's context
 
 	began   bool // the server knows who we are: from now on a refusal is about the login
 	tried   []string
@@ -53,6 +54,7 @@ func newLogin(ctx context.Context, cfg Config) (*login, error) {
 		}
 	}
 	l.agent = conn
+	l.watch = context.AfterFunc(ctx, func() { _ = conn.Close() }) // an agent may accept and say nothing
 	held, err := agent.NewClient(conn).Signers()
 	if err != nil {
 		cfg.Log.WarnContext(ctx, "the ssh agent lists no keys", "socket", cfg.AgentSocket, "err", err)
@@ -70,6 +72,7 @@ func (l *login) add(s ssh.Signer, from string) {
 
 func (l *login) close() {
 	if l.agent != nil {
+		l.watch()
 		_ = l.agent.Close()
 	}
 }
