@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,6 +101,26 @@ func query(ctx context.Context, h *steps.Host, endpoints []string, words ...stri
 	return nil, err
 }
 
+// settles is how long etcd may refuse changes to its members: it makes none before
+// all others have been connected for five seconds (HealthInterval and
+// isConnectedFullySince in etcd's server), and one of them may just have started.
+const settles = 30 * time.Second
+
+// change has the store add or remove a member.
+func change(ctx context.Context, h *steps.Host, others []string, words ...string) error {
+	var final error
+	err := until(ctx, settles, func(ctx context.Context) error {
+		_, err := query(ctx, h, others, append([]string{"member"}, words...)...)
+		var refused *runner.CmdError
+		if errors.As(err, &refused) && strings.Contains(refused.Stderr, "etcdserver: unhealthy cluster") {
+			return err
+		}
+		final = err
+		return nil
+	})
+	return cmp.Or(err, final)
+}
+
 // replace makes a member that has lost its data one of the store again: the dead
 // one is removed, a new one added in its place, which then fetches all from the
 // others. Most of the members have to be healthy, or nothing is done.
@@ -119,7 +140,7 @@ func (m member) replace(ctx context.Context, h *steps.Host, others []string, sta
 	if vacant {
 		url := peerURL(address(m.cluster, h.Host))
 		h.Log.InfoContext(ctx, "add a member", "member", h.Name, "url", url)
-		if _, err := query(ctx, h, others, "member", "add", h.Name, "--peer-urls="+url); err != nil {
+		if err := change(ctx, h, others, "add", h.Name, "--peer-urls="+url); err != nil {
 			return steps.Advise(err, "all other members have to run: see `etcdctl endpoint health --cluster` on another etcd host")
 		}
 	}
@@ -157,7 +178,7 @@ func (m member) vacate(ctx context.Context, h *steps.Host, others []string) (boo
 			return false, nil
 		}
 		h.Log.InfoContext(ctx, "remove a member that has lost its data", "member", x.Name, "url", url)
-		if _, err := query(ctx, h, others, "member", "remove", strconv.FormatUint(x.ID, 16)); err != nil {
+		if err := change(ctx, h, others, "remove", strconv.FormatUint(x.ID, 16)); err != nil {
 			return false, err
 		}
 	}

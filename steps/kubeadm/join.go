@@ -92,6 +92,12 @@ func mint(ctx context.Context, h *steps.Host) (Token, error) {
 	return Token{Value: strings.TrimSpace(string(out)), CAHash: pki.PublicKeyHash(cert)}, nil
 }
 
+// What a kubelet reaches the cluster with.
+const (
+	kubeletConf = "/etc/kubernetes/kubelet.conf"
+	kubeletCert = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+)
+
 // joinFile lies in memory, and only while kubeadm reads it: it holds the token.
 const joinFile = "/run/kubexm/kubeadm-join.yaml"
 
@@ -101,6 +107,9 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 		M:    steps.Meta{Name: "kubeadm.join-worker", Reads: []steps.AnyKey{Join}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
 		Done: joined,
 		Act: func(ctx context.Context, h *steps.Host) error {
+			if done, err := rested(ctx, h); done || err != nil {
+				return err
+			}
 			if done, err := prepare(ctx, h, joinJob, joined); done || err != nil {
 				return err
 			}
@@ -151,11 +160,25 @@ func join(ctx context.Context, c *manifest.Cluster, h *steps.Host, t Token) erro
 
 // joined tells whether the kubelet has its own credentials and runs.
 func joined(ctx context.Context, h *steps.Host) (bool, error) {
-	if ok, err := written(ctx, h, "/etc/kubernetes/kubelet.conf", "/var/lib/kubelet/pki/kubelet-client-current.pem"); err != nil || !ok {
+	if ok, err := written(ctx, h, kubeletConf, kubeletCert); err != nil || !ok {
 		return false, err
 	}
 	u, err := h.Unit(ctx, "kubelet.service")
 	return u.IsActive(), err
+}
+
+// rested wakes a worker that has all that it joined with and whose kubelet does not
+// run: right after a boot, or because somebody has stopped it. It tells whether the
+// kubelet runs now. Joining again would reset the host first.
+func rested(ctx context.Context, h *steps.Host) (bool, error) {
+	s, err := h.Job(ctx, joinJob, 0)
+	if err != nil || s.Exists { // kubeadm is at work
+		return false, err
+	}
+	if ok, err := written(ctx, h, kubeletConf, kubeletCert); err != nil || !ok {
+		return false, err
+	}
+	return awaken(ctx, h, joined, doubt)
 }
 
 // JoinConfig is the configuration of kubeadm join on h.

@@ -109,6 +109,29 @@ func TestJoinKeepsItsLaws(t *testing.T) {
 	})
 }
 
+// TestAWorkerWhoseKubeletRests: right after a boot the kubelet of a worker does not run
+// yet, or somebody has stopped it. It is started, and nothing is joined or reset,
+// whether the cluster still takes the node for ready or not.
+func TestAWorkerWhoseKubeletRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		p.token()
+		p.mustJoin()
+		p.worker.StopUnit("kubelet.service")
+		p.again()
+		p.token() // none: the node was ready a moment ago
+		p.look(steps.Todo)
+		p.worker.ForgetCalls()
+		p.mustJoin()
+		p.look(steps.Done)
+		for _, c := range p.worker.Calls() {
+			if strings.Contains(c.String(), "reset") || strings.Contains(c.String(), "job.start") {
+				t.Errorf("ran %s", c)
+			}
+		}
+	})
+}
+
 // TestJoinReadsWhatItDeclares: without the token's step before it, it is an error.
 func TestJoinReadsWhatItDeclares(t *testing.T) {
 	p := newPair(t)

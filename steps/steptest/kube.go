@@ -33,6 +33,7 @@ type Kube struct {
 	// Of a store that is a service: who was removed, who was added and has not started,
 	// and who has started once.
 	struck, added, formed map[string]bool
+	refused               map[string]bool // changes of members, once each
 	// Disturbs has kubelets and kube-proxies change their hosts as real ones do.
 	Disturbs bool
 	// Salt makes the keys of a cluster that is made from now on others than before.
@@ -68,7 +69,7 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube gives a cluster that is not there yet: kubeadm makes it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // Standing gives a cluster of one host that stands already, for steps that speak

@@ -76,6 +76,9 @@ func (k *Kube) etcdctl(c call) connector.Result {
 		}
 		return prints(`{"header":{"cluster_id":1},"members":[%s]}`+"\n", strings.Join(rows, ","))
 	case "member remove":
+		if k.unsettled("remove " + c.words[2] + " at " + at) {
+			return failed(1, "Error: etcdserver: unhealthy cluster")
+		}
 		for _, m := range k.members() {
 			if memberID(m) == c.words[2] {
 				k.struck[m] = true
@@ -88,11 +91,23 @@ func (k *Kube) etcdctl(c call) connector.Result {
 		if !k.struck[name] || c.flags["--peer-urls"] != "https://"+k.address(name)+":2380" {
 			return failed(1, "Error: etcdserver: Peer URLs already exists")
 		}
+		if k.unsettled("add " + name + " at " + at) {
+			return failed(1, "Error: etcdserver: unhealthy cluster")
+		}
 		delete(k.struck, name)
 		k.added[name] = true
 		return prints("Member %s added to cluster\n", memberID(name))
 	}
 	return failed(1, "kube: nobody taught me etcdctl %s", strings.Join(c.words, " "))
+}
+
+// unsettled tells whether the store does not make a change to its members yet: it
+// refuses each one once at each member, as etcd does for the first five seconds that members are
+// connected.
+func (k *Kube) unsettled(change string) bool {
+	refuses := !k.refused[change]
+	k.refused[change] = refuses
+	return refuses
 }
 
 // members are the store's, where it is a service.
