@@ -74,8 +74,8 @@ func (s *Session) busy(host string, err *runner.HeldError) *BusyError {
 	return &BusyError{At: host, Holder: err.Holder, Other: found && cluster != s.Cluster.Metadata.Name}
 }
 
-// claimWait is how long a lease is waited for that another run has: that run may be
-// about to give it back, since it did not get all of its own.
+// claimWait is how long leases are waited for that another run has: that run may be
+// about to give them back, since it did not get all of its own.
 const claimWait = time.Second
 
 // claim keeps other runs away from the hosts of a plan, on whatever machine and for
@@ -165,8 +165,9 @@ func (c *claims) takeAll(hosts []*steps.Host) error {
 }
 
 func (c *claims) takeInTurn(hosts []*steps.Host) error {
+	until := time.Now().Add(claimWait)
 	for _, h := range hosts {
-		for until := time.Now().Add(claimWait); ; {
+		for {
 			err := c.take(h)
 			if busy := (*BusyError)(nil); err == nil || !errors.As(err, &busy) || time.Now().After(until) {
 				if err != nil {

@@ -46,6 +46,9 @@ func newOutside(t TB, s *Site) *Outside {
 	at := s.Cluster.Spec.Registry.PrivateRegistry
 	login := s.Cluster.Spec.Registry.Auths[at]
 	o.User, o.Password = login.Username, "canary-of-the-registry"
+	if login.PullUsername != "" {
+		o.Readers = map[string]string{login.PullUsername: "canary-of-its-readers"}
+	}
 	store := pki.Store{Dir: t.TempDir()}
 	ca, err := store.Authority("ca", "the site's CA", time.Now())
 	if err != nil {

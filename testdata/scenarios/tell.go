@@ -37,7 +37,7 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	text = strings.NewReplacer("${LAB_NET}", net, "${LAB_KEY}", "key", `"${env:REGISTRY_PASSWORD}"`, "canary-of-the-registry", `"${env:SITE_PASSWORD}"`, "secret",
+	text = strings.NewReplacer("${LAB_NET}", net, "${LAB_KEY}", "key", `"${env:REGISTRY_PASSWORD}"`, "canary-of-the-registry", `"${env:REGISTRY_PULL_PASSWORD}"`, "canary-of-its-readers", `"${env:SITE_PASSWORD}"`, "secret",
 		": etcd/", ": "+dir+"/").Replace(text)
 	o := sitetest.Options{Config: text, Root: root, Repositories: map[string]string{"debian-13": manifest.Deb, "kubexmlab-9": manifest.RPM},
 		Change: func(h manifest.Host, mach *conntest.Machine) {
