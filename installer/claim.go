@@ -76,7 +76,7 @@ func (s *Session) busy(host string, err *runner.HeldError) *BusyError {
 
 // claimWait is how long leases are waited for that another run has: that run may be
 // about to give them back, since it did not get all of its own.
-const claimWait = time.Second
+const claimWait = 400 * time.Millisecond
 
 // claim keeps other runs away from the hosts of a plan, on whatever machine and for
 // whatever cluster they run. It holds a lease on each host, and gives a context that
