@@ -107,7 +107,7 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 		M:    steps.Meta{Name: "kubeadm.join-worker", Reads: []steps.AnyKey{Join}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
 		Done: joined,
 		Act: func(ctx context.Context, h *steps.Host) error {
-			if done, err := rested(ctx, h); done || err != nil {
+			if done, err := startKubelet(ctx, h); done || err != nil {
 				return err
 			}
 			if done, err := prepare(ctx, h, joinJob, joined); done || err != nil {
@@ -167,10 +167,10 @@ func joined(ctx context.Context, h *steps.Host) (bool, error) {
 	return u.IsActive(), err
 }
 
-// rested wakes a worker that has all that it joined with and whose kubelet does not
-// run: right after a boot, or because somebody has stopped it. It tells whether the
-// kubelet runs now. Joining again would reset the host first.
-func rested(ctx context.Context, h *steps.Host) (bool, error) {
+// startKubelet starts the kubelet of a worker that has joined, and reports whether it
+// runs then. Right after a boot it may not run yet, or somebody has stopped it. Joining
+// again would reset the host first.
+func startKubelet(ctx context.Context, h *steps.Host) (bool, error) {
 	s, err := h.Job(ctx, joinJob, 0)
 	if err != nil || s.Exists { // kubeadm is at work
 		return false, err

@@ -109,27 +109,36 @@ func TestJoinKeepsItsLaws(t *testing.T) {
 	})
 }
 
-// TestAWorkerWhoseKubeletRests: right after a boot the kubelet of a worker does not run
-// yet, or somebody has stopped it. It is started, and nothing is joined or reset,
-// whether the cluster still takes the node for ready or not.
-func TestAWorkerWhoseKubeletRests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t)
-		p.token()
-		p.mustJoin()
-		p.worker.StopUnit("kubelet.service")
-		p.again()
-		p.token() // none: the node was ready a moment ago
-		p.look(steps.Todo)
-		p.worker.ForgetCalls()
-		p.mustJoin()
-		p.look(steps.Done)
-		for _, c := range p.worker.Calls() {
-			if strings.Contains(c.String(), "reset") || strings.Contains(c.String(), "job.start") {
-				t.Errorf("ran %s", c)
-			}
-		}
-	})
+// TestAStoppedKubeletIsStarted: the kubelet of a worker does not run, as right after a
+// boot. It is started, and nothing is joined or reset, whether the cluster holds the
+// node for ready still, or not any more.
+func TestAStoppedKubeletIsStarted(t *testing.T) {
+	for name, ready := range map[string]bool{"the node is ready still": true, "the node is not ready": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t)
+				p.token()
+				p.mustJoin()
+				p.again()
+				if ready {
+					p.token() // none
+				}
+				p.worker.StopUnit("kubelet.service")
+				if !ready {
+					p.token()
+				}
+				p.look(steps.Todo)
+				p.worker.ForgetCalls()
+				p.mustJoin()
+				p.look(steps.Done)
+				for _, c := range p.worker.Calls() {
+					if strings.Contains(c.String(), "reset") || strings.Contains(c.String(), "job.start") {
+						t.Errorf("ran %s", c)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestJoinReadsWhatItDeclares: without the token's step before it, it is an error.

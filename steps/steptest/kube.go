@@ -33,7 +33,7 @@ type Kube struct {
 	// Of a store that is a service: who was removed, who was added and has not started,
 	// and who has started once.
 	struck, added, formed map[string]bool
-	refused               map[string]bool // changes of members, once each
+	refused               map[string]bool // changes of members, by member asked
 	// Disturbs has kubelets and kube-proxies change their hosts as real ones do.
 	Disturbs bool
 	// Salt makes the keys of a cluster that is made from now on others than before.

@@ -101,12 +101,11 @@ func (k *Kube) etcdctl(c call) connector.Result {
 	return failed(1, "kube: nobody taught me etcdctl %s", strings.Join(c.words, " "))
 }
 
-// unsettled tells whether the store does not make a change to its members yet: it
-// refuses each one once at each member, as etcd does for the first five seconds that members are
-// connected.
+// unsettled reports whether a member refuses a change to the members, which it does
+// the first time. etcd does so until all members have been connected for five seconds.
 func (k *Kube) unsettled(change string) bool {
 	refuses := !k.refused[change]
-	k.refused[change] = refuses
+	k.refused[change] = true
 	return refuses
 }
 

@@ -3,14 +3,12 @@ package e2e
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mensylisir/kubexm/testdata/lab"
-	"github.com/mensylisir/kubexm/testdata/lab/components"
 )
 
 // TestAllInOneEmulated is the life of a cluster of one host with a kernel of its own:
@@ -21,22 +19,8 @@ func TestAllInOneEmulated(t *testing.T) {
 		t.Logf("%s: %.0f s", what, time.Since(begun).Seconds())
 		begun = time.Now()
 	}
-	l := lab.Start(t, 1, lab.WithRoots(lab.Machine), lab.Alone()) // inventories are compared
-	took("the machine's start")
-	l.Inside(netip.MustParsePrefix("10.212.0.0/20")) // of testdata/all-in-one.yaml
-	cache, err := components.DefaultCache()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("testdata/all-in-one.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(string(text))}
-	config := s.write(t, "config.yaml", s.config)
-	s.serve(t)
-	s.bundle = s.build(t, "config.yaml")
-	took("the bundle")
+	s, config := newScenarioSite(t, 1, "all-in-one.yaml", lab.WithRoots(lab.Machine))
+	took("the machine's start and the bundle")
 	before := s.inventories(t)
 	took("what the host is")
 
@@ -90,8 +74,8 @@ func (s *labSite) hasItsOwnKernel(t *testing.T) {
 	for what, script := range map[string]string{
 		"control groups of version 2":      "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs",
 		"systemd makes the groups of pods": "systemctl is-active kubepods.slice && ls -d /sys/fs/cgroup/kubepods.slice/*/*/cri-containerd-*.scope",
-		"kube-proxy's addresses":           "ip -4 -br addr show kube-ipvs0 | grep -F 10.212.0.1/32",
-		"the API server's Service":         fmt.Sprintf("grep -i %s /proc/net/ip_vs", hexadecimal("10.212.0.1", 443)),
+		"kube-proxy's addresses":           "ip -4 -br addr show kube-ipvs0 | grep -F 10.204.0.1/32",
+		"the API server's Service":         fmt.Sprintf("grep -i %s /proc/net/ip_vs", hexadecimal("10.204.0.1", 443)),
 		"its modules are loaded at a boot": "grep -x ip_vs_rr /etc/modules-load.d/kubexm.conf",
 		"pods run beside the master":       "kubectl --kubeconfig /etc/kubernetes/admin.conf get node h1 -o jsonpath='{.spec.taints}' | grep -q . && exit 1 || true",
 	} {

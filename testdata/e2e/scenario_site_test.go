@@ -15,9 +15,9 @@ const scenarioServices = "10.204.0.0/20"
 
 // newScenarioSite brings up so many hosts and builds the bundle for a config of
 // testdata that needs nothing beside it.
-func newScenarioSite(t *testing.T, hosts int, config string) (s *labSite, path string) {
+func newScenarioSite(t *testing.T, hosts int, config string, with ...lab.Option) (s *labSite, path string) {
 	t.Helper()
-	l := lab.Start(t, hosts, lab.Alone()) // its tests compare inventories
+	l := lab.Start(t, hosts, append(with, lab.Alone())...) // its tests compare inventories
 	l.Inside(netip.MustParsePrefix(scenarioServices))
 	cache, err := components.DefaultCache()
 	if err != nil {

@@ -35,8 +35,8 @@ const (
 const processor = "max,ssse3=off,sse4.1=off,sse4.2=off,avx=off,avx2=off,fma=off,f16c=off," +
 	"aes=off,pclmulqdq=off,sha-ni=off,vaes=off,vpclmulqdq=off,gfni=off"
 
-// machineBootTime is how long a machine may take to start everything: 20 seconds where
-// nothing else runs on two processors, and many times that beside compilers.
+// machineBootTime is how long a machine may take to start everything: 25 to 40 seconds
+// where little else runs on two processors, and many times that beside compilers.
 const machineBootTime = 10 * time.Minute
 
 // machinePrograms are what machines need in addition, with Debian's packages of them.
