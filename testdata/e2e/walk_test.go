@@ -61,7 +61,6 @@ func legsOf(s *walkSite) []leg {
 		{name: "lost-member", budget: 15 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.storeDoesWithoutOne(t) }},
 		{name: "lost-disk", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.aLostDiskIsReplaced(t, s.configFile()) }},
 		{name: "lost-master", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.mastersDoWithoutOne(t, " etcd") }},
-		{name: "preserve", budget: 110 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.outlives(t, s.configFile()) }},
 		{name: "delta", budget: 60 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.growsByDelta(t) }},
 		{name: "delete", budget: 25 * time.Second, from: create, run: s.isDeleted},
 	}
