@@ -44,6 +44,9 @@ func Existing(ctx context.Context, c *manifest.Cluster, dir string, b *state.Bun
 	if err != nil {
 		return nil, fmt.Errorf("what was applied to the cluster: %w", err)
 	}
+	if kept, err := state.Preserved(ctx, c, dir, asked); err != nil || kept {
+		return nil, err // the steps look at what was kept
+	}
 	found, err := state.Replaced(ctx, c, r, dir, asked)
 	if err != nil || len(found) > 0 || r == nil {
 		return found, err

@@ -255,6 +255,33 @@ func TestHostsAreAdded(t *testing.T) {
 	}
 }
 
+// TestWhatIsPreservedElsewhereIsTakenUp: a machine that made a cluster makes it again
+// after another one has deleted it and kept its data; without the data, only after a
+// deletion here, which finds nothing.
+func TestWhatIsPreservedElsewhereIsTakenUp(t *testing.T) {
+	for _, name := range []string{"site", "masters"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t, name)
+				s.Must(pipeline.Create, "create")
+				here := s.Workdir
+				s.elsewhere()
+				s.preserving(func() { s.Must(pipeline.Delete, "delete elsewhere") })
+				s.Workdir = here
+				s.Must(pipeline.Create, "create on what was kept")
+				s.elsewhere()
+				s.Must(pipeline.Delete, "delete all of it elsewhere")
+				s.Workdir = here
+				if said := s.refused("deleted elsewhere"); !strings.Contains(said, "if another machine has deleted the cluster") {
+					t.Error(said)
+				}
+				s.Must(pipeline.Delete, "delete here too")
+				s.Must(pipeline.Create, "create anew")
+			})
+		})
+	}
+}
+
 // TestAReplacedFirstMasterIsRefused: a blank machine in the place of the first master
 // is no reason for a second cluster.
 func TestAReplacedFirstMasterIsRefused(t *testing.T) {

@@ -53,6 +53,9 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, o
 		What:   fmt.Sprintf("is the first master and holds no control plane of the cluster that exists (known from %s): was its machine replaced? kubeadm init would make a second cluster there", strings.Join(knows, ", ")),
 		Advice: "bring the machine back with its disk, or restore the disk from a backup. If the data of the cluster may be lost: kubexm delete cluster -f CONFIG --yes, then kubexm install --bundle ARCHIVE",
 	}
+	if len(hosts) == 0 {
+		f.Advice += ". No host belongs to the cluster: if another machine has deleted the cluster, run the deletion here too"
+	}
 	if r != nil && !slices.Contains(r.Cluster.RolesOf(first.Name), manifest.RoleMaster) {
 		if was := r.Cluster.Spec.RoleGroups.Names(manifest.RoleMaster); len(was) > 0 {
 			f.What = "stands first in spec.roleGroups.master, and is no master of the cluster that exists: kubeadm init would make a second cluster there"
@@ -60,6 +63,28 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, o
 		}
 	}
 	return steps.Findings{f}, nil
+}
+
+// Preserved tells whether the cluster was deleted and its data kept for the next one:
+// its first master holds that, and no host belongs to a cluster. The folder dir may not
+// know of it, because the deletion ran on another machine.
+func Preserved(ctx context.Context, c *manifest.Cluster, dir string, of Of) (bool, error) {
+	masters := c.HostsWith(manifest.RoleMaster)
+	if len(masters) == 0 || of(masters[0]) == nil {
+		return false, nil
+	}
+	first := of(masters[0])
+	ca, err := kubeadm.KeptCA(ctx, first)
+	if err != nil || ca == nil {
+		return false, err
+	}
+	if own, err := kubeadm.CA(ctx, first); err != nil || own != nil {
+		return false, err
+	}
+	if hosts, _, err := belonging(ctx, c, first.Name, of); err != nil || len(hosts) > 0 {
+		return false, err
+	}
+	return kubernetes.Knows(dir, ca)
 }
 
 // belonging names the hosts beside the first master that are nodes of a cluster, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 
 	"github.com/mensylisir/kubexm/steps"
 )
@@ -29,6 +30,20 @@ func CA(ctx context.Context, h *steps.Host) ([]byte, error) {
 		return nil, err
 	}
 	text, err := h.ReadFile(ctx, pkiDir+"/ca.crt")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// KeptCA gives the certificate of the cluster whose data a deletion preserved, with h as
+// its first master; nil where there is no such data.
+func KeptCA(ctx context.Context, h *steps.Host) ([]byte, error) {
+	k, err := readKept(ctx, h)
+	if err != nil || k == nil {
+		return nil, err
+	}
+	text, err := h.ReadFile(ctx, path.Join(keptKeys(h), "ca.crt"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -129,6 +129,21 @@ func sameAuthority(file string, kubeconfig []byte) error {
 		advice: "find out whether this master is the one that it was; if the cluster was created anew without kubexm, move " + file + " away and run again"}
 }
 
+// Knows tells whether the operator's kubeconfig in the cluster's folder dir is of the
+// cluster with ca, in PEM. A folder without one, or with a damaged one, tells nothing
+// against it.
+func Knows(dir string, ca []byte) (bool, error) {
+	text, err := os.ReadFile(KubeconfigPath(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	c, err := readConf(text)
+	return err != nil || within(c.Clusters[0].Cluster.Authority, ca), nil //nolint:nilerr // a damaged file is written anew
+}
+
 // within tells whether all certificates in data are among those in PEM.
 func within(data string, of []byte) bool {
 	text, err := base64.StdEncoding.DecodeString(data)

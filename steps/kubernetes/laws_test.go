@@ -70,6 +70,12 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 	}
 	// A user's files are the user's to write: root would follow links in the user's folders.
 	ops := steptest.Cluster(t, strings.Replace(steptest.Small, "user: root", "user: ops", 1))
+	standing := func(s *conntest.Sim) {
+		steptest.Standing(ops)(s)
+		if _, err := runner.New(s, runner.Options{}).EnsureUser(t.Context(), runner.NewUser{Name: "ops", Home: "/home/ops"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, before := range map[string]func(*conntest.Sim){
 		"no folder":       func(*conntest.Sim) {},
 		"another cluster": func(s *conntest.Sim) { s.AddFile("/home/ops/.kube/config", "theirs\n", 0o640) },
@@ -80,10 +86,7 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 	} {
 		t.Run("of a user, "+name, func(t *testing.T) {
 			kase := steptest.Case{Cluster: ops, Before: func(s *conntest.Sim) {
-				steptest.Standing(ops)(s)
-				if _, err := runner.New(s, runner.Options{}).EnsureUser(t.Context(), runner.NewUser{Name: "ops", Home: "/home/ops"}); err != nil {
-					t.Fatal(err)
-				}
+				standing(s)
 				s.AddFile("/etc/shadow", "root's\n", 0o600)
 				before(s)
 			}}
@@ -106,6 +109,25 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 			}
 		})
 	}
+	t.Run("of a user, with files of root in its folder", func(t *testing.T) {
+		kase := steptest.Case{Cluster: ops, Before: standing}
+		s := kase.Sim(t)
+		if err := kubernetes.InstallKubeconfig().Run(t.Context(), kase.NewHost(t, s, kubernetes.InstallKubeconfig())); err != nil {
+			t.Fatal(err)
+		}
+		s.AddFile("/home/ops/.kube/cache/root's", "", 0o660) // of a kubectl that root ran
+		s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbPurge && !c.Sudo }, func(connector.Cmd, []byte) (connector.Result, bool) {
+			return connector.Result{Exit: 1, Stderr: []byte("rm: cannot remove: Permission denied\n")}, true
+		})
+		if err := kubernetes.RemoveKubeconfig().Run(t.Context(), kase.NewHost(t, s, kubernetes.RemoveKubeconfig())); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range s.Snapshot() {
+			if strings.Contains(line, ".kube") {
+				t.Errorf("left: %s", line)
+			}
+		}
+	})
 	// A dry run on a host without a control plane says what it would do.
 	s := conntest.New(t)
 	step := kubernetes.InstallKubeconfig()

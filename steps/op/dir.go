@@ -127,7 +127,11 @@ func (d Dir) back(ctx context.Context, h *steps.Host, e entry, all bool) (left b
 	}
 	if all {
 		var cmd *runner.CmdError
-		if err := by.RemoveAll(ctx, d.Path); err != nil && (!d.Login || !errors.As(err, &cmd)) { // root may have put something into a user's folder, which stays
+		err := by.RemoveAll(ctx, d.Path)
+		if by != h.Runner && errors.As(err, &cmd) { // root has put something into a user's folder, such as kubectl's cache; rm -r follows no link below the user's home
+			err = h.RemoveAll(ctx, d.Path)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
