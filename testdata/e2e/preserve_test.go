@@ -5,7 +5,7 @@ import "testing"
 // TestPreserve makes a cluster whose config preserves its data, deletes it, and makes it
 // again of what was left. Then it deletes all.
 func TestPreserve(t *testing.T) {
-	s, config := newScenarioSite(t, 3, "preserve.yaml")
+	s, config := newScenarioSite(t, 4, "preserve.yaml")
 	s.masters = []string{"h2"}
 	before := s.inventories(t)
 	said(t, s.install(t, config), 0, "create of cluster site: done")
@@ -26,7 +26,7 @@ func (s *labSite) outlives(t testing.TB, config string) {
 	r := s.kubexm(t, "delete", "cluster", "--bundle", s.bundle, "--allow-unsigned", "-f", config, "--yes")
 	said(t, r, 0, "delete of cluster site: done")
 	const master, worker = "/srv/etcd\n/var/lib/containerd\n/var/lib/kubexm", "/var/lib/containerd\n/var/lib/kubexm"
-	for host, want := range map[string]string{"h1": "/srv/images\n/var/lib/kubexm", "h2": master, "h3": worker} {
+	for host, want := range map[string]string{"h1": "/srv/images\n/var/lib/kubexm", "h2": master, "h3": worker, "h4": worker} {
 		got := s.on(t, host, `for p in /etc/containerd /etc/etcd /etc/kubernetes /etc/kubexm /opt/cni /root/.kube /srv/etcd /srv/images /usr/local/bin/kubelet \
 /usr/local/bin/containerd /usr/local/bin/registry /var/lib/containerd /var/lib/etcd /var/lib/kubelet /var/lib/kubexm; do ! test -e $p || echo $p; done
 ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
@@ -47,7 +47,7 @@ ps -eo comm= | grep -E 'kube|etcd|containerd|flannel|registry' || true`)
 	if got := s.on(t, first, "sha256sum < /etc/kubernetes/pki/sa.key"); got != account {
 		t.Error("the key of service accounts is another")
 	}
-	for _, h := range []string{"h2", "h3"} {
+	for _, h := range []string{"h2", "h3", "h4"} {
 		if pulled := s.on(t, h, "journalctl -q -u containerd -o cat --since @"+since[h]+" | grep 'PullImage ' || true"); pulled != "" {
 			t.Errorf("%s pulled what it had:\n%s", h, pulled)
 		}

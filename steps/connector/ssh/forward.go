@@ -34,7 +34,7 @@ func (c *Conn) Listen(ctx context.Context, network, address string) (net.Listene
 	if err != nil {
 		return nil, c.forwardError("listen on "+address, err)
 	}
-	return l, nil
+	return timedListener{l}, nil
 }
 
 func (c *Conn) forwardError(what string, err error) error {
