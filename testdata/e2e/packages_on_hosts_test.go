@@ -192,7 +192,7 @@ func (p *packageHost) sh(t *testing.T, script string) string {
 const packageState = `dpkg-query -W -f '${db:Status-Abbrev} ${binary:Package} ${Version}\n'; find /var/lib/apt/lists /var/cache/apt /etc/apt /var/lib/dpkg/updates /var/lib/kubexm /run/kubexm 2>/dev/null | sort; cat /var/lib/apt/extended_states; systemctl --failed --plain --no-legend`
 
 // hold locks dpkg's database for some seconds, as an apt-get of somebody else's does.
-const hold = `nohup perl -e 'use Fcntl; open F, ">>", "/var/lib/dpkg/lock-frontend"; fcntl(F, F_SETLK, pack("s s x4 q q l x4", F_WRLCK, 0, 0, 0, 0)) or die; $0 = "somebody"; sleep %d' >/dev/null 2>&1 & sleep 1`
+const hold = `nohup perl -e 'use Fcntl; open F, ">>", "/var/lib/dpkg/lock-frontend"; $l = pack("s s x4 q q l x4", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $l) or die; $0 = "somebody"; sleep %d' >/dev/null 2>&1 & sleep 1`
 
 // TestPackagesOnHosts installs packages on hosts that have no way out, and takes
 // them away again.
