@@ -11,6 +11,8 @@
 //   - charts_test.go: which images upstream's charts ask for on real hosts, and which were found;
 //   - delta_test.go, delta_lab_test.go: a delta is what a site lacks, and with its base the whole bundle;
 //   - etcd_hosts_test.go, jump_test.go, resume_test.go: etcd on hosts of its own, a jump host, install --resume;
+//   - existing_test.go, preserve_test.go: what install refuses of a cluster that exists, and data that outlives a deletion;
+//   - all_in_one_test.go, furnished_test.go: hosts that are emulated machines;
 //   - interop_test.go: other tools read what a bundle holds;
 //   - packages_on_hosts_test.go: packages of the operating system come to real hosts, and go again;
 //   - registry_existing_test.go: a cluster of a registry that stands already (KUBEXM_REGISTRY=existing);
