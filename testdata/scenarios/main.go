@@ -172,6 +172,10 @@ func (a *app) show(ctx context.Context, name string) error {
 		}
 	}
 	failed, _, err := walk(ctx, todo, limits{now: time.Now}, a.run, a.say, func(x standing, o outcome) error {
+		var err error
+		if a.record, err = readRecord(a.root); err != nil { // another process may have written to it since
+			return err
+		}
 		a.record[x.Name] = shown{Effect: x.effect.Sum, Parts: x.effect.Parts, Seconds: int(o.took.Seconds()), At: time.Now().UTC().Truncate(time.Second)}
 		return a.record.write(a.root)
 	})
