@@ -19,7 +19,7 @@ func (l timedListener) Accept() (net.Conn, error) {
 	r, w := net.Pipe()
 	go func() { // until either end closes
 		_, _ = io.Copy(w, c)
-		w.Close()
+		_ = w.Close() // a pipe's end closes without an error
 	}()
 	return &timedConn{Conn: c, r: r}, nil
 }
@@ -34,6 +34,6 @@ func (c *timedConn) Read(b []byte) (int, error)        { return c.r.Read(b) }
 func (c *timedConn) SetReadDeadline(t time.Time) error { return c.r.SetReadDeadline(t) }
 
 func (c *timedConn) Close() error {
-	c.r.Close()
+	_ = c.r.Close()
 	return c.Conn.Close()
 }
