@@ -23,7 +23,7 @@ var otherFolders = []string{"{type: kube", "{dataDir: /srv/etcd, type: kube", " 
 // kinds, what was applied is taken away; from the machine that made the cluster, and
 // from another one.
 func TestADeletionGoesByTheRecord(t *testing.T) {
-	for name, e := range map[string]struct {
+	edits := map[string]struct {
 		cluster string
 		pairs   []string
 	}{
@@ -31,7 +31,9 @@ func TestADeletionGoesByTheRecord(t *testing.T) {
 		"other folders, etcd as a service": {"masters", otherFolders},
 		"a worker is gone from the config": {"site", []string{"    - {name: w2, address: 192.0.2.22}\n", "", "[w1, w2]", "[w1]"}},
 		"another runtime folder":           {"site", []string{"  network:", "  runtime: {containerd: {dataDir: /srv/containerd}}\n  network:"}},
-	} {
+	}
+	for _, name := range rows(edits) {
+		e := edits[name]
 		for _, elsewhere := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", from another machine"}[elsewhere], func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -259,7 +259,7 @@ func TestHostsAreAdded(t *testing.T) {
 // after another one has deleted it and kept its data; without the data, only after a
 // deletion here, which finds nothing.
 func TestWhatIsPreservedElsewhereIsTakenUp(t *testing.T) {
-	for _, name := range []string{"site", "masters"} {
+	for _, name := range thirdInShort([]string{"site", "masters"}) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t, name)
@@ -286,7 +286,7 @@ func TestWhatIsPreservedElsewhereIsTakenUp(t *testing.T) {
 // is no reason for a second cluster.
 func TestAReplacedFirstMasterIsRefused(t *testing.T) {
 	var text strings.Builder
-	for _, name := range []string{"masters-stacked", "site"} {
+	for _, name := range thirdInShort([]string{"masters-stacked", "site"}) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t, name)

@@ -175,7 +175,7 @@ func TestWhatWasNeverWholeIsNotPreserved(t *testing.T) {
 // TestKeptDataOfAnotherCluster is not taken up: it is said what would have to be,
 // and nothing changes.
 func TestKeptDataOfAnotherCluster(t *testing.T) {
-	for name, change := range map[string]struct {
+	changes := map[string]struct {
 		to   func(*manifest.Cluster)
 		says string
 	}{
@@ -187,7 +187,9 @@ func TestKeptDataOfAnotherCluster(t *testing.T) {
 		"no keys":  {nil, "bring them back"},
 		"secrets":  {func(c *manifest.Cluster) { c.Spec.Kubernetes.Hardening.Relax = []string{"encryption"} }, "take encryption out of spec.kubernetes.hardening.relax"},
 		"the same": {func(*manifest.Cluster) {}, ""},
-	} {
+	}
+	for _, name := range rows(changes) {
+		change := changes[name]
 		t.Run(name, func(t *testing.T) {
 			each(t, []string{"etcd-hosts"}, func(s *site) {
 				s.Must(pipeline.Create, "create")

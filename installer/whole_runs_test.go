@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,20 +25,28 @@ var clusters = []string{"single", "site", "dual-stack", "dns", "addons", "master
 // each tries something on the site of each config, in a time of its own: waits
 // take none. A short run takes every third config.
 func each(t *testing.T, names []string, try func(*site)) {
-	if testing.Short() {
-		var some []string
-		for i := 0; i < len(names); i += 3 {
-			some = append(some, names[i])
-		}
-		names = some
-	}
-	for _, name := range names {
+	for _, name := range thirdInShort(names) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { try(newSite(t, name)) })
 		})
 	}
 }
+
+// thirdInShort gives all names, and every third of them to a short run.
+func thirdInShort(names []string) []string {
+	if !testing.Short() {
+		return names
+	}
+	var some []string
+	for i := 0; i < len(names); i += 3 {
+		some = append(some, names[i])
+	}
+	return some
+}
+
+// rows gives the names of a table's rows, every third in a short run.
+func rows[T any](table map[string]T) []string { return thirdInShort(slices.Sorted(maps.Keys(table))) }
 
 // ran lists what changed something in the last run.
 func (s *site) ran() []string {
