@@ -242,6 +242,26 @@ func TestImportOfALaterBundle(t *testing.T) {
 	}
 }
 
+// TestImportIntoAStoreThatDiscardsLayers: a runtime may keep what it unpacked alone.
+func TestImportIntoAStoreThatDiscardsLayers(t *testing.T) {
+	c := steptest.Cluster(t, noRegistry)
+	_, first := full(t, world(t))
+	n := newNode(t, c, 0, held{Bundle: first})
+	if err := n.run(t); err != nil {
+		t.Fatal(err)
+	}
+	n.sim.RemoveAll(steptest.ContentDir + "/" + digest.FromBytes(shared).Encoded())
+	_, second := full(t, world(t, []byte("a new layer")))
+	n.kase.Artifacts, n.sent = held{Bundle: second}, nil
+	if err := n.run(t); err != nil {
+		t.Fatal(err)
+	}
+	n.holds(t, second, carried["pause"], carried["kube-apiserver"], tool)
+	if len(n.sent) != 1 || !slices.Contains(n.sent[0], blobFile(digest.FromBytes(shared))) {
+		t.Errorf("sent %v", n.sent)
+	}
+}
+
 // TestImportGoesOn: broken at any command, the next run ends with all images, and
 // sends none again that was pinned.
 func TestImportGoesOn(t *testing.T) {
