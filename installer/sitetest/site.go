@@ -38,7 +38,7 @@ type Site struct {
 	Sims     map[string]*conntest.Sim
 	Bundle   *Shelf
 	Registry *registrydtest.Registry // nil: it exists already, or there is none
-	Outside  *Outside // where the registry exists already
+	Outside  *Outside                // where the registry exists already
 	Workdir  string
 	AtOnce   int          // how many steps run at once; 8 where it is 0
 	Log      *audit.Log   // nil: nothing is on record
