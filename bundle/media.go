@@ -28,9 +28,11 @@ const (
 	annotationID       = "io.kubexm.artifact.id"
 	annotationCluster  = "io.kubexm.cluster"
 	annotationSerial   = "io.kubexm.serial"
-	annotationImage    = "io.containerd.image.name" // containerd's own word for an image's full reference
 	annotationPlatform = "io.kubexm.platform"
 )
+
+// AnnotationImage is containerd's own word for an image's full reference.
+const AnnotationImage = "io.containerd.image.name"
 
 // packed are the endings of files that are compressed already: compressing them
 // again costs time and gains nothing.

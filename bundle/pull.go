@@ -110,7 +110,7 @@ func (p *puller) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 	}
 	seen := map[digest.Digest]bool{}
 	for _, d := range index.Manifests {
-		if d.Annotations[annotationImage] != "" {
+		if d.Annotations[AnnotationImage] != "" {
 			continue
 		}
 		docs, err := p.child(ctx, d)

@@ -171,7 +171,7 @@ func imageDescriptor(im manifest.ImagePin) v1.Descriptor {
 		Size:      im.Size,
 		Annotations: map[string]string{
 			annotationID:         im.ID,
-			annotationImage:      im.Reference,
+			AnnotationImage:      im.Reference,
 			v1.AnnotationRefName: im.Reference,
 		},
 	}

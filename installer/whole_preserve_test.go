@@ -35,14 +35,18 @@ func (s *site) writeMine() {
 // stays are the folders that a deletion may leave, and what says whose they are.
 func (s *site) stays() []string {
 	c := s.Cluster.Spec
-	return []string{c.Etcd.DataDir, c.Registry.RegistryDataDir, "/var/lib/containerd", "/var/lib/kubexm"}
+	out := []string{c.Etcd.DataDir, "/var/lib/containerd", "/var/lib/kubexm"}
+	if c.Registry.Type == "registry" {
+		out = append(out, c.Registry.RegistryDataDir)
+	}
+	return out
 }
 
 // TestDataIsPreserved: etcd's data and the images outlive a deletion, and nothing
 // else does. The next creation takes them up, with the keys of the cluster before
 // and with nothing pulled or sent again; or a deletion takes the rest.
 func TestDataIsPreserved(t *testing.T) {
-	each(t, []string{"single", "site", "addons", "masters", "masters-stacked", "etcd-hosts"}, func(s *site) {
+	each(t, []string{"single", "site", "addons", "masters", "masters-stacked", "etcd-hosts", "no-registry"}, func(s *site) {
 		first := s.State(true)
 		master := s.Sims[s.Cluster.HostsWith(manifest.RoleMaster)[0].Name]
 		s.Must(pipeline.Create, "create")
@@ -63,7 +67,7 @@ func TestDataIsPreserved(t *testing.T) {
 
 		s.Must(pipeline.Create, "create on what was kept")
 		for _, ran := range s.ran() {
-			if strings.HasPrefix(ran, "containerd.preload-images") || strings.HasPrefix(ran, "registryd.seed-images") {
+			if strings.HasPrefix(ran, "containerd.preload-images") || strings.HasPrefix(ran, "containerd.import-images") || strings.HasPrefix(ran, "registryd.seed-images") {
 				s.t.Errorf("%s ran, and the images were there", ran)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 // clusters are the configs that whole runs are tried on.
-var clusters = []string{"single", "site", "dual-stack", "dns", "addons", "masters", "masters-stacked", "etcd-hosts", "packages", "registry-existing"}
+var clusters = []string{"single", "site", "dual-stack", "dns", "addons", "masters", "masters-stacked", "etcd-hosts", "packages", "registry-existing", "no-registry"}
 
 // each tries something on the site of each config, in a time of its own: waits
 // take none. A short run takes every third config.
@@ -162,7 +162,7 @@ func (s *site) saw(id string, o engine.Outcome) bool {
 
 // TestAFailureAtEachStep: the run says which, and the next one goes on.
 func TestAFailureAtEachStep(t *testing.T) {
-	for after, names := range map[bool][]string{false: {"single", "site", "masters-stacked", "registry-existing"}, true: {"addons", "dual-stack", "etcd-hosts"}} {
+	for after, names := range map[bool][]string{false: {"single", "site", "masters-stacked", "registry-existing"}, true: {"addons", "dual-stack", "etcd-hosts", "no-registry"}} {
 		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
 			each(t, names, func(s *site) {
 				first := s.State(true)

@@ -112,7 +112,7 @@ func Choices() []Choice {
 		{"spec.kubernetes.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Kubernetes.Type }},
 		{"spec.runtime.type", []string{"containerd"}, func(c *Cluster) string { return c.Spec.Runtime.Type }},
 		{"spec.network.plugin", []string{"flannel", "none"}, func(c *Cluster) string { return c.Spec.Network.Plugin }},
-		{"spec.registry.type", []string{"registry", "external"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") }},
+		{"spec.registry.type", []string{"registry", "external", "none"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") }},
 	}
 }
 
@@ -122,7 +122,7 @@ func (d *document) notYetBuilt(c *Cluster) {
 	if len(c.Spec.Hosts) > 0 {
 		for _, o := range Choices() {
 			if v := o.value(c); !slices.Contains(o.Built, v) {
-				d.warn(o.Path, "only "+strings.Join(o.Built, " and ")+" can be installed", "accepted, not yet built: installing with %s", v)
+				d.warn(o.Path, "only "+sentence(o.Built)+" can be installed", "accepted, not yet built: installing with %s", v)
 			}
 		}
 	}
@@ -132,6 +132,15 @@ func (d *document) notYetBuilt(c *Cluster) {
 			d.add(Warning, d.places[path], path, "accepted, not yet built: "+w.For, "")
 		}
 	}
+}
+
+// sentence lists words as a sentence does.
+func sentence(all []string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " and " + all[last]
 }
 
 // firstWritten gives, for each field that the document holds, its first place,

@@ -138,10 +138,9 @@ func TestChoicesAreSaid(t *testing.T) {
 	}
 	want := []string{
 		"8:21: warning: spec.network.plugin: accepted, not yet built: installing with cilium; only flannel and none can be installed",
-		"9:20: warning: spec.registry.type: accepted, not yet built: installing with none; only registry and external can be installed",
+		"9:20: warning: spec.registry.type: accepted, not yet built: installing with harbor; only registry, external and none can be installed",
 	}
-	got := said(strings.Replace(hosts, ", registry: [node2]", "", 1) +
-		"  network: {plugin: cilium}\n  registry: {type: none}\n")
+	got := said(hosts + "  network: {plugin: cilium}\n  registry: {type: harbor}\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("said (-want +got):\n%s", diff)
 	}

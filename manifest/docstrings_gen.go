@@ -218,7 +218,7 @@ var docstrings = map[string]string{
 	"Registry.NamespaceOverride":        "namespaceOverride puts all images into this one project. One of a registry that stands already has to exist.",
 	"Registry.PrivateRegistry":          "privateRegistry is the registry's name, as in image references: host[:port]. Default: dockerhub.kubexm.local where a registry is installed.",
 	"Registry.RegistryDataDir":          "registryDataDir holds the images on the registry host.",
-	"Registry.Type":                     "Type: registry installs the distribution registry on the registry host, harbor installs Harbor there, external uses one that stands already, none goes without. Default: registry where spec.roleGroups.registry has a host, else external where privateRegistry is written, else none (empty).",
+	"Registry.Type":                     "Type: registry installs the distribution registry on the registry host, harbor installs Harbor there, external uses one that stands already, none goes without: each node is sent the images of the bundle. Default: registry where spec.roleGroups.registry has a host, else external where privateRegistry is written, else none (empty).",
 	"Registry.Version":                  "Version of the registry or of Harbor. Default: what the matrix holds.",
 	"RegistryAuth":                      "RegistryAuth is how one registry is spoken to.",
 	"RegistryAuth.CertsPath":            "certsPath is a directory on the machine kubexm runs on, as docker's certs.d has them: *.crt are CAs that the registry's certificate is checked with, *.cert with *.key of the same name a certificate to show. Default: the CAs of each machine.",

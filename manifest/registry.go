@@ -4,8 +4,9 @@ package manifest
 type Registry struct {
 	// Type: registry installs the distribution registry on the registry host,
 	// harbor installs Harbor there, external uses one that stands already,
-	// none goes without. Default: registry where spec.roleGroups.registry has a
-	// host, else external where privateRegistry is written, else none (empty).
+	// none goes without: each node is sent the images of the bundle. Default: registry
+	// where spec.roleGroups.registry has a host, else external where privateRegistry is
+	// written, else none (empty).
 	Type string `yaml:"type,omitempty" enum:"registry|harbor|external|none"`
 	// Version of the registry or of Harbor. Default: what the matrix holds.
 	Version string `yaml:"version,omitempty" format:"version"`

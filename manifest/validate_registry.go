@@ -21,11 +21,30 @@ func (d *document) validateRegistry(c *Cluster) {
 			d.warn("spec.registry.harborConfig", "write type: harbor, or leave it out", "means nothing where spec.registry.type is %s", orNothing(r.Type))
 		}
 	}
+	if r.Type == "" && len(c.Spec.Hosts) > 0 {
+		d.withoutRegistry(c)
+	}
 	if h := r.HarborConfig; h.HTTPPort == h.HTTPSPort && h.HTTPPort != 0 {
 		d.fail(d.firstWrittenOf("spec.registry.harborConfig.httpsPort", "spec.registry.harborConfig.httpPort"), "choose two ports", "httpPort and httpsPort are both %d", h.HTTPPort)
 	}
 	for host, a := range r.Auths {
 		d.validateAuth(r, host, a)
+	}
+}
+
+// withoutRegistry warns of what a site without a registry has no use for, and of what
+// would need one.
+func (d *document) withoutRegistry(c *Cluster) {
+	for _, f := range []string{"version", "privateRegistry", "namespaceOverride", "registryDataDir"} {
+		if at := "spec.registry." + f; d.written[at] {
+			d.warn(at, "leave it out, or have a registry: spec.registry.type", "means nothing where there is no registry")
+		}
+	}
+	for _, a := range c.Spec.Kubernetes.APIServer.ExtraArgs {
+		if a.Name == "enable-admission-plugins" && strings.Contains(a.Value, "AlwaysPullImages") {
+			d.warn("spec.kubernetes.apiServer.extraArgs", "leave AlwaysPullImages out, or have a registry: spec.registry.type",
+				"has AlwaysPullImages, and no pod starts where its image cannot be pulled: without a registry nodes have the images of the bundle alone")
+		}
 	}
 }
 

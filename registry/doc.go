@@ -1,7 +1,8 @@
 // Package registry owns names and transfer into a container registry: which
 // name an image has at a site (Mapper), which of a bundle's images a registry
 // lacks (Missing, Compare), sending those straight from the archive (Seed, Fill),
-// and what a registry has (Survey, Find, Open).
+// what a registry has (Survey, Find, Open), and images as a stream for a node that
+// has no registry to ask (Layout).
 //
 // Nothing is unpacked: a blob is read from its place in the archive, hashed on
 // the way, and sent. Blobs go first, then manifests, then indexes, then tags:

@@ -28,6 +28,16 @@ var shared = []byte(strings.Repeat("shared ", 50<<10))
 // that is not there, one of them without a tag.
 func carried(t *testing.T) *bundle.Bundle {
 	t.Helper()
+	b, err := bundle.Open(t.Context(), carriedFile(t), bundle.Policy{AllowUnsigned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func carriedFile(t *testing.T) string {
+	t.Helper()
 	w := registrytest.NewWorld("")
 	for _, add := range []struct {
 		ref    string
@@ -46,12 +56,7 @@ func carried(t *testing.T) *bundle.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(t.Context(), path, bundle.Policy{AllowUnsigned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b
+	return path
 }
 
 func product(t *testing.T) (*registrytest.Product, registry.Target) {

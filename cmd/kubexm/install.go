@@ -304,8 +304,8 @@ func unsupported(c *manifest.Cluster) error {
 	if s.Network.Plugin != "flannel" && s.Network.Plugin != "none" {
 		no("spec.network.plugin", "plugin "+s.Network.Plugin, "write plugin: flannel")
 	}
-	if s.Registry.Type != "registry" && s.Registry.Type != "external" {
-		no("spec.registry.type", "a site without a registry, or with Harbor set up on a host,", "give a host the role registry and write type: registry, or name one that stands as privateRegistry with type: external")
+	if s.Registry.Type == "harbor" {
+		no("spec.registry.type", "Harbor on a host", "give a host the role registry and write type: registry, or name one that stands as privateRegistry with type: external")
 	}
 	if s.LoadBalancer.Mode != "none" {
 		no("spec.loadBalancer.mode", "a load balancer", "leave it out")

@@ -158,7 +158,7 @@ var elsewhere = map[string]string{
 	"spec.loadBalancer":       "the bundle; installing refuses it",
 	"spec.kubernetes.type":    "the bundle; installing refuses others",
 	"spec.runtime.type":       "the bundle; installing refuses others",
-	"spec.registry.type":      "the plans of testdata/clusters; installing refuses others",
+	"spec.registry.type":      "the plans of testdata/clusters; installing refuses harbor",
 	"spec.hosts.sudoPassword": "the connector",
 	"spec.hosts.jumpHost":     "the connector",
 }

@@ -53,6 +53,9 @@ func newShelf(t TB, g *plan.Graph, root string) *Shelf {
 			m := s.put(t, v1.MediaTypeImageManifest, v1.Manifest{MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer}})
 			s.trees[im.Reference] = []v1.Descriptor{config, layer, m}
 			im.MediaType, im.Digest, im.Size = m.MediaType, m.Digest.String(), m.Size
+			for _, arch := range []string{"amd64", "arm64"} {
+				im.Platforms = append(im.Platforms, manifest.PlatformImage{Platform: manifest.Platform{OS: "linux", Arch: arch}, MediaType: m.MediaType, Digest: im.Digest, Size: m.Size})
+			}
 			s.pins = append(s.pins, im)
 		}
 	}

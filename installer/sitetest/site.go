@@ -37,8 +37,8 @@ type Site struct {
 	Kube     *steptest.Kube
 	Sims     map[string]*conntest.Sim
 	Bundle   *Shelf
-	Registry *registrydtest.Registry
-	Outside  *Outside // where the registry exists already
+	Registry *registrydtest.Registry // nil: it exists already, or there is none
+	Outside  *Outside                // where the registry exists already
 	Workdir  string
 	AtOnce   int          // how many steps run at once; 8 where it is 0
 	Log      *audit.Log   // nil: nothing is on record
@@ -97,6 +97,10 @@ func Of(t TB, o Options) *Site {
 	if registryd.Stands(s.Cluster) {
 		s.Outside = newOutside(t, s)
 		s.Kube.Holds = s.Outside.holds
+		return s
+	}
+	if s.Cluster.Spec.Registry.Type == "" {
+		s.Kube.Holds = func(string) bool { return false }
 		return s
 	}
 	s.Registry = registrydtest.Start(s.Cluster, s.Sims[s.Cluster.HostsWith(manifest.RoleRegistry)[0].Name], nil)

@@ -46,6 +46,9 @@ func (w *wire) Dial(_ context.Context, _, address string) (net.Conn, error) {
 	if w.site.Outside != nil {
 		return w.site.Outside.dial(address)
 	}
+	if w.site.Registry == nil {
+		return nil, &connector.DialError{Addr: address, Err: errors.New("connection refused")}
+	}
 	return w.site.Registry.Dial(w.Sim, address)
 }
 

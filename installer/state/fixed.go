@@ -100,7 +100,11 @@ const anew = "or make another cluster: kubexm delete cluster -f CONFIG --yes, wh
 // field tells of one field that differs, on each host that has it.
 func (r *Record) field(c manifest.Change, now *manifest.Cluster) steps.Findings {
 	e, _ := manifest.EffectOf(c.Path)
-	on := slices.DeleteFunc(r.having(e.On), func(name string) bool {
+	who := r.having(e.On)
+	if len(who) == 0 { // a registry's field, of a cluster that has no host with one
+		who = r.having([]string{manifest.RoleMaster})
+	}
+	on := slices.DeleteFunc(who, func(name string) bool {
 		_, stays := now.Host(name)
 		return !stays
 	})

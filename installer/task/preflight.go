@@ -68,8 +68,12 @@ func writes(s plan.Scope) []preflight.Write {
 	ofNodes := slices.Concat(containerd.Binaries().Meta().Needs, kubeadm.Install().Meta().Needs)
 	add("programs", "/usr/local/bin", nodes(s), ofNodes, program)
 	add("CNI plugins", "/opt/cni/bin", nodes(s), ofNodes, plugin)
-	images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
-	add("images", containerd.DataDir(c), nodes(s), images, image)
+	if hasRegistry(s) {
+		images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
+		add("images", containerd.DataDir(c), nodes(s), images, image)
+	} else {
+		out = append(out, preflight.Write{What: "images", Path: containerd.DataDir(c), Hosts: hostNames(nodes(s)), Every: true})
+	}
 	members := s.Role(manifest.RoleMaster)
 	if c.Spec.Etcd.Type == "kubexm" {
 		members = s.Role(manifest.RoleEtcd)

@@ -1,12 +1,10 @@
 package task
 
 import (
-	"context"
 	"slices"
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
@@ -57,19 +55,15 @@ func InstallRuntime() plan.Task {
 	}}
 }
 
-// PreloadImages pulls and pins what the nodes will run.
+// PreloadImages pulls and pins what the nodes will run. Where there is no registry to
+// pull from, now or later, they get all images of the bundle from here.
 func PreloadImages() plan.Task {
 	return plan.Task{Name: "preload-images", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster), registryd.NamesAt(s.Cluster), tags(s.Cluster)))
+		if !hasRegistry(s) {
+			return plan.On(nodes(s), containerd.Import(s.Cluster, imageNeeds(s.Cluster)))
+		}
+		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster), registryd.NamesAt(s.Cluster), registryd.TagsAt(s.Cluster)))
 	}}
-}
-
-// tags asks the site's registry, if there is one, what its tags name.
-func tags(c *manifest.Cluster) func(context.Context, *steps.Host, []manifest.ImagePin) error {
-	if !hasRegistry(plan.Scope{Cluster: c}) {
-		return nil
-	}
-	return registryd.TagsAt(c)
 }
 
 // UninstallRuntime is the inverse of InstallRuntime, with all images where they are
@@ -117,8 +111,9 @@ func imageNames(c *manifest.Cluster) []string {
 	return names
 }
 
-// imageNeeds are what the site's registry has to hold: these, those of the
-// add-ons, and what the config adds. It is sent all that the bundle has.
+// imageNeeds are what the site's registry has to hold, or the nodes of a site without
+// one: these, those of the add-ons, and what the config adds. It is sent all that the
+// bundle has.
 func imageNeeds(c *manifest.Cluster) []manifest.Need {
 	var out []manifest.Need
 	for _, n := range imageNames(c) {

@@ -30,6 +30,7 @@ const set = "v1.32.2"
 type World struct {
 	Lock   *manifest.Lock
 	Config []byte
+	Since  *manifest.Inventory // Build makes a delta for this site; nil: the whole bundle
 
 	blobs    map[string][]byte // hex → bytes
 	contents map[string][]fetch.Content
@@ -181,7 +182,7 @@ func (w *World) Build(ctx context.Context, dir string) (string, error) {
 	w.Lock.Sort()
 	out := filepath.Join(dir, "demo.tar.zst")
 	_, err = bundle.Build(ctx, bundle.BuildRequest{
-		Lock: w.Lock, Config: w.Config, Output: out, Cache: cache, Fetcher: &source{w, cache}, Parallel: 2,
+		Lock: w.Lock, Config: w.Config, Output: out, Cache: cache, Fetcher: &source{w, cache}, Parallel: 2, Since: w.Since,
 	})
 	return out, err
 }

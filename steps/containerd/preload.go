@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,26 +85,10 @@ func want(im manifest.ImagePin, names registry.Mapper) (wanted, error) {
 }
 
 // bring pulls images, and pins them once the disk has taken all that they were
-// unpacked to. containerd does not wait for that: after a loss of power it holds
-// images for whole whose files are empty, and never unpacks them again. So an image
-// that is there without the label, or as another one, is taken away first.
+// unpacked to.
 func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []wanted) error {
-	half, err := images(ctx, h)
-	if err != nil {
+	if err := drop(ctx, h, missing); err != nil {
 		return err
-	}
-	for _, w := range missing {
-		for _, ref := range []string{w.name, w.pull} {
-			if half[ref] == "" {
-				continue
-			}
-			if _, err := h.Exec(ctx, "crictl", "rmi", ref); err != nil {
-				return err
-			}
-			if half, err = images(ctx, h); err != nil { // other names of it went as well
-				return err
-			}
-		}
 	}
 	for _, w := range missing {
 		if _, err := h.Exec(ctx, "crictl", "pull", w.pull); err != nil {
@@ -116,10 +101,50 @@ func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []wa
 			return err
 		}
 	}
-	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", DataDir(c)}, Timeout: syncWithin}); err != nil {
+	return pin(ctx, h, c, missing...)
+}
+
+// drop takes images away that are there without the label, or as others. containerd
+// does not wait for the disk: after a loss of power it holds images for whole whose
+// files are empty, and never unpacks them again.
+func drop(ctx context.Context, h *steps.Host, missing []wanted) error {
+	half, err := images(ctx, h)
+	if err != nil {
 		return err
 	}
 	for _, w := range missing {
+		for _, ref := range []string{w.name, w.pull} {
+			if half[ref] == "" {
+				continue
+			}
+			if err := remove(ctx, h, ref); err != nil {
+				return err
+			}
+			if half, err = images(ctx, h); err != nil { // other names of it went as well
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove has the CRI forget an image, with all that was unpacked of it. One that an
+// import left without its content is none that the CRI knows.
+func remove(ctx context.Context, h *steps.Host, ref string) error {
+	_, err := h.Exec(ctx, "crictl", "rmi", ref)
+	var failed *runner.CmdError
+	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "no such image") {
+		_, err = h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "remove", "--sync", ref)
+	}
+	return err
+}
+
+// pin sets the label, once the disk has taken what the images were unpacked to.
+func pin(ctx context.Context, h *steps.Host, c *manifest.Cluster, all ...wanted) error {
+	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", DataDir(c)}, Timeout: syncWithin}); err != nil {
+		return err
+	}
+	for _, w := range all {
 		if _, err := h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "label", w.name, pinned); err != nil {
 			return err
 		}
@@ -147,8 +172,7 @@ func images(ctx context.Context, h *steps.Host, filters ...string) (map[string]s
 	return out, nil
 }
 
-// missingImages gives the images that the node lacks, has unpinned, or has as
-// another one than the lock.
+// missingImages gives the images of needs that the node lacks.
 func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, needs []manifest.Need, at func(*steps.Host) (registry.Mapper, error)) ([]wanted, error) {
 	var names registry.Mapper
 	if at != nil {
@@ -157,27 +181,42 @@ func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, need
 			return nil, err
 		}
 	}
-	have, err := images(ctx, h, `labels."io.cri-containerd.pinned"==pinned`)
-	if err != nil {
-		return nil, err
-	}
-	master := slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name)
-	var missing []wanted
+	var pins []manifest.ImagePin
 	for _, n := range needs {
-		if slices.Contains(controlPlane, n.Name) && !master {
+		if slices.Contains(controlPlane, n.Name) && !isMaster(c, h) {
 			continue
 		}
 		im, err := h.Image(n)
 		if err != nil {
 			return nil, err
 		}
+		pins = append(pins, im)
+	}
+	missing, _, err := lacking(ctx, h, pins, names)
+	return missing, err
+}
+
+func isMaster(c *manifest.Cluster, h *steps.Host) bool {
+	return slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name)
+}
+
+// lacking gives the images that the node lacks, has unpinned, or has as another one
+// than the lock; and the others.
+func lacking(ctx context.Context, h *steps.Host, pins []manifest.ImagePin, names registry.Mapper) (missing, there []wanted, err error) {
+	have, err := images(ctx, h, `labels."io.cri-containerd.pinned"==pinned`)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, im := range pins {
 		w, err := want(im, names)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if have[w.name] != w.digest {
+		if have[w.name] == w.digest {
+			there = append(there, w)
+		} else {
 			missing = append(missing, w)
 		}
 	}
-	return missing, nil
+	return missing, there, nil
 }

@@ -20,7 +20,8 @@ type Write struct {
 	Path  string
 	Hosts []string
 	Needs []manifest.Need // of the bundle: files, or images for the host's platform
-	All   bool            // every image of the bundle, for all platforms
+	All   bool            // every image of the bundle, for all platforms, as it is there
+	Every bool            // every image of the bundle, for the host's platform, packed and unpacked
 	Bytes int64           // beside these
 }
 
@@ -49,7 +50,7 @@ func diskChecks() []Check {
 		{
 			Name: "preflight.disk-space", Asks: "whether each file system has room for what the plan writes there", Levels: "error, warning", Bundle: true, Slow: true,
 			Limits: fmt.Sprintf("error where less is free than is written; warning where then less than %d%% of the disk with /var/lib/kubelet is free, or %d%% of the one with the runtime's images", nodeFree, imageFree),
-			Reads:  "df", Source: fmt.Sprintf("sizes in the bundle's lock: programs as they are; images on nodes %.1f times (packed and unpacked, measured on kube-apiserver), packages %d times, the registry's images as they are, %d MB for etcd's log; images of add-ons on nodes are not counted; the kubelet's evictionHard", imageTimes, packageTimes, WALBytes/1000/1000),
+			Reads:  "df", Source: fmt.Sprintf("sizes in the bundle's lock: programs as they are; images on nodes %.1f times (packed and unpacked, measured on kube-apiserver), packages %d times, the registry's images as they are, %d MB for etcd's log; images of add-ons on nodes are counted where there is no registry; the kubelet's evictionHard", imageTimes, packageTimes, WALBytes/1000/1000),
 			look: checkSpace,
 			needs: func(o Options) []manifest.Need {
 				out := repositories(o)
@@ -154,6 +155,11 @@ func (w Write) size(h *steps.Host) (int64, error) {
 			}
 		}
 	}
+	if w.Every {
+		for _, im := range h.Artifacts.Images() {
+			bytes += onNode(im, h.Platform)
+		}
+	}
 	for _, n := range w.Needs {
 		if n.Kind != manifest.Image {
 			b, err := h.Lookup(n)
@@ -167,13 +173,20 @@ func (w Write) size(h *steps.Host) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, p := range im.Platforms {
-			if p.Platform == h.Platform {
-				bytes += int64(imageTimes * float64(p.Content))
-			}
-		}
+		bytes += onNode(im, h.Platform)
 	}
 	return bytes, nil
+}
+
+// onNode gives what an image takes on a node.
+func onNode(im manifest.ImagePin, on manifest.Platform) int64 {
+	bytes := int64(0)
+	for _, p := range im.Platforms {
+		if p.Platform == on {
+			bytes += int64(imageTimes * float64(p.Content))
+		}
+	}
+	return bytes
 }
 
 // packageBytes gives what the packages of the bundle take on h.

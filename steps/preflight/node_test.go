@@ -260,6 +260,21 @@ func TestSizesOfTheBundle(t *testing.T) {
 	}
 }
 
+// TestSizesOnANodeWithoutARegistry: all images come to it, for its platform, and are unpacked.
+func TestSizesOnANodeWithoutARegistry(t *testing.T) {
+	kase := steptest.Case{Cluster: steptest.Cluster(t, site), Before: machine(func(m *conntest.Machine) { m.FreeMiB = 1 })}
+	s := step(t, "preflight.disk-space", preflight.Options{Writes: []preflight.Write{{What: "images", Path: "/var/lib/containerd", Hosts: []string{"m1"}, Every: true}}})
+	h := kase.NewHost(t, kase.Sim(t), s)
+	h.Artifacts = sized{}
+	var found steps.Findings
+	if err := s.Run(t.Context(), h.ForStep(s.Meta())); !errors.As(err, &found) {
+		t.Fatal(err)
+	}
+	if want := "/ has 1 MiB free, and gets 45 MiB: 45 MiB for images"; found[0].What != want {
+		t.Errorf("found %q, want %q", found[0].What, want)
+	}
+}
+
 // sized is a bundle of one program and one image.
 type sized struct{ steps.Artifacts }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
@@ -56,12 +58,18 @@ func (*Kube) pinned(s *conntest.Sim, part string) bool {
 	})
 }
 
-// ctr lists, names and labels images.
+// ctr lists, names, labels, imports and removes images, and lists the content store.
 func (k *Kube) ctr(c call) connector.Result {
 	if !c.sim.Unit("containerd.service").Active {
 		return failed(1, "ctr: cannot access socket /run/containerd/containerd.sock: no such file or directory")
 	}
 	switch {
+	case slices.Equal(c.words, []string{"content", "list"}):
+		return contents(c.sim)
+	case len(c.words) > 1 && c.words[1] == "import":
+		return k.imports(c)
+	case len(c.words) == 3 && c.words[1] == "remove":
+		return removes(c)
 	case slices.Contains(c.words, "label"):
 		have, ok := imageNamed(c.sim, c.words[2])
 		if !ok {
@@ -99,7 +107,7 @@ func (k *Kube) ctr(c call) connector.Result {
 func (k *Kube) crictl(c call) connector.Result {
 	if len(c.words) == 2 && c.words[0] == "rmi" {
 		have, ok := imageNamed(c.sim, c.words[1])
-		if !ok {
+		if !ok || !loaded(c.sim, digest.Digest(have.digest)) {
 			return failed(1, "no such image %s", c.words[1])
 		}
 		for _, i := range images(c.sim) {
@@ -108,6 +116,7 @@ func (k *Kube) crictl(c call) connector.Result {
 			}
 		}
 		c.sim.RemoveAll(snapshot(have.digest))
+		collect(c.sim)
 		return connector.Result{}
 	}
 	if k.stacked() && len(c.words) > 0 && (c.words[0] == "ps" && c.flags["--name"] == "^etcd$" || c.words[0] == "exec") {

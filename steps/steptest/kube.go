@@ -151,7 +151,7 @@ type call struct {
 
 // noValue are the flags that take no value after a space.
 var noValue = []string{"--force", "--install", "--create-namespace", "--reset-values", "--wait", "--ignore-not-found", "--overwrite",
-	"--ignore-daemonsets", "--delete-emptydir-data", "--server-side", "--force-conflicts", "--skip-token-print", "--quiet", "-A", "--sync"}
+	"--ignore-daemonsets", "--delete-emptydir-data", "--server-side", "--force-conflicts", "--skip-token-print", "--quiet", "-A", "--sync", "--local"}
 
 func parse(s *conntest.Sim, host string, argv []string, stdin []byte) call {
 	c := call{sim: s, host: host, flags: map[string]string{}, stdin: stdin}
