@@ -29,10 +29,10 @@ const oneHost = "\n  kubernetes: {version: v1.34.10}\n  roleGroups: {etcd: [node
 func TestDefaults(t *testing.T) {
 	c := mustDecode(t, "\n  kubernetes: {version: v1.34.10}\n")
 	s := c.Spec
-	got := []any{s.Kubernetes.Type, s.Kubernetes.KubeProxy.Mode, s.Runtime.Type, s.Etcd.Type, *s.Etcd.BackupPeriodHours, s.Network.Plugin,
+	got := []any{s.Kubernetes.Type, s.Kubernetes.KubeProxy.Mode, s.Runtime.Type, s.Etcd.Type, s.Etcd.SnapshotCount, s.Network.Plugin,
 		s.Network.KubePodsCIDR[0], s.Network.Calico.IPIPMode, s.Registry.Type, s.Registry.PrivateRegistry, s.LoadBalancer.Mode,
 		*s.DNS.NodeLocalDNS.Enabled, s.SSH.Port, s.SSH.HostKeyPolicy, s.SSH.ConnectionTimeout.String(), s.ControlPlaneEndpoint.Domain}
-	want := []any{"kubeadm", "ipvs", "containerd", "kubexm", 24, "calico", "10.233.64.0/18", "Always", "", "", "none", false, 22, "strict", "15s", "lb.kubexm.local"}
+	want := []any{"kubeadm", "ipvs", "containerd", "kubexm", 10000, "calico", "10.233.64.0/18", "Always", "", "", "none", false, 22, "strict", "15s", "lb.kubexm.local"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
@@ -52,9 +52,9 @@ func TestDefaults(t *testing.T) {
 
 // TestZeroIsWritten: zero and false count as written, an empty text does not.
 func TestZeroIsWritten(t *testing.T) {
-	c := mustDecode(t, "\n  kubernetes: {version: v1.34.10}\n  etcd: {backupPeriodHours: 0, maxWals: 0, type: ''}\n  network: {kubePodsCIDR: '', calico: {vethMTU: 0}}\n  controlPlaneEndpoint: {domain: ''}\n")
+	c := mustDecode(t, "\n  kubernetes: {version: v1.34.10}\n  etcd: {maxSnapshots: 0, maxWals: 0, type: ''}\n  network: {kubePodsCIDR: '', calico: {vethMTU: 0}}\n  controlPlaneEndpoint: {domain: ''}\n")
 	s := c.Spec
-	if *s.Etcd.BackupPeriodHours != 0 || *s.Etcd.MaxWALs != 0 || s.Etcd.Type != "kubexm" || s.Network.KubePodsCIDR[0] != "10.233.64.0/18" || s.ControlPlaneEndpoint.Domain != "lb.kubexm.local" {
+	if *s.Etcd.MaxSnapshots != 0 || *s.Etcd.MaxWALs != 0 || s.Etcd.Type != "kubexm" || s.Network.KubePodsCIDR[0] != "10.233.64.0/18" || s.ControlPlaneEndpoint.Domain != "lb.kubexm.local" {
 		t.Errorf("%+v %+v %+v", s.Etcd, s.Network, s.ControlPlaneEndpoint)
 	}
 }
