@@ -33,7 +33,7 @@ func NotYetBuilt() []Waiting {
 	)
 	return []Waiting{
 		{"spec.roleGroups.loadbalancer", balance, "", func(s *Spec) bool { return len(s.RoleGroups.LoadBalancer) > 0 }},
-		{"spec.loadBalancer.external", balance, "", func(s *Spec) bool { return s.LoadBalancer.External.Type != "" }},
+		{"spec.loadBalancer.external.keepalived", balance, "spec.loadBalancer.external.type", nil},
 		{"spec.loadBalancer.internal", balance, "", func(s *Spec) bool { return s.LoadBalancer.Internal.Type != "" }},
 		{"spec.kubernetes.kubeProxy.extraArgs", services + ": kubeadm's kube-proxy takes no flags", "", func(s *Spec) bool { return len(s.Kubernetes.KubeProxy.ExtraArgs) > 0 }},
 		{"spec.kubernetes.autoRenewCerts", "certificates that renew themselves", "", func(s *Spec) bool { return s.Kubernetes.AutoRenewCerts }},
@@ -119,9 +119,11 @@ type Choice struct {
 	how   string // what to do instead of another value, beside writing one of these
 }
 
-// Choices lists the fields that can be installed with some of their values only.
+// Choices lists the fields that can be installed with some of their values only. A
+// field without a value asks for nothing.
 func Choices() []Choice {
 	return []Choice{
+		{"spec.loadBalancer.external.type", []string{"external"}, func(c *Cluster) string { return c.Spec.LoadBalancer.External.Type }, ""},
 		{"spec.kubernetes.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Kubernetes.Type }, ""},
 		{"spec.runtime.type", []string{"containerd"}, func(c *Cluster) string { return c.Spec.Runtime.Type }, ""},
 		{"spec.network.plugin", []string{"flannel", "none"}, func(c *Cluster) string { return c.Spec.Network.Plugin }, ""},
@@ -151,7 +153,7 @@ func (c *Cluster) NotInstallable() Problems {
 func (c *Cluster) NotSupported() Problems {
 	var out Problems
 	for _, o := range Choices() {
-		if v := o.value(c); !slices.Contains(o.Built, v) {
+		if v := o.value(c); v != "" && !slices.Contains(o.Built, v) {
 			out = append(out, Problem{Path: o.Path, Message: v + " cannot be installed yet", Advice: cmp.Or(o.how, o.advice())})
 		}
 	}
@@ -168,7 +170,7 @@ func (o Choice) advice() string {
 func (d *document) notYetBuilt(c *Cluster) {
 	if len(c.Spec.Hosts) > 0 {
 		for _, o := range Choices() {
-			if v := o.value(c); !slices.Contains(o.Built, v) {
+			if v := o.value(c); v != "" && !slices.Contains(o.Built, v) {
 				d.warn(o.Path, o.advice(), "accepted, not yet built: installing with %s", v)
 			}
 		}

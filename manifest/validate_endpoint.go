@@ -35,7 +35,7 @@ func (d *document) validateEndpoint(c *Cluster) {
 	d.virtualIP(c, ours)
 	d.apiServerPort(c)
 	if masters := roles.Names(RoleMaster); len(masters) > 1 && lb.Mode == "none" && cp.Address == "" && !cp.ExternalDNS && d.sound("spec.controlPlaneEndpoint") {
-		d.warn("spec.loadBalancer", "write internal.type: haproxy, nginx or kube-vip",
+		d.warn("spec.loadBalancer", "write external.type: external where a load balancer exists, or controlPlaneEndpoint.externalDNS where the site's name servers know the masters",
 			"%d masters have no load balancer: when the first one is down, workers reach no API server", len(masters))
 	}
 }
@@ -59,8 +59,12 @@ func (d *document) virtualIP(c *Cluster, ours bool) {
 		d.fail("spec.controlPlaneEndpoint.externalDNS", "leave the address empty, or externalDNS false", "is true, and the address is %s", cp.Address)
 	}
 	for i, h := range c.Spec.Hosts {
-		if cp.Address != "" && slices.Contains(append(slices.Clone(h.InternalAddress), h.Address), cp.Address) && (ours || lb.Internal.Type == "kube-vip") {
+		if cp.Address != "" && h.has(cp.Address) && (ours || lb.Internal.Type == "kube-vip") {
 			d.fail("spec.controlPlaneEndpoint.address", "choose an address that no host has", "%s is an address of %s", cp.Address, indexed("spec.hosts", i))
+		}
+		if cp.Address != "" && h.has(cp.Address) && lb.External.Type == "external" && cp.Port == behindBalancer && slices.Contains(c.Spec.RoleGroups.Names(RoleMaster), h.Name) {
+			d.fail("spec.controlPlaneEndpoint.address", "write the load balancer's address, or leave spec.loadBalancer out",
+				"%s is an address of the master %s, whose API server listens on port %d itself", cp.Address, h.Name, behindBalancer)
 		}
 	}
 }
@@ -70,10 +74,10 @@ func (d *document) virtualIP(c *Cluster, ours bool) {
 func (d *document) directAddress(c *Cluster) {
 	address := c.Spec.ControlPlaneEndpoint.Address
 	if masters := c.HostsWith(RoleMaster); c.Spec.LoadBalancer.Mode != "none" || c.Spec.ControlPlaneEndpoint.ExternalDNS || address == "" || len(masters) == 0 ||
-		slices.ContainsFunc(masters, func(h Host) bool { return h.Address == address || slices.Contains(h.InternalAddress, address) }) {
+		slices.ContainsFunc(masters, func(h Host) bool { return h.has(address) }) {
 		return
 	}
-	d.fail("spec.controlPlaneEndpoint.address", "leave it out, or write what holds it in spec.loadBalancer: external.type external where it stands already",
+	d.fail("spec.controlPlaneEndpoint.address", "leave it out, or write what holds it in spec.loadBalancer: external.type: external where a load balancer exists",
 		"%s is an address of no master, and there is no load balancer", address)
 }
 

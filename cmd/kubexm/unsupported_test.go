@@ -13,10 +13,11 @@ import (
 // the others are refused, by what makes a cluster and by what deletes one.
 func TestChoicesAreRefused(t *testing.T) {
 	set := map[string]func(*manifest.Cluster, string){
-		"spec.kubernetes.type": func(c *manifest.Cluster, v string) { c.Spec.Kubernetes.Type = v },
-		"spec.runtime.type":    func(c *manifest.Cluster, v string) { c.Spec.Runtime.Type = v },
-		"spec.network.plugin":  func(c *manifest.Cluster, v string) { c.Spec.Network.Plugin = v },
-		"spec.registry.type":   func(c *manifest.Cluster, v string) { c.Spec.Registry.Type = strings.TrimPrefix(v, "none") },
+		"spec.loadBalancer.external.type": func(c *manifest.Cluster, v string) { c.Spec.LoadBalancer.External.Type = v },
+		"spec.kubernetes.type":            func(c *manifest.Cluster, v string) { c.Spec.Kubernetes.Type = v },
+		"spec.runtime.type":               func(c *manifest.Cluster, v string) { c.Spec.Runtime.Type = v },
+		"spec.network.plugin":             func(c *manifest.Cluster, v string) { c.Spec.Network.Plugin = v },
+		"spec.registry.type":              func(c *manifest.Cluster, v string) { c.Spec.Registry.Type = strings.TrimPrefix(v, "none") },
 	}
 	root := manifest.ConfigFields()
 	for _, choice := range manifest.Choices() {
