@@ -18,9 +18,9 @@ func (a *app) planCommand() *cobra.Command {
 		names = append(names, p.Name)
 	}
 	cmd := &cobra.Command{
-		Use:       "plan PIPELINE -f CONFIG",
-		Short:     "Print which steps a request takes, on which hosts, in which order",
-		Long:      "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config. No host is asked.\n" +
+		Use:   "plan PIPELINE -f CONFIG",
+		Short: "Print which steps a request takes, on which hosts, in which order",
+		Long: "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config. No host is asked.\n" +
 			"A config that asks for what this version cannot install is refused, as install refuses it.",
 		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
 		Args:      cobra.ExactArgs(1),

@@ -135,6 +135,26 @@ func TestPackagesInTheWay(t *testing.T) {
 	}
 }
 
+// TestModulesOfAChoice: where another value of the config needs no module, the advice
+// names it.
+func TestModulesOfAChoice(t *testing.T) {
+	for _, c := range []struct{ module, spec, advice string }{
+		{"ip_vs_rr", "", "set spec.kubernetes.kubeProxy.mode to iptables"},
+		{"vxlan", "", "set spec.network.flannel.backend to host-gw"},
+		{"wireguard", "wireguard", "set spec.network.flannel.backend to vxlan"},
+	} {
+		config := site
+		if c.spec != "" {
+			config = strings.Replace(site, "{plugin: flannel}", "{plugin: flannel, flannel: {backend: "+c.spec+"}}", 1)
+		}
+		kase := steptest.Case{Cluster: steptest.Cluster(t, config), Before: func(s *conntest.Sim) { s.SetModule(c.module, "absent") }}
+		found := steptest.Check(t, kase, step(t, "preflight.kernel-modules", preflight.Options{Modules: []string{"overlay", c.module}}))
+		if len(found) != 1 || !strings.Contains(found[0].Advice, c.advice) {
+			t.Errorf("%s: %v", c.module, found)
+		}
+	}
+}
+
 func TestModules(t *testing.T) {
 	for name, c := range map[string]struct{ state, want string }{
 		"loaded": {"loaded", ""}, "part of the kernel": {"builtin", ""}, "to be loaded": {"available", ""},
