@@ -145,7 +145,7 @@ func (c *Cluster) NotInstallable() Problems {
 			out = append(out, Problem{Path: w.Path, Message: "cannot be installed yet: waits for " + w.For, Advice: "leave it out"})
 		}
 	}
-	return out
+	return append(out, c.notCarried()...)
 }
 
 // NotSupported lists the choices of c that there are no plans for: neither one that

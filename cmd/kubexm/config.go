@@ -64,6 +64,7 @@ func (a *app) validate(path, overlay string) error {
 			return err
 		}
 		not = refusedBy("create", c, l).In(path)
+		problems = append(problems, append(asWarnings(not, problems), c.PackageAdvice()...).In(path)...)
 	}
 	if a.output == "json" {
 		if problems == nil {

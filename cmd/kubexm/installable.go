@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,19 @@ func notInstalled(ps manifest.Problems) string {
 		fields = append(fields, p.Path)
 	}
 	return "can be built, not installed: " + strings.Join(fields, ", ")
+}
+
+// asWarnings gives those of what cannot be installed that no problem tells of, for
+// validation: the config can be used to build.
+func asWarnings(not, said manifest.Problems) manifest.Problems {
+	var out manifest.Problems
+	for _, p := range not {
+		if p.Path != "spec.hosts" && !slices.ContainsFunc(said, func(s manifest.Problem) bool { return s.Path == p.Path || strings.HasPrefix(s.Path, p.Path+".") }) {
+			p.Severity = manifest.Warning
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // unpinned is what a config resolves to by the matrix alone, with the overlay of a

@@ -63,10 +63,22 @@ func TestNames(t *testing.T) {
 		"no server":       {host: "w1", before: says("")},
 	})
 	hold(t, "time-service", map[string]row{
-		"chrony":      {host: "r1"},
-		"none":        {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), want: []string{"warning: no service keeps the time"}},
-		"one to come": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), spec: "  system: {ntpServers: [192.0.2.1]}\n", want: []string{"note: no service keeps the time; chrony will, as spec.system.ntpServers says"}},
+		"chrony": {host: "r1"},
+		"none":   {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), want: []string{"warning: no service keeps the time"}},
+		"none to come": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), spec: "  system: {ntpServers: [192.0.2.1]}\n",
+			want: []string{"error: has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it"}},
+		"one that follows": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = []string{"systemd-timesyncd.service"} }), spec: "  system: {ntpServers: [m1]}\n"},
+		"one that is to serve": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = []string{"systemd-timesyncd.service"} }), spec: "  system: {ntpServers: [r1]}\n",
+			want: []string{"error: has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it"}},
 	})
+	// With packages for the host chrony comes.
+	c := steptest.Cluster(t, site+"  system: {ntpServers: [192.0.2.1]}\n")
+	var said []string
+	o := preflight.Options{Systems: []string{"debian-12"}, Say: func(f steps.Finding) { said = append(said, f.Level()+": "+f.What) }}
+	found := steptest.Check(t, steptest.Case{Cluster: c, Before: machine(func(m *conntest.Machine) { m.TimeServices = nil })}, step(t, "preflight.time-service", o))
+	if len(found) > 0 || len(said) != 1 || said[0] != "note: no service keeps the time; chrony will, as spec.system.ntpServers says" {
+		t.Errorf("with packages: %v %v", found, said)
+	}
 }
 
 func TestKernelSettings(t *testing.T) {
