@@ -42,6 +42,8 @@ Logins of registries are docker's ("docker login", or the file spec.sources.dock
 Those of chart repositories are Helm's ("helm repo add --username"), else docker's for
 the host; each goes to its own host and port alone, whatever that redirects to.
 
+KMZONE=cn in the environment is spec.sources.zone: cn, where no zone is written.
+
 With --since the archive is a delta: it leaves out every file and layer that the site has, as
 "kubexm site inventory" wrote it down, and does not fetch them. Its root is the whole bundle's, so
 one signature is good for both; at the site it is used as a whole one is.
