@@ -24,6 +24,11 @@ func TestStartersMakeClusters(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				s := siteOf(t, string(text), file)
+				for _, h := range s.Cluster.Spec.Hosts {
+					if h.User != "root" {
+						s.Sims[h.Name].AddUser(h.User, 1000)
+					}
+				}
 				first := s.State(true)
 				s.Must(pipeline.Preflight, "preflight")
 				s.Must(pipeline.Create, "create")

@@ -16,9 +16,6 @@ func (s *Site) addHost(h manifest.Host) {
 	i := len(s.Sims)
 	sim := conntest.New(s.T)
 	sim.SetHostname(h.Name)
-	if h.User != "root" {
-		sim.AddUser(h.User, 1000)
-	}
 	sim.SetMachine(func(m *conntest.Machine) {
 		m.Machine = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[h.Arch]
 		m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", (11+i)%255)}
