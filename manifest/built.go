@@ -13,6 +13,11 @@ import (
 type Waiting struct {
 	Path string // "spec.system"
 	For  string // the work that will act on it
+	// Of is the Choice that refuses the field, where it holds the settings of a value
+	// that cannot be installed: "" where the field is refused for itself.
+	Of string
+	// asks tells whether a config wants what the field stands for; nil where Of is set.
+	asks func(*Spec) bool
 }
 
 // NotYetBuilt lists what waits. Whoever builds a thing takes its line out. A
@@ -23,21 +28,28 @@ func NotYetBuilt() []Waiting {
 		services = "Kubernetes as services of the host"
 		backup   = "backups of etcd"
 		calico   = "the plugin calico"
-		harbor   = "Harbor"
-		localDNS = "node-local DNS"
+		runtime  = "spec.runtime.type"
+		plugin   = "spec.network.plugin"
 	)
 	return []Waiting{
-		{"spec.roleGroups.loadbalancer", balance}, {"spec.loadBalancer.external", balance}, {"spec.loadBalancer.internal", balance},
-		{"spec.kubernetes.kubeProxy.extraArgs", services + ": kubeadm's kube-proxy takes no flags"},
-		{"spec.kubernetes.autoRenewCerts", "certificates that renew themselves"},
-		{"spec.kubernetes.kata", "Kata Containers"}, {"spec.kubernetes.nodeFeatureDiscovery", "node feature discovery"},
-		{"spec.runtime.docker", "docker as the runtime"}, {"spec.runtime.cri-o", "CRI-O as the runtime"}, {"spec.runtime.isulad", "iSulad as the runtime"},
-		{"spec.etcd.backupDir", backup}, {"spec.etcd.backupPeriodHours", backup}, {"spec.etcd.keepBackupNumber", backup},
-		{"spec.network.ippool", calico}, {"spec.network.calico", calico}, {"spec.network.multus", "installing multus"},
-		{"spec.storage", "storage"},
-		{"spec.registry.harborConfig", harbor},
-		{"spec.dns.nodelocaldns", localDNS},
-		{"spec.monitoring", "monitoring"},
+		{"spec.roleGroups.loadbalancer", balance, "", func(s *Spec) bool { return len(s.RoleGroups.LoadBalancer) > 0 }},
+		{"spec.loadBalancer.external.keepalived", balance, "spec.loadBalancer.external.type", nil},
+		{"spec.loadBalancer.internal", balance, "", func(s *Spec) bool { return s.LoadBalancer.Internal.Type != "" }},
+		{"spec.kubernetes.kubeProxy.extraArgs", services + ": kubeadm's kube-proxy takes no flags", "", func(s *Spec) bool { return len(s.Kubernetes.KubeProxy.ExtraArgs) > 0 }},
+		{"spec.kubernetes.autoRenewCerts", "certificates that renew themselves", "", func(s *Spec) bool { return s.Kubernetes.AutoRenewCerts }},
+		{"spec.kubernetes.kata", "Kata Containers", "", func(s *Spec) bool { return s.Kubernetes.Kata.Enabled }},
+		{"spec.kubernetes.nodeFeatureDiscovery", "node feature discovery", "", func(s *Spec) bool { return s.Kubernetes.NodeFeatureDiscovery.Enabled }},
+		{"spec.runtime.docker", "docker as the runtime", runtime, nil}, {"spec.runtime.cri-o", "CRI-O as the runtime", runtime, nil},
+		{"spec.runtime.isulad", "iSulad as the runtime", runtime, nil},
+		{"spec.etcd.backupDir", backup, "", func(s *Spec) bool { return s.Etcd.BackupDir != "" }},
+		{"spec.etcd.backupPeriodHours", backup, "", func(s *Spec) bool { return s.Etcd.BackupPeriodHours != 0 }},
+		{"spec.etcd.keepBackupNumber", backup, "", func(s *Spec) bool { return s.Etcd.KeepBackupNumber != 0 }},
+		{"spec.network.ippool", calico, plugin, nil}, {"spec.network.calico", calico, plugin, nil},
+		{"spec.network.multus", "installing multus", "", func(s *Spec) bool { return s.Network.Multus.Enabled }},
+		{"spec.storage", "storage", "", func(s *Spec) bool { return s.Storage.OpenEBS.BasePath != "" }},
+		{"spec.registry.harborConfig", "Harbor", "spec.registry.type", nil},
+		{"spec.dns.nodelocaldns", "node-local DNS", "", func(s *Spec) bool { return s.DNS.NodeLocalDNS.Enabled != nil && *s.DNS.NodeLocalDNS.Enabled }},
+		{"spec.monitoring", "monitoring", "", func(s *Spec) bool { return s.Monitoring.Enabled }},
 	}
 }
 
@@ -104,16 +116,53 @@ type Choice struct {
 	Path  string   // "spec.network.plugin"
 	Built []string // values that can be installed
 	value func(*Cluster) string
+	how   string // what to do instead of another value, beside writing one of these
 }
 
-// Choices lists the fields that can be installed with some of their values only.
+// Choices lists the fields that can be installed with some of their values only. A
+// field without a value asks for nothing.
 func Choices() []Choice {
 	return []Choice{
-		{"spec.kubernetes.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Kubernetes.Type }},
-		{"spec.runtime.type", []string{"containerd"}, func(c *Cluster) string { return c.Spec.Runtime.Type }},
-		{"spec.network.plugin", []string{"flannel", "none"}, func(c *Cluster) string { return c.Spec.Network.Plugin }},
-		{"spec.registry.type", []string{"registry", "external", "none"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") }},
+		{"spec.loadBalancer.external.type", []string{"external"}, func(c *Cluster) string { return c.Spec.LoadBalancer.External.Type }, ""},
+		{"spec.kubernetes.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Kubernetes.Type }, ""},
+		{"spec.runtime.type", []string{"containerd"}, func(c *Cluster) string { return c.Spec.Runtime.Type }, ""},
+		{"spec.network.plugin", []string{"flannel", "none"}, func(c *Cluster) string { return c.Spec.Network.Plugin }, ""},
+		{"spec.registry.type", []string{"registry", "external", "none"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") },
+			"give a host the role registry, or name one that exists as privateRegistry with type: external"},
 	}
+}
+
+// NotInstallable lists, by field, all that c asks for and that this version cannot
+// install: nil where it can be installed. It can be built into a bundle all the same.
+// A config without hosts is for a bundle alone, and nothing else of it is looked at.
+func (c *Cluster) NotInstallable() Problems {
+	if len(c.Spec.Hosts) == 0 {
+		return Problems{{Path: "spec.hosts", Message: "has no host", Advice: "list the machines of the cluster"}}
+	}
+	out := c.NotSupported()
+	for _, w := range NotYetBuilt() {
+		if w.asks != nil && w.asks(&c.Spec) {
+			out = append(out, Problem{Path: w.Path, Message: "cannot be installed yet: waits for " + w.For, Advice: "leave it out"})
+		}
+	}
+	return append(out, c.notCarried()...)
+}
+
+// NotSupported lists the choices of c that there are no plans for: neither one that
+// makes such a cluster nor one that deletes it.
+func (c *Cluster) NotSupported() Problems {
+	var out Problems
+	for _, o := range Choices() {
+		if v := o.value(c); v != "" && !slices.Contains(o.Built, v) {
+			out = append(out, Problem{Path: o.Path, Message: v + " cannot be installed yet", Advice: cmp.Or(o.how, o.advice())})
+		}
+	}
+	return out
+}
+
+// advice names the values that can be installed.
+func (o Choice) advice() string {
+	return "only " + strings.Join(o.Built, " and ") + " can be installed"
 }
 
 // notYetBuilt says plainly which written fields nothing acts on, each once, and
@@ -121,8 +170,8 @@ func Choices() []Choice {
 func (d *document) notYetBuilt(c *Cluster) {
 	if len(c.Spec.Hosts) > 0 {
 		for _, o := range Choices() {
-			if v := o.value(c); !slices.Contains(o.Built, v) {
-				d.warn(o.Path, "only "+sentence(o.Built)+" can be installed", "accepted, not yet built: installing with %s", v)
+			if v := o.value(c); v != "" && !slices.Contains(o.Built, v) {
+				d.warn(o.Path, o.advice(), "accepted, not yet built: installing with %s", v)
 			}
 		}
 	}

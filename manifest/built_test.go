@@ -112,6 +112,93 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
 	}
 }
 
+// installable is a config with hosts of which all can be installed.
+const installable = `
+  kubernetes: {version: v1.34.10}
+  hosts: [{name: node1, address: 192.0.2.1}, {name: node2, address: 192.0.2.2}]
+  roleGroups: {etcd: [node1], master: [node1], worker: [node2], registry: [node2]}
+  network: {plugin: flannel}
+`
+
+// TestEachWaitingFieldIsRefused: a field that waits is refused for itself when a
+// config asks for it, or with the value that it holds the settings of.
+func TestEachWaitingFieldIsRefused(t *testing.T) {
+	if ps := decodeSpec(t, installable).NotInstallable(); len(ps) != 0 {
+		t.Fatal(ps)
+	}
+	asks := map[string]string{
+		"spec.roleGroups.loadbalancer": "  hosts: [{name: node1, address: 192.0.2.1}, {name: node2, address: 192.0.2.2}, {name: node3, address: 192.0.2.3}]\n" +
+			"  roleGroups: {master: [node1], worker: [node2], registry: [node2], loadbalancer: [node3]}\n" +
+			"  controlPlaneEndpoint: {address: 192.0.2.9}\n  loadBalancer: {external: {type: kubexm-kh}}\n",
+		"spec.loadBalancer.internal":           "  loadBalancer: {internal: {type: haproxy}}\n",
+		"spec.kubernetes.kubeProxy.extraArgs":  "  kubernetes: {version: v1.34.10, kubeProxy: {extraArgs: {v: 3}}}\n",
+		"spec.kubernetes.autoRenewCerts":       "  kubernetes: {version: v1.34.10, autoRenewCerts: true}\n",
+		"spec.kubernetes.kata":                 "  kubernetes: {version: v1.34.10, kata: {enabled: true}}\n",
+		"spec.kubernetes.nodeFeatureDiscovery": "  kubernetes: {version: v1.34.10, nodeFeatureDiscovery: {enabled: true}}\n",
+		"spec.etcd.backupDir":                  "  etcd: {backupDir: /backups}\n",
+		"spec.etcd.backupPeriodHours":          "  etcd: {backupPeriodHours: 24}\n",
+		"spec.etcd.keepBackupNumber":           "  etcd: {keepBackupNumber: 5}\n",
+		"spec.network.multus":                  "  network: {plugin: flannel, multus: {enabled: true}}\n",
+		"spec.storage":                         "  storage: {openebs: {basePath: /data}}\n",
+		"spec.dns.nodelocaldns":                "  dns: {nodelocaldns: {enabled: true}}\n",
+		"spec.monitoring":                      "  monitoring: {enabled: true}\n",
+	}
+	for _, w := range NotYetBuilt() {
+		spec, ok := asks[w.Path]
+		if w.Of != "" {
+			if ok || !slices.ContainsFunc(Choices(), func(c Choice) bool { return c.Path == w.Of }) {
+				t.Errorf("%s is refused with %s, which is no choice", w.Path, w.Of)
+			}
+			continue
+		}
+		ps := decodeSpec(t, override(installable, spec)).NotInstallable()
+		if !ok || !slices.ContainsFunc(ps, func(p Problem) bool { return p.Path == w.Path && p.Severity == Error && p.Advice != "" }) {
+			t.Errorf("%s: asked for, and not refused: %v", w.Path, ps)
+		}
+	}
+}
+
+// TestSwitchedOffIsInstallable: a field that is written, and asks for nothing, keeps
+// nobody from installing.
+func TestSwitchedOffIsInstallable(t *testing.T) {
+	c := decodeSpec(t, override(installable, `
+  kubernetes: {version: v1.34.10, autoRenewCerts: false, kata: {enabled: false}}
+  etcd: {backupPeriodHours: 0}
+  network: {plugin: flannel, multus: {enabled: false}, calico: {vethMTU: 1400}}
+  monitoring: {enabled: false}
+  controlPlaneEndpoint: {address: 192.0.2.9, port: 443}
+  loadBalancer: {external: {type: external}}
+`))
+	if ps := c.NotInstallable(); len(ps) != 0 {
+		t.Errorf("refused: %v", ps)
+	}
+	if ps := decodeSpec(t, "\n  kubernetes: {version: v1.34.10}\n").NotInstallable(); len(ps) != 1 || ps[0].Path != "spec.hosts" {
+		t.Errorf("of a config without hosts: %v", ps)
+	}
+}
+
+// decodeSpec reads a config that may hold warnings.
+func decodeSpec(t *testing.T, spec string) *Cluster {
+	t.Helper()
+	c, problems := Decode(strings.NewReader(header + spec))
+	if c == nil {
+		t.Fatalf("%s: %v", spec, problems)
+	}
+	return c
+}
+
+// override puts the fields of spec that over holds too in its place.
+func override(spec, over string) string {
+	var b strings.Builder
+	for line := range strings.Lines(spec) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "" || !strings.Contains(over, "\n  "+name+":") && !strings.HasPrefix(over, "  "+name+":") {
+			b.WriteString(line)
+		}
+	}
+	return "\n" + b.String() + strings.TrimPrefix(over, "\n")
+}
+
 // TestChoicesAreSaid: of a cluster with hosts, each value that cannot be installed
 // yet is said, written or not; a bundle without hosts asks for none.
 func TestChoicesAreSaid(t *testing.T) {

@@ -29,10 +29,10 @@ const oneHost = "\n  kubernetes: {version: v1.34.10}\n  roleGroups: {etcd: [node
 func TestDefaults(t *testing.T) {
 	c := mustDecode(t, "\n  kubernetes: {version: v1.34.10}\n")
 	s := c.Spec
-	got := []any{s.Kubernetes.Type, s.Kubernetes.KubeProxy.Mode, s.Runtime.Type, s.Etcd.Type, *s.Etcd.BackupPeriodHours, s.Network.Plugin,
+	got := []any{s.Kubernetes.Type, s.Kubernetes.KubeProxy.Mode, s.Runtime.Type, s.Etcd.Type, s.Etcd.SnapshotCount, s.Network.Plugin,
 		s.Network.KubePodsCIDR[0], s.Network.Calico.IPIPMode, s.Registry.Type, s.Registry.PrivateRegistry, s.LoadBalancer.Mode,
 		*s.DNS.NodeLocalDNS.Enabled, s.SSH.Port, s.SSH.HostKeyPolicy, s.SSH.ConnectionTimeout.String(), s.ControlPlaneEndpoint.Domain}
-	want := []any{"kubeadm", "ipvs", "containerd", "kubexm", 24, "calico", "10.233.64.0/18", "Always", "", "", "none", false, 22, "strict", "15s", "lb.kubexm.local"}
+	want := []any{"kubeadm", "ipvs", "containerd", "kubexm", 10000, "calico", "10.233.64.0/18", "Always", "", "", "none", false, 22, "strict", "15s", "lb.kubexm.local"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
@@ -50,11 +50,44 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestNodeMaskOfIPv6: the default follows the pod range, leaves room for a node's pods,
+// and is none that the controller refuses.
+func TestNodeMaskOfIPv6(t *testing.T) {
+	for _, c := range []struct {
+		pods string
+		more string
+		want int
+	}{
+		{"10.1.0.0/16", "", 64}, {"10.1.0.0/16,fd00:1::/48", "", 64}, {"10.1.0.0/16,fd00:1::/56", "", 64}, {"10.1.0.0/16,fd00:1::/60", "", 68},
+		{"10.1.0.0/16,fd00:1::/64", "", 72}, {"10.1.0.0/16,fd00:1::/112", "", 120}, {"10.1.0.0/16,fd00:1::/40", "", 56},
+		{"10.1.0.0/16,fd00:1::/116", "", 121}, {"10.1.0.0/16,fd00:1::/112", ", nodeCidrMaskSize: 20, maxPods: 1000", 118},
+		{"10.1.0.0/16,fd00:1::/112", ", nodeCidrMaskSizeIPv6: 116", 116},
+	} {
+		k := mustDecode(t, "\n  kubernetes: {version: v1.34.10"+c.more+"}\n  network: {kubePodsCIDR: '"+c.pods+"'"+
+			map[bool]string{true: ", kubeServiceCIDR: '10.2.0.0/16,fd00:2::/112'", false: ", kubeServiceCIDR: 10.2.0.0/16"}[strings.Contains(c.pods, ":")]+"}\n").Spec.Kubernetes
+		if k.NodeCIDRMaskSizeIPv6 != c.want {
+			t.Errorf("%s%s: /%d, want /%d", c.pods, c.more, k.NodeCIDRMaskSizeIPv6, c.want)
+		}
+	}
+}
+
+// TestAddressInARange: kube-proxy takes an address with a prefix length for its range,
+// and so does the config, with a word.
+func TestAddressInARange(t *testing.T) {
+	c, problems := Decode(strings.NewReader(header + "\n  kubernetes: {version: v1.34.10, kubeProxy: {ipvs: {excludeCIDRs: [172.16.0.2/24, 10.0.0.0/8]}}}\n"))
+	if problems.Err() != nil || len(problems) != 1 || !strings.Contains(problems[0].String(), "excludeCIDRs[0]: 172.16.0.2/24 is an address in a range, and stands for 172.16.0.0/24") {
+		t.Fatal(problems)
+	}
+	if got := strings.Join(c.Spec.Kubernetes.KubeProxy.IPVS.ExcludeCIDRs, " "); got != "172.16.0.0/24 10.0.0.0/8" {
+		t.Error(got)
+	}
+}
+
 // TestZeroIsWritten: zero and false count as written, an empty text does not.
 func TestZeroIsWritten(t *testing.T) {
-	c := mustDecode(t, "\n  kubernetes: {version: v1.34.10}\n  etcd: {backupPeriodHours: 0, maxWals: 0, type: ''}\n  network: {kubePodsCIDR: '', calico: {vethMTU: 0}}\n  controlPlaneEndpoint: {domain: ''}\n")
+	c := mustDecode(t, "\n  kubernetes: {version: v1.34.10}\n  etcd: {maxSnapshots: 0, maxWals: 0, type: ''}\n  network: {kubePodsCIDR: '', calico: {vethMTU: 0}}\n  controlPlaneEndpoint: {domain: ''}\n")
 	s := c.Spec
-	if *s.Etcd.BackupPeriodHours != 0 || *s.Etcd.MaxWALs != 0 || s.Etcd.Type != "kubexm" || s.Network.KubePodsCIDR[0] != "10.233.64.0/18" || s.ControlPlaneEndpoint.Domain != "lb.kubexm.local" {
+	if *s.Etcd.MaxSnapshots != 0 || *s.Etcd.MaxWALs != 0 || s.Etcd.Type != "kubexm" || s.Network.KubePodsCIDR[0] != "10.233.64.0/18" || s.ControlPlaneEndpoint.Domain != "lb.kubexm.local" {
 		t.Errorf("%+v %+v %+v", s.Etcd, s.Network, s.ControlPlaneEndpoint)
 	}
 }

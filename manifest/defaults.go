@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"fmt"
+	"math/bits"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -128,6 +130,10 @@ func (d *document) derive(c *Cluster) {
 			s.Kubernetes.KubeProxy.Mode = "nftables"
 		}
 	}
+	d.wholeRanges(s.Kubernetes.KubeProxy.IPVS.ExcludeCIDRs)
+	if s.Kubernetes.NodeCIDRMaskSizeIPv6 == 0 {
+		s.Kubernetes.NodeCIDRMaskSizeIPv6 = nodeMaskIPv6(s.Network.KubePodsCIDR, s.Kubernetes.MaxPods)
+	}
 	if s.Network.Calico.IPIPMode == "" {
 		s.Network.Calico.IPIPMode = "Always"
 		if s.Network.Calico.VXLANMode != "Never" {
@@ -154,6 +160,34 @@ func (d *document) derive(c *Cluster) {
 	if s.DNS.NodeLocalDNS.Enabled == nil {
 		on := len(s.DNS.NodeLocalDNS.ExternalZones) > 0
 		s.DNS.NodeLocalDNS.Enabled = &on
+	}
+}
+
+// nodeMaskIPv6 is the prefix length of a node's part of the IPv6 pod range: 256 nodes
+// at least, where as many parts with room for the pods of a node fit. The node IPAM
+// controller cuts a range into 65536 parts at most.
+func nodeMaskIPv6(ranges []string, maxPods int) int {
+	mask := 64
+	for _, r := range ranges {
+		if p, err := netip.ParsePrefix(r); err == nil && p.Addr().Is6() {
+			mask = min(max(64, p.Bits()+8), p.Bits()+16, 128)
+			if room := 128 - bits.Len(uint(max(maxPods, 1)+1)); room > p.Bits() {
+				mask = min(mask, room)
+			}
+		}
+	}
+	return mask
+}
+
+// wholeRanges puts the range in the place of an address that lies in it, as kube-proxy
+// reads it, and says so.
+func (d *document) wholeRanges(ranges []string) {
+	const path = "spec.kubernetes.kubeProxy.ipvs.excludeCIDRs"
+	for i, r := range ranges {
+		if p, err := netip.ParsePrefix(r); err == nil && p != p.Masked() {
+			d.warn(indexed(path, i), "write "+p.Masked().String(), "%s is an address in a range, and stands for %s", r, p.Masked())
+			ranges[i] = p.Masked().String()
+		}
 	}
 }
 

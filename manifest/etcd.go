@@ -39,11 +39,11 @@ type Etcd struct {
 	// LogLevel of etcd.
 	LogLevel string `yaml:"logLevel,omitempty" default:"info" enum:"debug|info|warn|error|panic|fatal"`
 	// BackupDir holds the timed backups on each etcd host.
-	BackupDir string `yaml:"backupDir,omitempty" default:"/var/backups/kube_etcd" format:"path"`
+	BackupDir string `yaml:"backupDir,omitempty" format:"path"`
 	// BackupPeriodHours is the time between two backups in hours; 0 makes none.
-	BackupPeriodHours *int `yaml:"backupPeriodHours,omitempty" default:"24" min:"0" max:"8760"`
+	BackupPeriodHours int `yaml:"backupPeriodHours,omitempty" min:"0" max:"8760"`
 	// KeepBackupNumber is the number of backups that are kept.
-	KeepBackupNumber int `yaml:"keepBackupNumber,omitempty" default:"5" min:"1"`
+	KeepBackupNumber int `yaml:"keepBackupNumber,omitempty" min:"1"`
 }
 
 // ExternalEtcd is an etcd that stands already.

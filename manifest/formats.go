@@ -56,6 +56,7 @@ var formats = map[string]format{
 	"ip":                when(isIP, "write an IP address, as in 10.0.0.1 or fd00::1"),
 	"host":              when(isHost, "write an IP address or a DNS name in lower case"),
 	"cidr":              {"write an address range, as in 10.233.64.0/18", cidrAdvice},
+	"addressRange":      when(func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil }, "write an address range, as in 10.233.64.0/18"),
 	"url":               when(isURL, "write a whole address, as in https://example.com/file, without user and password"),
 	"endpoint":          when(isURL, "write a whole address, as in https://192.0.2.8:2379"),
 	"path":              when(func(s string) bool { return path.IsAbs(s) && path.Clean(s) == s }, "write an absolute path without . and .. and without a slash at its end"),

@@ -80,6 +80,11 @@ type JumpHost struct {
 	Login `yaml:",inline"`
 }
 
+// has tells whether an address is one of the host's.
+func (h Host) has(address string) bool {
+	return h.Address == address || slices.Contains(h.InternalAddress, address)
+}
+
 // The roles of hosts, as in spec.roleGroups.
 const (
 	RoleEtcd         = "etcd"
@@ -110,7 +115,7 @@ type ControlPlaneEndpoint struct {
 	// Domain is the name that certificates and kubeconfigs carry.
 	Domain string `yaml:"domain,omitempty" default:"lb.kubexm.local" format:"hostname"`
 	// Address is the virtual IP: of keepalived, of kube-vip, or of a load
-	// balancer that stands already. Without a load balancer it is a master's own.
+	// balancer that exists. Without a load balancer it is a master's own.
 	Address string `yaml:"address,omitempty" format:"ip"`
 	// Port under which clients reach the API servers. Without a load balancer,
 	// and with kube-vip, the API servers listen on it themselves; behind another
@@ -136,8 +141,8 @@ type LoadBalancer struct {
 // ExternalLoadBalancer is a load balancer on machines of its own.
 type ExternalLoadBalancer struct {
 	// Type: kubexm-kh installs keepalived and haproxy on the loadbalancer
-	// hosts, kubexm-kn keepalived and nginx; external is one that stands
-	// already.
+	// hosts, kubexm-kn keepalived and nginx; external is one that exists, and
+	// passes TCP on to port 6443 of the masters.
 	Type string `yaml:"type,omitempty" enum:"kubexm-kh|kubexm-kn|external"`
 	// Keepalived holds the virtual IP.
 	Keepalived Keepalived `yaml:"keepalived,omitempty"`

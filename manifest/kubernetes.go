@@ -32,7 +32,8 @@ type Kubernetes struct {
 	// NodeCIDRMaskSize is the prefix length of the IPv4 range that one node takes out of the pod range.
 	NodeCIDRMaskSize int `yaml:"nodeCidrMaskSize,omitempty" default:"24" min:"8" max:"30"`
 	// NodeCIDRMaskSizeIPv6 is the prefix length of the IPv6 range that one node takes out of the pod range.
-	NodeCIDRMaskSizeIPv6 int `yaml:"nodeCidrMaskSizeIPv6,omitempty" default:"64" min:"16" max:"126"`
+	// Default: 64, and eight more than the pod range's where that is longer, with room for maxPods.
+	NodeCIDRMaskSizeIPv6 int `yaml:"nodeCidrMaskSizeIPv6,omitempty" min:"16" max:"128"`
 	// FeatureGates switched on or off in every component. A gate that the
 	// version no longer knows is left out, with a warning.
 	FeatureGates map[string]bool `yaml:"featureGates,omitempty"`
@@ -85,8 +86,9 @@ type KubeProxy struct {
 // IPVS is kube-proxy's part in mode ipvs.
 type IPVS struct {
 	// ExcludeCIDRs are ranges whose rules kube-proxy leaves alone: the range of
-	// the nodes where kube-vip is the internal load balancer.
-	ExcludeCIDRs []string `yaml:"excludeCIDRs,omitempty" format:"cidr"`
+	// the nodes where kube-vip is the internal load balancer. An address with a prefix
+	// length stands for the range that it lies in.
+	ExcludeCIDRs []string `yaml:"excludeCIDRs,omitempty" format:"addressRange"`
 }
 
 // Arg is one flag of a component, without its dashes.

@@ -79,10 +79,10 @@ func (e *encoder) node(v reflect.Value, path string) *yaml.Node {
 	case reflect.Struct:
 		return e.structNode(v, path)
 	case reflect.Slice:
-		if v.Len() == 0 {
+		if v.Len() == 0 && (v.IsNil() || !e.written[path]) {
 			return nil
 		}
-		n := &yaml.Node{Kind: yaml.SequenceNode}
+		n := &yaml.Node{Kind: yaml.SequenceNode} // [] says that none are wanted
 		for i := range v.Len() {
 			item := e.node(v.Index(i), indexed(path, i))
 			if item == nil {

@@ -1,9 +1,16 @@
 package manifest
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 )
+
+// Zones lists what Sources.Zone takes.
+func Zones() []string {
+	f, _ := reflect.TypeFor[Sources]().FieldByName("Zone")
+	return enumOf(f.Tag)
+}
 
 // zoneTable is the preset of a Sources.Zone. registry.aliyuncs.com/google_containers
 // holds the images of registry.k8s.io (k8s.gcr.io before) without their folders.

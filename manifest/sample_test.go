@@ -44,11 +44,12 @@ func TestSampleMended(t *testing.T) {
 		"mirror": c.Spec.Runtime.Containerd.RegistryMirrors[0], "data": c.Spec.Runtime.Containerd.DataDir,
 		"masters": strings.Join(c.Spec.RoleGroups.Names(RoleMaster), " "), "internal": strings.Join(c.Spec.Hosts[0].InternalAddress, " "),
 		"pods": strings.Join(c.Spec.Network.KubePodsCIDR, " "), "addons": len(c.Spec.Addons), "registry": c.Spec.Registry.Type,
+		"mask": c.Spec.Kubernetes.NodeCIDRMaskSizeIPv6,
 	}
 	want := map[string]any{
 		"runtime": "containerd 1.7.6", "external": "kubexm-kh", "vip": "172.16.0.100", "sans": 2, "proxy": "ipvs", "autorenew": true,
 		"mirror": "aliyun.com", "data": "/var/lib/containerd", "masters": "node4 node5 node6", "internal": "172.16.0.2 2022::1",
-		"pods": "10.233.64.0/18 fd85:ee78:d8a6:8607::1:0000/112", "addons": 2, "registry": "registry",
+		"pods": "10.233.64.0/18 fd85:ee78:d8a6:8607::1:0000/112", "addons": 2, "registry": "registry", "mask": 120,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("mended sample (-want +got):\n%s", diff)

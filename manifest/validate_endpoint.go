@@ -10,32 +10,36 @@ import (
 func (d *document) validateEndpoint(c *Cluster) {
 	lb, cp, roles := c.Spec.LoadBalancer, c.Spec.ControlPlaneEndpoint, c.Spec.RoleGroups
 	external, internal := lb.External.Type, lb.Internal.Type
-	if !d.sound("spec.loadBalancer.external.type", "spec.loadBalancer.internal.type", "spec.loadBalancer.mode", "spec.roleGroups") {
-		return // what was meant is not known
-	}
+	const ext, inn = "spec.loadBalancer.external.type", "spec.loadBalancer.internal.type"
 	hosts := roles.Names(RoleLoadBalancer)
 	ours := external == "kubexm-kh" || external == "kubexm-kn"
 	switch {
+	case !d.sound(ext, "spec.roleGroups.loadbalancer"):
 	case ours && len(hosts) == 0 && len(c.Spec.Hosts) > 0:
-		d.fail("spec.loadBalancer.external.type", "name hosts in spec.roleGroups.loadbalancer", "is %s, and no host has the role loadbalancer", external)
+		d.fail(ext, "name hosts in spec.roleGroups.loadbalancer", "is %s, and no host has the role loadbalancer", external)
 	case external == "external" && len(hosts) > 0:
-		d.fail("spec.roleGroups.loadbalancer", "take the hosts out, or write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn", "has hosts, and spec.loadBalancer.external.type is external: one that stands already")
+		d.fail("spec.roleGroups.loadbalancer", "take the hosts out, or write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn", "has hosts, and spec.loadBalancer.external.type is external: one that exists already")
 	case !ours && len(hosts) > 0:
 		d.fail("spec.roleGroups.loadbalancer", "write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn, or take the hosts out", "has hosts, and spec.loadBalancer.external.type is not written")
 	}
-	if external != "" && internal != "" {
-		d.fail("spec.loadBalancer.internal.type", "choose one of the two", "is %s, and the external load balancer is %s", internal, external)
+	if external != "" && internal != "" && d.sound(ext) {
+		d.fail(inn, "choose one of the two", "is %s, and the external load balancer is %s", internal, external)
 	}
+	known := d.sound(ext, inn, "spec.loadBalancer.mode") // else what was meant is not known
 	switch {
+	case !known:
 	case lb.Mode == "external" && external == "", lb.Mode == "internal" && internal == "":
 		d.fail("spec.loadBalancer.mode", "write spec.loadBalancer."+lb.Mode+".type", "is %s, and %s.type is not written", lb.Mode, lb.Mode)
 	case lb.Mode == "none" && external+internal != "":
 		d.fail("spec.loadBalancer.mode", "leave mode out", "is none, and a type is written")
 	}
 	d.virtualIP(c, ours)
+	if !known {
+		return
+	}
 	d.apiServerPort(c)
-	if masters := roles.Names(RoleMaster); len(masters) > 1 && lb.Mode == "none" && cp.Address == "" && !cp.ExternalDNS && d.sound("spec.controlPlaneEndpoint") {
-		d.warn("spec.loadBalancer", "write internal.type: haproxy, nginx or kube-vip",
+	if masters := roles.Names(RoleMaster); len(masters) > 1 && lb.Mode == "none" && cp.Address == "" && !cp.ExternalDNS && d.sound("spec.controlPlaneEndpoint", "spec.roleGroups.master") {
+		d.warn("spec.loadBalancer", "write external.type: external where a load balancer exists, or controlPlaneEndpoint.externalDNS where the site's name servers know the masters",
 			"%d masters have no load balancer: when the first one is down, workers reach no API server", len(masters))
 	}
 }
@@ -59,8 +63,12 @@ func (d *document) virtualIP(c *Cluster, ours bool) {
 		d.fail("spec.controlPlaneEndpoint.externalDNS", "leave the address empty, or externalDNS false", "is true, and the address is %s", cp.Address)
 	}
 	for i, h := range c.Spec.Hosts {
-		if cp.Address != "" && slices.Contains(append(slices.Clone(h.InternalAddress), h.Address), cp.Address) && (ours || lb.Internal.Type == "kube-vip") {
+		if cp.Address != "" && h.has(cp.Address) && (ours || lb.Internal.Type == "kube-vip") {
 			d.fail("spec.controlPlaneEndpoint.address", "choose an address that no host has", "%s is an address of %s", cp.Address, indexed("spec.hosts", i))
+		}
+		if cp.Address != "" && h.has(cp.Address) && lb.External.Type == "external" && cp.Port == behindBalancer && slices.Contains(c.Spec.RoleGroups.Names(RoleMaster), h.Name) {
+			d.fail("spec.controlPlaneEndpoint.address", "write the load balancer's address, or leave spec.loadBalancer out",
+				"%s is an address of the master %s, whose API server listens on port %d itself", cp.Address, h.Name, behindBalancer)
 		}
 	}
 }
@@ -70,10 +78,10 @@ func (d *document) virtualIP(c *Cluster, ours bool) {
 func (d *document) directAddress(c *Cluster) {
 	address := c.Spec.ControlPlaneEndpoint.Address
 	if masters := c.HostsWith(RoleMaster); c.Spec.LoadBalancer.Mode != "none" || c.Spec.ControlPlaneEndpoint.ExternalDNS || address == "" || len(masters) == 0 ||
-		slices.ContainsFunc(masters, func(h Host) bool { return h.Address == address || slices.Contains(h.InternalAddress, address) }) {
+		slices.ContainsFunc(masters, func(h Host) bool { return h.has(address) }) {
 		return
 	}
-	d.fail("spec.controlPlaneEndpoint.address", "leave it out, or write what holds it in spec.loadBalancer: external.type external where it stands already",
+	d.fail("spec.controlPlaneEndpoint.address", "leave it out, or write what holds it in spec.loadBalancer: external.type: external where a load balancer exists",
 		"%s is an address of no master, and there is no load balancer", address)
 }
 

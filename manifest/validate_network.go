@@ -124,7 +124,8 @@ func (d *document) maskFits(c *Cluster, p netip.Prefix) {
 	case len(c.Spec.Hosts) > 1<<(mask-p.Bits()):
 		d.fail(at, "write a longer mask, or a larger pod range", "%s of %d gives %d ranges in %s, and there are %d hosts", name, mask, 1<<(mask-p.Bits()), p, len(c.Spec.Hosts))
 	}
-	if pods := c.Spec.Kubernetes.MaxPods; p.Addr().Is4() && mask < 32 && pods > 1<<(32-mask)-2 && d.sound("spec.kubernetes.maxPods") {
+	free := min(p.Addr().BitLen()-mask, 32) // bits
+	if pods := c.Spec.Kubernetes.MaxPods; mask > p.Bits() && free >= 0 && (free > 0 || p.Addr().Is6()) && pods > 1<<free-2 && d.sound("spec.kubernetes.maxPods") {
 		d.fail(d.firstWrittenOf("spec.kubernetes.maxPods", field), "write fewer pods, or a shorter mask", "%d pods do not fit into a node's /%d", pods, mask)
 	}
 	block := c.Spec.Network.IPPool.BlockSize

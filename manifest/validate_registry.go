@@ -8,7 +8,7 @@ import (
 func (d *document) validateRegistry(c *Cluster) {
 	r := c.Spec.Registry
 	hosts := len(c.Spec.RoleGroups.Registry)
-	if d.sound("spec.registry.type", "spec.roleGroups") {
+	if d.sound("spec.registry.type", "spec.roleGroups.registry") {
 		switch {
 		case (r.Type == "registry" || r.Type == "harbor") && hosts == 0 && len(c.Spec.Hosts) > 0:
 			d.fail("spec.registry.type", "name a host in spec.roleGroups.registry", "is %s, and no host has the role registry", r.Type)
@@ -57,9 +57,9 @@ func (d *document) validateAuth(r Registry, host string, a RegistryAuth) {
 		d.fail(at, "write host or host:port, without a scheme", "%q is no registry", shown(host))
 	case a.SkipTLSVerify && a.PlainHTTP:
 		d.fail(at, "choose one of the two", "has skipTLSVerify and plainHTTP")
-	case (a.Username == "") != a.Password.IsZero():
+	case (a.Username == "") != a.Password.IsZero() && d.sound(at+".username", at+".password"):
 		d.fail(at, "write both, or neither", "has one of username and password")
-	case (a.PullUsername == "") != a.PullPassword.IsZero():
+	case (a.PullUsername == "") != a.PullPassword.IsZero() && d.sound(at+".pullUsername", at+".pullPassword"):
 		d.fail(at, "write both, or neither", "has one of pullUsername and pullPassword")
 	case a.PlainHTTP && a.CertsPath != "":
 		d.fail(at, "choose one of the two", "has plainHTTP and certsPath")
@@ -68,7 +68,14 @@ func (d *document) validateAuth(r Registry, host string, a RegistryAuth) {
 	case strings.ContainsAny(a.PullUsername, ":\n"):
 		d.fail(at+".pullUsername", "write the name alone", "has a colon or a line break, and no registry can be told such a name")
 	case installed && (a.SkipTLSVerify || a.PlainHTTP || a.CertsPath != ""):
-		d.warn(at, "leave skipTLSVerify, plainHTTP and certsPath out", "the registry that kubexm installs is given a certificate of its own, which the nodes check")
+		field := ".certsPath"
+		switch {
+		case a.SkipTLSVerify:
+			field = ".skipTLSVerify"
+		case a.PlainHTTP:
+			field = ".plainHTTP"
+		}
+		d.warn(at+field, "leave skipTLSVerify, plainHTTP and certsPath out", "the registry that kubexm installs is given a certificate of its own, which the nodes check")
 	case !a.Password.IsZero() && a.PlainHTTP:
 		d.warn(at, "have the registry speak TLS, and name its CA with certsPath", "has a password and plainHTTP: whoever is on the network between reads the password and can replace images")
 	case !a.Password.IsZero() && a.SkipTLSVerify:

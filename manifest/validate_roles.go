@@ -28,10 +28,10 @@ func (d *document) validateRoles(c *Cluster) {
 		return
 	}
 	used := d.roleNames(c)
-	if !d.sound("spec.roleGroups") {
-		return
-	}
 	d.roleRules(c)
+	if !d.sound("spec.roleGroups") {
+		return // a host without a role may be one whose name has a mistake there
+	}
 	for i, h := range c.Spec.Hosts {
 		if !used[h.Name] && h.Name != "" && !slices.Contains(c.Spec.System.NTPServers, h.Name) {
 			d.warn(indexed("spec.hosts", i), "name it in spec.roleGroups, or leave it out", "%s has no role", h.Name)

@@ -97,8 +97,10 @@ func waiting() string {
 	var b strings.Builder
 	b.WriteString("# Accepted, not yet built\n\n" + notice + `
 These fields of the cluster config, with everything under them, are read and checked, and nothing acts on them yet.
-` + "`kubexm config validate`" + ` says so of each one that a config holds. So a config can be written whole today; what it
-already decides is the bundle.
+` + "`kubexm config validate`" + ` says so of each one that a config holds, and ends with one line: "can be installed", or
+"can be built, not installed" with the names of the fields. ` + "`plan`, `preflight`, `install` and `bundle check`" + `
+refuse those alike; ` + "`bundle build`" + ` wants ` + "`--build-only`" + ` then. A field that is switched off, or that holds
+settings of a value that is not chosen, is not refused.
 
 | field | waits for |
 |---|---|

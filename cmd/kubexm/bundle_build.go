@@ -23,6 +23,7 @@ type buildFlags struct {
 	dryRun  bool
 	force   bool
 	since   string
+	only    bool // the bundle may be one that cannot be installed
 }
 
 func (a *app) bundleBuild() *cobra.Command {
@@ -41,9 +42,14 @@ Logins of registries are docker's ("docker login", or the file spec.sources.dock
 Those of chart repositories are Helm's ("helm repo add --username"), else docker's for
 the host; each goes to its own host and port alone, whatever that redirects to.
 
+KMZONE=cn in the environment is spec.sources.zone: cn, where no zone is written.
+
 With --since the archive is a delta: it leaves out every file and layer that the site has, as
 "kubexm site inventory" wrote it down, and does not fetch them. Its root is the whole bundle's, so
 one signature is good for both; at the site it is used as a whole one is.
+
+A config that asks for what this version cannot install is refused: "kubexm config validate"
+names the fields. --build-only builds its bundle all the same.
 
 Exit codes: 0 done, 1 failed, 2 mistakes in the config or flags, 4 something fetched is
 not what the lock says, 130 interrupted.`,
@@ -73,6 +79,7 @@ not what the lock says, 130 interrupted.`,
 	cmd.Flags().BoolVar(&f.locked, "locked", false, "refuse to build when the lock does not answer the config exactly")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be fetched and written, without asking anybody; write nothing")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace an archive that stands already")
+	cmd.Flags().BoolVar(&f.only, "build-only", false, "build also for a config that this version cannot install")
 	cmd.Flags().StringVar(&f.since, "since", "", "build a delta: leave out what the site of this inventory has")
 	_ = cmd.MarkFlagFilename("since", "json")
 	a.outputFlag(cmd, "text", "json")
@@ -92,6 +99,9 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	}
 	if f.locked && !r.current() {
 		return driftError(r)
+	}
+	if err := buildOnly(r, f.only); err != nil {
+		return err
 	}
 	inventory, err := a.inventory(f.since, r.lock)
 	if err != nil {

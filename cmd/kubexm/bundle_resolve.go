@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +68,9 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.zone(&cluster.Spec.Sources); err != nil {
+		return nil, err
+	}
 	r := &resolution{cluster: cluster, file: f.config, path: f.lockPath()}
 	if r.config, err = cluster.Public(); err != nil {
 		return nil, fmt.Errorf("write the config without its secrets: %w", err)
@@ -102,6 +106,22 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 	}
 	r.lock, r.changes = bundle.Adopt(bundle.Foresee(r.resolved, base), base)
 	return r, nil
+}
+
+// zoneVariable names a zone for whoever builds, where neither config nor --sources
+// does: the config stays the same in every place.
+const zoneVariable = "KMZONE"
+
+func (a *app) zone(s *manifest.Sources) error {
+	zone, _ := a.env(zoneVariable)
+	if zone == "" || s.Zone != "" {
+		return nil
+	}
+	if zones := manifest.Zones(); !slices.Contains(zones, zone) {
+		return &coded{error: fmt.Errorf("%s=%s is no zone", zoneVariable, zone), code: exitUsage, advice: "use one of " + strings.Join(zones, ", ") + ", or unset it"}
+	}
+	s.Zone = zone
+	return nil
 }
 
 // loadCatalog gives the embedded matrix with the overlay of a file, if any.

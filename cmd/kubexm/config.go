@@ -23,7 +23,7 @@ func (a *app) configCommand() *cobra.Command {
 }
 
 func (a *app) configValidate() *cobra.Command {
-	file := ""
+	file, overlay := "", ""
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE",
 		Short: "Report every problem of a config, with line and advice",
@@ -32,33 +32,45 @@ at once, each with line, column, field and advice.
 
 Errors mean that the config cannot be used; the exit code is 2 then. Warnings
 are said and passed: something may not be meant, or a field is accepted that
-nothing acts on yet. Only the document is looked at, and the charts that lie beside
+nothing acts on yet. The last line tells whether this version can install what the
+config asks for, and names the fields that it cannot: plan, preflight, install and
+bundle check refuse those alike, and bundle build wants --build-only. Only the document is looked at, and the charts that lie beside
 it: whether they take the values of their add-ons. What is fetched, "kubexm bundle
 lock" looks at; which versions exist is a matter of "kubexm versions".`,
 		Example: `  kubexm config validate -f config.yaml
   kubexm config validate -f - < config.yaml
   kubexm config validate -f config.yaml -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.validate(file) },
+		RunE: func(*cobra.Command, []string) error { return a.validate(file, overlay) },
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "the config; - reads standard input")
 	_ = cmd.MarkFlagRequired("file")
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml")
+	addVersions(cmd, &overlay)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
 
-func (a *app) validate(path string) error {
-	problems, err := a.problemsOf(path)
+func (a *app) validate(path, overlay string) error {
+	c, problems, err := a.problemsOf(path)
 	if err != nil {
 		return err
 	}
 	failed := problems.Err()
+	var not manifest.Problems
+	if failed == nil && c != nil {
+		l, err := a.unpinned(overlay, c)
+		if err != nil {
+			return err
+		}
+		not = refusedBy("create", c, l).In(path)
+		problems = append(problems, append(asWarnings(not, problems), c.PackageAdvice()...).In(path)...)
+	}
 	if a.output == "json" {
 		if problems == nil {
 			problems = manifest.Problems{}
 		}
-		if err := a.printJSON(map[string]any{"file": path, "ok": failed == nil, "problems": problems}); err != nil {
+		if err := a.printJSON(validated{path, failed == nil, failed == nil && c != nil && not == nil, problems, not}); err != nil {
 			return err
 		}
 		if failed != nil {
@@ -70,8 +82,20 @@ func (a *app) validate(path string) error {
 		return failed
 	}
 	a.printWarnings(problems)
-	_, err = fmt.Fprintf(a.out, "%s: ok, %s\n", path, count(len(problems), "warning"))
-	return err
+	fmt.Fprintf(a.out, "%s: ok, %s\n", path, count(len(problems), "warning"))
+	if c != nil {
+		fmt.Fprintln(a.out, notInstalled(not))
+	}
+	return nil
+}
+
+// validated is what validate says with -o json.
+type validated struct {
+	File           string            `json:"file"`
+	OK             bool              `json:"ok"`
+	Installable    bool              `json:"installable"`
+	Problems       manifest.Problems `json:"problems"`
+	NotInstallable manifest.Problems `json:"notInstallable,omitempty"`
 }
 
 // count gives "1 warning", "2 warnings".

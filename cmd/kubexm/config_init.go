@@ -13,7 +13,7 @@ import (
 var starters embed.FS
 
 // templates are the names of the starters, the first by default.
-var templates = []string{"single", "ha", "harbor", "dual-stack"}
+var templates = []string{"single", "ha", "dual-stack"}
 
 func (a *app) configInit() *cobra.Command {
 	template, out, force := templates[0], "", false
@@ -23,12 +23,11 @@ func (a *app) configInit() *cobra.Command {
 		Long: `Write a commented cluster config to start from, to standard output or a file.
 
   single      one machine that does everything
-  ha          three masters with etcd, three workers, two load balancers, a registry
-  harbor      the same with Harbor as the registry, add-ons and a mirror
+  ha          three masters with etcd behind a load balancer that exists, three workers, a registry
   dual-stack  IPv4 and IPv6 side by side
 
-Each can be built as it is. Change the addresses, then read on: "kubexm config
-explain" says what every field means.`,
+Each can be built and installed as it is, with your hosts' addresses. Then read on: "kubexm
+config explain" says what every field means.`,
 		Example: `  kubexm config init > config.yaml
   kubexm config init --template ha --out config.yaml`,
 		Args: cobra.NoArgs,

@@ -214,7 +214,7 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 			return refused(err)
 		}
 	}
-	if s.cluster, err = a.siteConfig(f, own, s.bundle); err != nil {
+	if s.cluster, err = a.siteConfig(f, own, s.bundle, pipe(pipeline.Context{}).Name); err != nil {
 		return err
 	}
 	if err := f.ownHosts(s.cluster); err != nil {
@@ -263,7 +263,8 @@ func (a *app) findBases(ctx context.Context, f *siteFlags, s *site) error {
 }
 
 // siteConfig is the config that -f names, else the bundle's.
-func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle) (*manifest.Cluster, error) {
+// It is refused where the request, a pipeline, cannot be carried out for it.
+func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, request string) (*manifest.Cluster, error) {
 	from := cmp.Or(f.config, "config of "+f.bundle)
 	if c == nil {
 		var problems manifest.Problems
@@ -273,53 +274,11 @@ func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle) (*
 		}
 		fromConfig(c, "")
 	}
-	if problems, ok := errors.AsType[manifest.Problems](unsupported(c)); ok {
-		return nil, problems.In(from)
-	}
+	var l *manifest.Lock
 	if b != nil {
-		if err := addonsWithout(c, b.Lock).In(from).Err(); err != nil {
-			return nil, err
-		}
+		l = b.Lock
 	}
-	return c, nil
-}
-
-// unsupported names what a config asks for and no pipeline can do yet: better
-// before the first host is touched than half way.
-func unsupported(c *manifest.Cluster) error {
-	var ps manifest.Problems
-	no := func(path, what, advice string) {
-		ps = append(ps, manifest.Problem{Path: path, Message: what + " cannot be installed yet", Advice: advice})
-	}
-	s := c.Spec
-	if len(s.Hosts) == 0 {
-		ps = append(ps, manifest.Problem{Path: "spec.hosts", Message: "has no host", Advice: "list the machines of the cluster"})
-	}
-	if s.Kubernetes.Type != "kubeadm" {
-		no("spec.kubernetes.type", "type "+s.Kubernetes.Type, "write type: kubeadm")
-	}
-	if s.Runtime.Type != "containerd" {
-		no("spec.runtime.type", "runtime "+s.Runtime.Type, "write type: containerd")
-	}
-	if s.Network.Plugin != "flannel" && s.Network.Plugin != "none" {
-		no("spec.network.plugin", "plugin "+s.Network.Plugin, "write plugin: flannel")
-	}
-	if s.Registry.Type == "harbor" {
-		no("spec.registry.type", "Harbor on a host", "give a host the role registry and write type: registry, or name one that stands as privateRegistry with type: external")
-	}
-	if s.LoadBalancer.Mode != "none" {
-		no("spec.loadBalancer.mode", "a load balancer", "leave it out")
-	}
-	if s.Network.Multus.Enabled {
-		no("spec.network.multus.enabled", "multus", "write false, or leave it out")
-	}
-	if s.Storage.OpenEBS.BasePath != "" {
-		no("spec.storage.openebs", "openebs", "leave it out")
-	}
-	if on := s.DNS.NodeLocalDNS.Enabled; on != nil && *on {
-		no("spec.dns.nodelocaldns.enabled", "node-local DNS", "write false, and no externalZones of nodelocaldns")
-	}
-	return ps.Err()
+	return c, refusedBy(request, c, l).In(from).Err()
 }
 
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.

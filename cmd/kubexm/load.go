@@ -59,22 +59,24 @@ func (a *app) decodeCluster(path string) (*manifest.Cluster, manifest.Problems, 
 }
 
 // problemsOf reads a document of either kind and gives everything found in it,
-// and in the charts that lie beside it.
-func (a *app) problemsOf(path string) (manifest.Problems, error) {
+// and in the charts that lie beside it; with the config, nil for a document of
+// sources or one with errors.
+func (a *app) problemsOf(path string) (*manifest.Cluster, manifest.Problems, error) {
 	r, closing, err := a.openInput(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer closing()
 	var text bytes.Buffer
 	problems := manifest.Check(io.TeeReader(r, &text))
+	var c *manifest.Cluster
 	if problems.Err() == nil {
-		if c, _ := manifest.Decode(&text); c != nil { // else it is a document of sources
+		if c, _ = manifest.Decode(&text); c != nil { // else it is a document of sources
 			problems = append(problems, bundle.CheckValues(c, (&sourceFlags{config: path}).base())...)
 			problems.Sort()
 		}
 	}
-	return problems.In(path), nil
+	return c, problems.In(path), nil
 }
 
 func (a *app) loadSources(path string) (manifest.Sources, error) {

@@ -8,18 +8,20 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
 )
 
 func (a *app) planCommand() *cobra.Command {
-	var config string
+	var config, versions string
 	var names []string
 	for _, p := range pipeline.All(pipeline.Context{}) {
 		names = append(names, p.Name)
 	}
 	cmd := &cobra.Command{
-		Use:       "plan PIPELINE -f CONFIG",
-		Short:     "Print which steps a request takes, on which hosts, in which order",
-		Long:      "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config. No host is asked.",
+		Use:   "plan PIPELINE -f CONFIG",
+		Short: "Print which steps a request takes, on which hosts, in which order",
+		Long: "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config. No host is asked.\n" +
+			"A config that asks for what this version cannot install is refused, as install refuses it.",
 		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
@@ -32,6 +34,9 @@ func (a *app) planCommand() *cobra.Command {
 				if p.Name != args[0] {
 					continue
 				}
+				if err := a.plannable(p.Name, config, versions, c); err != nil {
+					return err
+				}
 				g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 				if err != nil {
 					return err
@@ -43,8 +48,18 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&config, "filename", "f", "", "the cluster config; - reads standard input")
 	_ = cmd.MarkFlagRequired("filename")
+	addVersions(cmd, &versions)
 	a.outputFlag(cmd, "text", "dot", "mermaid", "json")
 	return cmd
+}
+
+// plannable refuses what the command of a pipeline refuses.
+func (a *app) plannable(pipeline, path, versions string, c *manifest.Cluster) error {
+	l, err := a.unpinned(versions, c)
+	if err != nil {
+		return err
+	}
+	return refusedBy(pipeline, c, l).In(path).Err()
 }
 
 func (a *app) printPlanGraph(g *plan.Graph) error {

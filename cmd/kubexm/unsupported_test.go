@@ -9,17 +9,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestUnsupportedIsWhatTheConfigSays: what validation says of values that cannot
-// be installed is what installing refuses, no more and no less.
-func TestUnsupportedIsWhatTheConfigSays(t *testing.T) {
-	if err := unsupported(steptest.Cluster(t, steptest.Small)); err != nil {
-		t.Fatal(err)
-	}
+// TestChoicesAreRefused: of each field that can be installed with some values only,
+// the others are refused, by what makes a cluster and by what deletes one.
+func TestChoicesAreRefused(t *testing.T) {
 	set := map[string]func(*manifest.Cluster, string){
-		"spec.kubernetes.type": func(c *manifest.Cluster, v string) { c.Spec.Kubernetes.Type = v },
-		"spec.runtime.type":    func(c *manifest.Cluster, v string) { c.Spec.Runtime.Type = v },
-		"spec.network.plugin":  func(c *manifest.Cluster, v string) { c.Spec.Network.Plugin = v },
-		"spec.registry.type":   func(c *manifest.Cluster, v string) { c.Spec.Registry.Type = strings.TrimPrefix(v, "none") },
+		"spec.loadBalancer.external.type": func(c *manifest.Cluster, v string) { c.Spec.LoadBalancer.External.Type = v },
+		"spec.kubernetes.type":            func(c *manifest.Cluster, v string) { c.Spec.Kubernetes.Type = v },
+		"spec.runtime.type":               func(c *manifest.Cluster, v string) { c.Spec.Runtime.Type = v },
+		"spec.network.plugin":             func(c *manifest.Cluster, v string) { c.Spec.Network.Plugin = v },
+		"spec.registry.type":              func(c *manifest.Cluster, v string) { c.Spec.Registry.Type = strings.TrimPrefix(v, "none") },
 	}
 	root := manifest.ConfigFields()
 	for _, choice := range manifest.Choices() {
@@ -31,28 +29,23 @@ func TestUnsupportedIsWhatTheConfigSays(t *testing.T) {
 		for _, v := range field.Enum {
 			c := steptest.Cluster(t, steptest.Small)
 			set[choice.Path](c, v)
-			err := unsupported(c)
-			if built := slices.Contains(choice.Built, v); built != (err == nil) {
-				t.Errorf("%s: %s: said to be built: %t, and installing says %v", choice.Path, v, built, err)
+			for _, pipeline := range []string{"create", "preflight", "prepare", "delete", "reset", "restore"} {
+				ps := refusedBy(pipeline, c, nil)
+				if built := slices.Contains(choice.Built, v); built != (len(ps) == 0) {
+					t.Errorf("%s: %s: said to be built: %t, and %s says %v", choice.Path, v, built, pipeline, ps)
+				}
 			}
 		}
 	}
 }
 
-// TestPartsThatCannotBeInstalled: a part that a bundle carries and no pipeline
-// installs is refused, and not left out in silence.
-func TestPartsThatCannotBeInstalled(t *testing.T) {
-	on := true
-	for path, set := range map[string]func(*manifest.Cluster){
-		"spec.network.multus.enabled":   func(c *manifest.Cluster) { c.Spec.Network.Multus.Enabled = true },
-		"spec.storage.openebs":          func(c *manifest.Cluster) { c.Spec.Storage.OpenEBS.BasePath = "/data" },
-		"spec.dns.nodelocaldns.enabled": func(c *manifest.Cluster) { c.Spec.DNS.NodeLocalDNS.Enabled = &on },
-		"spec.loadBalancer.mode":        func(c *manifest.Cluster) { c.Spec.LoadBalancer.Mode = "internal" },
-	} {
-		c := steptest.Cluster(t, steptest.Small)
-		set(c)
-		if err := unsupported(c); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", path, err)
+// TestRemovalIsNotRefused: a field that waits keeps nobody from taking away what is
+// there: it did nothing when the cluster was made.
+func TestRemovalIsNotRefused(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small+"  monitoring: {enabled: true}\n")
+	for pipeline, refused := range map[string]bool{"create": true, "preflight": true, "prepare": true, "delete": false, "reset": false, "restore": false} {
+		if ps := refusedBy(pipeline, c, nil); refused != (len(ps) > 0) {
+			t.Errorf("%s: %v", pipeline, ps)
 		}
 	}
 }

@@ -33,9 +33,10 @@ func Foundation() plan.Module {
 	}
 }
 
-// ControlPlane makes the first master, and joins the others to it.
-func ControlPlane() plan.Module {
-	return plan.Module{Name: "control-plane", Tasks: []plan.Task{task.InitControlPlane(), task.JoinMasters()}}
+// ControlPlane makes the first master, and joins the others to it. All nodes that join
+// do so through the endpoint.
+func ControlPlane(say func(steps.Finding)) plan.Module {
+	return plan.Module{Name: "control-plane", Tasks: []plan.Task{task.InitControlPlane(), task.CheckEndpoint(say), task.JoinMasters()}}
 }
 
 // Nodes installs the pod network and joins the workers, side by side.

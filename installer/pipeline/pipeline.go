@@ -31,7 +31,7 @@ func (c Context) preflight() plan.Module {
 // not, and the next run goes on from there.
 func Create(c Context) plan.Pipeline {
 	return plan.Pipeline{Name: "create", Short: "Create a cluster", Modules: []plan.Module{
-		c.preflight(), module.Foundation(), module.ControlPlane(), module.Nodes(), module.Finish(c.Applied),
+		c.preflight(), module.Foundation(), module.ControlPlane(c.Say), module.Nodes(), module.Finish(c.Applied),
 	}}
 }
 

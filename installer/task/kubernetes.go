@@ -30,6 +30,15 @@ func InitControlPlane() plan.Task {
 	}}
 }
 
+// CheckEndpoint waits until every node reaches the API servers through what the site has
+// set up for them.
+func CheckEndpoint(say func(steps.Finding)) plan.Task {
+	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return s.Cluster.EndpointExists() },
+		Plan: func(s plan.Scope) plan.Fragment {
+			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.ReadAuthority()), plan.On(nodes(s), kubernetes.WaitEndpoint(s.Cluster, say)))
+		}}
+}
+
 // JoinMasters joins the other masters, one after another: the store takes in one
 // member at a time, and while it does the API servers wait for it.
 func JoinMasters() plan.Task {

@@ -46,6 +46,10 @@ func resource(a manifest.Addon, at Names) brought {
 			return nil, err
 		}
 		text, err := read(ctx, h, need)
+		if err != nil {
+			return nil, err
+		}
+		text, err = admitted(a, text)
 		return m.Redigest(text), err
 	})
 }

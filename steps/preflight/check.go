@@ -48,6 +48,7 @@ type Check struct {
 	Slow     bool // asks the host again
 	Packages bool // made where the bundle holds packages alone
 	Bundle   bool // needs a bundle
+	Endpoint bool // made where what leads to the API servers exists before them
 
 	needs func(Options) []manifest.Need
 	look  func(context.Context, *steps.Host, Options) (steps.Findings, error)
@@ -67,7 +68,7 @@ func (c Check) Step(o Options) steps.Step {
 
 // Checks lists all checks.
 func Checks() []Check {
-	return slices.Concat(machineChecks(), diskChecks(), nodeChecks(), systemChecks(), timeChecks(), networkChecks(), nameChecks(), usedChecks(), []Check{reachCheck()})
+	return slices.Concat(machineChecks(), diskChecks(), nodeChecks(), systemChecks(), timeChecks(), networkChecks(), nameChecks(), usedChecks(), []Check{endpointCheck(), reachCheck()})
 }
 
 // The checks that are made when a host is reached, and without which nothing else is.

@@ -3,10 +3,13 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // maxSkew is how far apart clocks may be: the deployment matrix's five seconds.
@@ -25,9 +28,9 @@ func timeChecks() []Check {
 			look: compare(checkClocks),
 		},
 		{
-			Name: "preflight.time-service", Asks: "whether a service keeps the time", Levels: "warning",
-			Limits: "one of chrony, ntpd, ntpsec, openntpd, systemd-timesyncd is active", Reads: "systemctl show", Source: "the deployment matrix; an error there, and a warning here because clocks are compared and chrony can be set up",
-			look: byFacts(checkTimeService),
+			Name: "preflight.time-service", Asks: "whether a service keeps the time", Levels: "error, warning, note",
+			Limits: "one of chrony, ntpd, ntpsec, openntpd, systemd-timesyncd is active; an error where spec.system.ntpServers asks for chrony, and neither the host nor the bundle has it", Reads: "systemctl show", Source: "the deployment matrix; an error there, and a warning here because clocks are compared and chrony can be set up",
+			look: checkTimeService,
 		},
 	}
 }
@@ -76,14 +79,24 @@ func checkClocks(_ *manifest.Cluster, all []peer) steps.Findings {
 	return out
 }
 
-func checkTimeService(h *steps.Host) steps.Findings {
+func checkTimeService(_ context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+	ntp := h.Cluster.Spec.System.NTPServers
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(h.Facts.Units, func(u runner.UnitFact) bool { return slices.Contains(names, u.Name) })
+	}
+	// systemd-timesyncd follows servers, and serves nobody.
+	can := has("chrony.service", "chronyd.service") || has("systemd-timesyncd.service") && !slices.Contains(ntp, h.Name)
+	if len(ntp) > 0 && !can && !slices.Contains(o.Systems, op.SystemOf(h.Facts)) {
+		return steps.Findings{{What: "has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it",
+			Advice: "install chrony there; or name its operating system in spec.bundle.operatingSystems, and build the bundle again"}}, nil
+	}
 	for _, u := range h.Facts.Units {
 		if u.Active && u.Name != "kubelet.service" {
-			return nil
+			return nil, nil
 		}
 	}
-	if len(h.Cluster.Spec.System.NTPServers) > 0 {
-		return steps.Findings{{What: "no service keeps the time; chrony will, as spec.system.ntpServers says", Advice: "nothing", Note: true}}
+	if len(ntp) > 0 {
+		return steps.Findings{{What: "no service keeps the time; chrony will, as spec.system.ntpServers says", Advice: "nothing", Note: true}}, nil
 	}
-	return steps.Findings{{What: "no service keeps the time", Advice: "let chrony run there, or name servers in spec.system.ntpServers: clocks drift apart, and certificates and etcd's leases with them", Warning: true}}
+	return steps.Findings{{What: "no service keeps the time", Advice: "let chrony run there, or name servers in spec.system.ntpServers: clocks drift apart, and certificates and etcd's leases with them", Warning: true}}, nil
 }

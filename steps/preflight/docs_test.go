@@ -56,6 +56,8 @@ Hosts are asked what they are by one command each. Whether they reach each other
 	for _, c := range preflight.Checks() {
 		asks := c.Asks
 		switch {
+		case c.Endpoint:
+			asks += "; on masters and workers, with spec.loadBalancer.external.type external or controlPlaneEndpoint.externalDNS"
 		case c.On == preflight.OnNodes:
 			asks += "; on masters and workers"
 		case c.Packages:

@@ -31,6 +31,9 @@ const (
 var (
 	leastKernel  = semver.MustParse("3.10.0")
 	wantedKernel = semver.MustParse("4.19.0")
+	// nftablesKernel is what kube-proxy asks for in mode nftables (proxier.go of its
+	// package nftables).
+	nftablesKernel = semver.MustParse("5.13.0")
 )
 
 func machineChecks() []Check {
@@ -59,8 +62,8 @@ func machineChecks() []Check {
 		},
 		{
 			Name: "preflight.kernel", Asks: "whether the kernel is new enough", Levels: "error, warning",
-			Limits: fmt.Sprintf("error before %s, and before %s for Kubernetes 1.32 and 1.33; warning before %[2]s", leastKernel, wantedKernel),
-			Reads:  "uname -r", Source: "the deployment matrix; kubeadm's system verification, which only warns since 1.34",
+			Limits: fmt.Sprintf("error before %s, before %s for Kubernetes 1.32 and 1.33, and before %s with kube-proxy's mode nftables; warning before %[2]s", leastKernel, wantedKernel, nftablesKernel),
+			Reads:  "uname -r", Source: "the deployment matrix; kubeadm's system verification, which only warns since 1.34; kube-proxy",
 			look: byFacts(checkKernel),
 		},
 		{
@@ -137,6 +140,8 @@ func checkKernel(h *steps.Host) steps.Findings {
 		return nil
 	case k.LessThan(leastKernel):
 		return steps.Findings{{What: "kernel " + h.Facts.Kernel + " is too old", Advice: "use " + wantedKernel.String() + " or newer"}}
+	case node(h) && h.Cluster.Spec.Kubernetes.KubeProxy.Mode == "nftables" && k.LessThan(nftablesKernel):
+		return steps.Findings{{What: "kernel " + h.Facts.Kernel + " is too old for kube-proxy's mode nftables", Advice: "use " + nftablesKernel.String() + " or newer, or set spec.kubernetes.kubeProxy.mode to iptables"}}
 	case !k.LessThan(wantedKernel):
 		return nil
 	}

@@ -51,8 +51,14 @@ func checkModules(_ context.Context, h *steps.Host, o Options) (steps.Findings, 
 		return nil, nil
 	}
 	advice := "install the package with the rest of the kernel's modules (linux-modules-extra, kernel-modules-extra), or another kernel"
-	if slices.Contains(absent, "ip_vs") {
+	if slices.ContainsFunc(absent, func(m string) bool { return strings.HasPrefix(m, "ip_vs") }) {
 		advice += "; or set spec.kubernetes.kubeProxy.mode to iptables"
+	}
+	switch b := h.Cluster.Spec.Network.Flannel.Backend; {
+	case b == "vxlan" && slices.Contains(absent, b):
+		advice += "; or set spec.network.flannel.backend to host-gw, where no router is between the nodes"
+	case b == "wireguard" && slices.Contains(absent, b):
+		advice += "; or set spec.network.flannel.backend to vxlan"
 	}
 	return steps.Findings{{What: "the kernel has no module " + strings.Join(absent, ", "), Advice: advice}}, nil
 }

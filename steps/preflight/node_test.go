@@ -63,10 +63,22 @@ func TestNames(t *testing.T) {
 		"no server":       {host: "w1", before: says("")},
 	})
 	hold(t, "time-service", map[string]row{
-		"chrony":      {host: "r1"},
-		"none":        {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), want: []string{"warning: no service keeps the time"}},
-		"one to come": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), spec: "  system: {ntpServers: [192.0.2.1]}\n", want: []string{"note: no service keeps the time; chrony will, as spec.system.ntpServers says"}},
+		"chrony": {host: "r1"},
+		"none":   {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), want: []string{"warning: no service keeps the time"}},
+		"none to come": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), spec: "  system: {ntpServers: [192.0.2.1]}\n",
+			want: []string{"error: has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it"}},
+		"one that follows": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = []string{"systemd-timesyncd.service"} }), spec: "  system: {ntpServers: [m1]}\n"},
+		"one that is to serve": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = []string{"systemd-timesyncd.service"} }), spec: "  system: {ntpServers: [r1]}\n",
+			want: []string{"error: has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it"}},
 	})
+	// With packages for the host chrony comes.
+	c := steptest.Cluster(t, site+"  system: {ntpServers: [192.0.2.1]}\n")
+	var said []string
+	o := preflight.Options{Systems: []string{"debian-12"}, Say: func(f steps.Finding) { said = append(said, f.Level()+": "+f.What) }}
+	found := steptest.Check(t, steptest.Case{Cluster: c, Before: machine(func(m *conntest.Machine) { m.TimeServices = nil })}, step(t, "preflight.time-service", o))
+	if len(found) > 0 || len(said) != 1 || said[0] != "note: no service keeps the time; chrony will, as spec.system.ntpServers says" {
+		t.Errorf("with packages: %v %v", found, said)
+	}
 }
 
 func TestKernelSettings(t *testing.T) {
@@ -131,6 +143,26 @@ func TestPackagesInTheWay(t *testing.T) {
 		}
 		if text := strings.Join(got, "\n"); text != c.want {
 			t.Errorf("%s: found %s, want %s", name, text, c.want)
+		}
+	}
+}
+
+// TestModulesOfAChoice: where another value of the config needs no module, the advice
+// names it.
+func TestModulesOfAChoice(t *testing.T) {
+	for _, c := range []struct{ module, spec, advice string }{
+		{"ip_vs_rr", "", "set spec.kubernetes.kubeProxy.mode to iptables"},
+		{"vxlan", "", "set spec.network.flannel.backend to host-gw"},
+		{"wireguard", "wireguard", "set spec.network.flannel.backend to vxlan"},
+	} {
+		config := site
+		if c.spec != "" {
+			config = strings.Replace(site, "{plugin: flannel}", "{plugin: flannel, flannel: {backend: "+c.spec+"}}", 1)
+		}
+		kase := steptest.Case{Cluster: steptest.Cluster(t, config), Before: func(s *conntest.Sim) { s.SetModule(c.module, "absent") }}
+		found := steptest.Check(t, kase, step(t, "preflight.kernel-modules", preflight.Options{Modules: []string{"overlay", c.module}}))
+		if len(found) != 1 || !strings.Contains(found[0].Advice, c.advice) {
+			t.Errorf("%s: %v", c.module, found)
 		}
 	}
 }

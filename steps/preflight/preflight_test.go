@@ -188,6 +188,10 @@ func TestMachines(t *testing.T) {
 		"on a registry host":    {host: "r1", spec: "  kubernetes: {version: v1.32.2}\n", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0" }), want: []string{"warning: kernel 4.18.0 is older than Kubernetes is tested with"}},
 		"the oldest":            {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.19.0-rc1" })},
 		"of two numbers":        {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.18+" }), want: []string{"warning: kernel 4.18+ is older than Kubernetes is tested with"}},
+		"nftables on RHEL 8's":  {host: "w1", spec: "  kubernetes: {version: v1.34.10, kubeProxy: {mode: nftables}}\n", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0-553.el8_10.x86_64" }), want: []string{"error: kernel 4.18.0-553.el8_10.x86_64 is too old for kube-proxy's mode nftables"}},
+		"nftables by default":   {host: "w1", spec: "  kubernetes: {version: v1.35.7}\n", before: m(func(m *conntest.Machine) { m.Kernel = "5.12.0" }), want: []string{"error: kernel 5.12.0 is too old for kube-proxy's mode nftables"}},
+		"nftables, new enough":  {host: "w1", spec: "  kubernetes: {version: v1.35.7}\n", before: m(func(m *conntest.Machine) { m.Kernel = "5.13.0" })},
+		"nftables, no node":     {host: "r1", spec: "  kubernetes: {version: v1.35.7}\n", before: m(func(m *conntest.Machine) { m.Kernel = "5.12.0" })},
 		"one that nobody reads": {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "custom" })},
 		"newer":                 {host: "w1"},
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +25,34 @@ func (r *Runner) Listen(ctx context.Context, address string) (net.Listener, erro
 	return f.Listen(ctx, "tcp", address)
 }
 
+// ErrRefused says that an address answered, and that nobody listens on the port.
+var ErrRefused = errors.New("connection refused")
+
+// ErrNoName says that a host knows no address of a name.
+var ErrNoName = errors.New("the name has no address")
+
+// noName are the words of C libraries and of Go for that: of a far side there is
+// nothing else.
+var noName = []string{"Name or service not known", "No address associated with hostname", "Temporary failure in name resolution", "Name does not resolve", "no such host"}
+
+// ErrNoForward says that the host's sshd forwards no connections.
+var ErrNoForward = errors.New("sshd forwards no connections")
+
+// Dial connects from the host to an address. It fails with ErrNoForward where sshd
+// forbids that, and with ErrNoTCP where the connection carries commands alone.
+func (r *Runner) Dial(ctx context.Context, address string) (net.Conn, error) {
+	f, ok := r.conn.(connector.Forwarder)
+	if !ok {
+		return nil, ErrNoTCP
+	}
+	c, err := f.Dial(ctx, "tcp", address)
+	var dial *connector.DialError
+	if errors.As(err, &dial) && dial.Forbidden {
+		return nil, errors.Join(ErrNoForward, err)
+	}
+	return c, err
+}
+
 // Reach is what came of a try to connect from a host to an address.
 type Reach int
 
@@ -35,7 +64,9 @@ const (
 )
 
 // Reach tries to connect from the host to an address, for no longer than timeout,
-// and sends nothing. why says what stood against it.
+// and sends nothing. A name is looked up by the host. why says what stood against it;
+// it is ErrRefused where the host was reached and nobody listens, and ErrNoName where
+// the name has no address there.
 func (r *Runner) Reach(ctx context.Context, address string, timeout time.Duration) (what Reach, why error) {
 	f, ok := r.conn.(connector.Forwarder)
 	if !ok {
@@ -51,7 +82,9 @@ func (r *Runner) Reach(ctx context.Context, address string, timeout time.Duratio
 	case ctx.Err() != nil:
 		return Untested, ctx.Err()
 	case errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "refused"): // of a far side there are words alone
-		return Reached, nil
+		return Reached, ErrRefused
+	case slices.ContainsFunc(noName, func(words string) bool { return strings.Contains(err.Error(), words) }):
+		return Unreached, ErrNoName
 	case errors.As(err, &dial) && dial.Forbidden:
 		return Untested, err
 	case try.Err() != nil:

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"path/filepath"
 	"testing"
@@ -37,25 +38,28 @@ func TestReach(t *testing.T) {
 	}
 	sim := conntest.New(t)
 	sim.Lose("192.0.2.7:53")
+	sim.Unknown("lb.site.example")
 	deaf := conntest.New(t)
 	deaf.ForbidForwarding()
 	for name, c := range map[string]struct {
 		conn    connector.Conn
 		address string
 		want    runner.Reach
+		why     error
 	}{
-		"somebody listens":               {over(false), listening.Addr().String(), runner.Reached},
-		"nobody listens":                 {over(false), closed, runner.Reached},
-		"the server forwards nothing":    {over(true), closed, runner.Untested},
-		"nothing comes back":             {silent{over(false)}, "192.0.2.7:53", runner.Unreached},
-		"nobody listens, simulated":      {sim, "192.0.2.8:53", runner.Reached},
-		"nothing comes back, simulated":  {sim, "192.0.2.7:53", runner.Unreached},
-		"nothing is forwarded, the same": {deaf, "192.0.2.8:53", runner.Untested},
-		"a wire of commands alone":       {commands{sim}, closed, runner.Untested},
+		"somebody listens":               {over(false), listening.Addr().String(), runner.Reached, nil},
+		"nobody listens":                 {over(false), closed, runner.Reached, runner.ErrRefused},
+		"the server forwards nothing":    {over(true), closed, runner.Untested, nil},
+		"nothing comes back":             {silent{over(false)}, "192.0.2.7:53", runner.Unreached, nil},
+		"nobody listens, simulated":      {sim, "192.0.2.8:53", runner.Reached, runner.ErrRefused},
+		"nothing comes back, simulated":  {sim, "192.0.2.7:53", runner.Unreached, nil},
+		"a name without an address":      {sim, "lb.site.example:6443", runner.Unreached, runner.ErrNoName},
+		"nothing is forwarded, the same": {deaf, "192.0.2.8:53", runner.Untested, nil},
+		"a wire of commands alone":       {commands{sim}, closed, runner.Untested, runner.ErrNoTCP},
 	} {
 		clock := fair.Start()
 		got, why := runner.New(c.conn, runner.Options{}).Reach(t.Context(), c.address, 200*time.Millisecond)
-		if got != c.want || (why == nil) != (c.want == runner.Reached) {
+		if got != c.want || c.why != nil && !errors.Is(why, c.why) || c.why == nil && (why == nil) != (c.want == runner.Reached) {
 			t.Errorf("%s: %d, %v", name, got, why)
 		}
 		clock.Within(t, 10*time.Second)

@@ -237,8 +237,9 @@ func (k *Kube) reset(c call) (ended bool) {
 }
 
 // authority is the certificate of a cluster's CA, the same one every time.
-func authority() string {
-	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+func authority() string { return authorityOf(authorityKey()) }
+
+func authorityOf(key ed25519.PrivateKey) string {
 	t := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"},
 		NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(nil, t, t, key.Public(), key)

@@ -20,6 +20,8 @@ type forwards struct {
 	forbidden bool
 	last      int      // port
 	lost      []string // addresses that nothing comes back from
+	unknown   []string // names that have no address
+	answers   map[string]func() net.Conn
 	open      map[string]*forward
 }
 
@@ -37,16 +39,40 @@ func (s *Sim) Lose(addresses ...string) {
 	s.forwards.lost = append(s.forwards.lost, addresses...)
 }
 
-// Dial finds nobody who listens; see connector.Forwarder.
+// Unknown has the host know no address of names.
+func (s *Sim) Unknown(names ...string) {
+	s.forwards.mu.Lock()
+	defer s.forwards.mu.Unlock()
+	s.forwards.unknown = append(s.forwards.unknown, names...)
+}
+
+// Answer has somebody listen at an address: connections to it are what open gives.
+func (s *Sim) Answer(address string, open func() net.Conn) {
+	s.forwards.mu.Lock()
+	defer s.forwards.mu.Unlock()
+	if s.forwards.answers == nil {
+		s.forwards.answers = map[string]func() net.Conn{}
+	}
+	s.forwards.answers[address] = open
+}
+
+// Dial finds nobody who listens but those of Answer; see connector.Forwarder.
 func (s *Sim) Dial(_ context.Context, network, address string) (net.Conn, error) {
 	s.forwards.mu.Lock()
 	forbidden, lost := s.forwards.forbidden, slices.Contains(s.forwards.lost, address)
+	open := s.forwards.answers[address]
+	name, _, _ := net.SplitHostPort(address)
+	unknown := slices.Contains(s.forwards.unknown, name)
 	s.forwards.mu.Unlock()
 	switch {
 	case forbidden:
 		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from there: open failed", address), Hint: "allow it", Forbidden: true}
+	case unknown:
+		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from there: Name or service not known", address)}
 	case lost:
 		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from there: connection timed out", address), Hint: "see on the host whether the address answers"}
+	case open != nil:
+		return open(), nil
 	}
 	return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: %w", address, syscall.ECONNREFUSED)}
 }

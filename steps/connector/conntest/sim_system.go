@@ -25,6 +25,15 @@ func (s *Sim) initUsers() {
 	s.groups = map[string]int{"root": 0, "nogroup": 65534, "adm": 4, "systemd-journal": 999}
 }
 
+// AddUser gives the host a user who logs in, with a group and an empty home of the same name.
+func (s *Sim) AddUser(name string, id int) {
+	s.AddDir("/home/"+name, 0o755)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[name] = account{id, id, "/home/" + name, "/bin/bash", nil}
+	s.groups[name] = id
+}
+
 // initKernel gives the settings that steps touch, as a kernel has them after boot.
 func (s *Sim) initKernel() {
 	s.boot = map[string]string{

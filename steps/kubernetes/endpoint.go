@@ -1,0 +1,107 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// authority carries the certificate of the cluster's CA to nodes that have none yet.
+var authority = steps.NewKey[[]byte]("kubernetes.authority")
+
+// ReadAuthority reads the certificate of the cluster's CA on the first master.
+func ReadAuthority() steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.read-authority", Always: true, LooksOnly: true, Timeout: time.Minute, Writes: []steps.AnyKey{authority}},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			text, err := h.ReadFile(ctx, kubeadm.AuthorityFile)
+			if err != nil {
+				return err
+			}
+			return authority.Put(h, text)
+		},
+	}
+}
+
+// askWithin is how long one try to reach the endpoint takes.
+const askWithin = 5 * time.Second
+
+// WaitEndpoint waits until an API server of this cluster answers a node at the endpoint
+// that the site has set up: a load balancer takes a moment until it counts a server in.
+// The cluster's CA tells whether it is one. A node joins through the endpoint, and
+// kubeadm itself would wait for minutes and say less.
+func WaitEndpoint(c *manifest.Cluster, say func(steps.Finding)) steps.Step {
+	look := func(ctx context.Context, h *steps.Host) (string, error) { return askEndpoint(ctx, h, c, say) }
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.wait-endpoint", LooksOnly: true, Timeout: patience + time.Minute, Reads: []steps.AnyKey{authority}},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			if _, err := authority.Get(h); err != nil {
+				return false, nil // nobody has read it: a dry run
+			}
+			bad, err := look(ctx, h)
+			return err == nil && bad == "", nil
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			return until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(c.APIServerPort())+
+				"; whoever tries on %s: openssl s_client -connect "+reachedAt(c))
+		},
+	}
+}
+
+// reachedAt is where a node finds the endpoint before anything wrote its name.
+func reachedAt(c *manifest.Cluster) string {
+	cp := c.Spec.ControlPlaneEndpoint
+	at := cp.Address
+	if cp.ExternalDNS {
+		at = cp.Domain
+	}
+	return net.JoinHostPort(at, strconv.Itoa(cp.Port))
+}
+
+// askEndpoint tries once; bad is what may mend itself.
+func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, say func(steps.Finding)) (bad string, err error) {
+	ca, err := authority.Get(h)
+	if err != nil {
+		return "", err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return "", &lost{errors.New(kubeadm.AuthorityFile + " of the first master holds no certificate")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	at := reachedAt(c)
+	conn, err := h.Dial(ctx, at)
+	switch {
+	case errors.Is(err, runner.ErrNoForward), errors.Is(err, runner.ErrNoTCP):
+		if say != nil {
+			say(steps.Finding{Host: h.Name, Note: true, What: "not tested whether an API server answers at " + at + ": sshd forwards no connections",
+				Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
+		}
+		return "", nil
+	case err != nil:
+		return "no API server answers at " + at + ": " + err.Error(), nil
+	}
+	defer conn.Close()
+	err = tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: c.Spec.ControlPlaneEndpoint.Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
+	var other *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &other):
+		return "", &lost{steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
+			"have the load balancer pass TCP on as it is, with no TLS of its own, and to the masters of this cluster alone")}
+	case err != nil:
+		return "no API server answers at " + at + ": " + err.Error(), nil
+	}
+	return "", nil
+}

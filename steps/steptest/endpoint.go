@@ -1,0 +1,66 @@
+package steptest
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"syscall"
+	"time"
+)
+
+// Endpoint is a load balancer before the API servers: a connection to it speaks TLS as
+// the first master's does, and is refused while that does not answer.
+func (k *Kube) Endpoint() (net.Conn, error) {
+	k.mu.Lock()
+	up := k.up()
+	k.mu.Unlock()
+	if !up {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	return serving(authorityKey(), k.cluster.Spec.ControlPlaneEndpoint.Domain)
+}
+
+// Stranger is a connection to a TLS server of that name, of another cluster's.
+func (k *Kube) Stranger() (net.Conn, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return serving(key, k.cluster.Spec.ControlPlaneEndpoint.Domain)
+}
+
+// serving is a connection to a TLS server of a name, whose certificate the CA of that
+// key has signed.
+func serving(ca ed25519.PrivateKey, name string) (net.Conn, error) {
+	block, _ := pem.Decode([]byte(authorityOf(ca)))
+	parent, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "kube-apiserver"}, DNSNames: []string{name}, NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, parent, public, ca)
+	if err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	here, there := net.Pipe()
+	server := tls.Server(there, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
+	go func() { // ends when the client does
+		_ = server.Handshake()
+		_, _ = server.Read(make([]byte, 1))
+		_ = there.Close()
+	}()
+	return here, nil
+}
+
+// authorityKey is the key of the cluster's CA, the same one every time.
+func authorityKey() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) }
