@@ -162,7 +162,7 @@ func (c *Cluster) NotSupported() Problems {
 
 // advice names the values that can be installed.
 func (o Choice) advice() string {
-	return "only " + strings.Join(o.Built, " and ") + " can be installed"
+	return "only " + sentence(o.Built) + " can be installed"
 }
 
 // notYetBuilt says plainly which written fields nothing acts on, each once, and
