@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,9 @@ func (a *app) planCommand() *cobra.Command {
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(names, args[0]) {
+				return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of " + strings.Join(names, ", ")}
+			}
 			c, err := a.loadCluster(config, "")
 			if err != nil {
 				return err
@@ -38,7 +42,7 @@ func (a *app) planCommand() *cobra.Command {
 				}
 				return a.printPlanGraph(g)
 			}
-			return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of " + strings.Join(names, ", ")}
+			return nil
 		},
 	}
 	cmd.Flags().StringVarP(&config, "filename", "f", "", "the cluster config; - reads standard input")

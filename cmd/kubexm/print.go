@@ -25,10 +25,32 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
+// printYAML writes v with the names that printJSON gives its fields.
 func (a *app) printYAML(v any) error {
+	a.printed = true
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var node yaml.Node // JSON is YAML, and a node keeps its order
+	if err := yaml.Unmarshal(text, &node); err != nil {
+		return err
+	}
+	blockStyle(&node)
 	e := yaml.NewEncoder(a.out)
 	e.SetIndent(2)
-	return errors.Join(e.Encode(v), e.Close())
+	return errors.Join(e.Encode(&node), e.Close())
+}
+
+// blockStyle takes JSON's brackets and quotes from a document, except where what is
+// empty needs them.
+func blockStyle(n *yaml.Node) {
+	if len(n.Content) > 0 || n.Kind == yaml.ScalarNode {
+		n.Style = 0
+	}
+	for _, c := range n.Content {
+		blockStyle(c)
+	}
 }
 
 // printValue writes v in the format of -o, json or yaml.

@@ -36,9 +36,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if a.screen == nil {
 		a.screen = newScreen(a.err)
 	}
-	root := a.root()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	a.output = askedFormat(args)
+	err := a.execute(ctx, args)
 	code := a.report(ctx, err)
 	for _, w := range []io.Writer{a.out, a.err} {
 		if p, ok := w.(*plainWriter); ok {
@@ -46,6 +45,20 @@ func (a *app) run(ctx context.Context, args []string) int {
 		}
 	}
 	return code
+}
+
+// execute runs the command that args name. Words are looked at before flags: which
+// flags there are is only known with the command.
+func (a *app) execute(ctx context.Context, args []string) error {
+	root := a.root()
+	if at, words := unknownCommand(root, args); at != nil {
+		return usageError(at, unknownError(at, words))
+	}
+	if err := oneDash(root, args); err != nil {
+		return err
+	}
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
 }
 
 func (a *app) root() *cobra.Command {
@@ -63,6 +76,7 @@ makes the cluster over SSH, without one packet leaving the site.`,
   kubexm bundle build -f config.yaml        # one archive, the same bytes every time
   kubexm bundle verify demo-*.tar.zst       # every byte, against its digest
   kubexm install --bundle demo.tar.zst -f config.yaml   # at the site: the cluster, to Ready nodes`,
+		Version:       ownVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -78,13 +92,18 @@ makes the cluster over SSH, without one packet leaving the site.`,
 			return flagsAsWanted(cmd)
 		},
 	}
+	root.SetVersionTemplate(versionLine())
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done, and why, to standard error")
 	root.AddCommand(a.bundleCommand(), a.keysCommand(), a.cacheCommand(), a.manCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand(),
 		a.preflightCommand(), a.installCommand(), a.siteCommand(), a.createCommand(), a.deleteCommand(), a.resetCommand(), a.hostsCommand(), a.planCommand(), a.getCommand(), a.registryCommand(), a.auditCommand(), a.receiptCommand())
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	addWords(root)
 	strictUsage(root)
 	return root
 }
