@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,9 +37,9 @@ type clusterFlags struct{ config, cluster, workdir string }
 
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config, for the cluster's name")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "for the cluster's name"))
 	fs.StringVar(&f.cluster, "cluster", "", "the cluster's name (default the only one that has a folder)")
-	fs.StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
+	fs.StringVar(&f.workdir, "workdir", ".", useWorkdir)
 	cmd.MarkFlagsMutuallyExclusive("filename", "cluster")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagDirname("workdir")
@@ -128,7 +130,7 @@ the log is masked here. With -o json the lines are printed as they stand there, 
 	f.add(cmd)
 	cmd.Flags().StringSliceVar(&filter.Hosts, "host", nil, "of these hosts alone")
 	cmd.Flags().StringVar(&filter.Step, "step", "", "of steps alone whose id in the plan holds this")
-	cmd.Flags().StringVar(&since, "since", "", "not older than this: 90m, 24h, or a time as 2026-01-31T08:00:00Z")
+	cmd.Flags().StringVar(&since, "since", "", "only what is newer than this: 90m, 24h, or a time as 2026-01-31T08:00:00Z")
 	cmd.Flags().BoolVar(&filter.Changes, "changes", false, "leave out what only looks")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -155,11 +157,21 @@ func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // read only: nothing to lose
-	if a.output != "json" {
+	if !a.structured() {
 		return audit.Show(log, filter, func(x audit.Line, _ []byte) error {
 			_, err := fmt.Fprintln(a.out, auditLine(x))
 			return err
 		})
+	}
+	if a.output == "yaml" {
+		lines := []json.RawMessage{}
+		if err := audit.Show(log, filter, func(_ audit.Line, text []byte) error {
+			lines = append(lines, bytes.Clone(text))
+			return nil
+		}); err != nil {
+			return err
+		}
+		return a.printYAML(lines)
 	}
 	before := "[\n"
 	err = audit.Show(log, filter, func(_ audit.Line, text []byte) error {

@@ -43,12 +43,12 @@ type sourceFlags struct {
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; - reads standard input")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "- reads standard input"))
 	fs.StringVar(&f.lock, "lock", "", "the lock (default kubexm.lock beside the config)")
 	fs.StringVar(&f.sources, "sources", "", "a file of kind Sources: mirrors, laid over spec.sources")
 	fs.StringVar(&f.versions, "versions", "", "a file of kind Versions: own versions and digests, laid over the embedded matrix")
-	fs.StringVar(&f.cacheDir, "cache-dir", "", "where fetched content is kept (default $KUBEXM_CACHE, else $XDG_CACHE_HOME/kubexm)")
-	fs.IntVarP(&f.parallel, "parallel", "p", 8, "how much is fetched at once")
+	fs.StringVar(&f.cacheDir, "cache-dir", "", useCacheDir)
+	fs.IntVarP(&f.parallel, "parallel", "p", 8, useParallel+"downloads")
 	for _, name := range []string{"filename", "sources", "versions"} {
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
 	}

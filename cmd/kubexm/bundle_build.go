@@ -65,15 +65,15 @@ not what the lock says, 130 interrupted.`,
 		},
 	}
 	f.sourceFlags.add(cmd)
-	f.volumeFlags.add(cmd, "volume-size")
-	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", "sign the bundle with this private key (cosign.key); see kubexm bundle sign")
+	f.volumeFlags.add(cmd)
+	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", also(useSignKey, "see kubexm bundle sign"))
 	f.signing.addMinimum(cmd)
 	f.signing.passwordFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
 	cmd.Flags().BoolVar(&f.locked, "locked", false, "refuse to build when the lock does not answer the config exactly")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be fetched and written, without asking anybody; write nothing")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace an archive that stands already")
-	cmd.Flags().StringVar(&f.since, "since", "", "build a delta: leave out what the site of this inventory has")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "nobody is asked"))
+	cmd.Flags().BoolVar(&f.force, "force", false, useForce)
+	cmd.Flags().StringVar(&f.since, "since", "", "only what is newer than this: the inventory of a site; builds a delta")
 	_ = cmd.MarkFlagFilename("since", "json")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -205,8 +205,8 @@ func driftError(r *resolution) error {
 
 // printBuilt closes a build: what stands where, and the next command to type.
 func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer, key string) error {
-	if a.output == "json" {
-		return a.printJSON(struct {
+	if a.structured() {
+		return a.printValue(struct {
 			*bundle.Built
 			Summary bundle.Summary `json:"summary"`
 		}{b, bundle.Summarize(l)})
@@ -237,8 +237,8 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer,
 // asked for yet is a question mark.
 func (a *app) printPlan(r *resolution) error {
 	rows := lockRows(r.lock)
-	if a.output == "json" {
-		return a.printJSON(struct {
+	if a.structured() {
+		return a.printValue(struct {
 			Lock    string          `json:"lock"`
 			Changes []bundle.Change `json:"changes"`
 			Rows    []row           `json:"artifacts"`

@@ -39,7 +39,7 @@ Exit codes: 0 complete, 2 mistakes in the config, 4 something is lacking.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runCheck(cmd.Context(), f, args[0]) },
 	}
-	cmd.Flags().StringVarP(&f.config, "filename", "f", "", "the cluster config; without it the bundle's own")
+	cmd.Flags().StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
 	cmd.Flags().BoolVar(&f.unused, "unused", false, "also list what no plan needs")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	f.policyFlags.add(cmd)
@@ -97,8 +97,8 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 		}
 		result.Unused = plan.Unused(b.Lock, set, gs...)
 	}
-	if a.output == "json" {
-		if err := a.printJSON(result); err != nil || lack == nil {
+	if a.structured() {
+		if err := a.printValue(result); err != nil || lack == nil {
 			return err
 		}
 		return &coded{error: errSaid, code: exitRefused}

@@ -38,8 +38,8 @@ that it can be. With --key or an identity an archive that nobody of them signed 
 				sides[i] = s
 			}
 			d := bundle.Compare(sides[0], sides[1])
-			if a.output == "json" {
-				return a.printJSON(d)
+			if a.structured() {
+				return a.printValue(d)
 			}
 			return a.printDiff(d)
 		},

@@ -60,8 +60,8 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			if err != nil {
 				return refused(err)
 			}
-			if a.output == "json" {
-				return a.printJSON(map[string]any{"dir": files + oci + layout, "extracted": n})
+			if a.structured() {
+				return a.printValue(map[string]any{"dir": files + oci + layout, "extracted": n})
 			}
 			_, err = fmt.Fprintf(a.out, "%s: %d extracted\n", files+oci+layout, n)
 			return err

@@ -83,7 +83,7 @@ func (a *app) newRunReport(f *siteFlags, s *site) *runReport {
 // watched tells whether a person watches a terminal that can do more than print
 // lines, and wants it to.
 func (a *app) watched(f *siteFlags) bool {
-	if f.plain || a.output == "json" || !isTerminal(a.err) {
+	if f.plain || a.structured() || !isTerminal(a.err) {
 		return false
 	}
 	if v, ok := a.env("NO_COLOR"); ok && v != "" {

@@ -41,9 +41,10 @@ lock" looks at; which versions exist is a matter of "kubexm versions".`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.validate(file) },
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "the config; - reads standard input")
-	_ = cmd.MarkFlagRequired("file")
-	_ = cmd.MarkFlagFilename("file", "yaml", "yml")
+	cmd.Flags().StringVarP(&file, "filename", "f", "", also(useConfig, "or a document of sources; - reads standard input"))
+	renamed(cmd, "file", "filename")
+	_ = cmd.MarkFlagRequired("filename")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
@@ -54,11 +55,11 @@ func (a *app) validate(path string) error {
 		return err
 	}
 	failed := problems.Err()
-	if a.output == "json" {
+	if a.structured() {
 		if problems == nil {
 			problems = manifest.Problems{}
 		}
-		if err := a.printJSON(map[string]any{"file": path, "ok": failed == nil, "problems": problems}); err != nil {
+		if err := a.printValue(map[string]any{"file": path, "ok": failed == nil, "problems": problems}); err != nil {
 			return err
 		}
 		if failed != nil {

@@ -46,8 +46,8 @@ explain" says what every field means.`,
 	}
 	t := &choice{value: &template, allowed: templates, name: "template"}
 	cmd.Flags().VarP(t, "template", "t", "which one: "+t.list())
-	cmd.Flags().StringVarP(&out, "out", "O", "", "write to this file instead of standard output")
-	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it stands already")
+	cmd.Flags().StringVarP(&out, "out", "O", "", useOut)
+	cmd.Flags().BoolVar(&force, "force", false, useForce)
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templates, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("out", "yaml", "yml")
 	return cmd

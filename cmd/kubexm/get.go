@@ -38,8 +38,8 @@ func (a *app) getPart(name, short string, args ...string) *cobra.Command {
 			return a.askMaster(cmd.Context(), f, c, args)
 		},
 	}
-	cmd.Flags().StringVarP(&f.config, "filename", "f", "", "the cluster config")
-	cmd.Flags().StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
+	cmd.Flags().StringVarP(&f.config, "filename", "f", "", useConfig)
+	cmd.Flags().StringVar(&f.workdir, "workdir", ".", useWorkdir)
 	_ = cmd.MarkFlagRequired("filename")
 	return cmd
 }

@@ -44,11 +44,11 @@ type siteFlags struct {
 
 func (f *siteFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; without it the bundle's own")
-	fs.StringVarP(&f.bundle, "bundle", "b", "", "the bundle")
-	fs.StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
-	fs.IntVarP(&f.parallel, "parallel", "p", 16, "how many steps run at once")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "look at every host and say what would change; change nothing")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
+	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
+	fs.StringVar(&f.workdir, "workdir", ".", useWorkdir)
+	fs.IntVarP(&f.parallel, "parallel", "p", 16, useParallel+"steps")
+	fs.BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "every host is looked at"))
 	fs.BoolVar(&f.plain, "plain", false, "print lines on a terminal, too, as NO_COLOR does")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
@@ -77,7 +77,7 @@ from the archives that --base names, from those that earlier runs here used and 
 where they did, and what is a layer of an image from the site's registry. When something is in none
 of them, it is named and nothing is changed.
 
-Before anything is changed, all hosts are looked at as "kubexm preflight" does it. --skip-preflight
+Before anything is changed, all hosts are looked at as "kubexm preflight" does it. --skip-checks
 leaves checks out; which ones is said, and stands in the run's journal.
 
 A cluster that was finished keeps its versions, its hosts and what was decided when it was made: a config
@@ -99,7 +99,7 @@ to its hosts from this workdir the command asks; --yes answers.`,
   kubexm install --bundle delta.tar.zst -f config.yaml    # with what the site has already
   kubexm install --bundle delta.tar.zst -f config.yaml --base /media/disk/demo.tar.zst
   kubexm install --bundle demo.tar.zst -f config.yaml --dry-run
-  kubexm install --bundle demo.tar.zst -f config.yaml --skip-preflight memory`,
+  kubexm install --bundle demo.tar.zst -f config.yaml --skip-checks memory`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
 	}
@@ -325,8 +325,8 @@ func unsupported(c *manifest.Cluster) error {
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.
 func (a *app) runSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Context) plan.Pipeline) error {
 	s := &site{context: &pipeline.Context{}, dryRun: f.dryRun}
-	if a.output == "json" {
-		a.lines = newRunLines(a.out)
+	if a.structured() {
+		a.lines = newRunLines(a.out, a.output)
 	}
 	err := a.onSite(ctx, f, s, pipe)
 	if a.lines == nil {

@@ -45,7 +45,7 @@ func (a *app) planCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&config, "filename", "f", "", "the cluster config; - reads standard input")
+	cmd.Flags().StringVarP(&config, "filename", "f", "", also(useConfig, "- reads standard input"))
 	_ = cmd.MarkFlagRequired("filename")
 	a.outputFlag(cmd, "text", "dot", "mermaid", "json")
 	return cmd
@@ -59,8 +59,8 @@ func (a *app) printPlanGraph(g *plan.Graph) error {
 	case "mermaid":
 		_, err := fmt.Fprint(a.out, g.Mermaid())
 		return err
-	case "json":
-		return a.printJSON(g.View())
+	case "json", "yaml":
+		return a.printValue(g.View())
 	}
 	_, err := fmt.Fprint(a.out, g.String())
 	return err

@@ -31,7 +31,7 @@ With --sign-key it is signed.`,
 
 // addReceipt adds the flags by which a receipt is signed.
 func (f *siteFlags) addReceipt(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", "sign the receipt of the install with this private key (cosign.key)")
+	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", also(useSignKey, "signs the receipt of the install"))
 	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
 	f.signing.passwordFlags.add(cmd)
 }
@@ -152,7 +152,7 @@ func (a *app) verifyReceipt(keys []string, path string) error {
 	if err := a.printReceipt(path, v); err != nil || len(v.Problems) == 0 {
 		return err
 	}
-	if a.output != "json" {
+	if !a.structured() {
 		for _, p := range v.Problems {
 			fmt.Fprintf(a.err, "error: audit log: %s\n", p)
 		}
@@ -180,8 +180,8 @@ func (v *receiptView) besideLog(path string) error {
 }
 
 func (a *app) printReceipt(path string, v receiptView) error {
-	if a.output == "json" {
-		return a.printJSON(v)
+	if a.structured() {
+		return a.printValue(v)
 	}
 	signed := "unsigned: anybody may have written it"
 	switch {

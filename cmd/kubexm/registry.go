@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -69,12 +68,12 @@ Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-ht
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveBundle(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.bundle, "bundle", "", "the archive, or the first of its volumes")
+	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:5000", "address and port to listen on")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate to speak TLS with (PEM)")
 	fs.StringVar(&f.key, "tls-key", "", "its private key (PEM)")
 	fs.StringVar(&f.signKey, "packages-key", "", "OpenPGP private key that repositories of packages are signed with")
-	fs.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS beyond the loopback address, too")
+	fs.BoolVar(&f.plainHTTP, "plain-http", false, also("speak HTTP without TLS", "beyond the loopback address, too"))
 	fs.StringVar(&f.namespace, "namespace", "", "put this before every repository (default the config's spec.registry.namespaceOverride)")
 	_ = cmd.MarkFlagRequired("bundle")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
@@ -189,8 +188,8 @@ func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at
 	if key != nil {
 		signedBy = key.Fingerprint()
 	}
-	if a.output == "json" {
-		return json.NewEncoder(a.out).Encode(struct {
+	if a.structured() {
+		return a.printLine(struct {
 			URL       string `json:"url"`
 			Root      string `json:"root"`
 			Namespace string `json:"namespace,omitempty"`

@@ -66,13 +66,13 @@ the image by upstream's digest does not find it there.`,
 	}
 	f.remoteFlags.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.bundle, "bundle", "", "the archive, or the first of its volumes")
-	fs.StringVar(&f.to, "to", "", "the registry, with the project that everything goes into: HOST[:PORT][/PROJECT]")
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config, whose registry is filled")
-	fs.StringVarP(&f.workdir, "workdir", "w", ".", "where the folder .kubexm lies; with -f")
+	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
+	fs.StringVar(&f.to, "to", "", "the registry to fill, with the project that everything goes into: HOST[:PORT][/PROJECT]")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "whose registry is filled"))
+	fs.StringVarP(&f.workdir, "workdir", "w", ".", also(useWorkdir, "with -f"))
 	fs.StringVar(&f.username, "username", "", "user to log in as (default docker's own credentials)")
 	fs.BoolVar(&f.passwordStdin, "password-stdin", false, "read that user's password from standard input")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "tell what would be sent, and send nothing")
+	fs.BoolVar(&f.dryRun, "dry-run", false, useDryRun)
 	_ = cmd.MarkFlagRequired("bundle")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagDirname("workdir")
@@ -170,8 +170,8 @@ func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *
 			return fillRefused(err)
 		}
 	}
-	if a.output == "json" {
-		return a.printJSON(out)
+	if a.structured() {
+		return a.printValue(out)
 	}
 	return a.printFilled(out)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,10 @@ makes the cluster over SSH, without one packet leaving the site.`,
 			if f := cmd.Flags().Lookup("output"); f != nil {
 				a.output = f.Value.String()
 			}
+			a.takeRenamed(cmd)
+			if err := a.fromEnvironment(cmd); err != nil {
+				return err
+			}
 			return flagsAsWanted(cmd)
 		},
 	}
@@ -104,12 +109,16 @@ makes the cluster over SSH, without one packet leaving the site.`,
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	addWords(root)
+	nameVariables(root)
 	strictUsage(root)
 	return root
 }
 
 // outputFlag adds -o with the formats that a command knows, the first by default.
 func (a *app) outputFlag(cmd *cobra.Command, formats ...string) {
+	if i := slices.Index(formats, "json"); i >= 0 && !slices.Contains(formats, "yaml") {
+		formats = slices.Insert(slices.Clone(formats), i+1, "yaml")
+	}
 	format := formats[0]
 	f := &choice{value: &format, allowed: formats}
 	cmd.Flags().VarP(f, "output", "o", "output format: "+f.list())

@@ -56,17 +56,18 @@ then 3, and nothing is written.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInventory(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; - reads standard input")
-	fs.StringArrayVarP(&f.bundles, "bundle", "b", nil, "an archive that the site keeps; may be given several times")
-	fs.StringVarP(&f.workdir, "workdir", "w", ".", "where the folder .kubexm lies")
-	fs.StringVarP(&f.to, "to", "O", "", "write to this file (default standard output)")
-	fs.IntVarP(&f.parallel, "parallel", "p", 16, "how many hosts are asked at once")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "- reads standard input"))
+	fs.StringArrayVarP(&f.bundles, "bundle", "b", nil, also(useBundle, "one that the site keeps; may be given several times"))
+	fs.StringVarP(&f.workdir, "workdir", "w", ".", useWorkdir)
+	fs.StringVarP(&f.to, "out", "O", "", useOut)
+	renamed(cmd, "to", "out")
+	fs.IntVarP(&f.parallel, "parallel", "p", 16, useParallel+"hosts")
 	fs.BoolVar(&f.strict, "strict", false, "fail when a host, the registry or a bundle on record could not be asked")
 	f.add(cmd)
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
-	_ = cmd.MarkFlagFilename("to", "json")
+	_ = cmd.MarkFlagFilename("out", "json")
 	_ = cmd.MarkFlagDirname("workdir")
 	return cmd
 }

@@ -46,7 +46,7 @@ func TestMistyped(t *testing.T) {
 		"build -f config.yaml":          "kubexm bundle build",
 		"artifact export":               "kubexm bundle build",
 		"bundle inspect demo.tar.zst":   "kubexm bundle show",
-		"bundle contents demo.tar.zst":    "kubexm bundle ls",
+		"bundle contents demo.tar.zst":  "kubexm bundle ls",
 		"bundle unpack demo.tar.zst":    "kubexm bundle extract",
 		"bundle validate demo.tar.zst":  "kubexm bundle verify",
 		"verify demo.tar.zst":           "kubexm bundle verify",

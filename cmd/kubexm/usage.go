@@ -86,6 +86,7 @@ func flagsAsWanted(cmd *cobra.Command) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if len(f.Annotations[cobra.BashCompOneRequiredFlag]) > 0 && !f.Changed {
 			what, _, _ := strings.Cut(f.Usage, ";")
+			what, _, _ = strings.Cut(what, " [$")
 			missing = append(missing, fmt.Errorf("%s is missing: %s", flagName(f), what))
 		}
 		if n := f.Value.Type(); f.Name == "parallel" && n == "int" && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {

@@ -31,8 +31,8 @@ linked into this program, with its version and checksum, as the build itself wro
 			if sbom {
 				return a.printOwnSBOM()
 			}
-			if a.output == "json" {
-				return a.printJSON(struct {
+			if a.structured() {
+				return a.printValue(struct {
 					Version  string `json:"version"`
 					Go       string `json:"go"`
 					Platform string `json:"platform"`
