@@ -151,7 +151,36 @@ func sinceOf(text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
+// knownHosts refuses hosts that the log never speaks of.
+func knownHosts(w installer.Workdir, hosts []string) error {
+	if len(hosts) == 0 {
+		return nil
+	}
+	log, err := openAudit(w)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // read only: nothing to lose
+	seen := map[string]bool{}
+	if err := audit.Show(log, audit.Filter{}, func(x audit.Line, _ []byte) error {
+		seen[x.Host] = true
+		return nil
+	}); err != nil {
+		return err
+	}
+	delete(seen, "") // lines about the log itself
+	for _, h := range hosts {
+		if !seen[h] {
+			return &coded{error: fmt.Errorf("no such host: %s%s", h, didYouMean(h, sortedKeys(seen))), code: exitUsage, advice: "hosts are " + strings.Join(sortedKeys(seen), ", ")}
+		}
+	}
+	return nil
+}
+
 func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
+	if err := knownHosts(w, filter.Hosts); err != nil {
+		return err
+	}
 	log, err := openAudit(w)
 	if err != nil {
 		return err

@@ -121,6 +121,7 @@ func refused(err error) error {
 	var size *fetch.SizeError
 	var space *bundle.SpaceError
 	var exists *bundle.ExistsError
+	var name *bundle.NameError
 	var path *fs.PathError
 	for _, of := range []func(error) error{refusedDelta, untrusted} {
 		if known := of(err); known != nil {
@@ -132,6 +133,8 @@ func refused(err error) error {
 		return nil
 	case errors.As(err, &wrong), errors.As(err, &size), refusedPackages(err):
 		return &coded{error: err, code: exitRefused} // says itself what to do
+	case errors.As(err, &name):
+		return &coded{error: err, code: exitUsage, advice: "`kubexm bundle ls` lists what it holds"}
 	case errors.As(err, &exists):
 		return &coded{error: err, code: exitUsage, advice: "name a new folder"}
 	case errors.Is(err, archive.ErrBusy):

@@ -86,6 +86,11 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if err := f.check(); err != nil {
 		return err
 	}
+	if output != "" && !f.dryRun { // before anything is fetched
+		if err := f.refuseArchive(output); err != nil {
+			return err
+		}
+	}
 	r, err := a.resolve(&f.sourceFlags)
 	if err != nil {
 		return err
@@ -133,11 +138,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 			output = fmt.Sprintf("%s-%d-delta.tar.zst", lock.Cluster, lock.Serial)
 		}
 	}
-	stands := output
-	if f.size > 0 {
-		stands += bundle.FirstVolume
-	}
-	if err := refuseExisting(stands, f.force); err != nil {
+	if err := f.refuseArchive(output); err != nil {
 		return err
 	}
 	built, err := a.build(ctx, f, r, lock, inventory, cache, c, p, output, signer)
@@ -175,6 +176,13 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *man
 }
 
 // inventory reads what --since names; nil without it.
+func (f *buildFlags) refuseArchive(path string) error {
+	if f.size > 0 {
+		path += bundle.FirstVolume
+	}
+	return refuseExisting(path, f.force)
+}
+
 func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, error) {
 	if path == "" {
 		return nil, nil

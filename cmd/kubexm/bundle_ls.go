@@ -159,7 +159,7 @@ func (a *app) showArtifact(b *bundle.Bundle, word string) error {
 		}
 	}
 	if len(found) == 0 {
-		return &coded{error: fmt.Errorf("%s is not in the bundle%s", word, didYouMean(word, names)), code: exitFailed, advice: "see `kubexm bundle ls`"}
+		return &coded{error: fmt.Errorf("%s is not in the bundle%s", word, didYouMean(word, names)), code: exitUsage, advice: "see `kubexm bundle ls`"}
 	}
 	if a.structured() {
 		return a.printValue(found)

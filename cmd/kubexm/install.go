@@ -60,7 +60,7 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 func (a *app) installCommand() *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
-		Use:   "install --bundle ARCHIVE",
+		Use:   "install ARCHIVE [-f CONFIG]",
 		Short: "Make the cluster that a bundle is for",
 		Long: `Verify a bundle, reach every host, look at all of them, and make the cluster: the
 registry filled straight from the archive, the runtime, the control plane, the pod
@@ -100,25 +100,35 @@ to its hosts from this workdir the command asks; --yes answers.`,
   kubexm install --bundle delta.tar.zst -f config.yaml --base /media/disk/demo.tar.zst
   kubexm install --bundle demo.tar.zst -f config.yaml --dry-run
   kubexm install --bundle demo.tar.zst -f config.yaml --skip-checks memory`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.takeArchive(cmd, args); err != nil {
+				return err
+			}
+			return a.runSite(cmd.Context(), f, pipeline.Create)
+		},
 	}
 	f.add(cmd)
+	completeArchives(cmd)
 	f.addResume(cmd)
 	f.addReceipt(cmd)
 	f.addSkip(cmd, "skip-preflight")
 	f.addDowngrade(cmd)
 	a.outputFlag(cmd, "text", "json")
-	_ = cmd.MarkFlagRequired("bundle")
 	return cmd
 }
 
 func (a *app) createCommand() *cobra.Command {
 	f := &siteFlags{}
 	cluster := &cobra.Command{
-		Use: "cluster -f CONFIG --bundle ARCHIVE", Short: "Make a cluster; the same as install", Args: cobra.NoArgs,
-		Example: "  kubexm create cluster -f config.yaml --bundle demo.tar.zst",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
+		Use: "cluster ARCHIVE [-f CONFIG]", Short: "Make a cluster; the same as install", Args: cobra.MaximumNArgs(1),
+		Example: "  kubexm create cluster demo.tar.zst -f config.yaml --key cosign.pub",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.takeArchive(cmd, args); err != nil {
+				return err
+			}
+			return a.runSite(cmd.Context(), f, pipeline.Create)
+		},
 	}
 	f.add(cluster)
 	f.addResume(cluster)
@@ -126,7 +136,7 @@ func (a *app) createCommand() *cobra.Command {
 	f.addSkip(cluster, "skip-preflight")
 	f.addDowngrade(cluster)
 	a.outputFlag(cluster, "text", "json")
-	_ = cluster.MarkFlagRequired("bundle")
+	completeArchives(cluster)
 	cmd := &cobra.Command{Use: "create", Short: "Make a cluster", Args: cobra.NoArgs}
 	cmd.AddCommand(cluster)
 	return cmd

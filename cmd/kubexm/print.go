@@ -112,7 +112,7 @@ func refuseExisting(path string, force bool) error {
 	case err != nil:
 		return err
 	}
-	return &coded{error: fmt.Errorf("%s stands already", path), code: exitUsage, advice: "--force replaces it"}
+	return &coded{error: fmt.Errorf("%s already exists", path), code: exitUsage, advice: "--force replaces it"}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -81,7 +81,7 @@ makes the cluster over SSH, without one packet leaving the site.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			level := slog.LevelWarn
 			if a.verbose {
 				level = slog.LevelDebug
@@ -94,7 +94,10 @@ makes the cluster over SSH, without one packet leaving the site.`,
 			if err := a.fromEnvironment(cmd); err != nil {
 				return err
 			}
-			return flagsAsWanted(cmd)
+			if err := flagsAsWanted(cmd); err != nil {
+				return err
+			}
+			return checkArchiveWords(cmd, args)
 		},
 	}
 	root.SetVersionTemplate(versionLine())
@@ -104,7 +107,7 @@ makes the cluster over SSH, without one packet leaving the site.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done, and why, to standard error")
 	root.AddCommand(a.bundleCommand(), a.keysCommand(), a.cacheCommand(), a.manCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand(),
-		a.preflightCommand(), a.installCommand(), a.siteCommand(), a.createCommand(), a.deleteCommand(), a.resetCommand(), a.hostsCommand(), a.planCommand(), a.getCommand(), a.registryCommand(), a.auditCommand(), a.receiptCommand())
+		a.preflightCommand(), a.installCommand(), a.siteCommand(), a.createCommand(), a.deleteCommand(), a.resetCommand(), a.hostsCommand(), a.planCommand(), a.getCommand(), a.kubeconfigCommand(), a.registryCommand(), a.auditCommand(), a.receiptCommand())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -33,24 +33,32 @@ func strictUsage(cmd *cobra.Command) {
 // argumentError says which argument is missing, or is one too many.
 func argumentError(cmd *cobra.Command, args []string) error {
 	var needed []string
-	most := 0
-	words := strings.Fields(strings.TrimPrefix(cmd.Use, cmd.Name()))
-	for i := 0; i < len(words) && words[i] != "|"; i++ {
-		w := words[i]
-		name := strings.TrimSuffix(strings.Trim(w, "[]{}"), "...")
-		if strings.HasPrefix(name, "-") {
-			i++ // its value
-			continue
-		}
-		if most++; !strings.HasPrefix(w, "[") {
-			needed = append(needed, name)
+	all := argumentNames(cmd)
+	for _, w := range all {
+		if !strings.HasPrefix(w, "[") {
+			needed = append(needed, w)
 		}
 	}
 	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	if len(args) < len(needed) {
 		return fmt.Errorf("%s needs the %s: %s", name, argumentName(needed[len(args)]), useLine(cmd))
 	}
-	return fmt.Errorf("%s does not take the argument %q: %s", name, args[min(most, len(args)-1)], useLine(cmd))
+	return fmt.Errorf("%s does not take the argument %q: %s", name, args[min(len(all), len(args)-1)], useLine(cmd))
+}
+
+// argumentNames are the arguments of the usage line, in order; those in brackets may
+// be left out.
+func argumentNames(cmd *cobra.Command) []string {
+	var names []string
+	words := strings.Fields(strings.TrimPrefix(cmd.Use, cmd.Name()))
+	for i := 0; i < len(words) && words[i] != "|"; i++ {
+		if strings.HasPrefix(strings.Trim(words[i], "[]{}"), "-") {
+			i++ // its value
+			continue
+		}
+		names = append(names, words[i])
+	}
+	return names
 }
 
 // argumentName is what an argument of the usage line is called in a sentence.
