@@ -44,7 +44,7 @@ func checkArchiveWords(cmd *cobra.Command, args []string) error {
 const aLock = "a lock"
 
 // kindLine is where a document says what it is.
-var kindLine = regexp.MustCompile(`(?m)^\s*"?kind"?:\s*"?(\w+)`)
+var kindLine = regexp.MustCompile(`(?:^|[\s{,])"?kind"?:\s*"?(\w+)`)
 
 // noArchive says what a file is that is no archive; "" where it may be one, or is
 // not there.

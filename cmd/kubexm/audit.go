@@ -22,7 +22,7 @@ import (
 func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show what was done to a cluster's hosts, and prove that the log of it is whole",
+		Short: "Show what was done to hosts, and prove that the log is complete",
 		Long: `Every command that kubexm runs on a host, every file it writes and every connection it makes there
 is a line of .kubexm/<cluster>/audit.jsonl: when, who, which step, which command, with what outcome.
 Each line holds the hash of the line before.`,

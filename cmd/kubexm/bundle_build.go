@@ -49,12 +49,12 @@ Exit codes: 0 done, 1 failed, 2 mistakes in the config or flags, 4 something fet
 not what the lock says, 130 interrupted.`,
 		Example: `  kubexm bundle build -f config.yaml
   kubexm bundle build -f config.yaml site.tar.zst
-  kubexm bundle build -f config.yaml --locked            # in CI: refuse any drift from the lock
-  kubexm bundle build -f config.yaml --dry-run           # what would be fetched
-  kubexm bundle build -f config.yaml --sign-key cosign.key   # see kubexm keys generate
-  kubexm bundle build -f config.yaml --sources mirrors.yaml
-  kubexm bundle build -f config.yaml --since site.json   # only what that site lacks
-  kubexm bundle build -f config.yaml --volume-size 4GiB --parity 1   # volumes for small disks`,
+  kubexm bundle build -f config.yaml --locked       # in CI: refuse any drift
+  kubexm bundle build -f config.yaml --dry-run      # what would be fetched
+  kubexm bundle build -f config.yaml --sign-key cosign.key signed.tar.zst
+  kubexm bundle build -f config.yaml --sources mirrors.yaml mirrored.tar.zst
+  kubexm bundle build -f config.yaml --since site.json    # what the site lacks
+  kubexm bundle build -f config.yaml --volume-size 4GiB --parity 1 disks.tar.zst`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			output := ""

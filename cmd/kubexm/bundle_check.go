@@ -33,9 +33,9 @@ host is asked. The config is the bundle's own unless -f gives another. A delta c
 that it expects of its base; --base looks whether that is there.
 
 Exit codes: 0 complete, 2 mistakes in the config, 4 something is lacking.`,
-		Example: `  kubexm bundle check demo.tar.zst
-  kubexm bundle check -f other.yaml demo.tar.zst     # would it do for this config too?
-  kubexm bundle check --unused demo.tar.zst          # what is carried for nothing?`,
+		Example: `  kubexm bundle check --key cosign.pub demo.tar.zst
+  kubexm bundle check --key cosign.pub -f other.yaml demo.tar.zst
+  kubexm bundle check --key cosign.pub --unused demo.tar.zst`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runCheck(cmd.Context(), f, args[0]) },
 	}

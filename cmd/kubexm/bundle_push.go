@@ -49,8 +49,10 @@ a push that broke off goes on. The tag comes last and names a whole bundle, or n
 An image's index stays as published and may name platforms that the bundle does not carry. Not
 every registry takes such an index; the error says so. What arrives of a delta and its --base is
 the whole bundle.`,
-		Example: `  kubexm bundle push --allow-unsigned demo.tar.zst registry.example/bundles/demo:2026-11
-  kubexm bundle push --allow-unsigned demo.tar.zst.001 127.0.0.1:5000/demo:1 --plain-http`,
+		Example: `  kubexm bundle push --key cosign.pub demo.tar.zst \
+    registry.example/bundles/demo:2026-11
+  kubexm bundle push --key cosign.pub demo.tar.zst \
+    127.0.0.1:5000/demo:1 --plain-http`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := base.check(); err != nil {
@@ -102,8 +104,8 @@ the same, digest for digest; the archive has the same bytes when the same versio
 it. Who made it is asked before anything but the root's digest is fetched.
 
 What was fetched stays in the cache: run again, a pull that broke off goes on.`,
-		Example: `  kubexm bundle pull --allow-unsigned registry.example/bundles/demo:2026-11 demo.tar.zst
-  kubexm bundle pull --allow-unsigned registry.example/bundles/demo@sha256:… demo.tar.zst`,
+		Example: `  kubexm bundle pull --key cosign.pub \
+    registry.example/bundles/demo:2026-11 pulled.tar.zst`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := refuseExisting(args[1], force); err != nil {

@@ -52,7 +52,8 @@ Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
 		Example: `  kubexm bundle sign --sign-key cosign.key demo.tar.zst
   kubexm bundle sign --sign-key cosign.key --minimum-kubexm 0.3.0 demo.tar.zst
   kubexm bundle sign --print-statement demo.tar.zst > statement.json
-  cosign attest-blob --statement statement.json --new-bundle-format --bundle signed.json
+  cosign attest-blob --statement statement.json --new-bundle-format \
+    --bundle signed.json
   kubexm bundle sign --attach signed.json demo.tar.zst`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runSign(cmd.Context(), f, args[0]) },

@@ -116,7 +116,7 @@ func trimVolume(first string) string { return first[:len(first)-len(bundle.First
 func (a *app) bundleJoin() *cobra.Command {
 	force, base, f := false, &baseFlags{}, &policyFlags{}
 	cmd := &cobra.Command{
-		Use:   "join FIRST-VOLUME [ARCHIVE] | join DELTA ARCHIVE --base BASE",
+		Use:   "join FIRST-VOLUME [ARCHIVE]",
 		Short: "Make one archive of volumes, or of a delta and its base",
 		Long: `Write volumes one after another as one archive, each compared with its digest on the way.
 The default name is the volumes' without a number. The volumes stay. A volume that is missing
@@ -129,7 +129,8 @@ delta is asked first. Of volumes that is asked where --key or an identity is giv
 copied as they are, and whoever uses the archive is asked then.`,
 		Example: `  kubexm bundle join demo.tar.zst.001
   kubexm bundle join /media/disk/demo.tar.zst.001 demo.tar.zst
-  kubexm bundle join --key cosign.pub delta.tar.zst new.tar.zst --base old.tar.zst`,
+  kubexm bundle join --key cosign.pub delta.tar.zst new.tar.zst \
+    --base old.tar.zst`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(base.bases) > 0 {

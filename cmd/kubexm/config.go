@@ -13,9 +13,9 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Write, check and explain cluster configs",
-		Example: `  kubexm config init --out config.yaml      # a commented config to start from
-  kubexm config validate -f config.yaml     # every problem, with line and advice
-  kubexm config explain spec.etcd           # what a field means, and what it takes`,
+		Example: `  kubexm config init --out config.yaml     # a commented config to start from
+  kubexm config validate -f config.yaml    # every problem, with line and advice
+  kubexm config explain spec.etcd          # what a field means`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.configInit(), a.configValidate(), a.configSchema(), a.configExplain())
@@ -94,7 +94,7 @@ sources. An editor that knows it completes fields and shows what they mean.
 It says which fields there are, of which type, with which words and ranges.
 What holds between fields, "kubexm config validate" checks.`,
 		Example: `  kubexm config schema > cluster.schema.json
-  # then, as the first line of the config, for editors with the YAML language server:
+  # then, as the first line of the config, for editors:
   # yaml-language-server: $schema=cluster.schema.json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -51,7 +51,7 @@ func (a *app) takeRenamed(cmd *cobra.Command) {
 
 // flagVariables are the environment variables that stand in for flags.
 func flagVariables() map[string]string {
-	return map[string]string{"filename": "KUBEXM_CONFIG", "workdir": "KUBEXM_WORKDIR", "key": "KUBEXM_KEY"}
+	return map[string]string{"filename": "KUBEXM_CONFIG", "workdir": "KUBEXM_WORKDIR", "key": "KUBEXM_KEY", "progress": "KUBEXM_PROGRESS"}
 }
 
 // nameVariables has the help of each flag name its variable.

@@ -31,7 +31,6 @@ type siteFlags struct {
 	parallel  int
 	dryRun    bool
 	resume    bool
-	plain     bool
 	yes       bool
 	keep      bool // etcd's data and the images
 	keepSaid  bool
@@ -49,7 +48,6 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.workdir, "workdir", ".", useWorkdir)
 	fs.IntVarP(&f.parallel, "parallel", "p", 16, useParallel+"steps")
 	fs.BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "every host is looked at"))
-	fs.BoolVar(&f.plain, "plain", false, "print lines on a terminal, too, as NO_COLOR does")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	f.policyFlags.add(cmd)
@@ -68,8 +66,8 @@ network, the workers, until all is Ready. It runs on a machine that is no member
 cluster, over SSH. No packet leaves the site.
 
 Run it again at any time: what is done is passed over. Ctrl-C once lets running steps
-end, twice breaks them off. On a terminal a live view tells what runs where; --plain, NO_COLOR
-and pipes get lines. With -o json each event is one JSON object on a line of standard output,
+end, twice breaks them off. On a terminal a live view tells what runs where; --plain
+and pipes get lines; --progress chooses. With -o json each event is one JSON object on a line of standard output,
 and the last line is the summary.
 
 A delta ("kubexm bundle build --since") is installed as a whole bundle is. What it leaves out comes
@@ -94,12 +92,13 @@ them in -f, or in the environment variables that the command names when they are
 The bundle's own config reads no files of this machine but SSH's default keys, no environment
 variables but KUBEXM_…, and does not say which host keys are trusted. Before the first connection
 to its hosts from this workdir the command asks; --yes answers.`,
-		Example: `  kubexm install --bundle demo.tar.zst -f config.yaml     # with its secrets
-  kubexm install --bundle demo.tar.zst                    # with the bundle's own config
-  kubexm install --bundle delta.tar.zst -f config.yaml    # with what the site has already
-  kubexm install --bundle delta.tar.zst -f config.yaml --base /media/disk/demo.tar.zst
-  kubexm install --bundle demo.tar.zst -f config.yaml --dry-run
-  kubexm install --bundle demo.tar.zst -f config.yaml --skip-checks memory`,
+		Example: `  kubexm install demo.tar.zst --key cosign.pub -f config.yaml --dry-run
+  kubexm install demo.tar.zst --key cosign.pub -f config.yaml
+  kubexm install demo.tar.zst --key cosign.pub --yes    # its own config
+  kubexm install demo.tar.zst --key cosign.pub -f config.yaml \
+    --skip-checks memory
+  kubexm install delta.tar.zst --key cosign.pub -f config.yaml \
+    --base demo.tar.zst`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.takeArchive(cmd, args); err != nil {
@@ -152,7 +151,7 @@ what was there before comes back. All data of the cluster and of its registry is
 With --preserve-data etcd's data stays with the keys of its cluster, and so do the images of the
 nodes and of the registry; add-ons and nodes stay as they are in that data. The next install takes
 it all up, and a delete without the flag removes it. spec.etcd.preserveData does the same.` + skipHelp,
-		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --yes\n  kubexm delete cluster -f config.yaml --preserve-data --yes\n  kubexm delete cluster -f config.yaml --skip-host w2 --yes",
+		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --key cosign.pub --yes\n  kubexm delete cluster -f config.yaml --preserve-data --yes\n  kubexm delete cluster -f config.yaml --skip-host w2 --yes",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Delete) },
 	}
 	f.add(cluster)

@@ -21,7 +21,7 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 	var out, merge string
 	cmd := &cobra.Command{
 		Use:   "kubeconfig -f CONFIG",
-		Short: "Print the administrator's kubeconfig of a cluster, or merge it into a file",
+		Short: "Print a cluster's kubeconfig, or merge it into a file",
 		Long: `Read the administrator's kubeconfig from the first master, and print it for this machine: the
 server is an address that this machine reaches, and cluster, user and context are
 called as the cluster is.

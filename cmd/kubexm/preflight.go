@@ -39,9 +39,9 @@ which exists is not harmed (docs/existing-cluster.md). Checks:
 
 ` + checkList(),
 		Example: `  kubexm preflight -f config.yaml
-  kubexm preflight -f config.yaml --bundle demo.tar.zst
+  kubexm preflight -f config.yaml --bundle demo.tar.zst --key cosign.pub
   kubexm preflight -f config.yaml --skip-checks memory,clock
-  kubexm preflight -f config.yaml -o json | jq 'select(.type == "finding")'`,
+  kubexm preflight -f config.yaml -o json | jq .type`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPreflight(cmd.Context(), f) },
 	}

@@ -101,12 +101,12 @@ func (a *app) receiptVerify() *cobra.Command {
 	var keys []string
 	cmd := &cobra.Command{
 		Use:   "verify --key cosign.pub FILE",
-		Short: "Check a receipt's signature, and that the audit log beside it is the one it knows",
+		Short: "Check a receipt's signature, and the audit log beside it",
 		Long: `Check that a receipt is signed with a key that is trusted, and print it. Where it lies in a cluster's
 folder, the audit log there is read to its end as well: it has to hold the head that the receipt names.
 
 Exit codes: 0 good, 2 a key that is none, 4 unsigned, signed by another, or an audit log that was touched.`,
-		Example: "  kubexm receipt verify --key cosign.pub .kubexm/demo/receipts/2026-01-31T08-00-00.sigstore.json",
+		Example: "  kubexm receipt verify --key cosign.pub \\\n    .kubexm/demo/receipts/2026-01-31T08-00-00.sigstore.json",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.verifyReceipt(keys, args[0]) },
 	}

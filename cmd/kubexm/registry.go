@@ -19,7 +19,7 @@ import (
 func (a *app) registryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registry",
-		Short: "Serve a bundle as a registry, fill one from it, or push to a site's",
+		Short: "Serve a bundle as a registry, or fill one from it",
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(a.registryServe(), a.registryPush(), a.registryLogin())
@@ -61,8 +61,9 @@ An image's index stays as published: a platform that it names and that the bundl
 hold is answered with 404.
 
 Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-http.`,
-		Example: `  kubexm registry serve --allow-unsigned --bundle demo.tar.zst
-  kubexm registry serve --allow-unsigned --bundle demo.tar.zst --listen :5000 --tls-cert tls.crt --tls-key tls.key --packages-key packages.key
+		Example: `  kubexm registry serve --key cosign.pub --bundle demo.tar.zst
+  kubexm registry serve --key cosign.pub --bundle demo.tar.zst --listen :5000 \
+    --tls-cert tls.crt --tls-key tls.key --packages-key packages.key
   crane pull --insecure 127.0.0.1:5000/registry.k8s.io/pause:3.10 pause.tar`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveBundle(cmd.Context(), f) },

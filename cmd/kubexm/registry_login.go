@@ -33,7 +33,7 @@ func (a *app) registryLogin() *cobra.Command {
 	f := &loginFlags{}
 	cmd := &cobra.Command{
 		Use:   "login -f CONFIG",
-		Short: "Log docker in to the registry of a cluster, for pushing images of your own",
+		Short: "Log docker in to a cluster's registry, to push your own images",
 		Long: `Open a way for pushes to the registry that kubexm installed, and log docker in there, until
 interrupted. Nodes reach a registry that is read only; pushes are taken on the loopback address of
 its host alone. This command forwards an address of this machine to there, through SSH, and writes
@@ -46,7 +46,8 @@ bundle whenever a node pulls that, and "kubexm install" puts the bundle's image 
 
 While this runs, no other kubexm works on the cluster from this machine.`,
 		Example: `  kubexm registry login -f config.yaml
-  docker tag app:1.0 127.0.0.1:5001/team/app:1.0 && docker push 127.0.0.1:5001/team/app:1.0
+  docker tag app:1.0 127.0.0.1:5001/team/app:1.0
+  docker push 127.0.0.1:5001/team/app:1.0
   crane push app.tar 127.0.0.1:5001/team/app:1.0`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.login(cmd.Context(), f) },

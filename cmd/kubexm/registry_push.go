@@ -38,7 +38,7 @@ type fillFlags struct {
 func (a *app) registryPush() *cobra.Command {
 	f := &fillFlags{}
 	cmd := &cobra.Command{
-		Use:   "push --bundle ARCHIVE {--to HOST[/PROJECT] | -f CONFIG}",
+		Use:   "push --bundle ARCHIVE {--to HOST | -f CONFIG}",
 		Short: "Fill a registry with a bundle's images",
 		Long: `Send a bundle's images straight from the archive to a registry, each under the name that it has
 at a site: registry.k8s.io/pause:3.10 becomes HOST/PROJECT/registry.k8s.io/pause:3.10. The project
@@ -56,10 +56,13 @@ tag comes last and names a whole image.
 An index may name platforms that the bundle does not hold. A registry that refuses such an index
 gets one with the bundle's platforms alone. Its digest is another one, and is told: what names
 the image by upstream's digest does not find it there.`,
-		Example: `  kubexm registry push --allow-unsigned --bundle demo.tar.zst --to harbor.example/kube --dry-run
-  kubexm registry push --allow-unsigned --bundle demo.tar.zst --to harbor.example/kube --ca-file ca.crt
-  kubexm registry push --allow-unsigned --bundle demo.tar.zst -f config.yaml --dry-run
-  echo "$PASSWORD" | kubexm registry push --allow-unsigned --bundle demo.tar.zst --to 192.0.2.5:5000 \
+		Example: `  kubexm registry push --key cosign.pub --bundle demo.tar.zst \
+    --to harbor.example/kube --dry-run
+  kubexm registry push --key cosign.pub --bundle demo.tar.zst \
+    --to harbor.example/kube --ca-file ca.crt
+  kubexm registry push --key cosign.pub --bundle demo.tar.zst -f config.yaml
+  echo "$PASSWORD" | kubexm registry push --key cosign.pub \
+    --bundle demo.tar.zst --to 192.0.2.5:5000 \
     --username admin --password-stdin -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.fill(cmd.Context(), f) },

@@ -29,6 +29,7 @@ type app struct {
 	output  string // -o of the command that runs
 	printed bool   // its one document is on the way: a failure prints none
 	verbose bool
+	display display
 }
 
 // run executes one command line and gives its exit code.
@@ -70,13 +71,14 @@ func (a *app) root() *cobra.Command {
 
 On a host with internet, "kubexm bundle build" turns a cluster config into one
 archive with every binary and image that the config asks for, each pinned by
-digest. The archive is carried in. There "kubexm install --bundle" verifies it and
+digest. The archive is carried in. There "kubexm install" verifies it and
 makes the cluster over SSH, without one packet leaving the site.`,
-		Example: `  kubexm config init > config.yaml          # a commented config to start from
-  kubexm config validate -f config.yaml     # every problem, with line and advice
-  kubexm bundle build -f config.yaml        # one archive, the same bytes every time
-  kubexm bundle verify demo-*.tar.zst       # every byte, against its digest
-  kubexm install --bundle demo.tar.zst -f config.yaml   # at the site: the cluster, to Ready nodes`,
+		Example: `  kubexm keys generate                     # cosign.key and cosign.pub
+  kubexm config init > config.yaml         # a commented config to start from
+  kubexm config validate -f config.yaml    # every problem, with line and advice
+  kubexm bundle build -f config.yaml --sign-key cosign.key demo.tar.zst
+  kubexm bundle verify --key cosign.pub demo.tar.zst
+  kubexm install demo.tar.zst --key cosign.pub -f config.yaml    # at the site`,
 		Version:       ownVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -97,6 +99,9 @@ makes the cluster over SSH, without one packet leaving the site.`,
 			if err := flagsAsWanted(cmd); err != nil {
 				return err
 			}
+			if err := a.setDisplay(cmd); err != nil {
+				return err
+			}
 			return checkArchiveWords(cmd, args)
 		},
 	}
@@ -112,7 +117,9 @@ makes the cluster over SSH, without one packet leaving the site.`,
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	addWords(root)
+	a.addDisplay(root)
 	nameVariables(root)
+	narrow(root)
 	strictUsage(root)
 	return root
 }

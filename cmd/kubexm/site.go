@@ -51,8 +51,9 @@ Before a delta is installed, keep what the inventory lists: files come out of th
 out of them or of the registry. A host that is not reached ends the command with exit code 3, and
 nothing is written; --partial accepts that. --strict asks for the registry and the bundles on record, too.`,
 		Example: `  kubexm site inventory -f config.yaml -O site.json
-  kubexm site inventory -f config.yaml --key cosign.pub --bundle /media/disk/demo.tar.zst > site.json
-  kubexm bundle build -f config.yaml --since site.json      # on the other side`,
+  kubexm site inventory -f config.yaml --key cosign.pub \
+    --bundle demo.tar.zst > site.json
+  kubexm bundle build -f config.yaml --since site.json    # on the other side`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInventory(cmd.Context(), f) },
 	}
