@@ -49,7 +49,7 @@ Exit codes: 0 done, 1 failed, 2 mistakes in the config or flags, 4 something fet
 not what the lock says, 130 interrupted.`,
 		Example: `  kubexm bundle build -f config.yaml
   kubexm bundle build -f config.yaml site.tar.zst
-  kubexm bundle build -f config.yaml --locked       # in CI: refuse any drift
+  kubexm bundle build -f config.yaml --locked ci.tar.zst    # refuse drift
   kubexm bundle build -f config.yaml --dry-run      # what would be fetched
   kubexm bundle build -f config.yaml --sign-key cosign.key signed.tar.zst
   kubexm bundle build -f config.yaml --sources mirrors.yaml mirrored.tar.zst

@@ -27,7 +27,6 @@ With names (an id, a component, an image's name or reference), only these. Nothi
 under DIR that was not checked; a folder that is not empty is refused.`,
 		Example: `  kubexm bundle extract --key cosign.pub demo.tar.zst \
     --files bin kubelet kubectl
-  kubexm bundle extract --key cosign.pub demo.tar.zst --files repo debian-12
   kubexm bundle extract --key cosign.pub demo.tar.zst --oci images
   oras manifest fetch --oci-layout images@sha256:…    # any image, by its digest
   skopeo inspect oci:images:ghcr.io/flannel-io/flannel:v0.28.9`,

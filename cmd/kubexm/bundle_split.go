@@ -54,7 +54,7 @@ reads a bundle takes the first volume's name and reads across all of them.
 With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large as a volume:
 "kubexm bundle repair" makes any N volumes anew from the others. The archive itself stays.`,
 		Example: `  kubexm bundle split demo.tar.zst --volume-size 4GiB
-  kubexm bundle split demo.tar.zst --volume-size 650MB --parity 2`,
+  kubexm bundle split old.tar.zst --volume-size 650MB --parity 2`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -128,7 +128,7 @@ byte for byte what a build from the same lock gives, with the delta's signatures
 delta is asked first. Of volumes that is asked where --key or an identity is given: they are
 copied as they are, and whoever uses the archive is asked then.`,
 		Example: `  kubexm bundle join demo.tar.zst.001
-  kubexm bundle join /media/disk/demo.tar.zst.001 demo.tar.zst
+  kubexm bundle join /media/disk/demo.tar.zst.001 whole.tar.zst
   kubexm bundle join --key cosign.pub delta.tar.zst new.tar.zst \
     --base old.tar.zst`,
 		Args: cobra.RangeArgs(1, 2),

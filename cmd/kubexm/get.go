@@ -21,7 +21,7 @@ func (a *app) getCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "get", Short: "Show a cluster's nodes, or what was applied to it", Args: cobra.NoArgs}
 	cmd.AddCommand(
 		a.getPart("nodes", "Show the nodes of a cluster", []string{"table", "wide", "json", "yaml", "name"}, "get", "nodes"),
-		a.getPart("cluster", "Show what was applied to a cluster", []string{"yaml", "json", "wide", "name"}, "-n", "kube-system", "get", "configmap", "kubexm"),
+		a.getPart("cluster", "Show what was applied to a cluster", []string{"yaml", "json", "wide", "name"}, "-n", "kube-system", "get", "configmap/kubexm"),
 	)
 	return cmd
 }

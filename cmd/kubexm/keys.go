@@ -44,7 +44,7 @@ Where PREFIX.key stands without PREFIX.pub, because a run was interrupted betwee
 the public key was lost, that one is made from the key, which stays.`,
 		Example: `  kubexm keys generate
   kubexm keys generate --output-key-prefix site
-  ` + passwordVariable + `="$PASSWORD" kubexm keys generate    # in a script`,
+  ` + passwordVariable + `="$PASSWORD" kubexm keys generate --output-key-prefix ci`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.generateKeys(cmd.Context(), prefix, f) },
 	}

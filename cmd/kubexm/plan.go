@@ -20,8 +20,8 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:       "plan PIPELINE -f CONFIG",
 		Short:     "Print which steps a request takes, on which hosts, in which order",
-		Long:      "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config. No host is asked.",
-		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
+		Long:      "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config: its tasks, or with -o steps each step with what it needs and waits for. No host is asked.",
+		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o steps\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&config, "filename", "f", "", also(useConfig, "- reads standard input"))
 	_ = cmd.MarkFlagRequired("filename")
-	a.outputFlag(cmd, "text", "dot", "mermaid", "json")
+	a.outputFlag(cmd, "table", "steps", "dot", "mermaid", "json")
 	return cmd
 }
 
@@ -61,7 +61,9 @@ func (a *app) printPlanGraph(g *plan.Graph) error {
 		return err
 	case "json", "yaml":
 		return a.printValue(g.View())
+	case "steps":
+		_, err := fmt.Fprint(a.out, g.String())
+		return err
 	}
-	_, err := fmt.Fprint(a.out, g.String())
-	return err
+	return a.printPlanTable(g)
 }
