@@ -72,7 +72,7 @@ func (p *printed) hostsOf() {
 		sim := conntest.New(nil)
 		sim.SetHostname(n)
 		sim.SetMachine(func(m *conntest.Machine) { m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", 10+i)} })
-		h, err := newHost(n, fmt.Sprintf("127.0.77.%d:0", 10+i), sim) //nolint:contextcheck // it outlasts who asks for it
+		h, err := newHost(n, fmt.Sprintf("127.0.77.%d:0", 10+i), sim)
 		if err != nil {
 			p.t.Fatal(err)
 		}
