@@ -11,7 +11,7 @@ VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null 
 
 # The same source and toolchain give the same bytes: no paths of this machine, no
 # build id, no state of the checkout, and no C library that differs per host.
-REPRODUCIBLE := -trimpath -buildvcs=false -ldflags='-buildid= -X main.version=$(VERSION)'
+REPRODUCIBLE := -trimpath -buildvcs=false -ldflags='-s -w -buildid= -X main.version=$(VERSION)'
 
 # No path of a checkout is part of what is compiled, so that Go's caches serve a
 # fresh clone too.

@@ -250,7 +250,7 @@ func choose[T any](names []string, all []T, is func(T, string) bool) ([]T, error
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(all, func(x T) bool { return is(x, n) }) {
-			return nil, fmt.Errorf("%s is not in the bundle", n)
+			return nil, &NameError{Name: n}
 		}
 	}
 	return chosen, nil
@@ -268,3 +268,8 @@ func (b *Bundle) held() map[string]int64 {
 	}
 	return m
 }
+
+// NameError says that a bundle holds nothing of a name.
+type NameError struct{ Name string }
+
+func (e *NameError) Error() string { return e.Name + " is not in the bundle" }

@@ -2,6 +2,7 @@ package versions
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -184,7 +185,8 @@ func addonWants(c *manifest.Cluster) []want {
 // toolWants gives helm to every config that has charts to install.
 func toolWants(c *manifest.Cluster) []want {
 	charts := map[string]bool{"cilium": true, "kube-ovn": true, "hybridnet": true}
-	if len(c.Spec.Addons) > 0 || c.Spec.Storage.OpenEBS.BasePath != "" || charts[c.Spec.Network.Plugin] {
+	chart := slices.ContainsFunc(c.Spec.Addons, func(a manifest.Addon) bool { return a.Form() == manifest.Chart })
+	if chart || c.Spec.Storage.OpenEBS.BasePath != "" || charts[c.Spec.Network.Plugin] {
 		return []want{{component: "helm", parts: files, path: "spec.addons"}}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +22,7 @@ import (
 func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show what was done to a cluster's hosts, and prove that the log of it is whole",
+		Short: "Show what was done to hosts, and prove that the log is complete",
 		Long: `Every command that kubexm runs on a host, every file it writes and every connection it makes there
 is a line of .kubexm/<cluster>/audit.jsonl: when, who, which step, which command, with what outcome.
 Each line holds the hash of the line before.`,
@@ -35,9 +37,9 @@ type clusterFlags struct{ config, cluster, workdir string }
 
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config, for the cluster's name")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "for the cluster's name"))
 	fs.StringVar(&f.cluster, "cluster", "", "the cluster's name (default the only one that has a folder)")
-	fs.StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
+	fs.StringVar(&f.workdir, "workdir", ".", useWorkdir)
 	cmd.MarkFlagsMutuallyExclusive("filename", "cluster")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagDirname("workdir")
@@ -128,7 +130,7 @@ the log is masked here. With -o json the lines are printed as they stand there, 
 	f.add(cmd)
 	cmd.Flags().StringSliceVar(&filter.Hosts, "host", nil, "of these hosts alone")
 	cmd.Flags().StringVar(&filter.Step, "step", "", "of steps alone whose id in the plan holds this")
-	cmd.Flags().StringVar(&since, "since", "", "not older than this: 90m, 24h, or a time as 2026-01-31T08:00:00Z")
+	cmd.Flags().StringVar(&since, "since", "", "only what is newer than this: 90m, 24h, or a time as 2026-01-31T08:00:00Z")
 	cmd.Flags().BoolVar(&filter.Changes, "changes", false, "leave out what only looks")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -149,17 +151,56 @@ func sinceOf(text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
+// knownHosts refuses hosts that the log never speaks of.
+func knownHosts(w installer.Workdir, hosts []string) error {
+	if len(hosts) == 0 {
+		return nil
+	}
 	log, err := openAudit(w)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }() // read only: nothing to lose
-	if a.output != "json" {
+	seen := map[string]bool{}
+	if err := audit.Show(log, audit.Filter{}, func(x audit.Line, _ []byte) error {
+		seen[x.Host] = true
+		return nil
+	}); err != nil {
+		return err
+	}
+	delete(seen, "") // lines about the log itself
+	for _, h := range hosts {
+		if !seen[h] {
+			return &coded{error: fmt.Errorf("no such host: %s%s", h, didYouMean(h, sortedKeys(seen))), code: exitUsage, advice: "hosts are " + strings.Join(sortedKeys(seen), ", ")}
+		}
+	}
+	return nil
+}
+
+func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
+	if err := knownHosts(w, filter.Hosts); err != nil {
+		return err
+	}
+	log, err := openAudit(w)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // read only: nothing to lose
+	if !a.structured() {
 		return audit.Show(log, filter, func(x audit.Line, _ []byte) error {
 			_, err := fmt.Fprintln(a.out, auditLine(x))
 			return err
 		})
+	}
+	if a.output == "yaml" {
+		lines := []json.RawMessage{}
+		if err := audit.Show(log, filter, func(_ audit.Line, text []byte) error {
+			lines = append(lines, bytes.Clone(text))
+			return nil
+		}); err != nil {
+			return err
+		}
+		return a.printYAML(lines)
 	}
 	before := "[\n"
 	err = audit.Show(log, filter, func(_ audit.Line, text []byte) error {

@@ -72,8 +72,8 @@ func (a *app) verifyAudit(w installer.Workdir, known []audit.Anchor) error {
 		return err
 	}
 	broken := &coded{error: errSaid, code: exitRefused}
-	if a.output == "json" {
-		if err := a.printJSON(r); err != nil || len(r.Problems) == 0 {
+	if a.structured() {
+		if err := a.printValue(r); err != nil || len(r.Problems) == 0 {
 			return err
 		}
 		return broken

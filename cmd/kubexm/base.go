@@ -114,8 +114,8 @@ func (a *app) complete(cmd *cobra.Command, args []string, f *policyFlags, base *
 	if err != nil {
 		return refused(err)
 	}
-	if a.output == "json" {
-		return a.printJSON(built)
+	if a.structured() {
+		return a.printValue(built)
 	}
 	fmt.Fprintf(a.out, "%s: %s, the whole bundle\n  root  %s\n", built.Path, bundle.Bytes(built.Bytes), built.Root)
 	return a.printVerify(cmd.Context(), f, built.Path)

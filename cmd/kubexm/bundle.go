@@ -43,12 +43,12 @@ type sourceFlags struct {
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; - reads standard input")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "- reads standard input"))
 	fs.StringVar(&f.lock, "lock", "", "the lock (default kubexm.lock beside the config)")
 	fs.StringVar(&f.sources, "sources", "", "a file of kind Sources: mirrors, laid over spec.sources")
 	fs.StringVar(&f.versions, "versions", "", "a file of kind Versions: own versions and digests, laid over the embedded matrix")
-	fs.StringVar(&f.cacheDir, "cache-dir", "", "where fetched content is kept (default $KUBEXM_CACHE, else $XDG_CACHE_HOME/kubexm)")
-	fs.IntVarP(&f.parallel, "parallel", "p", 8, "how much is fetched at once")
+	fs.StringVar(&f.cacheDir, "cache-dir", "", useCacheDir)
+	fs.IntVarP(&f.parallel, "parallel", "p", 8, useParallel+"downloads")
 	for _, name := range []string{"filename", "sources", "versions"} {
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
 	}
@@ -121,6 +121,7 @@ func refused(err error) error {
 	var size *fetch.SizeError
 	var space *bundle.SpaceError
 	var exists *bundle.ExistsError
+	var name *bundle.NameError
 	var path *fs.PathError
 	for _, of := range []func(error) error{refusedDelta, untrusted} {
 		if known := of(err); known != nil {
@@ -132,6 +133,8 @@ func refused(err error) error {
 		return nil
 	case errors.As(err, &wrong), errors.As(err, &size), refusedPackages(err):
 		return &coded{error: err, code: exitRefused} // says itself what to do
+	case errors.As(err, &name):
+		return &coded{error: err, code: exitUsage, advice: "`kubexm bundle ls` lists what it holds"}
 	case errors.As(err, &exists):
 		return &coded{error: err, code: exitUsage, advice: "name a new folder"}
 	case errors.Is(err, archive.ErrBusy):

@@ -55,12 +55,12 @@ Exit codes: 0 done, 1 failed, 2 mistakes in the config or flags, 4 something fet
 not what the lock says, 130 interrupted.`,
 		Example: `  kubexm bundle build -f config.yaml
   kubexm bundle build -f config.yaml site.tar.zst
-  kubexm bundle build -f config.yaml --locked            # in CI: refuse any drift from the lock
-  kubexm bundle build -f config.yaml --dry-run           # what would be fetched
-  kubexm bundle build -f config.yaml --sign-key cosign.key   # see kubexm keys generate
-  kubexm bundle build -f config.yaml --sources mirrors.yaml
-  kubexm bundle build -f config.yaml --since site.json   # only what that site lacks
-  kubexm bundle build -f config.yaml --volume-size 4GiB --parity 1   # volumes for small disks`,
+  kubexm bundle build -f config.yaml --locked ci.tar.zst    # refuse drift
+  kubexm bundle build -f config.yaml --dry-run      # what would be fetched
+  kubexm bundle build -f config.yaml --sign-key cosign.key signed.tar.zst
+  kubexm bundle build -f config.yaml --sources mirrors.yaml mirrored.tar.zst
+  kubexm bundle build -f config.yaml --since site.json    # what the site lacks
+  kubexm bundle build -f config.yaml --volume-size 4GiB --parity 1 disks.tar.zst`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			output := ""
@@ -71,16 +71,16 @@ not what the lock says, 130 interrupted.`,
 		},
 	}
 	f.sourceFlags.add(cmd)
-	f.volumeFlags.add(cmd, "volume-size")
-	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", "sign the bundle with this private key (cosign.key); see kubexm bundle sign")
+	f.volumeFlags.add(cmd)
+	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", also(useSignKey, "see kubexm bundle sign"))
 	f.signing.addMinimum(cmd)
 	f.signing.passwordFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
 	cmd.Flags().BoolVar(&f.locked, "locked", false, "refuse to build when the lock does not answer the config exactly")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be fetched and written, without asking anybody; write nothing")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace an archive that stands already")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "nobody is asked"))
+	cmd.Flags().BoolVar(&f.force, "force", false, useForce)
+	cmd.Flags().StringVar(&f.since, "since", "", "only what is newer than this: the inventory of a site; builds a delta")
 	cmd.Flags().BoolVar(&f.only, "build-only", false, "build also for a config that this version cannot install")
-	cmd.Flags().StringVar(&f.since, "since", "", "build a delta: leave out what the site of this inventory has")
 	_ = cmd.MarkFlagFilename("since", "json")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -92,6 +92,11 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	}
 	if err := f.check(); err != nil {
 		return err
+	}
+	if output != "" && !f.dryRun { // before anything is fetched
+		if err := f.refuseArchive(output); err != nil {
+			return err
+		}
 	}
 	r, err := a.resolve(&f.sourceFlags)
 	if err != nil {
@@ -143,11 +148,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 			output = fmt.Sprintf("%s-%d-delta.tar.zst", lock.Cluster, lock.Serial)
 		}
 	}
-	stands := output
-	if f.size > 0 {
-		stands += bundle.FirstVolume
-	}
-	if err := refuseExisting(stands, f.force); err != nil {
+	if err := f.refuseArchive(output); err != nil {
 		return err
 	}
 	built, err := a.build(ctx, f, r, lock, inventory, cache, c, p, output, signer)
@@ -185,6 +186,13 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *man
 }
 
 // inventory reads what --since names; nil without it.
+func (f *buildFlags) refuseArchive(path string) error {
+	if f.size > 0 {
+		path += bundle.FirstVolume
+	}
+	return refuseExisting(path, f.force)
+}
+
 func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, error) {
 	if path == "" {
 		return nil, nil
@@ -215,8 +223,8 @@ func driftError(r *resolution) error {
 
 // printBuilt closes a build: what stands where, and the next command to type.
 func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer, key string) error {
-	if a.output == "json" {
-		return a.printJSON(struct {
+	if a.structured() {
+		return a.printValue(struct {
 			*bundle.Built
 			Summary bundle.Summary `json:"summary"`
 		}{b, bundle.Summarize(l)})
@@ -247,8 +255,8 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer,
 // asked for yet is a question mark.
 func (a *app) printPlan(r *resolution) error {
 	rows := lockRows(r.lock)
-	if a.output == "json" {
-		return a.printJSON(struct {
+	if a.structured() {
+		return a.printValue(struct {
 			Lock    string          `json:"lock"`
 			Changes []bundle.Change `json:"changes"`
 			Rows    []row           `json:"artifacts"`

@@ -33,13 +33,13 @@ host is asked. The config is the bundle's own unless -f gives another. A delta c
 that it expects of its base; --base looks whether that is there.
 
 Exit codes: 0 complete, 2 mistakes in the config, 4 something is lacking.`,
-		Example: `  kubexm bundle check demo.tar.zst
-  kubexm bundle check -f other.yaml demo.tar.zst     # would it do for this config too?
-  kubexm bundle check --unused demo.tar.zst          # what is carried for nothing?`,
+		Example: `  kubexm bundle check --key cosign.pub demo.tar.zst
+  kubexm bundle check --key cosign.pub -f other.yaml demo.tar.zst
+  kubexm bundle check --key cosign.pub --unused demo.tar.zst`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runCheck(cmd.Context(), f, args[0]) },
 	}
-	cmd.Flags().StringVarP(&f.config, "filename", "f", "", "the cluster config; without it the bundle's own")
+	cmd.Flags().StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
 	cmd.Flags().BoolVar(&f.unused, "unused", false, "also list what no plan needs")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	f.policyFlags.add(cmd)
@@ -97,8 +97,8 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 		}
 		result.Unused = plan.Unused(b.Lock, set, gs...)
 	}
-	if a.output == "json" {
-		if err := a.printJSON(result); err != nil || lack == nil {
+	if a.structured() {
+		if err := a.printValue(result); err != nil || lack == nil {
 			return err
 		}
 		return &coded{error: errSaid, code: exitRefused}

@@ -21,7 +21,7 @@ second. Each side is an archive, the first volume of one, or a lock file. Betwee
 the bytes are exact, blob by blob; a lock names no layers, and with one the bytes are the most
 that it can be. With --key or an identity an archive that nobody of them signed is refused.`,
 		Example: `  kubexm bundle diff old.tar.zst new.tar.zst
-  kubexm bundle diff old.tar.zst kubexm.lock         # before building: what would change
+  kubexm bundle diff old.tar.zst kubexm.lock    # what would change
   kubexm bundle diff old.tar.zst new.tar.zst -o json | jq .bytes`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,8 +38,8 @@ that it can be. With --key or an identity an archive that nobody of them signed 
 				sides[i] = s
 			}
 			d := bundle.Compare(sides[0], sides[1])
-			if a.output == "json" {
-				return a.printJSON(d)
+			if a.structured() {
+				return a.printValue(d)
 			}
 			return a.printDiff(d)
 		},

@@ -25,11 +25,11 @@ Out of a delta comes what it holds, and with --base the rest.
 
 With names (an id, a component, an image's name or reference), only these. Nothing stands
 under DIR that was not checked; a folder that is not empty is refused.`,
-		Example: `  kubexm bundle extract --allow-unsigned demo.tar.zst --files bin kubelet kubectl
-  kubexm bundle extract --allow-unsigned demo.tar.zst --files repo debian-12   # repo/debian-12/12/linux-amd64/Packages
-  kubexm bundle extract --allow-unsigned demo.tar.zst --oci images
-  oras manifest fetch --oci-layout images@sha256:…        # any image, by its digest
-  skopeo inspect oci:images:ghcr.io/flannel-io/flannel:v0.28.9   # one that was published in OCI's own form`,
+		Example: `  kubexm bundle extract --key cosign.pub demo.tar.zst \
+    --files bin kubelet kubectl
+  kubexm bundle extract --key cosign.pub demo.tar.zst --oci images
+  oras manifest fetch --oci-layout images@sha256:…    # any image, by its digest
+  skopeo inspect oci:images:ghcr.io/flannel-io/flannel:v0.28.9`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := base.check(); err != nil {
@@ -60,8 +60,8 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			if err != nil {
 				return refused(err)
 			}
-			if a.output == "json" {
-				return a.printJSON(map[string]any{"dir": files + oci + layout, "extracted": n})
+			if a.structured() {
+				return a.printValue(map[string]any{"dir": files + oci + layout, "extracted": n})
 			}
 			_, err = fmt.Fprintf(a.out, "%s: %d extracted\n", files+oci+layout, n)
 			return err

@@ -75,8 +75,8 @@ func (a *app) runImages(ctx context.Context, f *sourceFlags) error {
 		Images  []imageRow `json:"images"`
 		Unasked []string   `json:"unasked"`
 	}{imageRows(bundle.AddFound(r.lock, found), found), append([]string{}, bundle.Unasked(r.cluster, found)...)}
-	if a.output == "json" {
-		return a.printJSON(result)
+	if a.structured() {
+		return a.printValue(result)
 	}
 	return a.printImages(result.Images, result.Unasked)
 }

@@ -66,8 +66,8 @@ When nothing changed, the file stays as it is.`,
 // printLocked says what the lock at r.path holds and what changed in it.
 func (a *app) printLocked(r *resolution, l *manifest.Lock, changes []bundle.Change) error {
 	s := bundle.Summarize(l)
-	if a.output == "json" {
-		return a.printJSON(struct {
+	if a.structured() {
+		return a.printValue(struct {
 			Path    string          `json:"path"`
 			Summary bundle.Summary  `json:"summary"`
 			Changes []bundle.Change `json:"changes"`

@@ -33,11 +33,8 @@ identity a bundle that nobody of them signed is refused.`,
 			}
 			defer b.Close()
 			rows := lockRows(b.Lock)
-			switch a.output {
-			case "json":
-				return a.printJSON(rows)
-			case "yaml":
-				return a.printYAML(rows)
+			if a.structured() {
+				return a.printValue(rows)
 			}
 			return a.printRows(rows, a.output == "wide")
 		},
@@ -162,10 +159,11 @@ func (a *app) showArtifact(b *bundle.Bundle, word string) error {
 		}
 	}
 	if len(found) == 0 {
-		return &coded{error: fmt.Errorf("%s is not in the bundle%s", word, didYouMean(word, names)), code: exitFailed, advice: "see `kubexm bundle ls`"}
+		return &coded{error: fmt.Errorf("%s is not in the bundle%s", word, didYouMean(word, names)), code: exitUsage, advice: "see `kubexm bundle ls`"}
 	}
-	if a.output == "json" {
-		return a.printJSON(found)
+	if a.structured() {
+		return a.printValue(found)
 	}
-	return a.printYAML(found)
+	a.output = "yaml"
+	return a.printValue(found)
 }

@@ -21,10 +21,10 @@ type remoteFlags struct {
 
 func (f *remoteFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS to the registry")
+	fs.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS")
 	fs.StringVar(&f.caFile, "ca-file", "", "further certificates (PEM) that the registry is checked against")
-	fs.StringVar(&f.dockerConfig, "docker-config", "", "file with registry credentials (default docker's own)")
-	fs.IntVarP(&f.parallel, "parallel", "p", 4, "how many blobs move at once")
+	fs.StringVar(&f.dockerConfig, "docker-config", "", useDocker)
+	fs.IntVarP(&f.parallel, "parallel", "p", 4, useParallel+"blobs")
 	_ = cmd.MarkFlagFilename("ca-file", "pem", "crt")
 	_ = cmd.MarkFlagFilename("docker-config", "json")
 }
@@ -49,8 +49,10 @@ a push that broke off goes on. The tag comes last and names a whole bundle, or n
 An image's index stays as published and may name platforms that the bundle does not carry. Not
 every registry takes such an index; the error says so. What arrives of a delta and its --base is
 the whole bundle.`,
-		Example: `  kubexm bundle push --allow-unsigned demo.tar.zst registry.example/bundles/demo:2026-11
-  kubexm bundle push --allow-unsigned demo.tar.zst.001 127.0.0.1:5000/demo:1 --plain-http`,
+		Example: `  kubexm bundle push --key cosign.pub demo.tar.zst \
+    registry.example/bundles/demo:2026-11
+  kubexm bundle push --key cosign.pub demo.tar.zst \
+    127.0.0.1:5000/demo:1 --plain-http`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := base.check(); err != nil {
@@ -74,8 +76,8 @@ the whole bundle.`,
 			if err != nil {
 				return remoteRefused(err)
 			}
-			if a.output == "json" {
-				return a.printJSON(done)
+			if a.structured() {
+				return a.printValue(done)
 			}
 			_, err = fmt.Fprintf(a.out, "%s: %s sent in %s, %d were there already\n  root  %s\n", done.Reference, bundle.Bytes(done.Bytes),
 				count(done.Sent, "part"), done.Held, done.Root)
@@ -102,8 +104,8 @@ the same, digest for digest; the archive has the same bytes when the same versio
 it. Who made it is asked before anything but the root's digest is fetched.
 
 What was fetched stays in the cache: run again, a pull that broke off goes on.`,
-		Example: `  kubexm bundle pull --allow-unsigned registry.example/bundles/demo:2026-11 demo.tar.zst
-  kubexm bundle pull --allow-unsigned registry.example/bundles/demo@sha256:… demo.tar.zst`,
+		Example: `  kubexm bundle pull --key cosign.pub \
+    registry.example/bundles/demo:2026-11 pulled.tar.zst`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := refuseExisting(args[1], force); err != nil {
@@ -135,8 +137,8 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			if err != nil {
 				return remoteRefused(err)
 			}
-			if a.output == "json" {
-				return a.printJSON(built)
+			if a.structured() {
+				return a.printValue(built)
 			}
 			fmt.Fprintf(a.out, "%s: %s\n  root  %s\n", built.Path, bundle.Bytes(built.Bytes), built.Root)
 			return a.printVerify(cmd.Context(), trust, built.Path)
@@ -144,9 +146,9 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 	}
 	f.add(cmd)
 	trust.add(cmd)
-	cmd.Flags().StringVar(&source.cacheDir, "cache-dir", "", "where fetched content is kept (default $KUBEXM_CACHE, else $XDG_CACHE_HOME/kubexm)")
+	cmd.Flags().StringVar(&source.cacheDir, "cache-dir", "", useCacheDir)
 	_ = cmd.MarkFlagDirname("cache-dir")
-	cmd.Flags().BoolVar(&force, "force", false, "replace an archive that stands already")
+	cmd.Flags().BoolVar(&force, "force", false, useForce)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

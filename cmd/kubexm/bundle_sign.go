@@ -35,7 +35,7 @@ func (f *signFlags) addMinimum(cmd *cobra.Command) {
 func (a *app) bundleSign() *cobra.Command {
 	f := &signFlags{}
 	cmd := &cobra.Command{
-		Use:   "sign --key cosign.key ARCHIVE",
+		Use:   "sign --sign-key cosign.key ARCHIVE",
 		Short: "Sign a bundle",
 		Long: `Sign what a bundle is: its root, which every byte in it follows from, with its cluster,
 serial, versions and platforms, and how it was made (SLSA provenance). The signature goes into the archive's slot for it, and nothing else
@@ -49,23 +49,25 @@ Who signs with cosign alone (keyless, or with a key in a KMS or a token) prints 
 --print-statement, has cosign attest it, and puts what that gave into the archive with --attach.
 
 Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
-		Example: `  kubexm bundle sign --key cosign.key demo.tar.zst
-  kubexm bundle sign --key cosign.key --minimum-kubexm 0.3.0 demo.tar.zst
+		Example: `  kubexm bundle sign --sign-key cosign.key demo.tar.zst
+  kubexm bundle sign --sign-key cosign.key --minimum-kubexm 0.3.0 demo.tar.zst
   kubexm bundle sign --print-statement demo.tar.zst > statement.json
-  cosign attest-blob --statement statement.json --new-bundle-format --bundle signed.json
+  cosign attest-blob --statement statement.json --new-bundle-format \
+    --bundle signed.json
   kubexm bundle sign --attach signed.json demo.tar.zst`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runSign(cmd.Context(), f, args[0]) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.key, "key", "", "the private key (cosign.key)")
+	fs.StringVar(&f.key, "sign-key", "", useSignKey)
+	renamed(cmd, "key", "sign-key")
 	fs.StringVar(&f.attach, "attach", "", "put this signature, which cosign made, into the archive")
 	fs.BoolVar(&f.print, "print-statement", false, "print what there is to sign, and sign nothing")
 	f.addMinimum(cmd)
 	f.passwordFlags.add(cmd)
-	cmd.MarkFlagsOneRequired("key", "attach", "print-statement")
-	cmd.MarkFlagsMutuallyExclusive("key", "attach", "print-statement")
-	_ = cmd.MarkFlagFilename("key", "key", "pem")
+	cmd.MarkFlagsOneRequired("sign-key", "attach", "print-statement")
+	cmd.MarkFlagsMutuallyExclusive("sign-key", "attach", "print-statement")
+	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
 	_ = cmd.MarkFlagFilename("attach", "json")
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
@@ -94,7 +96,7 @@ func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 		if err != nil {
 			return err
 		}
-		return a.printJSON(st)
+		return a.printValue(st)
 	case f.attach != "":
 		return a.attach(ctx, f, path, root)
 	}
@@ -204,8 +206,8 @@ func (a *app) attach(ctx context.Context, f *signFlags, path string, root digest
 }
 
 func (a *app) printSigned(path string, root digest.Digest, by, detached string) error {
-	if a.output == "json" {
-		return a.printJSON(struct {
+	if a.structured() {
+		return a.printValue(struct {
 			Path     string `json:"path"`
 			Root     string `json:"root"`
 			By       string `json:"by,omitempty"`

@@ -18,8 +18,8 @@ type volumeFlags struct {
 	parity int
 }
 
-func (f *volumeFlags) add(cmd *cobra.Command, name string) {
-	cmd.Flags().Var(&f.size, name, "cut the archive into volumes of this size: 4GiB, 650MB")
+func (f *volumeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().Var(&f.size, "volume-size", "cut the archive into volumes of this size: 4GiB, 650MB")
 	cmd.Flags().IntVar(&f.parity, "parity", 0, "add so many volumes, which mend as many lost or damaged ones")
 }
 
@@ -45,7 +45,7 @@ func (a *app) bundleSplit() *cobra.Command {
 	f := &volumeFlags{}
 	force := false
 	cmd := &cobra.Command{
-		Use:   "split ARCHIVE --size SIZE",
+		Use:   "split ARCHIVE --volume-size SIZE",
 		Short: "Cut a bundle into volumes",
 		Long: `Cut an archive into volumes, ARCHIVE.001, ARCHIVE.002 and so on, with the digest of each
 in ARCHIVE.volumes. One after another they are the archive's own bytes. Every command that
@@ -53,8 +53,8 @@ reads a bundle takes the first volume's name and reads across all of them.
 
 With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large as a volume:
 "kubexm bundle repair" makes any N volumes anew from the others. The archive itself stays.`,
-		Example: `  kubexm bundle split demo.tar.zst --size 4GiB
-  kubexm bundle split demo.tar.zst --size 650MB --parity 2`,
+		Example: `  kubexm bundle split demo.tar.zst --volume-size 4GiB
+  kubexm bundle split old.tar.zst --volume-size 650MB --parity 2`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -80,9 +80,10 @@ With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large 
 			return a.printVolumes(first)
 		},
 	}
-	f.add(cmd, "size")
-	cmd.Flags().BoolVar(&force, "force", false, "replace volumes that stand already")
-	_ = cmd.MarkFlagRequired("size")
+	f.add(cmd)
+	renamed(cmd, "size", "volume-size")
+	cmd.Flags().BoolVar(&force, "force", false, useForce)
+	_ = cmd.MarkFlagRequired("volume-size")
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -94,8 +95,8 @@ func (a *app) printVolumes(first string) error {
 	if err != nil {
 		return err
 	}
-	if a.output == "json" {
-		return a.printJSON(struct {
+	if a.structured() {
+		return a.printValue(struct {
 			First   string           `json:"first"`
 			Bytes   int64            `json:"bytes"`
 			Volumes []archive.Volume `json:"volumes"`
@@ -115,7 +116,7 @@ func trimVolume(first string) string { return first[:len(first)-len(bundle.First
 func (a *app) bundleJoin() *cobra.Command {
 	force, base, f := false, &baseFlags{}, &policyFlags{}
 	cmd := &cobra.Command{
-		Use:   "join FIRST-VOLUME [ARCHIVE] | join DELTA ARCHIVE --base BASE",
+		Use:   "join FIRST-VOLUME [ARCHIVE]",
 		Short: "Make one archive of volumes, or of a delta and its base",
 		Long: `Write volumes one after another as one archive, each compared with its digest on the way.
 The default name is the volumes' without a number. The volumes stay. A volume that is missing
@@ -127,8 +128,9 @@ byte for byte what a build from the same lock gives, with the delta's signatures
 delta is asked first. Of volumes that is asked where --key or an identity is given: they are
 copied as they are, and whoever uses the archive is asked then.`,
 		Example: `  kubexm bundle join demo.tar.zst.001
-  kubexm bundle join /media/disk/demo.tar.zst.001 demo.tar.zst
-  kubexm bundle join --key cosign.pub delta.tar.zst new.tar.zst --base old.tar.zst`,
+  kubexm bundle join /media/disk/demo.tar.zst.001 whole.tar.zst
+  kubexm bundle join --key cosign.pub delta.tar.zst new.tar.zst \
+    --base old.tar.zst`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(base.bases) > 0 {
@@ -156,14 +158,14 @@ copied as they are, and whoever uses the archive is asked then.`,
 			if err != nil {
 				return refused(err)
 			}
-			if a.output == "json" {
-				return a.printJSON(map[string]any{"path": to, "bytes": t.Size})
+			if a.structured() {
+				return a.printValue(map[string]any{"path": to, "bytes": t.Size})
 			}
 			fmt.Fprintf(a.out, "%s: %s from %s, each as its digest says\n", to, bundle.Bytes(t.Size), count(len(t.Volumes), "volume"))
 			return a.printVerify(cmd.Context(), f, to)
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace an archive that stands already")
+	cmd.Flags().BoolVar(&force, "force", false, useForce)
 	base.add(cmd)
 	f.add(cmd)
 	completeArchives(cmd)
@@ -191,8 +193,8 @@ The first volume is named whether or not it is there.`,
 			if err != nil {
 				return refused(err)
 			}
-			if a.output == "json" {
-				return a.printJSON(map[string]any{"mended": append([]string{}, mended...)})
+			if a.structured() {
+				return a.printValue(map[string]any{"mended": append([]string{}, mended...)})
 			}
 			for _, name := range mended {
 				fmt.Fprintf(a.out, "%s: made anew\n", name)
@@ -220,8 +222,8 @@ func (a *app) verifyVolume(cmd *cobra.Command, first, word string) error {
 	if err != nil {
 		return refused(err)
 	}
-	if a.output == "json" {
-		return a.printJSON(v)
+	if a.structured() {
+		return a.printValue(v)
 	}
 	fmt.Fprintf(a.out, "%s%s: whole, %s\n  digest  %s\n", trimVolume(first), v.Name, bundle.Bytes(v.Size), v.Digest)
 	fmt.Fprintln(a.out, "  note  one volume says nothing of who made the bundle, nor of the others")

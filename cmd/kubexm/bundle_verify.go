@@ -61,8 +61,8 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 				return refused(err)
 			}
 			defer b.Close()
-			if a.output == "json" {
-				return a.printJSON(struct {
+			if a.structured() {
+				return a.printValue(struct {
 					Root     string           `json:"root"`
 					Signed   bool             `json:"signed"`
 					Bytes    int64            `json:"bytes"`
@@ -96,7 +96,7 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 	}
 	f.add(cmd)
 	base.add(cmd)
-	cmd.Flags().IntVarP(&workers, "parallel", "p", workers, "how many blobs are read at once")
+	cmd.Flags().IntVarP(&workers, "parallel", "p", workers, useParallel+"blobs")
 	cmd.Flags().StringVar(&volume, "volume", "", "check one volume alone: its number, p1 for the first of parity")
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")

@@ -27,7 +27,7 @@ nothing is fetched twice. Everything in it can be removed: it is fetched again.`
 }
 
 func cacheDirFlag(cmd *cobra.Command, f *sourceFlags) {
-	cmd.Flags().StringVar(&f.cacheDir, "cache-dir", "", "where fetched content is kept (default $KUBEXM_CACHE, else $XDG_CACHE_HOME/kubexm)")
+	cmd.Flags().StringVar(&f.cacheDir, "cache-dir", "", useCacheDir)
 	_ = cmd.MarkFlagDirname("cache-dir")
 }
 
@@ -49,8 +49,8 @@ func (a *app) cacheLs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.output == "json" {
-				return a.printJSON(append([]fetch.Entry{}, all...))
+			if a.structured() {
+				return a.printValue(append([]fetch.Entry{}, all...))
 			}
 			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SHA256\tSIZE\tUSED")
@@ -111,8 +111,8 @@ Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
 			if err != nil {
 				return err
 			}
-			if a.output == "json" {
-				return a.printJSON(p)
+			if a.structured() {
+				return a.printValue(p)
 			}
 			done := "removed"
 			if dryRun {
@@ -127,7 +127,7 @@ Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
 	cmd.Flags().Var(&unused, "unused-for", "remove what was not used for so long: 30d, 12h")
 	cmd.Flags().Var(&size, "max-size", "remove what is beyond this size, what was used last stays: 20GiB")
 	cmd.Flags().BoolVar(&all, "all", false, "remove everything")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, useDryRun)
 	cmd.MarkFlagsMutuallyExclusive("all", "unused-for")
 	cmd.MarkFlagsMutuallyExclusive("all", "max-size")
 	a.outputFlag(cmd, "text", "json")

@@ -67,7 +67,7 @@ func (a *app) confirmHosts(ctx context.Context, f *siteFlags, s *site) error {
 	what := fmt.Sprintf("the config of %s names hosts that no run of this workdir has connected to: %s", f.bundle, strings.Join(unseen, ", "))
 	no := &coded{error: errors.New(what), code: exitUsage, advice: "--yes connects to them with your SSH keys and passwords; -f gives a config of your own"}
 	in, ok := a.in.(*os.File)
-	if !ok || a.output == "json" || !term.IsTerminal(int(in.Fd())) {
+	if !ok || a.structured() || !term.IsTerminal(int(in.Fd())) {
 		return no
 	}
 	yes, err := a.confirm(ctx, in, what+"\nConnect to them with your SSH keys and passwords? [y/N] ")

@@ -55,6 +55,7 @@ type runReport struct {
 	live   bool // a frame on a terminal; else lines
 	width  int  // of the column of hosts
 	checks map[string]bool
+	events *runLines // of --progress json
 
 	mu       sync.Mutex
 	warnings []steps.Finding // not said yet
@@ -62,7 +63,7 @@ type runReport struct {
 }
 
 func (a *app) newRunReport(f *siteFlags, s *site) *runReport {
-	r := &runReport{app: a, site: s, dryRun: f.dryRun, live: a.watched(f), checks: map[string]bool{}}
+	r := &runReport{app: a, site: s, dryRun: f.dryRun, live: a.live(), checks: map[string]bool{}}
 	now := time.Now()
 	r.last = now
 	r.view = &runView{
@@ -80,22 +81,13 @@ func (a *app) newRunReport(f *siteFlags, s *site) *runReport {
 	return r
 }
 
-// watched tells whether a person watches a terminal that can do more than print
-// lines, and wants it to.
-func (a *app) watched(f *siteFlags) bool {
-	if f.plain || a.output == "json" || !isTerminal(a.err) {
-		return false
-	}
-	if v, ok := a.env("NO_COLOR"); ok && v != "" {
-		return false
-	}
-	v, _ := a.env("TERM")
-	return v != "dumb"
-}
-
 // begin starts to show the run, until the function that it gives is called.
 func (r *runReport) begin() (end func()) {
-	if r.lines != nil {
+	if r.lines != nil || r.display.progress == progressNone {
+		return func() {}
+	}
+	if r.display.progress == progressJSON {
+		r.events = newRunLines(r.err, progressJSON)
 		return func() {}
 	}
 	fmt.Fprintf(r.screen, "%s: %s on %s\n", r.view.title, count(r.view.tally.Total, "step"), count(len(r.site.cluster.Spec.Hosts), "host"))
@@ -156,8 +148,14 @@ func (r *runReport) say(line string) {
 func (r *runReport) event(e engine.Event) {
 	r.view.event(e)
 	r.dry.event(e)
-	if r.lines != nil {
+	switch {
+	case r.lines != nil:
 		r.lines.event(e)
+		return
+	case r.events != nil:
+		r.events.event(e)
+		return
+	case r.display.progress == progressNone:
 		return
 	}
 	if !r.checks[e.Node] {

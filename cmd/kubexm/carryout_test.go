@@ -74,7 +74,7 @@ func newTrial(c *manifest.Cluster, output string, shape func(plan.Scope) plan.Fr
 	t.app = &app{out: &t.out, err: &t.err, env: func(string) (string, bool) { return "", false }, stop: make(chan struct{}), output: output}
 	t.app.screen = newScreen(&t.err)
 	if output == "json" {
-		t.app.lines = newRunLines(&t.out)
+		t.app.lines = newRunLines(&t.out, "json")
 	}
 	var err error
 	t.site.graph, err = plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: shape}}}}}, plan.Scope{Cluster: c})

@@ -13,9 +13,9 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Write, check and explain cluster configs",
-		Example: `  kubexm config init --out config.yaml      # a commented config to start from
-  kubexm config validate -f config.yaml     # every problem, with line and advice
-  kubexm config explain spec.etcd           # what a field means, and what it takes`,
+		Example: `  kubexm config init --out config.yaml     # a commented config to start from
+  kubexm config validate -f config.yaml    # every problem, with line and advice
+  kubexm config explain spec.etcd          # what a field means`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.configInit(), a.configValidate(), a.configSchema(), a.configExplain())
@@ -43,9 +43,10 @@ lock" looks at; which versions exist is a matter of "kubexm versions".`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.validate(file, overlay) },
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "the config; - reads standard input")
-	_ = cmd.MarkFlagRequired("file")
-	_ = cmd.MarkFlagFilename("file", "yaml", "yml")
+	cmd.Flags().StringVarP(&file, "filename", "f", "", also(useConfig, "or a document of sources; - reads standard input"))
+	renamed(cmd, "file", "filename")
+	_ = cmd.MarkFlagRequired("filename")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	addVersions(cmd, &overlay)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -66,11 +67,11 @@ func (a *app) validate(path, overlay string) error {
 		not = refusedBy("create", c, l).In(path)
 		problems = append(problems, append(asWarnings(not, problems), c.PackageAdvice()...).In(path)...)
 	}
-	if a.output == "json" {
+	if a.structured() {
 		if problems == nil {
 			problems = manifest.Problems{}
 		}
-		if err := a.printJSON(validated{path, failed == nil, failed == nil && c != nil && not == nil, problems, not}); err != nil {
+		if err := a.printValue(validated{path, failed == nil, failed == nil && c != nil && not == nil, problems, not}); err != nil {
 			return err
 		}
 		if failed != nil {
@@ -117,7 +118,7 @@ sources. An editor that knows it completes fields and shows what they mean.
 It says which fields there are, of which type, with which words and ranges.
 What holds between fields, "kubexm config validate" checks.`,
 		Example: `  kubexm config schema > cluster.schema.json
-  # then, as the first line of the config, for editors with the YAML language server:
+  # then, as the first line of the config, for editors:
   # yaml-language-server: $schema=cluster.schema.json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -62,8 +62,8 @@ func (a *app) explain(path string) error {
 		return err
 	}
 	e := newExplanation(f)
-	if a.output == "json" {
-		return a.printJSON(e)
+	if a.structured() {
+		return a.printValue(e)
 	}
 	if alias != "" {
 		if _, err := fmt.Fprintf(a.out, "%s is a second spelling of %s.\n\n", alias, f.Path); err != nil {

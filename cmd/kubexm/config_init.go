@@ -17,6 +17,7 @@ var templates = []string{"single", "ha", "dual-stack"}
 
 func (a *app) configInit() *cobra.Command {
 	template, out, force := templates[0], "", false
+	hosts := &machines{}
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented config to start from",
@@ -29,12 +30,19 @@ func (a *app) configInit() *cobra.Command {
 Each can be built and installed as it is, with your hosts' addresses. Then read on: "kubexm
 config explain" says what every field means.`,
 		Example: `  kubexm config init > config.yaml
-  kubexm config init --template ha --out config.yaml`,
+  kubexm config init --template ha --out ha.yaml
+  kubexm config init --masters 10.0.0.11-13 --workers 10.0.0.21-40 \
+    --registry 10.0.0.10 --user ops --out hosts.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := starters.ReadFile("starters/" + template + ".yaml")
 			if err != nil {
 				return err
+			}
+			if hosts.given() {
+				if text, err = hosts.config(text); err != nil {
+					return err
+				}
 			}
 			if out == "" || out == "-" {
 				_, err = a.out.Write(text)
@@ -45,10 +53,11 @@ config explain" says what every field means.`,
 	}
 	t := &choice{value: &template, allowed: templates, name: "template"}
 	cmd.Flags().VarP(t, "template", "t", "which one: "+t.list())
-	cmd.Flags().StringVarP(&out, "out", "O", "", "write to this file instead of standard output")
-	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it stands already")
+	cmd.Flags().StringVarP(&out, "out", "O", "", useOut)
+	cmd.Flags().BoolVar(&force, "force", false, useForce)
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templates, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("out", "yaml", "yml")
+	hosts.add(cmd)
 	return cmd
 }
 

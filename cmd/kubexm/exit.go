@@ -72,7 +72,7 @@ func (a *app) report(ctx context.Context, err error) int {
 	var hosts installer.HostErrors
 	var problems manifest.Problems
 	var c *coded
-	if err != nil && a.output == "json" && a.lines == nil && !a.printed && !errors.Is(err, errSaid) {
+	if err != nil && a.structured() && a.lines == nil && !a.printed && !errors.Is(err, errSaid) {
 		a.failedJSON(err, code)
 	}
 	switch {

@@ -75,5 +75,5 @@ func (a *app) failedJSON(err error, code int) {
 		}
 		v.Errors = append(v.Errors, x)
 	}
-	_ = a.printJSON(v) // the command has failed anyway, and the exit code says so
+	_ = a.printValue(v) // the command has failed anyway, and the exit code says so
 }

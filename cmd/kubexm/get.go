@@ -7,44 +7,60 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 )
 
 func (a *app) getCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "get", Short: "Show a cluster's nodes, or what was applied to it", Args: cobra.NoArgs}
 	cmd.AddCommand(
-		a.getPart("nodes", "Show the nodes of a cluster", "get", "nodes", "-o", "wide"),
-		a.getPart("cluster", "Show what was applied to a cluster", "-n", "kube-system", "get", "configmap", "kubexm", "-o", "yaml"),
+		a.getPart("nodes", "Show the nodes of a cluster", []string{"table", "wide", "json", "yaml", "name"}, "get", "nodes"),
+		a.getPart("cluster", "Show what was applied to a cluster", []string{"yaml", "json", "wide", "name"}, "-n", "kube-system", "get", "configmap/kubexm"),
 	)
 	return cmd
 }
 
 // getPart asks the first master with kubectl there: this machine needs none.
-func (a *app) getPart(name, short string, args ...string) *cobra.Command {
+func (a *app) getPart(name, short string, formats []string, args ...string) *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
 		Use: name + " -f CONFIG", Short: short, Args: cobra.NoArgs,
-		Example: "  kubexm get " + name + " -f config.yaml",
+		Example: "  kubexm get " + name + " -f config.yaml\n  kubexm get " + name + " -f config.yaml -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.loadCluster(f.config, "")
 			if err != nil {
 				return err
 			}
-			return a.askMaster(cmd.Context(), f, c, args)
+			asked := args
+			if a.output != "table" {
+				asked = append(slices.Clone(args), "-o", a.output)
+			}
+			return a.onMaster(cmd.Context(), f, c, func(ctx context.Context, h *steps.Host) error {
+				out, err := kubeadm.Kubectl(ctx, h, asked...)
+				if err != nil {
+					return err
+				}
+				a.printed = true
+				_, err = fmt.Fprint(a.out, out)
+				return err
+			})
 		},
 	}
-	cmd.Flags().StringVarP(&f.config, "filename", "f", "", "the cluster config")
-	cmd.Flags().StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
+	cmd.Flags().StringVarP(&f.config, "filename", "f", "", useConfig)
+	cmd.Flags().StringVar(&f.workdir, "workdir", ".", useWorkdir)
 	_ = cmd.MarkFlagRequired("filename")
+	a.outputFlag(cmd, formats...)
 	return cmd
 }
 
-func (a *app) askMaster(ctx context.Context, f *siteFlags, c *manifest.Cluster, args []string) error {
+// onMaster does something on the first master of a cluster that exists.
+func (a *app) onMaster(ctx context.Context, f *siteFlags, c *manifest.Cluster, do func(context.Context, *steps.Host) error) error {
 	masters := c.HostsWith(manifest.RoleMaster)
 	if len(masters) == 0 {
 		return &coded{error: errors.New("the config has no master"), code: exitUsage}
@@ -62,12 +78,7 @@ func (a *app) askMaster(ctx context.Context, f *siteFlags, c *manifest.Cluster, 
 	defer session.Close()
 	h := session.Host(masters[0])
 	if _, err := h.Stat(ctx, kubeadm.AdminConf); errors.Is(err, fs.ErrNotExist) {
-		return &coded{error: fmt.Errorf("there is no cluster on %s", h.Name), code: exitFailed, advice: "make it: kubexm install --bundle …"}
+		return &coded{error: fmt.Errorf("there is no cluster on %s", h.Name), code: exitFailed, advice: "make it: kubexm install ARCHIVE"}
 	}
-	out, err := kubeadm.Kubectl(ctx, h, args...)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(a.out, out)
-	return err
+	return do(ctx, h)
 }

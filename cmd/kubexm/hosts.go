@@ -23,7 +23,7 @@ names, packages, time, name servers, kernel modules and settings. install does t
 passes over what is done. docs/hosts.md tells what is changed, and how to leave it as it is.
 
 The packages come from the bundle: it is needed where the config names operating systems.`,
-		Example: "  kubexm hosts prepare -f config.yaml --bundle demo.tar.zst\n  kubexm hosts prepare -f config.yaml --dry-run",
+		Example: "  kubexm hosts prepare -f config.yaml --bundle demo.tar.zst \\\n    --key cosign.pub\n  kubexm hosts prepare -f config.yaml --dry-run",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Prepare) },
 	}
 	f.add(cmd)

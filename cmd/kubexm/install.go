@@ -31,7 +31,6 @@ type siteFlags struct {
 	parallel  int
 	dryRun    bool
 	resume    bool
-	plain     bool
 	yes       bool
 	keep      bool // etcd's data and the images
 	keepSaid  bool
@@ -44,12 +43,11 @@ type siteFlags struct {
 
 func (f *siteFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; without it the bundle's own")
-	fs.StringVarP(&f.bundle, "bundle", "b", "", "the bundle")
-	fs.StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
-	fs.IntVarP(&f.parallel, "parallel", "p", 16, "how many steps run at once")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "look at every host and say what would change; change nothing")
-	fs.BoolVar(&f.plain, "plain", false, "print lines on a terminal, too, as NO_COLOR does")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
+	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
+	fs.StringVar(&f.workdir, "workdir", ".", useWorkdir)
+	fs.IntVarP(&f.parallel, "parallel", "p", 16, useParallel+"steps")
+	fs.BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "every host is looked at"))
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	f.policyFlags.add(cmd)
@@ -60,7 +58,7 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 func (a *app) installCommand() *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
-		Use:   "install --bundle ARCHIVE",
+		Use:   "install ARCHIVE [-f CONFIG]",
 		Short: "Make the cluster that a bundle is for",
 		Long: `Verify a bundle, reach every host, look at all of them, and make the cluster: the
 registry filled straight from the archive, the runtime, the control plane, the pod
@@ -68,8 +66,8 @@ network, the workers, until all is Ready. It runs on a machine that is no member
 cluster, over SSH. No packet leaves the site.
 
 Run it again at any time: what is done is passed over. Ctrl-C once lets running steps
-end, twice breaks them off. On a terminal a live view tells what runs where; --plain, NO_COLOR
-and pipes get lines. With -o json each event is one JSON object on a line of standard output,
+end, twice breaks them off. On a terminal a live view tells what runs where; --plain
+and pipes get lines; --progress chooses. With -o json each event is one JSON object on a line of standard output,
 and the last line is the summary.
 
 A delta ("kubexm bundle build --since") is installed as a whole bundle is. What it leaves out comes
@@ -77,7 +75,7 @@ from the archives that --base names, from those that earlier runs here used and 
 where they did, and what is a layer of an image from the site's registry. When something is in none
 of them, it is named and nothing is changed.
 
-Before anything is changed, all hosts are looked at as "kubexm preflight" does it. --skip-preflight
+Before anything is changed, all hosts are looked at as "kubexm preflight" does it. --skip-checks
 leaves checks out; which ones is said, and stands in the run's journal.
 
 A cluster that was finished keeps its versions, its hosts and what was decided when it was made: a config
@@ -94,31 +92,42 @@ them in -f, or in the environment variables that the command names when they are
 The bundle's own config reads no files of this machine but SSH's default keys, no environment
 variables but KUBEXM_…, and does not say which host keys are trusted. Before the first connection
 to its hosts from this workdir the command asks; --yes answers.`,
-		Example: `  kubexm install --bundle demo.tar.zst -f config.yaml     # with its secrets
-  kubexm install --bundle demo.tar.zst                    # with the bundle's own config
-  kubexm install --bundle delta.tar.zst -f config.yaml    # with what the site has already
-  kubexm install --bundle delta.tar.zst -f config.yaml --base /media/disk/demo.tar.zst
-  kubexm install --bundle demo.tar.zst -f config.yaml --dry-run
-  kubexm install --bundle demo.tar.zst -f config.yaml --skip-preflight memory`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
+		Example: `  kubexm install demo.tar.zst --key cosign.pub -f config.yaml --dry-run
+  kubexm install demo.tar.zst --key cosign.pub -f config.yaml
+  kubexm install demo.tar.zst --key cosign.pub --yes    # its own config
+  kubexm install demo.tar.zst --key cosign.pub -f config.yaml \
+    --skip-checks memory
+  kubexm install delta.tar.zst --key cosign.pub -f config.yaml \
+    --base demo.tar.zst`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.takeArchive(cmd, args); err != nil {
+				return err
+			}
+			return a.runSite(cmd.Context(), f, pipeline.Create)
+		},
 	}
 	f.add(cmd)
+	completeArchives(cmd)
 	f.addResume(cmd)
 	f.addReceipt(cmd)
 	f.addSkip(cmd, "skip-preflight")
 	f.addDowngrade(cmd)
 	a.outputFlag(cmd, "text", "json")
-	_ = cmd.MarkFlagRequired("bundle")
 	return cmd
 }
 
 func (a *app) createCommand() *cobra.Command {
 	f := &siteFlags{}
 	cluster := &cobra.Command{
-		Use: "cluster -f CONFIG --bundle ARCHIVE", Short: "Make a cluster; the same as install", Args: cobra.NoArgs,
-		Example: "  kubexm create cluster -f config.yaml --bundle demo.tar.zst",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Create) },
+		Use: "cluster ARCHIVE [-f CONFIG]", Short: "Make a cluster; the same as install", Args: cobra.MaximumNArgs(1),
+		Example: "  kubexm create cluster demo.tar.zst -f config.yaml --key cosign.pub",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.takeArchive(cmd, args); err != nil {
+				return err
+			}
+			return a.runSite(cmd.Context(), f, pipeline.Create)
+		},
 	}
 	f.add(cluster)
 	f.addResume(cluster)
@@ -126,48 +135,9 @@ func (a *app) createCommand() *cobra.Command {
 	f.addSkip(cluster, "skip-preflight")
 	f.addDowngrade(cluster)
 	a.outputFlag(cluster, "text", "json")
-	_ = cluster.MarkFlagRequired("bundle")
+	completeArchives(cluster)
 	cmd := &cobra.Command{Use: "create", Short: "Make a cluster", Args: cobra.NoArgs}
 	cmd.AddCommand(cluster)
-	return cmd
-}
-
-func (a *app) deleteCommand() *cobra.Command {
-	f := &siteFlags{}
-	cluster := &cobra.Command{
-		Use: "cluster -f CONFIG", Short: "Take a cluster away, with everything that came with it", Args: cobra.NoArgs,
-		Long: `Drain the nodes, reset them, and remove everything that kubexm brought, in reverse order:
-what was there before comes back. All data of the cluster and of its registry is lost.
-
-With --preserve-data etcd's data stays with the keys of its cluster, and so do the images of the
-nodes and of the registry; add-ons and nodes stay as they are in that data. The next install takes
-it all up, and a delete without the flag removes it. spec.etcd.preserveData does the same.` + skipHelp,
-		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --yes\n  kubexm delete cluster -f config.yaml --preserve-data --yes\n  kubexm delete cluster -f config.yaml --skip-host w2 --yes",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Delete) },
-	}
-	f.add(cluster)
-	f.addResume(cluster)
-	a.outputFlag(cluster, "text", "json")
-	f.addKeep(cluster)
-	f.addSkipHost(cluster)
-	cmd := &cobra.Command{Use: "delete", Short: "Take a cluster away", Args: cobra.NoArgs}
-	cmd.AddCommand(cluster)
-	return cmd
-}
-
-func (a *app) resetCommand() *cobra.Command {
-	f := &siteFlags{}
-	cmd := &cobra.Command{
-		Use: "reset -f CONFIG", Short: "Clean hosts whose cluster is gone", Args: cobra.NoArgs,
-		Long:    "Take Kubernetes and everything that kubexm brought off the hosts of a config, without asking a control plane." + skipHelp,
-		Example: "  kubexm reset -f config.yaml --yes\n  kubexm reset -f config.yaml --skip-host w2 --yes",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Reset) },
-	}
-	f.add(cmd)
-	f.addResume(cmd)
-	a.outputFlag(cmd, "text", "json")
-	f.addKeep(cmd)
-	f.addSkipHost(cmd)
 	return cmd
 }
 
@@ -284,8 +254,8 @@ func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, re
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.
 func (a *app) runSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Context) plan.Pipeline) error {
 	s := &site{context: &pipeline.Context{}, dryRun: f.dryRun}
-	if a.output == "json" {
-		a.lines = newRunLines(a.out)
+	if a.structured() {
+		a.lines = newRunLines(a.out, a.output)
 	}
 	err := a.onSite(ctx, f, s, pipe)
 	if a.lines == nil {

@@ -44,7 +44,7 @@ Where PREFIX.key stands without PREFIX.pub, because a run was interrupted betwee
 the public key was lost, that one is made from the key, which stays.`,
 		Example: `  kubexm keys generate
   kubexm keys generate --output-key-prefix site
-  ` + passwordVariable + `="$PASSWORD" kubexm keys generate    # in a script`,
+  ` + passwordVariable + `="$PASSWORD" kubexm keys generate --output-key-prefix ci`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.generateKeys(cmd.Context(), prefix, f) },
 	}
@@ -100,8 +100,8 @@ func (a *app) completeKeys(ctx context.Context, private, public string, f *passw
 }
 
 func (a *app) sayKeys(private, public string) error {
-	if a.output == "json" {
-		return a.printJSON(map[string]string{"privateKey": private, "publicKey": public})
+	if a.structured() {
+		return a.printValue(map[string]string{"privateKey": private, "publicKey": public})
 	}
 	_, err := fmt.Fprintf(a.out, "%s: keep it and its password apart, and to yourself\n%s: carry it to every site\n  next  kubexm bundle build -f config.yaml --sign-key %s\n", private, public, private)
 	return err

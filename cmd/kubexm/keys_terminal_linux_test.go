@@ -145,7 +145,7 @@ func TestPasswordOnTerminal(t *testing.T) {
 		}
 		return x, code
 	}
-	if x, code := generate("canary-1", "canary-2"); code != exitUsage || !strings.Contains(x.screen(), "error: the two differ") {
+	if x, code := generate("canary-1", "canary-2"); code != exitUsage || !strings.Contains(x.screen(), "the two differ") {
 		t.Errorf("two that differ: exit %d\n%s", code, x.screen())
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {

@@ -19,6 +19,30 @@ type plainWriter struct {
 	to   io.Writer
 	mu   sync.Mutex
 	rest []byte // the begin of a character
+
+	color  bool
+	within bool // what was written ended within a line
+}
+
+// setColor has the words that begin lines coloured.
+func (w *plainWriter) setColor(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.color = on
+}
+
+// shown is text as it is written.
+func (w *plainWriter) shown(text string) string {
+	text = plainText(text)
+	if text == "" {
+		return ""
+	}
+	within := w.within
+	w.within = !strings.HasSuffix(text, "\n")
+	if w.color {
+		return colorText(text, within)
+	}
+	return text
 }
 
 // plainly gives a plainWriter to w, or w where it is one.
@@ -58,7 +82,7 @@ func (w *plainWriter) Write(b []byte) (int, error) {
 		}
 	}
 	w.rest = append([]byte(nil), text[end:]...)
-	if _, err := io.WriteString(w.to, plainText(string(text[:end]))); err != nil {
+	if _, err := io.WriteString(w.to, w.shown(string(text[:end]))); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -68,7 +92,7 @@ func (w *plainWriter) Write(b []byte) (int, error) {
 func (w *plainWriter) flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := plainText(string(w.rest))
+	text := w.shown(string(w.rest))
 	w.rest = nil
 	_, err := io.WriteString(w.to, text)
 	return err

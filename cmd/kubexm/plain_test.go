@@ -119,7 +119,7 @@ func FuzzTerminal(f *testing.F) {
 			{"config", "validate", "-f", file}, {"config", "explain", text}, {"bundle", "show", file}, {"bundle", "verify", "--key", file, file},
 			{"plan", "create", "-f", file}, {"audit", "show", "--workdir", dir, "--cluster", "demo"},
 			{"audit", "verify", "--workdir", dir, "--cluster", "demo"}, {"receipt", "show", filepath.Join(dir, "receipt.json")}, {"receipt", "show", file},
-			{"install", "--bundle", text, "--skip-preflight", text}, {text}, {"bundle", "--" + text}, {"registry", "push", "--allow-unsigned", "--bundle", file, "--to", text},
+			{"install", "--bundle", text, "--skip-checks", text}, {text}, {"bundle", "--" + text}, {"registry", "push", "--allow-unsigned", "--bundle", file, "--to", text},
 			{"bundle", "pull", "--allow-unsigned", "--plain-http", "--cache-dir", dir, at + "/x:1", filepath.Join(dir, "out.tar.zst")},
 		} {
 			for _, output := range [][]string{nil, {"-o", "json"}} {
@@ -157,7 +157,7 @@ func ofHosts(t *testing.T, text string) {
 			}
 			x.app.out, x.app.err = plainly(&x.out), plainly(&x.err)
 			if output == "json" {
-				x.app.lines = newRunLines(x.app.out)
+				x.app.lines = newRunLines(x.app.out, "json")
 			}
 			x.run(t.Context())
 			clean(t, fmt.Sprint("a run ", i), &x.out, &x.err)

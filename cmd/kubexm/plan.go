@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,12 +21,15 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan PIPELINE -f CONFIG",
 		Short: "Print which steps a request takes, on which hosts, in which order",
-		Long: "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config. No host is asked.\n" +
+		Long: "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config: its tasks, or with -o steps each step with what it needs and waits for. No host is asked.\n" +
 			"A config that asks for what this version cannot install is refused, as install refuses it.",
-		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
+		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o steps\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(names, args[0]) {
+				return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of " + strings.Join(names, ", ")}
+			}
 			c, err := a.loadCluster(config, "")
 			if err != nil {
 				return err
@@ -43,13 +47,13 @@ func (a *app) planCommand() *cobra.Command {
 				}
 				return a.printPlanGraph(g)
 			}
-			return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of " + strings.Join(names, ", ")}
+			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&config, "filename", "f", "", "the cluster config; - reads standard input")
+	cmd.Flags().StringVarP(&config, "filename", "f", "", also(useConfig, "- reads standard input"))
 	_ = cmd.MarkFlagRequired("filename")
 	addVersions(cmd, &versions)
-	a.outputFlag(cmd, "text", "dot", "mermaid", "json")
+	a.outputFlag(cmd, "table", "steps", "dot", "mermaid", "json")
 	return cmd
 }
 
@@ -70,9 +74,11 @@ func (a *app) printPlanGraph(g *plan.Graph) error {
 	case "mermaid":
 		_, err := fmt.Fprint(a.out, g.Mermaid())
 		return err
-	case "json":
-		return a.printJSON(g.View())
+	case "json", "yaml":
+		return a.printValue(g.View())
+	case "steps":
+		_, err := fmt.Fprint(a.out, g.String())
+		return err
 	}
-	_, err := fmt.Fprint(a.out, g.String())
-	return err
+	return a.printPlanTable(g)
 }

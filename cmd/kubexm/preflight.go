@@ -33,23 +33,23 @@ Nothing is changed on any host. install makes the very same checks before it beg
 
 Give --bundle to have everything checked: without it nobody knows how much is going to be written.
 
---skip leaves checks out, by their names in the table. docs/preflight.md lists them with their limits;
+--skip-checks leaves checks out, by their names in the table. docs/preflight.md lists them with their limits;
 what cannot be left out is that a host is reached, that the user becomes root there, and that a cluster
 which exists is not harmed (docs/existing-cluster.md). Checks:
 
 ` + checkList(),
 		Example: `  kubexm preflight -f config.yaml
-  kubexm preflight -f config.yaml --bundle demo.tar.zst
-  kubexm preflight -f config.yaml --skip memory,clock
-  kubexm preflight -f config.yaml -o json | jq 'select(.type == "finding")'`,
+  kubexm preflight -f config.yaml --bundle demo.tar.zst --key cosign.pub
+  kubexm preflight -f config.yaml --skip-checks memory,clock
+  kubexm preflight -f config.yaml -o json | jq .type`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPreflight(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; without it the bundle's own")
-	fs.StringVarP(&f.bundle, "bundle", "b", "", "the bundle")
-	fs.StringVar(&f.workdir, "workdir", ".", "where the folder .kubexm lies")
-	fs.IntVarP(&f.parallel, "parallel", "p", 32, "how many hosts are asked at once")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
+	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
+	fs.StringVar(&f.workdir, "workdir", ".", useWorkdir)
+	fs.IntVarP(&f.parallel, "parallel", "p", 32, useParallel+"hosts")
 	f.addSkip(cmd, "skip")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
@@ -70,8 +70,10 @@ func checkList() string {
 }
 
 // addSkip adds the flag that leaves checks out.
-func (f *siteFlags) addSkip(cmd *cobra.Command, name string) {
+func (f *siteFlags) addSkip(cmd *cobra.Command, old string) {
+	const name = "skip-checks"
 	cmd.Flags().StringSliceVar(&f.skip, name, nil, "checks to leave out, by the names that kubexm preflight --help lists")
+	renamed(cmd, old, name)
 	var short []string
 	for _, n := range preflight.Names() {
 		short = append(short, shortCheck(n))
@@ -152,8 +154,8 @@ func (f *siteFlags) leaveOut(s *site, pipe func(pipeline.Context) plan.Pipeline)
 // runPreflight looks at all hosts, and tells what it found on standard output.
 func (a *app) runPreflight(ctx context.Context, f *siteFlags) error {
 	s := &site{context: &pipeline.Context{}, dryRun: true}
-	if a.output == "json" {
-		a.lines = newRunLines(a.out)
+	if a.structured() {
+		a.lines = newRunLines(a.out, a.output)
 	}
 	err := a.lookAtHosts(ctx, f, s)
 	if a.lines == nil {

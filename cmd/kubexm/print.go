@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,10 +26,64 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
+// printLine writes v as printValue does, JSON on one line: of commands that go on.
+func (a *app) printLine(v any) error {
+	a.printed = true
+	return newRunLines(a.out, a.output).enc.Encode(v)
+}
+
+// printYAML writes v with the names that printJSON gives its fields.
 func (a *app) printYAML(v any) error {
-	e := yaml.NewEncoder(a.out)
+	a.printed = true
+	text, err := yamlText(v)
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(text)
+	return err
+}
+
+// mostInRow is how long a list is that stands on one line of YAML.
+const mostInRow = 60
+
+func yamlText(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var node yaml.Node // JSON is YAML, and a node keeps its order
+	if err := yaml.Unmarshal(text, &node); err != nil {
+		return nil, err
+	}
+	blockStyle(&node)
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
 	e.SetIndent(2)
-	return errors.Join(e.Encode(v), e.Close())
+	if err := errors.Join(e.Encode(&node), e.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// blockStyle takes JSON's brackets and quotes from a document, except from what is
+// empty and from short lists of words.
+func blockStyle(n *yaml.Node) {
+	words := 0
+	for _, c := range n.Content {
+		words += len(c.Value) + 2
+		if c.Kind != yaml.ScalarNode {
+			words = mostInRow
+		}
+	}
+	if n.Kind != yaml.SequenceNode || words >= mostInRow {
+		n.Style = 0
+	}
+	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	for _, c := range n.Content {
+		blockStyle(c)
+	}
 }
 
 // printValue writes v in the format of -o, json or yaml.
@@ -57,7 +112,7 @@ func refuseExisting(path string, force bool) error {
 	case err != nil:
 		return err
 	}
-	return &coded{error: fmt.Errorf("%s stands already", path), code: exitUsage, advice: "--force replaces it"}
+	return &coded{error: fmt.Errorf("%s already exists", path), code: exitUsage, advice: "--force replaces it"}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -26,6 +27,7 @@ type progress struct {
 	out   io.Writer
 	quiet bool
 	live  bool
+	json  bool // lines for programs
 
 	mu       sync.Mutex
 	name     string // of the phase
@@ -44,7 +46,11 @@ type progress struct {
 
 // progress starts showing; quiet shows nothing.
 func (a *app) progress(quiet bool) *progress {
-	return &progress{out: a.err, quiet: quiet, live: isTerminal(a.err), current: map[int]string{}}
+	mode := a.display.progress
+	return &progress{
+		out: a.err, quiet: quiet && (mode == progressAuto || mode == "") || mode == progressNone, live: a.live(), json: mode == progressJSON,
+		current: map[int]string{},
+	}
 }
 
 // phase begins a new piece of work whose size is not known yet.
@@ -106,6 +112,11 @@ func (p *progress) say(line string) {
 	p.mu.Unlock()
 	switch {
 	case p.quiet:
+	case p.json:
+		line, err := json.Marshal(map[string]string{"type": "plan", "message": line})
+		if err == nil {
+			fmt.Fprintf(p.out, "%s\n", line)
+		}
 	case bars != nil:
 		_, _ = bars.Write([]byte(plainText(line) + "\n")) // a lost line of progress is no failure
 	default:
@@ -216,10 +227,35 @@ func (p *progress) lines(done <-chan struct{}) {
 			return
 		case <-t.C:
 		}
-		if line := p.line(); line != "" {
+		if p.json {
+			fmt.Fprintln(p.out, p.jsonLine())
+		} else if line := p.line(); line != "" {
 			fmt.Fprintln(p.out, line)
 		}
 	}
+}
+
+// progressLine is where long work is, for programs.
+type progressLine struct {
+	Type  string   `json:"type"` // progress
+	Phase string   `json:"phase"`
+	Bytes int64    `json:"bytes"`           // done
+	Of    int64    `json:"of,omitempty"`    // 0 is not known
+	Items []string `json:"items,omitempty"` // under way, the oldest first
+}
+
+func (p *progress) jsonLine() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := progressLine{Type: "progress", Phase: p.name, Bytes: p.done, Of: p.expected}
+	for _, id := range slices.Sorted(maps.Keys(p.current)) {
+		l.Items = append(l.Items, p.current[id])
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		return "{}"
+	}
+	return string(text)
 }
 
 // waitEvery is which of the lines that are due is printed while no bytes come: the

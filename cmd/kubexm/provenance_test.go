@@ -91,7 +91,7 @@ func TestProvenanceThatDoesNotFit(t *testing.T) {
 	if code, _, stderr := at(t, "keys", "generate", "--output-key-prefix", key); code != 0 {
 		t.Fatal(stderr)
 	}
-	code, _, stderr := at(t, "bundle", "sign", "--key", key+".key", archive)
+	code, _, stderr := at(t, "bundle", "sign", "--sign-key", key+".key", archive)
 	if code != 0 || !strings.Contains(stderr, "the provenance is too long for the archive and left out; the lock in it names every input") {
 		t.Errorf("sign: exit %d, %s", code, stderr)
 	}
@@ -110,7 +110,7 @@ func TestManyLongProvenances(t *testing.T) {
 		if code, _, stderr := at(t, "keys", "generate", "--output-key-prefix", key); code != 0 {
 			t.Fatal(stderr)
 		}
-		code, _, stderr := at(t, "bundle", "sign", "--key", key+".key", archive)
+		code, _, stderr := at(t, "bundle", "sign", "--sign-key", key+".key", archive)
 		said := strings.Contains(stderr, "there is no room for the provenance beside the signatures of others")
 		if code != 0 || said != (i >= 2) {
 			t.Fatalf("%s: exit %d, %s", maker, code, stderr)
@@ -123,7 +123,7 @@ func TestManyLongProvenances(t *testing.T) {
 		}
 	}
 	// Room again, for who signs anew: the first one's lines are replaced.
-	if code, _, stderr := at(t, "bundle", "sign", "--key", filepath.Join(dir, "a.key"), archive); code != 0 || strings.Contains(stderr, "no room") {
+	if code, _, stderr := at(t, "bundle", "sign", "--sign-key", filepath.Join(dir, "a.key"), archive); code != 0 || strings.Contains(stderr, "no room") {
 		t.Errorf("the first again: exit %d, %s", code, stderr)
 	}
 }

@@ -31,7 +31,7 @@ With --sign-key it is signed.`,
 
 // addReceipt adds the flags by which a receipt is signed.
 func (f *siteFlags) addReceipt(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", "sign the receipt of the install with this private key (cosign.key)")
+	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", also(useSignKey, "signs the receipt of the install"))
 	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
 	f.signing.passwordFlags.add(cmd)
 }
@@ -101,12 +101,12 @@ func (a *app) receiptVerify() *cobra.Command {
 	var keys []string
 	cmd := &cobra.Command{
 		Use:   "verify --key cosign.pub FILE",
-		Short: "Check a receipt's signature, and that the audit log beside it is the one it knows",
+		Short: "Check a receipt's signature, and the audit log beside it",
 		Long: `Check that a receipt is signed with a key that is trusted, and print it. Where it lies in a cluster's
 folder, the audit log there is read to its end as well: it has to hold the head that the receipt names.
 
 Exit codes: 0 good, 2 a key that is none, 4 unsigned, signed by another, or an audit log that was touched.`,
-		Example: "  kubexm receipt verify --key cosign.pub .kubexm/demo/receipts/2026-01-31T08-00-00.sigstore.json",
+		Example: "  kubexm receipt verify --key cosign.pub \\\n    .kubexm/demo/receipts/2026-01-31T08-00-00.sigstore.json",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.verifyReceipt(keys, args[0]) },
 	}
@@ -152,7 +152,7 @@ func (a *app) verifyReceipt(keys []string, path string) error {
 	if err := a.printReceipt(path, v); err != nil || len(v.Problems) == 0 {
 		return err
 	}
-	if a.output != "json" {
+	if !a.structured() {
 		for _, p := range v.Problems {
 			fmt.Fprintf(a.err, "error: audit log: %s\n", p)
 		}
@@ -180,8 +180,8 @@ func (v *receiptView) besideLog(path string) error {
 }
 
 func (a *app) printReceipt(path string, v receiptView) error {
-	if a.output == "json" {
-		return a.printJSON(v)
+	if a.structured() {
+		return a.printValue(v)
 	}
 	signed := "unsigned: anybody may have written it"
 	switch {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -20,7 +19,7 @@ import (
 func (a *app) registryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registry",
-		Short: "Serve a bundle as a registry, fill one from it, or push to a site's",
+		Short: "Serve a bundle as a registry, or fill one from it",
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(a.registryServe(), a.registryPush(), a.registryLogin())
@@ -62,19 +61,20 @@ An image's index stays as published: a platform that it names and that the bundl
 hold is answered with 404.
 
 Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-http.`,
-		Example: `  kubexm registry serve --allow-unsigned --bundle demo.tar.zst
-  kubexm registry serve --allow-unsigned --bundle demo.tar.zst --listen :5000 --tls-cert tls.crt --tls-key tls.key --packages-key packages.key
+		Example: `  kubexm registry serve --key cosign.pub --bundle demo.tar.zst
+  kubexm registry serve --key cosign.pub --bundle demo.tar.zst --listen :5000 \
+    --tls-cert tls.crt --tls-key tls.key --packages-key packages.key
   crane pull --insecure 127.0.0.1:5000/registry.k8s.io/pause:3.10 pause.tar`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveBundle(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.bundle, "bundle", "", "the archive, or the first of its volumes")
+	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:5000", "address and port to listen on")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate to speak TLS with (PEM)")
 	fs.StringVar(&f.key, "tls-key", "", "its private key (PEM)")
 	fs.StringVar(&f.signKey, "packages-key", "", "OpenPGP private key that repositories of packages are signed with")
-	fs.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS beyond the loopback address, too")
+	fs.BoolVar(&f.plainHTTP, "plain-http", false, also("speak HTTP without TLS", "beyond the loopback address, too"))
 	fs.StringVar(&f.namespace, "namespace", "", "put this before every repository (default the config's spec.registry.namespaceOverride)")
 	_ = cmd.MarkFlagRequired("bundle")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
@@ -189,8 +189,8 @@ func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at
 	if key != nil {
 		signedBy = key.Fingerprint()
 	}
-	if a.output == "json" {
-		return json.NewEncoder(a.out).Encode(struct {
+	if a.structured() {
+		return a.printLine(struct {
 			URL       string `json:"url"`
 			Root      string `json:"root"`
 			Namespace string `json:"namespace,omitempty"`

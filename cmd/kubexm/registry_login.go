@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,7 +33,7 @@ func (a *app) registryLogin() *cobra.Command {
 	f := &loginFlags{}
 	cmd := &cobra.Command{
 		Use:   "login -f CONFIG",
-		Short: "Log docker in to the registry of a cluster, for pushing images of your own",
+		Short: "Log docker in to a cluster's registry, to push your own images",
 		Long: `Open a way for pushes to the registry that kubexm installed, and log docker in there, until
 interrupted. Nodes reach a registry that is read only; pushes are taken on the loopback address of
 its host alone. This command forwards an address of this machine to there, through SSH, and writes
@@ -47,16 +46,17 @@ bundle whenever a node pulls that, and "kubexm install" puts the bundle's image 
 
 While this runs, no other kubexm works on the cluster from this machine.`,
 		Example: `  kubexm registry login -f config.yaml
-  docker tag app:1.0 127.0.0.1:5001/team/app:1.0 && docker push 127.0.0.1:5001/team/app:1.0
+  docker tag app:1.0 127.0.0.1:5001/team/app:1.0
+  docker push 127.0.0.1:5001/team/app:1.0
   crane push app.tar 127.0.0.1:5001/team/app:1.0`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.login(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config")
-	fs.StringVarP(&f.workdir, "workdir", "w", ".", "where the folder .kubexm lies")
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:5001", "address and port of this machine to forward; a loopback address")
-	fs.StringVar(&f.dockerConfig, "docker-config", "", "file to write the login to (default docker's own)")
+	fs.StringVarP(&f.config, "filename", "f", "", useConfig)
+	fs.StringVarP(&f.workdir, "workdir", "w", ".", useWorkdir)
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:5001", "address and port to listen on; a loopback address")
+	fs.StringVar(&f.dockerConfig, "docker-config", "", also(useDocker, "the login is written there"))
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("docker-config", "json")
@@ -208,8 +208,8 @@ func writeLogin(ctx context.Context, file, address string, login auth.Credential
 
 // printLogin says where pushes go, as one line of JSON or for people.
 func (a *app) printLogin(c *manifest.Cluster, s *siteRegistry, address string) error {
-	if a.output == "json" {
-		return json.NewEncoder(a.out).Encode(struct {
+	if a.structured() {
+		return a.printLine(struct {
 			Address  string `json:"address"`
 			Registry string `json:"registry"`
 			Host     string `json:"host"`

@@ -38,7 +38,7 @@ type fillFlags struct {
 func (a *app) registryPush() *cobra.Command {
 	f := &fillFlags{}
 	cmd := &cobra.Command{
-		Use:   "push --bundle ARCHIVE {--to HOST[/PROJECT] | -f CONFIG}",
+		Use:   "push --bundle ARCHIVE {--to HOST | -f CONFIG}",
 		Short: "Fill a registry with a bundle's images",
 		Long: `Send a bundle's images straight from the archive to a registry, each under the name that it has
 at a site: registry.k8s.io/pause:3.10 becomes HOST/PROJECT/registry.k8s.io/pause:3.10. The project
@@ -56,23 +56,26 @@ tag comes last and names a whole image.
 An index may name platforms that the bundle does not hold. A registry that refuses such an index
 gets one with the bundle's platforms alone. Its digest is another one, and is told: what names
 the image by upstream's digest does not find it there.`,
-		Example: `  kubexm registry push --allow-unsigned --bundle demo.tar.zst --to harbor.example/kube --dry-run
-  kubexm registry push --allow-unsigned --bundle demo.tar.zst --to harbor.example/kube --ca-file ca.crt
-  kubexm registry push --allow-unsigned --bundle demo.tar.zst -f config.yaml --dry-run
-  echo "$PASSWORD" | kubexm registry push --allow-unsigned --bundle demo.tar.zst --to 192.0.2.5:5000 \
+		Example: `  kubexm registry push --key cosign.pub --bundle demo.tar.zst \
+    --to harbor.example/kube --dry-run
+  kubexm registry push --key cosign.pub --bundle demo.tar.zst \
+    --to harbor.example/kube --ca-file ca.crt
+  kubexm registry push --key cosign.pub --bundle demo.tar.zst -f config.yaml
+  echo "$PASSWORD" | kubexm registry push --key cosign.pub \
+    --bundle demo.tar.zst --to 192.0.2.5:5000 \
     --username admin --password-stdin -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.fill(cmd.Context(), f) },
 	}
 	f.remoteFlags.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.bundle, "bundle", "", "the archive, or the first of its volumes")
-	fs.StringVar(&f.to, "to", "", "the registry, with the project that everything goes into: HOST[:PORT][/PROJECT]")
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config, whose registry is filled")
-	fs.StringVarP(&f.workdir, "workdir", "w", ".", "where the folder .kubexm lies; with -f")
+	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
+	fs.StringVar(&f.to, "to", "", "the registry to fill, with the project that everything goes into: HOST[:PORT][/PROJECT]")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "whose registry is filled"))
+	fs.StringVarP(&f.workdir, "workdir", "w", ".", also(useWorkdir, "with -f"))
 	fs.StringVar(&f.username, "username", "", "user to log in as (default docker's own credentials)")
 	fs.BoolVar(&f.passwordStdin, "password-stdin", false, "read that user's password from standard input")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "tell what would be sent, and send nothing")
+	fs.BoolVar(&f.dryRun, "dry-run", false, useDryRun)
 	_ = cmd.MarkFlagRequired("bundle")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagDirname("workdir")
@@ -170,8 +173,8 @@ func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *
 			return fillRefused(err)
 		}
 	}
-	if a.output == "json" {
-		return a.printJSON(out)
+	if a.structured() {
+		return a.printValue(out)
 	}
 	return a.printFilled(out)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ type app struct {
 	output  string // -o of the command that runs
 	printed bool   // its one document is on the way: a failure prints none
 	verbose bool
+	display display
 }
 
 // run executes one command line and gives its exit code.
@@ -36,9 +38,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if a.screen == nil {
 		a.screen = newScreen(a.err)
 	}
-	root := a.root()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	a.output = askedFormat(args)
+	err := a.execute(ctx, args)
 	code := a.report(ctx, err)
 	for _, w := range []io.Writer{a.out, a.err} {
 		if p, ok := w.(*plainWriter); ok {
@@ -46,6 +47,20 @@ func (a *app) run(ctx context.Context, args []string) int {
 		}
 	}
 	return code
+}
+
+// execute runs the command that args name. Words are looked at before flags: which
+// flags there are is only known with the command.
+func (a *app) execute(ctx context.Context, args []string) error {
+	root := a.root()
+	if at, words := unknownCommand(root, args); at != nil {
+		return usageError(at, unknownError(at, words))
+	}
+	if err := oneDash(root, args); err != nil {
+		return err
+	}
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
 }
 
 func (a *app) root() *cobra.Command {
@@ -56,17 +71,19 @@ func (a *app) root() *cobra.Command {
 
 On a host with internet, "kubexm bundle build" turns a cluster config into one
 archive with every binary and image that the config asks for, each pinned by
-digest. The archive is carried in. There "kubexm install --bundle" verifies it and
+digest. The archive is carried in. There "kubexm install" verifies it and
 makes the cluster over SSH, without one packet leaving the site.`,
-		Example: `  kubexm config init > config.yaml          # a commented config to start from
-  kubexm config validate -f config.yaml     # every problem, with line and advice
-  kubexm bundle build -f config.yaml        # one archive, the same bytes every time
-  kubexm bundle verify demo-*.tar.zst       # every byte, against its digest
-  kubexm install --bundle demo.tar.zst -f config.yaml   # at the site: the cluster, to Ready nodes`,
+		Example: `  kubexm keys generate                     # cosign.key and cosign.pub
+  kubexm config init > config.yaml         # a commented config to start from
+  kubexm config validate -f config.yaml    # every problem, with line and advice
+  kubexm bundle build -f config.yaml --sign-key cosign.key demo.tar.zst
+  kubexm bundle verify --key cosign.pub demo.tar.zst
+  kubexm install demo.tar.zst --key cosign.pub -f config.yaml    # at the site`,
+		Version:       ownVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			level := slog.LevelWarn
 			if a.verbose {
 				level = slog.LevelDebug
@@ -75,22 +92,43 @@ makes the cluster over SSH, without one packet leaving the site.`,
 			if f := cmd.Flags().Lookup("output"); f != nil {
 				a.output = f.Value.String()
 			}
-			return flagsAsWanted(cmd)
+			a.takeRenamed(cmd)
+			if err := a.fromEnvironment(cmd); err != nil {
+				return err
+			}
+			if err := flagsAsWanted(cmd); err != nil {
+				return err
+			}
+			if err := a.setDisplay(cmd); err != nil {
+				return err
+			}
+			return checkArchiveWords(cmd, args)
 		},
 	}
+	root.SetVersionTemplate(versionLine())
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done, and why, to standard error")
 	root.AddCommand(a.bundleCommand(), a.keysCommand(), a.cacheCommand(), a.manCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand(),
-		a.preflightCommand(), a.installCommand(), a.siteCommand(), a.createCommand(), a.deleteCommand(), a.resetCommand(), a.hostsCommand(), a.planCommand(), a.getCommand(), a.registryCommand(), a.auditCommand(), a.receiptCommand())
+		a.preflightCommand(), a.installCommand(), a.siteCommand(), a.createCommand(), a.deleteCommand(), a.resetCommand(), a.hostsCommand(), a.planCommand(), a.getCommand(), a.kubeconfigCommand(), a.registryCommand(), a.auditCommand(), a.receiptCommand())
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	addWords(root)
+	a.addDisplay(root)
+	nameVariables(root)
+	narrow(root)
 	strictUsage(root)
 	return root
 }
 
 // outputFlag adds -o with the formats that a command knows, the first by default.
 func (a *app) outputFlag(cmd *cobra.Command, formats ...string) {
+	if i := slices.Index(formats, "json"); i >= 0 && !slices.Contains(formats, "yaml") {
+		formats = slices.Insert(slices.Clone(formats), i+1, "yaml")
+	}
 	format := formats[0]
 	f := &choice{value: &format, allowed: formats}
 	cmd.Flags().VarP(f, "output", "o", "output format: "+f.list())

@@ -30,6 +30,7 @@ type inventoryFlags struct {
 	to       string
 	parallel int
 	strict   bool
+	partial  bool
 }
 
 func (a *app) siteInventory() *cobra.Command {
@@ -47,26 +48,30 @@ by layer, and each host with its system and the versions of what runs on it. Not
 Of bundles that --bundle names it is asked who made them, as install does; the config may say it.
 
 Before a delta is installed, keep what the inventory lists: files come out of the bundles, layers
-out of them or of the registry. What could not be asked is said; with --strict the exit code is
-then 3, and nothing is written.`,
+out of them or of the registry. A host that is not reached ends the command with exit code 3, and
+nothing is written; --partial accepts that. --strict asks for the registry and the bundles on record, too.`,
 		Example: `  kubexm site inventory -f config.yaml -O site.json
-  kubexm site inventory -f config.yaml --key cosign.pub --bundle /media/disk/demo.tar.zst > site.json
-  kubexm bundle build -f config.yaml --since site.json      # on the other side`,
+  kubexm site inventory -f config.yaml --key cosign.pub \
+    --bundle demo.tar.zst > site.json
+  kubexm bundle build -f config.yaml --since site.json    # on the other side`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInventory(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", "the cluster config; - reads standard input")
-	fs.StringArrayVarP(&f.bundles, "bundle", "b", nil, "an archive that the site keeps; may be given several times")
-	fs.StringVarP(&f.workdir, "workdir", "w", ".", "where the folder .kubexm lies")
-	fs.StringVarP(&f.to, "to", "O", "", "write to this file (default standard output)")
-	fs.IntVarP(&f.parallel, "parallel", "p", 16, "how many hosts are asked at once")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "- reads standard input"))
+	fs.StringArrayVarP(&f.bundles, "bundle", "b", nil, also(useBundle, "one that the site keeps; may be given several times"))
+	fs.StringVarP(&f.workdir, "workdir", "w", ".", useWorkdir)
+	fs.StringVarP(&f.to, "out", "O", "", useOut)
+	renamed(cmd, "to", "out")
+	fs.IntVarP(&f.parallel, "parallel", "p", 16, useParallel+"hosts")
 	fs.BoolVar(&f.strict, "strict", false, "fail when a host, the registry or a bundle on record could not be asked")
+	fs.BoolVar(&f.partial, "partial", false, "write the inventory without the hosts that were not reached")
+	cmd.MarkFlagsMutuallyExclusive("strict", "partial")
 	f.add(cmd)
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
-	_ = cmd.MarkFlagFilename("to", "json")
+	_ = cmd.MarkFlagFilename("out", "json")
 	_ = cmd.MarkFlagDirname("workdir")
 	return cmd
 }
@@ -94,7 +99,7 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 	if err != nil {
 		return refused(err)
 	}
-	unasked := 0
+	unasked, unreached := 0, 0
 	for _, err := range passed {
 		var gone *installer.GoneError
 		if errors.As(err, &gone) {
@@ -102,10 +107,16 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 			continue
 		}
 		unasked++
+		if host := (*installer.HostError)(nil); errors.As(err, &host) {
+			unreached++
+		}
 		fmt.Fprintf(a.err, "not asked: %v\n", err)
 		a.printAdvice(err)
 	}
-	if f.strict && unasked > 0 {
+	if unreached > 0 && !f.partial {
+		fmt.Fprintf(a.err, "error: %s not reached, and no inventory is written\n  try   --partial writes the rest\n", count(unreached, "host"))
+	}
+	if f.strict && unasked > 0 || unreached > 0 && !f.partial {
 		return &coded{code: exitPreflight, error: errSaid}
 	}
 	text, err := manifest.EncodeInventory(i)

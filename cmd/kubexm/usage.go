@@ -1,55 +1,216 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// strictUsage makes cmd and all below it answer for their words: a command that
-// does not exist, or a wrong number of arguments, is a mistake in the command
-// line. Cobra alone prints a group's help for these and ends well.
+// strictUsage makes cmd and all below it answer for their words in kubexm's own
+// texts: a command that does not exist, or a wrong number of arguments, is a mistake
+// in the command line. Cobra alone prints a group's help for these and ends well.
 func strictUsage(cmd *cobra.Command) {
-	group := !cmd.Runnable()
-	if group {
+	if !cmd.Runnable() {
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		cmd.DisableFlagsInUseLine = true
 	}
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if group && len(args) > 0 {
-			return usageError(cmd, fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean(args[0], subcommands(cmd))))
-		}
-		if check == nil {
+		if check == nil || check(cmd, args) == nil {
 			return nil
 		}
-		if err := check(cmd, args); err != nil {
-			return usageError(cmd, err)
-		}
-		return nil
+		return usageError(cmd, argumentError(cmd, args))
 	}
 	for _, sub := range cmd.Commands() {
 		strictUsage(sub)
 	}
 }
 
+// argumentError says which argument is missing, or is one too many.
+func argumentError(cmd *cobra.Command, args []string) error {
+	var needed []string
+	all := argumentNames(cmd)
+	for _, w := range all {
+		if !strings.HasPrefix(w, "[") {
+			needed = append(needed, w)
+		}
+	}
+	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	if len(args) < len(needed) {
+		return fmt.Errorf("%s needs the %s: %s", name, argumentName(needed[len(args)]), useLine(cmd))
+	}
+	return fmt.Errorf("%s does not take the argument %q: %s", name, args[min(len(all), len(args)-1)], useLine(cmd))
+}
+
+// argumentNames are the arguments of the usage line, in order; those in brackets may
+// be left out.
+func argumentNames(cmd *cobra.Command) []string {
+	var names []string
+	words := strings.Fields(strings.TrimPrefix(cmd.Use, cmd.Name()))
+	for i := 0; i < len(words) && words[i] != "|"; i++ {
+		if strings.HasPrefix(strings.Trim(words[i], "[]{}"), "-") {
+			i++ // its value
+			continue
+		}
+		names = append(names, words[i])
+	}
+	return names
+}
+
+// argumentName is what an argument of the usage line is called in a sentence.
+func argumentName(word string) string {
+	switch word {
+	case "DIR":
+		return "folder"
+	case "FROM", "TO":
+		return "archive to compare " + strings.ToLower(word)
+	case "HOST/REPOSITORY:TAG":
+		return "reference"
+	}
+	return strings.ReplaceAll(strings.ToLower(word), "-", " ")
+}
+
+// useLine is how cmd is typed.
+func useLine(cmd *cobra.Command) string {
+	return cmd.CommandPath() + strings.TrimPrefix(cmd.Use, cmd.Name())
+}
+
+// The annotations in which cobra keeps what holds between flags; each value is a
+// group, as names with blanks between them.
+const (
+	groupOneRequired = "cobra_annotation_one_required"
+	groupExclusive   = "cobra_annotation_mutually_exclusive"
+	groupTogether    = "cobra_annotation_required_if_others_set"
+)
+
 // flagsAsWanted checks what cobra would check a moment later, as a mistake in
 // the command line.
 func flagsAsWanted(cmd *cobra.Command) error {
-	if err := cmd.ValidateRequiredFlags(); err != nil {
-		return usageError(cmd, err)
+	var missing []error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if len(f.Annotations[cobra.BashCompOneRequiredFlag]) > 0 && !f.Changed {
+			what, _, _ := strings.Cut(f.Usage, ";")
+			what, _, _ = strings.Cut(what, " [$")
+			missing = append(missing, fmt.Errorf("%s is missing: %s", flagName(f), what))
+		}
+		if n := f.Value.Type(); f.Name == "parallel" && n == "int" && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
+			missing = append(missing, fmt.Errorf("--parallel %s: at least one at once", f.Value))
+		}
+	})
+	if len(missing) == 0 {
+		missing = groupErrors(cmd)
 	}
-	if err := cmd.ValidateFlagGroups(); err != nil {
+	if err := errors.Join(missing...); err != nil {
 		return usageError(cmd, err)
 	}
 	return nil
 }
 
-// subcommands gives the names of the commands right below cmd.
-func subcommands(cmd *cobra.Command) []string {
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
+// groupErrors checks what holds between flags.
+func groupErrors(cmd *cobra.Command) []error {
+	var out []error
+	seen := map[string]bool{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		for _, kind := range []string{groupOneRequired, groupExclusive, groupTogether} {
+			for _, group := range f.Annotations[kind] {
+				if seen[kind+group] {
+					continue
+				}
+				seen[kind+group] = true
+				if err := groupError(cmd, kind, strings.Fields(group)); err != nil {
+					out = append(out, err)
+				}
+			}
+		}
+	})
+	return out
+}
+
+func groupError(cmd *cobra.Command, kind string, names []string) error {
+	var set, unset []string
+	for _, n := range names {
+		f := cmd.Flags().Lookup(n)
+		if f.Changed {
+			set = append(set, flagName(f))
+		} else {
+			unset = append(unset, flagName(f))
+		}
 	}
-	return names
+	switch {
+	case kind == groupOneRequired && len(set) == 0:
+		return fmt.Errorf("one of %s is missing", strings.Join(unset, ", "))
+	case kind == groupExclusive && len(set) > 1:
+		return fmt.Errorf("%s and %s cannot be given together", strings.Join(set[:len(set)-1], ", "), set[len(set)-1])
+	case kind == groupTogether && len(set) > 0 && len(unset) > 0:
+		return fmt.Errorf("%s is missing: %s needs it", strings.Join(unset, ", "), set[0])
+	}
+	return nil
+}
+
+// flagName is how a flag is typed most often: -f, else --bundle.
+func flagName(f *pflag.Flag) string {
+	if f.Shorthand != "" && f.ShorthandDeprecated == "" && f.Name != "bundle" {
+		return "-" + f.Shorthand
+	}
+	return "--" + f.Name
+}
+
+// helpCommand is cobra's, which ends well for a command that does not exist.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		Long:  "Print the help of a command, as its --help does.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			if at, words := unknownCommand(root, args); at != nil {
+				return usageError(cmd, unknownError(at, words))
+			}
+			sub, _, err := root.Find(args)
+			if err != nil {
+				return usageError(cmd, err)
+			}
+			sub.InitDefaultHelpFlag()
+			return sub.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			sub, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			for _, c := range sub.Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// askedFormat is what -o says, before the command line is known to be right: who asks
+// for a document gets one, whatever is wrong.
+func askedFormat(args []string) string {
+	format := ""
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return format
+		case (arg == "-o" || arg == "--output") && i+1 < len(args):
+			format = args[i+1]
+		case strings.HasPrefix(arg, "--output="):
+			format = strings.TrimPrefix(arg, "--output=")
+		case strings.HasPrefix(arg, "-o"):
+			format = strings.TrimPrefix(strings.TrimPrefix(arg, "-o"), "=")
+		}
+	}
+	if slices.Contains([]string{"json", "yaml"}, format) {
+		return format
+	}
+	return ""
 }

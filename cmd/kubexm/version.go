@@ -31,20 +31,25 @@ linked into this program, with its version and checksum, as the build itself wro
 			if sbom {
 				return a.printOwnSBOM()
 			}
-			if a.output == "json" {
-				return a.printJSON(struct {
+			if a.structured() {
+				return a.printValue(struct {
 					Version  string `json:"version"`
 					Go       string `json:"go"`
 					Platform string `json:"platform"`
 				}{ownVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
 			}
-			_, err := fmt.Fprintf(a.out, "kubexm %s %s %s/%s\n", ownVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(a.out, versionLine())
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&sbom, "sbom", false, "print what kubexm is made of, as CycloneDX")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
+}
+
+// versionLine is what `kubexm version` and `kubexm --version` print.
+func versionLine() string {
+	return fmt.Sprintf("kubexm %s %s %s/%s\n", ownVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func (a *app) printOwnSBOM() error {

@@ -84,11 +84,14 @@ type runSummary struct {
 // runLines writes them, one at a time.
 type runLines struct {
 	mu  sync.Mutex
-	enc *json.Encoder
+	enc interface{ Encode(any) error }
 	err error // the first that writing met
 }
 
-func newRunLines(w io.Writer) *runLines {
+func newRunLines(w io.Writer, format string) *runLines {
+	if format == "yaml" {
+		return &runLines{enc: yamlStream{w}}
+	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return &runLines{enc: e}
@@ -172,5 +175,18 @@ func (r *runLines) end(ctx context.Context, s *site, err error) error {
 	if err == nil {
 		return r.err
 	}
+	return err
+}
+
+// yamlStream writes one YAML document for each value, begun by a line of dashes.
+type yamlStream struct{ to io.Writer }
+
+// Encode writes v with the names that JSON has for its fields.
+func (s yamlStream) Encode(v any) error {
+	text, err := yamlText(v)
+	if err != nil {
+		return err
+	}
+	_, err = s.to.Write(append([]byte("---\n"), text...))
 	return err
 }

@@ -25,6 +25,7 @@ type screen struct {
 	size  func() (width, height int)           // of the terminal
 	frame func(width, height int) []string     // nil: nothing is shown
 	drawn []string                             // the frame that stands on the terminal
+	color bool                                 // of words that begin lines
 	open  []byte                               // the begin of a line, not ended yet
 	after func(time.Duration) <-chan time.Time // the clock of redrawing
 }
@@ -46,7 +47,7 @@ func (s *screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.frame == nil {
-		_, err := io.WriteString(s.out, plainText(string(b)))
+		_, err := io.WriteString(s.out, s.shown(string(b)))
 		return len(b), err
 	}
 	s.open = append(s.open, b...)
@@ -57,6 +58,20 @@ func (s *screen) Write(b []byte) (int, error) {
 	err := s.paint(string(s.open[:end]))
 	s.open = append([]byte(nil), s.open[end:]...)
 	return len(b), err
+}
+
+// setColor has the words that begin lines coloured.
+func (s *screen) setColor(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.color = on
+}
+
+func (s *screen) shown(lines string) string {
+	if s.color {
+		return colorText(plainText(lines), false)
+	}
+	return plainText(lines)
 }
 
 // show puts a frame under the lines and keeps it up to date. The function that
@@ -90,7 +105,7 @@ func (s *screen) show(frame func(width, height int) []string) (hide func()) {
 		if rest != "" {
 			rest += "\n"
 		}
-		_, _ = io.WriteString(s.out, s.erase(width)+plainText(rest))
+		_, _ = io.WriteString(s.out, s.erase(width)+s.shown(rest))
 		s.frame, s.drawn, s.open = nil, nil, nil
 	})
 }
@@ -99,7 +114,7 @@ func (s *screen) show(frame func(width, height int) []string) (hide func()) {
 // in one piece: a terminal that shows it half way flickers.
 func (s *screen) paint(lines string) error {
 	width, height := s.size()
-	text := s.erase(width) + plainText(lines)
+	text := s.erase(width) + s.shown(lines)
 	s.drawn = nil
 	for _, l := range s.frame(width, max(height-1, 0)) { // the cursor stands in the line below
 		l = clip(strings.ReplaceAll(plainText(l), "\n", " "), width)

@@ -11,7 +11,7 @@ func (a *app) wholeBundle(ctx context.Context, s *site) error {
 	if s.bundle == nil || s.graph.Name != "create" && s.graph.Name != "prepare" {
 		return nil
 	}
-	p := a.progress(a.output == "json")
+	p := a.progress(a.structured())
 	p.phase("verify")
 	p.expect(s.bundle.DataBytes())
 	err := s.bundle.Verify(ctx, runtime.GOMAXPROCS(0), p.add)

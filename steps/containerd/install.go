@@ -41,6 +41,7 @@ func binaries() []op.Resource {
 		blob("/usr/local/bin", "containerd/ctr"),
 		blob("/usr/local/sbin", "runc"),
 		blob("/usr/local/bin", "crictl/crictl"),
+		blob("/usr/local/bin", "nerdctl/nerdctl"),
 		op.Dir{Path: "/opt/cni", Own: true},
 		op.Dir{Path: "/opt/cni/bin", Own: true},
 	}
@@ -50,7 +51,7 @@ func binaries() []op.Resource {
 	return rs
 }
 
-// Binaries brings containerd, runc, crictl and the CNI plugins to a node.
+// Binaries brings containerd, runc, crictl, nerdctl and the CNI plugins to a node.
 func Binaries() steps.Step {
 	return op.Ensure("containerd.install-binaries", binaries(), op.Upload)
 }

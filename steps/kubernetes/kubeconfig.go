@@ -26,19 +26,8 @@ func KubeconfigPath(workdir string) string { return filepath.Join(workdir, kubec
 // is not the cluster's.
 func FetchKubeconfig(c *manifest.Cluster) steps.Step {
 	return keepHere("kubernetes.fetch-kubeconfig", func(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
-		text, err := h.ReadFile(ctx, kubeadm.AdminConf)
-		if err != nil {
-			return nil, err
-		}
-		ca, err := h.ReadFile(ctx, kubeadm.AuthorityFile)
-		if err != nil {
-			return nil, err
-		}
-		here, err := operatorConf(text, ca, endpointFromHere(c, h))
-		if err != nil {
-			return nil, err
-		}
-		return map[string][]byte{kubeconfigName: here}, sameAuthority(KubeconfigPath(h.Workdir), here)
+		here, err := fetched(ctx, c, h)
+		return map[string][]byte{kubeconfigName: here}, err
 	})
 }
 

@@ -34,7 +34,7 @@ Findings of a check that are the same on several hosts are one row of the table.
 own, of the type ` + "`finding`" + ` with ` + "`step`" + ` (the check's name), ` + "`host`, `severity`, `message` and `advice`" + `;
 [run events](run-events.md) has the fields. The names of checks stay as they are from version to version.
 
-Checks are left out by name: ` + "`kubexm preflight --skip memory,ports`, `kubexm install --skip-preflight memory,ports`" + `. What was left
+Checks are left out by name: ` + "`kubexm preflight --skip-checks memory,ports`, `kubexm install --skip-checks memory,ports`" + `. What was left
 out is said, stands in the first line of the run's journal (` + "`skipped`" + `) and in the summary of ` + "`-o json`" + `. The names may be
 written with or without ` + "`preflight.`" + ` before them. Without ` + "`--bundle`" + ` a note says which checks could not be made.
 

@@ -260,7 +260,7 @@ func (k *Kube) getNamed(c call) connector.Result {
 	switch {
 	case output == "name":
 		return prints("%s\n", strings.Join(names, "\n"))
-	case output == "json":
+	case output == "json", output == "yaml": // which JSON is
 		return printed(objects, len(objects) == 1)
 	case strings.HasPrefix(output, "jsonpath"):
 		return prints("%v/%v", orEmpty(at(objects[0], "status", "readyReplicas")), orEmpty(at(objects[0], "spec", "replicas")))

@@ -19,7 +19,7 @@ func (s *labSite) growsByDelta(t testing.TB) {
 		s.bundle = archive
 		return s.install(t, grown)
 	}
-	said(t, s.kubexm(t, "site", "inventory", "-f", grown, "--to", inventory, "--strict"), 0, "in 1 bundle", "(running)", "6 hosts")
+	said(t, s.kubexm(t, "site", "inventory", "-f", grown, "--out", inventory, "--strict"), 0, "in 1 bundle", "(running)", "6 hosts")
 	text := string(mustRead(t, inventory))
 	for _, want := range []string{`"bundle+registry"`, `"kubelet": "v1.32.2"`, `"registry.k8s.io/pause:3.10"`, `"os": "debian"`} {
 		if !strings.Contains(text, want) {
@@ -55,7 +55,7 @@ func (s *labSite) growsByDelta(t testing.TB) {
 			t.Fatal(err)
 		}
 	}
-	said(t, s.kubexm(t, "site", "inventory", "-f", grown, "--to", inventory), 0, "is no more at "+base, "0 in 0 bundles")
+	said(t, s.kubexm(t, "site", "inventory", "-f", grown, "--out", inventory), 0, "is no more at "+base, "0 in 0 bundles")
 	left := s.buildSince(t, "left", grown, inventory)
 	said(t, s.up.run(t, []string{"bundle", "verify", "--allow-unsigned", left}), 0, "are not in it and expected from base")
 	said(t, install(left), 0, "create of cluster site: done")

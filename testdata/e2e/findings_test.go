@@ -84,7 +84,7 @@ func TestFindingsOfAllHosts(t *testing.T) {
 	if strings.Contains(r.stdout, "the config says "+arch) {
 		t.Errorf("what was left out was looked at:\n%s", r.stdout)
 	}
-	r = install("--skip-preflight", "architecture", "-o", "json")
+	r = install("--skip-checks", "architecture", "-o", "json")
 	if err := json.Unmarshal([]byte(r.stdout[strings.LastIndexByte(strings.TrimSpace(r.stdout), '\n')+1:]), &last); err != nil {
 		t.Fatal(err)
 	}

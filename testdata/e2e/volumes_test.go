@@ -59,7 +59,7 @@ func TestVolumes(t *testing.T) {
 	if hash(t, again) != hash(t, split) {
 		t.Error("joined to other bytes")
 	}
-	said(t, s.run(t, []string{"bundle", "join", first, again}), 2, "stands already", "--force")
+	said(t, s.run(t, []string{"bundle", "join", first, again}), 2, "already exists", "--force")
 }
 
 // readAcross runs every command that reads a bundle over both, and compares

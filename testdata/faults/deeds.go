@@ -142,7 +142,7 @@ func signDeed() deed {
 		phases: []phase{{
 			name: "sign",
 			args: func(s *stand) []string {
-				return []string{"bundle", "sign", "--key", filepath.Join(s.root, "cosign.key"), s.archive()}
+				return []string{"bundle", "sign", "--sign-key", filepath.Join(s.root, "cosign.key"), s.archive()}
 			},
 			whole: func(s *stand) error {
 				text, err := os.ReadFile(s.archive() + ".sigstore.json")

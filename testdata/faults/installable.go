@@ -75,29 +75,45 @@ func (l *lab) makeInstallable(ctx context.Context) (path, version string, err er
 
 // buildFor serves what a config asks for, and has build make a bundle of it in a folder.
 func (l *lab) buildFor(ctx context.Context, config, dir string, build func(s *site) error) error {
-	lock, err := resolve(config)
+	s, err := l.serveFor(ctx, config, dir, false)
 	if err != nil {
 		return err
+	}
+	defer s.server.Close()
+	return build(s)
+}
+
+// serveFor serves what a config asks for, until the server is closed. single has images
+// without an index, which registries take that want all that an index names.
+func (l *lab) serveFor(ctx context.Context, config, dir string, single bool) (*site, error) {
+	lock, err := resolve(config)
+	if err != nil {
+		return nil, err
 	}
 	real := upstream.Real{Files: map[string]string{}}
 	for _, a := range lock.Artifacts {
 		if strings.HasSuffix(a.Address, "/kube-flannel.yml") { // read, and changed, when it is installed
 			real.Files[a.Address] = filepath.Join(dir, "flannel.yaml")
 			if err := os.WriteFile(real.Files[a.Address], []byte(podNetwork), 0o600); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	up, err := upstream.New(ctx, lock, upstream.Options{Scale: tiny, Real: real})
+	o := upstream.Options{Scale: tiny, Real: real}
+	if single {
+		for _, im := range lock.Images {
+			o.Single = append(o.Single, im.Reference)
+		}
+	}
+	up, err := upstream.New(ctx, lock, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := httptest.NewServer(up)
-	defer server.Close()
 	paths, err := up.WriteFiles(dir, server.URL, nil)
 	if err != nil {
-		return err
+		server.Close()
+		return nil, err
 	}
-	s := &site{lab: &lab{binary: l.binary, config: config, lock: filepath.Join(dir, "kubexm.lock")}, root: dir, cache: filepath.Join(dir, "cache"), paths: paths}
-	return build(s)
+	return &site{server: server, lab: &lab{binary: l.binary, config: config, lock: filepath.Join(dir, "kubexm.lock")}, root: dir, cache: filepath.Join(dir, "cache"), paths: paths}, nil
 }

@@ -55,7 +55,7 @@ func (p *pushes) make(ctx context.Context, l *lab) error {
 		return err
 	}
 	s := &site{lab: l, root: p.dir}
-	if r := s.run(ctx, "bundle", "sign", "--key", k.private, "--key-password-file", k.password, p.archive); r.code != 0 {
+	if r := s.run(ctx, "bundle", "sign", "--sign-key", k.private, "--key-password-file", k.password, p.archive); r.code != 0 {
 		return fmt.Errorf("sign: %s", r)
 	}
 	b, err := bundle.Open(ctx, p.archive, bundle.Policy{AllowUnsigned: true})

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal gives a pseudo terminal of a size, and what was written to it once closed.
+func openTerminal(t *testing.T, width, height uint16) (tty *os.File, written func() string) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no pseudo terminals here: ", err)
+	}
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, master.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	tty = os.NewFile(fd, "tty")
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = io.Copy(&out, master) // ends with an error once the other side is closed
+	}()
+	return tty, func() string {
+		_ = tty.Close()
+		<-over
+		_ = master.Close()
+		return out.String()
+	}
+}
+
+// TestDisplay: what long work looks like is chosen by --progress, else by what the
+// terminal can do; colour by --color, else NO_COLOR.
+func TestDisplay(t *testing.T) {
+	for name, c := range map[string]struct {
+		env           []string
+		args          string
+		width, height uint16
+		live, color   bool
+	}{
+		"terminal":           {nil, "", 100, 30, true, true},
+		"no colour":          {[]string{"NO_COLOR=1"}, "", 100, 30, true, false},
+		"colour asked":       {[]string{"NO_COLOR=1"}, "--color always", 100, 30, true, true},
+		"colour refused":     {nil, "--color never", 100, 30, true, false},
+		"dumb":               {[]string{"TERM=dumb"}, "", 100, 30, false, false},
+		"unknown size":       {nil, "", 0, 0, false, true},
+		"plain":              {nil, "--plain", 100, 30, false, true},
+		"progress plain":     {nil, "--progress plain", 100, 30, false, true},
+		"progress none":      {nil, "--progress none", 100, 30, false, true},
+		"variable":           {[]string{"KUBEXM_PROGRESS=plain"}, "", 100, 30, false, true},
+		"flag over variable": {[]string{"KUBEXM_PROGRESS=plain"}, "--progress tty", 100, 30, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tty, written := openTerminal(t, c.width, c.height)
+			env := map[string]string{}
+			for _, e := range c.env {
+				k, v, _ := strings.Cut(e, "=")
+				env[k] = v
+			}
+			var out bytes.Buffer
+			a := &app{in: strings.NewReader(""), out: &out, err: tty, env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+			code := a.run(t.Context(), append([]string{"bundle", "verify", "absent.tar.zst"}, strings.Fields(c.args)...))
+			live, text := a.live(), written()
+			if code != exitUsage || !strings.Contains(text, "absent.tar.zst") {
+				t.Fatalf("exit code %d: %q", code, text)
+			}
+			if live != c.live || strings.Contains(text, "\x1b[31merror:\x1b[0m") != c.color {
+				t.Errorf("live %t: %q", live, text)
+			}
+			if c.env != nil && c.env[0] == "TERM=dumb" && strings.Contains(text, "\x1b") {
+				t.Errorf("escapes: %q", text)
+			}
+		})
+	}
+}
+
+// TestProgressWithoutATerminal: who insists on a frame where there can be none is told.
+func TestProgressWithoutATerminal(t *testing.T) {
+	code, _, stderr := ran(t, "bundle", "verify", "absent.tar.zst", "--progress", "tty")
+	if code != exitUsage || !strings.Contains(stderr, "--progress tty: standard error is no terminal") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	code, _, stderr = ran(t, "bundle", "verify", "absent.tar.zst", "--color", "always")
+	if code != exitUsage || !strings.HasPrefix(stderr, "\x1b[31merror:\x1b[0m ") {
+		t.Errorf("exit code %d: %q", code, stderr)
+	}
+}
+
+// TestColorText colours words at the begin of a line, and those alone.
+func TestColorText(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		within bool
+		want   string
+	}{
+		{"error: a\nnote: error: b\n", false, "\x1b[31merror:\x1b[0m a\n\x1b[2mnote:\x1b[0m error: b\n"},
+		{"error: a\nnext: b\n", true, "error: a\n\x1b[32mnext:\x1b[0m b\n"},
+		{"x error: a", false, "x error: a"},
+		{"", true, ""},
+	} {
+		if got := colorText(c.text, c.within); got != c.want {
+			t.Errorf("%q, %t: %q, want %q", c.text, c.within, got, c.want)
+		}
+	}
+}
+
+// TestProgressLines: --progress json tells on standard error where a build is.
+func TestProgressLines(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{out: &out, current: map[int]string{}, json: true}
+	p.name, p.expected, p.done = "build", 200, 150
+	p.Start("binary/a", 200)
+	if got, want := p.jsonLine(), `{"type":"progress","phase":"build","bytes":150,"of":200,"items":["binary/a"]}`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubernetes"
+)
+
+func (a *app) kubeconfigCommand() *cobra.Command {
+	f := &siteFlags{}
+	var out, merge string
+	cmd := &cobra.Command{
+		Use:   "kubeconfig -f CONFIG",
+		Short: "Print a cluster's kubeconfig, or merge it into a file",
+		Long: `Read the administrator's kubeconfig from the first master, and print it for this machine: the
+server is an address that this machine reaches, and cluster, user and context are
+called as the cluster is.
+
+--out writes it to a file that only you can read. --merge puts it into a kubeconfig
+that exists: what the file holds of a cluster of that name is replaced, everything
+else stays, and the cluster becomes the current context.
+
+The file grants full control of the cluster. It is verified before it is written:
+one with other fields than kubeadm writes, or of another CA, is refused.`,
+		Example: `  kubexm kubeconfig -f config.yaml > kubeconfig
+  kubexm kubeconfig -f config.yaml --out kubeconfig
+  kubexm kubeconfig -f config.yaml --merge ~/.kube/config`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.loadCluster(f.config, "")
+			if err != nil {
+				return err
+			}
+			return a.onMaster(cmd.Context(), f, c, func(ctx context.Context, h *steps.Host) error {
+				text, err := kubernetes.Kubeconfig(ctx, c, h)
+				if err != nil {
+					return err
+				}
+				return a.giveKubeconfig(c, text, out, merge)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&f.config, "filename", "f", "", useConfig)
+	cmd.Flags().StringVar(&f.workdir, "workdir", ".", useWorkdir)
+	cmd.Flags().StringVarP(&out, "out", "O", "", useOut)
+	cmd.Flags().StringVar(&merge, "merge", "", "put it into this kubeconfig, as its current context")
+	_ = cmd.MarkFlagRequired("filename")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
+	cmd.MarkFlagsMutuallyExclusive("out", "merge")
+	return cmd
+}
+
+// giveKubeconfig prints a kubeconfig, or writes it where a person wants it.
+func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string) error {
+	if out == "" && merge == "" {
+		_, err := a.out.Write(text)
+		return err
+	}
+	path := out
+	if merge != "" {
+		path = merge
+		if to, err := filepath.EvalSymlinks(merge); err == nil { // a link stays one
+			path = to
+		}
+		before, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &coded{error: err, code: exitUsage}
+		}
+		if text, err = kubernetes.MergeKubeconfig(before, text); err != nil {
+			return &coded{error: fmt.Errorf("%s: %w", merge, err), code: exitUsage, advice: "name a kubeconfig, or write one of its own with --out"}
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := durable.WriteFile(path, text, 0o600); err != nil {
+		return err
+	}
+	next := ""
+	if merge == "" {
+		next = "KUBECONFIG=" + words(path) + " "
+	}
+	_, err := fmt.Fprintf(a.err, "%s: context %s\n  next  %skubectl get nodes\n", path, c.Metadata.Name, next)
+	return err
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mensylisir/kubexm/testdata/built"
+)
+
+// printedConfig is the config that the printed lines work on: demo, on hosts with the
+// names that the examples use.
+const printedConfig = `apiVersion: kubexm.mensylisir.io/v1alpha1
+kind: Cluster
+metadata: {name: demo}
+spec:
+  ssh: {user: root, password: "${env:KUBEXM_SSH_PASSWORD}"}
+  hosts:
+%s  roleGroups: {registry: [r1], master: [m1], worker: [w1, w2]}
+  kubernetes: {version: %s}
+  etcd: {type: kubeadm}
+  network: {plugin: flannel}
+`
+
+// printed is a folder in which printed lines are typed, beside a simulated site.
+type printed struct {
+	*ground
+	t        *testing.T
+	base     string // what each source begins with
+	bin      string
+	registry string // a registry of nobody's
+	made     bool   // the cluster
+	version  string
+}
+
+// unrun are printed lines that cannot be typed here, each with the reason. One that
+// is printed no more has to leave the list.
+func unrun() map[string]string {
+	return map[string]string{
+		"kubexm bundle sign --attach signed.json demo.tar.zst":             "cosign makes signed.json; cmd/kubexm's sign.txtar attaches what the library makes",
+		"kubexm audit verify --cluster demo --head 4711:9f86d081884c7d65…": "a head is cut short there, and is of a log with 4711 lines",
+		"kubexm bundle verify --trusted-root trusted_root.json --certificate-identity release@example.org --certificate-oidc-issuer https://accounts.example.org demo.tar.zst": "a keyless signature needs Sigstore's services",
+	}
+}
+
+// TestPrintedLinesRun types every example of every help, and every line of the README
+// and the docs that begins with kubexm, in order. The hosts, the upstreams and the
+// registries are stand-ins; kubexm is the real one.
+func TestPrintedLinesRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	p := newPrinted(t)
+	left := unrun()
+	for _, s := range p.sources() {
+		t.Run(s.name, func(t *testing.T) {
+			p.t = t
+			dir := p.folder(s)
+			for _, line := range s.lines {
+				if _, ok := left[line]; ok {
+					left[line] = ""
+					continue
+				}
+				p.typed(dir, s.name, line)
+			}
+		})
+	}
+	for line, reason := range left {
+		if reason != "" {
+			t.Errorf("%q is printed no more: take it from the list", line)
+		}
+	}
+}
+
+// source is where lines are printed.
+type source struct {
+	name    string
+	lines   []string
+	without []string // of what lies in the folder: it makes them
+	fresh   bool     // it brings its own files: nothing lies in the folder but the config
+	none    bool     // it begins without a cluster
+}
+
+// sources gives all that prints commands: the README first, as a person reads.
+func (p *printed) sources() []source {
+	p.t.Helper()
+	all := []source{p.document("../../README.md")}
+	all[0].fresh, all[0].none = true, true
+	p.eachHelp("", func(path, help string) {
+		_, examples, _ := strings.Cut(help, "\nExamples:\n")
+		examples, _, _ = strings.Cut(examples, "\n\n")
+		s := source{name: "kubexm" + path, lines: commandLines(examples)}
+		s.none = slices.Contains([]string{"kubexm", "kubexm install", "kubexm create cluster", "kubexm hosts prepare", "kubexm hosts restore"}, s.name)
+		s.fresh = s.name == "kubexm" || strings.HasPrefix(s.name, "kubexm keys") || strings.HasPrefix(s.name, "kubexm config")
+		s.without = map[string][]string{
+			"kubexm bundle split": {"demo.tar.zst.*"}, "kubexm bundle join": {"demo.tar.zst", "new.tar.zst"},
+			"kubexm config": {"config.yaml"}, "kubexm config init": {"config.yaml"},
+		}[s.name]
+		if len(s.lines) > 0 {
+			all = append(all, s)
+		}
+	})
+	docs, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(docs) < 15 || len(all) < 30 {
+		p.t.Fatalf("%d documents, %d helps: %v", len(docs), len(all), err)
+	}
+	for _, d := range docs {
+		if s := p.document(d); len(s.lines) > 0 {
+			s.without = map[string][]string{"trust.md": {"cosign.*", "signed.json"}, "delta.md": {"delta.tar.zst*", "site.json"}}[s.name]
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (p *printed) document(path string) source {
+	p.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return source{name: filepath.Base(path), lines: commandLines(string(text))}
+}
+
+// eachHelp calls do with the help of every command.
+func (p *printed) eachHelp(path string, do func(path, help string)) {
+	p.t.Helper()
+	out, err := exec.CommandContext(p.t.Context(), built.Kubexm(p.t), append(strings.Fields(path), "--help")...).Output()
+	if err != nil {
+		p.t.Fatalf("%s --help: %v", path, err)
+	}
+	do(path, string(out))
+	_, subs, _ := strings.Cut(string(out), "\nAvailable Commands:\n")
+	subs, _, _ = strings.Cut(subs, "\n\n")
+	for line := range strings.SplitSeq(subs, "\n") {
+		if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name != "" && name != "completion" && name != "help" {
+			p.eachHelp(path+" "+name, do)
+		}
+	}
+}
+
+// begins is where a command of kubexm begins on an indented line.
+var begins = regexp.MustCompile(`^\s{2,}(?:[A-Z_]+="[^"]*" |echo [^|]*\| )?kubexm `)
+
+// commandLines are the lines of a text that are commands of kubexm, without comments.
+func commandLines(text string) []string {
+	var out []string
+	text = regexp.MustCompile(`\\\n\s+`).ReplaceAllString(text, "")
+	for line := range strings.SplitSeq(text, "\n") {
+		if begins.MatchString(line) {
+			line, _, _ = strings.Cut(line, " #")
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// folder makes the folder that a source's lines are typed in.
+func (p *printed) folder(s source) string {
+	p.t.Helper()
+	dir := p.t.TempDir()
+	args := []string{"-a", p.base + "/.", dir}
+	if s.fresh {
+		args = []string{"-a", filepath.Join(p.base, "config.yaml"), dir}
+	}
+	if out, err := exec.CommandContext(p.t.Context(), "cp", args...).CombinedOutput(); err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range s.without {
+		all, err := filepath.Glob(filepath.Join(dir, name))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, file := range all {
+			if err := os.Remove(file); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Symlink(filepath.Join(p.workdir, ".kubexm"), filepath.Join(dir, ".kubexm")); err != nil {
+		p.t.Fatal(err)
+	}
+	switch {
+	case s.none && p.made:
+		p.typed(p.base, "before "+s.name, "kubexm delete cluster -f config.yaml --yes")
+	case !s.none && !p.made:
+		p.typed(p.base, "before "+s.name, "kubexm install demo.tar.zst --key cosign.pub -f config.yaml --sign-key cosign.key")
+	}
+	return dir
+}
+
+// typed runs a line in a shell.
+func (p *printed) typed(dir, where, line string) {
+	p.t.Helper()
+	text := p.standIns(dir, line)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", text)
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = []string{"PATH=" + p.bin + ":/usr/bin:/bin", "HOME=" + p.root, "KUBEXM_CACHE=" + filepath.Join(p.root, "cache"), "KUBEXM_WORKDIR=" + p.workdir,
+		"KUBEXM_KEY_PASSWORD=open sesame", "KUBEXM_SSH_PASSWORD=" + loginPassword, "PASSWORD=x"}
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if strings.Contains(line, "registry serve") || strings.Contains(line, "registry login") { // until interrupted
+		go func() {
+			select {
+			case <-time.After(3 * time.Second):
+				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && out.Len() > 0 { // it was interrupted, or its shell was
+		if status, ok := exit.Sys().(syscall.WaitStatus); exit.ExitCode() == 130 || ok && status.Signaled() && status.Signal() == syscall.SIGINT {
+			err = nil
+		}
+	}
+	if err != nil {
+		p.t.Errorf("%s: %s\n(typed as %s): %v\n%s", where, line, text, err, clip(said.String()+out.String(), 1500))
+		return
+	}
+	for _, word := range []string{"kubexm install ", "kubexm create cluster "} {
+		p.made = p.made || strings.HasPrefix(line, word) && !strings.Contains(line, "--dry-run")
+	}
+	for _, word := range []string{"kubexm delete cluster ", "kubexm reset "} {
+		p.made = p.made && (!strings.HasPrefix(line, word) || strings.Contains(line, "--dry-run"))
+	}
+	if strings.HasPrefix(line, "kubexm config init") { // and then the person writes what the hosts are
+		text, err := os.ReadFile(filepath.Join(p.base, "config.yaml"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "config.yaml"), text, 0o600)
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// standIns puts what is here in the place of names that are the reader's.
+func (p *printed) standIns(dir, line string) string {
+	line = strings.NewReplacer("harbor.example/", p.registry+"/", "registry.example/", p.registry+"/", "127.0.0.1:5000/", p.registry+"/", "192.0.2.5:5000", p.registry, "/media/disk/", "").Replace(line)
+	for _, kind := range []string{".sigstore.json", ".json"} {
+		all, err := filepath.Glob(filepath.Join(p.workdir, ".kubexm/demo/receipts/*"+kind))
+		if err == nil && len(all) > 0 {
+			line = strings.ReplaceAll(line, ".kubexm/demo/receipts/2026-01-31T08-00-00"+kind, ".kubexm/demo/receipts/"+filepath.Base(all[len(all)-1]))
+		}
+	}
+	return line
+}
