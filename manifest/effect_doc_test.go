@@ -33,8 +33,8 @@ field, the value in the cluster and the value in the config. Nothing that was re
   machine was replaced, and ` + "`kubeadm init`" + ` would make a second cluster beside the first
 
 After the last one: bring the machine back with its disk, or restore the disk from a backup. If the data of the cluster may be
-lost: ` + "`kubexm delete cluster`" + `, then ` + "`kubexm install`" + `. A machine whose cluster was deleted from another machine still has the record: run
-` + "`kubexm delete cluster`" + ` there too. If that deletion preserved the data, install takes the data up, and asks for nothing.
+lost: ` + "`kubexm delete cluster`" + `, then ` + "`kubexm install`" + `. If the cluster was deleted from another workdir host, this one still has the record: run
+` + "`kubexm delete cluster`" + ` here too. This is not needed if that deletion preserved the data: install then uses the data.
 
 ## What install does with a changed field
 

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command as people do. Each script is a txtar archive of
 // commands and the files they need; `go doc testscript` lists its words. A short run
-// takes every second one: each signature asks for a key's password, which takes seconds
-// under the race detector.
+// takes every second one: deriving a signing key from its password takes seconds under
+// the race detector.
 func TestScripts(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil {

@@ -65,9 +65,9 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, o
 	return steps.Findings{f}, nil
 }
 
-// Preserved tells whether the cluster was deleted and its data kept for the next one:
-// its first master holds that, and no host belongs to a cluster. The folder dir may not
-// know of it, because the deletion ran on another machine.
+// Preserved tells whether the cluster was deleted and its data preserved for the next
+// one: the first master holds that data, and no host belongs to a cluster. The record
+// in dir may be older than the deletion, which ran on another machine.
 func Preserved(ctx context.Context, c *manifest.Cluster, dir string, of Of) (bool, error) {
 	masters := c.HostsWith(manifest.RoleMaster)
 	if len(masters) == 0 || of(masters[0]) == nil {

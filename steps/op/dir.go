@@ -128,7 +128,9 @@ func (d Dir) back(ctx context.Context, h *steps.Host, e entry, all bool) (left b
 	if all {
 		var cmd *runner.CmdError
 		err := by.RemoveAll(ctx, d.Path)
-		if by != h.Runner && errors.As(err, &cmd) { // root has put something into a user's folder, such as kubectl's cache; rm -r follows no link below the user's home
+		// Root may own files in a user's folder, such as kubectl's cache. Removing them as
+		// root is safe: rm -r follows no symbolic link below the user's home.
+		if by != h.Runner && errors.As(err, &cmd) {
 			err = h.RemoveAll(ctx, d.Path)
 		}
 		if err != nil {

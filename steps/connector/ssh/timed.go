@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// timedListener gives connections that know deadlines for reading, which those of
-// x/crypto/ssh do not. net/http's server needs them: between two requests it ends its
-// own read that way, and never answers a client that has sent both at once without.
+// timedListener accepts connections that support read deadlines. Those of
+// x/crypto/ssh do not. net/http's server stops its background read by a deadline after
+// each request: without one, a client that pipelines requests gets one answer only.
 type timedListener struct{ net.Listener }
 
 func (l timedListener) Accept() (net.Conn, error) {
@@ -24,7 +24,8 @@ func (l timedListener) Accept() (net.Conn, error) {
 	return &timedConn{Conn: c, r: r}, nil
 }
 
-// timedConn reads through a pipe that the connection is copied into.
+// timedConn reads from a pipe into which the connection is copied. Writes go to the
+// connection itself and have no deadline.
 type timedConn struct {
 	net.Conn
 	r net.Conn
