@@ -95,7 +95,7 @@ func (s *labSite) typesTheReadme(t *testing.T, starter string) {
 	}
 	s.nothingLeft(t)
 	if starter == "ha" {
-		s.on(t, balancer, "systemctl stop haproxy; rm /etc/haproxy/lab.cfg")
+		s.on(t, balancer, "mv /etc/haproxy/haproxy.cfg.was /etc/haproxy/haproxy.cfg; systemctl restart haproxy")
 	}
 	s.asBefore(t, before)
 }
@@ -211,7 +211,7 @@ func (s *labSite) startBalancer(t *testing.T) {
 	for i, h := range s.Hosts[:3] {
 		config += fmt.Sprintf("    server master%d %s:6443\n", i+1, h.Address)
 	}
-	s.on(t, balancer, "cat > /etc/haproxy/lab.cfg <<'END'\n"+config+"END\nsystemctl set-environment CONFIG=/etc/haproxy/lab.cfg; systemctl restart haproxy")
+	s.on(t, balancer, "cd /etc/haproxy && mv haproxy.cfg haproxy.cfg.was && cat > haproxy.cfg <<'END'\n"+config+"END\nsystemctl restart haproxy && ss -Htln 'sport = :6443' | grep -q .")
 }
 
 // isUsed has pods reach each other, and looks for what the starter promises.
