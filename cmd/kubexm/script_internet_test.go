@@ -18,6 +18,7 @@ import (
 // commands are the scripts' own words beside those of testscript.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"internet": internet, "debs": debs, "registry": scriptRegistry, "referrers": referrers, "attach": attach,
+	"master": master, "mode": mode,
 }
 
 // asked is what a script's internet has for it.
