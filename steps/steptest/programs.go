@@ -236,8 +236,7 @@ func (k *Kube) reset(c call) (ended bool) {
 	return true
 }
 
-// authority is the certificate of a cluster's CA, the same one every time.
-// Authority is the certificate of the cluster's CA, in PEM.
+// Authority is the certificate of the cluster's CA in PEM, the same one every time.
 func Authority() string { return authorityOf(authorityKey()) }
 
 func authorityOf(key ed25519.PrivateKey) string {
