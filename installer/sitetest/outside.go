@@ -36,6 +36,9 @@ type Outside struct {
 	mu   sync.Mutex
 	Open bool
 	Here int // connections from this machine
+
+	calls sync.Mutex
+	lines []net.Conn // the server's ends
 }
 
 // newOutside stands where the config says, with a certificate of a CA that the
@@ -83,7 +86,10 @@ func newOutside(t TB, s *Site) *Outside {
 	go func() { // ends with Close
 		_ = srv.Serve(tls.NewListener(o, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}))
 	}()
-	t.Cleanup(func() { _ = srv.Close() })
+	t.Cleanup(func() {
+		_ = srv.Close()
+		o.hangUp()
+	})
 	return o
 }
 
@@ -116,8 +122,21 @@ func (o *Outside) dial(address string) (net.Conn, error) {
 		return nil, &connector.DialError{Addr: address, Err: errors.New("nobody is there: connection refused")}
 	}
 	here, there := net.Pipe()
+	o.calls.Lock()
+	o.lines = append(o.lines, there)
+	o.calls.Unlock()
 	o.conns <- there
 	return here, nil
+}
+
+// hangUp ends all connections, and what is said in them at that moment: in a bubble of
+// synctest that is over no time passes, and no write times out.
+func (o *Outside) hangUp() {
+	o.calls.Lock()
+	defer o.calls.Unlock()
+	for _, c := range o.lines {
+		_ = c.Close()
+	}
 }
 
 // direct connects from this machine.

@@ -86,8 +86,12 @@ func Start(c *manifest.Cluster, sim *conntest.Sim, store func() http.Handler) *R
 	return r
 }
 
-// Stop ends it, whatever its unit does.
-func (r *Registry) Stop() { _ = r.server.Close() }
+// Stop ends it, whatever its unit does, and what is said to it at that moment: in a
+// bubble of synctest that is over no time passes, and no write times out.
+func (r *Registry) Stop() {
+	_ = r.server.Close()
+	r.Restart()
+}
 
 // Accept implements net.Listener.
 func (r *Registry) Accept() (net.Conn, error) {
