@@ -7,12 +7,19 @@ import (
 	"testing"
 )
 
+// grown writes the config with one add-on more, a chart: the bundle of the cluster holds
+// no helm, and what comes by delta does.
+func (s *labSite) grown(t testing.TB) string {
+	t.Helper()
+	const addon = "  addons:\n"
+	return s.variant(t, "grown.yaml", addon, addon+"    - {name: greeter, type: helm, source: greeter, namespace: greetings, values: {replicas: 2}}\n")
+}
+
 // growsByDelta gives a cluster an add-on by a delta: with its base, without it, and
 // with nothing left but the site's registry.
 func (s *labSite) growsByDelta(t testing.TB) {
 	t.Helper()
-	const addon = "  addons:\n"
-	grown := s.variant(t, "grown.yaml", addon, addon+"    - {name: greeter, type: helm, source: greeter, namespace: greetings, values: {replicas: 2}}\n")
+	grown := s.grown(t)
 	inventory, base := filepath.Join(s.dir, "site.json"), s.bundle
 	install := func(archive string) result {
 		t.Helper()

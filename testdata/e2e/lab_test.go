@@ -32,6 +32,7 @@ type labSite struct {
 	masters    []string    // hosts
 	cluster    string      // its name; site, where it is not set
 	lasting    testing.TB  // whose end is the upstream's; who calls serve, where it is not set
+	served     string      // the config that the internet has everything for; config.yaml, where it is not set
 	blobs      string      // the folder of what was fetched; one in dir, where it is not set
 }
 
@@ -84,7 +85,7 @@ func (s *labSite) variant(t testing.TB, name, old, by string) string {
 // serve puts the lab's components where the internet would have them.
 func (s *labSite) serve(t testing.TB) {
 	t.Helper()
-	up, err := lab.NewUpstream(t.Context(), lab.Source{Config: filepath.Join(s.dir, "config.yaml"), Root: "../..", Cache: s.cache, Log: t.Output(),
+	up, err := lab.NewUpstream(t.Context(), lab.Source{Config: cmp.Or(s.served, filepath.Join(s.dir, "config.yaml")), Root: "../..", Cache: s.cache, Log: t.Output(),
 		Files: map[string]string{"https://lab.test/notes.yaml": "testdata/notes.yaml"}})
 	if err != nil {
 		t.Fatal(err)

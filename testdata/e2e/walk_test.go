@@ -249,6 +249,7 @@ func (s *walkSite) moveIn(t testing.TB, l *lab.Lab) {
 	}
 	s.Lab, s.dir, s.config = l, dir, l.Config(string(text))
 	s.bundle = filepath.Join(dir, "lab.tar.zst")
+	s.served = s.grown(t)
 }
 
 func (s *walkSite) configFile() string { return filepath.Join(s.dir, "config.yaml") }
