@@ -46,9 +46,9 @@ func TestRunIsOnRecord(t *testing.T) {
 		_, err := h.Exec(ctx, "echo", "secret")
 		return nil, err
 	}, nil)
-	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), step)
-	}}}}}}, plan.Scope{Cluster: o.Cluster})
+	}})}}}, plan.Scope{Cluster: o.Cluster})
 	if err != nil {
 		t.Fatal(err)
 	}

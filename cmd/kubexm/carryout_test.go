@@ -77,7 +77,7 @@ func newTrial(c *manifest.Cluster, output string, shape func(plan.Scope) plan.Fr
 		t.app.lines = newRunLines(&t.out, "json")
 	}
 	var err error
-	t.site.graph, err = plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: shape}}}}}, plan.Scope{Cluster: c})
+	t.site.graph, err = plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: shape})}}}, plan.Scope{Cluster: c})
 	return t, err
 }
 

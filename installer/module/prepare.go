@@ -8,10 +8,10 @@ import (
 
 // Prepare makes hosts ready, and nothing more.
 func Prepare() plan.Module {
-	return plan.Module{Name: "foundation", Tasks: []plan.Task{task.PrepareNodes()}}
+	return plan.Module{Name: "foundation", Plan: plan.InTurn(task.PrepareNodes())}
 }
 
 // Restore gives hosts back that were made ready alone.
 func Restore(say func(steps.Finding)) plan.Module {
-	return plan.Module{Name: "restoration", Tasks: []plan.Task{task.CheckUnused(say), task.RestoreUnused()}}
+	return plan.Module{Name: "restoration", Plan: plan.InTurn(task.CheckUnused(say), task.RestoreUnused())}
 }

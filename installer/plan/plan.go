@@ -55,14 +55,22 @@ type Task struct {
 	Plan func(Scope) Fragment
 }
 
-// Module joins the tasks that make one part of a cluster. Without Join its
-// tasks run one after another.
+// Module makes one part of a cluster. Plan has do expand each task, and joins what
+// comes of them with Seq and Par; a task that its When leaves out is an empty Fragment.
 type Module struct {
-	Name  string
-	Tasks []Task
-	// Join puts the tasks' fragments, in order, together: with Seq and Par.
-	// Tasks that are left out by When are empty fragments.
-	Join func([]Fragment) Fragment
+	Name string
+	Plan func(do func(Task) Fragment) Fragment
+}
+
+// InTurn is the Plan of a Module whose tasks run one after another.
+func InTurn(tasks ...Task) func(do func(Task) Fragment) Fragment {
+	return func(do func(Task) Fragment) Fragment {
+		var out Fragment
+		for _, t := range tasks {
+			out = Seq(out, do(t))
+		}
+		return out
+	}
 }
 
 // Pipeline answers one request with modules, one after another.
@@ -77,18 +85,14 @@ type Pipeline struct {
 func Build(p Pipeline, s Scope) (*Graph, error) {
 	var all []Fragment
 	for _, m := range p.Modules {
-		fragments := make([]Fragment, len(m.Tasks))
-		for i, t := range m.Tasks {
-			if t.When == nil || t.When(s) {
-				fragments[i] = t.Plan(s)
-				label(fragments[i], m.Name, t.Name)
+		all = append(all, m.Plan(func(t Task) Fragment {
+			if t.When != nil && !t.When(s) {
+				return Fragment{}
 			}
-		}
-		join := m.Join
-		if join == nil {
-			join = func(fs []Fragment) Fragment { return Seq(fs...) }
-		}
-		all = append(all, join(fragments))
+			f := t.Plan(s)
+			label(f, m.Name, t.Name)
+			return f
+		}))
 	}
 	g := &Graph{Name: p.Name, Nodes: Seq(all...).nodes}
 	if err := g.checkNodes(); err != nil {

@@ -46,10 +46,11 @@ func JoinMasters() plan.Task {
 		first := s.Whole().First(manifest.RoleMaster)
 		return plan.Roll(furtherMasters(s), func(h manifest.Host) plan.Fragment {
 			one := []manifest.Host{h}
-			mint := []steps.Step{kubeadm.MintMasterToken(s.Cluster, h)}
+			var mint []steps.Step
 			if s.Cluster.Spec.Etcd.Type == "kubeadm" {
-				mint = []steps.Step{kubeadm.ClearMember(s.Cluster, h), mint[0]}
+				mint = append(mint, kubeadm.ClearMember(s.Cluster, h))
 			}
+			mint = append(mint, kubeadm.MintMasterToken(s.Cluster, h))
 			join := []steps.Step{kubeadm.JoinMaster(s.Cluster)}
 			if cp := s.Cluster.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
 				join = append(join, node.AimAtItself(s.Cluster), kubernetes.RenewProxy(s.Cluster))
@@ -171,13 +172,15 @@ func KeepKeys() plan.Task {
 func ResetNodes(say func(steps.Finding)) plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		further := furtherMasters(s)
-		last := []steps.Step{addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()}
+		reset := kubeadm.ResetMaster()
+		var last []steps.Step
 		if preserves(s) {
-			last[2] = kubeadm.ResetMasterKeepingStore()
+			reset = kubeadm.ResetMasterKeepingStore()
 			if s.Cluster.Spec.Etcd.Type == "kubeadm" && len(further) > 0 {
-				last = append([]steps.Step{kubeadm.CheckAlone(say)}, last...)
+				last = append(last, kubeadm.CheckAlone(say))
 			}
 		}
+		last = append(last, addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), reset, kubernetes.ForgetHere())
 		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
