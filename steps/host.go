@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,7 @@ type Host struct {
 
 	board *Board
 	meta  Meta
+	set   string
 	undo  []func(context.Context) error
 }
 
@@ -62,6 +64,14 @@ type Host struct {
 func (h *Host) ForStep(m Meta) *Host {
 	c := *h
 	c.meta, c.undo = m, nil
+	return &c
+}
+
+// InSet has h open the files and images of a set of the lock where a need names none;
+// "" is that of the run.
+func (h *Host) InSet(set string) *Host {
+	c := *h
+	c.set = set
 	return &c
 }
 
@@ -101,7 +111,7 @@ func (h *Host) Artifact(ctx context.Context, n manifest.Need) (io.ReadCloser, ma
 	if err := h.declared(n); err != nil {
 		return nil, manifest.Blob{}, err
 	}
-	return h.Artifacts.File(ctx, n, h.Platform)
+	return h.Artifacts.File(ctx, h.inSet(n), h.Platform)
 }
 
 // Lookup gives the lock's entry of a file for this host, declared like an Artifact.
@@ -109,7 +119,7 @@ func (h *Host) Lookup(n manifest.Need) (manifest.Blob, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.Blob{}, err
 	}
-	return h.Artifacts.Lookup(n, h.Platform)
+	return h.Artifacts.Lookup(h.inSet(n), h.Platform)
 }
 
 // Repository gives a repository of packages for this host, declared like an
@@ -118,7 +128,7 @@ func (h *Host) Repository(n manifest.Need) (manifest.Artifact, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.Artifact{}, err
 	}
-	return h.Artifacts.Repository(n, h.Platform)
+	return h.Artifacts.Repository(h.inSet(n), h.Platform)
 }
 
 // Image gives an image of the bundle, declared like an Artifact.
@@ -126,7 +136,12 @@ func (h *Host) Image(n manifest.Need) (manifest.ImagePin, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.ImagePin{}, err
 	}
-	return h.Artifacts.Image(n)
+	return h.Artifacts.Image(h.inSet(n))
+}
+
+func (h *Host) inSet(n manifest.Need) manifest.Need {
+	n.Set = cmp.Or(n.Set, h.set)
+	return n
 }
 
 func (h *Host) declared(n manifest.Need) error {

@@ -105,7 +105,7 @@ func Build(p Pipeline, s Scope) (*Graph, error) {
 }
 
 func label(f Fragment, module, task string) {
-	for _, n := range f.nodes {
+	for _, n := range f.all() {
 		n.Module, n.Task = module, module+"/"+task
 		n.ID = n.Task + "/" + n.Step.Meta().Name
 		if n.suffix != "" {
