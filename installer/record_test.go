@@ -45,7 +45,7 @@ func TestRunIsOnRecord(t *testing.T) {
 	step := op.Check("x.say", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		_, err := h.Exec(ctx, "echo", "secret")
 		return nil, err
-	}, nil)
+	})
 	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), step)
 	}})}}}, plan.Scope{Cluster: o.Cluster})

@@ -196,6 +196,7 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 		Reveal: s.reveal, Waits: s.Waits,
 	}
 	if s.Bundle != nil {
+		host.Made = s.Bundle.Lock.Created
 		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), home: s.home}
 	}
 	return host, nil

@@ -172,7 +172,8 @@ func TestSilentPeers(t *testing.T) {
 			h := onHost(t)
 			h.Cluster.Spec.Etcd.External.Endpoints = []string{"http://192.0.2.9:2379"}
 			var said []steps.Finding
-			if err := etcd.CheckExternal(h.Cluster, func(x steps.Finding) { said = append(said, x) }).Run(ctx, h); err != nil {
+			h = h.WithReport(func(x steps.Finding) { said = append(said, x) })
+			if err := etcd.CheckExternal(h.Cluster).Run(ctx, h); err != nil {
 				return err
 			}
 			return fmt.Errorf("said %v", said)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
@@ -43,6 +44,7 @@ type Host struct {
 	Workdir   string // the cluster's folder on the machine kubexm runs on
 	Log       *slog.Logger
 	Artifacts Artifacts
+	Made      time.Time // when the bundle was made, before which no clock is; zero without one
 
 	// Reveal gives the value of a secret of the config; nil knows those that are
 	// written out.
@@ -54,10 +56,11 @@ type Host struct {
 	// the machine's own network.
 	Direct func(ctx context.Context, network, address string) (net.Conn, error)
 
-	board *Board
-	meta  Meta
-	set   string
-	undo  []func(context.Context) error
+	board  *Board
+	meta   Meta
+	set    string
+	report func(Finding)
+	undo   []func(context.Context) error
 }
 
 // ForStep narrows h to what one step declares, with an empty list of what to undo.
@@ -73,6 +76,20 @@ func (h *Host) InSet(set string) *Host {
 	c := *h
 	c.set = set
 	return &c
+}
+
+// WithReport has f hear of what the steps report.
+func (h *Host) WithReport(f func(Finding)) *Host {
+	c := *h
+	c.report = f
+	return &c
+}
+
+// Report tells of a finding that lets the step pass: a warning or a note.
+func (h *Host) Report(f Finding) {
+	if h.report != nil {
+		h.report(f)
+	}
 }
 
 // WithBoard gives h the board of a run.

@@ -21,7 +21,6 @@ type carry func(context.Context, *plan.Graph, installer.RunOptions) (journal str
 // carryOut runs the plan of s and shows what happens.
 func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, run carry) error {
 	r := a.newRunReport(f, s)
-	s.report.Store(r)
 	end := r.begin()
 	a.orderly.Store(true)
 	journal, err := run(ctx, s.graph, installer.RunOptions{
@@ -146,6 +145,10 @@ func (r *runReport) say(line string) {
 
 // event takes one event of the engine.
 func (r *runReport) event(e engine.Event) {
+	if e.Finding != nil {
+		r.warn(*e.Finding)
+		return
+	}
 	r.view.event(e)
 	r.dry.event(e)
 	switch {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -148,9 +147,8 @@ type site struct {
 	graph    *plan.Graph
 	context  *pipeline.Context
 	dryRun   bool
-	deletion *installer.Deletion       // of a command that takes a cluster away
-	signer   *sign.Signer              // of the receipt; nil where it is not signed
-	report   atomic.Pointer[runReport] // once the run has begun
+	deletion *installer.Deletion // of a command that takes a cluster away
+	signer   *sign.Signer        // of the receipt; nil where it is not signed
 
 	skipped   []string        // checks that a person left out
 	unchecked []steps.Finding // what is not looked at without a bundle
@@ -196,7 +194,6 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if f.keepSaid {
 		s.cluster.Spec.Etcd.PreserveData = f.keep
 	}
-	s.context.Say = func(x steps.Finding) { s.report.Load().warn(x) }
 	if err := f.leaveOut(s, pipe); err != nil {
 		return err
 	}

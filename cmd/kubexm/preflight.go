@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -125,9 +124,6 @@ func (f *siteFlags) skipped(known []string) ([]string, error) {
 // that nothing is known for.
 func (f *siteFlags) leaveOut(s *site, pipe func(pipeline.Context) plan.Pipeline) error {
 	p := pipe(pipeline.Context{})
-	if s.bundle != nil {
-		s.context.Made = s.bundle.Lock.Created
-	}
 	if len(f.skip) == 0 && (p.Name != "preflight" || s.bundle != nil) {
 		return nil
 	}
@@ -202,12 +198,6 @@ func (a *app) options(f *siteFlags, s *site) installer.Options {
 // An error is that looking itself failed.
 func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installer.Session, unreached installer.HostErrors) ([]steps.Finding, error) {
 	found := slices.Concat(unreached.Findings(), s.unchecked)
-	var mu sync.Mutex
-	s.context.Say = func(x steps.Finding) {
-		mu.Lock()
-		defer mu.Unlock()
-		found = append(found, x)
-	}
 	var failed []error
 	existing, err := session.Existing(ctx)
 	if err != nil {
@@ -225,6 +215,10 @@ func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installe
 		}
 		a.orderly.Store(true)
 		s.journal, err = session.Run(ctx, g, installer.RunOptions{DryRun: true, Parallel: f.parallel, Stop: a.stop, Version: ownVersion(), Skipped: s.skipped, Report: func(e engine.Event) {
+			if e.Finding != nil {
+				found = append(found, *e.Finding)
+				return
+			}
 			s.tally.add(e.Outcome)
 			if a.lines != nil {
 				a.lines.event(e)

@@ -49,7 +49,7 @@ func (r *run) back(ctx context.Context, g *plan.Guard, host string) bool {
 	}
 	for _, n := range g.Back(host) {
 		for _, h := range n.Hosts {
-			u := newUnit(n, r.Host(h).WithBoard(r.board))
+			u := r.unit(n, r.Host(h).WithBoard(r.board))
 			r.report(u, Event{Outcome: Started})
 			_, _, err := r.one(ctx, u)
 			if err != nil {

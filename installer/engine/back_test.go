@@ -167,7 +167,9 @@ func TestInSet(t *testing.T) {
 	g := graph(t, func() plan.Fragment {
 		return plan.Seq(plan.On(hosts("a"), opens("one", nil)), plan.InSet("v2", plan.Guarded(
 			plan.On(hosts("a"), opens("two", nil), opens("three", errors.New("out of luck"))),
-			func(h manifest.Host) plan.Fragment { return plan.InSet("v1", plan.On([]manifest.Host{h}, opens("back", nil))) },
+			func(h manifest.Host) plan.Fragment {
+				return plan.InSet("v1", plan.On([]manifest.Host{h}, opens("back", nil)))
+			},
 		)))
 	})
 	e, _ := engine(t)

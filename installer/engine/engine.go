@@ -150,9 +150,11 @@ func (b *barrier) pass(u *unit) {
 	}
 }
 
-func newUnit(n *plan.Node, h *steps.Host) *unit {
+func (r *run) unit(n *plan.Node, h *steps.Host) *unit {
 	meta := n.Step.Meta()
-	return &unit{node: n, meta: meta, host: h.InSet(n.Set).ForStep(meta), done: make(chan struct{})}
+	u := &unit{node: n, meta: meta, done: make(chan struct{})}
+	u.host = h.InSet(n.Set).ForStep(meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) })
+	return u
 }
 
 // units expands the graph into steps on hosts, with what each waits for.
@@ -171,7 +173,7 @@ func (r *run) units() []*unit {
 			if hosts[h.Name] == nil {
 				hosts[h.Name] = r.Host(h).WithBoard(r.board)
 			}
-			u := newUnit(n, hosts[h.Name])
+			u := r.unit(n, hosts[h.Name])
 			u.end = ends[n]
 			for _, d := range n.Deps {
 				if !d.Lane {

@@ -9,18 +9,17 @@ import (
 	"github.com/mensylisir/kubexm/installer/task"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
-	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
 // Preflight looks at hosts before anything changes; the checks named in skip are
 // left out.
-func Preflight(o preflight.Options, skip []string) plan.Module {
+func Preflight(skip []string) plan.Module {
 	return plan.Module{Name: "preflight", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
 		return plan.Par(
-			do(task.Preflight(o)),
-			do(task.CheckEtcd(o.Say)),
-			do(task.CheckRegistry(o.Say)),
-			do(task.CheckKept(o.Say)),
+			do(task.Preflight()),
+			do(task.CheckEtcd()),
+			do(task.CheckRegistry()),
+			do(task.CheckKept()),
 		).Without(skip...)
 	}}
 }
@@ -44,8 +43,8 @@ func Foundation() plan.Module {
 
 // ControlPlane makes the first master, and joins the others to it. All nodes that join
 // do so through the endpoint.
-func ControlPlane(say func(steps.Finding)) plan.Module {
-	return plan.Module{Name: "control-plane", Plan: plan.InTurn(task.InitControlPlane(), task.CheckEndpoint(say), task.JoinMasters())}
+func ControlPlane() plan.Module {
+	return plan.Module{Name: "control-plane", Plan: plan.InTurn(task.InitControlPlane(), task.CheckEndpoint(), task.JoinMasters())}
 }
 
 // Nodes installs the pod network and joins the workers, side by side.
@@ -68,16 +67,16 @@ func Drain() plan.Module {
 
 // Removal takes everything away, in the reverse order of a creation. The store
 // goes when nobody asks it any more.
-func Removal(say func(steps.Finding)) plan.Module {
+func Removal() plan.Module {
 	return plan.Module{Name: "removal", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
 		nodes := plan.Seq(
-			do(task.ResetNodes(say)),
+			do(task.ResetNodes()),
 			plan.Par(
 				do(task.UninstallRuntime()),
 				plan.Seq(do(task.TakeEtcdKeys()), do(task.UninstallEtcd())),
-				do(task.NoteEtcd(say)),
+				do(task.NoteEtcd()),
 			),
 		)
-		return plan.Seq(do(task.KeepKeys()), plan.Par(nodes, do(task.UninstallRegistry(say))), do(task.RestoreNodes()))
+		return plan.Seq(do(task.KeepKeys()), plan.Par(nodes, do(task.UninstallRegistry())), do(task.RestoreNodes()))
 	}}
 }

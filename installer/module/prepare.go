@@ -3,7 +3,6 @@ package module
 import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/task"
-	"github.com/mensylisir/kubexm/steps"
 )
 
 // Prepare makes hosts ready, and nothing more.
@@ -12,6 +11,6 @@ func Prepare() plan.Module {
 }
 
 // Restore gives hosts back that were made ready alone.
-func Restore(say func(steps.Finding)) plan.Module {
-	return plan.Module{Name: "restoration", Plan: plan.InTurn(task.CheckUnused(say), task.RestoreUnused())}
+func Restore() plan.Module {
+	return plan.Module{Name: "restoration", Plan: plan.InTurn(task.CheckUnused(), task.RestoreUnused())}
 }

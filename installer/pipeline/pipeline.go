@@ -5,25 +5,20 @@
 package pipeline
 
 import (
-	"time"
-
 	"github.com/mensylisir/kubexm/installer/module"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
-	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
 // Context is what pipelines are told beside the scope.
 type Context struct {
-	Say     func(steps.Finding)                  // hears warnings of checks
 	Applied func(*steps.Host) kubernetes.Applied // what the cluster is to remember
 	Skip    []string                             // checks that are left out, by their steps' names
-	Made    time.Time                            // when the bundle was made, before which no clock is; zero without one
 }
 
 func (c Context) preflight() plan.Module {
-	return module.Preflight(preflight.Options{Say: c.Say, Made: c.Made}, c.Skip)
+	return module.Preflight(c.Skip)
 }
 
 // Create makes a cluster. Where a step fails, that step is undone on that host and
@@ -31,7 +26,7 @@ func (c Context) preflight() plan.Module {
 // not, and the next run goes on from there.
 func Create(c Context) plan.Pipeline {
 	return plan.Pipeline{Name: "create", Short: "Create a cluster", Modules: []plan.Module{
-		c.preflight(), module.Foundation(), module.ControlPlane(c.Say), module.Nodes(), module.Finish(c.Applied),
+		c.preflight(), module.Foundation(), module.ControlPlane(), module.Nodes(), module.Finish(c.Applied),
 	}}
 }
 
@@ -41,15 +36,15 @@ func Preflight(c Context) plan.Pipeline {
 }
 
 // Delete takes a cluster away.
-func Delete(c Context) plan.Pipeline {
+func Delete(Context) plan.Pipeline {
 	return plan.Pipeline{Name: "delete", Short: "Delete a cluster and everything that came with it", Modules: []plan.Module{
-		module.Drain(), module.Removal(c.Say),
+		module.Drain(), module.Removal(),
 	}}
 }
 
 // Reset cleans hosts whose cluster is gone.
-func Reset(c Context) plan.Pipeline {
-	return plan.Pipeline{Name: "reset", Short: "Clean hosts whose cluster is gone", Modules: []plan.Module{module.Removal(c.Say)}}
+func Reset(Context) plan.Pipeline {
+	return plan.Pipeline{Name: "reset", Short: "Clean hosts whose cluster is gone", Modules: []plan.Module{module.Removal()}}
 }
 
 // All lists every pipeline, by the name that `kubexm plan` takes.

@@ -12,6 +12,6 @@ func Prepare(c Context) plan.Pipeline {
 }
 
 // Restore is the inverse of Prepare, for hosts on which no cluster was made.
-func Restore(c Context) plan.Pipeline {
-	return plan.Pipeline{Name: "restore", Short: "Give hosts back what they had before", Modules: []plan.Module{module.Restore(c.Say)}}
+func Restore(Context) plan.Pipeline {
+	return plan.Pipeline{Name: "restore", Short: "Give hosts back what they had before", Modules: []plan.Module{module.Restore()}}
 }

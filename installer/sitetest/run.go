@@ -29,7 +29,7 @@ func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
 
 func (s *Site) graphOf(c *manifest.Cluster, p Pipe, change func(*plan.Node)) *plan.Graph {
 	s.T.Helper()
-	g, err := plan.Build(p(pipeline.Context{Say: s.say, Applied: s.applied}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(p(pipeline.Context{Applied: s.applied}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -171,6 +171,12 @@ func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
 func (s *Site) walk(all hosts, g *plan.Graph) error {
 	atOnce := cmp.Or(s.AtOnce, 8)
 	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: all.of,
-		Report: func(e engine.Event) { s.Events = append(s.Events, e) }}
+		Report: func(e engine.Event) {
+			if e.Finding != nil {
+				s.Said = append(s.Said, e.Finding.What)
+				return
+			}
+			s.Events = append(s.Events, e)
+		}}
 	return e.Run(s.T.Context(), g)
 }

@@ -9,22 +9,22 @@ import (
 
 // CheckEtcd asks a store that stands already how it is, from each master; of one
 // of ours it looks whether this machine has the keys.
-func CheckEtcd(say etcd.Say) plan.Task {
+func CheckEtcd() plan.Task {
 	return plan.Task{Name: "check-etcd", Plan: func(s plan.Scope) plan.Fragment {
 		switch s.Cluster.Spec.Etcd.Type {
 		case "external":
-			return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Cluster, say))
+			return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Cluster))
 		case "kubexm":
-			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Cluster, say))
+			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Cluster))
 		}
 		return plan.Fragment{}
 	}}
 }
 
 // CheckKept looks on every host for data of a deletion that preserved it.
-func CheckKept(say etcd.Say) plan.Task {
+func CheckKept() plan.Task {
 	return plan.Task{Name: "check-kept-data", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Hosts(), kubeadm.CheckKept(s.Cluster, say))
+		return plan.On(s.Hosts(), kubeadm.CheckKept(s.Cluster))
 	}}
 }
 
@@ -59,9 +59,9 @@ func TakeEtcdKeys() plan.Task {
 }
 
 // NoteEtcd says what is left in a store that is not kubexm's.
-func NoteEtcd(say etcd.Say) plan.Task {
+func NoteEtcd() plan.Task {
 	return plan.Task{Name: "note-etcd", When: etcdIs("external"), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), etcd.NoteLeft(s.Cluster, say))
+		return plan.On(s.First(manifest.RoleMaster), etcd.NoteLeft(s.Cluster))
 	}}
 }
 

@@ -32,10 +32,10 @@ func InitControlPlane() plan.Task {
 
 // CheckEndpoint waits until every node reaches the API servers through what the site has
 // set up for them.
-func CheckEndpoint(say func(steps.Finding)) plan.Task {
+func CheckEndpoint() plan.Task {
 	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return s.Cluster.EndpointExists() },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.ReadAuthority()), plan.On(nodes(s), kubernetes.WaitEndpoint(s.Cluster, say)))
+			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.ReadAuthority()), plan.On(nodes(s), kubernetes.WaitEndpoint(s.Cluster)))
 		}}
 }
 
@@ -169,7 +169,7 @@ func KeepKeys() plan.Task {
 
 // ResetNodes takes Kubernetes off the nodes: workers, then masters one after
 // another, the first one last, which the others were joined to.
-func ResetNodes(say func(steps.Finding)) plan.Task {
+func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		further := furtherMasters(s)
 		reset := kubeadm.ResetMaster()
@@ -177,7 +177,7 @@ func ResetNodes(say func(steps.Finding)) plan.Task {
 		if preserves(s) {
 			reset = kubeadm.ResetMasterKeepingStore()
 			if s.Cluster.Spec.Etcd.Type == "kubeadm" && len(further) > 0 {
-				last = append(last, kubeadm.CheckAlone(say))
+				last = append(last, kubeadm.CheckAlone())
 			}
 		}
 		last = append(last, addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), reset, kubernetes.ForgetHere())

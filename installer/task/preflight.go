@@ -17,9 +17,9 @@ import (
 
 // Preflight looks at every host; it changes nothing. What compares hosts with each
 // other comes when all have said what they are.
-func Preflight(o preflight.Options) plan.Task {
+func Preflight() plan.Task {
 	return plan.Task{Name: "check-hosts", Plan: func(s plan.Scope) plan.Fragment {
-		o := o // each plan has its own hosts
+		var o preflight.Options
 		if hasPackages(s) {
 			o.Systems = node.Systems(s.Cluster)
 		}

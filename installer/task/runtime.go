@@ -11,11 +11,11 @@ import (
 
 // CheckRegistry asks a registry that stands already whether the nodes may pull from
 // it, and whether kubexm may fill it.
-func CheckRegistry(say registryd.Say) plan.Task {
+func CheckRegistry() plan.Task {
 	return plan.Task{Name: "check-registry", When: registryStands, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Par(
-			plan.On(nodes(s), registryd.CheckPull(s.Cluster, say)),
-			plan.On(s.Whole().First(manifest.RoleMaster), registryd.CheckPush(s.Cluster, say)),
+			plan.On(nodes(s), registryd.CheckPull(s.Cluster)),
+			plan.On(s.Whole().First(manifest.RoleMaster), registryd.CheckPush(s.Cluster)),
 		)
 	}}
 }
@@ -34,10 +34,10 @@ func InstallRegistry() plan.Task {
 
 // UninstallRegistry is its inverse; images may be left for the next cluster. What is in a registry that is not kubexm's
 // stays there.
-func UninstallRegistry(say registryd.Say) plan.Task {
+func UninstallRegistry() plan.Task {
 	return plan.Task{Name: "uninstall-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
 		if registryd.Stands(s.Cluster) {
-			return plan.On(s.First(manifest.RoleMaster), registryd.ForgetDigests(), registryd.NoteLeft(s.Cluster, say))
+			return plan.On(s.First(manifest.RoleMaster), registryd.ForgetDigests(), registryd.NoteLeft(s.Cluster))
 		}
 		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Cluster, preserves(s)))
 	}}

@@ -238,7 +238,7 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 			s.AddFile("/var/lib/etcd/member/wal/0.wal", "data", 0o600)
 			there(s)
 		}}
-		return len(steptest.Check(t, kase, etcd.CheckKeys(c, nil)))
+		return len(steptest.Check(t, kase, etcd.CheckKeys(c)))
 	}
 	asItIs := func(*conntest.Sim) {}
 	for name, got := range map[string][2]int{

@@ -121,7 +121,7 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 
 // CheckAlone looks, before the first master stops, whether its member of the store
 // that stays is the last one: with others that are gone it would never start again.
-func CheckAlone(say func(steps.Finding)) steps.Step {
+func CheckAlone() steps.Step {
 	return op.Check("kubeadm.check-last-member", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		if whole, err := Complete(ctx, h); err != nil || !whole {
 			return nil, err
@@ -140,12 +140,12 @@ func CheckAlone(say func(steps.Finding)) steps.Step {
 		return steps.Findings{{What: "the store that is to stay has other members: " + strings.Join(names, ", "),
 			Advice: fmt.Sprintf("remove those of masters that are gone, on %s: crictl exec $(crictl ps --quiet --name '^etcd$') %s",
 				h.Name, strings.Join(etcdctlArgv("member", "remove", "ID"), " "))}}, nil
-	}, say)
+	})
 }
 
 // CheckKept finds data of a deletion that preserved it which this config cannot
 // take up.
-func CheckKept(c *manifest.Cluster, say func(steps.Finding)) steps.Step {
+func CheckKept(c *manifest.Cluster) steps.Step {
 	return op.Check("kubeadm.check-kept-store", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		k, err := readKept(ctx, h)
 		if err != nil || k == nil {
@@ -181,7 +181,7 @@ func CheckKept(c *manifest.Cluster, say func(steps.Finding)) steps.Step {
 			}
 		}
 		return out, nil
-	}, say)
+	})
 }
 
 // release is the minor release of a version, "v1.32".

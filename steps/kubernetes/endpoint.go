@@ -41,8 +41,8 @@ const askWithin = 5 * time.Second
 // that the site has set up: a load balancer takes a moment until it counts a server in.
 // The cluster's CA tells whether it is one. A node joins through the endpoint, and
 // kubeadm itself would wait for minutes and say less.
-func WaitEndpoint(c *manifest.Cluster, say func(steps.Finding)) steps.Step {
-	look := func(ctx context.Context, h *steps.Host) (string, error) { return askEndpoint(ctx, h, c, say) }
+func WaitEndpoint(c *manifest.Cluster) steps.Step {
+	look := func(ctx context.Context, h *steps.Host) (string, error) { return askEndpoint(ctx, h, c) }
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.wait-endpoint", LooksOnly: true, Timeout: patience + time.Minute, Reads: []steps.AnyKey{authority}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
@@ -70,7 +70,7 @@ func reachedAt(c *manifest.Cluster) string {
 }
 
 // askEndpoint tries once; bad is what may mend itself.
-func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, say func(steps.Finding)) (bad string, err error) {
+func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad string, err error) {
 	ca, err := authority.Get(h)
 	if err != nil {
 		return "", err
@@ -85,10 +85,8 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, say fu
 	conn, err := h.Dial(ctx, at)
 	switch {
 	case errors.Is(err, runner.ErrNoForward), errors.Is(err, runner.ErrNoTCP):
-		if say != nil {
-			say(steps.Finding{Host: h.Name, Note: true, What: "not tested whether an API server answers at " + at + ": sshd forwards no connections",
-				Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
-		}
+		h.Report(steps.Finding{Host: h.Name, Note: true, What: "not tested whether an API server answers at " + at + ": sshd forwards no connections",
+			Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
 		return "", nil
 	case err != nil:
 		return "no API server answers at " + at + ": " + err.Error(), nil

@@ -95,7 +95,7 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 		tr.Plan(p)
 		if err := s.Run(p, func(n *plan.Node) {
 			if external && n.Step.Meta().Name == "etcd.check-external" { // the store is not simulated
-				n.Step = op.Check("etcd.check-external", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil }, nil)
+				n.Step = op.Check("etcd.check-external", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil })
 			}
 		}); err != nil {
 			t.Fatalf("%s: %v", name, err)
