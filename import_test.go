@@ -119,8 +119,8 @@ var kubexm = house{
 	narrow: map[string][]string{
 		"installer/audit":    {"steps", "steps/connector", "manifest/durable"},
 		"installer/engine":   {"steps", "manifest"},
-		"installer/module":   {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
-		"installer/pipeline": {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
+		"installer/module":   nil,
+		"installer/pipeline": {"manifest"},
 		"installer/plan":     {"steps", "manifest"},
 		// What is remembered is read, and held against a config; nothing here changes a host.
 		"installer/state": {"steps", "steps/kubeadm", "steps/kubernetes", "manifest", "manifest/durable"},

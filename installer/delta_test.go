@@ -223,7 +223,7 @@ func (s *deltaSite) install(t *testing.T, path string) {
 // keep writes what the last step of an install keeps here.
 func (s *deltaSite) keep(t *testing.T, x *Session) {
 	t.Helper()
-	a := x.Applied(nil)
+	a := x.applied()
 	for name, text := range map[string][]byte{
 		"kubexm.lock": a.Lock, "bundles.json": a.Bundles, "applied.json": []byte(`{"bundle": "` + a.Root + `", "serial": "` + a.Serial + `"}`),
 	} {

@@ -52,11 +52,6 @@ func TestCheckSerial(t *testing.T) {
 // TestSerialOfAClusterThatDoesNotAnswer: it may have had a newer bundle.
 func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
 	const complete = "/etc/kubernetes/kubexm-complete"
-	record := func(highest string) func(*steps.Host) kubernetes.Applied {
-		return func(*steps.Host) kubernetes.Applied {
-			return kubernetes.Applied{Config: []byte("x"), Serial: "5", Highest: highest}
-		}
-	}
 	for name, c := range map[string]struct {
 		change  func(*conntest.Sim)
 		allow   bool
@@ -78,10 +73,10 @@ func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cluster := steptest.Cluster(t, steptest.Small)
-				kase := steptest.Case{Cluster: cluster, Before: steptest.Standing(cluster)}
+				kase := steptest.Case{Cluster: cluster, Before: steptest.Standing(cluster), Applied: steps.Applied{Config: []byte("x"), Serial: "5", Highest: "20260601000000"}}
 				sim := kase.Sim(t)
 				sim.AddFile(complete, "x", 0o600)
-				step := kubernetes.Record(record("20260601000000"))
+				step := kubernetes.Record()
 				h := kase.NewHost(t, sim, step)
 				if err := step.Run(t.Context(), h); err != nil {
 					t.Fatal(err)
@@ -108,10 +103,8 @@ func TestHighestSerialNeverFalls(t *testing.T) {
 	kase := steptest.Case{Cluster: cluster, Before: steptest.Standing(cluster), Workdir: t.TempDir()}
 	sim := kase.Sim(t)
 	for _, x := range []struct{ serial, highest, want string }{{"9", "9", "9"}, {"5", "5", "9"}, {"5", "12", "12"}, {"12", "", "12"}} {
-		applied := func(*steps.Host) kubernetes.Applied {
-			return kubernetes.Applied{Config: []byte("x"), Serial: x.serial, Highest: x.highest}
-		}
-		for _, step := range []steps.Step{kubernetes.Record(applied), kubernetes.KeepApplied(applied)} {
+		kase.Applied = steps.Applied{Config: []byte("x"), Serial: x.serial, Highest: x.highest}
+		for _, step := range []steps.Step{kubernetes.Record(), kubernetes.KeepApplied()} {
 			h := kase.NewHost(t, sim, step)
 			if err := step.Run(t.Context(), h); err != nil {
 				t.Fatal(err)

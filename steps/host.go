@@ -49,6 +49,9 @@ type Host struct {
 	// Reveal gives the value of a secret of the config; nil knows those that are
 	// written out.
 	Reveal func(manifest.Secret) (string, error)
+	// Applied tells what the run applies, for the records of it; nil where a run brings
+	// nothing.
+	Applied func() Applied
 	// Waits bound how long registries and stores that are asked through the host may
 	// say nothing; the zero Waits has defaults.
 	Waits bundle.Waits

@@ -17,7 +17,7 @@ With --preserve-data etcd's data stays with the keys of its cluster, and so do t
 nodes and of the registry; add-ons and nodes stay as they are in that data. The next install takes
 it all up, and a delete without the flag removes it. spec.etcd.preserveData does the same.` + skipHelp,
 		Example: "  kubexm delete cluster -f config.yaml --yes\n  kubexm delete cluster --bundle demo.tar.zst --key cosign.pub --yes\n  kubexm delete cluster -f config.yaml --preserve-data --yes\n  kubexm delete cluster -f config.yaml --skip-host w2 --yes",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Delete) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Delete()) },
 	}
 	f.add(cluster)
 	f.addResume(cluster)
@@ -35,7 +35,7 @@ func (a *app) resetCommand() *cobra.Command {
 		Use: "reset -f CONFIG", Short: "Clean hosts whose cluster is gone", Args: cobra.NoArgs,
 		Long:    "Take Kubernetes and everything that kubexm brought off the hosts of a config, without asking a control plane." + skipHelp,
 		Example: "  kubexm reset -f config.yaml --yes\n  kubexm reset -f config.yaml --skip-host w2 --yes",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Reset) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, a, pipeline.Reset()) },
 	}
 	f.add(cmd)
 	f.addResume(cmd)

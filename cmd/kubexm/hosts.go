@@ -24,7 +24,7 @@ passes over what is done. docs/hosts.md tells what is changed, and how to leave 
 
 The packages come from the bundle: it is needed where the config names operating systems.`,
 		Example: "  kubexm hosts prepare -f config.yaml --bundle demo.tar.zst \\\n    --key cosign.pub\n  kubexm hosts prepare -f config.yaml --dry-run",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Prepare) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Prepare()) },
 	}
 	f.add(cmd)
 	f.addSkip(cmd, "skip-preflight")
@@ -39,7 +39,7 @@ func (a *app) hostsRestoreCommand() *cobra.Command {
 		Long: `Undo what "kubexm hosts prepare" did, by what each host has on record: what was there before comes
 back. Hosts on which a cluster was made are refused; delete cluster and reset give those back.`,
 		Example: "  kubexm hosts restore -f config.yaml --yes\n  kubexm hosts restore -f config.yaml --dry-run",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Restore) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSite(cmd.Context(), f, pipeline.Restore()) },
 	}
 	f.add(cmd)
 	a.outputFlag(cmd, "text", "json")

@@ -103,7 +103,7 @@ to its hosts from this workdir the command asks; --yes answers.`,
 			if err := f.takeArchive(cmd, args); err != nil {
 				return err
 			}
-			return a.runSite(cmd.Context(), f, pipeline.Create)
+			return a.runSite(cmd.Context(), f, pipeline.Create())
 		},
 	}
 	f.add(cmd)
@@ -125,7 +125,7 @@ func (a *app) createCommand() *cobra.Command {
 			if err := f.takeArchive(cmd, args); err != nil {
 				return err
 			}
-			return a.runSite(cmd.Context(), f, pipeline.Create)
+			return a.runSite(cmd.Context(), f, pipeline.Create())
 		},
 	}
 	f.add(cluster)
@@ -145,12 +145,13 @@ type site struct {
 	cluster  *manifest.Cluster
 	bundle   *bundle.Bundle // nil without --bundle
 	graph    *plan.Graph
-	context  *pipeline.Context
+	pipeline plan.Pipeline
 	dryRun   bool
 	deletion *installer.Deletion // of a command that takes a cluster away
 	signer   *sign.Signer        // of the receipt; nil where it is not signed
 
-	skipped   []string        // checks that a person left out
+	skip      []string        // checks that the plan leaves out
+	skipped   []string        // those of them that a person left out
 	unchecked []steps.Finding // what is not looked at without a bundle
 
 	// How the run went.
@@ -160,9 +161,14 @@ type site struct {
 	took                time.Duration
 }
 
+// scope is what the plan of s is made for.
+func (s *site) scope() plan.Scope {
+	return plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip}
+}
+
 // openSite verifies the bundle, reads the config, makes the plan and proves the
 // bundle complete for it: all of that before a host is touched.
-func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) (err error) {
+func (a *app) openSite(ctx context.Context, f *siteFlags, s *site) (err error) {
 	if f.bundle == "" && f.config == "" {
 		return &coded{error: errors.New("neither -f nor --bundle is given"), code: exitUsage, advice: "name the config, or the bundle that holds it"}
 	}
@@ -182,7 +188,7 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 			return refused(err)
 		}
 	}
-	if s.cluster, err = a.siteConfig(f, own, s.bundle, pipe(pipeline.Context{}).Name); err != nil {
+	if s.cluster, err = a.siteConfig(f, own, s.bundle, s.pipeline.Name); err != nil {
 		return err
 	}
 	if err := f.ownHosts(s.cluster); err != nil {
@@ -194,10 +200,10 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if f.keepSaid {
 		s.cluster.Spec.Etcd.PreserveData = f.keep
 	}
-	if err := f.leaveOut(s, pipe); err != nil {
+	if err := f.leaveOut(s); err != nil {
 		return err
 	}
-	if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version}); err != nil {
+	if s.graph, err = plan.Build(s.pipeline, s.scope()); err != nil {
 		return err
 	}
 	if err := checkFiles(f, s); err != nil {
@@ -249,20 +255,20 @@ func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, re
 }
 
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.
-func (a *app) runSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Context) plan.Pipeline) error {
-	s := &site{context: &pipeline.Context{}, dryRun: f.dryRun}
+func (a *app) runSite(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
+	s := &site{pipeline: p, dryRun: f.dryRun}
 	if a.structured() {
 		a.lines = newRunLines(a.out, a.output)
 	}
-	err := a.onSite(ctx, f, s, pipe)
+	err := a.onSite(ctx, f, s)
 	if a.lines == nil {
 		return err
 	}
 	return a.lines.end(ctx, s, err)
 }
 
-func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) error {
-	if err := a.openSite(ctx, f, s, pipe); err != nil {
+func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
+	if err := a.openSite(ctx, f, s); err != nil {
 		return err
 	}
 	if s.bundle != nil {
@@ -280,7 +286,7 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if err := a.wholeBundle(ctx, s); err != nil {
 		return err
 	}
-	session, unreached, err := a.reach(ctx, f, s, pipe)
+	session, unreached, err := a.reach(ctx, f, s)
 	if err != nil {
 		return err
 	}
@@ -303,12 +309,6 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 		}
 	}
 	s.kubeconfig = kubernetes.KubeconfigPath(session.Workdir.Dir)
-	if s.bundle != nil { // now that there is a session, the plan knows what to record
-		s.context.Applied = session.Applied
-		if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set()}); err != nil {
-			return err
-		}
-	}
 	if s.removes() {
 		return a.remove(ctx, f, s, session)
 	}

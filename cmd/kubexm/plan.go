@@ -15,7 +15,7 @@ import (
 func (a *app) planCommand() *cobra.Command {
 	var config, versions string
 	var names []string
-	for _, p := range pipeline.All(pipeline.Context{}) {
+	for _, p := range pipeline.All() {
 		names = append(names, p.Name)
 	}
 	cmd := &cobra.Command{
@@ -34,7 +34,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, p := range pipeline.All(pipeline.Context{}) {
+			for _, p := range pipeline.All() {
 				if p.Name != args[0] {
 					continue
 				}

@@ -122,8 +122,8 @@ func (f *siteFlags) skipped(known []string) ([]string, error) {
 
 // leaveOut has the plan of s leave out the checks that the flags name, and those
 // that nothing is known for.
-func (f *siteFlags) leaveOut(s *site, pipe func(pipeline.Context) plan.Pipeline) error {
-	p := pipe(pipeline.Context{})
+func (f *siteFlags) leaveOut(s *site) error {
+	p := s.pipeline
 	if len(f.skip) == 0 && (p.Name != "preflight" || s.bundle != nil) {
 		return nil
 	}
@@ -134,13 +134,13 @@ func (f *siteFlags) leaveOut(s *site, pipe func(pipeline.Context) plan.Pipeline)
 	if s.skipped, err = f.skipped(known); err != nil {
 		return err
 	}
-	s.context.Skip = slices.Clone(s.skipped)
+	s.skip = slices.Clone(s.skipped)
 	if p.Name != "preflight" || s.bundle != nil {
 		return nil
 	}
 	for _, name := range needBundle(s.cluster) {
 		if slices.Contains(known, name) && !slices.Contains(s.skipped, name) {
-			s.context.Skip = append(s.context.Skip, name)
+			s.skip = append(s.skip, name)
 			s.unchecked = append(s.unchecked, steps.Finding{Check: name, What: "not looked at without a bundle", Advice: "name it with --bundle", Note: true})
 		}
 	}
@@ -149,7 +149,7 @@ func (f *siteFlags) leaveOut(s *site, pipe func(pipeline.Context) plan.Pipeline)
 
 // runPreflight looks at all hosts, and tells what it found on standard output.
 func (a *app) runPreflight(ctx context.Context, f *siteFlags) error {
-	s := &site{context: &pipeline.Context{}, dryRun: true}
+	s := &site{pipeline: pipeline.Preflight(), dryRun: true}
 	if a.structured() {
 		a.lines = newRunLines(a.out, a.output)
 	}
@@ -161,7 +161,7 @@ func (a *app) runPreflight(ctx context.Context, f *siteFlags) error {
 }
 
 func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *site) error {
-	if err := a.openSite(ctx, f, s, pipeline.Preflight); err != nil {
+	if err := a.openSite(ctx, f, s); err != nil {
 		return err
 	}
 	if s.bundle != nil {
@@ -205,7 +205,9 @@ func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installe
 	}
 	found = append(found, existing...)
 	if reached := session.Reached(); len(reached) > 0 {
-		g, err := plan.Build(pipeline.Preflight(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set(), Targets: reached})
+		scope := s.scope()
+		scope.Targets = reached
+		g, err := plan.Build(s.pipeline, scope)
 		if err != nil {
 			return nil, err
 		}

@@ -37,8 +37,8 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	c.Spec.Etcd.Type, c.Spec.Etcd.External = "external", here(config, manifest.ExternalEtcd{Endpoints: []string{"https://192.0.2.41:2379"}, CAFile: "ca.crt"})
 	f := &siteFlags{config: config}
-	for name, pipe := range map[string]func(pipeline.Context) plan.Pipeline{"create": pipeline.Create, "delete": pipeline.Delete} {
-		g, err := plan.Build(pipe(pipeline.Context{}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	for name, pipe := range map[string]func() plan.Pipeline{"create": pipeline.Create, "delete": pipeline.Delete} {
+		g, err := plan.Build(pipe(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/steps"
@@ -36,7 +35,7 @@ func (s *site) removes() bool { return s.graph.Name == "delete" || s.graph.Name 
 
 // reach opens the session of a command. Of one that takes a cluster away the cluster is
 // from then on what was applied, without the hosts that are passed over.
-func (a *app) reach(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) (*installer.Session, installer.HostErrors, error) {
+func (a *app) reach(ctx context.Context, f *siteFlags, s *site) (*installer.Session, installer.HostErrors, error) {
 	o := a.options(f, s)
 	o.Alone = !f.dryRun
 	if !s.removes() {
@@ -57,7 +56,7 @@ func (a *app) reach(ctx context.Context, f *siteFlags, s *site, pipe func(pipeli
 		return nil, nil, err
 	}
 	s.deletion, s.cluster = d, session.Cluster
-	s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set()})
+	s.graph, err = plan.Build(s.pipeline, s.scope())
 	if err != nil {
 		return nil, nil, errors.Join(err, session.Close())
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -16,7 +17,7 @@ import (
 func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *installer.Session, hosts installer.HostErrors) error {
 	const next = "next: nothing was changed on any host; mend this, then run the same command again"
 	if s.graph.Name == "create" {
-		look := &site{cluster: s.cluster, bundle: s.bundle, context: s.context, skipped: s.skipped}
+		look := &site{pipeline: pipeline.Preflight(), cluster: s.cluster, bundle: s.bundle, skip: s.skip, skipped: s.skipped}
 		found, err := a.look(ctx, f, look, session, hosts)
 		if err != nil {
 			return err

@@ -1,26 +1,23 @@
 // Package module says which tasks make one part of a cluster, and which of them
 // may run side by side.
 //
-// It may import installer/plan, installer/task and steps' vocabulary.
+// It may import installer/plan and installer/task.
 package module
 
 import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/task"
-	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
 
-// Preflight looks at hosts before anything changes; the checks named in skip are
-// left out.
-func Preflight(skip []string) plan.Module {
+// Preflight looks at hosts before anything changes.
+func Preflight() plan.Module {
 	return plan.Module{Name: "preflight", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
 		return plan.Par(
 			do(task.Preflight()),
 			do(task.CheckEtcd()),
 			do(task.CheckRegistry()),
 			do(task.CheckKept()),
-		).Without(skip...)
+		)
 	}}
 }
 
@@ -56,8 +53,8 @@ func Nodes() plan.Module {
 
 // Finish is the end of a creation: the cluster is configured, the add-ons are
 // installed, and what was applied is recorded last.
-func Finish(applied func(*steps.Host) kubernetes.Applied) plan.Module {
-	return plan.Module{Name: "finish", Plan: plan.InTurn(task.Configure(), task.InstallAddons(), task.Record(applied))}
+func Finish() plan.Module {
+	return plan.Module{Name: "finish", Plan: plan.InTurn(task.Configure(), task.InstallAddons(), task.Record())}
 }
 
 // Drain takes the add-ons away and moves the pods off the nodes.

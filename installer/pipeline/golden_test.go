@@ -47,7 +47,7 @@ func TestPlansOfClusters(t *testing.T) {
 				want[f.Name] = string(f.Data)
 			}
 			a.Files = a.Files[:1]
-			for _, p := range pipeline.All(pipeline.Context{}) {
+			for _, p := range pipeline.All() {
 				g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 				if err != nil {
 					t.Fatal(err)

@@ -7,11 +7,11 @@ import (
 
 // Prepare makes hosts ready as a creation does, and does no more: the next creation
 // finds them so.
-func Prepare(c Context) plan.Pipeline {
-	return plan.Pipeline{Name: "prepare", Short: "Make hosts ready", Modules: []plan.Module{c.preflight(), module.Prepare()}}
+func Prepare() plan.Pipeline {
+	return plan.Pipeline{Name: "prepare", Short: "Make hosts ready", Modules: []plan.Module{module.Preflight(), module.Prepare()}}
 }
 
 // Restore is the inverse of Prepare, for hosts on which no cluster was made.
-func Restore(Context) plan.Pipeline {
+func Restore() plan.Pipeline {
 	return plan.Pipeline{Name: "restore", Short: "Give hosts back what they had before", Modules: []plan.Module{module.Restore()}}
 }

@@ -90,6 +90,9 @@ func Par(fs ...Fragment) Fragment {
 // Without is f without the steps of these names: what waited for one of them waits
 // for what that waited for.
 func (f Fragment) Without(names ...string) Fragment {
+	if len(names) == 0 {
+		return f
+	}
 	var out Fragment
 	gone := map[*Node][]Dep{}
 	followed := map[*Node]bool{}

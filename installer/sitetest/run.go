@@ -19,7 +19,7 @@ import (
 )
 
 // Pipe makes a pipeline.
-type Pipe = func(pipeline.Context) plan.Pipeline
+type Pipe = func() plan.Pipeline
 
 // Graph gives a pipeline's plan for the site; change may change its nodes.
 func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
@@ -29,7 +29,7 @@ func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
 
 func (s *Site) graphOf(c *manifest.Cluster, p Pipe, change func(*plan.Node)) *plan.Graph {
 	s.T.Helper()
-	g, err := plan.Build(p(pipeline.Context{Applied: s.applied}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(p(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
 			return nil, err
 		}
 		out[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: c, Facts: facts,
-			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct}
+			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct, Applied: s.applied}
 	}
 	return out, nil
 }

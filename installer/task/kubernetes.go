@@ -142,9 +142,9 @@ func RemoveAddons() plan.Task {
 }
 
 // Record keeps what was applied, in the cluster and here.
-func Record(applied func(*steps.Host) kubernetes.Applied) plan.Task {
+func Record() plan.Task {
 	return plan.Task{Name: "record", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Record(applied), kubernetes.KeepApplied(applied))
+		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Record(), kubernetes.KeepApplied())
 	}}
 }
 

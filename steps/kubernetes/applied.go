@@ -14,25 +14,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Applied is what a cluster remembers of how it was made: later changes start
-// from it.
-type Applied struct {
-	Config       []byte // without secrets
-	Lock         []byte
-	ConfigDigest string
-	LockDigest   string
-	Serial       string
-	Highest      string // serial that the cluster has had: an older bundle is refused
-	Root         string
-	// Components are the versions that the lock chose, by component: "containerd".
-	Components map[string]string
-	// Bundles says where the archives lie that were used, as JSON. It is kept here
-	// alone: to the cluster these paths mean nothing.
-	Bundles []byte
-}
-
-// summary is all of it that is short.
-func (a Applied) summary() map[string]string {
+// summary is all of what was applied that is short.
+func summary(a steps.Applied) map[string]string {
 	out := map[string]string{"config": a.ConfigDigest, "lock": a.LockDigest, "serial": a.Serial, "highest": a.Highest, "bundle": a.Root}
 	if text, err := json.Marshal(a.Components); err == nil && len(a.Components) > 0 { // a mapping of text always encodes
 		out["components"] = string(text)
@@ -51,9 +34,13 @@ func HighestSerial(summary map[string]string) int64 {
 	return highest
 }
 
-// notLower gives what is to be recorded, with the highest serial at least as high as
+// applied gives what is to be recorded, with the highest serial at least as high as
 // the cluster's record of it: the run may not have been able to ask for that before.
-func notLower(ctx context.Context, h *steps.Host, a Applied) (Applied, error) {
+func applied(ctx context.Context, h *steps.Host) (steps.Applied, error) {
+	if h.Applied == nil {
+		return steps.Applied{}, errors.New("the run does not say what it applied")
+	}
+	a := h.Applied()
 	was, err := AppliedSerial(ctx, h)
 	if err != nil {
 		var cmd *runner.CmdError
@@ -70,13 +57,13 @@ func notLower(ctx context.Context, h *steps.Host, a Applied) (Applied, error) {
 
 // Record keeps in the cluster what was applied. The lock is too long for that:
 // its digest is.
-func Record(a func(*steps.Host) Applied) steps.Step {
+func Record() steps.Step {
 	return Apply("kubernetes.record-applied", nil, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		x, err := notLower(ctx, h, a(h))
+		x, err := applied(ctx, h)
 		if err != nil {
 			return nil, err
 		}
-		data := x.summary()
+		data := summary(x)
 		data["config.yaml"] = string(x.Config)
 		return yaml.Marshal(map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap",
@@ -100,13 +87,13 @@ func appliedNames() []string {
 }
 
 // KeepApplied keeps the same here, with the lock itself.
-func KeepApplied(a func(*steps.Host) Applied) steps.Step {
+func KeepApplied() steps.Step {
 	return keepHere("kubernetes.keep-applied", func(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
-		x, err := notLower(ctx, h, a(h))
+		x, err := applied(ctx, h)
 		if err != nil {
 			return nil, err
 		}
-		text, err := json.MarshalIndent(x.summary(), "", "  ")
+		text, err := json.MarshalIndent(summary(x), "", "  ")
 		files := map[string][]byte{
 			appliedPath(appliedConfig): x.Config, appliedPath(appliedLock): x.Lock, appliedPath(appliedSummary): append(text, '\n'),
 		}

@@ -1,8 +1,10 @@
 package kubernetes_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/steptest"
@@ -12,7 +14,7 @@ import (
 func TestAppliedSerial(t *testing.T) {
 	kase := standing(with(t, ""))
 	s := kase.Sim(t)
-	step := kubernetes.Record(applied)
+	step := kubernetes.Record()
 	h := kase.NewHost(t, s, step)
 	if n, err := kubernetes.AppliedSerial(t.Context(), h); err != nil || n != 0 {
 		t.Errorf("a cluster without a record: %d, %v", n, err)
@@ -30,6 +32,18 @@ func TestAppliedSerial(t *testing.T) {
 	none := steptest.Case{Cluster: kase.Cluster, Before: func(*conntest.Sim) {}}
 	if n, err := kubernetes.AppliedSerial(t.Context(), none.NewHost(t, none.Sim(t), step)); err != nil || n != 0 {
 		t.Errorf("no cluster: %d, %v", n, err)
+	}
+}
+
+// TestRecordOfNothing: a run that does not say what it applied leaves no record.
+func TestRecordOfNothing(t *testing.T) {
+	kase := standing(with(t, ""))
+	for _, step := range []steps.Step{kubernetes.Record(), kubernetes.KeepApplied()} {
+		h := kase.NewHost(t, kase.Sim(t), step)
+		h.Applied = nil
+		if err := step.Run(t.Context(), h); err == nil || !strings.Contains(err.Error(), "does not say what it applied") {
+			t.Errorf("%s: %v", step.Meta().Name, err)
+		}
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-func applied(*steps.Host) kubernetes.Applied {
-	return kubernetes.Applied{Config: []byte("kind: Cluster\n"), Lock: []byte("kind: Lock\n"), ConfigDigest: "sha256:c", LockDigest: "sha256:l", Serial: "7", Highest: "7", Root: "sha256:r", Bundles: []byte("[]\n")}
+func applied() steps.Applied {
+	return steps.Applied{Config: []byte("kind: Cluster\n"), Lock: []byte("kind: Lock\n"), ConfigDigest: "sha256:c", LockDigest: "sha256:l", Serial: "7", Highest: "7", Root: "sha256:r", Bundles: []byte("[]\n")}
 }
 
 // with adds blocks to the small config.
@@ -33,7 +33,7 @@ func with(t *testing.T, more string) *manifest.Cluster {
 
 // standing is a host whose cluster stands.
 func standing(c *manifest.Cluster) steptest.Case {
-	return steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+	return steptest.Case{Cluster: c, Before: steptest.Standing(c), Applied: applied()}
 }
 
 func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
@@ -46,8 +46,8 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 		undoes bool
 	}{
 		"fetch-kubeconfig": {standing(small), kubernetes.FetchKubeconfig(small), true},
-		"record-applied":   {standing(small), kubernetes.Record(applied), true},
-		"keep-applied":     {standing(small), kubernetes.KeepApplied(applied), true},
+		"record-applied":   {standing(small), kubernetes.Record(), true},
+		"keep-applied":     {standing(small), kubernetes.KeepApplied(), true},
 		"coredns":          {standing(dns), kubernetes.CoreDNS(dns), true},
 		"sign-kubelets":    {standing(small), kubernetes.SignKubelets(small), false},
 		"label-nodes":      {standing(labelled), kubernetes.LabelNodes(labelled), false},
@@ -149,7 +149,7 @@ func TestWhatIsKeptHere(t *testing.T) {
 	kase := standing(c)
 	kase.Workdir = t.TempDir()
 	s := kase.Sim(t)
-	for _, step := range []steps.Step{kubernetes.FetchKubeconfig(c), kubernetes.KeepApplied(applied)} {
+	for _, step := range []steps.Step{kubernetes.FetchKubeconfig(c), kubernetes.KeepApplied()} {
 		if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestUndoingGivesBackWhatWasKeptHere(t *testing.T) {
 	if err := os.WriteFile(file, []byte("earlier\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	step := kubernetes.KeepApplied(applied)
+	step := kubernetes.KeepApplied()
 	h := kase.NewHost(t, s, step)
 	if err := step.Run(t.Context(), h); err != nil {
 		t.Fatal(err)
