@@ -217,7 +217,7 @@ func (s *site) losing(hosts ...string) {
 				s.t.Errorf("%s was never lost", host)
 			}
 		}
-		if s.Graph(p, nil).Name == "create" {
+		if p().Keeps {
 			s.Same("a creation that lost hosts ends where a whole one does", made, s.State(false))
 		}
 	}

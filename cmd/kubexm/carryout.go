@@ -264,7 +264,7 @@ func (r *runReport) done(journal string, took time.Duration) {
 			g.Name, count(t.Would, "step"), count(len(r.dry.would), "host"), t.Done, count(t.Checked, "check"))
 	default:
 		fmt.Fprintf(r.out, "%s of cluster %s: done in %s; %s\n", g.Name, c.Metadata.Name, brief(took), t.said())
-		if g.Name == "create" {
+		if g.Keeps {
 			fmt.Fprintf(r.out, "  next  KUBECONFIG=%s kubectl get nodes\n", r.site.kubeconfig)
 		}
 		fmt.Fprintf(r.out, "  log   %s\n", journal)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -76,8 +77,10 @@ func newTrial(c *manifest.Cluster, output string, shape func(plan.Scope) plan.Fr
 	if output == "json" {
 		t.app.lines = newRunLines(&t.out, "json")
 	}
+	t.site.pipeline = pipeline.Create()
+	t.site.pipeline.Modules = []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: shape})}}
 	var err error
-	t.site.graph, err = plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: shape})}}}, plan.Scope{Cluster: c})
+	t.site.graph, err = plan.Build(t.site.pipeline, plan.Scope{Cluster: c})
 	return t, err
 }
 

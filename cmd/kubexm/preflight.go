@@ -13,7 +13,6 @@ import (
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
-	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
@@ -21,28 +20,12 @@ import (
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-func (a *app) preflightCommand() *cobra.Command {
+// preflightCommand is the command of a pipeline that only looks.
+func (a *app) preflightCommand(p plan.Pipeline) *cobra.Command {
 	f := &siteFlags{dryRun: true}
 	cmd := &cobra.Command{
-		Use:   "preflight -f CONFIG",
-		Short: "Look whether hosts are as they have to be",
-		Long: `Reach every host of a config, look at all of them, and tell everything that is not as it has to
-be, in one table: an error keeps install from changing anything, a warning is passed, a note is said.
-Nothing is changed on any host. install makes the very same checks before it begins.
-
-Give --bundle to have everything checked: without it nobody knows how much is going to be written.
-
---skip-checks leaves checks out, by their names in the table. docs/preflight.md lists them with their limits;
-what cannot be left out is that a host is reached, that the user becomes root there, and that a cluster
-which exists is not harmed (docs/existing-cluster.md). Checks:
-
-` + checkList(),
-		Example: `  kubexm preflight -f config.yaml
-  kubexm preflight -f config.yaml --bundle demo.tar.zst --key cosign.pub
-  kubexm preflight -f config.yaml --skip-checks memory,clock
-  kubexm preflight -f config.yaml -o json | jq .type`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPreflight(cmd.Context(), f) },
+		Use: p.Command[len(p.Command)-1] + " -f CONFIG", Args: cobra.NoArgs, Short: p.Short, Long: p.Long + "\n\n" + checkList(), Example: p.Example,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPreflight(cmd.Context(), f, p) },
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
@@ -124,7 +107,7 @@ func (f *siteFlags) skipped(known []string) ([]string, error) {
 // that nothing is known for.
 func (f *siteFlags) leaveOut(s *site) error {
 	p := s.pipeline
-	if len(f.skip) == 0 && (p.Name != "preflight" || s.bundle != nil) {
+	if len(f.skip) == 0 && (p.Bundle != plan.BundleOptional || s.bundle != nil) {
 		return nil
 	}
 	known, err := installer.ChecksOf(p, s.cluster)
@@ -135,7 +118,7 @@ func (f *siteFlags) leaveOut(s *site) error {
 		return err
 	}
 	s.skip = slices.Clone(s.skipped)
-	if p.Name != "preflight" || s.bundle != nil {
+	if p.Bundle != plan.BundleOptional || s.bundle != nil {
 		return nil
 	}
 	for _, name := range needBundle(s.cluster) {
@@ -148,8 +131,8 @@ func (f *siteFlags) leaveOut(s *site) error {
 }
 
 // runPreflight looks at all hosts, and tells what it found on standard output.
-func (a *app) runPreflight(ctx context.Context, f *siteFlags) error {
-	s := &site{pipeline: pipeline.Preflight(), dryRun: true}
+func (a *app) runPreflight(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
+	s := &site{pipeline: p, dryRun: true}
 	if a.structured() {
 		a.lines = newRunLines(a.out, a.output)
 	}

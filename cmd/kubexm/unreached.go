@@ -16,7 +16,7 @@ import (
 // are looked at all the same, so that a person mends all of them at once.
 func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *installer.Session, hosts installer.HostErrors) error {
 	const next = "next: nothing was changed on any host; mend this, then run the same command again"
-	if s.graph.Name == "create" {
+	if s.pipeline.Keeps {
 		look := &site{pipeline: pipeline.Preflight(), cluster: s.cluster, bundle: s.bundle, skip: s.skip, skipped: s.skipped}
 		found, err := a.look(ctx, f, look, session, hosts)
 		if err != nil {
@@ -43,7 +43,7 @@ func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *ins
 		f.writeTo(a.screen, s.cluster)
 	}
 	fmt.Fprintln(a.screen, next)
-	if s.removes() {
+	if s.pipeline.Away {
 		fmt.Fprintf(a.screen, "      or go on without: --skip-host %s\n", strings.Join(hosts.Names(), " --skip-host "))
 	}
 	return &coded{code: exitPreflight, error: errSaid}

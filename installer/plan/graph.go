@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Graph is a whole plan. Dependencies point to earlier nodes only, so it has no
-// cycle.
+// Graph is the whole plan of a pipeline. Dependencies point to earlier nodes only, so
+// it has no cycle.
 type Graph struct {
-	Name  string
+	Pipeline
 	Nodes []*Node
 }
 

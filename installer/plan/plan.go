@@ -74,13 +74,6 @@ func InTurn(tasks ...Task) func(do func(Task) Fragment) Fragment {
 	}
 }
 
-// Pipeline answers one request with modules, one after another.
-type Pipeline struct {
-	Name    string
-	Short   string
-	Modules []Module
-}
-
 // Build expands p for s into a graph, and proves that node ids are unique and
 // that every output read has a writer before it.
 func Build(p Pipeline, s Scope) (*Graph, error) {
@@ -95,7 +88,7 @@ func Build(p Pipeline, s Scope) (*Graph, error) {
 			return f
 		}))
 	}
-	g := &Graph{Name: p.Name, Nodes: Seq(all...).nodes}
+	g := &Graph{Pipeline: p, Nodes: Seq(all...).nodes}
 	if err := g.checkNodes(); err != nil {
 		return nil, fmt.Errorf("plan %s: %w", p.Name, err)
 	}

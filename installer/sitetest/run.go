@@ -72,10 +72,10 @@ func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
 func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
 	s.T.Helper()
 	s.Events = nil
-	switch s.Graph(p, nil).Name {
-	case "create":
+	switch which := p(); {
+	case which.Keeps:
 		return s.create(p, change)
-	case "delete", "reset":
+	case which.Away:
 		return s.remove(p, change)
 	}
 	all, err := s.reach(s.Cluster)

@@ -23,9 +23,6 @@ import (
 	"github.com/mensylisir/kubexm/steps/pki"
 )
 
-// pipelines are what may be run on the simulated hosts.
-var pipelines = map[string]sitetest.Pipe{"create": pipeline.Create, "delete": pipeline.Delete, "prepare": pipeline.Prepare, "restore": pipeline.Restore}
-
 // net is the lab's, as far as simulated hosts have one.
 const net = "192.0.2"
 
@@ -88,10 +85,11 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 		runs = []string{"create", "delete"}
 	}
 	for _, name := range runs {
-		p, ok := pipelines[name]
+		found, ok := pipeline.Named(name)
 		if !ok {
 			t.Fatalf("no pipeline %q", name)
 		}
+		p := func() plan.Pipeline { return found }
 		tr.Plan(p)
 		if err := s.Run(p, func(n *plan.Node) {
 			if external && n.Step.Meta().Name == "etcd.check-external" { // the store is not simulated
