@@ -86,6 +86,7 @@ var kubexm = house{
 		"versions":                      nil,
 		"manifest/durable":              nil,
 		"manifest":                      nil,
+		"manifest/part":                 {"manifest"},
 		"manifest/schema":               {"manifest"},
 
 		"testdata/bench":              nil,
@@ -123,11 +124,11 @@ var kubexm = house{
 		"installer/pipeline": {"manifest"},
 		"installer/plan":     {"steps", "manifest"},
 		// What is remembered is read, and held against a config; nothing here changes a host.
-		"installer/state": {"steps", "steps/kubeadm", "steps/kubernetes", "manifest", "manifest/durable"},
+		"installer/state": {"steps", "steps/kubeadm", "steps/kubernetes", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
 		"installer/task": {"steps", "steps/addon", "steps/containerd", "steps/etcd", "steps/kubeadm", "steps/kubernetes", "steps/network",
-			"steps/node", "steps/preflight", "steps/registryd", "manifest"},
+			"steps/node", "steps/preflight", "steps/registryd", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,
 		"steps/connector/local":    {"manifest"},
@@ -145,8 +146,9 @@ var kubexm = house{
 		// What only reads and reckons writes no file.
 		"packaging/apt":   {"manifest", "versions"},
 		"packaging/rpm":   {"manifest", "versions"},
-		"versions":        {"manifest"},
+		"versions":        {"manifest", "manifest/part"},
 		"manifest":        nil,
+		"manifest/part":   nil,
 		"manifest/schema": nil,
 	},
 	plain:   []string{"docs"},
