@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/etcd"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
@@ -30,11 +31,12 @@ func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *st
 			return fmt.Errorf("what Secrets are encrypted with, on %s: %w", masters[0].Name, err)
 		}
 	}
-	if c.Spec.Etcd.Type != "kubexm" {
+	store := part.StoreOf(c)
+	if store.Kind != part.Service {
 		return nil
 	}
 	var members []*steps.Host
-	for _, h := range c.HostsWith(manifest.RoleEtcd) {
+	for _, h := range store.Members {
 		members = append(members, of(h))
 	}
 	if err := etcd.Recall(ctx, members); err != nil {

@@ -20,13 +20,14 @@ type Scope struct {
 
 // Role gives the hosts of a role, narrowed to the targets.
 func (s Scope) Role(role string) []manifest.Host {
-	return s.narrow(s.Cluster.HostsWith(role))
+	return s.Only(s.Cluster.HostsWith(role))
 }
 
 // Hosts gives every host once, narrowed to the targets.
-func (s Scope) Hosts() []manifest.Host { return s.narrow(s.Cluster.Spec.Hosts) }
+func (s Scope) Hosts() []manifest.Host { return s.Only(s.Cluster.Spec.Hosts) }
 
-func (s Scope) narrow(all []manifest.Host) []manifest.Host {
+// Only gives those of some hosts that are targets.
+func (s Scope) Only(all []manifest.Host) []manifest.Host {
 	if len(s.Targets) == 0 {
 		return all
 	}

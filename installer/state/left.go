@@ -13,6 +13,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
 // Left is a host that a deletion passed over, with all that kubexm brought to it.
@@ -44,8 +45,8 @@ func Stays(c *manifest.Cluster, host string) []string {
 	if has(manifest.RoleMaster) {
 		out = append(out, "the control plane with the cluster's keys in /etc/kubernetes")
 	}
-	if has(manifest.RoleMaster) && c.Spec.Etcd.Type == "kubeadm" || has(manifest.RoleEtcd) && c.Spec.Etcd.Type == "kubexm" {
-		out = append(out, "etcd's data with all Secrets in "+c.Spec.Etcd.DataDir)
+	if part.Members.In(c, host) {
+		out = append(out, "etcd's data with all Secrets in "+part.StoreOf(c).DataDir)
 	}
 	if has(manifest.RoleMaster) || has(manifest.RoleWorker) {
 		dir := c.Spec.Runtime.Containerd.DataDir

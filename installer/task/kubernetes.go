@@ -5,6 +5,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/addon"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
@@ -47,7 +48,7 @@ func JoinMasters() plan.Task {
 		return plan.Roll(furtherMasters(s), func(h manifest.Host) plan.Fragment {
 			one := []manifest.Host{h}
 			var mint []steps.Step
-			if s.Cluster.Spec.Etcd.Type == "kubeadm" {
+			if part.StoreOf(s.Cluster).Kind == part.Stacked {
 				mint = append(mint, kubeadm.ClearMember(s.Cluster, h))
 			}
 			mint = append(mint, kubeadm.MintMasterToken(s.Cluster, h))
@@ -176,7 +177,7 @@ func ResetNodes() plan.Task {
 		var last []steps.Step
 		if preserves(s) {
 			reset = kubeadm.ResetMasterKeepingStore()
-			if s.Cluster.Spec.Etcd.Type == "kubeadm" && len(further) > 0 {
+			if part.StoreOf(s.Cluster).Kind == part.Stacked && len(further) > 0 {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}

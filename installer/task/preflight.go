@@ -6,6 +6,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/etcd"
@@ -74,13 +75,13 @@ func writes(s plan.Scope) []preflight.Write {
 	} else {
 		out = append(out, preflight.Write{What: "images", Path: containerd.DataDir(c), Hosts: hostNames(nodes(s)), Every: true})
 	}
-	members := s.Role(manifest.RoleMaster)
-	if c.Spec.Etcd.Type == "kubexm" {
-		members = s.Role(manifest.RoleEtcd)
+	store := part.StoreOf(c)
+	members := s.Only(store.Members)
+	if store.Kind == part.Service {
 		add("etcd's programs", "/usr/local/bin", members, etcd.Install(c).Meta().Needs, program)
 	}
-	if c.Spec.Etcd.Type != "external" {
-		out = append(out, preflight.Write{What: "etcd's log", Path: c.Spec.Etcd.DataDir, Hosts: hostNames(members), Bytes: preflight.WALBytes})
+	if store.Kind != part.External {
+		out = append(out, preflight.Write{What: "etcd's log", Path: store.DataDir, Hosts: hostNames(members), Bytes: preflight.WALBytes})
 	}
 	if registry := s.Role(manifest.RoleRegistry); hasRegistry(s) && !registryStands(s) {
 		add("the registry's program", "/usr/local/bin", registry, registryd.Install(c).Meta().Needs, program)

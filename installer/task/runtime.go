@@ -5,6 +5,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
@@ -102,9 +103,7 @@ func upstreams(c *manifest.Cluster) []string {
 // imageNames are the images of the parts that a cluster is made of.
 func imageNames(c *manifest.Cluster) []string {
 	names := []string{"pause", "coredns", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-	if c.Spec.Etcd.Type == "kubeadm" {
-		names = append(names, "etcd")
-	}
+	names = append(names, part.StoreOf(c).Images...)
 	if c.Spec.Network.Plugin == "flannel" {
 		names = append(names, "flannel/flannel", "flannel/flannel-cni-plugin")
 	}

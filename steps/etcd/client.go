@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/pki"
@@ -54,7 +55,7 @@ func TakeKeys(c *manifest.Cluster) steps.Step {
 
 func clientResources(c *manifest.Cluster) []op.Resource {
 	rs := []op.Resource{op.Dir{Path: clientDir, Attr: runner.Attr{Mode: 0o700}, Own: true}}
-	if c.Spec.Etcd.Type == "kubexm" {
+	if part.StoreOf(c).Kind == part.Service {
 		rs = append(rs, op.Text(clientCA, func(_ context.Context, h *steps.Host) ([]byte, error) {
 			cert, _, err := keysOf(h).ca()
 			return cert, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/op"
@@ -75,7 +76,7 @@ type listed struct {
 // survivors are the endpoints of the other members that have data.
 func survivors(c *manifest.Cluster, h *steps.Host) []string {
 	var out []string
-	for _, m := range c.HostsWith(manifest.RoleEtcd) {
+	for _, m := range part.StoreOf(c).Members {
 		if m.Name == h.Name {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/etcd"
 )
@@ -188,7 +189,7 @@ func masks(c *manifest.Cluster) manifest.Args {
 // elsewhere.
 func etcdConfig(c *manifest.Cluster, h *steps.Host) (object, error) {
 	if !stacked(c) {
-		out := object{"endpoints": etcd.Endpoints(c)}
+		out := object{"endpoints": part.StoreOf(c).Endpoints}
 		ca, cert, key := etcd.ClientFiles(c)
 		for name, file := range map[string]string{"caFile": ca, "certFile": cert, "keyFile": key} {
 			if file != "" {
@@ -219,7 +220,7 @@ func etcdConfig(c *manifest.Cluster, h *steps.Host) (object, error) {
 }
 
 // stacked tells whether kubeadm runs a member of the store on each master.
-func stacked(c *manifest.Cluster) bool { return c.Spec.Etcd.Type == "kubeadm" }
+func stacked(c *manifest.Cluster) bool { return part.StoreOf(c).Kind == part.Stacked }
 
 // featureGates as one flag; gates that the version no longer knows are left out.
 func featureGates(c *manifest.Cluster) manifest.Args {

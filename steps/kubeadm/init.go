@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -31,10 +32,7 @@ const configFile = "/etc/kubernetes/kubexm-kubeadm.yaml"
 // node, or asks the runtime, which asks the site's registry.
 func controlPlaneNeeds(c *manifest.Cluster) []manifest.Need {
 	names := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "coredns", "pause"}
-	if c.Spec.Etcd.Type == "kubeadm" {
-		names = append(names, "etcd")
-	}
-	return images(names...)
+	return images(append(names, part.StoreOf(c).Images...)...)
 }
 
 // etcdImage is the store's; kubeadm runs it on each master.

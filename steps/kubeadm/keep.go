@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -37,15 +38,15 @@ type kept struct {
 // keptOf is what c preserves. A store that kubeadm runs ends with one member: the
 // other masters leave it before the first one stops.
 func keptOf(c *manifest.Cluster) kept {
-	masters := c.HostsWith(manifest.RoleMaster)
-	k := kept{Kubernetes: c.Spec.Kubernetes.Version, Etcd: c.Spec.Etcd.Type, DataDir: c.Spec.Etcd.DataDir, Master: masters[0].Name}
-	members := masters[:1]
-	switch c.Spec.Etcd.Type {
-	case "kubexm":
-		members = c.HostsWith(manifest.RoleEtcd)
-	case "external":
-		k.DataDir, members = "", nil
-		k.Members = append(k.Members, c.Spec.Etcd.External.Endpoints...)
+	masters, store := c.HostsWith(manifest.RoleMaster), part.StoreOf(c)
+	k := kept{Kubernetes: c.Spec.Kubernetes.Version, Etcd: c.Spec.Etcd.Type, DataDir: store.DataDir, Master: masters[0].Name}
+	members := store.Members
+	switch store.Kind {
+	case part.Stacked:
+		members = masters[:1]
+	case part.External:
+		k.Members = append(k.Members, store.Endpoints...)
+	case part.Service:
 	}
 	for _, m := range members {
 		k.Members = append(k.Members, m.Name+" at "+c.NodeAddresses(m)[0])

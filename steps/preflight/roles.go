@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 )
@@ -63,13 +64,7 @@ func role(h *steps.Host) string {
 
 // member tells whether the host is to run a member of the cluster's store.
 func member(h *steps.Host) bool {
-	switch h.Cluster.Spec.Etcd.Type {
-	case "kubeadm":
-		return is(h, manifest.RoleMaster)
-	case "kubexm":
-		return is(h, manifest.RoleEtcd)
-	}
-	return false
+	return part.Members.In(h.Cluster, h.Name)
 }
 
 // compareFindings orders what comes out of a map.

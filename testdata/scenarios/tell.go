@@ -16,6 +16,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/sitetest"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
@@ -75,7 +76,7 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 			s.Bundle.Text[a.Name] = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: " + a.Name + "}, spec: {replicas: 1}}\n"
 		}
 	}
-	external := s.Cluster.Spec.Etcd.Type == "external"
+	external := part.StoreOf(s.Cluster).Kind == part.External
 	if external {
 		writeKeys(t, dir)
 	}
