@@ -54,7 +54,7 @@ func fixtures(c *manifest.Cluster) []fixture {
 	nodes := []string{manifest.RoleMaster, manifest.RoleWorker}
 	return []fixture{
 		{"kubernetes", nodes}, {"containerd", nodes}, {"etcd", []string{manifest.RoleEtcd}}, {"etcd-image", []string{manifest.RoleEtcd}},
-		{"coredns", []string{manifest.RoleMaster}}, {c.Spec.Network.Plugin, nodes},
+		{"coredns", []string{manifest.RoleMaster}}, {part.NetworkOf(c).Name, nodes},
 	}
 }
 

@@ -69,7 +69,7 @@ func furtherMasters(s plan.Scope) []manifest.Host {
 
 // InstallNetwork applies the pod network.
 func InstallNetwork() plan.Task {
-	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return s.Cluster.Spec.Network.Plugin == "flannel" },
+	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Cluster).Supported },
 		Plan: func(s plan.Scope) plan.Fragment {
 			return plan.On(s.Whole().First(manifest.RoleMaster), network.Flannel(s.Cluster))
 		}}

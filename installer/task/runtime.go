@@ -103,11 +103,7 @@ func upstreams(c *manifest.Cluster) []string {
 // imageNames are the images of the parts that a cluster is made of.
 func imageNames(c *manifest.Cluster) []string {
 	names := []string{"pause", "coredns", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-	names = append(names, part.StoreOf(c).Images...)
-	if c.Spec.Network.Plugin == "flannel" {
-		names = append(names, "flannel/flannel", "flannel/flannel-cni-plugin")
-	}
-	return names
+	return slices.Concat(names, part.StoreOf(c).Images, part.NetworkOf(c).Images)
 }
 
 // imageNeeds are what the site's registry has to hold, or the nodes of a site without

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -91,8 +92,8 @@ func admission(c *manifest.Cluster) object {
 // parts, of the charts that the config asks for, and those that it names.
 func privileged(c *manifest.Cluster) []string {
 	out := []string{"kube-system"}
-	if c.Spec.Network.Plugin == "flannel" {
-		out = append(out, "kube-flannel")
+	if n := part.NetworkOf(c); n.Namespace != "" {
+		out = append(out, n.Namespace)
 	}
 	for _, a := range c.Spec.Addons {
 		if a.Form() == manifest.Chart && a.In() != "default" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -116,7 +117,11 @@ func resetNode(name string, keep bool) steps.Step {
 // end what says that there is something to remove.
 func cleanUp(ctx context.Context, h *steps.Host) error {
 	var errs []error
-	for _, dir := range []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni", "/run/flannel", "/run/kubexm/kubectl", "/run/kubexm/charts"} {
+	dirs, links := []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni"}, []string{"cni0"}
+	for _, n := range part.Networks() { // whatever the config says by now
+		dirs, links = append(dirs, n.Dirs...), append(links, n.Links...)
+	}
+	for _, dir := range append(dirs, "/run/kubexm/kubectl", "/run/kubexm/charts") {
 		errs = append(errs, h.RemoveAll(ctx, dir))
 	}
 	errs = append(errs, stopPods(ctx, h))
@@ -124,7 +129,7 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 		errs = append(errs, h.ClearJob(ctx, j))
 	}
 	errs = append(errs, clearIPVS(ctx, h)) // by its interface it knows that there is something
-	for _, link := range []string{"cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0"} {
+	for _, link := range append(links, "kube-ipvs0") {
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: there is none
 		errs = append(errs, err)
 	}
@@ -143,7 +148,7 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 	return h.RemoveAll(ctx, "/etc/kubernetes")
 }
 
-// flush removes the chains of kube-proxy and flannel from one table, and leaves
+// flush removes the chains of kube-proxy and pod networks from one table, and leaves
 // every other rule alone.
 func flush(ctx context.Context, h *steps.Host, tool, table string) error {
 	save, err := h.Run(ctx, runner.Cmd{Argv: []string{tool + "-save", "-t", table}, OK: []int{1, 127}})
@@ -158,8 +163,8 @@ func flush(ctx context.Context, h *steps.Host, tool, table string) error {
 	return err
 }
 
-// withoutOurs drops the chains of kube-proxy, the kubelet, flannel and the CNI
-// plugins, with the rules in them and those that lead to them.
+// withoutOurs drops the chains of kube-proxy, the kubelet, pod networks and the
+// CNI plugins, with the rules in them and those that lead to them.
 func withoutOurs(rules string) (clean string, changed bool) {
 	var b strings.Builder
 	for line := range strings.Lines(rules) {
@@ -193,5 +198,9 @@ func ofOurs(line string) bool {
 }
 
 func ourChain(name string) bool {
-	return strings.HasPrefix(name, "KUBE-") || strings.HasPrefix(name, "FLANNEL-") || strings.HasPrefix(name, "CNI-")
+	prefixes := []string{"KUBE-", "CNI-"}
+	for _, n := range part.Networks() {
+		prefixes = append(prefixes, n.Chains...)
+	}
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }

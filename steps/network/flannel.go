@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
@@ -20,9 +21,11 @@ import (
 // Flannel applies flannel's manifest with the cluster's pod ranges and backend.
 func Flannel(c *manifest.Cluster) steps.Step {
 	need := manifest.Need{Kind: manifest.File, Name: "flannel"}
-	return kubernetes.Apply("network.install-flannel", []manifest.Need{
-		need, {Kind: manifest.Image, Name: "flannel/flannel"}, {Kind: manifest.Image, Name: "flannel/flannel-cni-plugin"},
-	}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+	needs := []manifest.Need{need}
+	for _, image := range part.NetworkOf(c).Images {
+		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: image})
+	}
+	return kubernetes.Apply("network.install-flannel", needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		rc, _, err := h.Artifact(ctx, need)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -94,9 +95,6 @@ func checkPorts(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, 
 	return out, nil
 }
 
-// ourNetwork is the file in /etc/cni/net.d that flannel's pods write.
-const ourNetwork = "10-flannel.conflist"
-
 // checkExisting finds a Kubernetes that is not this cluster's.
 func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, error) {
 	ours, err := Joined(ctx, h)
@@ -134,7 +132,7 @@ func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Finding
 	bad("holds another Kubernetes: %s", left)
 	bad("runs another Kubernetes: %s", runs)
 	if len(networks) > 0 {
-		first := h.Cluster.Spec.Network.Plugin == "flannel" && networks[0] <= ourNetwork
+		first := networks[0] <= part.NetworkOf(h.Cluster).ConfFile // the runtime takes the first
 		out = append(out, steps.Finding{What: "/etc/cni/net.d holds the configuration of another pod network: " + names(networks), Advice: "move it away", Warning: !first})
 	}
 	return out, nil
