@@ -19,11 +19,9 @@ func (s *Session) Recall(ctx context.Context) error { return Recall(ctx, s.Clust
 
 // Recall is the same for hosts that of gives.
 func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *steps.Host) error {
-	if c.Spec.Registry.Type == "registry" {
-		for _, h := range c.HostsWith(manifest.RoleRegistry) {
-			if err := registryd.Recall(ctx, of(h)); err != nil {
-				return fmt.Errorf("keys of the registry on %s: %w", h.Name, err)
-			}
+	for _, h := range part.RegistryOf(c).Hosts {
+		if err := registryd.Recall(ctx, of(h)); err != nil {
+			return fmt.Errorf("keys of the registry on %s: %w", h.Name, err)
 		}
 	}
 	if masters := c.HostsWith(manifest.RoleMaster); len(masters) > 0 {

@@ -55,8 +55,8 @@ func Stays(c *manifest.Cluster, host string) []string {
 		}
 		out = append(out, "the kubelet with its pods' data in /var/lib/kubelet", "containerd with its images and containers in "+dir)
 	}
-	if has(manifest.RoleRegistry) && c.Spec.Registry.Type == "registry" {
-		out = append(out, "the registry with its images in "+c.Spec.Registry.RegistryDataDir)
+	if part.RegistryHosts.In(c, host) {
+		out = append(out, "the registry with its images in "+part.RegistryOf(c).DataDir)
 	}
 	return append(out, "what made the host ready, and the record of what was there before in /var/lib/kubexm/"+c.Metadata.Name)
 }

@@ -83,9 +83,10 @@ func writes(s plan.Scope) []preflight.Write {
 	if store.Kind != part.External {
 		out = append(out, preflight.Write{What: "etcd's log", Path: store.DataDir, Hosts: hostNames(members), Bytes: preflight.WALBytes})
 	}
-	if registry := s.Role(manifest.RoleRegistry); hasRegistry(s) && !registryStands(s) {
+	if own := part.RegistryOf(c); own.Kind == part.OwnRegistry {
+		registry := s.Only(own.Hosts)
 		add("the registry's program", "/usr/local/bin", registry, registryd.Install(c).Meta().Needs, program)
-		out = append(out, preflight.Write{What: "the registry's images", Path: c.Spec.Registry.RegistryDataDir, Hosts: hostNames(registry), All: true})
+		out = append(out, preflight.Write{What: "the registry's images", Path: own.DataDir, Hosts: hostNames(registry), All: true})
 	}
 	return out
 }

@@ -44,7 +44,7 @@ func UninstallRegistry() plan.Task {
 	}}
 }
 
-func hasRegistry(s plan.Scope) bool { return s.Cluster.Spec.Registry.Type != "" }
+func hasRegistry(s plan.Scope) bool { return part.RegistryOf(s.Cluster).Kind != part.NoRegistry }
 
 func registryStands(s plan.Scope) bool { return registryd.Stands(s.Cluster) }
 
@@ -77,7 +77,7 @@ func UninstallRuntime() plan.Task {
 
 // mirrors sends every pull to the site's registry.
 func mirrors(c *manifest.Cluster) *containerd.Mirrors {
-	if c.Spec.Registry.Type == "" {
+	if part.RegistryOf(c).Kind == part.NoRegistry {
 		return nil
 	}
 	own := registryd.ForNodes(c)

@@ -13,6 +13,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -21,7 +22,7 @@ import (
 
 // Stands tells whether the cluster's registry stands already: kubexm fills it, and
 // leaves it as it is otherwise.
-func Stands(c *manifest.Cluster) bool { return c.Spec.Registry.Type == "external" }
+func Stands(c *manifest.Cluster) bool { return part.RegistryOf(c).Kind == part.ExternalRegistry }
 
 // pushing is how kubexm speaks to a registry that stands already, and pulling how
 // nodes do.
