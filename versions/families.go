@@ -135,7 +135,7 @@ func registryPlatforms(c *manifest.Cluster) []manifest.Platform {
 
 // dockerVersion is the nodes' own where they run Docker too: one is enough.
 func dockerVersion(c *manifest.Cluster) string {
-	if c.Spec.Runtime.Type == "docker" {
+	if part.RuntimeOf(c).Name == part.Docker {
 		return c.Spec.Runtime.Version
 	}
 	return ""

@@ -49,11 +49,8 @@ func Stays(c *manifest.Cluster, host string) []string {
 		out = append(out, "etcd's data with all Secrets in "+part.StoreOf(c).DataDir)
 	}
 	if has(manifest.RoleMaster) || has(manifest.RoleWorker) {
-		dir := c.Spec.Runtime.Containerd.DataDir
-		if dir == "" {
-			dir = "/var/lib/containerd"
-		}
-		out = append(out, "the kubelet with its pods' data in /var/lib/kubelet", "containerd with its images and containers in "+dir)
+		runtime := part.RuntimeOf(c)
+		out = append(out, "the kubelet with its pods' data in /var/lib/kubelet", runtime.Name+" with its images and containers in "+runtime.DataDir)
 	}
 	if part.RegistryHosts.In(c, host) {
 		out = append(out, "the registry with its images in "+part.RegistryOf(c).DataDir)

@@ -71,9 +71,9 @@ func writes(s plan.Scope) []preflight.Write {
 	add("CNI plugins", "/opt/cni/bin", nodes(s), ofNodes, plugin)
 	if hasRegistry(s) {
 		images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
-		add("images", containerd.DataDir(c), nodes(s), images, image)
+		add("images", part.RuntimeOf(c).DataDir, nodes(s), images, image)
 	} else {
-		out = append(out, preflight.Write{What: "images", Path: containerd.DataDir(c), Hosts: hostNames(nodes(s)), Every: true})
+		out = append(out, preflight.Write{What: "images", Path: part.RuntimeOf(c).DataDir, Hosts: hostNames(nodes(s)), Every: true})
 	}
 	store := part.StoreOf(c)
 	members := s.Only(store.Members)

@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -18,9 +19,6 @@ import (
 var files embed.FS
 
 var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.tmpl"))
-
-// Socket is where the kubelet and crictl reach the runtime.
-const Socket = "unix:///run/containerd/containerd.sock"
 
 // Unit is the runtime's systemd unit.
 const Unit = "containerd.service"
@@ -60,15 +58,16 @@ func Binaries() steps.Step {
 func RemoveBinaries() steps.Step { return op.Remove("containerd.remove-binaries", binaries()) }
 
 func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
+	runtime := part.RuntimeOf(c)
 	rs := []op.Resource{
 		op.Dir{Path: "/etc/cni", Own: true},                                        // for what pod networks put there
 		op.Dir{Path: "/opt/containerd", Attr: runner.Attr{Mode: 0o711}, Own: true}, // containerd makes it where it is not there
 		op.Dir{Path: "/etc/containerd", Own: true},
 		op.Dir{Path: "/etc/containerd/certs.d", Own: true},
-		op.Dir{Path: DataDir(c), Attr: runner.Attr{Mode: 0o700}, Own: true}, // as containerd 2.1.9 sets it at each start
+		op.Dir{Path: runtime.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}, // as containerd 2.1.9 sets it at each start
 		config{c},
 		op.Text("/etc/crictl.yaml", func(context.Context, *steps.Host) ([]byte, error) {
-			return []byte("runtime-endpoint: " + Socket + "\nimage-endpoint: " + Socket + "\ntimeout: 30\n"), nil
+			return []byte("runtime-endpoint: " + runtime.Socket + "\nimage-endpoint: " + runtime.Socket + "\ntimeout: 30\n"), nil
 		}),
 		op.Text("/etc/systemd/system/"+Unit, func(context.Context, *steps.Host) ([]byte, error) {
 			return files.ReadFile("templates/" + Unit)
@@ -88,17 +87,9 @@ func Service(c *manifest.Cluster, m *Mirrors) steps.Step {
 func StopService(c *manifest.Cluster, m *Mirrors, keep bool) steps.Step {
 	rs := service(c, m)
 	if keep {
-		rs = op.Without(rs, DataDir(c))
+		rs = op.Without(rs, part.RuntimeOf(c).DataDir)
 	}
 	return op.Remove("containerd.stop", rs, op.Destroys)
-}
-
-// DataDir is where a node keeps its images and what runs of them.
-func DataDir(c *manifest.Cluster) string {
-	if d := c.Spec.Runtime.Containerd.DataDir; d != "" {
-		return d
-	}
-	return "/var/lib/containerd"
 }
 
 // pause is the image that every pod's sandbox runs.
@@ -126,7 +117,7 @@ func (c config) file() op.File {
 		err = templates.ExecuteTemplate(&b, name, struct {
 			DataDir, Sandbox string
 			SystemdCgroup    bool
-		}{DataDir(c.cluster), im.Reference, c.cluster.Spec.Kubernetes.Kubelet.CgroupDriver == "systemd"})
+		}{part.RuntimeOf(c.cluster).DataDir, im.Reference, c.cluster.Spec.Kubernetes.Kubelet.CgroupDriver == "systemd"})
 		return b.Bytes(), err
 	}}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/distribution/reference"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
@@ -141,7 +142,7 @@ func remove(ctx context.Context, h *steps.Host, ref string) error {
 
 // pin sets the label, once the disk has taken what the images were unpacked to.
 func pin(ctx context.Context, h *steps.Host, c *manifest.Cluster, all ...wanted) error {
-	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", DataDir(c)}, Timeout: syncWithin}); err != nil {
+	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", part.RuntimeOf(c).DataDir}, Timeout: syncWithin}); err != nil {
 		return err
 	}
 	for _, w := range all {

@@ -115,7 +115,7 @@ func Endpoint(c *manifest.Cluster) string {
 func registration(c *manifest.Cluster, h *steps.Host) object {
 	ours := manifest.Args{{Name: "node-ip", Value: strings.Join(c.NodeAddresses(h.Host), ",")}, {Name: "resolv-conf", Value: resolvConf(h)}}
 	o := object{
-		"name": h.Name, "criSocket": "unix:///run/containerd/containerd.sock",
+		"name": h.Name, "criSocket": part.RuntimeOf(c).Socket,
 		"kubeletExtraArgs": args(c, with(ours, c.Spec.Kubernetes.Kubelet.ExtraArgs)),
 	}
 	// A master that is a worker too runs pods: it has no taint.

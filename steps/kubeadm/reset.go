@@ -20,7 +20,7 @@ import (
 // in, it takes for a member's remains, and empties /var/lib/etcd (1.31 and newer).
 // The same phase would empty a store that is to be kept.
 func reset(ctx context.Context, h *steps.Host, keep bool) error {
-	argv := []string{"kubeadm", "reset", "--force", "--cri-socket", "unix:///run/containerd/containerd.sock"}
+	argv := []string{"kubeadm", "reset", "--force", "--cri-socket", part.RuntimeOf(h.Cluster).Socket}
 	if keep || !stacked(h.Cluster) || !slices.Contains(h.Cluster.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {
 		argv = append(argv, "--skip-phases=remove-etcd-member")
 	}

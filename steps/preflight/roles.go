@@ -29,7 +29,7 @@ func parts(c *manifest.Cluster) []op.Resource {
 	return []op.Resource{
 		op.Blob{Path: "/usr/local/bin/containerd"}, op.Blob{Path: "/usr/local/bin/etcd"}, op.Blob{Path: "/usr/local/bin/registry"},
 		op.Dir{Path: c.Spec.Etcd.DataDir}, op.Dir{Path: c.Spec.Registry.RegistryDataDir},
-		op.Dir{Path: cmp.Or(c.Spec.Runtime.Containerd.DataDir, "/var/lib/containerd")},
+		op.Dir{Path: part.RuntimeOf(c).DataDir},
 	}
 }
 
