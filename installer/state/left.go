@@ -41,14 +41,13 @@ func (l Left) Cluster() (*manifest.Cluster, error) {
 // Stays says what is left on a host of c that a deletion passes over.
 func Stays(c *manifest.Cluster, host string) []string {
 	var out []string
-	has := func(role string) bool { return slices.Contains(c.RolesOf(host), role) }
-	if has(manifest.RoleMaster) {
+	if part.Masters.In(c, host) {
 		out = append(out, "the control plane with the cluster's keys in /etc/kubernetes")
 	}
 	if part.Members.In(c, host) {
 		out = append(out, "etcd's data with all Secrets in "+part.StoreOf(c).DataDir)
 	}
-	if has(manifest.RoleMaster) || has(manifest.RoleWorker) {
+	if part.Nodes.In(c, host) {
 		runtime := part.RuntimeOf(c)
 		out = append(out, "the kubelet with its pods' data in /var/lib/kubelet", runtime.Name+" with its images and containers in "+runtime.DataDir)
 	}

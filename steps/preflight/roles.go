@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
@@ -46,17 +45,13 @@ func Joined(ctx context.Context, h *steps.Host) (bool, error) {
 	return false, nil
 }
 
-func is(h *steps.Host, role string) bool { return has(h.Cluster, h.Name, role) }
+func master(h *steps.Host) bool { return part.Masters.In(h.Cluster, h.Name) }
 
-func has(c *manifest.Cluster, host, role string) bool {
-	return slices.Contains(c.Spec.RoleGroups.Names(role), host)
-}
-
-func node(h *steps.Host) bool { return is(h, manifest.RoleMaster) || is(h, manifest.RoleWorker) }
+func node(h *steps.Host) bool { return part.Nodes.In(h.Cluster, h.Name) }
 
 // role is what a node is called.
 func role(h *steps.Host) string {
-	if is(h, manifest.RoleMaster) {
+	if master(h) {
 		return "master"
 	}
 	return "worker"
