@@ -53,7 +53,7 @@ PEERS     ?= oras
 PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
 
 # The tests that are run by themselves.
-ALONE    := ^(TestWalk$$|TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestExistingIsKept$$|TestPreserve$$|TestNoRegistry$$|TestResume$$|TestJumpHost$$|.*Emulated$$)
+ALONE    := ^(TestWalk$$|TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestExistingIsKept$$|TestPreserve$$|TestNoRegistry$$|TestStarters$$|TestResume$$|TestJumpHost$$|.*Emulated$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s

@@ -13,7 +13,7 @@ import (
 // hosts, and goes again.
 func TestStartersMakeClusters(t *testing.T) {
 	files, err := filepath.Glob("../cmd/kubexm/starters/*.yaml")
-	if err != nil || len(files) < 3 {
+	if err != nil || len(files) < 4 {
 		t.Fatalf("%d starters, %v", len(files), err)
 	}
 	for _, file := range files {

@@ -253,7 +253,7 @@ var docstrings = map[string]string{
 	"Sources.CAFile":                    "caFile holds further certificates (PEM) that HTTPS servers are checked against.",
 	"Sources.DockerConfig":              "dockerConfig is the file with the credentials of registries and chart repositories, in the form of docker's config.json. Default: docker's own place for it, and for chart repositories Helm's repositories.yaml first.",
 	"Sources.Replace":                   "Replace addresses. Of several entries that match, the one with the longest from counts.",
-	"Sources.Zone":                      "Zone is a preset of replacements for a part of the world. cn takes images of registry.k8s.io from registry.aliyuncs.com/google_containers; for files and other registries it knows no mirror. Entries of replace come before it. Without a zone here, the environment variable KMZONE names one where a bundle is built.",
+	"Sources.Zone":                      "Zone is a preset of replacements for a part of the world. cn has a mirror inside China for every host that the version matrix names, of images and of files; what nobody mirrors is warned of and fetched directly. Other hosts, those that a config names itself, it leaves alone. Entries of replace come before it. Without a zone here, the environment variable KMZONE names one where a bundle is built.",
 	"Spec":                              "Spec is everything that is wanted of a cluster.",
 	"Spec.Addons":                       "Addons are installed once the cluster runs, in this order.",
 	"Spec.Bundle":                       "Bundle says what the archive holds beyond what the cluster itself asks for.",

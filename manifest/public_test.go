@@ -203,7 +203,7 @@ func sameButSecrets(t *testing.T, a, b *Cluster) {
 // TestPublicKeepsTheRest: for every config at hand, Public means the same.
 func TestPublicKeepsTheRest(t *testing.T) {
 	files, err := filepath.Glob("../cmd/kubexm/starters/*.yaml")
-	if err != nil || len(files) < 3 {
+	if err != nil || len(files) < 4 {
 		t.Fatal(files, err)
 	}
 	for _, name := range append(files, "testdata/sample-mended.yaml", "../testdata/configs/quickstart.yaml") {

@@ -12,18 +12,6 @@ func Zones() []string {
 	return enumOf(f.Tag)
 }
 
-// zoneTable is the preset of a Sources.Zone. registry.aliyuncs.com/google_containers
-// holds the images of registry.k8s.io (k8s.gcr.io before) without their folders.
-func zoneTable(zone string) []Replacement {
-	if zone != "cn" {
-		return nil
-	}
-	return []Replacement{
-		{From: "registry.k8s.io", To: "registry.aliyuncs.com/google_containers", Flatten: true},
-		{From: "k8s.gcr.io", To: "registry.aliyuncs.com/google_containers", Flatten: true},
-	}
-}
-
 // Rewrite gives the address to fetch from in place of address, and whether it
 // may be spoken to without TLS. It takes addresses of files (https://…) and
 // image references (registry/repository:tag or @digest). An address that no
@@ -36,9 +24,9 @@ func (s Sources) Rewrite(address string) (target string, plainHTTP bool) {
 	name, suffix := splitSuffix(rest, isURL)
 	r, ok := longest(s.Replace, name)
 	if !ok {
-		r, ok = longest(zoneTable(s.Zone), name)
+		r, ok = longest(zoneReplacements(s.Zone, isURL), name)
 	}
-	if !ok {
+	if !ok || r.To == "" { // "": the zone knows that nobody mirrors it
 		return address, false
 	}
 	toScheme, to, hasScheme := strings.Cut(r.To, "://")
@@ -57,6 +45,31 @@ func (s Sources) Rewrite(address string) (target string, plainHTTP bool) {
 		target = toScheme + "://" + target
 	}
 	return target, r.PlainHTTP
+}
+
+// Direct gives the part of upstream, a host or a prefix, that address is fetched
+// from although a zone is set, and why: nobody mirrors it, and no entry of Replace
+// stands in. It gives "" for every other address, those of hosts that the zone has
+// no line for among them: these are what a config names itself.
+func (s Sources) Direct(address string) (from, why string) {
+	_, rest, isURL := strings.Cut(address, "://")
+	if !isURL {
+		rest = address
+	}
+	name, _ := splitSuffix(rest, isURL)
+	if _, ok := longest(s.Replace, name); ok {
+		return "", ""
+	}
+	r, ok := longest(zoneReplacements(s.Zone, isURL), name)
+	if !ok || r.To != "" {
+		return "", ""
+	}
+	for _, m := range zoneTable(s.Zone) {
+		if m.from == r.From {
+			return m.from, m.none
+		}
+	}
+	return "", ""
 }
 
 // splitSuffix cuts off what comes after the path: an image's tag and digest,

@@ -35,15 +35,46 @@ func TestRewrite(t *testing.T) {
 		{mirrors, "quay.io/a/b:1", "quay.io/a/b:1", false},
 		{mirrors, "flat.example/a/b/c:1@sha256:aa", "f.example/all/c:1@sha256:aa", false},
 		{mirrors, "https://flat.example/a/b/c", "https://f.example/all/a/b/c", false},
-		{cn, "registry.k8s.io/coredns/coredns:v1", "registry.aliyuncs.com/google_containers/coredns:v1", false},
-		{cn, "registry.k8s.io/pause:3.10", "registry.aliyuncs.com/google_containers/pause:3.10", false},
-		{cn, "k8s.gcr.io/pause:3.6", "registry.aliyuncs.com/google_containers/pause:3.6", false},
+		{cn, "registry.k8s.io/coredns/coredns:v1", "m.daocloud.io/registry.k8s.io/coredns/coredns:v1", false},
+		{cn, "k8s.gcr.io/pause:3.6", "m.daocloud.io/k8s.gcr.io/pause:3.6", false},
+		{cn, "docker.io/library/nginx@sha256:aa", "m.daocloud.io/docker.io/library/nginx@sha256:aa", false},
 		{cn, "registry.k8s.io/etcd:3", "e.example:3", false}, // the config's own entry comes first
-		{cn, "docker.io/flannel/flannel:v0", "docker.io/flannel/flannel:v0", false},
+		{cn, "https://github.com/a/b/x.tgz?y=1", "https://files.m.daocloud.io/github.com/a/b/x.tgz?y=1", false},
+		{cn, "https://download.docker.com/linux/static/x.tgz", "https://mirrors.aliyun.com/docker-ce/linux/static/x.tgz", false},
+		{cn, "https://quay.io/x", "https://quay.io/x", false}, // a mirror of images has no files
+		{cn, "github.com/a/b:1", "github.com/a/b:1", false},
+		{cn, "mine.example/a:1", "mine.example/a:1", false},
+		{cn, "docker.io/kubeovn/kube-ovn:v1", "m.daocloud.io/docker.io/kubeovn/kube-ovn:v1", false},
+		{cn, "docker.io/kubeovn/vpc-nat-gateway:v1", "docker.io/kubeovn/vpc-nat-gateway:v1", false},
+		{Sources{Zone: "cn", Replace: []Replacement{{From: "docker.io", To: "m.example"}}}, "docker.io/kubeovn/vpc-nat-gateway:v1", "m.example/kubeovn/vpc-nat-gateway:v1", false},
+		{Sources{Zone: "cn", Replace: []Replacement{{From: "quay.io/a", To: "quay.io/a"}}}, "quay.io/a/b:1", "quay.io/a/b:1", false}, // the way back to upstream
 	} {
 		got, plain := x.s.Rewrite(x.address)
 		if got != x.want || plain != x.plain {
 			t.Errorf("%s becomes %s, plain %v; want %s, %v", x.address, got, plain, x.want, x.plain)
+		}
+	}
+}
+
+// TestDirect: only what a zone knows to have no mirror is direct, unless the config
+// names one.
+func TestDirect(t *testing.T) {
+	const image = "docker.io/kubeovn/vpc-nat-gateway"
+	for _, x := range []struct {
+		s             Sources
+		address, from string
+	}{
+		{Sources{}, image + ":v1", ""},
+		{Sources{Zone: "cn"}, image + ":v1@sha256:aa", image},
+		{Sources{Zone: "cn"}, image + "s:v1", ""},
+		{Sources{Zone: "cn"}, "docker.io/library/nginx:1", ""},
+		{Sources{Zone: "cn"}, "mine.example/a:1", ""},
+		{Sources{Zone: "cn", Replace: []Replacement{{From: "docker.io", To: "m.example"}}}, image + ":v1", ""},
+		{Sources{Zone: "cn", Replace: []Replacement{{From: image, To: image}}}, image + ":v1", ""}, // somebody knows
+	} {
+		from, why := x.s.Direct(x.address)
+		if from != x.from || (why == "") != (from == "") {
+			t.Errorf("%+v: %s: direct from %q because %q, want %q", x.s, x.address, from, why, x.from)
 		}
 	}
 }

@@ -6,9 +6,10 @@ const SourcesKind = "Sources"
 // Sources says where bytes are fetched from instead of from upstream. A
 // replaced address never changes the digest that is expected of the bytes.
 type Sources struct {
-	// Zone is a preset of replacements for a part of the world. cn takes images of
-	// registry.k8s.io from registry.aliyuncs.com/google_containers; for files and other
-	// registries it knows no mirror. Entries of replace come before it. Without a zone
+	// Zone is a preset of replacements for a part of the world. cn has a mirror inside
+	// China for every host that the version matrix names, of images and of files; what
+	// nobody mirrors is warned of and fetched directly. Other hosts, those that a config
+	// names itself, it leaves alone. Entries of replace come before it. Without a zone
 	// here, the environment variable KMZONE names one where a bundle is built.
 	Zone string `yaml:"zone,omitempty" enum:"cn"`
 	// Replace addresses. Of several entries that match, the one with the

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,7 +88,7 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 		return nil, &coded{error: fmt.Errorf("%s: %w", f.config, err), code: exitUsage,
 			advice: "name the platforms of all hosts in spec.bundle.platforms, and what the version matrix does not know by --versions"}
 	}
-	a.printWarnings(carriedOnly(cluster, r.resolved).In(f.config))
+	a.printWarnings(append(carriedOnly(cluster, r.resolved), direct(cluster.Spec.Sources, r.resolved)...).In(f.config))
 	r.resolved.Config = digest.FromBytes(r.config).String()
 	if err := pinLocal(f, r.resolved); err != nil {
 		return nil, err
@@ -106,22 +105,6 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 	}
 	r.lock, r.changes = bundle.Adopt(bundle.Foresee(r.resolved, base), base)
 	return r, nil
-}
-
-// zoneVariable names a zone for whoever builds, where neither config nor --sources
-// does: the config stays the same in every place.
-const zoneVariable = "KMZONE"
-
-func (a *app) zone(s *manifest.Sources) error {
-	zone, _ := a.env(zoneVariable)
-	if zone == "" || s.Zone != "" {
-		return nil
-	}
-	if zones := manifest.Zones(); !slices.Contains(zones, zone) {
-		return &coded{error: fmt.Errorf("%s=%s is no zone", zoneVariable, zone), code: exitUsage, advice: "use one of " + strings.Join(zones, ", ") + ", or unset it"}
-	}
-	s.Zone = zone
-	return nil
 }
 
 // loadCatalog gives the embedded matrix with the overlay of a file, if any.

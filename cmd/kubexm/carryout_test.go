@@ -405,3 +405,16 @@ func TestLinesAreJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestFindingsThatNameOthers: what all hosts have is one row, though it names one of them.
+func TestFindingsThatNameOthers(t *testing.T) {
+	c := small(2)
+	all := []steps.Finding{}
+	for _, h := range c.Spec.Hosts {
+		all = append(all, steps.Finding{Host: h.Name, Check: "preflight.endpoint", What: "the load balancer refuses", Advice: "have it pass TCP to " + c.Spec.Hosts[0].Address + ":6443"})
+	}
+	rows := findingRows(all, c)
+	if len(rows) != 1 || len(rows[0].hosts) != len(c.Spec.Hosts) || !strings.Contains(rows[0].Advice, c.Spec.Hosts[0].Address) {
+		t.Errorf("%d rows: %+v", len(rows), rows)
+	}
+}

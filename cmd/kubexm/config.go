@@ -66,7 +66,11 @@ func (a *app) validate(path, overlay string) error {
 			return err
 		}
 		not = refusedBy(pipeline.Create(), c, l).In(path)
-		problems = append(problems, append(asWarnings(not, problems), c.PackageAdvice()...).In(path)...)
+		more, err := a.advised(c, l)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, append(asWarnings(not, problems), more...).In(path)...)
 	}
 	if a.structured() {
 		if problems == nil {
@@ -89,6 +93,19 @@ func (a *app) validate(path, overlay string) error {
 		fmt.Fprintln(a.out, notInstalled(not))
 	}
 	return nil
+}
+
+// advised gives what a config that can be used is warned of beside what it says
+// wrong: l is what it resolves to, nil where it does not.
+func (a *app) advised(c *manifest.Cluster, l *manifest.Lock) (manifest.Problems, error) {
+	if err := a.zone(&c.Spec.Sources); err != nil {
+		return nil, err
+	}
+	ps := c.PackageAdvice()
+	if l != nil {
+		ps = append(ps, direct(c.Spec.Sources, l)...)
+	}
+	return ps, nil
 }
 
 // validated is what validate says with -o json.

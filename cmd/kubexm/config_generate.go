@@ -21,7 +21,7 @@ func (m *machines) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&m.masters, "masters", nil, "addresses of the masters: 10.0.0.11-13,10.0.1.4; writes a config for these hosts")
 	fs.StringSliceVar(&m.workers, "workers", nil, "addresses of the workers; without it masters run pods")
-	fs.StringSliceVar(&m.registry, "registry", nil, "address of the registry host; without it the first worker")
+	fs.StringSliceVar(&m.registry, "registry", nil, "address of the registry host; without it there is no registry, and each node is sent the images")
 	fs.StringVar(&m.user, "user", "root", "who logs in on the hosts")
 	for _, name := range []string{"masters", "workers", "registry", "user"} {
 		cmd.MarkFlagsMutuallyExclusive("template", name)
@@ -103,8 +103,9 @@ func (m *machines) config(starter []byte) ([]byte, error) {
 		workers = masters
 	}
 	worker := group("worker", workers)
-	if len(registry) == 0 {
-		registry = workers[:1]
+	roles := fmt.Sprintf("    master: [%s]\n    worker: [%s]\n", master, worker)
+	if len(registry) > 0 {
+		roles += fmt.Sprintf("    registry: [%s]\n", group("registry", registry))
 	}
 	return fmt.Appendf(nil, `# Written by kubexm config init. "kubexm config explain" says what each field means.
 apiVersion: kubexm.mensylisir.io/v1alpha1
@@ -116,15 +117,12 @@ spec:
     user: %q
     privateKeyPath: ~/.ssh/id_ed25519
   roleGroups:
-    master: [%s]
-    worker: [%s]
-    registry: [%s]
-  hosts:
+%s  hosts:
 %s  kubernetes:
     version: %s
   etcd:
     type: kubeadm # a pod on each master
   network:
     plugin: flannel
-`, m.user, master, worker, group("registry", registry), &hosts, version[1]), nil
+`, m.user, roles, &hosts, version[1]), nil
 }

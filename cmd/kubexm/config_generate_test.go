@@ -27,6 +27,9 @@ func TestGeneratedConfigs(t *testing.T) {
 		if err := c.NotInstallable().Err(); err != nil || len(c.Spec.Hosts) != want {
 			t.Errorf("%s: %d hosts, %v", line, len(c.Spec.Hosts), err)
 		}
+		if wants := strings.Contains(line, "--registry"); (c.Spec.Registry.Type == "registry") != wants || len(c.HostsWith("registry")) > 0 != wants {
+			t.Errorf("%s: a registry: %t", line, !wants)
+		}
 	}
 	for line, want := range map[string]string{
 		"--workers 10.0.0.21":                             "--masters is missing",

@@ -13,7 +13,7 @@ import (
 var starters embed.FS
 
 // templates are the names of the starters, the first by default.
-var templates = []string{"single", "ha", "dual-stack"}
+var templates = []string{"single", "ha", "registry", "dual-stack"}
 
 func (a *app) configInit() *cobra.Command {
 	template, out, force := templates[0], "", false
@@ -24,8 +24,13 @@ func (a *app) configInit() *cobra.Command {
 		Long: `Write a commented cluster config to start from, to standard output or a file.
 
   single      one machine that does everything
-  ha          three masters with etcd behind a load balancer that exists, three workers, a registry
+  ha          three masters with etcd behind a load balancer that exists, three workers
+  registry    a master, two workers, and a registry on a host of its own
   dual-stack  IPv4 and IPv6 side by side
+
+Only one of them has a registry: without one, each node is sent the images over its SSH
+connection and keeps them. A registry is worth having with many nodes, or for images of your
+own that come and go: they are pushed, and need no bundle. With --masters the hosts are named here.
 
 Each can be built and installed as it is, with your hosts' addresses. Then read on: "kubexm
 config explain" says what every field means.`,

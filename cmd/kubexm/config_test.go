@@ -12,7 +12,8 @@ import (
 )
 
 // TestStarters: each can be installed as it is. Nothing is held against it, the matrix
-// knows all that it asks for, and a bundle of that has all that the plans open.
+// knows all that it asks for, and a bundle of that has all that the plans open. One
+// has a registry, on a host that is nothing else.
 func TestStarters(t *testing.T) {
 	catalog, problems := versions.Load()
 	if err := problems.Err(); err != nil {
@@ -33,6 +34,14 @@ func TestStarters(t *testing.T) {
 		}
 		if c == nil {
 			continue
+		}
+		if wants := name == "registry"; len(c.HostsWith("registry")) > 0 != wants || (c.Spec.Registry.Type == "registry") != wants {
+			t.Errorf("%s: registry %q on %v", name, c.Spec.Registry.Type, c.HostsWith("registry"))
+		}
+		for _, h := range c.HostsWith("registry") {
+			if roles := c.RolesOf(h.Name); len(roles) != 1 {
+				t.Errorf("%s: the registry host is %q too", name, roles)
+			}
 		}
 		lock, problems := catalog.Resolve(c)
 		for _, p := range problems {

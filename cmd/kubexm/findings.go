@@ -51,15 +51,20 @@ func findingRows(all []steps.Finding, c *manifest.Cluster) []findingRow {
 	at := map[string]int{} // by what is the same
 	for _, f := range sortedFindings(all, c) {
 		plain := failure{Hosts: []string{f.Host}, Message: f.What, Advice: []string{f.Advice}}.anyHost(c)
-		key := fmt.Sprintf("%q", []string{f.Level(), f.Check, plain.Message, plain.Advice[0]})
-		i, ok := at[key]
+		key := func(what, advice string) string { return fmt.Sprintf("%q", []string{f.Level(), f.Check, what, advice}) }
+		same, alike := key(f.What, f.Advice), key(plain.Message, plain.Advice[0])
+		i, ok := at[same] // it may name hosts that are not the one that has it
+		if !ok {
+			if i, ok = at[alike]; ok && !slices.Contains(rows[i].hosts, f.Host) {
+				rows[i].What, rows[i].Advice = plain.Message, plain.Advice[0]
+			}
+		}
 		switch {
 		case !ok:
-			at[key] = len(rows)
+			at[same], at[alike] = len(rows), len(rows)
 			rows = append(rows, findingRow{f, []string{f.Host}})
 		case !slices.Contains(rows[i].hosts, f.Host):
 			rows[i].hosts = append(rows[i].hosts, f.Host)
-			rows[i].What, rows[i].Advice = plain.Message, plain.Advice[0]
 		}
 	}
 	return rows

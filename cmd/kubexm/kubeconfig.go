@@ -87,9 +87,22 @@ func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string
 		return err
 	}
 	next := ""
-	if merge == "" {
+	if merge == "" || !a.kubectlReads(merge) {
 		next = "KUBECONFIG=" + words(path) + " "
 	}
 	_, err := fmt.Fprintf(a.err, "%s: context %s\n  next  %skubectl get nodes\n", path, c.Metadata.Name, next)
 	return err
+}
+
+// kubectlReads tells whether kubectl takes this kubeconfig without being told to.
+func (a *app) kubectlReads(file string) bool {
+	if v, ok := a.env("KUBECONFIG"); ok && v != "" {
+		return false
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return false
+	}
+	at, err := filepath.Abs(file)
+	return err == nil && at == filepath.Join(home, ".kube", "config")
 }

@@ -18,6 +18,8 @@ import (
 // commands are the scripts' own words beside those of testscript.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"internet": internet, "debs": debs, "registry": scriptRegistry, "referrers": referrers, "attach": attach,
+	"world": startWorld, "reached": reached, "spoil": spoil,
+	"master": master, "mode": mode,
 }
 
 // asked is what a script's internet has for it.
@@ -26,6 +28,7 @@ type asked struct {
 	signer *upstream.Signer
 	wanted []string // packages that the config asks for
 	days   int
+	world  *world
 }
 
 // internet serves small stand-ins for all that a config asks for, and writes

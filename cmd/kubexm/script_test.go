@@ -35,13 +35,34 @@ func TestScripts(t *testing.T) {
 			scripts = append(scripts, all[i])
 		}
 	}
+	runScripts(t, scripts)
+}
+
+// TestStartersRun takes every starter through the first run; a short run every second one.
+func TestStartersRun(t *testing.T) {
+	all := templates
+	if testing.Short() {
+		all = nil
+		for i := 0; i < len(templates); i += 2 {
+			all = append(all, templates[i])
+		}
+	}
+	for _, name := range all {
+		t.Run(name, func(t *testing.T) { runScripts(t, []string{"testdata/starter.txtar"}, "STARTER="+name) })
+	}
+}
+
+// runScripts runs scripts with some variables.
+func runScripts(t *testing.T, files []string, vars ...string) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
-		Files:               scripts,
+		Files:               files,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds:                commands,
 		Setup: func(env *testscript.Env) error {
+			env.Vars = append(env.Vars, vars...)
 			env.Values[askedKey{}] = &asked{}
 			return nil
 		},

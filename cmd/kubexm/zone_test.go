@@ -11,9 +11,9 @@ import (
 func TestZoneOfTheEnvironment(t *testing.T) {
 	for _, c := range []struct{ variable, written, want, pause string }{
 		{"", "", "", "registry.k8s.io/pause:3.10"},
-		{"cn", "", "cn", "registry.aliyuncs.com/google_containers/pause:3.10"},
-		{"", "cn", "cn", "registry.aliyuncs.com/google_containers/pause:3.10"},
-		{"us", "cn", "cn", "registry.aliyuncs.com/google_containers/pause:3.10"},
+		{"cn", "", "cn", "m.daocloud.io/registry.k8s.io/pause:3.10"},
+		{"", "cn", "cn", "m.daocloud.io/registry.k8s.io/pause:3.10"},
+		{"us", "cn", "cn", "m.daocloud.io/registry.k8s.io/pause:3.10"},
 		{"us", "", "error", ""},
 	} {
 		a := &app{env: func(name string) (string, bool) { return c.variable, name == "KMZONE" }}

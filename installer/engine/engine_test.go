@@ -435,6 +435,27 @@ func TestDryRunBeforeAnythingIsThere(t *testing.T) {
 	}
 }
 
+// A check of what an earlier step brings cannot be made in a dry run either. One that
+// nothing before it changes fails there as it does elsewhere.
+func TestDryRunOfAFailingCheck(t *testing.T) {
+	first, check := s("first"), s("check")
+	check.m.Always, check.m.LooksOnly = true, true
+	check.run = func(context.Context, *steps.Host) error { return errors.New("no such file") }
+	g := graph(t, func() plan.Fragment { return plan.Seq(plan.On(hosts("x"), first), plan.On(hosts("y"), check)) })
+	e, r := engine(t)
+	e.DryRun = true
+	if err := e.Run(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"first@x would run", "check@y would run"}; !slices.Equal(r.events, want) {
+		t.Errorf("%v", r.events)
+	}
+	first.did.Store("x", true)
+	if err := e.Run(t.Context(), g); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestUndoingEnds: a host that says nothing does not hold up a run that was broken off.
 func TestUndoingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -53,6 +53,13 @@ func (r *run) one(ctx context.Context, u *unit) (outcome Outcome, changes []stri
 		outcome, changes, err = look(ctx, u, verdict, err)
 		return outcome, changes, because(ctx, err)
 	}
+	if r.DryRun && u.unsure { // a check, of what is perhaps not there yet
+		defer func() {
+			if err != nil && ctx.Err() == nil {
+				outcome, err = Would, nil
+			}
+		}()
+	}
 	if err != nil {
 		return "", nil, because(ctx, fmt.Errorf("precheck: %w", err))
 	}

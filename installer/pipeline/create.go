@@ -13,8 +13,9 @@ func Create() plan.Pipeline {
 		Name: "create", Command: []string{"install"}, Args: plan.Archive,
 		Short: "Make the cluster that a bundle is for",
 		Long: `Verify a bundle, reach every host, look at all of them, and make the cluster: the
-registry filled straight from the archive, the runtime, the control plane, the pod
-network, the workers, until all is Ready. It runs on a machine that is no member of the
+runtime, the images straight from the archive, the control plane, the pod network, the
+workers, until all is Ready. Each node is sent the images; where the config has a
+registry, that is filled, and nodes pull from it. It runs on a machine that is no member of the
 cluster, over SSH. No packet leaves the site.
 
 Run it again at any time: what is done is passed over. Ctrl-C once lets running steps

@@ -61,7 +61,7 @@ func instance(t *testing.T, text []byte) any {
 func TestWhatDecodesFits(t *testing.T) {
 	s := compile(t, Cluster())
 	files, err := filepath.Glob("../../cmd/kubexm/starters/*.yaml")
-	if err != nil || len(files) < 3 {
+	if err != nil || len(files) < 4 {
 		t.Fatal(files, err)
 	}
 	for _, name := range append(files, "../testdata/sample-mended.yaml", "../testdata/public.yaml", "../../testdata/configs/quickstart.yaml") {

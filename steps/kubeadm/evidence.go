@@ -16,35 +16,43 @@ import (
 // they need each other.
 var parts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
+// container is one of a part of the control plane.
+type container struct {
+	ID        string
+	State     string
+	CreatedAt string // nanoseconds
+	Metadata  struct{ Name string }
+}
+
+func (c container) runs() bool { return c.State == "CONTAINER_RUNNING" }
+
+// newest gives the last container of each name that the runtime of a node knows; none
+// where it does not say.
+func newest(ctx context.Context, h *steps.Host) map[string]container {
+	var list struct{ Containers []container }
+	out, err := h.Exec(ctx, "crictl", "ps", "-a", "-o", "json")
+	if err != nil || json.Unmarshal(out, &list) != nil {
+		return nil
+	}
+	last, made := map[string]container{}, map[string]int64{}
+	for _, c := range list.Containers {
+		if at, _ := strconv.ParseInt(c.CreatedAt, 10, 64); at > made[c.Metadata.Name] {
+			last[c.Metadata.Name], made[c.Metadata.Name] = c, at
+		}
+	}
+	return last
+}
+
 // deadContainer gives the first part of the control plane that has ended and was
 // not followed by one that runs, with its last words.
 func deadContainer(ctx context.Context, h *steps.Host) (name, words string) {
-	out, err := h.Exec(ctx, "crictl", "ps", "-a", "-o", "json")
-	if err != nil {
-		return "", ""
-	}
-	var list struct {
-		Containers []struct {
-			ID        string
-			State     string
-			CreatedAt string // nanoseconds
-			Metadata  struct{ Name string }
-		}
-	}
-	if json.Unmarshal(out, &list) != nil {
-		return "", ""
-	}
+	all := newest(ctx, h)
 	for _, part := range parts {
-		newest, last := int64(-1), -1
-		for i, c := range list.Containers {
-			if at, _ := strconv.ParseInt(c.CreatedAt, 10, 64); c.Metadata.Name == part && at > newest {
-				newest, last = at, i
-			}
-		}
-		if last < 0 || list.Containers[last].State == "CONTAINER_RUNNING" {
+		c, ok := all[part]
+		if !ok || c.runs() {
 			continue
 		}
-		log, err := h.Run(ctx, runner.Cmd{Argv: []string{"sh", "-c", `crictl logs --tail 30 "$1" 2>&1`, "sh", list.Containers[last].ID}, Cut: true})
+		log, err := h.Run(ctx, runner.Cmd{Argv: []string{"sh", "-c", `crictl logs --tail 30 "$1" 2>&1`, "sh", c.ID}, Cut: true})
 		if err != nil {
 			return "", ""
 		}

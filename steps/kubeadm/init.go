@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -108,12 +109,21 @@ func Init(c *manifest.Cluster) steps.Step {
 				return err
 			}
 			if err := run(ctx, h, j); err != nil {
-				return steps.Advise(err, "see `journalctl -u kubelet` and `crictl ps -a` on %s", h.Name)
+				return steps.Advise(err, "%s", whatToSee(h))
 			}
 			return markComplete(ctx, h)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, initJob, initialized) },
 	}
+}
+
+// whatToSee says where to look when kubeadm failed on a first master.
+func whatToSee(h *steps.Host) string {
+	at := ""
+	if c := h.Cluster; c.EndpointExists() {
+		at = fmt.Sprintf(", and whether %s leads to port %d of it", EndpointAddress(c), c.APIServerPort())
+	}
+	return fmt.Sprintf("see `journalctl -u kubelet` and `crictl ps -a` on %s%s", h.Name, at)
 }
 
 // forgetAuthority removes the kubeconfig of an earlier cluster from the workdir

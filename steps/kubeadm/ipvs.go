@@ -46,3 +46,20 @@ func clearIPVS(ctx context.Context, h *steps.Host) error {
 	}
 	return nil // what is left then holds no address any more, and goes with the next boot
 }
+
+// clearSets destroys the sets of addresses that kube-proxy's clean-up leaves: those of
+// IPv6. It runs when no rule names them any more.
+func clearSets(ctx context.Context, h *steps.Host) error {
+	list, err := h.Run(ctx, runner.Cmd{Argv: []string{"ipset", "list", "-name"}, OK: []int{1, 127}}) // 1, 127: no kernel support, no ipset
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for name := range strings.FieldsSeq(string(list.Stdout)) {
+		if strings.HasPrefix(name, "KUBE-") {
+			_, err := h.Exec(ctx, "ipset", "destroy", name)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -53,3 +53,28 @@ func TestVirtualServersGo(t *testing.T) {
 		})
 	}
 }
+
+// TestSetsOfAddressesGo: kube-proxy's own, and nobody else's, once no rule names them.
+func TestSetsOfAddressesGo(t *testing.T) {
+	c := steptest.Cluster(t, steptest.Small)
+	_, sims := steptest.StandingWith(t, c)
+	s := sims["node1"]
+	var called []string
+	for _, program := range []string{"ipset", "ip6tables-restore"} {
+		s.HandleProgram(program, func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+			called = append(called, strings.Join(c.Argv, " "))
+			return connector.Result{Stdout: []byte("KUBE-6-CLUSTER-IP\nsites-own\n")}, true
+		})
+	}
+	s.HandleProgram("ip6tables-save", func(connector.Cmd, []byte) (connector.Result, bool) {
+		return connector.Result{Stdout: []byte("*nat\n:KUBE-SERVICES - [0:0]\n-A KUBE-SERVICES -m set --match-set KUBE-6-CLUSTER-IP dst,dst -j ACCEPT\nCOMMIT\n")}, true
+	})
+	step := kubeadm.ResetMaster()
+	if err := step.Run(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil {
+		t.Fatal(err)
+	}
+	called = slices.Compact(called) // a table is restored for itself
+	if want := []string{"ip6tables-restore", "ipset list -name", "ipset destroy KUBE-6-CLUSTER-IP"}; !slices.Equal(called, want) {
+		t.Errorf("%q, want %q", called, want)
+	}
+}

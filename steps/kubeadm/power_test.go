@@ -102,7 +102,7 @@ func TestAResetThatWasCutOffGoesOn(t *testing.T) {
 					}
 				})
 			})
-			if !broke {
+			if !broke || t.Failed() {
 				break
 			}
 		}

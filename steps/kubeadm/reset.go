@@ -116,7 +116,7 @@ func resetNode(name string, keep bool) steps.Step {
 // cleanUp removes what kubeadm reset leaves, as it says itself, and at the very
 // end what says that there is something to remove.
 func cleanUp(ctx context.Context, h *steps.Host) error {
-	var errs []error
+	errs := []error{removePods(ctx, h)}
 	dirs, links := []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni"}, []string{"cni0"}
 	for _, n := range part.Networks() { // whatever the config says by now
 		dirs, links = append(dirs, n.Dirs...), append(links, n.Links...)
@@ -138,6 +138,7 @@ func cleanUp(ctx context.Context, h *steps.Host) error {
 			errs = append(errs, flush(ctx, h, tool, table))
 		}
 	}
+	errs = append(errs, clearSets(ctx, h))
 	for _, family := range []string{"ip", "ip6"} { // kube-proxy's own, in mode nftables
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: there is none
 		errs = append(errs, err)

@@ -105,6 +105,7 @@ func evidence(ctx context.Context, h *steps.Host) string {
 		if name, words := deadContainer(ctx, h); words != "" {
 			return fmt.Sprintf("container %s does not run: %s", name, words)
 		}
+		return endpointAway(ctx, h)
 	}
 	return ""
 }

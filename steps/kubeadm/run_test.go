@@ -82,3 +82,34 @@ func TestControlPlaneThatEnds(t *testing.T) {
 		}
 	})
 }
+
+// Where the site's load balancer does not lead to the API server that runs, that is
+// said, and not that the kubelet may be at fault.
+func TestEndpointThatLeadsNowhere(t *testing.T) {
+	for what, kase := range map[string]struct{ state, want string }{
+		"it runs":   {"CONTAINER_RUNNING", "the API server of node1 runs, and is not reached at 192.0.2.100:6443, spec.controlPlaneEndpoint: "},
+		"none runs": {"CONTAINER_CREATED", "could not initialize"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := steptest.Cluster(t, strings.Replace(steptest.Small, "  kubernetes:", "  controlPlaneEndpoint: {address: 192.0.2.100}\n  loadBalancer: {external: {type: external}}\n  kubernetes:", 1))
+				s := conntest.New(t)
+				s.HandleProgram("kubeadm", func(connector.Cmd, []byte) (connector.Result, bool) {
+					s.AddFile(kubeadm.AuthorityFile, steptest.Authority(), 0o644)
+					return connector.Result{Exit: 1, Stderr: []byte("could not initialize a Kubernetes cluster\n")}, true
+				})
+				s.AddFile("/etc/systemd/system/kubelet.service", "[Service]\nExecStart=/usr/local/bin/kubelet\n", 0o644)
+				s.StartUnit("kubelet.service")
+				s.HandleProgram("crictl", func(connector.Cmd, []byte) (connector.Result, bool) {
+					return connector.Result{Stdout: []byte(`{"containers": [{"id": "1", "state": "` + kase.state + `", "createdAt": "1", "metadata": {"name": "kube-apiserver"}}]}`)}, true
+				})
+				s.HandleProgram("sh", func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{}, true })
+				step := kubeadm.Init(c)
+				err := step.Run(t.Context(), (&steptest.Case{Cluster: c}).NewHost(t, s, step))
+				if err == nil || !strings.Contains(err.Error(), kase.want) {
+					t.Errorf("%v", err)
+				}
+			})
+		})
+	}
+}

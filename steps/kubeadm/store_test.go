@@ -26,7 +26,7 @@ func folderOfEtcd(t *testing.T, before func(*conntest.Sim)) {
 	c := steptest.Cluster(t, strings.Replace(steptest.Small, "etcd: {type: kubeadm}", "etcd: {type: kubeadm, dataDir: /data/etcd}", 1))
 	s := conntest.New(t)
 	programs(s)
-	for _, tool := range []string{"ip", "iptables-save", "ip6tables-save", "nft"} {
+	for _, tool := range []string{"crictl", "ip", "ipset", "iptables-save", "ip6tables-save", "nft"} {
 		s.HandleProgram(tool, func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{Exit: 1}, true })
 	}
 	if before != nil {

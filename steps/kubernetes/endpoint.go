@@ -3,10 +3,8 @@ package kubernetes
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 	"time"
 
@@ -34,9 +32,6 @@ func ReadAuthority() steps.Step {
 	}
 }
 
-// askWithin is how long one try to reach the endpoint takes.
-const askWithin = 5 * time.Second
-
 // WaitEndpoint waits until an API server of this cluster answers a node at the endpoint
 // that the site has set up: a load balancer takes a moment until it counts a server in.
 // The cluster's CA tells whether it is one. A node joins through the endpoint, and
@@ -54,19 +49,9 @@ func WaitEndpoint(c *manifest.Cluster) steps.Step {
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			return until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(c.APIServerPort())+
-				"; whoever tries on %s: openssl s_client -connect "+reachedAt(c))
+				"; whoever tries on %s: openssl s_client -connect "+kubeadm.EndpointAddress(c))
 		},
 	}
-}
-
-// reachedAt is where a node finds the endpoint before anything wrote its name.
-func reachedAt(c *manifest.Cluster) string {
-	cp := c.Spec.ControlPlaneEndpoint
-	at := cp.Address
-	if cp.ExternalDNS {
-		at = cp.Domain
-	}
-	return net.JoinHostPort(at, strconv.Itoa(cp.Port))
 }
 
 // askEndpoint tries once; bad is what may mend itself.
@@ -75,26 +60,16 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 	if err != nil {
 		return "", err
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(ca) {
-		return "", &lost{errors.New(kubeadm.AuthorityFile + " of the first master holds no certificate")}
-	}
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
-	at := reachedAt(c)
-	conn, err := h.Dial(ctx, at)
+	at := kubeadm.EndpointAddress(c)
+	err = kubeadm.TryEndpoint(ctx, h, c, ca)
+	var other *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, runner.ErrNoForward), errors.Is(err, runner.ErrNoTCP):
 		h.Report(steps.Finding{Host: h.Name, Note: true, What: "not tested whether an API server answers at " + at + ": sshd forwards no connections",
 			Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
 		return "", nil
-	case err != nil:
-		return "no API server answers at " + at + ": " + err.Error(), nil
-	}
-	defer conn.Close()
-	err = tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: c.Spec.ControlPlaneEndpoint.Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
-	var other *tls.CertificateVerificationError
-	switch {
+	case errors.Is(err, kubeadm.ErrNoAuthority):
+		return "", &lost{err}
 	case errors.As(err, &other):
 		return "", &lost{steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
 			"have the load balancer pass TCP on as it is, with no TLS of its own, and to the masters of this cluster alone")}

@@ -132,7 +132,7 @@ func (k *Kube) On(s *conntest.Sim, host string) {
 		defer k.mu.Unlock()
 		return k.helm(parse(s, host, argv, stdin)), true
 	})
-	for _, name := range []string{"ip", "iptables-save", "ip6tables-save"} { // no rules of a cluster's are in the kernel
+	for _, name := range []string{"ip", "ipset", "iptables-save", "ip6tables-save"} { // no rules of a cluster's are in the kernel
 		s.HandleProgram(name, func(connector.Cmd, []byte) (connector.Result, bool) {
 			return connector.Result{Exit: map[string]int{"ip": 1}[name]}, true
 		})

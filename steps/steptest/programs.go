@@ -129,7 +129,7 @@ func (k *Kube) found(s *conntest.Sim) bool {
 				}
 				s.AddFile("/etc/kubernetes/pki/"+name, fmt.Sprintf("the cluster's %s%s\n", name, k.Salt), mode)
 			}
-			s.AddFile("/etc/kubernetes/pki/ca.crt", authority(), 0o644)
+			s.AddFile("/etc/kubernetes/pki/ca.crt", Authority(), 0o644)
 		}},
 		{"kubeconfig", func() { k.adminConf(s) }},
 		{"control-plane", func() { k.controlPlane(s, k.master) }},
@@ -163,7 +163,7 @@ func (*Kube) adminConf(s *conntest.Sim) {
 	}
 	s.AddFile(adminConf, `apiVersion: v1
 kind: Config
-clusters: [{name: kubernetes, cluster: {server: "https://lb.kubexm.local:6443", certificate-authority-data: `+base64.StdEncoding.EncodeToString([]byte(authority()))+`}}]
+clusters: [{name: kubernetes, cluster: {server: "https://lb.kubexm.local:6443", certificate-authority-data: `+base64.StdEncoding.EncodeToString([]byte(Authority()))+`}}]
 contexts: [{name: admin, context: {cluster: kubernetes, user: kubernetes-admin}}]
 current-context: admin
 users: [{name: kubernetes-admin, user: {client-certificate-data: `+data("CERTIFICATE")+`, client-key-data: `+data("EC PRIVATE KEY")+`}}]
@@ -236,8 +236,8 @@ func (k *Kube) reset(c call) (ended bool) {
 	return true
 }
 
-// authority is the certificate of a cluster's CA, the same one every time.
-func authority() string { return authorityOf(authorityKey()) }
+// Authority is the certificate of the cluster's CA in PEM, the same one every time.
+func Authority() string { return authorityOf(authorityKey()) }
 
 func authorityOf(key ed25519.PrivateKey) string {
 	t := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"},

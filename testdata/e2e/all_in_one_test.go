@@ -21,6 +21,7 @@ func TestAllInOneEmulated(t *testing.T) {
 	}
 	s, config := newScenarioSite(t, 1, "all-in-one.yaml", lab.WithRoots(lab.Machine))
 	took("the machine's start and the bundle")
+	s.on(t, "h1", "modprobe nf_conntrack") // its settings come with the first rule that asks for it, and stay
 	before := s.inventories(t)
 	took("what the host is")
 

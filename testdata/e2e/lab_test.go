@@ -30,6 +30,7 @@ type labSite struct {
 	from       lab.Workdir // where kubexm is run; the workdir host, where it is not set
 	program    string      // kubexm; the one of all tests, where it is not set
 	masters    []string    // hosts
+	cluster    string      // its name; site, where it is not set
 	lasting    testing.TB  // whose end is the upstream's; who calls serve, where it is not set
 	blobs      string      // the folder of what was fetched; one in dir, where it is not set
 }
@@ -161,6 +162,15 @@ func (s *labSite) on(t testing.TB, host, script string) string {
 // kubectl asks the cluster from the workdir host.
 func (s *labSite) kubectl(t testing.TB, args ...string) string {
 	t.Helper()
+	out, err := s.tryKubectl(t, args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %s (%v)", strings.Join(args, " "), out, err)
+	}
+	return out
+}
+
+func (s *labSite) tryKubectl(t testing.TB, args ...string) (string, error) {
+	t.Helper()
 	rows, err := components.Table("")
 	if err != nil {
 		t.Fatal(err)
@@ -171,13 +181,12 @@ func (s *labSite) kubectl(t testing.TB, args ...string) string {
 	}
 	args = append([]string{"--kubeconfig", s.kubeconfig(), "--request-timeout=20s"}, args...)
 	out, err := s.Workdir().Command(t.Context(), filepath.Join(c.Dir(s.cache), "kubectl"), args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("kubectl %s: %s (%v)", strings.Join(args, " "), out, err)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), err
 }
 
-func (s *labSite) kubeconfig() string { return filepath.Join(s.dir, ".kubexm", "site", "kubeconfig") }
+func (s *labSite) kubeconfig() string {
+	return filepath.Join(s.dir, ".kubexm", cmp.Or(s.cluster, "site"), "kubeconfig")
+}
 
 // smoke has pods on all workers reach each other.
 func (s *labSite) smoke(t testing.TB) {

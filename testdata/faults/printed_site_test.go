@@ -182,9 +182,9 @@ func (p *printed) given() {
 		"kubexm site inventory -f config.yaml -O site.json",
 		"kubexm bundle build -f config.yaml --since site.json --sign-key cosign.key delta.tar.zst",
 	} {
-		p.typed(p.base, "given", line)
+		p.typed(p.t, p.base, "cache", "given", line)
 	}
-	if out, err := exec.CommandContext(p.t.Context(), "/bin/sh", "-c", "cd '"+p.base+"' && cp demo.tar.zst old.tar.zst && cp demo.tar.zst new.tar.zst && cp config.yaml other.yaml").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(p.t.Context(), "/bin/sh", "-c", "cd '"+p.base+"' && cp demo.tar.zst old.tar.zst && cp demo.tar.zst new.tar.zst && cp config.yaml other.yaml && cp -a ../cache ../cache-elsewhere").CombinedOutput(); err != nil {
 		p.t.Fatalf("%v\n%s", err, out)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ type printed struct {
 	base     string // what each source begins with
 	bin      string
 	registry string // a registry of nobody's
-	made     bool   // the cluster
+	made     bool   // the cluster; the site's lane alone asks
 	version  string
 }
 
@@ -53,31 +54,55 @@ func unrun() map[string]string {
 }
 
 // TestPrintedLinesRun types every example of every help, and every line of the README
-// and the docs that begins with kubexm, in order. The hosts, the upstreams and the
-// registries are stand-ins; kubexm is the real one.
+// and the docs that begins with kubexm: those of one source in order, sources that
+// leave the site alone beside the others. The hosts, the upstreams and the registries
+// are stand-ins; kubexm is the real one.
 func TestPrintedLinesRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
 	p := newPrinted(t)
-	left := unrun()
+	left, skipped := unrun(), unrun()
+	lanes := map[bool][]source{} // by whether it works on the site
 	for _, s := range p.sources() {
+		for _, line := range s.lines {
+			delete(left, line)
+		}
+		lanes[s.site()] = append(lanes[s.site()], s)
+	}
+	run := func(t *testing.T, s source, cache string) {
+		t.Helper()
 		t.Run(s.name, func(t *testing.T) {
-			p.t = t
-			dir := p.folder(s)
+			dir := p.folder(t, s)
 			for _, line := range s.lines {
-				if _, ok := left[line]; ok {
-					left[line] = ""
-					continue
+				if _, ok := skipped[line]; !ok {
+					p.typed(t, dir, cache, s.name, line)
 				}
-				p.typed(dir, s.name, line)
 			}
 		})
 	}
-	for line, reason := range left {
-		if reason != "" {
-			t.Errorf("%q is printed no more: take it from the list", line)
-		}
+	t.Run("lines", func(t *testing.T) { // until both lanes are through
+		t.Run("site", func(t *testing.T) {
+			t.Parallel()
+			for rest := lanes[true]; len(rest) > 0; {
+				next := max(0, slices.IndexFunc(rest, func(s source) bool { return s.none != p.made }))
+				if len(rest) == len(lanes[true]) {
+					next = 0 // the README, as a person reads
+				}
+				s := rest[next]
+				rest = slices.Delete(slices.Clone(rest), next, next+1)
+				run(t, s, "cache")
+			}
+		})
+		t.Run("elsewhere", func(t *testing.T) {
+			t.Parallel()
+			for _, s := range lanes[false] {
+				run(t, s, "cache-elsewhere") // one that is being used is not pruned
+			}
+		})
+	})
+	for line := range left {
+		t.Errorf("%q is printed no more: take it from the list", line)
 	}
 }
 
@@ -88,6 +113,14 @@ type source struct {
 	without []string // of what lies in the folder: it makes them
 	fresh   bool     // it brings its own files: nothing lies in the folder but the config
 	none    bool     // it begins without a cluster
+}
+
+// elsewhere is how lines begin that work on no host and in no workdir.
+var elsewhere = regexp.MustCompile(`^(?:KUBEXM_KEY_PASSWORD="[^"]*" )?kubexm (?:bundle|cache|config|keys|man|registry serve|versions?)(?: |$)`)
+
+// site tells whether lines of the source may work on the hosts, or on what is kept of them.
+func (s source) site() bool {
+	return slices.ContainsFunc(s.lines, func(line string) bool { return !elsewhere.MatchString(line) })
 }
 
 // sources gives all that prints commands: the README first, as a person reads.
@@ -165,86 +198,108 @@ func commandLines(text string) []string {
 }
 
 // folder makes the folder that a source's lines are typed in.
-func (p *printed) folder(s source) string {
-	p.t.Helper()
-	dir := p.t.TempDir()
+func (p *printed) folder(t *testing.T, s source) string {
+	t.Helper()
+	dir := t.TempDir()
 	args := []string{"-a", p.base + "/.", dir}
 	if s.fresh {
 		args = []string{"-a", filepath.Join(p.base, "config.yaml"), dir}
 	}
-	if out, err := exec.CommandContext(p.t.Context(), "cp", args...).CombinedOutput(); err != nil {
-		p.t.Fatalf("%v\n%s", err, out)
+	if out, err := exec.CommandContext(t.Context(), "cp", args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, name := range s.without {
 		all, err := filepath.Glob(filepath.Join(dir, name))
 		if err != nil {
-			p.t.Fatal(err)
+			t.Fatal(err)
 		}
 		for _, file := range all {
 			if err := os.Remove(file); err != nil {
-				p.t.Fatal(err)
+				t.Fatal(err)
 			}
 		}
 	}
 	if err := os.Symlink(filepath.Join(p.workdir, ".kubexm"), filepath.Join(dir, ".kubexm")); err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 	switch {
+	case !s.site():
 	case s.none && p.made:
-		p.typed(p.base, "before "+s.name, "kubexm delete cluster -f config.yaml --yes")
+		p.typed(t, p.base, "cache", "before "+s.name, "kubexm delete cluster -f config.yaml --yes")
 	case !s.none && !p.made:
-		p.typed(p.base, "before "+s.name, "kubexm install demo.tar.zst --key cosign.pub -f config.yaml --sign-key cosign.key")
+		p.typed(t, p.base, "cache", "before "+s.name, "kubexm install demo.tar.zst --key cosign.pub -f config.yaml --sign-key cosign.key")
 	}
 	return dir
 }
 
 // typed runs a line in a shell.
-func (p *printed) typed(dir, where, line string) {
-	p.t.Helper()
+func (p *printed) typed(t *testing.T, dir, cache, where, line string) {
+	t.Helper()
 	text := p.standIns(dir, line)
-	ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", text)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = []string{"PATH=" + p.bin + ":/usr/bin:/bin", "HOME=" + p.root, "KUBEXM_CACHE=" + filepath.Join(p.root, "cache"), "KUBEXM_WORKDIR=" + p.workdir,
+	cmd.Env = []string{"PATH=" + p.bin + ":/usr/bin:/bin", "HOME=" + p.root, "KUBEXM_CACHE=" + filepath.Join(p.root, cache), "KUBEXM_WORKDIR=" + p.workdir,
 		"KUBEXM_KEY_PASSWORD=open sesame", "KUBEXM_SSH_PASSWORD=" + loginPassword, "PASSWORD=x"}
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	out, said := &heard{first: make(chan struct{})}, &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = out, said
 	if strings.Contains(line, "registry serve") || strings.Contains(line, "registry login") { // until interrupted
 		go func() {
 			select {
-			case <-time.After(3 * time.Second):
+			case <-out.first: // it is ready
 				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
 			case <-ctx.Done():
 			}
 		}()
 	}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // the shell is not all
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && out.Len() > 0 { // it was interrupted, or its shell was
+	if errors.As(err, &exit) && out.all.Len() > 0 { // it was interrupted, or its shell was
 		if status, ok := exit.Sys().(syscall.WaitStatus); exit.ExitCode() == 130 || ok && status.Signaled() && status.Signal() == syscall.SIGINT {
 			err = nil
 		}
 	}
 	if err != nil {
-		p.t.Errorf("%s: %s\n(typed as %s): %v\n%s", where, line, text, err, clip(said.String()+out.String(), 1500))
+		t.Errorf("%s: %s\n(typed as %s): %v\n%s", where, line, text, err, clip(said.String()+out.all.String(), 1500))
 		return
 	}
-	for _, word := range []string{"kubexm install ", "kubexm create cluster "} {
-		p.made = p.made || strings.HasPrefix(line, word) && !strings.Contains(line, "--dry-run")
-	}
-	for _, word := range []string{"kubexm delete cluster ", "kubexm reset "} {
-		p.made = p.made && (!strings.HasPrefix(line, word) || strings.Contains(line, "--dry-run"))
-	}
+	p.note(line)
 	if strings.HasPrefix(line, "kubexm config init") { // and then the person writes what the hosts are
 		text, err := os.ReadFile(filepath.Join(p.base, "config.yaml"))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "config.yaml"), text, 0o600)
 		}
 		if err != nil {
-			p.t.Fatal(err)
+			t.Fatal(err)
 		}
 	}
+}
+
+// note keeps whether there is a cluster after a line.
+func (p *printed) note(line string) {
+	if strings.Contains(line, "--dry-run") {
+		return
+	}
+	switch begins := func(word string) bool { return strings.HasPrefix(line, word) }; {
+	case begins("kubexm install "), begins("kubexm create cluster "):
+		p.made = true
+	case begins("kubexm delete cluster "), begins("kubexm reset "):
+		p.made = false
+	}
+}
+
+// heard keeps what is written, and tells of the first of it.
+type heard struct {
+	all   bytes.Buffer
+	once  sync.Once
+	first chan struct{}
+}
+
+func (h *heard) Write(b []byte) (int, error) {
+	defer h.once.Do(func() { close(h.first) })
+	return h.all.Write(b)
 }
 
 // standIns puts what is here in the place of names that are the reader's.

@@ -29,19 +29,24 @@ const (
 	// Furnished is a Machine with what sites have on their hosts, and Kubernetes has to
 	// get along with: firewalld, NetworkManager, systemd-resolved and systemd-timesyncd.
 	Furnished = "furnished"
+	// Balancer is a Debian 12 with haproxy: a load balancer that exists at a site.
+	Balancer = "balancer"
 )
 
-// Roots are those of hosts that share this machine's kernel.
+// Roots are those of hosts that may become nodes, and share this machine's kernel.
 var Roots = []string{Debian12, Debian13, RPM}
 
 // Machines are those of emulated machines.
 var Machines = []string{Machine, Furnished}
 
+// AllRoots are all that there are.
+var AllRoots = slices.Concat(Roots, Machines, []string{Balancer})
+
 // furniture are the packages that a root has in addition.
-var furniture = map[string]string{Furnished: "firewalld,network-manager,systemd-resolved,systemd-timesyncd"}
+var furniture = map[string]string{Furnished: "firewalld,network-manager,systemd-resolved,systemd-timesyncd", Balancer: "haproxy"}
 
 // suites are Debian's releases.
-var suites = map[string]string{Debian12: "bookworm", Debian13: "trixie", Machine: "bookworm", Furnished: "bookworm"}
+var suites = map[string]string{Debian12: "bookworm", Debian13: "trixie", Machine: "bookworm", Furnished: "bookworm", Balancer: "bookworm"}
 
 // kernelPackage depends on the package of the kernel that emulated machines have:
 // Debian's, without the drivers of hardware that no virtual machine has.
@@ -72,8 +77,8 @@ func Rootfs(ctx context.Context, cache, root string, log *slog.Logger) (string, 
 	if root == "" {
 		root = Debian12
 	}
-	if all := slices.Concat(Roots, Machines); !slices.Contains(all, root) {
-		return "", fmt.Errorf("no root %q; there are %s", root, strings.Join(all, ", "))
+	if !slices.Contains(AllRoots, root) {
+		return "", fmt.Errorf("no root %q; there are %s", root, strings.Join(AllRoots, ", "))
 	}
 	dir, err := rootDir(cache, root)
 	if err != nil {
@@ -135,6 +140,8 @@ func makeRoot(ctx context.Context, root, dir string) error {
 		script = "set -euo pipefail\nout=$1\n" + after(root)
 	case slices.Contains(Machines, root):
 		args = append(args, furniture[root], kernelPackage)
+	case furniture[root] != "":
+		args = append(args, furniture[root])
 	}
 	cmd := exec.CommandContext(ctx, "nice", args...)
 	cmd.Stdin = strings.NewReader(script)

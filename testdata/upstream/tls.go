@@ -15,9 +15,9 @@ import (
 )
 
 // Certificate makes a CA that lives as long as this process and a certificate
-// of it for the loopback address. It gives what a server needs, and the CA in
-// PEM for sources.caFile.
-func Certificate() (*tls.Config, []byte, error) {
+// of it for the loopback address and hosts, if any. It gives what a server needs,
+// and the CA in PEM for sources.caFile.
+func Certificate(hosts ...string) (*tls.Config, []byte, error) {
 	now := time.Now()
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubexm loopback upstream"},
@@ -36,7 +36,7 @@ func Certificate() (*tls.Config, []byte, error) {
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "127.0.0.1"},
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: append([]string{"localhost"}, hosts...),
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ func upCommand() *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().IntVarP(&hosts, "hosts", "n", 3, "how many hosts")
 	cmd.Flags().Int64Var(&disk, "disk", 0, "how large the hosts' disks are, in GiB, where not 40")
-	cmd.Flags().StringSliceVar(&roots, "root", nil, "what h1, h2, … are, from the beginning again: "+strings.Join(slices.Concat(lab.Roots, lab.Machines), ", ")+" (default "+lab.Debian12+")")
+	cmd.Flags().StringSliceVar(&roots, "root", nil, "what h1, h2, … are, from the beginning again: "+strings.Join(lab.AllRoots, ", ")+" (default "+lab.Debian12+")")
 	return cmd
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,7 @@ func rootCommand() *cobra.Command {
 		Use:       "root NAME...",
 		Short:     "Make root file systems for hosts, where the cache lacks them, and tell where they are",
 		Args:      cobra.MatchAll(cobra.MinimumNArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: slices.Concat(lab.Roots, lab.Machines),
+		ValidArgs: lab.AllRoots,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cache, err := components.DefaultCache()
 			if err != nil {

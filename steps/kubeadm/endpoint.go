@@ -1,0 +1,72 @@
+package kubeadm
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// ErrNoAuthority is TryEndpoint's, for a CA that is no certificate.
+var ErrNoAuthority = errors.New(AuthorityFile + " of the first master holds no certificate")
+
+// tryWithin is how long one try to reach the endpoint takes.
+const tryWithin = 5 * time.Second
+
+// EndpointAddress is where a node finds the endpoint that the site has set up before
+// anything wrote its name into /etc/hosts.
+func EndpointAddress(c *manifest.Cluster) string {
+	cp := c.Spec.ControlPlaneEndpoint
+	at := cp.Address
+	if cp.ExternalDNS {
+		at = cp.Domain
+	}
+	return net.JoinHostPort(at, strconv.Itoa(cp.Port))
+}
+
+// TryEndpoint asks once whether an API server answers a host at the endpoint, with a
+// certificate of the CA that ca holds in PEM; the error says why not. It is a
+// tls.CertificateVerificationError where somebody else answers.
+func TryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, ca []byte) error {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return ErrNoAuthority
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryWithin)
+	defer cancel()
+	conn, err := h.Dial(ctx, EndpointAddress(c))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: c.Spec.ControlPlaneEndpoint.Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
+}
+
+// endpointAway says why the endpoint does not lead to the API server that runs on a
+// master; "" where it does, or where none runs. kubeadm asks at the endpoint alone, and
+// takes the kubelet for the culprit.
+func endpointAway(ctx context.Context, h *steps.Host) string {
+	c := h.Cluster
+	if !c.EndpointExists() {
+		return ""
+	}
+	if server, ok := newest(ctx, h)["kube-apiserver"]; !ok || !server.runs() {
+		return ""
+	}
+	ca, err := h.ReadFile(ctx, AuthorityFile)
+	if err != nil {
+		return ""
+	}
+	err = TryEndpoint(ctx, h, c, ca)
+	if err == nil || errors.Is(err, runner.ErrNoForward) || errors.Is(err, runner.ErrNoTCP) {
+		return ""
+	}
+	return "the API server of " + h.Name + " runs, and is not reached at " + EndpointAddress(c) + ", spec.controlPlaneEndpoint: " + err.Error()
+}
