@@ -48,18 +48,19 @@ var kubexm = house{
 		"installer/state":               nil,
 		"installer/task":                {"installer/plan"},
 		"steps":                         {"steps/connector", "steps/runner"},
-		"steps/addon":                   append([]string{"steps/kubeadm", "steps/kubernetes"}, domain...), // it applies manifests to what kubeadm made
+		"steps/addon":                   append([]string{"steps/kubeadm", "steps/kubectl"}, domain...), // it applies manifests to what kubeadm made
 		"steps/connector":               nil,
 		"steps/connector/conntest":      {"steps/connector"},
 		"steps/connector/local":         {"steps/connector"},
 		"steps/connector/ssh":           {"steps/connector"},
 		"steps/connector/sshtest":       nil,
 		"steps/containerd":              domain,
-		"steps/etcd":                    append([]string{"steps/connector"}, domain...),  // it reaches a store through the wire
-		"steps/kubeadm":                 append([]string{"steps/etcd"}, domain...),       // its API servers are told where the store is
-		"steps/kubernetes":              append([]string{"steps/kubeadm"}, domain...),    // it speaks to what kubeadm made, as its admin
-		"steps/network":                 append([]string{"steps/kubernetes"}, domain...), // it applies a manifest
-		"steps/node":                    append([]string{"steps/kubeadm"}, domain...),    // a name means something else on a master that has joined
+		"steps/etcd":                    append([]string{"steps/connector"}, domain...),             // it reaches a store through the wire
+		"steps/kubeadm":                 append([]string{"steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
+		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
+		"steps/kubernetes":              append([]string{"steps/kubeadm", "steps/kubectl"}, domain...), // it speaks to what kubeadm made, as its admin
+		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                  // it applies a manifest
+		"steps/node":                    append([]string{"steps/kubeadm"}, domain...),                  // a name means something else on a master that has joined
 		"steps/preflight":               domain,
 		"steps/registryd":               append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
 		"steps/registryd/registrydtest": {"steps/connector", "steps/connector/conntest", "steps/registryd"},

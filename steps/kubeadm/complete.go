@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
@@ -101,7 +102,7 @@ func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done b
 
 // bootable tells whether all is there that a control plane starts from.
 func bootable(ctx context.Context, h *steps.Host) (bool, error) {
-	return written(ctx, h, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", AdminConf)
+	return written(ctx, h, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", kubectl.AdminConf)
 }
 
 // written tells whether files are there with something in them: what nobody synced

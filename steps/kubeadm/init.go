@@ -13,12 +13,10 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
-
-// AdminConf is the administrator's kubeconfig on a master.
-const AdminConf = "/etc/kubernetes/admin.conf"
 
 // AuthorityFile is the certificate of the cluster's CA on a node.
 const AuthorityFile = pkiDir + "/ca.crt"
@@ -45,12 +43,6 @@ func images(names ...string) []manifest.Need {
 		out = append(out, manifest.Need{Kind: manifest.Image, Name: n})
 	}
 	return out
-}
-
-// Kubectl runs kubectl on a master with the administrator's rights.
-func Kubectl(ctx context.Context, h *steps.Host, args ...string) (string, error) {
-	out, err := h.Exec(ctx, op.Kubectl(AdminConf, args...)...)
-	return string(out), err
 }
 
 // Init makes the first control plane. It counts as done only when kubeadm's last
@@ -222,10 +214,10 @@ func takeBack(ctx context.Context, h *steps.Host, j runner.Job, ended look) erro
 // initialized looks for what the last phases of kubeadm init leave behind, and
 // asks the API server itself.
 func initialized(ctx context.Context, h *steps.Host) (bool, error) {
-	if ok, err := written(ctx, h, AdminConf); err != nil || !ok {
+	if ok, err := written(ctx, h, kubectl.AdminConf); err != nil || !ok {
 		return false, err
 	}
-	out, err := Kubectl(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "daemonset/kube-proxy", "configmap/kubeadm-config", "-o", "name")
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "daemonset/kube-proxy", "configmap/kubeadm-config", "-o", "name")
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) {
 		return false, nil
@@ -240,7 +232,7 @@ func Running(ctx context.Context, h *steps.Host) (bool, error) { return initiali
 // The very first is the key of the CA: one without a certificate stops kubeadm for
 // ever.
 var traces = []string{
-	"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", pkiDir + "/ca.crt", pkiDir + "/ca.key", AdminConf,
+	"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", pkiDir + "/ca.crt", pkiDir + "/ca.key", kubectl.AdminConf,
 }
 
 // begun tells whether kubeadm init or join left something behind.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/pki"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -36,7 +37,7 @@ const readiness = `jsonpath={range .items[*]}{.metadata.name}={.status.condition
 func MintToken(joining []manifest.Host) steps.Step {
 	return &op.Do{
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
 			var cmd *runner.CmdError
 			if errors.As(err, &cmd) {
 				return false, nil
@@ -73,7 +74,7 @@ const tokenTTL = "15m"
 
 // mint makes a token on a master.
 func mint(ctx context.Context, h *steps.Host) (Token, error) {
-	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", tokenTTL, "--description", "kubexm: nodes that join")
+	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", kubectl.AdminConf, "token", "create", "--ttl", tokenTTL, "--description", "kubexm: nodes that join")
 	if err != nil {
 		return Token{}, err
 	}

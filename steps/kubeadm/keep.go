@@ -15,6 +15,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -209,7 +210,7 @@ func TakeUp() steps.Step {
 			return false, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
 			if err != nil {
 				return err
 			}
@@ -220,7 +221,7 @@ func TakeUp() steps.Step {
 				}
 			}
 			if len(stale) > 0 {
-				if _, err := Kubectl(ctx, h, append([]string{"--request-timeout=30s", "delete", "node", "--ignore-not-found"}, stale...)...); err != nil {
+				if _, err := kubectl.Run(ctx, h, append([]string{"--request-timeout=30s", "delete", "node", "--ignore-not-found"}, stale...)...); err != nil {
 					return err
 				}
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -105,7 +106,7 @@ func masterJoined(ctx context.Context, h *steps.Host) (bool, error) {
 	if ok, err := joined(ctx, h); err != nil || !ok {
 		return false, err
 	}
-	out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "node", h.Name, "-o", "jsonpath={.metadata.labels}")
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "node", h.Name, "-o", "jsonpath={.metadata.labels}")
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) {
 		return false, nil
@@ -130,7 +131,7 @@ func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 		Act: func(ctx context.Context, h *steps.Host) error {
 			// Of one that was reset without the cluster's knowledge the node stays Ready for a while.
 			gone, err := soon(ctx, h, func(ctx context.Context, h *steps.Host) (bool, error) {
-				out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+				out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
 				return !slices.Contains(strings.Fields(out), joining.Name+"=True"), err
 			}, doubt)
 			if err == nil && !gone {

@@ -11,13 +11,14 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // CoreDNS puts the config's blocks into CoreDNS's own configuration. Its pods are
 // replaced for it: left alone they would read it within a minute or so, and a
 // cluster that is said to be ready would not know the names that it was given.
 func CoreDNS(c *manifest.Cluster) steps.Step {
-	return Apply("kubernetes.configure-coredns", nil, func(context.Context, *steps.Host) ([]byte, error) {
+	return kubectl.Apply("kubernetes.configure-coredns", nil, func(context.Context, *steps.Host) ([]byte, error) {
 		text := Corefile(c)
 		config, err := yaml.Marshal(map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap",

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -58,7 +59,7 @@ func applied(ctx context.Context, h *steps.Host) (steps.Applied, error) {
 // Record keeps in the cluster what was applied. The lock is too long for that:
 // its digest is.
 func Record() steps.Step {
-	return Apply("kubernetes.record-applied", nil, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+	return kubectl.Apply("kubernetes.record-applied", nil, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		x, err := applied(ctx, h)
 		if err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -39,7 +40,7 @@ func ReadAuthority() steps.Step {
 func WaitEndpoint(c *manifest.Cluster) steps.Step {
 	look := func(ctx context.Context, h *steps.Host) (string, error) { return askEndpoint(ctx, h, c) }
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.wait-endpoint", LooksOnly: true, Timeout: patience + time.Minute, Reads: []steps.AnyKey{authority}},
+		M: steps.Meta{Name: "kubernetes.wait-endpoint", LooksOnly: true, Timeout: kubectl.Patience + time.Minute, Reads: []steps.AnyKey{authority}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			if _, err := authority.Get(h); err != nil {
 				return false, nil // nobody has read it: a dry run
@@ -48,7 +49,7 @@ func WaitEndpoint(c *manifest.Cluster) steps.Step {
 			return err == nil && bad == "", nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(c.APIServerPort())+
+			return kubectl.Until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(c.APIServerPort())+
 				"; whoever tries on %s: openssl s_client -connect "+kubeadm.EndpointAddress(c))
 		},
 	}
@@ -69,10 +70,10 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 			Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
 		return "", nil
 	case errors.Is(err, kubeadm.ErrNoAuthority):
-		return "", &lost{err}
+		return "", kubectl.Lost(err)
 	case errors.As(err, &other):
-		return "", &lost{steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
-			"have the load balancer pass TCP on as it is, with no TLS of its own, and to the masters of this cluster alone")}
+		return "", kubectl.Lost(steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
+			"have the load balancer pass TCP on as it is, with no TLS of its own, and to the masters of this cluster alone"))
 	case err != nil:
 		return "no API server answers at " + at + ": " + err.Error(), nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -52,7 +53,7 @@ func userKubeconfig(h *steps.Host) []op.Resource {
 		op.Dir{Path: dir, Attr: runner.Attr{Mode: 0o700, Owner: h.Login.User}, Own: true, Login: true}, // kubectl keeps a cache in it
 		op.File{Path: dir + "/config", Attr: runner.Attr{Mode: 0o600, Owner: h.Login.User}, Secret: true, Login: true,
 			Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
-				text, err := h.ReadFile(ctx, kubeadm.AdminConf)
+				text, err := h.ReadFile(ctx, kubectl.AdminConf)
 				if errors.Is(err, fs.ErrNotExist) {
 					err = op.Later(err)
 				}

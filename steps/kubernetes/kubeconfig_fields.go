@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // ErrKubeconfig is why a kubeconfig that a host holds is refused: kubectl runs
@@ -30,9 +31,9 @@ type ErrKubeconfig struct {
 
 func (e *ErrKubeconfig) Error() string {
 	if e.Field == "" {
-		return kubeadm.AdminConf + ": " + e.Why
+		return kubectl.AdminConf + ": " + e.Why
 	}
-	return kubeadm.AdminConf + ": " + e.Field + ": " + e.Why
+	return kubectl.AdminConf + ": " + e.Field + ": " + e.Why
 }
 
 // Advice says what the operator can do.

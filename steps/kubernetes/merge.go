@@ -10,12 +10,13 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // fetched is the administrator's kubeconfig of a master, for the machine that kubexm
 // runs on. It is refused with *ErrKubeconfig where FetchKubeconfig refuses it.
 func fetched(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]byte, error) {
-	text, err := h.ReadFile(ctx, kubeadm.AdminConf)
+	text, err := h.ReadFile(ctx, kubectl.AdminConf)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -42,12 +43,12 @@ func LabelNodes(c *manifest.Cluster) steps.Step {
 					args = append(args, k+"="+want[k])
 				}
 				if len(want) > 0 {
-					if _, err := kubeadm.Kubectl(ctx, h, args...); err != nil {
+					if _, err := kubectl.Run(ctx, h, args...); err != nil {
 						return err
 					}
 				}
 				for _, t := range n.Taints {
-					if _, err := kubeadm.Kubectl(ctx, h, "taint", "--overwrite", "node", n.Name, fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)); err != nil {
+					if _, err := kubectl.Run(ctx, h, "taint", "--overwrite", "node", n.Name, fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)); err != nil {
 						return err
 					}
 				}
@@ -95,7 +96,7 @@ type node struct {
 }
 
 func getNode(ctx context.Context, h *steps.Host, name string) (node, error) {
-	out, err := kubeadm.Kubectl(ctx, h, "--request-timeout=10s", "get", "node", name, "-o", "json")
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "node", name, "-o", "json")
 	if err != nil {
 		return node{}, err
 	}
@@ -135,13 +136,13 @@ func (n node) ready() (bool, string) {
 func WaitReady(c *manifest.Cluster) steps.Step {
 	look := func(ctx context.Context, h *steps.Host) (string, error) { return notReady(ctx, c, h) }
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.wait-ready", LooksOnly: true, Timeout: patience + time.Minute},
+		M: steps.Meta{Name: "kubernetes.wait-ready", LooksOnly: true, Timeout: kubectl.Patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			bad, err := look(ctx, h)
 			return err == nil && bad == "", err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return until(ctx, h, look, "see `kubectl get nodes,pods -A -o wide` and `kubectl describe` of what is not Ready, on %s")
+			return kubectl.Until(ctx, h, look, "see `kubectl get nodes,pods -A -o wide` and `kubectl describe` of what is not Ready, on %s")
 		},
 	}
 }
@@ -161,7 +162,7 @@ func notReady(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, 
 			return fmt.Sprintf("node %s is not Ready: %s", want.Name, why), nil
 		}
 	}
-	return unready(ctx, h, op.Workload{Kind: "Deployment", Namespace: "kube-system", Name: "coredns"})
+	return kubectl.Unready(ctx, h, op.Workload{Kind: "Deployment", Namespace: "kube-system", Name: "coredns"})
 }
 
 // Drain moves the pods off the nodes of a cluster that is to be deleted. What
@@ -177,7 +178,7 @@ func Drain(c *manifest.Cluster) steps.Step {
 				if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), w.Name) {
 					continue
 				}
-				_, err := h.Run(ctx, runner.Cmd{OK: []int{1}, Argv: op.Kubectl(kubeadm.AdminConf,
+				_, err := h.Run(ctx, runner.Cmd{OK: []int{1}, Argv: op.Kubectl(kubectl.AdminConf,
 					"drain", w.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=30s")})
 				if err != nil {
 					return err

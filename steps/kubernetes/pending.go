@@ -10,7 +10,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -47,7 +47,7 @@ func pending(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]questio
 }
 
 func pendingNames(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string, error) {
-	out, err := h.Run(ctx, runner.Cmd{Limit: maxRequestNames, Argv: op.Kubectl(kubeadm.AdminConf, "--request-timeout=10s",
+	out, err := h.Run(ctx, runner.Cmd{Limit: maxRequestNames, Argv: op.Kubectl(kubectl.AdminConf, "--request-timeout=10s",
 		"get", "certificatesigningrequests", "--field-selector=spec.signerName="+kubeletSigner, "-o", waiting)})
 	if errors.Is(err, runner.ErrTruncated) {
 		return nil, steps.Advise(fmt.Errorf("certificate signing requests: %w", err), "delete those that a single node keeps making: kubectl get csr on %s", h.Name)
@@ -79,7 +79,7 @@ func pendingNames(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]st
 
 // questions gives requests by their names, without those that are gone or answered by now.
 func questions(ctx context.Context, h *steps.Host, names []string) ([]question, error) {
-	out, err := h.Run(ctx, runner.Cmd{Limit: maxRequests, Argv: op.Kubectl(kubeadm.AdminConf, append([]string{"--request-timeout=10s",
+	out, err := h.Run(ctx, runner.Cmd{Limit: maxRequests, Argv: op.Kubectl(kubectl.AdminConf, append([]string{"--request-timeout=10s",
 		"get", "--ignore-not-found", "-o", "json", "certificatesigningrequests"}, names...)...)})
 	if err != nil || len(strings.TrimSpace(string(out.Stdout))) == 0 {
 		return nil, err

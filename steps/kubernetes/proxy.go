@@ -11,7 +11,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -37,7 +37,7 @@ func RenewProxy(c *manifest.Cluster) steps.Step {
 			if err != nil || len(stale) == 0 {
 				return err
 			}
-			_, err = kubeadm.Kubectl(ctx, h, append([]string{"-n", "kube-system", "delete", "pod", "--ignore-not-found", "--grace-period=10"}, stale...)...)
+			_, err = kubectl.Run(ctx, h, append([]string{"-n", "kube-system", "delete", "pod", "--ignore-not-found", "--grace-period=10"}, stale...)...)
 			return err
 		},
 	}
@@ -50,7 +50,7 @@ func staleProxies(ctx context.Context, h *steps.Host, name string) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	out, err := kubeadm.Kubectl(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-proxy",
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-proxy",
 		"--field-selector", "spec.nodeName="+h.Name, "-o", "jsonpath={range .items[*]}{.metadata.name}={.metadata.uid} {end}")
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
@@ -40,13 +40,13 @@ func (r *Recorded) Components() (map[string]string, error) {
 // h is no master, and where the cluster has none: then its creation has not ended. A
 // cluster that does not answer is an error.
 func AskRecorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
-	switch _, err := h.ReadFile(ctx, kubeadm.AdminConf); {
+	switch _, err := h.ReadFile(ctx, kubectl.AdminConf); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	r, err := kubectl(ctx, h, nil, nil, "--request-timeout=10s", "-n", "kube-system", "get", "configmap/kubexm", "-o", "json")
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "configmap/kubexm", "-o", "json")
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "(NotFound)") {
 		return nil, nil
@@ -57,12 +57,12 @@ func AskRecorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	var object struct {
 		Data map[string]string `json:"data"`
 	}
-	if err := json.Unmarshal([]byte(r.Stdout), &object); err != nil {
+	if err := json.Unmarshal([]byte(out), &object); err != nil {
 		return nil, fmt.Errorf("configmap kubexm: %w", err)
 	}
-	out := &Recorded{Summary: object.Data, Config: []byte(object.Data["config.yaml"])}
-	delete(out.Summary, "config.yaml")
-	return out, nil
+	r := &Recorded{Summary: object.Data, Config: []byte(object.Data["config.yaml"])}
+	delete(r.Summary, "config.yaml")
+	return r, nil
 }
 
 // ReadRecorded reads the record in the cluster's folder on this machine; nil without

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -23,7 +23,7 @@ import (
 // approved by the next run.
 func SignKubelets(c *manifest.Cluster) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.sign-kubelets", Timeout: patience + time.Minute},
+		M: steps.Meta{Name: "kubernetes.sign-kubelets", Timeout: kubectl.Patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			asked, err := pending(ctx, c, h)
 			var cmd *runner.CmdError
@@ -37,7 +37,7 @@ func SignKubelets(c *manifest.Cluster) steps.Step {
 			return err == nil && len(silent) == 0, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return until(ctx, h, func(ctx context.Context, h *steps.Host) (string, error) { return sign(ctx, c, h) },
+			return kubectl.Until(ctx, h, func(ctx context.Context, h *steps.Host) (string, error) { return sign(ctx, c, h) },
 				"see `journalctl -u kubelet` there, `kubectl get csr` on %s, and whether port 10250 of nodes is open to masters")
 		},
 	}
@@ -68,7 +68,7 @@ func sign(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, erro
 	}
 	for _, s := range silent {
 		if err := refused[s.node]; err != nil {
-			return "", &lost{err}
+			return "", kubectl.Lost(err)
 		}
 	}
 	return fmt.Sprintf("the API server does not reach the kubelet of %s: %s", silent[0].node, silent[0].why), nil
@@ -88,7 +88,7 @@ func unreached(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]unser
 	g.SetLimit(atOnce)
 	for i, n := range all {
 		g.Go(func() error {
-			_, err := kubeadm.Kubectl(ctx, h, "--request-timeout=10s", "get", "--raw", "/api/v1/nodes/"+n.Name+"/proxy/healthz")
+			_, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "--raw", "/api/v1/nodes/"+n.Name+"/proxy/healthz")
 			var cmd *runner.CmdError
 			if errors.As(err, &cmd) {
 				found[i] = unserved{n.Name, strings.TrimSpace(cmd.Stderr)}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // kubeletSigner signs what kubelets serve with, and asks somebody else whether to
@@ -136,7 +137,6 @@ func (q question) approve(ctx context.Context, h *steps.Host) error {
 	if err != nil {
 		return err
 	}
-	_, err = kubectl(ctx, h, text, nil, "--request-timeout=10s", "replace", "--raw",
+	return kubectl.Send(ctx, h, text, "--request-timeout=10s", "replace", "--raw",
 		"/apis/certificates.k8s.io/v1/certificatesigningrequests/"+q.Metadata.Name+"/approval", "-f", "-")
-	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // Flannel applies flannel's manifest with the cluster's pod ranges and backend.
@@ -25,7 +25,7 @@ func Flannel(c *manifest.Cluster) steps.Step {
 	for _, image := range part.NetworkOf(c).Images {
 		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: image})
 	}
-	return kubernetes.Apply("network.install-flannel", needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+	return kubectl.Apply("network.install-flannel", needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		rc, _, err := h.Artifact(ctx, need)
 		if err != nil {
 			return nil, err

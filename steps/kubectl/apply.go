@@ -1,16 +1,12 @@
-package kubernetes
+package kubectl
 
 import (
-	"bytes"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/op"
-	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // owner is the field manager of everything that kubexm applies.
@@ -21,7 +17,7 @@ type Body = func(context.Context, *steps.Host) ([]byte, error)
 
 // Manifest is a set of objects as a resource of the first master.
 func Manifest(name string, needs []manifest.Need, body Body) op.Manifest {
-	return op.Manifest{Name: name, Kubeconfig: kubeadm.AdminConf, Owner: owner, Opens: needs, Body: body}
+	return op.Manifest{Name: name, Kubeconfig: AdminConf, Owner: owner, Opens: needs, Body: body}
 }
 
 // Tried is for steps that speak to a cluster which is still coming up, and for
@@ -34,18 +30,4 @@ func Tried(m *steps.Meta) {
 // Apply brings the objects of a manifest about, by server-side apply.
 func Apply(name string, needs []manifest.Need, body Body) steps.Step {
 	return op.Ensure(name, []op.Resource{Manifest(name, needs, body)}, Tried)
-}
-
-type result struct {
-	Exit   int
-	Stdout string
-}
-
-func kubectl(ctx context.Context, h *steps.Host, stdin []byte, ok []int, args ...string) (result, error) {
-	c := runner.Cmd{Argv: op.Kubectl(kubeadm.AdminConf, args...), OK: ok}
-	if stdin != nil {
-		c.Stdin = bytes.NewReader(stdin)
-	}
-	res, err := h.Run(ctx, c)
-	return result{Exit: res.Exit, Stdout: strings.TrimSpace(string(res.Stdout))}, err
 }

@@ -1,4 +1,4 @@
-package kubernetes
+package kubectl
 
 import (
 	"context"
@@ -11,13 +11,12 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// patience is how long a wait lasts.
-const patience = 5 * time.Minute
+// Patience is how long a wait lasts.
+const Patience = 5 * time.Minute
 
 // WaitFor waits until the Deployments, DaemonSets, StatefulSets and Jobs of a
 // manifest are what it asks for.
@@ -32,20 +31,20 @@ func WaitFor(name string, needs []manifest.Need, body Body) steps.Step {
 			return "", err
 		}
 		for _, w := range all {
-			if bad, err := unready(ctx, h, w); bad != "" || err != nil {
+			if bad, err := Unready(ctx, h, w); bad != "" || err != nil {
 				return bad, err
 			}
 		}
 		return "", nil
 	}
 	return &op.Do{
-		M: steps.Meta{Name: name, Needs: needs, LooksOnly: true, Timeout: patience + time.Minute},
+		M: steps.Meta{Name: name, Needs: needs, LooksOnly: true, Timeout: Patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			bad, err := look(ctx, h)
 			return err == nil && bad == "", err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return until(ctx, h, look, "see `kubectl get pods -A -o wide` and `kubectl describe` of what is not ready, on %s; an image that is missing belongs under spec.bundle.images")
+			return Until(ctx, h, look, "see `kubectl get pods -A -o wide` and `kubectl describe` of what is not ready, on %s; an image that is missing belongs under spec.bundle.images")
 		},
 	}
 }
@@ -55,9 +54,13 @@ type lost struct{ error }
 
 func (l *lost) Unwrap() error { return l.error }
 
-// until looks again and again, and ends with what is still not as it should be.
-func until(ctx context.Context, h *steps.Host, look func(context.Context, *steps.Host) (string, error), advice string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// Lost marks an error that time does not mend: Until ends with it at once.
+func Lost(err error) error { return &lost{err} }
+
+// Until looks again and again, for as long as Patience, and ends with what is still not
+// as it should be. advice has a verb for the name of the host.
+func Until(ctx context.Context, h *steps.Host, look func(context.Context, *steps.Host) (string, error), advice string) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	t := time.NewTicker(2 * time.Second)
 	defer t.Stop()
@@ -109,10 +112,10 @@ type workload struct {
 	} `json:"status"`
 }
 
-// unready says what a workload still lacks.
-func unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) {
+// Unready says what a workload still lacks; "" where it lacks nothing.
+func Unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) {
 	name := w.Kind + "/" + w.Name
-	res, err := kubectl(ctx, h, nil, nil, "--request-timeout=10s", "-n", w.Namespace, "get", strings.ToLower(name), "-o", "json")
+	out, err := Run(ctx, h, "--request-timeout=10s", "-n", w.Namespace, "get", strings.ToLower(name), "-o", "json")
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) {
 		return fmt.Sprintf("%s in namespace %s is not there", name, w.Namespace), nil
@@ -121,7 +124,7 @@ func unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) 
 		return "", err
 	}
 	var o workload
-	if err := json.Unmarshal([]byte(res.Stdout), &o); err != nil {
+	if err := json.Unmarshal([]byte(out), &o); err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	have, want := o.progress(w.Kind)
@@ -157,7 +160,7 @@ func (o workload) progress(kind string) (have, want int) {
 
 // reasons gives what containers of a namespace wait for, as their kubelets say.
 func reasons(ctx context.Context, h *steps.Host, namespace string) (string, error) {
-	out, err := kubeadm.Kubectl(ctx, h, "--request-timeout=10s", "-n", namespace, "get", "pods", "-o",
+	out, err := Run(ctx, h, "--request-timeout=10s", "-n", namespace, "get", "pods", "-o",
 		`jsonpath={range .items[*].status.containerStatuses[*]}{.state.waiting.reason}{": "}{.image}{"\n"}{end}`)
 	var cmd *runner.CmdError
 	if err != nil && !errors.As(err, &cmd) {
