@@ -58,7 +58,7 @@ var kubexm = house{
 		"steps/etcd":                    append([]string{"steps/connector"}, domain...),             // it reaches a store through the wire
 		"steps/kubeadm":                 append([]string{"steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
-		"steps/kubernetes":              append([]string{"steps/kubeadm", "steps/kubectl"}, domain...), // it speaks to what kubeadm made, as its admin
+		"steps/cluster":                 append([]string{"steps/kubeadm", "steps/kubectl"}, domain...), // it speaks to what kubeadm made, as its admin
 		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                  // it applies a manifest
 		"steps/node":                    append([]string{"steps/kubeadm"}, domain...),                  // a name means something else on a master that has joined
 		"steps/preflight":               domain,
@@ -125,10 +125,10 @@ var kubexm = house{
 		"installer/pipeline": {"manifest"},
 		"installer/plan":     {"steps", "manifest"},
 		// What is remembered is read, and held against a config; nothing here changes a host.
-		"installer/state": {"steps", "steps/kubeadm", "steps/kubernetes", "manifest", "manifest/part", "manifest/durable"},
+		"installer/state": {"steps", "steps/cluster", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/containerd", "steps/etcd", "steps/kubeadm", "steps/kubernetes", "steps/network",
+		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/containerd", "steps/etcd", "steps/kubeadm", "steps/network",
 			"steps/node", "steps/preflight", "steps/registryd", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,

@@ -145,7 +145,7 @@ type deltaSite struct {
 func newDeltaSite(t *testing.T) *deltaSite {
 	t.Helper()
 	s := &deltaSite{server: sshtest.Start(t, sshtest.Config{Password: "secret"}), mill: newMill(t)}
-	c := cluster(t, host("a", s.server, ""))
+	c := clusterOf(t, host("a", s.server, ""))
 	c.Spec.RoleGroups.Registry = []string{"a"}
 	s.options = options(t, c, s.server)
 	srv := httptest.NewUnstartedServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))

@@ -19,11 +19,11 @@ import (
 // that is to be passed over.
 func TestADeletionReachesHostsOfTheRecord(t *testing.T) {
 	a, b, c := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
-	applied, err := cluster(t, host("a", a, ""), host("b", b, ""), host("c", c, "")).Public()
+	applied, err := clusterOf(t, host("a", a, ""), host("b", b, ""), host("c", c, "")).Public()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options(t, cluster(t, host("a", a, "")), a, b, c)
+	o := options(t, clusterOf(t, host("a", a, "")), a, b, c)
 	dir := filepath.Join(o.Base, ".kubexm", "demo", "applied")
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.yaml"), applied, 0o600)); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 func TestReceipt(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Config{Password: "secret"})
 	site := &deltaSite{server: server, mill: newMill(t)}
-	c := cluster(t, host("a", server, ""))
+	c := clusterOf(t, host("a", server, ""))
 	site.options = options(t, c, server)
 	site.options.Version = "v1.2.3"
 	s := site.session(t, open(t, site.mill.build("full.tar.zst", nil, "kubelet 1", "one")))

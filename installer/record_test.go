@@ -36,7 +36,7 @@ func sessionOf(t *testing.T, c *manifest.Cluster, node1 *steps.Host) *Session {
 // the journal knows where the log ended.
 func TestRunIsOnRecord(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Config{Password: "secret"})
-	o := options(t, cluster(t, host("a", server, "")), server)
+	o := options(t, clusterOf(t, host("a", server, "")), server)
 	o.Version = "v1.2.3"
 	s, err := Open(t.Context(), o)
 	if err != nil {

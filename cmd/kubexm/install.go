@@ -15,7 +15,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
 // siteFlags are the flags of commands that work on a cluster's hosts.
@@ -222,7 +222,7 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
 			return refused(err)
 		}
 	}
-	s.kubeconfig = kubernetes.KubeconfigPath(session.Workdir.Dir)
+	s.kubeconfig = cluster.KubeconfigPath(session.Workdir.Dir)
 	if s.pipeline.Away {
 		return a.remove(ctx, f, s, session)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
 
 // Replaced finds a first master on which kubeadm init would make a second cluster
@@ -34,7 +34,7 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, o
 		return nil, err
 	}
 	knows := slices.Clone(hosts)
-	switch _, err := os.Stat(kubernetes.KubeconfigPath(dir)); {
+	switch _, err := os.Stat(cluster.KubeconfigPath(dir)); {
 	case err == nil:
 		knows = append(knows, "the kubeconfig in "+dir)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -84,7 +84,7 @@ func Preserved(ctx context.Context, c *manifest.Cluster, dir string, of Of) (boo
 	if hosts, _, err := belonging(ctx, c, first.Name, of); err != nil || len(hosts) > 0 {
 		return false, err
 	}
-	return kubernetes.Knows(dir, ca)
+	return cluster.Knows(dir, ca)
 }
 
 // belonging names the hosts beside the first master that are nodes of a cluster, and

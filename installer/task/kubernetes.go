@@ -8,8 +8,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/addon"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/network"
 	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -27,7 +27,7 @@ func InstallKubernetes() plan.Task {
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), kubeadm.Harden(s.Cluster)), plan.On(s.First(manifest.RoleMaster),
-			kubeadm.Init(s.Cluster), kubeadm.TakeUp(), kubernetes.FetchKubeconfig(s.Cluster), kubernetes.InstallKubeconfig()))
+			kubeadm.Init(s.Cluster), kubeadm.TakeUp(), cluster.FetchKubeconfig(s.Cluster), cluster.InstallKubeconfig()))
 	}}
 }
 
@@ -36,7 +36,7 @@ func InitControlPlane() plan.Task {
 func CheckEndpoint() plan.Task {
 	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return s.Cluster.EndpointExists() },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.ReadAuthority()), plan.On(nodes(s), kubernetes.WaitEndpoint(s.Cluster)))
+			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), cluster.ReadAuthority()), plan.On(nodes(s), cluster.WaitEndpoint(s.Cluster)))
 		}}
 }
 
@@ -54,9 +54,9 @@ func JoinMasters() plan.Task {
 			mint = append(mint, kubeadm.MintMasterToken(s.Cluster, h))
 			join := []steps.Step{kubeadm.JoinMaster(s.Cluster)}
 			if cp := s.Cluster.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
-				join = append(join, node.AimAtItself(s.Cluster), kubernetes.RenewProxy(s.Cluster))
+				join = append(join, node.AimAtItself(s.Cluster), cluster.RenewProxy(s.Cluster))
 			}
-			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(first, mint...), plan.On(one, append(join, kubernetes.InstallKubeconfig())...))
+			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(first, mint...), plan.On(one, append(join, cluster.InstallKubeconfig())...))
 		})
 	}}
 }
@@ -102,13 +102,13 @@ func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
 		if s.Cluster.KubeletsAreSigned() {
-			ss = append(ss, kubernetes.SignKubelets(s.Cluster))
+			ss = append(ss, cluster.SignKubelets(s.Cluster))
 		}
-		ss = append(ss, kubernetes.LabelNodes(s.Cluster))
+		ss = append(ss, cluster.LabelNodes(s.Cluster))
 		if s.Cluster.ConfiguresDNS() {
-			ss = append(ss, kubernetes.CoreDNS(s.Cluster))
+			ss = append(ss, cluster.CoreDNS(s.Cluster))
 		}
-		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, kubernetes.WaitReady(s.Cluster))...), plan.On(nodes(s), kubeadm.RestrictFiles(s.Cluster)))
+		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, cluster.WaitReady(s.Cluster))...), plan.On(nodes(s), kubeadm.RestrictFiles(s.Cluster)))
 	}}
 }
 
@@ -145,14 +145,14 @@ func RemoveAddons() plan.Task {
 // Record keeps what was applied, in the cluster and here.
 func Record() plan.Task {
 	return plan.Task{Name: "record", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Record(), kubernetes.KeepApplied())
+		return plan.On(s.Whole().First(manifest.RoleMaster), cluster.Record(), cluster.KeepApplied())
 	}}
 }
 
 // DrainNodes moves pods off the workers.
 func DrainNodes() plan.Task {
 	return plan.Task{Name: "drain-nodes", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Drain(s.Cluster))
+		return plan.On(s.Whole().First(manifest.RoleMaster), cluster.Drain(s.Cluster))
 	}}
 }
 
@@ -181,12 +181,12 @@ func ResetNodes() plan.Task {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}
-		last = append(last, addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), reset, kubernetes.ForgetHere())
+		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset, cluster.ForgetHere())
 		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
 			plan.Roll(further, func(h manifest.Host) plan.Fragment {
-				return plan.On([]manifest.Host{h}, kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster())
+				return plan.On([]manifest.Host{h}, cluster.RemoveKubeconfig(), kubeadm.ResetMaster())
 			}),
 			plan.On(s.First(manifest.RoleMaster), last...),
 			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), kubeadm.Soften(s.Cluster))),

@@ -1,4 +1,4 @@
-package kubernetes_test
+package cluster_test
 
 import (
 	"slices"
@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -36,7 +36,7 @@ func TestRenewProxy(t *testing.T) {
 			if x.pod != "" {
 				s.AddFile(copied, x.pod, 0o644)
 			}
-			step := kubernetes.RenewProxy(c)
+			step := cluster.RenewProxy(c)
 			if v, err := step.Precheck(t.Context(), kase.NewHost(t, s, step)); err != nil || (v == steps.Todo) != x.stale {
 				t.Fatalf("%v, %v", v, err)
 			}
@@ -59,7 +59,7 @@ func TestRenewProxy(t *testing.T) {
 		})
 	}
 	// While no API server answers there is something to do yet.
-	s, step := conntest.New(t), kubernetes.RenewProxy(c)
+	s, step := conntest.New(t), cluster.RenewProxy(c)
 	s.HandleProgram("kubectl", func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{Exit: 1}, true })
 	if v, err := step.Precheck(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil || v != steps.Todo {
 		t.Errorf("%v, %v", v, err)

@@ -1,10 +1,10 @@
-package kubernetes_test
+package cluster_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
 const ofDemo = `apiVersion: v1
@@ -26,11 +26,11 @@ users:
 func TestMergeKubeconfig(t *testing.T) {
 	other := strings.NewReplacer("demo", "prod", "192.0.2.11", "192.0.2.99", "bmV3", "cHJvZA==").Replace(ofDemo)
 	old := strings.NewReplacer("192.0.2.11", "192.0.2.12", "bmV3", "b2xk").Replace(ofDemo)
-	merged, err := kubernetes.MergeKubeconfig([]byte(other), []byte(old))
+	merged, err := cluster.MergeKubeconfig([]byte(other), []byte(old))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if merged, err = kubernetes.MergeKubeconfig(merged, []byte(ofDemo)); err != nil {
+	if merged, err = cluster.MergeKubeconfig(merged, []byte(ofDemo)); err != nil {
 		t.Fatal(err)
 	}
 	text := string(merged)
@@ -39,16 +39,16 @@ func TestMergeKubeconfig(t *testing.T) {
 			t.Errorf("%q is there %d times, want %d:\n%s", want, got, n, text)
 		}
 	}
-	if again, err := kubernetes.MergeKubeconfig(merged, []byte(ofDemo)); err != nil || string(again) != text {
+	if again, err := cluster.MergeKubeconfig(merged, []byte(ofDemo)); err != nil || string(again) != text {
 		t.Errorf("a second merge: %v\n%s", err, again)
 	}
 	for _, empty := range []string{"", "{apiVersion: v1, kind: Config, clusters: [], contexts: null}"} {
-		if got, err := kubernetes.MergeKubeconfig([]byte(empty), []byte(ofDemo)); err != nil || !strings.Contains(string(got), "name: demo-admin") {
+		if got, err := cluster.MergeKubeconfig([]byte(empty), []byte(ofDemo)); err != nil || !strings.Contains(string(got), "name: demo-admin") {
 			t.Errorf("into %q: %v\n%s", empty, err, got)
 		}
 	}
 	for _, no := range []string{"kind: Cluster", "[]", "text", "a: b: c"} {
-		if got, err := kubernetes.MergeKubeconfig([]byte(no), []byte(ofDemo)); err == nil {
+		if got, err := cluster.MergeKubeconfig([]byte(no), []byte(ofDemo)); err == nil {
 			t.Errorf("%q was taken for a kubeconfig:\n%s", no, got)
 		}
 	}

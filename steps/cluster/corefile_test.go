@@ -1,11 +1,11 @@
-package kubernetes_test
+package cluster_test
 
 import (
 	"flag"
 	"strings"
 	"testing"
 
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -39,7 +39,7 @@ const kubeadms = `.:53 {
 `
 
 func TestCorefileWithoutBlocksIsKubeadms(t *testing.T) {
-	if got := kubernetes.Corefile(steptest.Cluster(t, steptest.Small)); got != kubeadms {
+	if got := cluster.Corefile(steptest.Cluster(t, steptest.Small)); got != kubeadms {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -54,7 +54,7 @@ func TestCorefileWithEachBlock(t *testing.T) {
 			" {zones: [quick.local], nameservers: ['192.0.2.54:5353', 'fd00::53'], cache: 0}]}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := kubernetes.Corefile(steptest.Cluster(t, steptest.Small+"  dns: {"+dns+"}\n"))
+			got := cluster.Corefile(steptest.Cluster(t, steptest.Small+"  dns: {"+dns+"}\n"))
 			steptest.Golden(t, *update, "corefile-"+name, got)
 			depth := 0
 			for line := range strings.Lines(got) {

@@ -1,12 +1,12 @@
-package kubernetes_test
+package cluster_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -14,23 +14,23 @@ import (
 func TestAppliedSerial(t *testing.T) {
 	kase := standing(with(t, ""))
 	s := kase.Sim(t)
-	step := kubernetes.Record()
+	step := cluster.Record()
 	h := kase.NewHost(t, s, step)
-	if n, err := kubernetes.AppliedSerial(t.Context(), h); err != nil || n != 0 {
+	if n, err := cluster.AppliedSerial(t.Context(), h); err != nil || n != 0 {
 		t.Errorf("a cluster without a record: %d, %v", n, err)
 	}
 	if err := step.Run(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := kubernetes.AppliedSerial(t.Context(), h); err != nil || n != 7 {
+	if n, err := cluster.AppliedSerial(t.Context(), h); err != nil || n != 7 {
 		t.Errorf("a cluster with a record: %d, %v", n, err)
 	}
 	s.RemoveAll("/etc/kubernetes/manifests")
-	if n, err := kubernetes.AppliedSerial(t.Context(), h); err == nil {
+	if n, err := cluster.AppliedSerial(t.Context(), h); err == nil {
 		t.Errorf("a cluster that does not answer: %d", n)
 	}
 	none := steptest.Case{Cluster: kase.Cluster, Before: func(*conntest.Sim) {}}
-	if n, err := kubernetes.AppliedSerial(t.Context(), none.NewHost(t, none.Sim(t), step)); err != nil || n != 0 {
+	if n, err := cluster.AppliedSerial(t.Context(), none.NewHost(t, none.Sim(t), step)); err != nil || n != 0 {
 		t.Errorf("no cluster: %d, %v", n, err)
 	}
 }
@@ -38,7 +38,7 @@ func TestAppliedSerial(t *testing.T) {
 // TestRecordOfNothing: a run that does not say what it applied leaves no record.
 func TestRecordOfNothing(t *testing.T) {
 	kase := standing(with(t, ""))
-	for _, step := range []steps.Step{kubernetes.Record(), kubernetes.KeepApplied()} {
+	for _, step := range []steps.Step{cluster.Record(), cluster.KeepApplied()} {
 		h := kase.NewHost(t, kase.Sim(t), step)
 		h.Applied = nil
 		if err := step.Run(t.Context(), h); err == nil || !strings.Contains(err.Error(), "does not say what it applied") {
@@ -57,7 +57,7 @@ func TestHighestSerial(t *testing.T) {
 		"after a downgrade":  {map[string]string{"serial": "5", "highest": "9"}, 9},
 		"no numbers":         {map[string]string{"serial": "x", "highest": ""}, 0},
 	} {
-		if got := kubernetes.HighestSerial(c.summary); got != c.want {
+		if got := cluster.HighestSerial(c.summary); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package kubernetes_test
+package cluster_test
 
 import (
 	"crypto/x509"
@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/connector"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -86,7 +86,7 @@ func TestSignKubeletsLooksAtNames(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.AddFile(asked, string(text), 0o600)
-				step := kubernetes.SignKubelets(small)
+				step := cluster.SignKubelets(small)
 				h := kase.NewHost(t, s, step)
 				if v, err := step.Precheck(t.Context(), h); v == steps.Done || err != nil {
 					t.Errorf("before: %v, %v", v, err)
@@ -132,7 +132,7 @@ func TestSignKubeletsKnowsAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.AddFile(asked, string(text), 0o600)
-	step := kubernetes.SignKubelets(six)
+	step := cluster.SignKubelets(six)
 	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 		t.Error(err)
 	}
@@ -144,7 +144,7 @@ func TestSignKubeletsApprovesRenewals(t *testing.T) {
 	small := with(t, "")
 	kase := standing(small)
 	s := kase.Sim(t)
-	step := kubernetes.SignKubelets(small)
+	step := cluster.SignKubelets(small)
 	h := kase.NewHost(t, s, step)
 	if err := step.Run(t.Context(), h); err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestSignKubeletsApprovesWhatItSaw(t *testing.T) {
 		}
 		return connector.Result{}, false
 	})
-	step := kubernetes.SignKubelets(small)
+	step := cluster.SignKubelets(small)
 	err := step.Run(t.Context(), kase.NewHost(t, s, step))
 	if _, signed := s.File("/var/lib/kubelet/pki/kubelet-server-current.pem"); err == nil || !strings.Contains(err.Error(), "etcd is no name of node1") || signed || len(seen) == 0 {
 		t.Errorf("%v, signed %t, %q", err, signed, seen)
@@ -236,7 +236,7 @@ func TestSignKubeletsOfAThousandNodes(t *testing.T) {
 	for i := range 300 {
 		put(fmt.Sprintf("csr-flood-%d", i), "node7", "192.0.2.66")
 	}
-	step := kubernetes.SignKubelets(c)
+	step := cluster.SignKubelets(c)
 	h := kase.NewHost(t, s, step)
 	if v, err := step.Precheck(t.Context(), h); v == steps.Done || err != nil {
 		t.Fatalf("before: %v, %v", v, err)

@@ -1,6 +1,6 @@
-// Package kubernetes acts on a running cluster through kubectl on the first
+// Package cluster acts on a running cluster through kubectl on the first
 // master: nodes, their certificates, CoreDNS, the record of what was applied, and
 // the administrator's kubeconfig.
 //
 // It may import steps, steps/op, steps/kubeadm, steps/kubectl and manifest.
-package kubernetes
+package cluster

@@ -1,4 +1,4 @@
-package kubernetes_test
+package cluster_test
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/pki"
 	"github.com/mensylisir/kubexm/steps/runner"
 	"github.com/mensylisir/kubexm/steps/steptest"
@@ -45,12 +45,12 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 		step   steps.Step
 		undoes bool
 	}{
-		"fetch-kubeconfig": {standing(small), kubernetes.FetchKubeconfig(small), true},
-		"record-applied":   {standing(small), kubernetes.Record(), true},
-		"keep-applied":     {standing(small), kubernetes.KeepApplied(), true},
-		"coredns":          {standing(dns), kubernetes.CoreDNS(dns), true},
-		"sign-kubelets":    {standing(small), kubernetes.SignKubelets(small), false},
-		"label-nodes":      {standing(labelled), kubernetes.LabelNodes(labelled), false},
+		"fetch-kubeconfig": {standing(small), cluster.FetchKubeconfig(small), true},
+		"record-applied":   {standing(small), cluster.Record(), true},
+		"keep-applied":     {standing(small), cluster.KeepApplied(), true},
+		"coredns":          {standing(dns), cluster.CoreDNS(dns), true},
+		"sign-kubelets":    {standing(small), cluster.SignKubelets(small), false},
+		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled), false},
 	} {
 		t.Run(name, func(t *testing.T) { steptest.Do(t, c.kase, c.step, c.undoes) })
 	}
@@ -65,7 +65,7 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { steptest.Standing(c)(s); before(s) }}
-			steptest.Ensure(t, kase, kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig())
+			steptest.Ensure(t, kase, cluster.InstallKubeconfig(), cluster.RemoveKubeconfig())
 		})
 	}
 	// A user's files are the user's to write: root would follow links in the user's folders.
@@ -90,10 +90,10 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 				s.AddFile("/etc/shadow", "root's\n", 0o600)
 				before(s)
 			}}
-			steptest.Ensure(t, kase, kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig())
+			steptest.Ensure(t, kase, cluster.InstallKubeconfig(), cluster.RemoveKubeconfig())
 			s := kase.Sim(t)
 			s.ForgetCalls()
-			for _, step := range []steps.Step{kubernetes.InstallKubeconfig(), kubernetes.RemoveKubeconfig()} {
+			for _, step := range []steps.Step{cluster.InstallKubeconfig(), cluster.RemoveKubeconfig()} {
 				if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 					t.Fatal(err)
 				}
@@ -112,14 +112,14 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 	t.Run("of a user, with files of root in its folder", func(t *testing.T) {
 		kase := steptest.Case{Cluster: ops, Before: standing}
 		s := kase.Sim(t)
-		if err := kubernetes.InstallKubeconfig().Run(t.Context(), kase.NewHost(t, s, kubernetes.InstallKubeconfig())); err != nil {
+		if err := cluster.InstallKubeconfig().Run(t.Context(), kase.NewHost(t, s, cluster.InstallKubeconfig())); err != nil {
 			t.Fatal(err)
 		}
 		s.AddFile("/home/ops/.kube/cache/root's", "", 0o660) // of a kubectl that root ran
 		s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbPurge && !c.Sudo }, func(connector.Cmd, []byte) (connector.Result, bool) {
 			return connector.Result{Exit: 1, Stderr: []byte("rm: cannot remove: Permission denied\n")}, true
 		})
-		if err := kubernetes.RemoveKubeconfig().Run(t.Context(), kase.NewHost(t, s, kubernetes.RemoveKubeconfig())); err != nil {
+		if err := cluster.RemoveKubeconfig().Run(t.Context(), kase.NewHost(t, s, cluster.RemoveKubeconfig())); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range s.Snapshot() {
@@ -130,7 +130,7 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 	})
 	// A dry run on a host without a control plane says what it would do.
 	s := conntest.New(t)
-	step := kubernetes.InstallKubeconfig()
+	step := cluster.InstallKubeconfig()
 	d, ok := step.(steps.Differ)
 	if !ok {
 		t.Fatal("it gives no difference")
@@ -149,7 +149,7 @@ func TestWhatIsKeptHere(t *testing.T) {
 	kase := standing(c)
 	kase.Workdir = t.TempDir()
 	s := kase.Sim(t)
-	for _, step := range []steps.Step{kubernetes.FetchKubeconfig(c), kubernetes.KeepApplied()} {
+	for _, step := range []steps.Step{cluster.FetchKubeconfig(c), cluster.KeepApplied()} {
 		if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestWhatIsKeptHere(t *testing.T) {
 			t.Errorf("%s: %v, %v", file, st, err)
 		}
 	}
-	steptest.Do(t, kase, kubernetes.ForgetHere(), false)
+	steptest.Do(t, kase, cluster.ForgetHere(), false)
 	left, err := filepath.Glob(filepath.Join(kase.Workdir, "*", "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
@@ -181,11 +181,11 @@ func TestForeignKubeconfigIsNotKept(t *testing.T) {
 	kase := standing(c)
 	kase.Workdir = t.TempDir()
 	s := kase.Sim(t)
-	step := kubernetes.FetchKubeconfig(c)
+	step := cluster.FetchKubeconfig(c)
 	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 		t.Fatal(err)
 	}
-	file := kubernetes.KubeconfigPath(kase.Workdir)
+	file := cluster.KubeconfigPath(kase.Workdir)
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestForeignKubeconfigIsNotKept(t *testing.T) {
 	} {
 		s.AddFile(conf, h.conf, 0o600)
 		s.AddFile(authority, h.ca, 0o644)
-		step := kubernetes.FetchKubeconfig(c)
+		step := cluster.FetchKubeconfig(c)
 		err := step.Run(t.Context(), kase.NewHost(t, s, step))
 		if err == nil || !strings.Contains(err.Error(), h.says) {
 			t.Errorf("%s: %v, want %s", name, err, h.says)
@@ -219,7 +219,7 @@ func TestForeignKubeconfigIsNotKept(t *testing.T) {
 	}
 	s.AddFile(conf, good, 0o600)
 	s.AddFile(authority, ca, 0o644)
-	step = kubernetes.FetchKubeconfig(c)
+	step = cluster.FetchKubeconfig(c)
 	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 		t.Error(err)
 	}
@@ -237,7 +237,7 @@ func TestUndoingGivesBackWhatWasKeptHere(t *testing.T) {
 	if err := os.WriteFile(file, []byte("earlier\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	step := kubernetes.KeepApplied()
+	step := cluster.KeepApplied()
 	h := kase.NewHost(t, s, step)
 	if err := step.Run(t.Context(), h); err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestWaitReadyOnlyLooks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kase := standing(two)
 				s := kase.Sim(t)
-				step := kubernetes.WaitReady(two)
+				step := cluster.WaitReady(two)
 				h := kase.NewHost(t, s, step)
 				first := s.Snapshot()
 				c.damage(s)
@@ -303,7 +303,7 @@ func TestDrainPassesOverWhatDoesNotRun(t *testing.T) {
 				kase.Before = nil
 			}
 			s := kase.Sim(t)
-			step := kubernetes.Drain(c)
+			step := cluster.Drain(c)
 			if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 				t.Fatal(err)
 			}
