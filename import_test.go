@@ -48,19 +48,20 @@ var kubexm = house{
 		"installer/state":               nil,
 		"installer/task":                {"installer/plan"},
 		"steps":                         {"steps/connector", "steps/runner"},
-		"steps/addon":                   append([]string{"steps/kubeadm", "steps/kubectl"}, domain...), // it applies manifests to what kubeadm made
+		"steps/addon":                   append([]string{"steps/controlplane", "steps/kubectl"}, domain...), // it applies manifests to a cluster that runs
 		"steps/connector":               nil,
 		"steps/connector/conntest":      {"steps/connector"},
 		"steps/connector/local":         {"steps/connector"},
 		"steps/connector/ssh":           {"steps/connector"},
 		"steps/connector/sshtest":       nil,
 		"steps/containerd":              domain,
-		"steps/etcd":                    append([]string{"steps/connector"}, domain...),             // it reaches a store through the wire
-		"steps/kubeadm":                 append([]string{"steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
+		"steps/etcd":                    append([]string{"steps/connector"}, domain...),                                   // it reaches a store through the wire
+		"steps/controlplane":            append([]string{"steps/kubectl"}, domain...),                                     // whether a control plane runs is asked through kubectl
+		"steps/kubeadm":                 append([]string{"steps/controlplane", "steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
-		"steps/cluster":                 append([]string{"steps/kubeadm", "steps/kubectl"}, domain...), // it speaks to what kubeadm made, as its admin
-		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                  // it applies a manifest
-		"steps/node":                    append([]string{"steps/kubeadm"}, domain...),                  // a name means something else on a master that has joined
+		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...), // it speaks to what runs, as its admin
+		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                       // it applies a manifest
+		"steps/node":                    append([]string{"steps/controlplane"}, domain...),                  // a name means something else on a master that has joined
 		"steps/preflight":               domain,
 		"steps/registryd":               append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
 		"steps/registryd/registrydtest": {"steps/connector", "steps/connector/conntest", "steps/registryd"},
@@ -125,10 +126,10 @@ var kubexm = house{
 		"installer/pipeline": {"manifest"},
 		"installer/plan":     {"steps", "manifest"},
 		// What is remembered is read, and held against a config; nothing here changes a host.
-		"installer/state": {"steps", "steps/cluster", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
+		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/containerd", "steps/etcd", "steps/kubeadm", "steps/network",
+		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/containerd", "steps/controlplane", "steps/etcd", "steps/kubeadm", "steps/network",
 			"steps/node", "steps/preflight", "steps/registryd", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,
@@ -209,6 +210,16 @@ func TestHouseFindsFaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, bad.findings(t, os.DirFS("testdata/imports-bad"))); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+// TestKubeadmIsOneWayOfTwo: what steps need of a control plane, whoever runs it, is
+// steps/controlplane's. None of them may come to need kubeadm.
+func TestKubeadmIsOneWayOfTwo(t *testing.T) {
+	for folder, may := range kubexm.folders {
+		if topOf(folder) == "steps" && slices.Contains(may, "steps/kubeadm") {
+			t.Errorf("%s may import steps/kubeadm", folder)
+		}
 	}
 }
 

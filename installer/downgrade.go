@@ -14,7 +14,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/cluster"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 )
 
 // CheckSerial refuses a bundle with a *bundle.TrustError where the record below
@@ -79,7 +79,7 @@ func (s *Session) askSerial(ctx context.Context) (int64, error) {
 	var failed error
 	for _, m := range s.Cluster.HostsWith(manifest.RoleMaster) {
 		h := s.Host(m)
-		complete, err := kubeadm.Complete(ctx, h)
+		complete, err := controlplane.Complete(ctx, h)
 		if err == nil && !complete { // nothing was recorded in it yet
 			continue
 		}

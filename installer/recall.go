@@ -7,8 +7,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/etcd"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
@@ -25,7 +25,7 @@ func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *st
 		}
 	}
 	if masters := c.HostsWith(manifest.RoleMaster); len(masters) > 0 {
-		if err := kubeadm.Recall(ctx, of(masters[0])); err != nil {
+		if err := controlplane.Recall(ctx, of(masters[0])); err != nil {
 			return fmt.Errorf("what Secrets are encrypted with, on %s: %w", masters[0].Name, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 )
 
@@ -26,7 +27,7 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, o
 		return nil, nil
 	}
 	first := of(masters[0])
-	if done, err := kubeadm.Complete(ctx, first); err != nil || done {
+	if done, err := controlplane.Complete(ctx, first); err != nil || done {
 		return nil, err
 	}
 	hosts, ca, err := belonging(ctx, c, first.Name, of)
@@ -78,7 +79,7 @@ func Preserved(ctx context.Context, c *manifest.Cluster, dir string, of Of) (boo
 	if err != nil || ca == nil {
 		return false, err
 	}
-	if own, err := kubeadm.CA(ctx, first); err != nil || own != nil {
+	if own, err := controlplane.CA(ctx, first); err != nil || own != nil {
 		return false, err
 	}
 	if hosts, _, err := belonging(ctx, c, first.Name, of); err != nil || len(hosts) > 0 {
@@ -95,7 +96,7 @@ func belonging(ctx context.Context, c *manifest.Cluster, first string, of Of) (h
 		if h == nil || x.Name == first {
 			continue
 		}
-		text, err := kubeadm.CA(ctx, h)
+		text, err := controlplane.CA(ctx, h)
 		if err != nil {
 			return nil, nil, fmt.Errorf("host %s: %w", x.Name, err)
 		}
@@ -116,9 +117,9 @@ func recovers(ctx context.Context, first *steps.Host, ca []byte) (bool, error) {
 	if err != nil || makes {
 		return false, err
 	}
-	own, err := kubeadm.CA(ctx, first)
+	own, err := controlplane.CA(ctx, first)
 	if err != nil || ca != nil && !bytes.Equal(own, ca) {
 		return false, err
 	}
-	return kubeadm.Running(ctx, first)
+	return controlplane.Running(ctx, first)
 }

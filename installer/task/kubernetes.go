@@ -9,6 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/addon"
 	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/network"
 	"github.com/mensylisir/kubexm/steps/node"
@@ -26,7 +27,7 @@ func InstallKubernetes() plan.Task {
 // have by then what their API servers read.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), kubeadm.Harden(s.Cluster)), plan.On(s.First(manifest.RoleMaster),
+		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Cluster)), plan.On(s.First(manifest.RoleMaster),
 			kubeadm.Init(s.Cluster), kubeadm.TakeUp(), cluster.FetchKubeconfig(s.Cluster), cluster.InstallKubeconfig()))
 	}}
 }
@@ -108,7 +109,7 @@ func Configure() plan.Task {
 		if s.Cluster.ConfiguresDNS() {
 			ss = append(ss, cluster.CoreDNS(s.Cluster))
 		}
-		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, cluster.WaitReady(s.Cluster))...), plan.On(nodes(s), kubeadm.RestrictFiles(s.Cluster)))
+		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, cluster.WaitReady(s.Cluster))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Cluster)))
 	}}
 }
 
@@ -189,7 +190,7 @@ func ResetNodes() plan.Task {
 				return plan.On([]manifest.Host{h}, cluster.RemoveKubeconfig(), kubeadm.ResetMaster())
 			}),
 			plan.On(s.First(manifest.RoleMaster), last...),
-			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), kubeadm.Soften(s.Cluster))),
+			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.Soften(s.Cluster))),
 		)
 	}}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -129,7 +129,7 @@ func Remove(a manifest.Addon) steps.Step {
 			return v == steps.Done, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			runs, err := kubeadm.Running(ctx, h)
+			runs, err := controlplane.Running(ctx, h)
 			if err != nil {
 				return err
 			}

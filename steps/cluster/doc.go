@@ -2,5 +2,5 @@
 // master: nodes, their certificates, CoreDNS, the record of what was applied, and
 // the administrator's kubeconfig.
 //
-// It may import steps, steps/op, steps/kubeadm, steps/kubectl and manifest.
+// It may import steps, steps/controlplane, steps/kubectl, steps/op and manifest.
 package cluster

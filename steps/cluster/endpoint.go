@@ -10,7 +10,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -24,7 +24,7 @@ func ReadAuthority() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.read-authority", Always: true, LooksOnly: true, Timeout: time.Minute, Writes: []steps.AnyKey{authority}},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			text, err := h.ReadFile(ctx, kubeadm.AuthorityFile)
+			text, err := h.ReadFile(ctx, controlplane.AuthorityFile)
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func WaitEndpoint(c *manifest.Cluster) steps.Step {
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			return kubectl.Until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(c.APIServerPort())+
-				"; whoever tries on %s: openssl s_client -connect "+kubeadm.EndpointAddress(c))
+				"; whoever tries on %s: openssl s_client -connect "+controlplane.EndpointAddress(c))
 		},
 	}
 }
@@ -61,15 +61,15 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 	if err != nil {
 		return "", err
 	}
-	at := kubeadm.EndpointAddress(c)
-	err = kubeadm.TryEndpoint(ctx, h, c, ca)
+	at := controlplane.EndpointAddress(c)
+	err = controlplane.TryEndpoint(ctx, h, c, ca)
 	var other *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, runner.ErrNoForward), errors.Is(err, runner.ErrNoTCP):
 		h.Report(steps.Finding{Host: h.Name, Note: true, What: "not tested whether an API server answers at " + at + ": sshd forwards no connections",
 			Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
 		return "", nil
-	case errors.Is(err, kubeadm.ErrNoAuthority):
+	case errors.Is(err, controlplane.ErrNoAuthority):
 		return "", kubectl.Lost(err)
 	case errors.As(err, &other):
 		return "", kubectl.Lost(steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),

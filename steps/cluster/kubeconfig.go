@@ -9,13 +9,13 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-const kubeconfigName = kubeadm.OperatorConf
+const kubeconfigName = controlplane.OperatorConf
 
 // KubeconfigPath is the administrator's kubeconfig on the machine kubexm runs on.
 func KubeconfigPath(workdir string) string { return filepath.Join(workdir, kubeconfigName) }

@@ -17,7 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
@@ -89,7 +89,7 @@ func operatorConf(text, ca []byte, address string) ([]byte, error) {
 	}
 	cluster := &c.Clusters[0].Cluster
 	if !within(cluster.Authority, ca) {
-		return nil, &ErrKubeconfig{Field: "clusters[0].cluster.certificate-authority-data", Why: "not the CA in " + kubeadm.AuthorityFile}
+		return nil, &ErrKubeconfig{Field: "clusters[0].cluster.certificate-authority-data", Why: "not the CA in " + controlplane.AuthorityFile}
 	}
 	if address != "" {
 		u, err := url.Parse(cluster.Server)

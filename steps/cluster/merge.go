@@ -9,7 +9,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
@@ -20,7 +20,7 @@ func fetched(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	ca, err := h.ReadFile(ctx, kubeadm.AuthorityFile)
+	ca, err := h.ReadFile(ctx, controlplane.AuthorityFile)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -171,7 +171,7 @@ func Drain(c *manifest.Cluster) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.drain-nodes", Timeout: 5 * time.Minute, Risk: steps.Disruptive},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			if ok, err := kubeadm.Running(ctx, h); !ok || err != nil {
+			if ok, err := controlplane.Running(ctx, h); !ok || err != nil {
 				return err // nothing runs that could be moved
 			}
 			for _, w := range nodes(c) {

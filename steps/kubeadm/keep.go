@@ -15,6 +15,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -79,14 +80,14 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubeadm.keep-keys", Timeout: 2 * time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			whole, err := Complete(ctx, h)
+			whole, err := controlplane.Complete(ctx, h)
 			if err != nil || !whole {
 				return err == nil, err // what is left of a deletion, or was never whole
 			}
 			if k, err := readKept(ctx, h); err != nil || k == nil {
 				return false, err
 			}
-			keys, err := readShared(ctx, h, c, pkiDir)
+			keys, err := readShared(ctx, h, c, controlplane.PKIDir)
 			if err != nil {
 				return false, err
 			}
@@ -102,7 +103,7 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 			return true, nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			keys, err := readShared(ctx, h, c, pkiDir)
+			keys, err := readShared(ctx, h, c, controlplane.PKIDir)
 			if err != nil {
 				return err
 			}
@@ -125,7 +126,7 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 // that stays is the last one: with others that are gone it would never start again.
 func CheckAlone() steps.Step {
 	return op.Check("kubeadm.check-last-member", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
-		if whole, err := Complete(ctx, h); err != nil || !whole {
+		if whole, err := controlplane.Complete(ctx, h); err != nil || !whole {
 			return nil, err
 		}
 		all, err := members(ctx, h)
@@ -153,7 +154,7 @@ func CheckKept(c *manifest.Cluster) steps.Step {
 		if err != nil || k == nil {
 			return nil, err
 		}
-		if whole, err := Complete(ctx, h); err != nil || whole {
+		if whole, err := controlplane.Complete(ctx, h); err != nil || whole {
 			return nil, err // it was taken up
 		}
 		want := keptOf(c)
@@ -177,7 +178,7 @@ func CheckKept(c *manifest.Cluster) steps.Step {
 			} else if err != nil {
 				return nil, err
 			}
-			if keys[manifest.EncryptionName] != nil && !encrypts(c) {
+			if keys[manifest.EncryptionName] != nil && !controlplane.Encrypts(c) {
 				out = append(out, steps.Finding{What: "keeps etcd's data with Secrets that are encrypted, and this config encrypts none: nobody would read them",
 					Advice: "take encryption out of spec.kubernetes.hardening.relax; or give the data up: kubexm delete cluster --preserve-data=false"})
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
@@ -102,7 +103,7 @@ func etcdctl(ctx context.Context, h *steps.Host, args ...string) ([]byte, error)
 
 // etcdctlArgv is etcdctl with what it needs in the container of a member.
 func etcdctlArgv(args ...string) []string {
-	const keys = pkiDir + "/etcd/"
+	const keys = controlplane.PKIDir + "/etcd/"
 	return append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--command-timeout=10s",
 		"--cacert=" + keys + "ca.crt", "--cert=" + keys + "healthcheck-client.crt", "--key=" + keys + "healthcheck-client.key"}, args...)
 }

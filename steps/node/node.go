@@ -11,7 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
@@ -155,7 +155,7 @@ func ResetKernel(c *manifest.Cluster) steps.Step {
 func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 	return func(h *steps.Host) []op.Resource {
 		return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
-			joined, err := kubeadm.Complete(ctx, h)
+			joined, err := controlplane.Complete(ctx, h)
 			return Hosts(c, h.Name, joined), err
 		}}, noLoopback(h.Name)}
 	}

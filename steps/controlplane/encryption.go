@@ -1,4 +1,4 @@
-package kubeadm
+package controlplane
 
 import (
 	"context"
@@ -34,13 +34,13 @@ func newEncryption() ([]byte, error) {
 	if _, err := rand.Read(key); err != nil {
 		return nil, err
 	}
-	return encode(object{
+	return Encode(Object{
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
-		"resources": []object{{
+		"resources": []Object{{
 			"resources": []string{"secrets"},
-			"providers": []object{
-				{"secretbox": object{"keys": []object{{"name": "kubexm-1", "secret": base64.StdEncoding.EncodeToString(key)}}}},
-				{"identity": object{}},
+			"providers": []Object{
+				{"secretbox": Object{"keys": []Object{{"name": "kubexm-1", "secret": base64.StdEncoding.EncodeToString(key)}}}},
+				{"identity": Object{}},
 			},
 		}},
 	})
@@ -83,22 +83,22 @@ func Recall(ctx context.Context, h *steps.Host) error {
 	return encryptionHere(h).Replace(manifest.EncryptionName, have)
 }
 
-// encrypts tells whether the API servers of a cluster that is made by this config
+// Encrypts tells whether the API servers of a cluster that is made by this config
 // encrypt by kubexm's document.
-func encrypts(c *manifest.Cluster) bool {
+func Encrypts(c *manifest.Cluster) bool {
 	const flag = "encryption-provider-config"
-	all := with(hardened(c, manifest.OfAPIServer, nil), c.Spec.Kubernetes.APIServer.ExtraArgs)
+	all := With(hardened(c, manifest.OfAPIServer, nil), c.Spec.Kubernetes.APIServer.ExtraArgs)
 	return slices.Contains(all, manifest.Arg{Name: flag, Value: manifest.EncryptionConfig})
 }
 
-// withEncryption adds the document to what the first master gets before its API
+// WithEncryption adds the document to what the first master gets before its API
 // server starts for the first time. A store that was preserved has its own, which
 // comes here too.
-func withEncryption(h *steps.Host, c *manifest.Cluster, keys map[string][]byte) (map[string][]byte, error) {
+func WithEncryption(h *steps.Host, c *manifest.Cluster, keys map[string][]byte) (map[string][]byte, error) {
 	if kept := keys[manifest.EncryptionName]; kept != nil {
 		return keys, encryptionHere(h).Replace(manifest.EncryptionName, kept)
 	}
-	if !encrypts(c) {
+	if !Encrypts(c) {
 		return keys, nil
 	}
 	text, err := encryption(h)

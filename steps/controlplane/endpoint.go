@@ -1,4 +1,4 @@
-package kubeadm
+package controlplane
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // ErrNoAuthority is TryEndpoint's, for a CA that is no certificate.
@@ -49,24 +48,7 @@ func TryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, ca []b
 	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: c.Spec.ControlPlaneEndpoint.Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
 }
 
-// endpointAway says why the endpoint does not lead to the API server that runs on a
-// master; "" where it does, or where none runs. kubeadm asks at the endpoint alone, and
-// takes the kubelet for the culprit.
-func endpointAway(ctx context.Context, h *steps.Host) string {
-	c := h.Cluster
-	if !c.EndpointExists() {
-		return ""
-	}
-	if server, ok := newest(ctx, h)["kube-apiserver"]; !ok || !server.runs() {
-		return ""
-	}
-	ca, err := h.ReadFile(ctx, AuthorityFile)
-	if err != nil {
-		return ""
-	}
-	err = TryEndpoint(ctx, h, c, ca)
-	if err == nil || errors.Is(err, runner.ErrNoForward) || errors.Is(err, runner.ErrNoTCP) {
-		return ""
-	}
-	return "the API server of " + h.Name + " runs, and is not reached at " + EndpointAddress(c) + ", spec.controlPlaneEndpoint: " + err.Error()
+// Endpoint is the control plane's name and port.
+func Endpoint(c *manifest.Cluster) string {
+	return c.Spec.ControlPlaneEndpoint.Domain + ":" + strconv.Itoa(c.Spec.ControlPlaneEndpoint.Port)
 }
