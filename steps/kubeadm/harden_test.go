@@ -126,4 +126,3 @@ func TestWithoutEncryptionThereIsNoKey(t *testing.T) {
 		})
 	}
 }
-

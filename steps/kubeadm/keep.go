@@ -129,7 +129,7 @@ func CheckAlone() steps.Step {
 		if whole, err := controlplane.Complete(ctx, h); err != nil || !whole {
 			return nil, err
 		}
-		all, err := members(ctx, h)
+		all, err := memberHere().Members(ctx, h)
 		if err != nil {
 			return nil, steps.Advise(err, "the store has to answer: what stays of it is of use with one member alone; without --preserve-data everything goes")
 		}
@@ -142,7 +142,7 @@ func CheckAlone() steps.Step {
 		}
 		return steps.Findings{{What: "the store that is to stay has other members: " + strings.Join(names, ", "),
 			Advice: fmt.Sprintf("remove those of masters that are gone, on %s: crictl exec $(crictl ps --quiet --name '^etcd$') %s",
-				h.Name, strings.Join(etcdctlArgv("member", "remove", "ID"), " "))}}, nil
+				h.Name, strings.Join(memberHere().Argv("member", "remove", "ID"), " "))}}, nil
 	})
 }
 
