@@ -54,7 +54,6 @@ var kubexm = house{
 		"steps/connector/local":         {"steps/connector"},
 		"steps/connector/ssh":           {"steps/connector"},
 		"steps/connector/sshtest":       nil,
-		"steps/containerd":              domain,
 		"steps/etcd":                    append([]string{"steps/connector"}, domain...),                                   // it reaches a store through the wire
 		"steps/controlplane":            append([]string{"steps/kubectl"}, domain...),                                     // whether a control plane runs is asked through kubectl
 		"steps/kubeadm":                 append([]string{"steps/controlplane", "steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
@@ -69,6 +68,9 @@ var kubexm = house{
 		"steps/pki":                     nil,
 		"steps/runner":                  {"steps/connector"},
 		"steps/runner/runnertest":       {"steps/connector", "steps/connector/conntest", "steps/runner"},
+		"steps/runtime":                 append([]string{"steps/runtime/containerd", "steps/runtime/cri"}, domain...), // it chooses one
+		"steps/runtime/containerd":      append([]string{"steps/runtime/cri"}, domain...),                             // what every runtime has beside it
+		"steps/runtime/cri":             domain,
 		"steps/steptest":                {"steps", "steps/op", "steps/connector", "steps/connector/conntest", "steps/runner"},
 		"registry":                      nil,
 		"registry/registrytest":         nil,
@@ -129,8 +131,8 @@ var kubexm = house{
 		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/containerd", "steps/controlplane", "steps/etcd", "steps/kubeadm", "steps/network",
-			"steps/node", "steps/preflight", "steps/registryd", "manifest", "manifest/part"},
+		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/kubeadm", "steps/network",
+			"steps/node", "steps/preflight", "steps/registryd", "steps/runtime", "steps/runtime/cri", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,
 		"steps/connector/local":    {"manifest"},

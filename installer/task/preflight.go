@@ -8,12 +8,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/etcd"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/preflight"
 	"github.com/mensylisir/kubexm/steps/registryd"
+	"github.com/mensylisir/kubexm/steps/runtime"
 )
 
 // Preflight looks at every host; it changes nothing. What compares hosts with each
@@ -66,11 +66,12 @@ func writes(s plan.Scope) []preflight.Write {
 	image := func(n manifest.Need) bool { return n.Kind == manifest.Image }
 	plugin := func(n manifest.Need) bool { return strings.HasPrefix(n.Name, "cni-plugins/") }
 	program := func(n manifest.Need) bool { return n.Kind == manifest.Binary && !plugin(n) }
-	ofNodes := slices.Concat(containerd.Binaries().Meta().Needs, kubeadm.Install().Meta().Needs)
+	engine := runtime.Of(c)
+	ofNodes := slices.Concat(engine.Install.Meta().Needs, kubeadm.Install().Meta().Needs)
 	add("programs", "/usr/local/bin", nodes(s), ofNodes, program)
 	add("CNI plugins", "/opt/cni/bin", nodes(s), ofNodes, plugin)
 	if hasRegistry(s) {
-		images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
+		images := engine.Preload(imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
 		add("images", part.RuntimeOf(c).DataDir, nodes(s), images, image)
 	} else {
 		out = append(out, preflight.Write{What: "images", Path: part.RuntimeOf(c).DataDir, Hosts: hostNames(nodes(s)), Every: true})

@@ -6,8 +6,9 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
-	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/registryd"
+	"github.com/mensylisir/kubexm/steps/runtime"
+	"github.com/mensylisir/kubexm/steps/runtime/cri"
 )
 
 // CheckRegistry asks a registry that stands already whether the nodes may pull from
@@ -48,11 +49,12 @@ func hasRegistry(s plan.Scope) bool { return part.RegistryOf(s.Cluster).Kind != 
 
 func registryStands(s plan.Scope) bool { return registryd.Stands(s.Cluster) }
 
-// InstallRuntime brings containerd to every node. Its binaries need no registry
+// InstallRuntime brings the container runtime to every node. Its binaries need no registry
 // and travel while that is being filled.
 func InstallRuntime() plan.Task {
 	return plan.Task{Name: "install-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(nodes(s), containerd.Binaries(), containerd.Service(s.Cluster, mirrors(s.Cluster)))
+		engine := runtime.Of(s.Cluster)
+		return plan.On(nodes(s), engine.Install, engine.Start(mirrors(s.Cluster)))
 	}}
 }
 
@@ -61,9 +63,9 @@ func InstallRuntime() plan.Task {
 func PreloadImages() plan.Task {
 	return plan.Task{Name: "preload-images", Plan: func(s plan.Scope) plan.Fragment {
 		if !hasRegistry(s) {
-			return plan.On(nodes(s), containerd.Import(s.Cluster, imageNeeds(s.Cluster)))
+			return plan.On(nodes(s), runtime.Of(s.Cluster).Import(imageNeeds(s.Cluster)))
 		}
-		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster), registryd.NamesAt(s.Cluster), registryd.TagsAt(s.Cluster)))
+		return plan.On(nodes(s), runtime.Of(s.Cluster).Preload(imageNames(s.Cluster), registryd.NamesAt(s.Cluster), registryd.TagsAt(s.Cluster)))
 	}}
 }
 
@@ -71,17 +73,18 @@ func PreloadImages() plan.Task {
 // not to stay.
 func UninstallRuntime() plan.Task {
 	return plan.Task{Name: "uninstall-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(nodes(s), containerd.StopService(s.Cluster, mirrors(s.Cluster), preserves(s)), containerd.RemoveBinaries())
+		engine := runtime.Of(s.Cluster)
+		return plan.On(nodes(s), engine.Stop(mirrors(s.Cluster), preserves(s)), engine.Remove)
 	}}
 }
 
 // mirrors sends every pull to the site's registry.
-func mirrors(c *manifest.Cluster) *containerd.Mirrors {
+func mirrors(c *manifest.Cluster) *cri.Mirrors {
 	if part.RegistryOf(c).Kind == part.NoRegistry {
 		return nil
 	}
 	own := registryd.ForNodes(c)
-	return &containerd.Mirrors{
+	return &cri.Mirrors{
 		Mapper: registryd.MapperOf(c), Upstreams: upstreams(c),
 		Certs: own.Certs, Login: own.Login, PlainHTTP: own.PlainHTTP, Insecure: own.Insecure,
 	}
@@ -95,7 +98,7 @@ func upstreams(c *manifest.Cluster) []string {
 	for _, im := range c.Spec.Bundle.Images {
 		added = append(added, im.Reference)
 	}
-	all = append(all, containerd.Upstreams(added)...)
+	all = append(all, cri.Upstreams(added)...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/containerd"
+	"github.com/mensylisir/kubexm/steps/runtime/containerd"
+	"github.com/mensylisir/kubexm/steps/runtime/cri"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
 const theirs = "[Service]\nExecStart=/usr/bin/containerd\n[Install]\nWantedBy=multi-user.target\n"
 
-func mirrors() *containerd.Mirrors {
-	return &containerd.Mirrors{
+func mirrors() *cri.Mirrors {
+	return &cri.Mirrors{
 		Mapper:    registry.Mapper{Host: "registry.kubexm.local"},
 		Upstreams: []string{"docker.io", "registry.k8s.io"},
 		Certs:     func(*steps.Host) (registry.Certs, error) { return registry.Certs{CA: []byte("the CA\n")}, nil },

@@ -15,14 +15,15 @@ import (
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/containerd"
+	"github.com/mensylisir/kubexm/steps/runtime/containerd"
+	"github.com/mensylisir/kubexm/steps/runtime/cri"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // install brings containerd's service to a host of a cluster.
-func install(t *testing.T, c *manifest.Cluster, version string, m *containerd.Mirrors) *conntest.Sim {
+func install(t *testing.T, c *manifest.Cluster, version string, m *cri.Mirrors) *conntest.Sim {
 	t.Helper()
 	kase := steptest.Case{Cluster: c, Artifacts: steptest.Artifacts{Versions: map[string]string{"containerd/containerd": version}}}
 	s := kase.Sim(t)
@@ -85,7 +86,7 @@ func TestHostsOfEachKind(t *testing.T) {
 	open := mirrors()
 	open.Insecure, open.Certs = true, func(*steps.Host) (registry.Certs, error) { return registry.Certs{}, nil }
 	for name, k := range map[string]struct {
-		m    *containerd.Mirrors
+		m    *cri.Mirrors
 		host string
 	}{
 		"hosts-insecure.toml":           {open, "docker.io"},
@@ -182,7 +183,7 @@ func TestLoginsOfTheConfig(t *testing.T) {
 }
 
 func TestUpstreamsOfImages(t *testing.T) {
-	got := containerd.Upstreams([]string{"nginx:1.29", "registry.k8s.io/pause:3.10", "docker.io/library/busybox:1", "quay.io/x/y@sha256:" + strings.Repeat("0", 64), "not an image"})
+	got := cri.Upstreams([]string{"nginx:1.29", "registry.k8s.io/pause:3.10", "docker.io/library/busybox:1", "quay.io/x/y@sha256:" + strings.Repeat("0", 64), "not an image"})
 	if want := "docker.io quay.io registry.k8s.io"; strings.Join(got, " ") != want {
 		t.Errorf("%v", got)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
+	"github.com/mensylisir/kubexm/steps/runtime/cri"
 )
 
 //go:embed templates
@@ -23,12 +24,6 @@ var templates = template.Must(template.New("").Option("missingkey=error").ParseF
 // Unit is the runtime's systemd unit.
 const Unit = "containerd.service"
 
-// plugins are the CNI plugins that the catalogue takes out of their archive.
-var plugins = []string{
-	"bandwidth", "bridge", "dhcp", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
-	"portmap", "ptp", "sbr", "static", "tuning", "vlan", "vrf",
-}
-
 func binaries() []op.Resource {
 	blob := func(dir, need string) op.Resource {
 		return op.Blob{Path: path.Join(dir, path.Base(need)), Need: manifest.Need{Kind: manifest.Binary, Name: need}}
@@ -38,15 +33,10 @@ func binaries() []op.Resource {
 		blob("/usr/local/bin", "containerd/containerd-shim-runc-v2"),
 		blob("/usr/local/bin", "containerd/ctr"),
 		blob("/usr/local/sbin", "runc"),
-		blob("/usr/local/bin", "crictl/crictl"),
+		cri.Crictl(),
 		blob("/usr/local/bin", "nerdctl/nerdctl"),
-		op.Dir{Path: "/opt/cni", Own: true},
-		op.Dir{Path: "/opt/cni/bin", Own: true},
 	}
-	for _, p := range plugins {
-		rs = append(rs, blob("/opt/cni/bin", "cni-plugins/"+p))
-	}
-	return rs
+	return append(rs, cri.Plugins()...)
 }
 
 // Binaries brings containerd, runc, crictl, nerdctl and the CNI plugins to a node.
@@ -57,7 +47,7 @@ func Binaries() steps.Step {
 // RemoveBinaries is its inverse.
 func RemoveBinaries() steps.Step { return op.Remove("containerd.remove-binaries", binaries()) }
 
-func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
+func service(c *manifest.Cluster, m *cri.Mirrors) []op.Resource {
 	runtime := part.RuntimeOf(c)
 	rs := []op.Resource{
 		op.Dir{Path: "/etc/cni", Own: true},                                        // for what pod networks put there
@@ -66,9 +56,7 @@ func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
 		op.Dir{Path: "/etc/containerd/certs.d", Own: true},
 		op.Dir{Path: runtime.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}, // as containerd 2.1.9 sets it at each start
 		config{c},
-		op.Text("/etc/crictl.yaml", func(context.Context, *steps.Host) ([]byte, error) {
-			return []byte("runtime-endpoint: " + runtime.Socket + "\nimage-endpoint: " + runtime.Socket + "\ntimeout: 30\n"), nil
-		}),
+		cri.CrictlConfig(runtime.Socket),
 		op.Text("/etc/systemd/system/"+Unit, func(context.Context, *steps.Host) ([]byte, error) {
 			return files.ReadFile("templates/" + Unit)
 		}),
@@ -78,13 +66,13 @@ func service(c *manifest.Cluster, m *Mirrors) []op.Resource {
 }
 
 // Service configures and starts containerd, with every image coming through m.
-func Service(c *manifest.Cluster, m *Mirrors) steps.Step {
+func Service(c *manifest.Cluster, m *cri.Mirrors) steps.Step {
 	return op.Ensure("containerd.start", service(c, m))
 }
 
 // StopService is its inverse. What containers still run is stopped first. The
 // images may stay, for a service that comes later.
-func StopService(c *manifest.Cluster, m *Mirrors, keep bool) steps.Step {
+func StopService(c *manifest.Cluster, m *cri.Mirrors, keep bool) steps.Step {
 	rs := service(c, m)
 	if keep {
 		rs = op.Without(rs, part.RuntimeOf(c).DataDir)

@@ -14,6 +14,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
+	"github.com/mensylisir/kubexm/steps/runtime/cri"
 )
 
 // dockerIO is what spec.runtime.containerd.registryMirrors stand for.
@@ -97,14 +98,14 @@ func (ts tables) text(h *steps.Host) (string, error) {
 
 // certs are the files by which containerd finds registries: the site's own, and
 // those that the config names.
-func certs(c *manifest.Cluster, m *Mirrors) []op.Resource {
+func certs(c *manifest.Cluster, m *cri.Mirrors) []op.Resource {
 	engine := c.Spec.Runtime.Containerd
 	open := remotes(c, engine.InsecureRegistries, func(string) bool { return true })
 	first := tables(remotes(c, engine.RegistryMirrors, func(host string) bool {
 		return slices.ContainsFunc(open, func(r remote) bool { return r.host == host })
 	}))
 	logins := remotes(c, slices.Sorted(maps.Keys(c.Spec.Registry.Auths)), func(string) bool { return false })
-	rs, taken := m.resources(first), []string{dockerIO}
+	rs, taken := mirrored(m, first), []string{dockerIO}
 	if m != nil {
 		taken = append(append(taken, m.Upstreams...), m.Host) // which the site's registry answers for
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runtime/cri"
 )
 
 // further are the registries that only the bundle's lock knows: those of images
@@ -17,7 +18,7 @@ import (
 // knows the config alone, cannot list them, so that a run asks the lock, and a
 // removal what lies on the host.
 type further struct {
-	mirrors *Mirrors
+	mirrors *cri.Mirrors
 	known   []string // what other resources care for
 }
 
@@ -32,7 +33,7 @@ func (f further) Want(ctx context.Context, h *steps.Host, earlier bool) (*op.Cha
 	for _, im := range h.Artifacts.Images() {
 		refs = append(refs, im.Reference)
 	}
-	return joined(ctx, h, f.resources(Upstreams(refs)), func(ctx context.Context, h *steps.Host, r op.Resource) (*op.Change, error) {
+	return joined(ctx, h, f.resources(cri.Upstreams(refs)), func(ctx context.Context, h *steps.Host, r op.Resource) (*op.Change, error) {
 		return r.Want(ctx, h, earlier)
 	})
 }
@@ -67,7 +68,7 @@ func (f further) resources(hosts []string) []op.Resource {
 	var rs []op.Resource
 	for _, host := range hosts {
 		if !slices.Contains(f.known, host) {
-			rs = append(rs, f.mirrors.upstream(host, nil)...)
+			rs = append(rs, upstream(f.mirrors, host, nil)...)
 		}
 	}
 	return rs
