@@ -72,7 +72,7 @@ func furtherMasters(s plan.Scope) []manifest.Host {
 func InstallNetwork() plan.Task {
 	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Cluster).Supported },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.On(s.Whole().First(manifest.RoleMaster), network.Flannel(s.Cluster))
+			return plan.On(s.Whole().First(manifest.RoleMaster), network.Of(s.Cluster).Install...)
 		}}
 }
 
