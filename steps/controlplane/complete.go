@@ -23,7 +23,7 @@ const CompleteFile = "/etc/kubernetes/kubexm-complete"
 // trace away by which a node is known, and what it leaves is still to go then.
 const GoingFile = "/etc/kubernetes/kubexm-going"
 
-// Complete tells whether kubeadm made h a master and ended well. It asks no API
+// Complete tells whether h was made a master, and that ended well. It asks no API
 // server.
 func Complete(ctx context.Context, h *steps.Host) (bool, error) {
 	_, err := h.Stat(ctx, CompleteFile)
