@@ -23,16 +23,18 @@ const (
 
 // ClientFiles are the paths of these on each master; "" is one that there is none of.
 func ClientFiles(c *manifest.Cluster) (ca, cert, key string) {
-	switch e := c.Spec.Etcd; e.Type {
-	case "kubexm":
+	switch part.StoreOf(c).Kind {
+	case part.Service:
 		return clientCA, clientCert, clientKey
-	case "external":
-		if e.External.CAFile != "" {
+	case part.External:
+		e := c.Spec.Etcd.External
+		if e.CAFile != "" {
 			ca = clientCA
 		}
-		if e.External.CertFile != "" {
+		if e.CertFile != "" {
 			cert, key = clientCert, clientKey
 		}
+	case part.Stacked:
 	}
 	return ca, cert, key
 }

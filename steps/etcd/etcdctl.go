@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,9 +22,9 @@ import (
 // them. A store of the site's has its own client, for masters have no etcdctl then: see
 // CheckExternal.
 type Client struct {
-	endpoints     []string // the first that answers is asked
-	ca, cert, key string
-	patience      time.Duration // how long a member has for an answer
+	endpoints []string // the first that answers is asked
+	flags     []string
+	limit     time.Duration // of one command; 0 is the runner's
 
 	in func(context.Context, *steps.Host) ([]string, error) // what etcdctl is run by; nil runs the host's own
 }
@@ -33,8 +34,8 @@ type Client struct {
 // kubelet, which has no certificate to serve with before the cluster is complete.
 func InContainer(keys string) Client {
 	return Client{
-		endpoints: []string{clientURL("localhost")}, patience: 10 * time.Second,
-		ca: keys + "/ca.crt", cert: keys + "/healthcheck-client.crt", key: keys + "/healthcheck-client.key",
+		endpoints: []string{clientURL("localhost")},
+		flags:     append([]string{answersWithin(answerTime)}, keyFlags(keys+"/ca.crt", keys+"/healthcheck-client.crt", keys+"/healthcheck-client.key")...),
 		in: func(ctx context.Context, h *steps.Host) ([]string, error) {
 			found, err := h.Exec(ctx, "crictl", "ps", "--quiet", "--state", "Running", "--name", "^etcd$", "--label", "io.kubernetes.pod.namespace=kube-system")
 			if err != nil {
@@ -49,15 +50,24 @@ func InContainer(keys string) Client {
 	}
 }
 
-// ofService asks members that are services, from the host of one.
-func ofService(endpoints ...string) Client {
-	return Client{endpoints: endpoints, ca: caFile, cert: healthCert, key: healthKey, patience: 10 * time.Second}
+// answerTime is how long a member has for an answer, where nobody waits for it.
+const answerTime = 10 * time.Second
+
+// ofService asks members that are services, from the host of one. Each has some time for
+// an answer, and etcdctl may connect more than once.
+func ofService(within time.Duration, endpoints ...string) Client {
+	return Client{endpoints: endpoints, flags: append(keyFlags(caFile, healthCert, healthKey), answersWithin(within)), limit: 2*within + 10*time.Second}
+}
+
+func answersWithin(d time.Duration) string { return "--command-timeout=" + d.String() }
+
+func keyFlags(ca, cert, key string) []string {
+	return []string{"--cacert=" + ca, "--cert=" + cert, "--key=" + key}
 }
 
 // argv is etcdctl with what it needs, for one of the endpoints.
 func (c Client) argv(at string, words ...string) []string {
-	return append([]string{"etcdctl", "--endpoints=" + at, "--cacert=" + c.ca, "--cert=" + c.cert, "--key=" + c.key,
-		"--command-timeout=" + c.patience.String()}, words...)
+	return slices.Concat([]string{"etcdctl", "--endpoints=" + at}, c.flags, words)
 }
 
 // Argv is what a person types for the same, beside the host's way to etcdctl.
@@ -73,21 +83,13 @@ func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []
 	}
 	for _, at := range c.endpoints {
 		var res connector.Result
-		res, err = h.Run(ctx, runner.Cmd{Timeout: c.longest(), Argv: append(by[:len(by):len(by)], c.argv(at, words...)...)})
+		res, err = h.Run(ctx, runner.Cmd{Timeout: c.limit, Argv: slices.Concat(by, c.argv(at, words...))})
 		var refused *runner.CmdError
 		if err == nil || !errors.As(err, &refused) {
 			return res.Stdout, err
 		}
 	}
 	return nil, err
-}
-
-// longest is how long etcdctl may take in all; it may connect more than once.
-func (c Client) longest() time.Duration {
-	if c.in != nil {
-		return 0 // crictl has a limit of its own
-	}
-	return 2*c.patience + 10*time.Second
 }
 
 // Member is one of a store's, as etcdctl lists it.

@@ -73,9 +73,7 @@ func answers(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
 // health asks the member of a host, or with more all of them, for a read that most
 // members have to agree on.
 func health(ctx context.Context, c *manifest.Cluster, h *steps.Host, more ...string) error {
-	here := ofService(clientURL(address(c, h.Host)))
-	here.patience = 5 * time.Second
-	_, err := here.Run(ctx, h, append([]string{"endpoint", "health"}, more...)...)
+	_, err := ofService(5*time.Second, clientURL(address(c, h.Host))).Run(ctx, h, append([]string{"endpoint", "health"}, more...)...)
 	return err
 }
 

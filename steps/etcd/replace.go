@@ -86,7 +86,7 @@ const settles = 30 * time.Second
 func change(ctx context.Context, h *steps.Host, others []string, words ...string) error {
 	var final error
 	err := until(ctx, settles, func(ctx context.Context) error {
-		_, err := ofService(others...).Run(ctx, h, append([]string{"member"}, words...)...)
+		_, err := ofService(answerTime, others...).Run(ctx, h, append([]string{"member"}, words...)...)
 		var refused *runner.CmdError
 		if errors.As(err, &refused) && strings.Contains(refused.Stderr, "etcdserver: unhealthy cluster") {
 			return err
@@ -102,7 +102,7 @@ func change(ctx context.Context, h *steps.Host, others []string, words ...string
 // others. Most of the members have to be healthy, or nothing is done.
 func (m member) replace(ctx context.Context, h *steps.Host, others []string, start op.Fn) error {
 	err := until(ctx, time.Minute, func(ctx context.Context) error {
-		_, err := ofService(others...).Run(ctx, h, "endpoint", "health")
+		_, err := ofService(answerTime, others...).Run(ctx, h, "endpoint", "health")
 		return err
 	})
 	if err != nil {
@@ -135,7 +135,7 @@ func (m member) replace(ctx context.Context, h *steps.Host, others []string, sta
 // vacate removes the dead member in the place of h. It tells whether one is to be
 // added: one that was added and never started is used as it is.
 func (m member) vacate(ctx context.Context, h *steps.Host, others []string) (bool, error) {
-	all, err := ofService(others...).Members(ctx, h)
+	all, err := ofService(answerTime, others...).Members(ctx, h)
 	if err != nil {
 		return false, err
 	}
