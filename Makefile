@@ -25,7 +25,7 @@ TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./te
 # looks at. import_test.go checks that the list is complete, and holds no other.
 RACE := ./bundle ./bundle/archive ./bundle/fetch ./cmd/kubexm ./installer ./installer/audit ./installer/engine \
     ./packaging/rpm ./packaging/system ./registry ./registry/serve \
-    ./steps ./steps/connector ./steps/connector/local ./steps/connector/ssh ./steps/kubeadm ./steps/kubernetes \
+    ./steps ./steps/cluster ./steps/connector ./steps/connector/local ./steps/connector/ssh ./steps/kubeadm \
     ./steps/op ./steps/preflight ./steps/registryd ./steps/runner
 
 # Tests that .ci/run does not allow to be skipped, and that a complete run has to

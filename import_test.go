@@ -48,18 +48,19 @@ var kubexm = house{
 		"installer/state":               nil,
 		"installer/task":                {"installer/plan"},
 		"steps":                         {"steps/connector", "steps/runner"},
-		"steps/addon":                   append([]string{"steps/kubeadm", "steps/kubernetes"}, domain...), // it applies manifests to what kubeadm made
+		"steps/addon":                   append([]string{"steps/controlplane", "steps/kubectl"}, domain...), // it applies manifests to a cluster that runs
 		"steps/connector":               nil,
 		"steps/connector/conntest":      {"steps/connector"},
 		"steps/connector/local":         {"steps/connector"},
 		"steps/connector/ssh":           {"steps/connector"},
 		"steps/connector/sshtest":       nil,
-		"steps/containerd":              domain,
-		"steps/etcd":                    append([]string{"steps/connector"}, domain...),  // it reaches a store through the wire
-		"steps/kubeadm":                 append([]string{"steps/etcd"}, domain...),       // its API servers are told where the store is
-		"steps/kubernetes":              append([]string{"steps/kubeadm"}, domain...),    // it speaks to what kubeadm made, as its admin
-		"steps/network":                 append([]string{"steps/kubernetes"}, domain...), // it applies a manifest
-		"steps/node":                    append([]string{"steps/kubeadm"}, domain...),    // a name means something else on a master that has joined
+		"steps/etcd":                    append([]string{"steps/connector"}, domain...),                                   // it reaches a store through the wire
+		"steps/controlplane":            append([]string{"steps/kubectl"}, domain...),                                     // whether a control plane runs is asked through kubectl
+		"steps/kubeadm":                 append([]string{"steps/controlplane", "steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
+		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
+		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...), // it speaks to what runs, as its admin
+		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                       // it applies a manifest
+		"steps/node":                    append([]string{"steps/controlplane"}, domain...),                  // a name means something else on a master that has joined
 		"steps/preflight":               domain,
 		"steps/registryd":               append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
 		"steps/registryd/registrydtest": {"steps/connector", "steps/connector/conntest", "steps/registryd"},
@@ -67,6 +68,9 @@ var kubexm = house{
 		"steps/pki":                     nil,
 		"steps/runner":                  {"steps/connector"},
 		"steps/runner/runnertest":       {"steps/connector", "steps/connector/conntest", "steps/runner"},
+		"steps/runtime":                 append([]string{"steps/runtime/containerd", "steps/runtime/cri"}, domain...), // it chooses one
+		"steps/runtime/containerd":      append([]string{"steps/runtime/cri"}, domain...),                             // what every runtime has beside it
+		"steps/runtime/cri":             domain,
 		"steps/steptest":                {"steps", "steps/op", "steps/connector", "steps/connector/conntest", "steps/runner"},
 		"registry":                      nil,
 		"registry/registrytest":         nil,
@@ -86,6 +90,7 @@ var kubexm = house{
 		"versions":                      nil,
 		"manifest/durable":              nil,
 		"manifest":                      nil,
+		"manifest/part":                 {"manifest"},
 		"manifest/schema":               {"manifest"},
 
 		"testdata/bench":              nil,
@@ -119,15 +124,15 @@ var kubexm = house{
 	narrow: map[string][]string{
 		"installer/audit":    {"steps", "steps/connector", "manifest/durable"},
 		"installer/engine":   {"steps", "manifest"},
-		"installer/module":   {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
-		"installer/pipeline": {"steps", "steps/kubernetes", "steps/preflight", "manifest"},
+		"installer/module":   nil,
+		"installer/pipeline": {"manifest"},
 		"installer/plan":     {"steps", "manifest"},
 		// What is remembered is read, and held against a config; nothing here changes a host.
-		"installer/state": {"steps", "steps/kubeadm", "steps/kubernetes", "manifest", "manifest/durable"},
+		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/containerd", "steps/etcd", "steps/kubeadm", "steps/kubernetes", "steps/network",
-			"steps/node", "steps/preflight", "steps/registryd", "manifest"},
+		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/kubeadm", "steps/network",
+			"steps/node", "steps/preflight", "steps/registryd", "steps/runtime", "steps/runtime/cri", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,
 		"steps/connector/local":    {"manifest"},
@@ -145,8 +150,9 @@ var kubexm = house{
 		// What only reads and reckons writes no file.
 		"packaging/apt":   {"manifest", "versions"},
 		"packaging/rpm":   {"manifest", "versions"},
-		"versions":        {"manifest"},
+		"versions":        {"manifest", "manifest/part"},
 		"manifest":        nil,
+		"manifest/part":   nil,
 		"manifest/schema": nil,
 	},
 	plain:   []string{"docs"},
@@ -206,6 +212,16 @@ func TestHouseFindsFaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, bad.findings(t, os.DirFS("testdata/imports-bad"))); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+// TestKubeadmIsOneWayOfTwo: what steps need of a control plane, whoever runs it, is
+// steps/controlplane's. None of them may come to need kubeadm.
+func TestKubeadmIsOneWayOfTwo(t *testing.T) {
+	for folder, may := range kubexm.folders {
+		if topOf(folder) == "steps" && slices.Contains(may, "steps/kubeadm") {
+			t.Errorf("%s may import steps/kubeadm", folder)
+		}
 	}
 }
 

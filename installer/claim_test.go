@@ -32,9 +32,9 @@ func onlyOneRunAtATime(t *testing.T) {
 	sim := kase.Sim(t)
 	session := func(act func(context.Context) error) (*Session, *plan.Graph) {
 		step := &op.Do{M: steps.Meta{Name: "x.act", Always: true}, Act: func(ctx context.Context, _ *steps.Host) error { return act(ctx) }}
-		g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+		g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 			return plan.On(s.Hosts(), step)
-		}}}}}}, plan.Scope{Cluster: kase.Cluster})
+		}})}}}, plan.Scope{Cluster: kase.Cluster})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,9 +87,9 @@ func siteOf(t *testing.T, cluster string, hosts []string, machines []*conntest.S
 	}
 	c := steptest.Cluster(t, strings.NewReplacer("name: demo", "name: "+cluster, "    - {name: node1, address: 192.0.2.11}\n", lines, "[node1]", "["+hosts[0]+"]").Replace(steptest.Small))
 	step := &op.Do{M: steps.Meta{Name: "x.act", Always: true}, Act: func(context.Context, *steps.Host) error { return nil }}
-	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), step)
-	}}}}}}, plan.Scope{Cluster: c})
+	}})}}}, plan.Scope{Cluster: c})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,15 +107,15 @@ func (d *Deletion) Begin() error { return d.Deletion.Begin(d.session.Workdir.Dir
 func (d *Deletion) End() error { return d.Deletion.End(d.session.Workdir.Dir) }
 
 // Clean takes everything of a deleted cluster off the hosts that its deletion has left,
-// as far as this session reaches them, and gives their names. say hears of warnings.
-func (s *Session) Clean(ctx context.Context, o RunOptions, say func(steps.Finding)) (cleaned []string, err error) {
+// as far as this session reaches them, and gives their names.
+func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, err error) {
 	all, err := state.Cleanings(s.Workdir.Dir, s.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range all {
 		for _, h := range c.Spec.Hosts {
-			if err := s.cleanHost(ctx, c, h, o, say); err != nil {
+			if err := s.cleanHost(ctx, c, h, o); err != nil {
 				return cleaned, err
 			}
 			cleaned = append(cleaned, h.Name)
@@ -128,8 +128,8 @@ func (s *Session) Clean(ctx context.Context, o RunOptions, say func(steps.Findin
 }
 
 // cleanHost runs a reset of one host as part of c, and asks it anew what it is.
-func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest.Host, o RunOptions, say func(steps.Finding)) error {
-	g, err := plan.Build(pipeline.Reset(pipeline.Context{Say: say}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest.Host, o RunOptions) error {
+	g, err := plan.Build(pipeline.Reset(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		return err
 	}

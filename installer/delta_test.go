@@ -145,7 +145,7 @@ type deltaSite struct {
 func newDeltaSite(t *testing.T) *deltaSite {
 	t.Helper()
 	s := &deltaSite{server: sshtest.Start(t, sshtest.Config{Password: "secret"}), mill: newMill(t)}
-	c := cluster(t, host("a", s.server, ""))
+	c := clusterOf(t, host("a", s.server, ""))
 	c.Spec.RoleGroups.Registry = []string{"a"}
 	s.options = options(t, c, s.server)
 	srv := httptest.NewUnstartedServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
@@ -223,7 +223,7 @@ func (s *deltaSite) install(t *testing.T, path string) {
 // keep writes what the last step of an install keeps here.
 func (s *deltaSite) keep(t *testing.T, x *Session) {
 	t.Helper()
-	a := x.Applied(nil)
+	a := x.applied()
 	for name, text := range map[string][]byte{
 		"kubexm.lock": a.Lock, "bundles.json": a.Bundles, "applied.json": []byte(`{"bundle": "` + a.Root + `", "serial": "` + a.Serial + `"}`),
 	} {

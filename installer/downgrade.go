@@ -13,15 +13,15 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 )
 
 // CheckSerial refuses a bundle with a *bundle.TrustError where the record below
 // base says that the cluster has had a newer one: an old bundle is as well signed
 // as it ever was, and brings back what a newer one mended.
-func CheckSerial(base string, l *manifest.Lock, cluster string) error {
-	was, err := appliedSerial(Workdir{Dir: filepath.Join(base, ".kubexm", cluster)})
+func CheckSerial(base string, l *manifest.Lock, name string) error {
+	was, err := appliedSerial(Workdir{Dir: filepath.Join(base, ".kubexm", name)})
 	if err != nil {
 		return err
 	}
@@ -79,13 +79,13 @@ func (s *Session) askSerial(ctx context.Context) (int64, error) {
 	var failed error
 	for _, m := range s.Cluster.HostsWith(manifest.RoleMaster) {
 		h := s.Host(m)
-		complete, err := kubeadm.Complete(ctx, h)
+		complete, err := controlplane.Complete(ctx, h)
 		if err == nil && !complete { // nothing was recorded in it yet
 			continue
 		}
 		if err == nil {
 			var serial int64
-			if serial, err = kubernetes.AppliedSerial(ctx, h); err == nil {
+			if serial, err = cluster.AppliedSerial(ctx, h); err == nil {
 				return serial, nil
 			}
 		}
@@ -115,7 +115,7 @@ func appliedSerial(w Workdir) (int64, error) {
 	if err := json.Unmarshal(text, &was); err != nil {
 		return 0, fmt.Errorf("record of what was applied: %s: %w", path, err)
 	}
-	return kubernetes.HighestSerial(was), nil
+	return cluster.HighestSerial(was), nil
 }
 
 // highestSerial is what the record is to say of this run.

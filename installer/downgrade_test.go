@@ -13,8 +13,8 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -52,11 +52,6 @@ func TestCheckSerial(t *testing.T) {
 // TestSerialOfAClusterThatDoesNotAnswer: it may have had a newer bundle.
 func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
 	const complete = "/etc/kubernetes/kubexm-complete"
-	record := func(highest string) func(*steps.Host) kubernetes.Applied {
-		return func(*steps.Host) kubernetes.Applied {
-			return kubernetes.Applied{Config: []byte("x"), Serial: "5", Highest: highest}
-		}
-	}
 	for name, c := range map[string]struct {
 		change  func(*conntest.Sim)
 		allow   bool
@@ -77,16 +72,16 @@ func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cluster := steptest.Cluster(t, steptest.Small)
-				kase := steptest.Case{Cluster: cluster, Before: steptest.Standing(cluster)}
+				small := steptest.Cluster(t, steptest.Small)
+				kase := steptest.Case{Cluster: small, Before: steptest.Standing(small), Applied: steps.Applied{Config: []byte("x"), Serial: "5", Highest: "20260601000000"}}
 				sim := kase.Sim(t)
 				sim.AddFile(complete, "x", 0o600)
-				step := kubernetes.Record(record("20260601000000"))
+				step := cluster.Record()
 				h := kase.NewHost(t, sim, step)
 				if err := step.Run(t.Context(), h); err != nil {
 					t.Fatal(err)
 				}
-				s := &Session{Options: Options{Cluster: cluster, Log: slog.New(slog.DiscardHandler), Bundle: &bundle.Bundle{Lock: &manifest.Lock{Serial: 20260101000000}}},
+				s := &Session{Options: Options{Cluster: small, Log: slog.New(slog.DiscardHandler), Bundle: &bundle.Bundle{Lock: &manifest.Lock{Serial: 20260101000000}}},
 					Workdir: Workdir{Dir: t.TempDir()}, hosts: map[string]*steps.Host{h.Name: h}}
 				c.change(sim)
 				begin := time.Now()
@@ -104,14 +99,12 @@ func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
 
 // TestHighestSerialNeverFalls: a run that did not hear of a serial does not lower it.
 func TestHighestSerialNeverFalls(t *testing.T) {
-	cluster := steptest.Cluster(t, steptest.Small)
-	kase := steptest.Case{Cluster: cluster, Before: steptest.Standing(cluster), Workdir: t.TempDir()}
+	small := steptest.Cluster(t, steptest.Small)
+	kase := steptest.Case{Cluster: small, Before: steptest.Standing(small), Workdir: t.TempDir()}
 	sim := kase.Sim(t)
 	for _, x := range []struct{ serial, highest, want string }{{"9", "9", "9"}, {"5", "5", "9"}, {"5", "12", "12"}, {"12", "", "12"}} {
-		applied := func(*steps.Host) kubernetes.Applied {
-			return kubernetes.Applied{Config: []byte("x"), Serial: x.serial, Highest: x.highest}
-		}
-		for _, step := range []steps.Step{kubernetes.Record(applied), kubernetes.KeepApplied(applied)} {
+		kase.Applied = steps.Applied{Config: []byte("x"), Serial: x.serial, Highest: x.highest}
+		for _, step := range []steps.Step{cluster.Record(), cluster.KeepApplied()} {
 			h := kase.NewHost(t, sim, step)
 			if err := step.Run(t.Context(), h); err != nil {
 				t.Fatal(err)
@@ -119,7 +112,7 @@ func TestHighestSerialNeverFalls(t *testing.T) {
 			if v, err := step.Precheck(t.Context(), h); err != nil || v != steps.Done {
 				t.Errorf("%+v: %v, %v", x, v, err)
 			}
-			serial, err := kubernetes.AppliedSerial(t.Context(), h)
+			serial, err := cluster.AppliedSerial(t.Context(), h)
 			if err != nil || strconv.FormatInt(serial, 10) != x.want {
 				t.Errorf("%+v: the cluster has %d, %v", x, serial, err)
 			}

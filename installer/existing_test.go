@@ -40,7 +40,7 @@ func TestARegistryThatStandsIsReached(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, network, at)
 		}})
 		s := &deltaSite{server: server, mill: newMill(t)}
-		c := cluster(t, host("a", s.server, ""))
+		c := clusterOf(t, host("a", s.server, ""))
 		c.Spec.Registry = manifest.Registry{Type: "external", PrivateRegistry: name, NamespaceOverride: "kube", Auths: map[string]manifest.RegistryAuth{
 			name: {Username: "robot", Password: manifest.NewSecret("${env:OF_REGISTRY}"), PlainHTTP: true},
 		}}

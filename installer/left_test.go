@@ -19,11 +19,11 @@ import (
 // that is to be passed over.
 func TestADeletionReachesHostsOfTheRecord(t *testing.T) {
 	a, b, c := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
-	applied, err := cluster(t, host("a", a, ""), host("b", b, ""), host("c", c, "")).Public()
+	applied, err := clusterOf(t, host("a", a, ""), host("b", b, ""), host("c", c, "")).Public()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options(t, cluster(t, host("a", a, "")), a, b, c)
+	o := options(t, clusterOf(t, host("a", a, "")), a, b, c)
 	dir := filepath.Join(o.Base, ".kubexm", "demo", "applied")
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.yaml"), applied, 0o600)); err != nil {
 		t.Fatal(err)
@@ -83,13 +83,13 @@ func TestALeftHostIsCleaned(t *testing.T) {
 	if err := d.Begin(s.Workdir.Dir, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if cleaned, err := s.Clean(t.Context(), RunOptions{Parallel: 1}, nil); err != nil || len(cleaned) > 0 {
+	if cleaned, err := s.Clean(t.Context(), RunOptions{Parallel: 1}); err != nil || len(cleaned) > 0 {
 		t.Errorf("while the deletion has not ended: %v, %v", cleaned, err)
 	}
 	if err := d.End(s.Workdir.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if cleaned, err := s.Clean(t.Context(), RunOptions{Parallel: 1}, nil); err != nil || !slices.Equal(cleaned, []string{"node1"}) {
+	if cleaned, err := s.Clean(t.Context(), RunOptions{Parallel: 1}); err != nil || !slices.Equal(cleaned, []string{"node1"}) {
 		t.Errorf("%v, %v", cleaned, err)
 	}
 	for _, l := range sim.Snapshot() {
@@ -100,7 +100,7 @@ func TestALeftHostIsCleaned(t *testing.T) {
 	if left, err := state.ReadLeft(s.Workdir.Dir); err != nil || len(left) > 0 {
 		t.Errorf("still remembered: %+v, %v", left, err)
 	}
-	if cleaned, err := s.Clean(t.Context(), RunOptions{Parallel: 1}, nil); err != nil || len(cleaned) > 0 {
+	if cleaned, err := s.Clean(t.Context(), RunOptions{Parallel: 1}); err != nil || len(cleaned) > 0 {
 		t.Errorf("cleaned twice: %v, %v", cleaned, err)
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/etcd"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
@@ -18,23 +19,22 @@ func (s *Session) Recall(ctx context.Context) error { return Recall(ctx, s.Clust
 
 // Recall is the same for hosts that of gives.
 func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *steps.Host) error {
-	if c.Spec.Registry.Type == "registry" {
-		for _, h := range c.HostsWith(manifest.RoleRegistry) {
-			if err := registryd.Recall(ctx, of(h)); err != nil {
-				return fmt.Errorf("keys of the registry on %s: %w", h.Name, err)
-			}
+	for _, h := range part.RegistryOf(c).Hosts {
+		if err := registryd.Recall(ctx, of(h)); err != nil {
+			return fmt.Errorf("keys of the registry on %s: %w", h.Name, err)
 		}
 	}
 	if masters := c.HostsWith(manifest.RoleMaster); len(masters) > 0 {
-		if err := kubeadm.Recall(ctx, of(masters[0])); err != nil {
+		if err := controlplane.Recall(ctx, of(masters[0])); err != nil {
 			return fmt.Errorf("what Secrets are encrypted with, on %s: %w", masters[0].Name, err)
 		}
 	}
-	if c.Spec.Etcd.Type != "kubexm" {
+	store := part.StoreOf(c)
+	if store.Kind != part.Service {
 		return nil
 	}
 	var members []*steps.Host
-	for _, h := range c.HostsWith(manifest.RoleEtcd) {
+	for _, h := range store.Members {
 		members = append(members, of(h))
 	}
 	if err := etcd.Recall(ctx, members); err != nil {

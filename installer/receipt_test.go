@@ -21,13 +21,13 @@ import (
 func TestReceipt(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Config{Password: "secret"})
 	site := &deltaSite{server: server, mill: newMill(t)}
-	c := cluster(t, host("a", server, ""))
+	c := clusterOf(t, host("a", server, ""))
 	site.options = options(t, c, server)
 	site.options.Version = "v1.2.3"
 	s := site.session(t, open(t, site.mill.build("full.tar.zst", nil, "kubelet 1", "one")))
-	g, err := plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Hosts(), op.Check("x.look", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil }, nil))
-	}}}}}}, plan.Scope{Cluster: c})
+	g, err := plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.Hosts(), op.Check("x.look", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil }))
+	}})}}}, plan.Scope{Cluster: c})
 	if err != nil {
 		t.Fatal(err)
 	}

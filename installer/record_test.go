@@ -36,7 +36,7 @@ func sessionOf(t *testing.T, c *manifest.Cluster, node1 *steps.Host) *Session {
 // the journal knows where the log ended.
 func TestRunIsOnRecord(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Config{Password: "secret"})
-	o := options(t, cluster(t, host("a", server, "")), server)
+	o := options(t, clusterOf(t, host("a", server, "")), server)
 	o.Version = "v1.2.3"
 	s, err := Open(t.Context(), o)
 	if err != nil {
@@ -45,10 +45,10 @@ func TestRunIsOnRecord(t *testing.T) {
 	step := op.Check("x.say", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		_, err := h.Exec(ctx, "echo", "secret")
 		return nil, err
-	}, nil)
-	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	})
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), step)
-	}}}}}}, plan.Scope{Cluster: o.Cluster})
+	}})}}}, plan.Scope{Cluster: o.Cluster})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,9 +46,9 @@ func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
 			}
 			return nil
 		}}
-	g, err := plan.Build(plan.Pipeline{Name: pipeline, Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: pipeline, Keeps: pipeline == "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), first, second)
-	}}}}}}, plan.Scope{Cluster: r.session.Cluster})
+	}})}}}, plan.Scope{Cluster: r.session.Cluster})
 	if err != nil {
 		r.t.Fatal(err)
 	}

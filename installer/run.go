@@ -78,7 +78,7 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 		}
 	}
 	err = s.walk(ctx, g, o, passed, f)
-	if err == nil && !o.DryRun && g.Name != "create" {
+	if err == nil && !o.DryRun && !g.Keeps {
 		err = s.unmark(ctx, g)
 	}
 	return journal, errors.Join(err, f.Close())

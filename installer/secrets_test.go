@@ -27,7 +27,7 @@ func TestSecretFilesAreTheOwnersAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := sshtest.Start(t, sshtest.Config{Password: "secret"})
-			c := cluster(t, host("a", server, ""))
+			c := clusterOf(t, host("a", server, ""))
 			h := &c.Spec.Hosts[0]
 			if kind == "password" {
 				h.Password = manifest.NewSecret("file:" + path)

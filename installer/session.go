@@ -21,7 +21,6 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/ssh"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
@@ -196,6 +195,7 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 		Reveal: s.reveal, Waits: s.Waits,
 	}
 	if s.Bundle != nil {
+		host.Applied, host.Made = s.applied, s.Bundle.Lock.Created
 		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), home: s.home}
 	}
 	return host, nil
@@ -207,8 +207,8 @@ func (s *Session) Set() string { return s.Cluster.Spec.Kubernetes.Version }
 // Host gives the facade of a host.
 func (s *Session) Host(h manifest.Host) *steps.Host { return s.hosts[h.Name] }
 
-// Applied is what the cluster is to remember of this run.
-func (s *Session) Applied(*steps.Host) kubernetes.Applied {
+// applied is what the cluster is to remember of this run.
+func (s *Session) applied() steps.Applied {
 	lock, err := s.Bundle.Document("lock")
 	if err != nil {
 		lock = nil
@@ -217,7 +217,7 @@ func (s *Session) Applied(*steps.Host) kubernetes.Applied {
 	if err != nil {
 		config = s.Bundle.Config
 	}
-	return kubernetes.Applied{
+	return steps.Applied{
 		Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
 		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Highest: s.highestSerial(), Root: s.Bundle.Root.Digest.String(), Bundles: s.kept(),
 		Components: s.Bundle.Lock.Components(s.Set()),

@@ -26,8 +26,8 @@ func host(name string, s *sshtest.Server, more string) string {
 	return fmt.Sprintf("    - {name: %s, address: %s, port: %d, internalAddress: 198.18.%d.%d, password: \"${env:SSH_PASSWORD}\"%s}\n", name, s.Host, s.Port, s.Port>>8, s.Port&0xff, more)
 }
 
-// cluster is a config whose first host is its master.
-func cluster(t *testing.T, hosts ...string) *manifest.Cluster {
+// clusterOf is a config whose first host is its master.
+func clusterOf(t *testing.T, hosts ...string) *manifest.Cluster {
 	t.Helper()
 	return steptest.Cluster(t, "apiVersion: kubexm.mensylisir.io/v1alpha1\nkind: Cluster\nmetadata: {name: demo}\nspec:\n  hosts:\n"+strings.Join(hosts, "")+
 		"  roleGroups: {master: [a]}\n  kubernetes: {version: v1.34.10}\n  etcd: {type: kubeadm}\n  network: {plugin: flannel}\n")
@@ -55,7 +55,7 @@ func options(t *testing.T, c *manifest.Cluster, known ...*sshtest.Server) Option
 
 func TestOpenReachesEveryHost(t *testing.T) {
 	a, b := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
-	o := options(t, cluster(t, host("a", a, ""), host("b", b, "")), a, b)
+	o := options(t, clusterOf(t, host("a", a, ""), host("b", b, "")), a, b)
 	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestOpenReachesEveryHost(t *testing.T) {
 func TestOpenNamesEveryHostThatItCannotReach(t *testing.T) {
 	good, wrong := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "another"})
 	stranger, gone := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
-	c := cluster(t, host("a", good, ""), host("b", wrong, ""), host("c", stranger, ""), host("d", gone, ""))
+	c := clusterOf(t, host("a", good, ""), host("b", wrong, ""), host("c", stranger, ""), host("d", gone, ""))
 	gone.Close()
 	o := options(t, c, good, wrong, gone)
 	_, err := Open(t.Context(), o)
@@ -130,7 +130,7 @@ func TestOpenNamesEveryHostThatItCannotReach(t *testing.T) {
 
 func TestAcceptNewKeepsTheKey(t *testing.T) {
 	a := sshtest.Start(t, sshtest.Config{Password: "secret"})
-	o := options(t, cluster(t, host("a", a, ", hostKeyPolicy: accept-new")))
+	o := options(t, clusterOf(t, host("a", a, ", hostKeyPolicy: accept-new")))
 	for range 2 {
 		s, err := Open(t.Context(), o)
 		if err != nil {
@@ -164,7 +164,7 @@ func TestMissingSecretsAreNamedAllAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := cluster(t, host("a", a, ", sudoPassword: \"${env:SUDO_A}\""),
+	c := clusterOf(t, host("a", a, ", sudoPassword: \"${env:SUDO_A}\""),
 		host("b", b, ", privateKeyPath: ~/key, passphrase: 'file:"+filepath.Join(dir, "nowhere")+"', jumpHost: {address: 127.0.0.1, password: \"${env:JUMP}\"}"),
 		fmt.Sprintf("    - {name: c, address: 127.0.0.3, password: 'file:%s'}\n", filepath.Join(dir, "open")),
 		fmt.Sprintf("    - {name: d, address: 127.0.0.4, password: 'file:%s'}\n", filepath.Join(dir, "closed")))
@@ -192,7 +192,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	a := sshtest.Start(t, sshtest.Config{Password: "secret"})
 	a.Silence()
 	defer a.Speak()
-	o := options(t, cluster(t, host("a", a, "")), a)
+	o := options(t, clusterOf(t, host("a", a, "")), a)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	clock := fair.Start()

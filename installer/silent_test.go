@@ -56,7 +56,7 @@ func TestSilentPeers(t *testing.T) {
 		server := sshtest.Start(t, sshtest.Config{Password: "secret", Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, at)
 		}})
-		c := cluster(t, host("a", server, ""))
+		c := clusterOf(t, host("a", server, ""))
 		o := options(t, c, server)
 		o.Waits, o.Patience = waits, 5*time.Second // of a command such as one that asks what the host is
 		s, err := Open(t.Context(), o)
@@ -69,7 +69,7 @@ func TestSilentPeers(t *testing.T) {
 		return h
 	}
 	dialed := func(t *testing.T, hosts ...string) error { // of a site with these hosts
-		c := cluster(t, hosts...)
+		c := clusterOf(t, hosts...)
 		o := options(t, c)
 		o.LookupEnv = func(name string) (string, bool) {
 			return map[string]string{"SSH_AUTH_SOCK": filepath.Join(o.Base, "agent"), "SSH_PASSWORD": "secret"}[name], true
@@ -172,7 +172,8 @@ func TestSilentPeers(t *testing.T) {
 			h := onHost(t)
 			h.Cluster.Spec.Etcd.External.Endpoints = []string{"http://192.0.2.9:2379"}
 			var said []steps.Finding
-			if err := etcd.CheckExternal(h.Cluster, func(x steps.Finding) { said = append(said, x) }).Run(ctx, h); err != nil {
+			h = h.WithReport(func(x steps.Finding) { said = append(said, x) })
+			if err := etcd.CheckExternal(h.Cluster).Run(ctx, h); err != nil {
 				return err
 			}
 			return fmt.Errorf("said %v", said)

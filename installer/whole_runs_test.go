@@ -15,8 +15,8 @@ import (
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
 
 // clusters are the configs that whole runs are tried on.
@@ -85,7 +85,7 @@ func TestACreationIsUndoneByADeletion(t *testing.T) {
 			s.Must(pipeline.Delete, "delete")
 			s.Same("a deletion gives back what was there", first, s.State(true))
 			s.madeNoKeys()
-			for _, file := range []string{kubernetes.KubeconfigPath(s.Workdir), filepath.Join(s.Workdir, "applied", "config.yaml")} {
+			for _, file := range []string{cluster.KubeconfigPath(s.Workdir), filepath.Join(s.Workdir, "applied", "config.yaml")} {
 				if _, err := os.Stat(file); err == nil {
 					s.t.Errorf("%s is left", file)
 				}
@@ -217,7 +217,7 @@ func (s *site) losing(hosts ...string) {
 				s.t.Errorf("%s was never lost", host)
 			}
 		}
-		if s.Graph(p, nil).Name == "create" {
+		if p().Keeps {
 			s.Same("a creation that lost hosts ends where a whole one does", made, s.State(false))
 		}
 	}

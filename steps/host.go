@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
@@ -42,10 +44,14 @@ type Host struct {
 	Workdir   string // the cluster's folder on the machine kubexm runs on
 	Log       *slog.Logger
 	Artifacts Artifacts
+	Made      time.Time // when the bundle was made, before which no clock is; zero without one
 
 	// Reveal gives the value of a secret of the config; nil knows those that are
 	// written out.
 	Reveal func(manifest.Secret) (string, error)
+	// Applied tells what the run applies, for the records of it; nil where a run brings
+	// nothing.
+	Applied func() Applied
 	// Waits bound how long registries and stores that are asked through the host may
 	// say nothing; the zero Waits has defaults.
 	Waits bundle.Waits
@@ -53,9 +59,11 @@ type Host struct {
 	// the machine's own network.
 	Direct func(ctx context.Context, network, address string) (net.Conn, error)
 
-	board *Board
-	meta  Meta
-	undo  []func(context.Context) error
+	board  *Board
+	meta   Meta
+	set    string
+	report func(Finding)
+	undo   []func(context.Context) error
 }
 
 // ForStep narrows h to what one step declares, with an empty list of what to undo.
@@ -63,6 +71,28 @@ func (h *Host) ForStep(m Meta) *Host {
 	c := *h
 	c.meta, c.undo = m, nil
 	return &c
+}
+
+// InSet has h open the files and images of a set of the lock where a need names none;
+// "" is that of the run.
+func (h *Host) InSet(set string) *Host {
+	c := *h
+	c.set = set
+	return &c
+}
+
+// WithReport has f hear of what the steps report.
+func (h *Host) WithReport(f func(Finding)) *Host {
+	c := *h
+	c.report = f
+	return &c
+}
+
+// Report tells of a finding that lets the step pass: a warning or a note.
+func (h *Host) Report(f Finding) {
+	if h.report != nil {
+		h.report(f)
+	}
 }
 
 // WithBoard gives h the board of a run.
@@ -101,7 +131,7 @@ func (h *Host) Artifact(ctx context.Context, n manifest.Need) (io.ReadCloser, ma
 	if err := h.declared(n); err != nil {
 		return nil, manifest.Blob{}, err
 	}
-	return h.Artifacts.File(ctx, n, h.Platform)
+	return h.Artifacts.File(ctx, h.inSet(n), h.Platform)
 }
 
 // Lookup gives the lock's entry of a file for this host, declared like an Artifact.
@@ -109,7 +139,7 @@ func (h *Host) Lookup(n manifest.Need) (manifest.Blob, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.Blob{}, err
 	}
-	return h.Artifacts.Lookup(n, h.Platform)
+	return h.Artifacts.Lookup(h.inSet(n), h.Platform)
 }
 
 // Repository gives a repository of packages for this host, declared like an
@@ -118,7 +148,7 @@ func (h *Host) Repository(n manifest.Need) (manifest.Artifact, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.Artifact{}, err
 	}
-	return h.Artifacts.Repository(n, h.Platform)
+	return h.Artifacts.Repository(h.inSet(n), h.Platform)
 }
 
 // Image gives an image of the bundle, declared like an Artifact.
@@ -126,7 +156,12 @@ func (h *Host) Image(n manifest.Need) (manifest.ImagePin, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.ImagePin{}, err
 	}
-	return h.Artifacts.Image(n)
+	return h.Artifacts.Image(h.inSet(n))
+}
+
+func (h *Host) inSet(n manifest.Need) manifest.Need {
+	n.Set = cmp.Or(n.Set, h.set)
+	return n
 }
 
 func (h *Host) declared(n manifest.Need) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
 // parts of a component that a config asks for.
@@ -134,7 +135,7 @@ func registryPlatforms(c *manifest.Cluster) []manifest.Platform {
 
 // dockerVersion is the nodes' own where they run Docker too: one is enough.
 func dockerVersion(c *manifest.Cluster) string {
-	if c.Spec.Runtime.Type == "docker" {
+	if part.RuntimeOf(c).Name == part.Docker {
 		return c.Spec.Runtime.Version
 	}
 	return ""
@@ -184,9 +185,8 @@ func addonWants(c *manifest.Cluster) []want {
 
 // toolWants gives helm to every config that has charts to install.
 func toolWants(c *manifest.Cluster) []want {
-	charts := map[string]bool{"cilium": true, "kube-ovn": true, "hybridnet": true}
 	chart := slices.ContainsFunc(c.Spec.Addons, func(a manifest.Addon) bool { return a.Form() == manifest.Chart })
-	if chart || c.Spec.Storage.OpenEBS.BasePath != "" || charts[c.Spec.Network.Plugin] {
+	if chart || c.Spec.Storage.OpenEBS.BasePath != "" || part.NetworkOf(c).Chart {
 		return []want{{component: "helm", parts: files, path: "spec.addons"}}
 	}
 	return nil

@@ -66,7 +66,7 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 		return refused(err)
 	}
 	defer b.Close()
-	c, err := a.siteConfig(&siteFlags{config: f.config, bundle: archive}, own, b, "create")
+	c, err := a.siteConfig(&siteFlags{config: f.config, bundle: archive}, own, b, pipeline.Create())
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 // plans gives the plan of every request for a config.
 func plans(c *manifest.Cluster) ([]*plan.Graph, error) {
 	var out []*plan.Graph
-	for _, p := range pipeline.All(pipeline.Context{}) {
+	for _, p := range pipeline.All() {
 		g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 		if err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func plans(c *manifest.Cluster) ([]*plan.Graph, error) {
 // planned proves that l holds all that the plans of c need. A config that cannot
 // be installed yet has no plans to ask.
 func planned(c *manifest.Cluster, l *manifest.Lock) error {
-	if len(refusedBy("create", c, l)) > 0 {
+	if len(refusedBy(pipeline.Create(), c, l)) > 0 {
 		return nil
 	}
 	set := c.Spec.Kubernetes.Version

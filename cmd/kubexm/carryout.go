@@ -21,7 +21,6 @@ type carry func(context.Context, *plan.Graph, installer.RunOptions) (journal str
 // carryOut runs the plan of s and shows what happens.
 func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, run carry) error {
 	r := a.newRunReport(f, s)
-	s.report.Store(r)
 	end := r.begin()
 	a.orderly.Store(true)
 	journal, err := run(ctx, s.graph, installer.RunOptions{
@@ -146,6 +145,10 @@ func (r *runReport) say(line string) {
 
 // event takes one event of the engine.
 func (r *runReport) event(e engine.Event) {
+	if e.Finding != nil {
+		r.warn(*e.Finding)
+		return
+	}
 	r.view.event(e)
 	r.dry.event(e)
 	switch {
@@ -261,7 +264,7 @@ func (r *runReport) done(journal string, took time.Duration) {
 			g.Name, count(t.Would, "step"), count(len(r.dry.would), "host"), t.Done, count(t.Checked, "check"))
 	default:
 		fmt.Fprintf(r.out, "%s of cluster %s: done in %s; %s\n", g.Name, c.Metadata.Name, brief(took), t.said())
-		if g.Name == "create" {
+		if g.Keeps {
 			fmt.Fprintf(r.out, "  next  KUBECONFIG=%s kubectl get nodes\n", r.site.kubeconfig)
 		}
 		fmt.Fprintf(r.out, "  log   %s\n", journal)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -76,8 +77,10 @@ func newTrial(c *manifest.Cluster, output string, shape func(plan.Scope) plan.Fr
 	if output == "json" {
 		t.app.lines = newRunLines(&t.out, "json")
 	}
+	t.site.pipeline = pipeline.Create()
+	t.site.pipeline.Modules = []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: shape})}}
 	var err error
-	t.site.graph, err = plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{{Name: "t", Plan: shape}}}}}, plan.Scope{Cluster: c})
+	t.site.graph, err = plan.Build(t.site.pipeline, plan.Scope{Cluster: c})
 	return t, err
 }
 
@@ -132,9 +135,9 @@ func command(stderr string, argv ...string) error {
 }
 
 // stories are plans with all that can come of them.
-func stories(say func(steps.Finding)) map[string]func(s plan.Scope) plan.Fragment {
+func stories() map[string]func(s plan.Scope) plan.Fragment {
 	check := func(name string, found map[string][]steps.Finding) steps.Step {
-		return op.Check(name, func(_ context.Context, h *steps.Host) (steps.Findings, error) { return found[h.Name], nil }, say)
+		return op.Check(name, func(_ context.Context, h *steps.Host) (steps.Findings, error) { return found[h.Name], nil })
 	}
 	workers := func(s plan.Scope) []manifest.Host { return s.Hosts()[1:] }
 	return map[string]func(s plan.Scope) plan.Fragment{
@@ -175,12 +178,10 @@ func stories(say func(steps.Finding)) map[string]func(s plan.Scope) plan.Fragmen
 
 // TestRunsAsTold holds what people and programs read of runs.
 func TestRunsAsTold(t *testing.T) {
-	for name := range stories(nil) {
+	for name := range stories() {
 		for _, output := range []string{"text", "json"} {
 			t.Run(name+" "+output, func(t *testing.T) {
-				var x *trial
-				shape := stories(func(f steps.Finding) { x.site.report.Load().warn(f) })[name]
-				x, err := newTrial(small(5), output, shape)
+				x, err := newTrial(small(5), output, stories()[name])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -219,12 +220,11 @@ func TestSchemaIsDocumented(t *testing.T) {
 
 // TestWarningsBeforeTheFirstChange: what checks let pass is one table, said once.
 func TestWarningsBeforeTheFirstChange(t *testing.T) {
-	var x *trial
 	x, err := newTrial(small(2), "text", func(s plan.Scope) plan.Fragment {
 		look := func(context.Context, *steps.Host) (steps.Findings, error) {
 			return steps.Findings{{What: "little memory", Advice: "add some", Warning: true}}, nil
 		}
-		c := op.Check("preflight.memory", look, func(f steps.Finding) { x.site.report.Load().warn(f) })
+		c := op.Check("preflight.memory", look)
 		return plan.Seq(plan.On(s.Hosts(), c), plan.On(s.Hosts()[:1], does("a.one", nil)))
 	})
 	if err != nil {
@@ -384,7 +384,7 @@ func TestInterrupt(t *testing.T) {
 // TestLinesAreJSON: whatever a run meets, each line is one object, and the last
 // one is the summary.
 func TestLinesAreJSON(t *testing.T) {
-	for name, shape := range stories(nil) {
+	for name, shape := range stories() {
 		x, err := newTrial(small(5), "json", shape)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/schema"
 )
@@ -64,7 +65,7 @@ func (a *app) validate(path, overlay string) error {
 		if err != nil {
 			return err
 		}
-		not = refusedBy("create", c, l).In(path)
+		not = refusedBy(pipeline.Create(), c, l).In(path)
 		more, err := a.advised(c, l)
 		if err != nil {
 			return err

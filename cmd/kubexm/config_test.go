@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/versions"
 )
@@ -46,7 +47,7 @@ func TestStarters(t *testing.T) {
 		for _, p := range problems {
 			t.Errorf("%s: %s", name, p)
 		}
-		for _, p := range refusedBy("create", c, lock) {
+		for _, p := range refusedBy(pipeline.Create(), c, lock) {
 			t.Errorf("%s cannot be installed: %s", name, p)
 		}
 		if err := planned(c, lock); err != nil {

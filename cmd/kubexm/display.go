@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/mensylisir/kubexm/installer/pipeline"
 )
 
 // display is how long work is shown, and whether in colour.
@@ -28,11 +30,17 @@ const (
 
 // longCommands are those that may take minutes.
 func longCommands() []string {
-	return []string{
-		"install", "create cluster", "delete cluster", "reset", "hosts prepare", "hosts restore", "registry push",
+	out := []string{
+		"create cluster", "registry push",
 		"bundle build", "bundle lock", "bundle images", "bundle verify", "bundle extract", "bundle push", "bundle pull",
 		"bundle split", "bundle join", "bundle repair",
 	}
+	for _, p := range pipeline.All() {
+		if !p.Looks {
+			out = append(out, strings.Join(p.Command, " "))
+		}
+	}
+	return out
 }
 
 // addDisplay gives long commands --progress, and all of them --color.

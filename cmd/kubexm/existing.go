@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/installer/engine"
 )
 
 // keepExisting refuses an installation that would harm a cluster that exists, or would
@@ -30,12 +30,12 @@ func (a *app) keepExisting(ctx context.Context, f *siteFlags, s *site, session *
 	if f.dryRun {
 		return nil
 	}
-	say := func(x steps.Finding) {
-		if a.lines != nil {
-			a.lines.finding(x)
+	report := func(e engine.Event) {
+		if a.lines != nil && e.Finding != nil {
+			a.lines.finding(*e.Finding)
 		}
 	}
-	cleaned, err := session.Clean(ctx, installer.RunOptions{Parallel: f.parallel, Stop: a.stop, Version: ownVersion()}, say)
+	cleaned, err := session.Clean(ctx, installer.RunOptions{Parallel: f.parallel, Stop: a.stop, Version: ownVersion(), Report: report})
 	if len(cleaned) > 0 {
 		fmt.Fprintf(a.screen, "cleaned: %s, which an earlier deletion passed over\n", strings.Join(cleaned, ", "))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 func (a *app) getCommand() *cobra.Command {
@@ -42,7 +42,7 @@ func (a *app) getPart(name, short string, formats []string, args ...string) *cob
 				asked = append(slices.Clone(args), "-o", a.output)
 			}
 			return a.onMaster(cmd.Context(), f, c, func(ctx context.Context, h *steps.Host) error {
-				out, err := kubeadm.Kubectl(ctx, h, asked...)
+				out, err := kubectl.Run(ctx, h, asked...)
 				if err != nil {
 					return err
 				}
@@ -77,7 +77,7 @@ func (a *app) onMaster(ctx context.Context, f *siteFlags, c *manifest.Cluster, d
 	}
 	defer session.Close()
 	h := session.Host(masters[0])
-	if _, err := h.Stat(ctx, kubeadm.AdminConf); errors.Is(err, fs.ErrNotExist) {
+	if _, err := h.Stat(ctx, kubectl.AdminConf); errors.Is(err, fs.ErrNotExist) {
 		return &coded{error: fmt.Errorf("there is no cluster on %s", h.Name), code: exitFailed, advice: "make it: kubexm install ARCHIVE"}
 	}
 	return do(ctx, h)

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,11 +12,10 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
 // siteFlags are the flags of commands that work on a cluster's hosts.
@@ -55,105 +52,18 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 	f.addDial(cmd)
 }
 
-func (a *app) installCommand() *cobra.Command {
-	f := &siteFlags{}
-	cmd := &cobra.Command{
-		Use:   "install ARCHIVE [-f CONFIG]",
-		Short: "Make the cluster that a bundle is for",
-		Long: `Verify a bundle, reach every host, look at all of them, and make the cluster: the
-runtime, the images straight from the archive, the control plane, the pod network, the
-workers, until all is Ready. Each node is sent the images; where the config has a
-registry, that is filled, and nodes pull from it. It runs on a machine that is no member of the
-cluster, over SSH. No packet leaves the site.
-
-Run it again at any time: what is done is passed over. Ctrl-C once lets running steps
-end, twice breaks them off. On a terminal a live view tells what runs where; --plain
-and pipes get lines; --progress chooses. With -o json each event is one JSON object on a line of standard output,
-and the last line is the summary.
-
-A delta ("kubexm bundle build --since") is installed as a whole bundle is. What it leaves out comes
-from the archives that --base names, from those that earlier runs here used and that still lie
-where they did, and what is a layer of an image from the site's registry. When something is in none
-of them, it is named and nothing is changed.
-
-Before anything is changed, all hosts are looked at as "kubexm preflight" does it. --skip-checks
-leaves checks out; which ones is said, and stands in the run's journal.
-
-A cluster that was finished keeps its versions, its hosts and what was decided when it was made: a config
-or a bundle with others is refused with exit code 3, and names each difference. New hosts join. A first
-master whose machine was replaced is refused, too. docs/existing-cluster.md lists the fields.
-
---resume does not even look at what the last run saw done, which spares the time that looking
-takes. It goes by the journal of that run, and only where config, bundle and kubexm are the same,
-on hosts that have not booted since and that no other run has changed.
-
-The config is the bundle's own unless -f gives another. Secrets are not in a bundle: give
-them in -f, or in the environment variables that the command names when they are missing.
-
-The bundle's own config reads no files of this machine but SSH's default keys, no environment
-variables but KUBEXM_…, and does not say which host keys are trusted. Before the first connection
-to its hosts from this workdir the command asks; --yes answers.`,
-		Example: `  kubexm install demo.tar.zst --key cosign.pub -f config.yaml --dry-run
-  kubexm install demo.tar.zst --key cosign.pub -f config.yaml
-  kubexm install demo.tar.zst --key cosign.pub --yes    # its own config
-  kubexm install demo.tar.zst --key cosign.pub -f config.yaml \
-    --skip-checks memory
-  kubexm install delta.tar.zst --key cosign.pub -f config.yaml \
-    --base demo.tar.zst`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.takeArchive(cmd, args); err != nil {
-				return err
-			}
-			return a.runSite(cmd.Context(), f, pipeline.Create)
-		},
-	}
-	f.add(cmd)
-	completeArchives(cmd)
-	f.addResume(cmd)
-	f.addReceipt(cmd)
-	f.addSkip(cmd, "skip-preflight")
-	f.addDowngrade(cmd)
-	a.outputFlag(cmd, "text", "json")
-	return cmd
-}
-
-func (a *app) createCommand() *cobra.Command {
-	f := &siteFlags{}
-	cluster := &cobra.Command{
-		Use: "cluster ARCHIVE [-f CONFIG]", Short: "Make a cluster; the same as install", Args: cobra.MaximumNArgs(1),
-		Example: "  kubexm create cluster demo.tar.zst -f config.yaml --key cosign.pub",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.takeArchive(cmd, args); err != nil {
-				return err
-			}
-			return a.runSite(cmd.Context(), f, pipeline.Create)
-		},
-	}
-	f.add(cluster)
-	f.addResume(cluster)
-	f.addReceipt(cluster)
-	f.addSkip(cluster, "skip-preflight")
-	f.addDowngrade(cluster)
-	a.outputFlag(cluster, "text", "json")
-	completeArchives(cluster)
-	cmd := &cobra.Command{Use: "create", Short: "Make a cluster", Args: cobra.NoArgs}
-	cmd.AddCommand(cluster)
-	return cmd
-}
-
 // site is what a command works on, before any host is asked.
 type site struct {
 	cluster  *manifest.Cluster
 	bundle   *bundle.Bundle // nil without --bundle
 	graph    *plan.Graph
-	context  *pipeline.Context
+	pipeline plan.Pipeline
 	dryRun   bool
-	deletion *installer.Deletion       // of a command that takes a cluster away
-	signer   *sign.Signer              // of the receipt; nil where it is not signed
-	report   atomic.Pointer[runReport] // once the run has begun
+	deletion *installer.Deletion // of a command that takes a cluster away
+	signer   *sign.Signer        // of the receipt; nil where it is not signed
 
-	skipped   []string        // checks that a person left out
+	skip      []string        // checks that the plan leaves out
+	skipped   []string        // those of them that a person left out
 	unchecked []steps.Finding // what is not looked at without a bundle
 
 	// How the run went.
@@ -163,9 +73,14 @@ type site struct {
 	took                time.Duration
 }
 
+// scope is what the plan of s is made for.
+func (s *site) scope() plan.Scope {
+	return plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip}
+}
+
 // openSite verifies the bundle, reads the config, makes the plan and proves the
 // bundle complete for it: all of that before a host is touched.
-func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) (err error) {
+func (a *app) openSite(ctx context.Context, f *siteFlags, s *site) (err error) {
 	if f.bundle == "" && f.config == "" {
 		return &coded{error: errors.New("neither -f nor --bundle is given"), code: exitUsage, advice: "name the config, or the bundle that holds it"}
 	}
@@ -185,7 +100,7 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 			return refused(err)
 		}
 	}
-	if s.cluster, err = a.siteConfig(f, own, s.bundle, pipe(pipeline.Context{}).Name); err != nil {
+	if s.cluster, err = a.siteConfig(f, own, s.bundle, s.pipeline); err != nil {
 		return err
 	}
 	if err := f.ownHosts(s.cluster); err != nil {
@@ -197,12 +112,13 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if f.keepSaid {
 		s.cluster.Spec.Etcd.PreserveData = f.keep
 	}
-	s.context.Say = func(x steps.Finding) { s.report.Load().warn(x) }
-	if err := f.leaveOut(s, pipe); err != nil {
+	if err := f.leaveOut(s); err != nil {
 		return err
 	}
-	if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version}); err != nil {
-		return err
+	if !s.pipeline.Away { // what is taken away is known when the hosts are reached
+		if s.graph, err = plan.Build(s.pipeline, s.scope()); err != nil {
+			return err
+		}
 	}
 	if err := checkFiles(f, s); err != nil {
 		return err
@@ -210,7 +126,7 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site, pipe func(pip
 	if err := s.bundled(); err != nil {
 		return err
 	}
-	if s.bundle != nil && slices.Contains([]string{"create", "preflight", "prepare"}, s.graph.Name) {
+	if s.bundle != nil && s.pipeline.Bundle != plan.BundleUnused {
 		if err := planned(s.cluster, s.bundle.Lock); err != nil {
 			return errors.Join(lacking(err), s.bundle.Close())
 		}
@@ -234,8 +150,8 @@ func (a *app) findBases(ctx context.Context, f *siteFlags, s *site) error {
 }
 
 // siteConfig is the config that -f names, else the bundle's.
-// It is refused where the request, a pipeline, cannot be carried out for it.
-func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, request string) (*manifest.Cluster, error) {
+// It is refused where the pipeline cannot be carried out for it.
+func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, p plan.Pipeline) (*manifest.Cluster, error) {
 	from := cmp.Or(f.config, "config of "+f.bundle)
 	if c == nil {
 		var problems manifest.Problems
@@ -249,24 +165,24 @@ func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, re
 	if b != nil {
 		l = b.Lock
 	}
-	return c, refusedBy(request, c, l).In(from).Err()
+	return c, refusedBy(p, c, l).In(from).Err()
 }
 
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.
-func (a *app) runSite(ctx context.Context, f *siteFlags, pipe func(pipeline.Context) plan.Pipeline) error {
-	s := &site{context: &pipeline.Context{}, dryRun: f.dryRun}
+func (a *app) runSite(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
+	s := &site{pipeline: p, dryRun: f.dryRun}
 	if a.structured() {
 		a.lines = newRunLines(a.out, a.output)
 	}
-	err := a.onSite(ctx, f, s, pipe)
+	err := a.onSite(ctx, f, s)
 	if a.lines == nil {
 		return err
 	}
 	return a.lines.end(ctx, s, err)
 }
 
-func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) error {
-	if err := a.openSite(ctx, f, s, pipe); err != nil {
+func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
+	if err := a.openSite(ctx, f, s); err != nil {
 		return err
 	}
 	if s.bundle != nil {
@@ -284,7 +200,7 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if err := a.wholeBundle(ctx, s); err != nil {
 		return err
 	}
-	session, unreached, err := a.reach(ctx, f, s, pipe)
+	session, unreached, err := a.reach(ctx, f, s)
 	if err != nil {
 		return err
 	}
@@ -292,7 +208,7 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 	if len(unreached) > 0 {
 		return a.unreached(ctx, f, s, session, unreached)
 	}
-	if s.bundle != nil && s.graph.Name == "create" {
+	if s.bundle != nil && s.pipeline.Keeps {
 		if err := session.CheckSerial(ctx, f.older); err != nil {
 			return refused(err)
 		}
@@ -306,17 +222,11 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site, pipe func(pipel
 			return refused(err)
 		}
 	}
-	s.kubeconfig = kubernetes.KubeconfigPath(session.Workdir.Dir)
-	if s.bundle != nil { // now that there is a session, the plan knows what to record
-		s.context.Applied = session.Applied
-		if s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set()}); err != nil {
-			return err
-		}
-	}
-	if s.removes() {
+	s.kubeconfig = cluster.KubeconfigPath(session.Workdir.Dir)
+	if s.pipeline.Away {
 		return a.remove(ctx, f, s, session)
 	}
-	if err := a.carryOut(ctx, f, s, session.Run); err != nil || f.dryRun || s.graph.Name != "create" {
+	if err := a.carryOut(ctx, f, s, session.Run); err != nil || f.dryRun || !s.pipeline.Keeps {
 		return err
 	}
 	return a.writeReceipt(f, s, session)

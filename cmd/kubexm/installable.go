@@ -8,19 +8,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
 // refusedBy names what a config asks for and a pipeline cannot carry out: better before
 // the first host is reached than half way. l is the lock of the bundle, which knows the
-// manifests of add-ons; nil where there is none. A removal takes away what was installed,
-// whatever else the config asks for.
-func refusedBy(pipeline string, c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
-	switch pipeline {
-	case "delete", "reset", "restore":
-		if len(c.Spec.Hosts) > 0 {
-			return c.NotSupported()
-		}
+// manifests of add-ons; nil where there is none. What brings nothing takes away what was
+// installed, whatever else the config asks for.
+func refusedBy(p plan.Pipeline, c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
+	if p.Bundle == plan.BundleUnused && len(c.Spec.Hosts) > 0 {
+		return c.NotSupported()
 	}
 	ps := c.NotInstallable()
 	if l != nil && len(c.Spec.Hosts) > 0 {
@@ -36,7 +35,7 @@ func buildOnly(r *resolution, said bool) error {
 	if said || len(r.cluster.Spec.Hosts) == 0 {
 		return nil
 	}
-	ps := refusedBy("create", r.cluster, r.resolved)
+	ps := refusedBy(pipeline.Create(), r.cluster, r.resolved)
 	if len(ps) == 0 {
 		return nil
 	}

@@ -1,18 +1,8 @@
 package main
 
-import (
-	"github.com/spf13/cobra"
-
-	"github.com/mensylisir/kubexm/installer/pipeline"
-	"github.com/mensylisir/kubexm/installer/plan"
-)
+import "github.com/spf13/cobra"
 
 // addKeep gives a removal its choice of what stays.
 func (f *siteFlags) addKeep(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.keep, "preserve-data", false, "leave etcd's data and the images, for the next install; the default is spec.etcd.preserveData")
-}
-
-func (f *siteFlags) run(cmd *cobra.Command, a *app, p func(pipeline.Context) plan.Pipeline) error {
-	f.keepSaid = cmd.Flags().Changed("preserve-data")
-	return a.runSite(cmd.Context(), f, p)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/durable"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
 func (a *app) kubeconfigCommand() *cobra.Command {
@@ -42,7 +42,7 @@ one with other fields than kubeadm writes, or of another CA, is refused.`,
 				return err
 			}
 			return a.onMaster(cmd.Context(), f, c, func(ctx context.Context, h *steps.Host) error {
-				text, err := kubernetes.Kubeconfig(ctx, c, h)
+				text, err := cluster.Kubeconfig(ctx, c, h)
 				if err != nil {
 					return err
 				}
@@ -76,7 +76,7 @@ func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &coded{error: err, code: exitUsage}
 		}
-		if text, err = kubernetes.MergeKubeconfig(before, text); err != nil {
+		if text, err = cluster.MergeKubeconfig(before, text); err != nil {
 			return &coded{error: fmt.Errorf("%s: %w", merge, err), code: exitUsage, advice: "name a kubeconfig, or write one of its own with --out"}
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 func (a *app) planCommand() *cobra.Command {
 	var config, versions string
 	var names []string
-	for _, p := range pipeline.All(pipeline.Context{}) {
+	for _, p := range pipeline.All() {
 		names = append(names, p.Name)
 	}
 	cmd := &cobra.Command{
@@ -27,27 +26,22 @@ func (a *app) planCommand() *cobra.Command {
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if !slices.Contains(names, args[0]) {
+			p, ok := pipeline.Named(args[0])
+			if !ok {
 				return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of " + strings.Join(names, ", ")}
 			}
 			c, err := a.loadCluster(config, "")
 			if err != nil {
 				return err
 			}
-			for _, p := range pipeline.All(pipeline.Context{}) {
-				if p.Name != args[0] {
-					continue
-				}
-				if err := a.plannable(p.Name, config, versions, c); err != nil {
-					return err
-				}
-				g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
-				if err != nil {
-					return err
-				}
-				return a.printPlanGraph(g)
+			if err := a.plannable(p, config, versions, c); err != nil {
+				return err
 			}
-			return nil
+			g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+			if err != nil {
+				return err
+			}
+			return a.printPlanGraph(g)
 		},
 	}
 	cmd.Flags().StringVarP(&config, "filename", "f", "", also(useConfig, "- reads standard input"))
@@ -58,12 +52,12 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 // plannable refuses what the command of a pipeline refuses.
-func (a *app) plannable(pipeline, path, versions string, c *manifest.Cluster) error {
+func (a *app) plannable(p plan.Pipeline, path, versions string, c *manifest.Cluster) error {
 	l, err := a.unpinned(versions, c)
 	if err != nil {
 		return err
 	}
-	return refusedBy(pipeline, c, l).In(path).Err()
+	return refusedBy(p, c, l).In(path).Err()
 }
 
 func (a *app) printPlanGraph(g *plan.Graph) error {

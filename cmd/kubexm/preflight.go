@@ -7,14 +7,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
-	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
@@ -22,28 +20,12 @@ import (
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-func (a *app) preflightCommand() *cobra.Command {
+// preflightCommand is the command of a pipeline that only looks.
+func (a *app) preflightCommand(p plan.Pipeline) *cobra.Command {
 	f := &siteFlags{dryRun: true}
 	cmd := &cobra.Command{
-		Use:   "preflight -f CONFIG",
-		Short: "Look whether hosts are as they have to be",
-		Long: `Reach every host of a config, look at all of them, and tell everything that is not as it has to
-be, in one table: an error keeps install from changing anything, a warning is passed, a note is said.
-Nothing is changed on any host. install makes the very same checks before it begins.
-
-Give --bundle to have everything checked: without it nobody knows how much is going to be written.
-
---skip-checks leaves checks out, by their names in the table. docs/preflight.md lists them with their limits;
-what cannot be left out is that a host is reached, that the user becomes root there, and that a cluster
-which exists is not harmed (docs/existing-cluster.md). Checks:
-
-` + checkList(),
-		Example: `  kubexm preflight -f config.yaml
-  kubexm preflight -f config.yaml --bundle demo.tar.zst --key cosign.pub
-  kubexm preflight -f config.yaml --skip-checks memory,clock
-  kubexm preflight -f config.yaml -o json | jq .type`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPreflight(cmd.Context(), f) },
+		Use: p.Command[len(p.Command)-1] + " -f CONFIG", Args: cobra.NoArgs, Short: p.Short, Long: p.Long + "\n\n" + checkList(), Example: p.Example,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPreflight(cmd.Context(), f, p) },
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
@@ -123,12 +105,9 @@ func (f *siteFlags) skipped(known []string) ([]string, error) {
 
 // leaveOut has the plan of s leave out the checks that the flags name, and those
 // that nothing is known for.
-func (f *siteFlags) leaveOut(s *site, pipe func(pipeline.Context) plan.Pipeline) error {
-	p := pipe(pipeline.Context{})
-	if s.bundle != nil {
-		s.context.Made = s.bundle.Lock.Created
-	}
-	if len(f.skip) == 0 && (p.Name != "preflight" || s.bundle != nil) {
+func (f *siteFlags) leaveOut(s *site) error {
+	p := s.pipeline
+	if len(f.skip) == 0 && (p.Bundle != plan.BundleOptional || s.bundle != nil) {
 		return nil
 	}
 	known, err := installer.ChecksOf(p, s.cluster)
@@ -138,13 +117,13 @@ func (f *siteFlags) leaveOut(s *site, pipe func(pipeline.Context) plan.Pipeline)
 	if s.skipped, err = f.skipped(known); err != nil {
 		return err
 	}
-	s.context.Skip = slices.Clone(s.skipped)
-	if p.Name != "preflight" || s.bundle != nil {
+	s.skip = slices.Clone(s.skipped)
+	if p.Bundle != plan.BundleOptional || s.bundle != nil {
 		return nil
 	}
 	for _, name := range needBundle(s.cluster) {
 		if slices.Contains(known, name) && !slices.Contains(s.skipped, name) {
-			s.context.Skip = append(s.context.Skip, name)
+			s.skip = append(s.skip, name)
 			s.unchecked = append(s.unchecked, steps.Finding{Check: name, What: "not looked at without a bundle", Advice: "name it with --bundle", Note: true})
 		}
 	}
@@ -152,8 +131,8 @@ func (f *siteFlags) leaveOut(s *site, pipe func(pipeline.Context) plan.Pipeline)
 }
 
 // runPreflight looks at all hosts, and tells what it found on standard output.
-func (a *app) runPreflight(ctx context.Context, f *siteFlags) error {
-	s := &site{context: &pipeline.Context{}, dryRun: true}
+func (a *app) runPreflight(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
+	s := &site{pipeline: p, dryRun: true}
 	if a.structured() {
 		a.lines = newRunLines(a.out, a.output)
 	}
@@ -165,7 +144,7 @@ func (a *app) runPreflight(ctx context.Context, f *siteFlags) error {
 }
 
 func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *site) error {
-	if err := a.openSite(ctx, f, s, pipeline.Preflight); err != nil {
+	if err := a.openSite(ctx, f, s); err != nil {
 		return err
 	}
 	if s.bundle != nil {
@@ -202,12 +181,6 @@ func (a *app) options(f *siteFlags, s *site) installer.Options {
 // An error is that looking itself failed.
 func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installer.Session, unreached installer.HostErrors) ([]steps.Finding, error) {
 	found := slices.Concat(unreached.Findings(), s.unchecked)
-	var mu sync.Mutex
-	s.context.Say = func(x steps.Finding) {
-		mu.Lock()
-		defer mu.Unlock()
-		found = append(found, x)
-	}
 	var failed []error
 	existing, err := session.Existing(ctx)
 	if err != nil {
@@ -215,7 +188,9 @@ func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installe
 	}
 	found = append(found, existing...)
 	if reached := session.Reached(); len(reached) > 0 {
-		g, err := plan.Build(pipeline.Preflight(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set(), Targets: reached})
+		scope := s.scope()
+		scope.Targets = reached
+		g, err := plan.Build(s.pipeline, scope)
 		if err != nil {
 			return nil, err
 		}
@@ -225,6 +200,10 @@ func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installe
 		}
 		a.orderly.Store(true)
 		s.journal, err = session.Run(ctx, g, installer.RunOptions{DryRun: true, Parallel: f.parallel, Stop: a.stop, Version: ownVersion(), Skipped: s.skipped, Report: func(e engine.Event) {
+			if e.Finding != nil {
+				found = append(found, *e.Finding)
+				return
+			}
 			s.tally.add(e.Outcome)
 			if a.lines != nil {
 				a.lines.event(e)

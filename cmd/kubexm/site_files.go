@@ -40,7 +40,7 @@ func placed(dir, file string) string {
 // checkFiles looks at these files before a host is called, where they are going
 // to be used.
 func checkFiles(f *siteFlags, s *site) error {
-	if s.graph.Name != "create" {
+	if !s.pipeline.Keeps {
 		return nil
 	}
 	all := append(etcd.CheckFiles(s.cluster, time.Now()), registryd.CheckFiles(s.cluster, time.Now())...)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/installer/pipeline"
-	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -37,15 +36,11 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	c.Spec.Etcd.Type, c.Spec.Etcd.External = "external", here(config, manifest.ExternalEtcd{Endpoints: []string{"https://192.0.2.41:2379"}, CAFile: "ca.crt"})
 	f := &siteFlags{config: config}
-	for name, pipe := range map[string]func(pipeline.Context) plan.Pipeline{"create": pipeline.Create, "delete": pipeline.Delete} {
-		g, err := plan.Build(pipe(pipeline.Context{}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = checkFiles(f, &site{cluster: c, graph: g})
+	for _, p := range pipeline.All() {
+		err := checkFiles(f, &site{cluster: c, pipeline: p})
 		ps, found := errors.AsType[manifest.Problems](err)
-		if found != (name == "create") {
-			t.Fatalf("%s: %v", name, err)
+		if found != (p.Name == "create") {
+			t.Fatalf("%s: %v", p.Name, err)
 		}
 		if found && (len(ps) != 1 || ps[0].Path != "spec.etcd.external.caFile" || ps[0].File != config) {
 			t.Errorf("%+v", ps)
@@ -54,8 +49,7 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g := &plan.Graph{Name: "create"}
-	if err := checkFiles(f, &site{cluster: c, graph: g}); err == nil {
+	if err := checkFiles(f, &site{cluster: c, pipeline: pipeline.Create()}); err == nil {
 		t.Error("a file that holds no certificate was taken")
 	}
 }

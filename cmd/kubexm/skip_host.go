@@ -10,36 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/steps"
 )
-
-// skipHelp is what the commands that take a cluster away say of --skip-host.
-const skipHelp = `
-
-A host that does not answer ends the command before anything changes. --skip-host NAME goes on without
-it: the host is not called, the command says what stays on it, and the cluster's folder in --workdir
-remembers it. The next delete, reset or install that reaches the host cleans it first.
-
-The record of what was applied counts, and not what the config says by now of hosts, roles and
-folders: the config says how hosts are reached.`
 
 // addSkipHost adds --skip-host, for commands that take a cluster away.
 func (f *siteFlags) addSkipHost(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.skipHosts, "skip-host", nil, "go on without this host, and remember that it is to be cleaned (repeatable)")
 }
 
-// removes tells whether the command takes a cluster away.
-func (s *site) removes() bool { return s.graph.Name == "delete" || s.graph.Name == "reset" }
-
 // reach opens the session of a command. Of one that takes a cluster away the cluster is
 // from then on what was applied, without the hosts that are passed over.
-func (a *app) reach(ctx context.Context, f *siteFlags, s *site, pipe func(pipeline.Context) plan.Pipeline) (*installer.Session, installer.HostErrors, error) {
+func (a *app) reach(ctx context.Context, f *siteFlags, s *site) (*installer.Session, installer.HostErrors, error) {
 	o := a.options(f, s)
 	o.Alone = !f.dryRun
-	if !s.removes() {
+	if !s.pipeline.Away {
 		return installer.Reach(ctx, o)
 	}
 	session, d, unreached, err := installer.ReachDeletion(ctx, o, f.skipHosts)
@@ -57,7 +43,7 @@ func (a *app) reach(ctx context.Context, f *siteFlags, s *site, pipe func(pipeli
 		return nil, nil, err
 	}
 	s.deletion, s.cluster = d, session.Cluster
-	s.graph, err = plan.Build(pipe(*s.context), plan.Scope{Cluster: s.cluster, Set: session.Set()})
+	s.graph, err = plan.Build(s.pipeline, s.scope())
 	if err != nil {
 		return nil, nil, errors.Join(err, session.Close())
 	}

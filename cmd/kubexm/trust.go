@@ -45,7 +45,7 @@ func (f *siteFlags) addDowngrade(cmd *cobra.Command) {
 // notOlder looks at this machine's record of the cluster. The cluster itself is
 // asked once its hosts are reached.
 func (f *siteFlags) notOlder(s *site) error {
-	if f.older || s.graph.Name != "create" {
+	if f.older || !s.pipeline.Keeps {
 		return nil
 	}
 	return installer.CheckSerial(f.workdir, s.bundle.Lock, s.cluster.Metadata.Name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -15,8 +16,8 @@ import (
 // are looked at all the same, so that a person mends all of them at once.
 func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *installer.Session, hosts installer.HostErrors) error {
 	const next = "next: nothing was changed on any host; mend this, then run the same command again"
-	if s.graph.Name == "create" {
-		look := &site{cluster: s.cluster, bundle: s.bundle, context: s.context, skipped: s.skipped}
+	if s.pipeline.Keeps {
+		look := &site{pipeline: pipeline.Preflight(), cluster: s.cluster, bundle: s.bundle, skip: s.skip, skipped: s.skipped}
 		found, err := a.look(ctx, f, look, session, hosts)
 		if err != nil {
 			return err
@@ -42,7 +43,7 @@ func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *ins
 		f.writeTo(a.screen, s.cluster)
 	}
 	fmt.Fprintln(a.screen, next)
-	if s.removes() {
+	if s.pipeline.Away {
 		fmt.Fprintf(a.screen, "      or go on without: --skip-host %s\n", strings.Join(hosts.Names(), " --skip-host "))
 	}
 	return &coded{code: exitPreflight, error: errSaid}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -29,10 +30,10 @@ func TestChoicesAreRefused(t *testing.T) {
 		for _, v := range field.Enum {
 			c := steptest.Cluster(t, steptest.Small)
 			set[choice.Path](c, v)
-			for _, pipeline := range []string{"create", "preflight", "prepare", "delete", "reset", "restore"} {
-				ps := refusedBy(pipeline, c, nil)
+			for _, p := range pipeline.All() {
+				ps := refusedBy(p, c, nil)
 				if built := slices.Contains(choice.Built, v); built != (len(ps) == 0) {
-					t.Errorf("%s: %s: said to be built: %t, and %s says %v", choice.Path, v, built, pipeline, ps)
+					t.Errorf("%s: %s: said to be built: %t, and %s says %v", choice.Path, v, built, p.Name, ps)
 				}
 			}
 		}
@@ -43,9 +44,10 @@ func TestChoicesAreRefused(t *testing.T) {
 // there: it did nothing when the cluster was made.
 func TestRemovalIsNotRefused(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small+"  monitoring: {enabled: true}\n")
-	for pipeline, refused := range map[string]bool{"create": true, "preflight": true, "prepare": true, "delete": false, "reset": false, "restore": false} {
-		if ps := refusedBy(pipeline, c, nil); refused != (len(ps) > 0) {
-			t.Errorf("%s: %v", pipeline, ps)
+	refused := map[string]bool{"create": true, "preflight": true, "prepare": true, "delete": false, "reset": false, "restore": false}
+	for _, p := range pipeline.All() {
+		if ps := refusedBy(p, c, nil); refused[p.Name] != (len(ps) > 0) {
+			t.Errorf("%s: %v", p.Name, ps)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestNothingIsCarriedForNothing(t *testing.T) {
 			continue
 		}
 		var graphs []*plan.Graph
-		for _, p := range pipeline.All(pipeline.Context{}) {
+		for _, p := range pipeline.All() {
 			g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)

@@ -63,7 +63,7 @@ type runLine struct {
 
 // runSummary ends the lines of a run.
 type runSummary struct {
-	// Pipeline is what was asked for: "create", "delete", "reset", "preflight", "prepare" or "restore".
+	// Pipeline is what was asked for, by the name that `kubexm plan` takes.
 	Pipeline string `json:"pipeline,omitempty"`
 	Cluster  string `json:"cluster,omitempty"`
 	DryRun   bool   `json:"dryRun,omitempty"`
@@ -164,10 +164,7 @@ func (r *runLines) end(ctx context.Context, s *site, err error) error {
 	if err != nil && !errors.Is(err, errSaid) && code != exitInterrupted {
 		r.failed(err)
 	}
-	sum := &runSummary{DryRun: s.dryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal, Receipt: s.receipt, Skipped: s.skipped}
-	if s.graph != nil {
-		sum.Pipeline = s.graph.Name
-	}
+	sum := &runSummary{Pipeline: s.pipeline.Name, DryRun: s.dryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal, Receipt: s.receipt, Skipped: s.skipped}
 	if s.cluster != nil {
 		sum.Cluster = s.cluster.Metadata.Name
 	}

@@ -58,7 +58,7 @@ func planned(folder string) (map[string]*step, error) {
 		if err := problems.Err(); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		for _, p := range pipeline.All(pipeline.Context{}) {
+		for _, p := range pipeline.All() {
 			g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)

@@ -30,7 +30,7 @@ func TestManyHostsWaitForMany(t *testing.T) {
 	})
 	r := &run{Engine: &Engine{Host: func(h manifest.Host) *steps.Host { return &steps.Host{Host: h, Log: slog.New(slog.DiscardHandler)} }}, graph: g}
 	links := 0
-	for _, u := range r.units(&steps.Board{}) {
+	for _, u := range r.units() {
 		links += len(u.lane) + len(u.all)
 	}
 	if units := many * chain * 2; links > units {

@@ -64,6 +64,8 @@ func (u *unit) check() bool { return u.meta.LooksOnly && u.meta.Always }
 type run struct {
 	*Engine
 	graph    *plan.Graph
+	board    *steps.Board
+	all      []*unit
 	halt     chan struct{} // closed at the first failure, or by Stop
 	haltOnce sync.Once
 	commands chan struct{}
@@ -78,13 +80,14 @@ type run struct {
 }
 
 // Run walks g. The first failure stops new starts and lets running steps end;
-// then what failed half way is rolled back. A check that holds something against
+// then what failed half way is rolled back, and hosts on which a guarded step failed go
+// their way back. A check that holds something against
 // a host stops every change, and lets the other checks look: a person wants to
 // read all that is to be mended. All failures are returned, joined, each a
 // *steps.Error.
 func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
 	r := &run{
-		Engine: e, graph: g, halt: make(chan struct{}),
+		Engine: e, graph: g, board: &steps.Board{}, halt: make(chan struct{}),
 		commands: make(chan struct{}, max(e.Commands, 1)), uploads: make(chan struct{}, max(e.Uploads, 1)),
 	}
 	over := make(chan struct{})
@@ -99,12 +102,14 @@ func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
 		}()
 	}
 	var wg sync.WaitGroup
-	for _, u := range r.units(&steps.Board{}) {
+	r.all = r.units()
+	for _, u := range r.all {
 		wg.Go(func() { r.walk(ctx, u) })
 	}
 	wg.Wait()
 	if len(r.errs) > 0 && !e.DryRun {
 		r.rollback(context.WithoutCancel(ctx))
+		r.goBack(context.WithoutCancel(ctx))
 	}
 	return r.result(ctx)
 }
@@ -145,8 +150,15 @@ func (b *barrier) pass(u *unit) {
 	}
 }
 
+func (r *run) unit(n *plan.Node, h *steps.Host) *unit {
+	meta := n.Step.Meta()
+	u := &unit{node: n, meta: meta, done: make(chan struct{})}
+	u.host = h.InSet(n.Set).ForStep(meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) })
+	return u
+}
+
 // units expands the graph into steps on hosts, with what each waits for.
-func (r *run) units(board *steps.Board) []*unit {
+func (r *run) units() []*unit {
 	byNode := map[*plan.Node]map[string]*unit{}
 	ends := map[*plan.Node]*barrier{}
 	hosts := map[string]*steps.Host{}
@@ -159,10 +171,10 @@ func (r *run) units(board *steps.Board) []*unit {
 		}
 		for _, h := range n.Hosts {
 			if hosts[h.Name] == nil {
-				hosts[h.Name] = r.Host(h).WithBoard(board)
+				hosts[h.Name] = r.Host(h).WithBoard(r.board)
 			}
-			meta := n.Step.Meta()
-			u := &unit{node: n, meta: meta, host: hosts[h.Name].ForStep(meta), end: ends[n], done: make(chan struct{})}
+			u := r.unit(n, hosts[h.Name])
+			u.end = ends[n]
 			for _, d := range n.Deps {
 				if !d.Lane {
 					u.all = append(u.all, ends[d.On])

@@ -67,9 +67,9 @@ func hosts(names ...string) []manifest.Host {
 
 func graph(t *testing.T, f func() plan.Fragment) *plan.Graph {
 	t.Helper()
-	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Tasks: []plan.Task{
-		{Name: "t", Plan: func(plan.Scope) plan.Fragment { return f() }},
-	}}}}, plan.Scope{})
+	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(
+		plan.Task{Name: "t", Plan: func(plan.Scope) plan.Fragment { return f() }},
+	)}}}, plan.Scope{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"time"
+
+	"github.com/mensylisir/kubexm/steps"
 )
 
-// Outcome is how a step ended on a host.
+// Outcome is how a step ended on a host, or what became of it before.
 type Outcome string
 
 // The outcomes.
@@ -19,6 +21,7 @@ const (
 	Failed      Outcome = "failed"
 	RolledBack  Outcome = "rolled back"
 	Interrupted Outcome = "interrupted"
+	Found       Outcome = "found" // a finding, while the step goes on
 )
 
 // Event is one thing that happened. Events are delivered one at a time, in
@@ -35,4 +38,6 @@ type Event struct {
 	Changes []string      `json:"changes,omitempty"`
 	Err     error         `json:"-"`
 	Error   string        `json:"error,omitempty"`
+	// Finding is what a step reports that lets it pass; of a Found event, and of no other.
+	Finding *steps.Finding `json:"finding,omitempty"`
 }

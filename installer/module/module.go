@@ -1,72 +1,79 @@
 // Package module says which tasks make one part of a cluster, and which of them
 // may run side by side.
 //
-// It may import installer/plan, installer/task and steps' vocabulary.
+// It may import installer/plan and installer/task.
 package module
 
 import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/task"
-	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
-	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-// Preflight looks at hosts before anything changes; the checks named in skip are
-// left out.
-func Preflight(o preflight.Options, skip []string) plan.Module {
-	return plan.Module{Name: "preflight", Tasks: []plan.Task{task.Preflight(o), task.CheckEtcd(o.Say), task.CheckRegistry(o.Say), task.CheckKept(o.Say)},
-		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...).Without(skip...) }}
+// Preflight looks at hosts before anything changes.
+func Preflight() plan.Module {
+	return plan.Module{Name: "preflight", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
+		return plan.Par(
+			do(task.Preflight()),
+			do(task.CheckEtcd()),
+			do(task.CheckRegistry()),
+			do(task.CheckKept()),
+		)
+	}}
 }
 
 // Foundation prepares the nodes, installs the runtime and Kubernetes' own
 // programs, and meanwhile fills the registry and brings up the store; then the
 // images come to the nodes.
 func Foundation() plan.Module {
-	return plan.Module{
-		Name:  "foundation",
-		Tasks: []plan.Task{task.PrepareNodes(), task.InstallRegistry(), task.InstallRuntime(), task.InstallKubernetes(), task.PreloadImages(), task.InstallEtcd(), task.GiveEtcdKeys()},
-		Join: func(f []plan.Fragment) plan.Fragment {
-			prepare, registry, runtime, kubernetes, preload, etcd, keys := f[0], f[1], f[2], f[3], f[4], f[5], f[6]
-			return plan.Seq(prepare, plan.Par(plan.Seq(plan.Par(registry, plan.Seq(runtime, kubernetes)), preload), plan.Seq(etcd, keys)))
-		},
-	}
+	return plan.Module{Name: "foundation", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
+		nodes := plan.Seq(
+			plan.Par(
+				do(task.InstallRegistry()),
+				plan.Seq(do(task.InstallRuntime()), do(task.InstallKubernetes())),
+			),
+			do(task.PreloadImages()),
+		)
+		store := plan.Seq(do(task.InstallEtcd()), do(task.GiveEtcdKeys()))
+		return plan.Seq(do(task.PrepareNodes()), plan.Par(nodes, store))
+	}}
 }
 
 // ControlPlane makes the first master, and joins the others to it. All nodes that join
 // do so through the endpoint.
-func ControlPlane(say func(steps.Finding)) plan.Module {
-	return plan.Module{Name: "control-plane", Tasks: []plan.Task{task.InitControlPlane(), task.CheckEndpoint(say), task.JoinMasters()}}
+func ControlPlane() plan.Module {
+	return plan.Module{Name: "control-plane", Plan: plan.InTurn(task.InitControlPlane(), task.CheckEndpoint(), task.JoinMasters())}
 }
 
 // Nodes installs the pod network and joins the workers, side by side.
 func Nodes() plan.Module {
-	return plan.Module{Name: "nodes", Tasks: []plan.Task{task.InstallNetwork(), task.JoinWorkers()},
-		Join: func(f []plan.Fragment) plan.Fragment { return plan.Par(f...) }}
+	return plan.Module{Name: "nodes", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
+		return plan.Par(do(task.InstallNetwork()), do(task.JoinWorkers()))
+	}}
 }
 
 // Finish is the end of a creation: the cluster is configured, the add-ons are
 // installed, and what was applied is recorded last.
-func Finish(applied func(*steps.Host) kubernetes.Applied) plan.Module {
-	return plan.Module{Name: "finish", Tasks: []plan.Task{task.Configure(), task.InstallAddons(), task.Record(applied)}}
+func Finish() plan.Module {
+	return plan.Module{Name: "finish", Plan: plan.InTurn(task.Configure(), task.InstallAddons(), task.Record())}
 }
 
 // Drain takes the add-ons away and moves the pods off the nodes.
 func Drain() plan.Module {
-	return plan.Module{Name: "drain", Tasks: []plan.Task{task.RemoveAddons(), task.DrainNodes()}}
+	return plan.Module{Name: "drain", Plan: plan.InTurn(task.RemoveAddons(), task.DrainNodes())}
 }
 
 // Removal takes everything away, in the reverse order of a creation. The store
 // goes when nobody asks it any more.
-func Removal(say func(steps.Finding)) plan.Module {
-	return plan.Module{
-		Name: "removal",
-		Tasks: []plan.Task{
-			task.KeepKeys(), task.ResetNodes(say), task.UninstallRuntime(), task.UninstallRegistry(say), task.RestoreNodes(), task.TakeEtcdKeys(), task.UninstallEtcd(), task.NoteEtcd(say),
-		},
-		Join: func(f []plan.Fragment) plan.Fragment {
-			keep, reset, runtime, registry, restore, keys, etcd, note := f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
-			return plan.Seq(keep, plan.Par(plan.Seq(reset, plan.Par(runtime, plan.Seq(keys, etcd), note)), registry), restore)
-		},
-	}
+func Removal() plan.Module {
+	return plan.Module{Name: "removal", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
+		nodes := plan.Seq(
+			do(task.ResetNodes()),
+			plan.Par(
+				do(task.UninstallRuntime()),
+				plan.Seq(do(task.TakeEtcdKeys()), do(task.UninstallEtcd())),
+				do(task.NoteEtcd()),
+			),
+		)
+		return plan.Seq(do(task.KeepKeys()), plan.Par(nodes, do(task.UninstallRegistry())), do(task.RestoreNodes()))
+	}}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,17 +136,16 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 	return out
 }
 
-// eachNeed hands every need of every step on every host to do, with its set. A step
+// eachNeed hands every need of every step on every host to do, with its set: its own,
+// that of its node, or the given one. A step
 // that only looks asks for nothing: what it weighs, others bring, to some of its hosts.
 func (g *Graph) eachNeed(set string, do func(manifest.Need, manifest.Host, steps.Step)) {
-	for _, n := range g.Nodes {
+	for _, n := range g.all() {
 		if n.Step.Meta().LooksOnly {
 			continue
 		}
 		for _, need := range n.Step.Meta().Needs {
-			if need.Set == "" {
-				need.Set = set
-			}
+			need.Set = cmp.Or(need.Set, n.Set, set)
 			for _, h := range n.Hosts {
 				do(need, h, n.Step)
 			}

@@ -16,8 +16,10 @@ type Node struct {
 	Step   steps.Step
 	Hosts  []manifest.Host
 	Deps   []Dep
+	Set    string   // of the lock, whose artifacts the step opens; "" is the scope's
+	Guards []*Guard // the ways back that a failure here starts, the innermost first
 
-	suffix string // the host that a rolling change visits
+	suffix string // which of several parts of a task that are alike: a host, a batch, a set
 }
 
 // Dep orders two nodes. A lane holds host by host: node3 need not wait for
@@ -85,21 +87,12 @@ func Par(fs ...Fragment) Fragment {
 	return out
 }
 
-// Roll visits hosts one at a time: the next begins when the one before ended well.
-func Roll(hosts []manifest.Host, each func(manifest.Host) Fragment) Fragment {
-	fs := make([]Fragment, len(hosts))
-	for i, h := range hosts {
-		fs[i] = each(h)
-		for _, n := range fs[i].nodes {
-			n.suffix = h.Name
-		}
-	}
-	return Seq(fs...)
-}
-
 // Without is f without the steps of these names: what waited for one of them waits
 // for what that waited for.
 func (f Fragment) Without(names ...string) Fragment {
+	if len(names) == 0 {
+		return f
+	}
 	var out Fragment
 	gone := map[*Node][]Dep{}
 	followed := map[*Node]bool{}

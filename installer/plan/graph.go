@@ -5,19 +5,28 @@ import (
 	"fmt"
 )
 
-// Graph is a whole plan. Dependencies point to earlier nodes only, so it has no
-// cycle.
+// Graph is the whole plan of a pipeline. Dependencies point to earlier nodes only, so
+// it has no cycle.
 type Graph struct {
-	Name  string
+	Pipeline
 	Nodes []*Node
 }
 
 // checkNodes proves that no node is in the graph twice (the same Fragment value
-// joined twice is the one way to make a cycle) and that ids are unique.
+// joined twice is the one way to make a cycle), that ids are unique, and that ways back
+// depend on nothing that may not be there.
 func (g *Graph) checkNodes() error {
 	var errs []error
 	once, ids := map[*Node]bool{}, map[string]bool{}
-	for _, n := range g.Nodes {
+	for i, n := range g.all() {
+		m := n.Step.Meta()
+		switch {
+		case i < len(g.Nodes):
+		case len(n.Guards) > 0:
+			errs = append(errs, fmt.Errorf("%s is a way back, and has one itself", n.ID))
+		case len(m.Reads)+len(m.Writes) > 0:
+			errs = append(errs, fmt.Errorf("%s is a way back, and reads or writes outputs: the steps beside it may not have run", n.ID))
+		}
 		switch {
 		case once[n]:
 			errs = append(errs, fmt.Errorf("%s is in the plan twice: a fragment may be joined only once", n.ID))

@@ -15,17 +15,19 @@ type Scope struct {
 	Cluster *manifest.Cluster
 	Set     string   // of the lock; "" is its first
 	Targets []string // host names; none means all
+	Skip    []string // checks that are left out, by their steps' names
 }
 
 // Role gives the hosts of a role, narrowed to the targets.
 func (s Scope) Role(role string) []manifest.Host {
-	return s.narrow(s.Cluster.HostsWith(role))
+	return s.Only(s.Cluster.HostsWith(role))
 }
 
 // Hosts gives every host once, narrowed to the targets.
-func (s Scope) Hosts() []manifest.Host { return s.narrow(s.Cluster.Spec.Hosts) }
+func (s Scope) Hosts() []manifest.Host { return s.Only(s.Cluster.Spec.Hosts) }
 
-func (s Scope) narrow(all []manifest.Host) []manifest.Host {
+// Only gives those of some hosts that are targets.
+func (s Scope) Only(all []manifest.Host) []manifest.Host {
 	if len(s.Targets) == 0 {
 		return all
 	}
@@ -55,21 +57,22 @@ type Task struct {
 	Plan func(Scope) Fragment
 }
 
-// Module joins the tasks that make one part of a cluster. Without Join its
-// tasks run one after another.
+// Module makes one part of a cluster. Plan has do expand each task, and joins what
+// comes of them with Seq and Par; a task that its When leaves out is an empty Fragment.
 type Module struct {
-	Name  string
-	Tasks []Task
-	// Join puts the tasks' fragments, in order, together: with Seq and Par.
-	// Tasks that are left out by When are empty fragments.
-	Join func([]Fragment) Fragment
+	Name string
+	Plan func(do func(Task) Fragment) Fragment
 }
 
-// Pipeline answers one request with modules, one after another.
-type Pipeline struct {
-	Name    string
-	Short   string
-	Modules []Module
+// InTurn is the Plan of a Module whose tasks run one after another.
+func InTurn(tasks ...Task) func(do func(Task) Fragment) Fragment {
+	return func(do func(Task) Fragment) Fragment {
+		var out Fragment
+		for _, t := range tasks {
+			out = Seq(out, do(t))
+		}
+		return out
+	}
 }
 
 // Build expands p for s into a graph, and proves that node ids are unique and
@@ -77,20 +80,16 @@ type Pipeline struct {
 func Build(p Pipeline, s Scope) (*Graph, error) {
 	var all []Fragment
 	for _, m := range p.Modules {
-		fragments := make([]Fragment, len(m.Tasks))
-		for i, t := range m.Tasks {
-			if t.When == nil || t.When(s) {
-				fragments[i] = t.Plan(s)
-				label(fragments[i], m.Name, t.Name)
+		all = append(all, m.Plan(func(t Task) Fragment {
+			if t.When != nil && !t.When(s) {
+				return Fragment{}
 			}
-		}
-		join := m.Join
-		if join == nil {
-			join = func(fs []Fragment) Fragment { return Seq(fs...) }
-		}
-		all = append(all, join(fragments))
+			f := t.Plan(s).Without(s.Skip...)
+			label(f, m.Name, t.Name)
+			return f
+		}))
 	}
-	g := &Graph{Name: p.Name, Nodes: Seq(all...).nodes}
+	g := &Graph{Pipeline: p, Nodes: Seq(all...).nodes}
 	if err := g.checkNodes(); err != nil {
 		return nil, fmt.Errorf("plan %s: %w", p.Name, err)
 	}
@@ -101,7 +100,7 @@ func Build(p Pipeline, s Scope) (*Graph, error) {
 }
 
 func label(f Fragment, module, task string) {
-	for _, n := range f.nodes {
+	for _, n := range f.all() {
 		n.Module, n.Task = module, module+"/"+task
 		n.ID = n.Task + "/" + n.Step.Meta().Name
 		if n.suffix != "" {

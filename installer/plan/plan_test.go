@@ -32,7 +32,7 @@ func hosts(names ...string) []manifest.Host {
 func task(name string, plan func(Scope) Fragment) Task { return Task{Name: name, Plan: plan} }
 
 func pipeline(ts ...Task) Pipeline {
-	return Pipeline{Name: "test", Modules: []Module{{Name: "m", Tasks: ts}}}
+	return Pipeline{Name: "test", Modules: []Module{{Name: "m", Plan: InTurn(ts...)}}}
 }
 
 // TestWithout: what waited for a step that is left out waits for what that waited for.
@@ -107,11 +107,12 @@ m/t/roll[b]  on b
 }
 
 func TestModuleJoinsItsTasks(t *testing.T) {
-	m := Module{Name: "m", Tasks: []Task{
-		task("a", func(Scope) Fragment { return On(hosts("h"), named("a")) }),
-		{Name: "never", When: func(Scope) bool { return false }, Plan: func(Scope) Fragment { return On(hosts("h"), named("never")) }},
-		task("b", func(Scope) Fragment { return On(hosts("h"), named("b")) }),
-	}, Join: func(fs []Fragment) Fragment { return Par(fs...) }}
+	on := func(name string) Task {
+		return task(name, func(Scope) Fragment { return On(hosts("h"), named(name)) })
+	}
+	never := on("never")
+	never.When = func(Scope) bool { return false }
+	m := Module{Name: "m", Plan: func(do func(Task) Fragment) Fragment { return Par(do(on("a")), do(never), do(on("b"))) }}
 	g, err := Build(Pipeline{Name: "p", Modules: []Module{m}}, Scope{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 func (g *Graph) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d steps\n", g.Name, len(g.Nodes))
-	for _, n := range g.Nodes {
+	for _, n := range g.all() { // ways back come last: their ids tell them
 		fmt.Fprintf(&b, "%s  on %s\n", n.ID, strings.Join(n.hostNames(), ", "))
 		for _, d := range n.Deps {
 			word := "after"

@@ -8,7 +8,6 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
 
 // addHost adds a blank machine to the site.
@@ -70,10 +69,10 @@ func (s *Site) components() map[string]string {
 }
 
 // applied is what the cluster is to remember of a run.
-func (s *Site) applied(*steps.Host) kubernetes.Applied {
+func (s *Site) applied() steps.Applied {
 	config, err := s.Cluster.Public()
 	if err != nil {
 		s.T.Errorf("the config without its secrets: %v", err)
 	}
-	return kubernetes.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Components: s.components()}
+	return steps.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Components: s.components()}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Pipe makes a pipeline.
-type Pipe = func(pipeline.Context) plan.Pipeline
+type Pipe = func() plan.Pipeline
 
 // Graph gives a pipeline's plan for the site; change may change its nodes.
 func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
@@ -29,7 +29,7 @@ func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
 
 func (s *Site) graphOf(c *manifest.Cluster, p Pipe, change func(*plan.Node)) *plan.Graph {
 	s.T.Helper()
-	g, err := plan.Build(p(pipeline.Context{Say: s.say, Applied: s.applied}), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(p(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
 			return nil, err
 		}
 		out[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: c, Facts: facts,
-			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct}
+			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct, Applied: s.applied}
 	}
 	return out, nil
 }
@@ -72,10 +72,10 @@ func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
 func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
 	s.T.Helper()
 	s.Events = nil
-	switch s.Graph(p, nil).Name {
-	case "create":
+	switch which := p(); {
+	case which.Keeps:
 		return s.create(p, change)
-	case "delete", "reset":
+	case which.Away:
 		return s.remove(p, change)
 	}
 	all, err := s.reach(s.Cluster)
@@ -171,6 +171,12 @@ func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
 func (s *Site) walk(all hosts, g *plan.Graph) error {
 	atOnce := cmp.Or(s.AtOnce, 8)
 	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: all.of,
-		Report: func(e engine.Event) { s.Events = append(s.Events, e) }}
+		Report: func(e engine.Event) {
+			if e.Finding != nil {
+				s.Said = append(s.Said, e.Finding.What)
+				return
+			}
+			s.Events = append(s.Events, e)
+		}}
 	return e.Run(s.T.Context(), g)
 }

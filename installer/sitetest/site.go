@@ -5,13 +5,11 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 
 	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -56,8 +54,7 @@ type Site struct {
 	Components map[string]string
 	Skip       []string       // hosts that a deletion passes over
 	Events     []engine.Event // of the last run
-	saying     sync.Mutex
-	Said       []string // warnings
+	Said       []string       // warnings of all runs
 
 	change func(manifest.Host, *conntest.Machine) // of Options
 }
@@ -111,13 +108,6 @@ func Of(t TB, o Options) *Site {
 	t.Cleanup(s.Registry.Stop)
 	s.Kube.Holds = s.Registry.Holds
 	return s
-}
-
-// say hears of warnings.
-func (s *Site) say(f steps.Finding) {
-	s.saying.Lock()
-	defer s.saying.Unlock()
-	s.Said = append(s.Said, f.What)
 }
 
 // Must is a run that ends well.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -43,23 +44,23 @@ func (r *Record) Differs(now *manifest.Cluster, b *Bundle) steps.Findings {
 	return append(out, r.versions(b.Components)...)
 }
 
-// part is a component whose version stays as it is in a cluster that exists.
-type part struct {
+// fixture is a component whose version stays as it is in a cluster that exists.
+type fixture struct {
 	component string
 	on        []string
 }
 
-func parts(c *manifest.Cluster) []part {
+func fixtures(c *manifest.Cluster) []fixture {
 	nodes := []string{manifest.RoleMaster, manifest.RoleWorker}
-	return []part{
+	return []fixture{
 		{"kubernetes", nodes}, {"containerd", nodes}, {"etcd", []string{manifest.RoleEtcd}}, {"etcd-image", []string{manifest.RoleEtcd}},
-		{"coredns", []string{manifest.RoleMaster}}, {c.Spec.Network.Plugin, nodes},
+		{"coredns", []string{manifest.RoleMaster}}, {part.NetworkOf(c).Name, nodes},
 	}
 }
 
 func (r *Record) versions(now map[string]string) steps.Findings {
 	var out steps.Findings
-	for _, p := range parts(r.Cluster) {
+	for _, p := range fixtures(r.Cluster) {
 		was, is := r.Components[p.component], now[p.component]
 		// Kubernetes' own is a field of the config, and told as that.
 		if was == "" || is == "" || was == is || p.component == "kubernetes" {
@@ -88,7 +89,7 @@ func (r *Record) having(roles []string) []string {
 // has tells whether a host has a role; the members of an etcd that kubeadm runs are
 // the masters.
 func (r *Record) has(host, role string) bool {
-	if role == manifest.RoleEtcd && r.Cluster.Spec.Etcd.Type != "kubexm" {
+	if role == manifest.RoleEtcd && part.StoreOf(r.Cluster).Kind != part.Service {
 		role = manifest.RoleMaster
 	}
 	return slices.Contains(r.Cluster.RolesOf(host), role)

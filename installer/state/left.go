@@ -13,6 +13,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
 // Left is a host that a deletion passed over, with all that kubexm brought to it.
@@ -40,22 +41,18 @@ func (l Left) Cluster() (*manifest.Cluster, error) {
 // Stays says what is left on a host of c that a deletion passes over.
 func Stays(c *manifest.Cluster, host string) []string {
 	var out []string
-	has := func(role string) bool { return slices.Contains(c.RolesOf(host), role) }
-	if has(manifest.RoleMaster) {
+	if part.Masters.In(c, host) {
 		out = append(out, "the control plane with the cluster's keys in /etc/kubernetes")
 	}
-	if has(manifest.RoleMaster) && c.Spec.Etcd.Type == "kubeadm" || has(manifest.RoleEtcd) && c.Spec.Etcd.Type == "kubexm" {
-		out = append(out, "etcd's data with all Secrets in "+c.Spec.Etcd.DataDir)
+	if part.Members.In(c, host) {
+		out = append(out, "etcd's data with all Secrets in "+part.StoreOf(c).DataDir)
 	}
-	if has(manifest.RoleMaster) || has(manifest.RoleWorker) {
-		dir := c.Spec.Runtime.Containerd.DataDir
-		if dir == "" {
-			dir = "/var/lib/containerd"
-		}
-		out = append(out, "the kubelet with its pods' data in /var/lib/kubelet", "containerd with its images and containers in "+dir)
+	if part.Nodes.In(c, host) {
+		runtime := part.RuntimeOf(c)
+		out = append(out, "the kubelet with its pods' data in /var/lib/kubelet", runtime.Name+" with its images and containers in "+runtime.DataDir)
 	}
-	if has(manifest.RoleRegistry) && c.Spec.Registry.Type == "registry" {
-		out = append(out, "the registry with its images in "+c.Spec.Registry.RegistryDataDir)
+	if part.RegistryHosts.In(c, host) {
+		out = append(out, "the registry with its images in "+part.RegistryOf(c).DataDir)
 	}
 	return append(out, "what made the host ready, and the record of what was there before in /var/lib/kubexm/"+c.Metadata.Name)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
 // Of gives the facade of a host; nil for one that was not reached.
@@ -27,7 +27,7 @@ type Record struct {
 
 // Here reads the record in the cluster's folder on this machine; nil without one.
 func Here(dir string) (*Record, error) {
-	r, err := kubernetes.ReadRecorded(dir)
+	r, err := cluster.ReadRecorded(dir)
 	if err != nil || r == nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func Read(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*Record,
 		if h == nil {
 			continue
 		}
-		r, err := kubernetes.AskRecorded(ctx, h)
+		r, err := cluster.AskRecorded(ctx, h)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -56,7 +56,7 @@ func Read(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*Record,
 	return Here(dir)
 }
 
-func read(r *kubernetes.Recorded, dir string) (*Record, error) {
+func read(r *cluster.Recorded, dir string) (*Record, error) {
 	c, problems := manifest.Decode(bytes.NewReader(r.Config))
 	if err := problems.Err(); err != nil {
 		return nil, fmt.Errorf("the config that was applied to the cluster: %w", err)

@@ -12,8 +12,9 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 )
 
 // Replaced finds a first master on which kubeadm init would make a second cluster
@@ -26,7 +27,7 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, o
 		return nil, nil
 	}
 	first := of(masters[0])
-	if done, err := kubeadm.Complete(ctx, first); err != nil || done {
+	if done, err := controlplane.Complete(ctx, first); err != nil || done {
 		return nil, err
 	}
 	hosts, ca, err := belonging(ctx, c, first.Name, of)
@@ -34,7 +35,7 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, o
 		return nil, err
 	}
 	knows := slices.Clone(hosts)
-	switch _, err := os.Stat(kubernetes.KubeconfigPath(dir)); {
+	switch _, err := os.Stat(cluster.KubeconfigPath(dir)); {
 	case err == nil:
 		knows = append(knows, "the kubeconfig in "+dir)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -78,13 +79,13 @@ func Preserved(ctx context.Context, c *manifest.Cluster, dir string, of Of) (boo
 	if err != nil || ca == nil {
 		return false, err
 	}
-	if own, err := kubeadm.CA(ctx, first); err != nil || own != nil {
+	if own, err := controlplane.CA(ctx, first); err != nil || own != nil {
 		return false, err
 	}
 	if hosts, _, err := belonging(ctx, c, first.Name, of); err != nil || len(hosts) > 0 {
 		return false, err
 	}
-	return kubernetes.Knows(dir, ca)
+	return cluster.Knows(dir, ca)
 }
 
 // belonging names the hosts beside the first master that are nodes of a cluster, and
@@ -95,7 +96,7 @@ func belonging(ctx context.Context, c *manifest.Cluster, first string, of Of) (h
 		if h == nil || x.Name == first {
 			continue
 		}
-		text, err := kubeadm.CA(ctx, h)
+		text, err := controlplane.CA(ctx, h)
 		if err != nil {
 			return nil, nil, fmt.Errorf("host %s: %w", x.Name, err)
 		}
@@ -116,9 +117,9 @@ func recovers(ctx context.Context, first *steps.Host, ca []byte) (bool, error) {
 	if err != nil || makes {
 		return false, err
 	}
-	own, err := kubeadm.CA(ctx, first)
+	own, err := controlplane.CA(ctx, first)
 	if err != nil || ca != nil && !bytes.Equal(own, ca) {
 		return false, err
 	}
-	return kubeadm.Running(ctx, first)
+	return controlplane.Running(ctx, first)
 }

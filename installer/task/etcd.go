@@ -3,35 +3,37 @@ package task
 import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/etcd"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 )
 
 // CheckEtcd asks a store that stands already how it is, from each master; of one
 // of ours it looks whether this machine has the keys.
-func CheckEtcd(say etcd.Say) plan.Task {
+func CheckEtcd() plan.Task {
 	return plan.Task{Name: "check-etcd", Plan: func(s plan.Scope) plan.Fragment {
-		switch s.Cluster.Spec.Etcd.Type {
-		case "external":
-			return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Cluster, say))
-		case "kubexm":
-			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Cluster, say))
+		switch part.StoreOf(s.Cluster).Kind {
+		case part.External:
+			return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Cluster))
+		case part.Service:
+			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Cluster))
+		case part.Stacked:
 		}
 		return plan.Fragment{}
 	}}
 }
 
 // CheckKept looks on every host for data of a deletion that preserved it.
-func CheckKept(say etcd.Say) plan.Task {
+func CheckKept() plan.Task {
 	return plan.Task{Name: "check-kept-data", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Hosts(), kubeadm.CheckKept(s.Cluster, say))
+		return plan.On(s.Hosts(), kubeadm.CheckKept(s.Cluster))
 	}}
 }
 
 // InstallEtcd brings up the members side by side: none answers before most of
 // them run.
 func InstallEtcd() plan.Task {
-	return plan.Task{Name: "install-etcd", When: etcdIs("kubexm"), Plan: func(s plan.Scope) plan.Fragment {
+	return plan.Task{Name: "install-etcd", When: storeIs(part.Service), Plan: func(s plan.Scope) plan.Fragment {
 		members := s.Role(manifest.RoleEtcd)
 		return plan.Seq(plan.On(members, etcd.Install(s.Cluster)), plan.On(members, etcd.WaitHealthy(s.Cluster)))
 	}}
@@ -39,7 +41,7 @@ func InstallEtcd() plan.Task {
 
 // UninstallEtcd is its inverse, with all data where that is not to stay.
 func UninstallEtcd() plan.Task {
-	return plan.Task{Name: "uninstall-etcd", When: etcdIs("kubexm"), Plan: func(s plan.Scope) plan.Fragment {
+	return plan.Task{Name: "uninstall-etcd", When: storeIs(part.Service), Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Role(manifest.RoleEtcd), etcd.Uninstall(s.Cluster, preserves(s)))
 	}}
 }
@@ -59,14 +61,14 @@ func TakeEtcdKeys() plan.Task {
 }
 
 // NoteEtcd says what is left in a store that is not kubexm's.
-func NoteEtcd(say etcd.Say) plan.Task {
-	return plan.Task{Name: "note-etcd", When: etcdIs("external"), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), etcd.NoteLeft(s.Cluster, say))
+func NoteEtcd() plan.Task {
+	return plan.Task{Name: "note-etcd", When: storeIs(part.External), Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(s.First(manifest.RoleMaster), etcd.NoteLeft(s.Cluster))
 	}}
 }
 
-func etcdIs(kind string) func(plan.Scope) bool {
-	return func(s plan.Scope) bool { return s.Cluster.Spec.Etcd.Type == kind }
+func storeIs(kind part.StoreKind) func(plan.Scope) bool {
+	return func(s plan.Scope) bool { return part.StoreOf(s.Cluster).Kind == kind }
 }
 
 func hasEtcdKeys(s plan.Scope) bool { return etcd.NeedsKeys(s.Cluster) }

@@ -5,10 +5,12 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/addon"
+	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
 	"github.com/mensylisir/kubexm/steps/network"
 	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -25,17 +27,17 @@ func InstallKubernetes() plan.Task {
 // have by then what their API servers read.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), kubeadm.Harden(s.Cluster)), plan.On(s.First(manifest.RoleMaster),
-			kubeadm.Init(s.Cluster), kubeadm.TakeUp(), kubernetes.FetchKubeconfig(s.Cluster), kubernetes.InstallKubeconfig()))
+		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Cluster)), plan.On(s.First(manifest.RoleMaster),
+			kubeadm.Init(s.Cluster), kubeadm.TakeUp(), cluster.FetchKubeconfig(s.Cluster), cluster.InstallKubeconfig()))
 	}}
 }
 
 // CheckEndpoint waits until every node reaches the API servers through what the site has
 // set up for them.
-func CheckEndpoint(say func(steps.Finding)) plan.Task {
+func CheckEndpoint() plan.Task {
 	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return s.Cluster.EndpointExists() },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.ReadAuthority()), plan.On(nodes(s), kubernetes.WaitEndpoint(s.Cluster, say)))
+			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), cluster.ReadAuthority()), plan.On(nodes(s), cluster.WaitEndpoint(s.Cluster)))
 		}}
 }
 
@@ -46,15 +48,16 @@ func JoinMasters() plan.Task {
 		first := s.Whole().First(manifest.RoleMaster)
 		return plan.Roll(furtherMasters(s), func(h manifest.Host) plan.Fragment {
 			one := []manifest.Host{h}
-			mint := []steps.Step{kubeadm.MintMasterToken(s.Cluster, h)}
-			if s.Cluster.Spec.Etcd.Type == "kubeadm" {
-				mint = []steps.Step{kubeadm.ClearMember(s.Cluster, h), mint[0]}
+			var mint []steps.Step
+			if part.StoreOf(s.Cluster).Kind == part.Stacked {
+				mint = append(mint, kubeadm.ClearMember(s.Cluster, h))
 			}
+			mint = append(mint, kubeadm.MintMasterToken(s.Cluster, h))
 			join := []steps.Step{kubeadm.JoinMaster(s.Cluster)}
 			if cp := s.Cluster.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
-				join = append(join, node.AimAtItself(s.Cluster), kubernetes.RenewProxy(s.Cluster))
+				join = append(join, node.AimAtItself(s.Cluster), cluster.RenewProxy(s.Cluster))
 			}
-			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(first, mint...), plan.On(one, append(join, kubernetes.InstallKubeconfig())...))
+			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(first, mint...), plan.On(one, append(join, cluster.InstallKubeconfig())...))
 		})
 	}}
 }
@@ -67,9 +70,9 @@ func furtherMasters(s plan.Scope) []manifest.Host {
 
 // InstallNetwork applies the pod network.
 func InstallNetwork() plan.Task {
-	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return s.Cluster.Spec.Network.Plugin == "flannel" },
+	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Cluster).Supported },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.On(s.Whole().First(manifest.RoleMaster), network.Flannel(s.Cluster))
+			return plan.On(s.Whole().First(manifest.RoleMaster), network.Of(s.Cluster).Install...)
 		}}
 }
 
@@ -100,13 +103,13 @@ func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
 		if s.Cluster.KubeletsAreSigned() {
-			ss = append(ss, kubernetes.SignKubelets(s.Cluster))
+			ss = append(ss, cluster.SignKubelets(s.Cluster))
 		}
-		ss = append(ss, kubernetes.LabelNodes(s.Cluster))
+		ss = append(ss, cluster.LabelNodes(s.Cluster))
 		if s.Cluster.ConfiguresDNS() {
-			ss = append(ss, kubernetes.CoreDNS(s.Cluster))
+			ss = append(ss, cluster.CoreDNS(s.Cluster))
 		}
-		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, kubernetes.WaitReady(s.Cluster))...), plan.On(nodes(s), kubeadm.RestrictFiles(s.Cluster)))
+		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, cluster.WaitReady(s.Cluster))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Cluster)))
 	}}
 }
 
@@ -141,16 +144,16 @@ func RemoveAddons() plan.Task {
 }
 
 // Record keeps what was applied, in the cluster and here.
-func Record(applied func(*steps.Host) kubernetes.Applied) plan.Task {
+func Record() plan.Task {
 	return plan.Task{Name: "record", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Record(applied), kubernetes.KeepApplied(applied))
+		return plan.On(s.Whole().First(manifest.RoleMaster), cluster.Record(), cluster.KeepApplied())
 	}}
 }
 
 // DrainNodes moves pods off the workers.
 func DrainNodes() plan.Task {
 	return plan.Task{Name: "drain-nodes", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Whole().First(manifest.RoleMaster), kubernetes.Drain(s.Cluster))
+		return plan.On(s.Whole().First(manifest.RoleMaster), cluster.Drain(s.Cluster))
 	}}
 }
 
@@ -168,24 +171,26 @@ func KeepKeys() plan.Task {
 
 // ResetNodes takes Kubernetes off the nodes: workers, then masters one after
 // another, the first one last, which the others were joined to.
-func ResetNodes(say func(steps.Finding)) plan.Task {
+func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		further := furtherMasters(s)
-		last := []steps.Step{addon.RemoveHelm(), kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster(), kubernetes.ForgetHere()}
+		reset := kubeadm.ResetMaster()
+		var last []steps.Step
 		if preserves(s) {
-			last[2] = kubeadm.ResetMasterKeepingStore()
-			if s.Cluster.Spec.Etcd.Type == "kubeadm" && len(further) > 0 {
-				last = append([]steps.Step{kubeadm.CheckAlone(say)}, last...)
+			reset = kubeadm.ResetMasterKeepingStore()
+			if part.StoreOf(s.Cluster).Kind == part.Stacked && len(further) > 0 {
+				last = append(last, kubeadm.CheckAlone())
 			}
 		}
+		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset, cluster.ForgetHere())
 		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
 			plan.Roll(further, func(h manifest.Host) plan.Fragment {
-				return plan.On([]manifest.Host{h}, kubernetes.RemoveKubeconfig(), kubeadm.ResetMaster())
+				return plan.On([]manifest.Host{h}, cluster.RemoveKubeconfig(), kubeadm.ResetMaster())
 			}),
 			plan.On(s.First(manifest.RoleMaster), last...),
-			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), kubeadm.Soften(s.Cluster))),
+			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.Soften(s.Cluster))),
 		)
 	}}
 }

@@ -6,20 +6,21 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/containerd"
 	"github.com/mensylisir/kubexm/steps/etcd"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/preflight"
 	"github.com/mensylisir/kubexm/steps/registryd"
+	"github.com/mensylisir/kubexm/steps/runtime"
 )
 
 // Preflight looks at every host; it changes nothing. What compares hosts with each
 // other comes when all have said what they are.
-func Preflight(o preflight.Options) plan.Task {
+func Preflight() plan.Task {
 	return plan.Task{Name: "check-hosts", Plan: func(s plan.Scope) plan.Fragment {
-		o := o // each plan has its own hosts
+		var o preflight.Options
 		if hasPackages(s) {
 			o.Systems = node.Systems(s.Cluster)
 		}
@@ -65,26 +66,28 @@ func writes(s plan.Scope) []preflight.Write {
 	image := func(n manifest.Need) bool { return n.Kind == manifest.Image }
 	plugin := func(n manifest.Need) bool { return strings.HasPrefix(n.Name, "cni-plugins/") }
 	program := func(n manifest.Need) bool { return n.Kind == manifest.Binary && !plugin(n) }
-	ofNodes := slices.Concat(containerd.Binaries().Meta().Needs, kubeadm.Install().Meta().Needs)
+	engine := runtime.Of(c)
+	ofNodes := slices.Concat(engine.Install.Meta().Needs, kubeadm.Install().Meta().Needs)
 	add("programs", "/usr/local/bin", nodes(s), ofNodes, program)
 	add("CNI plugins", "/opt/cni/bin", nodes(s), ofNodes, plugin)
 	if hasRegistry(s) {
-		images := containerd.Preload(c, imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
-		add("images", containerd.DataDir(c), nodes(s), images, image)
+		images := engine.Preload(imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
+		add("images", part.RuntimeOf(c).DataDir, nodes(s), images, image)
 	} else {
-		out = append(out, preflight.Write{What: "images", Path: containerd.DataDir(c), Hosts: hostNames(nodes(s)), Every: true})
+		out = append(out, preflight.Write{What: "images", Path: part.RuntimeOf(c).DataDir, Hosts: hostNames(nodes(s)), Every: true})
 	}
-	members := s.Role(manifest.RoleMaster)
-	if c.Spec.Etcd.Type == "kubexm" {
-		members = s.Role(manifest.RoleEtcd)
+	store := part.StoreOf(c)
+	members := s.Only(store.Members)
+	if store.Kind == part.Service {
 		add("etcd's programs", "/usr/local/bin", members, etcd.Install(c).Meta().Needs, program)
 	}
-	if c.Spec.Etcd.Type != "external" {
-		out = append(out, preflight.Write{What: "etcd's log", Path: c.Spec.Etcd.DataDir, Hosts: hostNames(members), Bytes: preflight.WALBytes})
+	if store.Kind != part.External {
+		out = append(out, preflight.Write{What: "etcd's log", Path: store.DataDir, Hosts: hostNames(members), Bytes: preflight.WALBytes})
 	}
-	if registry := s.Role(manifest.RoleRegistry); hasRegistry(s) && !registryStands(s) {
+	if own := part.RegistryOf(c); own.Kind == part.OwnRegistry {
+		registry := s.Only(own.Hosts)
 		add("the registry's program", "/usr/local/bin", registry, registryd.Install(c).Meta().Needs, program)
-		out = append(out, preflight.Write{What: "the registry's images", Path: c.Spec.Registry.RegistryDataDir, Hosts: hostNames(registry), All: true})
+		out = append(out, preflight.Write{What: "the registry's images", Path: own.DataDir, Hosts: hostNames(registry), All: true})
 	}
 	return out
 }

@@ -84,8 +84,8 @@ func RestoreUnused() plan.Task {
 }
 
 // CheckUnused looks whether that is so.
-func CheckUnused(say func(steps.Finding)) plan.Task {
-	return plan.Task{Name: "check-unused", Plan: func(s plan.Scope) plan.Fragment { return plan.On(s.Hosts(), node.CheckUnused(say)) }}
+func CheckUnused() plan.Task {
+	return plan.Task{Name: "check-unused", Plan: func(s plan.Scope) plan.Fragment { return plan.On(s.Hosts(), node.CheckUnused()) }}
 }
 
 func restore(s plan.Scope, last ...steps.Step) plan.Fragment {

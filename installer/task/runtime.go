@@ -5,17 +5,19 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/steps/containerd"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/registryd"
+	"github.com/mensylisir/kubexm/steps/runtime"
+	"github.com/mensylisir/kubexm/steps/runtime/cri"
 )
 
 // CheckRegistry asks a registry that stands already whether the nodes may pull from
 // it, and whether kubexm may fill it.
-func CheckRegistry(say registryd.Say) plan.Task {
+func CheckRegistry() plan.Task {
 	return plan.Task{Name: "check-registry", When: registryStands, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Par(
-			plan.On(nodes(s), registryd.CheckPull(s.Cluster, say)),
-			plan.On(s.Whole().First(manifest.RoleMaster), registryd.CheckPush(s.Cluster, say)),
+			plan.On(nodes(s), registryd.CheckPull(s.Cluster)),
+			plan.On(s.Whole().First(manifest.RoleMaster), registryd.CheckPush(s.Cluster)),
 		)
 	}}
 }
@@ -34,24 +36,25 @@ func InstallRegistry() plan.Task {
 
 // UninstallRegistry is its inverse; images may be left for the next cluster. What is in a registry that is not kubexm's
 // stays there.
-func UninstallRegistry(say registryd.Say) plan.Task {
+func UninstallRegistry() plan.Task {
 	return plan.Task{Name: "uninstall-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
 		if registryd.Stands(s.Cluster) {
-			return plan.On(s.First(manifest.RoleMaster), registryd.ForgetDigests(), registryd.NoteLeft(s.Cluster, say))
+			return plan.On(s.First(manifest.RoleMaster), registryd.ForgetDigests(), registryd.NoteLeft(s.Cluster))
 		}
 		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Cluster, preserves(s)))
 	}}
 }
 
-func hasRegistry(s plan.Scope) bool { return s.Cluster.Spec.Registry.Type != "" }
+func hasRegistry(s plan.Scope) bool { return part.RegistryOf(s.Cluster).Kind != part.NoRegistry }
 
 func registryStands(s plan.Scope) bool { return registryd.Stands(s.Cluster) }
 
-// InstallRuntime brings containerd to every node. Its binaries need no registry
+// InstallRuntime brings the container runtime to every node. Its binaries need no registry
 // and travel while that is being filled.
 func InstallRuntime() plan.Task {
 	return plan.Task{Name: "install-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(nodes(s), containerd.Binaries(), containerd.Service(s.Cluster, mirrors(s.Cluster)))
+		engine := runtime.Of(s.Cluster)
+		return plan.On(nodes(s), engine.Install, engine.Start(mirrors(s.Cluster)))
 	}}
 }
 
@@ -60,9 +63,9 @@ func InstallRuntime() plan.Task {
 func PreloadImages() plan.Task {
 	return plan.Task{Name: "preload-images", Plan: func(s plan.Scope) plan.Fragment {
 		if !hasRegistry(s) {
-			return plan.On(nodes(s), containerd.Import(s.Cluster, imageNeeds(s.Cluster)))
+			return plan.On(nodes(s), runtime.Of(s.Cluster).Import(imageNeeds(s.Cluster)))
 		}
-		return plan.On(nodes(s), containerd.Preload(s.Cluster, imageNames(s.Cluster), registryd.NamesAt(s.Cluster), registryd.TagsAt(s.Cluster)))
+		return plan.On(nodes(s), runtime.Of(s.Cluster).Preload(imageNames(s.Cluster), registryd.NamesAt(s.Cluster), registryd.TagsAt(s.Cluster)))
 	}}
 }
 
@@ -70,17 +73,18 @@ func PreloadImages() plan.Task {
 // not to stay.
 func UninstallRuntime() plan.Task {
 	return plan.Task{Name: "uninstall-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(nodes(s), containerd.StopService(s.Cluster, mirrors(s.Cluster), preserves(s)), containerd.RemoveBinaries())
+		engine := runtime.Of(s.Cluster)
+		return plan.On(nodes(s), engine.Stop(mirrors(s.Cluster), preserves(s)), engine.Remove)
 	}}
 }
 
 // mirrors sends every pull to the site's registry.
-func mirrors(c *manifest.Cluster) *containerd.Mirrors {
-	if c.Spec.Registry.Type == "" {
+func mirrors(c *manifest.Cluster) *cri.Mirrors {
+	if part.RegistryOf(c).Kind == part.NoRegistry {
 		return nil
 	}
 	own := registryd.ForNodes(c)
-	return &containerd.Mirrors{
+	return &cri.Mirrors{
 		Mapper: registryd.MapperOf(c), Upstreams: upstreams(c),
 		Certs: own.Certs, Login: own.Login, PlainHTTP: own.PlainHTTP, Insecure: own.Insecure,
 	}
@@ -94,7 +98,7 @@ func upstreams(c *manifest.Cluster) []string {
 	for _, im := range c.Spec.Bundle.Images {
 		added = append(added, im.Reference)
 	}
-	all = append(all, containerd.Upstreams(added)...)
+	all = append(all, cri.Upstreams(added)...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -102,13 +106,7 @@ func upstreams(c *manifest.Cluster) []string {
 // imageNames are the images of the parts that a cluster is made of.
 func imageNames(c *manifest.Cluster) []string {
 	names := []string{"pause", "coredns", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-	if c.Spec.Etcd.Type == "kubeadm" {
-		names = append(names, "etcd")
-	}
-	if c.Spec.Network.Plugin == "flannel" {
-		names = append(names, "flannel/flannel", "flannel/flannel-cni-plugin")
-	}
-	return names
+	return slices.Concat(names, part.StoreOf(c).Images, part.NetworkOf(c).Images)
 }
 
 // imageNeeds are what the site's registry has to hold, or the nodes of a site without

@@ -9,8 +9,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -27,7 +27,7 @@ type brought interface {
 func resource(a manifest.Addon, at Names) brought {
 	if a.Form() == manifest.Chart {
 		return op.Chart{
-			Release: a.Name, Namespace: a.In(), Kubeconfig: kubeadm.AdminConf, Timeout: ready,
+			Release: a.Name, Namespace: a.In(), Kubeconfig: kubectl.AdminConf, Timeout: ready,
 			Archive: manifest.Need{Kind: manifest.Chart, Name: a.Name}, Opens: []manifest.Need{manifest.ImagesOf(a.Name)},
 			Values: func(context.Context, *steps.Host) ([]byte, error) { return a.ValuesText() },
 			Replace: func(_ context.Context, h *steps.Host) (map[string]string, error) {
@@ -40,7 +40,7 @@ func resource(a manifest.Addon, at Names) brought {
 		}
 	}
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
-	return kubernetes.Manifest("add-on "+a.Name, []manifest.Need{need, manifest.ImagesOf(a.Name)}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+	return kubectl.Manifest("add-on "+a.Name, []manifest.Need{need, manifest.ImagesOf(a.Name)}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		m, err := at.of(h)
 		if err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func read(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error
 // Install applies an add-on's manifest, or installs its chart. Helm waits until
 // all of a chart is ready; after a manifest comes Wait.
 func Install(a manifest.Addon, at Names) steps.Step {
-	tried := kubernetes.Tried
+	tried := kubectl.Tried
 	if a.Form() == manifest.Chart {
 		tried = func(m *steps.Meta) {
 			m.Timeout, m.Retry = 2*ready+time.Minute, steps.Retry{Times: 1, Wait: 10 * time.Second}
@@ -109,7 +109,7 @@ func label(a manifest.Addon) string {
 // Wait waits until everything that an add-on's manifest runs is ready.
 func Wait(a manifest.Addon) steps.Step {
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
-	return kubernetes.WaitFor("addon.wait-"+label(a), []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+	return kubectl.WaitFor("addon.wait-"+label(a), []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		return read(ctx, h, need)
 	})
 }
@@ -129,7 +129,7 @@ func Remove(a manifest.Addon) steps.Step {
 			return v == steps.Done, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			runs, err := kubeadm.Running(ctx, h)
+			runs, err := controlplane.Running(ctx, h)
 			if err != nil {
 				return err
 			}

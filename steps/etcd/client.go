@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/pki"
@@ -22,16 +23,18 @@ const (
 
 // ClientFiles are the paths of these on each master; "" is one that there is none of.
 func ClientFiles(c *manifest.Cluster) (ca, cert, key string) {
-	switch e := c.Spec.Etcd; e.Type {
-	case "kubexm":
+	switch part.StoreOf(c).Kind {
+	case part.Service:
 		return clientCA, clientCert, clientKey
-	case "external":
-		if e.External.CAFile != "" {
+	case part.External:
+		e := c.Spec.Etcd.External
+		if e.CAFile != "" {
 			ca = clientCA
 		}
-		if e.External.CertFile != "" {
+		if e.CertFile != "" {
 			cert, key = clientCert, clientKey
 		}
+	case part.Stacked:
 	}
 	return ca, cert, key
 }
@@ -54,7 +57,7 @@ func TakeKeys(c *manifest.Cluster) steps.Step {
 
 func clientResources(c *manifest.Cluster) []op.Resource {
 	rs := []op.Resource{op.Dir{Path: clientDir, Attr: runner.Attr{Mode: 0o700}, Own: true}}
-	if c.Spec.Etcd.Type == "kubexm" {
+	if part.StoreOf(c).Kind == part.Service {
 		rs = append(rs, op.Text(clientCA, func(_ context.Context, h *steps.Host) ([]byte, error) {
 			cert, _, err := keysOf(h).ca()
 			return cert, err

@@ -7,37 +7,22 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// The ports of a member, as etcd's documentation and kubeadm have them.
+// The further ports of a member, as etcd's documentation and kubeadm have them.
 const (
-	clientPort  = "2379"
 	peerPort    = "2380"
 	metricsPort = "2381" // plain HTTP, on the loopback address alone
 )
 
-// Endpoints are the addresses under which API servers reach the store: of the
-// members in the order of their role, or those that the config names. There are
-// none where kubeadm runs the store: each API server then has its own.
-func Endpoints(c *manifest.Cluster) []string {
-	switch c.Spec.Etcd.Type {
-	case "external":
-		return c.Spec.Etcd.External.Endpoints
-	case "kubexm":
-		var out []string
-		for _, h := range c.HostsWith(manifest.RoleEtcd) {
-			out = append(out, clientURL(address(c, h)))
-		}
-		return out
-	}
-	return nil
-}
-
 // address is where the other members and the API servers reach a member.
 func address(c *manifest.Cluster, h manifest.Host) string { return c.NodeAddresses(h)[0] }
 
-func clientURL(host string) string { return "https://" + net.JoinHostPort(host, clientPort) }
-func peerURL(host string) string   { return "https://" + net.JoinHostPort(host, peerPort) }
+func clientURL(host string) string {
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(part.ClientPort))
+}
+func peerURL(host string) string { return "https://" + net.JoinHostPort(host, peerPort) }
 
 // loopback is the loopback address of the family that address is of.
 func loopback(address string) string {
@@ -85,7 +70,7 @@ func over(ours, users manifest.Args) manifest.Args {
 func memberFlags(c *manifest.Cluster, h manifest.Host) manifest.Args {
 	at := address(c, h)
 	var initial []string
-	for _, m := range c.HostsWith(manifest.RoleEtcd) {
+	for _, m := range part.StoreOf(c).Members {
 		initial = append(initial, m.Name+"="+peerURL(address(c, m)))
 	}
 	ours := manifest.Args{

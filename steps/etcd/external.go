@@ -27,13 +27,10 @@ const askFor = 10 * time.Second
 // mostAnswer is the most that is read of an answer, in bytes.
 const mostAnswer = 1 << 20
 
-// Say hears of warnings.
-type Say = func(steps.Finding)
-
 // CheckExternal asks a store that stands already, the way that a master reaches
 // it, how it is: each endpoint answers, and most of its members agree. Before the
 // first master is made it holds no other cluster's objects.
-func CheckExternal(c *manifest.Cluster, say Say) steps.Step {
+func CheckExternal(c *manifest.Cluster) steps.Step {
 	return op.Check("etcd.check-external", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		client, err := clientFrom(c, h)
 		if err != nil {
@@ -68,18 +65,18 @@ func CheckExternal(c *manifest.Cluster, say Say) steps.Step {
 				Advice: "if nobody needs them: etcdctl --endpoints=" + answers + " del --prefix " + prefix + "; else set spec.kubernetes.apiServer.extraArgs: {etcd-prefix: /another}"})
 		}
 		return out, nil
-	}, say)
+	})
 }
 
 // NoteLeft says what a removal leaves in a store that is not kubexm's.
-func NoteLeft(c *manifest.Cluster, say Say) steps.Step {
+func NoteLeft(c *manifest.Cluster) steps.Step {
 	return op.Check("etcd.note-left", func(_ context.Context, _ *steps.Host) (steps.Findings, error) {
 		prefix := keyPrefix(c)
 		return steps.Findings{{
 			Warning: true, What: "the cluster's objects stay in the etcd at " + strings.Join(c.Spec.Etcd.External.Endpoints, ", ") + ", under " + prefix,
 			Advice: "when nobody needs them any more: etcdctl del --prefix " + prefix,
 		}}, nil
-	}, say)
+	})
 }
 
 // begun tells whether kubexm has begun to make the host part of this cluster.

@@ -139,8 +139,8 @@ func (o *outside) cluster(t *testing.T, rest string) *manifest.Cluster {
 // check runs the step on a host, and gives what it found.
 func (o *outside) check(t *testing.T, c *manifest.Cluster, s *conntest.Sim) (steps.Findings, error) {
 	t.Helper()
-	step := etcd.CheckExternal(c, func(f steps.Finding) { t.Errorf("a warning: %+v", f) })
-	h := steptest.Case{Cluster: c}.NewHost(t, s, step)
+	step := etcd.CheckExternal(c)
+	h := steptest.Case{Cluster: c, Report: func(f steps.Finding) { t.Errorf("a warning: %+v", f) }}.NewHost(t, s, step)
 	h.Runner = runner.New(wire{Sim: s, to: map[string]string{"192.0.2.41:2379": o.server.Listener.Addr().String()}}, runner.Options{})
 	before := s.Snapshot()
 	err := step.Run(t.Context(), h)
@@ -214,7 +214,8 @@ func TestCheckExternal(t *testing.T) {
 func TestNoteLeft(t *testing.T) {
 	c := newOutside(t).cluster(t, ", apiServer: {extraArgs: {etcd-prefix: two}}")
 	var said []string
-	if found := steptest.Check(t, steptest.Case{Cluster: c}, etcd.NoteLeft(c, func(f steps.Finding) { said = append(said, f.What+"; "+f.Advice) })); len(found) > 0 {
+	kase := steptest.Case{Cluster: c, Report: func(f steps.Finding) { said = append(said, f.What+"; "+f.Advice) }}
+	if found := steptest.Check(t, kase, etcd.NoteLeft(c)); len(found) > 0 {
 		t.Errorf("it stops a removal: %v", found)
 	}
 	if len(said) != 1 || !strings.Contains(said[0], "https://192.0.2.41:2379, under /two/") || !strings.Contains(said[0], "del --prefix /two/") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
 // clientConfig reads the files that the config names for a store that stands
@@ -42,7 +43,7 @@ func clientConfig(e manifest.ExternalEtcd) (*tls.Config, error) {
 // is asked: they can be read, the key is the certificate's, and the certificate
 // is good for a client now. Others find nothing.
 func CheckFiles(c *manifest.Cluster, now time.Time) manifest.Problems {
-	if c.Spec.Etcd.Type != "external" {
+	if part.StoreOf(c).Kind != part.External {
 		return nil
 	}
 	var ps manifest.Problems

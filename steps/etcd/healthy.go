@@ -73,8 +73,7 @@ func answers(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
 // health asks the member of a host, or with more all of them, for a read that most
 // members have to agree on.
 func health(ctx context.Context, c *manifest.Cluster, h *steps.Host, more ...string) error {
-	_, err := h.Run(ctx, runner.Cmd{Timeout: 20 * time.Second, Argv: append([]string{"etcdctl", "--endpoints=" + clientURL(address(c, h.Host)),
-		"--cacert=" + caFile, "--cert=" + healthCert, "--key=" + healthKey, "--command-timeout=5s", "endpoint", "health"}, more...)})
+	_, err := ofService(5*time.Second, clientURL(address(c, h.Host))).Run(ctx, h, append([]string{"endpoint", "health"}, more...)...)
 	return err
 }
 

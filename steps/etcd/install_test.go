@@ -125,18 +125,6 @@ func TestWhatMastersAreGiven(t *testing.T) {
 	}
 }
 
-func TestEndpoints(t *testing.T) {
-	for text, want := range map[string][]string{
-		plain: {"https://10.0.0.11:2379", "https://10.0.0.12:2379", "https://10.0.0.13:2379"},
-		"  etcd: {type: kubeadm}\n  network: {plugin: flannel}\n":                                                     nil,
-		"  etcd: {type: external, external: {endpoints: ['http://192.0.2.41:2379']}}\n  network: {plugin: flannel}\n": {"http://192.0.2.41:2379"},
-	} {
-		if d := cmp.Diff(want, etcd.Endpoints(steptest.Cluster(t, three+text))); d != "" {
-			t.Errorf("%s (-want +got):\n%s", text, d)
-		}
-	}
-}
-
 // install runs it on a host, and gives the host.
 func install(t *testing.T, c *manifest.Cluster, host, workdir string) *conntest.Sim {
 	t.Helper()
@@ -238,7 +226,7 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 			s.AddFile("/var/lib/etcd/member/wal/0.wal", "data", 0o600)
 			there(s)
 		}}
-		return len(steptest.Check(t, kase, etcd.CheckKeys(c, nil)))
+		return len(steptest.Check(t, kase, etcd.CheckKeys(c)))
 	}
 	asItIs := func(*conntest.Sim) {}
 	for name, got := range map[string][2]int{

@@ -110,7 +110,7 @@ func addresses(c *manifest.Cluster, h manifest.Host) []string {
 // CheckKeys finds members with data that know another CA than this machine: the
 // keys of the store are on another one, and giving a member new ones would cut it
 // off from the others.
-func CheckKeys(c *manifest.Cluster, say Say) steps.Step {
+func CheckKeys(c *manifest.Cluster) steps.Step {
 	check := op.Check("etcd.check-keys", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		data, err := hasData(ctx, c, h)
 		if err != nil {
@@ -132,7 +132,7 @@ func CheckKeys(c *manifest.Cluster, say Say) steps.Step {
 		}
 		advice, err := bring(ctx, h)
 		return steps.Findings{{What: errAnotherCA.Error(), Advice: advice}}, err
-	}, say)
+	})
 	return writing{check}
 }
 

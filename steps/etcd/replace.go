@@ -3,18 +3,16 @@ package etcd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -64,18 +62,10 @@ func (joining) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}, nil
 }
 
-// listed is a member as etcdctl lists it.
-type listed struct {
-	ID         uint64   `json:"ID"`
-	Name       string   `json:"name"` // empty until one that was added has started
-	PeerURLs   []string `json:"peerURLs"`
-	ClientURLs []string `json:"clientURLs"` // none until it has started
-}
-
 // survivors are the endpoints of the other members that have data.
 func survivors(c *manifest.Cluster, h *steps.Host) []string {
 	var out []string
-	for _, m := range c.HostsWith(manifest.RoleEtcd) {
+	for _, m := range part.StoreOf(c).Members {
 		if m.Name == h.Name {
 			continue
 		}
@@ -87,20 +77,6 @@ func survivors(c *manifest.Cluster, h *steps.Host) []string {
 	return out
 }
 
-// query has etcdctl ask one of the endpoints, the first that answers.
-func query(ctx context.Context, h *steps.Host, endpoints []string, words ...string) (out []byte, err error) {
-	for _, at := range endpoints {
-		var res connector.Result
-		res, err = h.Run(ctx, runner.Cmd{Timeout: 30 * time.Second, Argv: append([]string{"etcdctl", "--endpoints=" + at,
-			"--cacert=" + caFile, "--cert=" + healthCert, "--key=" + healthKey, "--command-timeout=10s"}, words...)})
-		var refused *runner.CmdError
-		if err == nil || !errors.As(err, &refused) {
-			return res.Stdout, err
-		}
-	}
-	return nil, err
-}
-
 // settles is how long etcd may refuse changes to its members: it makes none before
 // all others have been connected for five seconds (HealthInterval and
 // isConnectedFullySince in etcd's server), and one of them may just have started.
@@ -110,7 +86,7 @@ const settles = 30 * time.Second
 func change(ctx context.Context, h *steps.Host, others []string, words ...string) error {
 	var final error
 	err := until(ctx, settles, func(ctx context.Context) error {
-		_, err := query(ctx, h, others, append([]string{"member"}, words...)...)
+		_, err := ofService(answerTime, others...).Run(ctx, h, append([]string{"member"}, words...)...)
 		var refused *runner.CmdError
 		if errors.As(err, &refused) && strings.Contains(refused.Stderr, "etcdserver: unhealthy cluster") {
 			return err
@@ -126,7 +102,7 @@ func change(ctx context.Context, h *steps.Host, others []string, words ...string
 // others. Most of the members have to be healthy, or nothing is done.
 func (m member) replace(ctx context.Context, h *steps.Host, others []string, start op.Fn) error {
 	err := until(ctx, time.Minute, func(ctx context.Context) error {
-		_, err := query(ctx, h, others, "endpoint", "health")
+		_, err := ofService(answerTime, others...).Run(ctx, h, "endpoint", "health")
 		return err
 	})
 	if err != nil {
@@ -159,18 +135,12 @@ func (m member) replace(ctx context.Context, h *steps.Host, others []string, sta
 // vacate removes the dead member in the place of h. It tells whether one is to be
 // added: one that was added and never started is used as it is.
 func (m member) vacate(ctx context.Context, h *steps.Host, others []string) (bool, error) {
-	text, err := query(ctx, h, others, "member", "list", "--write-out=json")
+	all, err := ofService(answerTime, others...).Members(ctx, h)
 	if err != nil {
 		return false, err
 	}
-	var list struct {
-		Members []listed `json:"members"`
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		return false, fmt.Errorf("etcdctl member list: %w", err)
-	}
 	url := peerURL(address(m.cluster, h.Host))
-	for _, x := range list.Members {
+	for _, x := range all {
 		if !slices.Contains(x.PeerURLs, url) {
 			continue
 		}
@@ -178,7 +148,7 @@ func (m member) vacate(ctx context.Context, h *steps.Host, others []string) (boo
 			return false, nil
 		}
 		h.Log.InfoContext(ctx, "remove a member that has lost its data", "member", x.Name, "url", url)
-		if err := change(ctx, h, others, "remove", strconv.FormatUint(x.ID, 16)); err != nil {
+		if err := change(ctx, h, others, "remove", x.id()); err != nil {
 			return false, err
 		}
 	}

@@ -7,33 +7,17 @@ import (
 	"path"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 )
 
 // Initializes tells whether Init would make a new control plane on h: kubeadm never
 // ended well there, and nothing is there that a control plane starts from.
 func Initializes(ctx context.Context, h *steps.Host) (bool, error) {
-	if done, err := Complete(ctx, h); err != nil || done {
+	if done, err := controlplane.Complete(ctx, h); err != nil || done {
 		return false, err
 	}
-	sound, err := bootable(ctx, h)
+	sound, err := controlplane.Bootable(ctx, h)
 	return err == nil && !sound, err
-}
-
-// CA gives the certificate of the cluster that h is a node of; nil where it is none,
-// and where kubexm is taking Kubernetes off the host.
-func CA(ctx context.Context, h *steps.Host) ([]byte, error) {
-	_, err := h.Stat(ctx, goingFile)
-	switch {
-	case err == nil:
-		return nil, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	text, err := h.ReadFile(ctx, pkiDir+"/ca.crt")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return text, err
 }
 
 // KeptCA gives the certificate of the cluster whose data a deletion preserved, with h as

@@ -3,17 +3,12 @@ package kubeadm
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
-
-// completeFile says that kubeadm made this master whole: its last phase was seen
-// once. Without it nobody could tell a control plane that was cut off half way
-// from one whose API server is away for a moment, and the first has to be reset.
-const completeFile = "/etc/kubernetes/kubexm-complete"
 
 // How long a control plane that was made has to answer again: one that is whole
 // is waited for until its containers would long have been started again, one of
@@ -25,28 +20,6 @@ const (
 	breath   = 10 * time.Second
 )
 
-// Complete tells whether kubeadm made h a master and ended well. It asks no API
-// server.
-func Complete(ctx context.Context, h *steps.Host) (bool, error) {
-	_, err := h.Stat(ctx, completeFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return begun(ctx, h) // else somebody has reset it since
-}
-
-// markComplete says so, once what kubeadm wrote is on disk: it syncs nothing, and
-// a host that loses its power would come up with the mark and with empty keys.
-func markComplete(ctx context.Context, h *steps.Host) error {
-	if err := keep(ctx, h); err != nil {
-		return err
-	}
-	return h.WriteFile(ctx, completeFile, []byte("made by kubeadm, whole\n"), runner.Attr{Mode: 0o600})
-}
-
 // look is how init or join of a master is seen to have ended well.
 type look = func(context.Context, *steps.Host) (bool, error)
 
@@ -54,7 +27,7 @@ type look = func(context.Context, *steps.Host) (bool, error)
 // already: it was whole once and answers again, or its job of an earlier run has
 // brought it there. What was left half way is taken back.
 func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done bool, err error) {
-	whole, err := Complete(ctx, h)
+	whole, err := controlplane.Complete(ctx, h)
 	if err != nil {
 		return false, err
 	}
@@ -79,50 +52,24 @@ func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done b
 		return false, err
 	}
 	if !s.Exists && k == nil { // nobody is at work: it may have ended before it was written down
-		sound, err := bootable(ctx, h)
+		sound, err := controlplane.Bootable(ctx, h)
 		if err == nil && sound {
 			done, err = awaken(ctx, h, ended, doubt)
 		}
 		if done && err == nil {
-			return true, markComplete(ctx, h)
+			return true, controlplane.MarkComplete(ctx, h)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
 	if done, err = prepare(ctx, h, j, ended); done && err == nil {
-		err = markComplete(ctx, h)
+		err = controlplane.MarkComplete(ctx, h)
 	}
 	if err == nil && !done { // of one that somebody has reset
-		err = h.Remove(ctx, completeFile)
+		err = h.Remove(ctx, controlplane.CompleteFile)
 	}
 	return done, err
-}
-
-// bootable tells whether all is there that a control plane starts from.
-func bootable(ctx context.Context, h *steps.Host) (bool, error) {
-	return written(ctx, h, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", AdminConf)
-}
-
-// written tells whether files are there with something in them: what nobody synced
-// is empty after a loss of power.
-func written(ctx context.Context, h *steps.Host, paths ...string) (bool, error) {
-	for _, p := range paths {
-		i, err := h.Stat(ctx, p)
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		if err != nil || i.Size == 0 {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// keep has the host's disk take what kubeadm and the kubelet wrote.
-func keep(ctx context.Context, h *steps.Host) error {
-	_, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", "/etc/kubernetes", "/var/lib/kubelet"}, Timeout: 2 * time.Minute})
-	return err
 }
 
 // awaken sees to it that the kubelet runs, and waits for the master to answer.

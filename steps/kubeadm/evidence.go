@@ -3,12 +3,14 @@ package kubeadm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
@@ -96,4 +98,26 @@ func lastWords(log string) string {
 		return ""
 	}
 	return message(lines[0])
+}
+
+// endpointAway says why the endpoint does not lead to the API server that runs on a
+// master; "" where it does, or where none runs. kubeadm asks at the endpoint alone, and
+// takes the kubelet for the culprit.
+func endpointAway(ctx context.Context, h *steps.Host) string {
+	c := h.Cluster
+	if !c.EndpointExists() {
+		return ""
+	}
+	if server, ok := newest(ctx, h)["kube-apiserver"]; !ok || !server.runs() {
+		return ""
+	}
+	ca, err := h.ReadFile(ctx, controlplane.AuthorityFile)
+	if err != nil {
+		return ""
+	}
+	err = controlplane.TryEndpoint(ctx, h, c, ca)
+	if err == nil || errors.Is(err, runner.ErrNoForward) || errors.Is(err, runner.ErrNoTCP) {
+		return ""
+	}
+	return "the API server of " + h.Name + " runs, and is not reached at " + controlplane.EndpointAddress(c) + ", spec.controlPlaneEndpoint: " + err.Error()
 }

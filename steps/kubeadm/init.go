@@ -11,20 +11,12 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
-
-// AdminConf is the administrator's kubeconfig on a master.
-const AdminConf = "/etc/kubernetes/admin.conf"
-
-// AuthorityFile is the certificate of the cluster's CA on a node.
-const AuthorityFile = pkiDir + "/ca.crt"
-
-// OperatorConf is the administrator's kubeconfig in the cluster's folder on the
-// workdir host. The CA in it is the one that the cluster is known by there.
-const OperatorConf = "kubeconfig"
 
 const configFile = "/etc/kubernetes/kubexm-kubeadm.yaml"
 
@@ -32,10 +24,7 @@ const configFile = "/etc/kubernetes/kubexm-kubeadm.yaml"
 // node, or asks the runtime, which asks the site's registry.
 func controlPlaneNeeds(c *manifest.Cluster) []manifest.Need {
 	names := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "coredns", "pause"}
-	if c.Spec.Etcd.Type == "kubeadm" {
-		names = append(names, "etcd")
-	}
-	return images(names...)
+	return images(append(names, part.StoreOf(c).Images...)...)
 }
 
 // etcdImage is the store's; kubeadm runs it on each master.
@@ -49,12 +38,6 @@ func images(names ...string) []manifest.Need {
 	return out
 }
 
-// Kubectl runs kubectl on a master with the administrator's rights.
-func Kubectl(ctx context.Context, h *steps.Host, args ...string) (string, error) {
-	out, err := h.Exec(ctx, op.Kubectl(AdminConf, args...)...)
-	return string(out), err
-}
-
 // Init makes the first control plane. It counts as done only when kubeadm's last
 // phase is seen: one that was cut off half way is reset and run again, one that
 // was whole once is never run again and never taken back, whether its API server
@@ -64,13 +47,13 @@ func Init(c *manifest.Cluster) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubeadm.init", Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			if whole, err := Complete(ctx, h); !whole || err != nil {
+			if whole, err := controlplane.Complete(ctx, h); !whole || err != nil {
 				return false, err
 			}
-			return initialized(ctx, h)
+			return controlplane.Running(ctx, h)
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			if done, err := found(ctx, h, initJob, initialized); done || err != nil {
+			if done, err := found(ctx, h, initJob, controlplane.Running); done || err != nil {
 				return err
 			}
 			text, err := InitConfig(c, h)
@@ -104,7 +87,7 @@ func Init(c *manifest.Cluster) steps.Step {
 					j.Argv = append(j.Argv, "--ignore-preflight-errors=DirAvailable-"+strings.ReplaceAll(c.Spec.Etcd.DataDir, "/", "-"))
 				}
 			}
-			if keys, err = withEncryption(h, c, keys); err != nil {
+			if keys, err = controlplane.WithEncryption(h, c, keys); err != nil {
 				return err
 			}
 			if err := giveKeys(ctx, h, keys); err != nil {
@@ -113,9 +96,9 @@ func Init(c *manifest.Cluster) steps.Step {
 			if err := run(ctx, h, j); err != nil {
 				return steps.Advise(err, "%s", whatToSee(h))
 			}
-			return markComplete(ctx, h)
+			return controlplane.MarkComplete(ctx, h)
 		},
-		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, initJob, initialized) },
+		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, initJob, controlplane.Running) },
 	}
 }
 
@@ -123,7 +106,7 @@ func Init(c *manifest.Cluster) steps.Step {
 func whatToSee(h *steps.Host) string {
 	at := ""
 	if c := h.Cluster; c.EndpointExists() {
-		at = fmt.Sprintf(", and whether %s leads to port %d of it", EndpointAddress(c), c.APIServerPort())
+		at = fmt.Sprintf(", and whether %s leads to port %d of it", controlplane.EndpointAddress(c), c.APIServerPort())
 	}
 	return fmt.Sprintf("see `journalctl -u kubelet` and `crictl ps -a` on %s%s", h.Name, at)
 }
@@ -134,7 +117,7 @@ func forgetAuthority(ctx context.Context, h *steps.Host) error {
 	if k, err := readKept(ctx, h); k != nil || err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(h.Workdir, OperatorConf)); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(h.Workdir, controlplane.OperatorConf)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -173,7 +156,7 @@ func prepare(ctx context.Context, h *steps.Host, j runner.Job, look func(context
 			}
 		}
 	}
-	half, err := begun(ctx, h)
+	half, err := controlplane.Begun(ctx, h)
 	if err != nil || !half {
 		return false, err
 	}
@@ -188,10 +171,10 @@ func takeBack(ctx context.Context, h *steps.Host, j runner.Job, ended look) erro
 	if err := h.ClearJob(ctx, j); err != nil { // it may be at work still
 		return err
 	}
-	if whole, err := Complete(ctx, h); whole || err != nil {
+	if whole, err := controlplane.Complete(ctx, h); whole || err != nil {
 		return err
 	}
-	sound, err := bootable(ctx, h)
+	sound, err := controlplane.Bootable(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -201,10 +184,10 @@ func takeBack(ctx context.Context, h *steps.Host, j runner.Job, ended look) erro
 			return err
 		}
 		if done {
-			return markComplete(ctx, h)
+			return controlplane.MarkComplete(ctx, h)
 		}
 	}
-	half, err := begun(ctx, h)
+	half, err := controlplane.Begun(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -219,42 +202,4 @@ func takeBack(ctx context.Context, h *steps.Host, j runner.Job, ended look) erro
 		return err
 	}
 	return removeStore(ctx, h)
-}
-
-// initialized looks for what the last phases of kubeadm init leave behind, and
-// asks the API server itself.
-func initialized(ctx context.Context, h *steps.Host) (bool, error) {
-	if ok, err := written(ctx, h, AdminConf); err != nil || !ok {
-		return false, err
-	}
-	out, err := Kubectl(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "daemonset/kube-proxy", "configmap/kubeadm-config", "-o", "name")
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) {
-		return false, nil
-	}
-	return err == nil && strings.Contains(out, "kube-proxy"), err
-}
-
-// Running tells whether the control plane answers.
-func Running(ctx context.Context, h *steps.Host) (bool, error) { return initialized(ctx, h) }
-
-// traces are what init and join leave behind, the earliest and the latest of it.
-// The very first is the key of the CA: one without a certificate stops kubeadm for
-// ever.
-var traces = []string{
-	"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", pkiDir + "/ca.crt", pkiDir + "/ca.key", AdminConf,
-}
-
-// begun tells whether kubeadm init or join left something behind.
-func begun(ctx context.Context, h *steps.Host) (bool, error) {
-	for _, p := range traces {
-		_, err := h.Stat(ctx, p)
-		if err == nil {
-			return true, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-	}
-	return false, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -96,7 +97,7 @@ func TestInitForgetsTheAuthorityOfAnEarlierCluster(t *testing.T) {
 		s := conntest.New(t)
 		programs(s)
 		kase := steptest.Case{Cluster: c, Workdir: t.TempDir()}
-		file := filepath.Join(kase.Workdir, kubeadm.OperatorConf)
+		file := filepath.Join(kase.Workdir, controlplane.OperatorConf)
 		run := func() {
 			t.Helper()
 			if err := os.WriteFile(file, []byte("earlier"), 0o600); err != nil {

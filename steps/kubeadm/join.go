@@ -12,6 +12,8 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/pki"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -36,7 +38,7 @@ const readiness = `jsonpath={range .items[*]}{.metadata.name}={.status.condition
 func MintToken(joining []manifest.Host) steps.Step {
 	return &op.Do{
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
 			var cmd *runner.CmdError
 			if errors.As(err, &cmd) {
 				return false, nil
@@ -73,21 +75,21 @@ const tokenTTL = "15m"
 
 // mint makes a token on a master.
 func mint(ctx context.Context, h *steps.Host) (Token, error) {
-	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", AdminConf, "token", "create", "--ttl", tokenTTL, "--description", "kubexm: nodes that join")
+	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", kubectl.AdminConf, "token", "create", "--ttl", tokenTTL, "--description", "kubexm: nodes that join")
 	if err != nil {
 		return Token{}, err
 	}
-	ca, err := h.ReadFile(ctx, AuthorityFile)
+	ca, err := h.ReadFile(ctx, controlplane.AuthorityFile)
 	if err != nil {
 		return Token{}, err
 	}
 	block, _ := pem.Decode(ca)
 	if block == nil {
-		return Token{}, errors.New(AuthorityFile + " holds no certificate")
+		return Token{}, errors.New(controlplane.AuthorityFile + " holds no certificate")
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return Token{}, fmt.Errorf("%s: %w", AuthorityFile, err)
+		return Token{}, fmt.Errorf("%s: %w", controlplane.AuthorityFile, err)
 	}
 	return Token{Value: strings.TrimSpace(string(out)), CAHash: pki.PublicKeyHash(cert)}, nil
 }
@@ -126,7 +128,7 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 			if err := h.ClearJob(ctx, joinJob); err != nil { // it may be at work still
 				return err
 			}
-			half, err := begun(ctx, h)
+			half, err := controlplane.Begun(ctx, h)
 			if err != nil || !half {
 				return err
 			}
@@ -150,17 +152,17 @@ func join(ctx context.Context, c *manifest.Cluster, h *steps.Host, t Token) erro
 	j := joinJob
 	j.Argv, j.Secrets = []string{"kubeadm", "join", "--config", joinFile}, []string{t.Value}
 	if err = run(ctx, h, j); err == nil {
-		err = keep(ctx, h)
+		err = controlplane.Sync(ctx, h)
 	}
 	if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
 		err = rerr
 	}
-	return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, Endpoint(c))
+	return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, controlplane.Endpoint(c))
 }
 
 // joined tells whether the kubelet has its own credentials and runs.
 func joined(ctx context.Context, h *steps.Host) (bool, error) {
-	if ok, err := written(ctx, h, kubeletConf, kubeletCert); err != nil || !ok {
+	if ok, err := controlplane.Written(ctx, h, kubeletConf, kubeletCert); err != nil || !ok {
 		return false, err
 	}
 	u, err := h.Unit(ctx, "kubelet.service")
@@ -175,7 +177,7 @@ func startKubelet(ctx context.Context, h *steps.Host) (bool, error) {
 	if err != nil || s.Exists { // kubeadm is at work
 		return false, err
 	}
-	if ok, err := written(ctx, h, kubeletConf, kubeletCert); err != nil || !ok {
+	if ok, err := controlplane.Written(ctx, h, kubeletConf, kubeletCert); err != nil || !ok {
 		return false, err
 	}
 	return awaken(ctx, h, joined, doubt)
@@ -187,11 +189,11 @@ func JoinConfig(c *manifest.Cluster, h *steps.Host, t Token) ([]byte, error) {
 		"apiVersion": api(c), "kind": "JoinConfiguration",
 		"nodeRegistration": registration(c, h),
 		"discovery": object{"bootstrapToken": object{
-			"apiServerEndpoint": Endpoint(c), "token": t.Value, "caCertHashes": []string{t.CAHash},
+			"apiServerEndpoint": controlplane.Endpoint(c), "token": t.Value, "caCertHashes": []string{t.CAHash},
 		}},
 	}
 	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {
 		o["controlPlane"] = object{"localAPIEndpoint": listening(c, h)}
 	}
-	return encode(o)
+	return controlplane.Encode(o)
 }

@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -37,15 +40,15 @@ type kept struct {
 // keptOf is what c preserves. A store that kubeadm runs ends with one member: the
 // other masters leave it before the first one stops.
 func keptOf(c *manifest.Cluster) kept {
-	masters := c.HostsWith(manifest.RoleMaster)
-	k := kept{Kubernetes: c.Spec.Kubernetes.Version, Etcd: c.Spec.Etcd.Type, DataDir: c.Spec.Etcd.DataDir, Master: masters[0].Name}
-	members := masters[:1]
-	switch c.Spec.Etcd.Type {
-	case "kubexm":
-		members = c.HostsWith(manifest.RoleEtcd)
-	case "external":
-		k.DataDir, members = "", nil
-		k.Members = append(k.Members, c.Spec.Etcd.External.Endpoints...)
+	masters, store := c.HostsWith(manifest.RoleMaster), part.StoreOf(c)
+	k := kept{Kubernetes: c.Spec.Kubernetes.Version, Etcd: c.Spec.Etcd.Type, DataDir: store.DataDir, Master: masters[0].Name}
+	members := store.Members
+	switch store.Kind {
+	case part.Stacked:
+		members = masters[:1]
+	case part.External:
+		k.Members = append(k.Members, store.Endpoints...)
+	case part.Service:
 	}
 	for _, m := range members {
 		k.Members = append(k.Members, m.Name+" at "+c.NodeAddresses(m)[0])
@@ -77,14 +80,14 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubeadm.keep-keys", Timeout: 2 * time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			whole, err := Complete(ctx, h)
+			whole, err := controlplane.Complete(ctx, h)
 			if err != nil || !whole {
 				return err == nil, err // what is left of a deletion, or was never whole
 			}
 			if k, err := readKept(ctx, h); err != nil || k == nil {
 				return false, err
 			}
-			keys, err := readShared(ctx, h, c, pkiDir)
+			keys, err := readShared(ctx, h, c, controlplane.PKIDir)
 			if err != nil {
 				return false, err
 			}
@@ -100,7 +103,7 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 			return true, nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			keys, err := readShared(ctx, h, c, pkiDir)
+			keys, err := readShared(ctx, h, c, controlplane.PKIDir)
 			if err != nil {
 				return err
 			}
@@ -121,12 +124,12 @@ func KeepKeys(c *manifest.Cluster) steps.Step {
 
 // CheckAlone looks, before the first master stops, whether its member of the store
 // that stays is the last one: with others that are gone it would never start again.
-func CheckAlone(say func(steps.Finding)) steps.Step {
+func CheckAlone() steps.Step {
 	return op.Check("kubeadm.check-last-member", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
-		if whole, err := Complete(ctx, h); err != nil || !whole {
+		if whole, err := controlplane.Complete(ctx, h); err != nil || !whole {
 			return nil, err
 		}
-		all, err := members(ctx, h)
+		all, err := memberHere().Members(ctx, h)
 		if err != nil {
 			return nil, steps.Advise(err, "the store has to answer: what stays of it is of use with one member alone; without --preserve-data everything goes")
 		}
@@ -139,19 +142,19 @@ func CheckAlone(say func(steps.Finding)) steps.Step {
 		}
 		return steps.Findings{{What: "the store that is to stay has other members: " + strings.Join(names, ", "),
 			Advice: fmt.Sprintf("remove those of masters that are gone, on %s: crictl exec $(crictl ps --quiet --name '^etcd$') %s",
-				h.Name, strings.Join(etcdctlArgv("member", "remove", "ID"), " "))}}, nil
-	}, say)
+				h.Name, strings.Join(memberHere().Argv("member", "remove", "ID"), " "))}}, nil
+	})
 }
 
 // CheckKept finds data of a deletion that preserved it which this config cannot
 // take up.
-func CheckKept(c *manifest.Cluster, say func(steps.Finding)) steps.Step {
+func CheckKept(c *manifest.Cluster) steps.Step {
 	return op.Check("kubeadm.check-kept-store", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		k, err := readKept(ctx, h)
 		if err != nil || k == nil {
 			return nil, err
 		}
-		if whole, err := Complete(ctx, h); err != nil || whole {
+		if whole, err := controlplane.Complete(ctx, h); err != nil || whole {
 			return nil, err // it was taken up
 		}
 		want := keptOf(c)
@@ -175,13 +178,13 @@ func CheckKept(c *manifest.Cluster, say func(steps.Finding)) steps.Step {
 			} else if err != nil {
 				return nil, err
 			}
-			if keys[manifest.EncryptionName] != nil && !encrypts(c) {
+			if keys[manifest.EncryptionName] != nil && !controlplane.Encrypts(c) {
 				out = append(out, steps.Finding{What: "keeps etcd's data with Secrets that are encrypted, and this config encrypts none: nobody would read them",
 					Advice: "take encryption out of spec.kubernetes.hardening.relax; or give the data up: kubexm delete cluster --preserve-data=false"})
 			}
 		}
 		return out, nil
-	}, say)
+	})
 }
 
 // release is the minor release of a version, "v1.32".
@@ -208,7 +211,7 @@ func TakeUp() steps.Step {
 			return false, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
 			if err != nil {
 				return err
 			}
@@ -219,7 +222,7 @@ func TakeUp() steps.Step {
 				}
 			}
 			if len(stale) > 0 {
-				if _, err := Kubectl(ctx, h, append([]string{"--request-timeout=30s", "delete", "node", "--ignore-not-found"}, stale...)...); err != nil {
+				if _, err := kubectl.Run(ctx, h, append([]string{"--request-timeout=30s", "delete", "node", "--ignore-not-found"}, stale...)...); err != nil {
 					return err
 				}
 			}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -30,8 +32,6 @@ type MasterToken struct {
 	Token
 	Keys map[string][]byte // secrets, by their names in kubeadm's folder of certificates
 }
-
-const pkiDir = "/etc/kubernetes/pki"
 
 // sharedKeys are what all masters have the same of, as kubeadm's documentation
 // lists it.
@@ -73,7 +73,7 @@ func PrepareMaster() steps.Step {
 			if err != nil || s.Exists {
 				return false, err
 			}
-			if half, err := begun(ctx, h); err != nil || half {
+			if half, err := controlplane.Begun(ctx, h); err != nil || half {
 				return false, err
 			}
 			return true, Vacant.On(h.Name).Put(h, true)
@@ -90,7 +90,7 @@ func PrepareMaster() steps.Step {
 
 // masterStands tells whether a master was made whole and its kubelet runs.
 func masterStands(ctx context.Context, h *steps.Host) (bool, error) {
-	if whole, err := Complete(ctx, h); err != nil || !whole {
+	if whole, err := controlplane.Complete(ctx, h); err != nil || !whole {
 		return false, err
 	}
 	return joined(ctx, h)
@@ -99,13 +99,13 @@ func masterStands(ctx context.Context, h *steps.Host) (bool, error) {
 // masterJoined looks for what the last phase of kubeadm join of a master leaves: a
 // node that is marked as one.
 func masterJoined(ctx context.Context, h *steps.Host) (bool, error) {
-	if ok, err := bootable(ctx, h); err != nil || !ok {
+	if ok, err := controlplane.Bootable(ctx, h); err != nil || !ok {
 		return false, err
 	}
 	if ok, err := joined(ctx, h); err != nil || !ok {
 		return false, err
 	}
-	out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "node", h.Name, "-o", "jsonpath={.metadata.labels}")
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "node", h.Name, "-o", "jsonpath={.metadata.labels}")
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) {
 		return false, nil
@@ -130,7 +130,7 @@ func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 		Act: func(ctx context.Context, h *steps.Host) error {
 			// Of one that was reset without the cluster's knowledge the node stays Ready for a while.
 			gone, err := soon(ctx, h, func(ctx context.Context, h *steps.Host) (bool, error) {
-				out, err := Kubectl(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+				out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
 				return !slices.Contains(strings.Fields(out), joining.Name+"=True"), err
 			}, doubt)
 			if err == nil && !gone {
@@ -143,7 +143,7 @@ func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 			if err != nil {
 				return err
 			}
-			keys, err := readShared(ctx, h, c, pkiDir)
+			keys, err := readShared(ctx, h, c, controlplane.PKIDir)
 			if err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func JoinMaster(c *manifest.Cluster) steps.Step {
 				return err
 			}
 			// Of one that somebody has reset: what fails from here on is to be taken back.
-			if err := h.Remove(ctx, completeFile); err != nil {
+			if err := h.Remove(ctx, controlplane.CompleteFile); err != nil {
 				return err
 			}
 			if err := giveKeys(ctx, h, t.Keys); err != nil {
@@ -182,7 +182,7 @@ func JoinMaster(c *manifest.Cluster) steps.Step {
 			if done, err := soon(ctx, h, masterJoined, doubt); err != nil || !done {
 				return errors.Join(errors.New("kubeadm ended well, and the cluster has no such master"), err)
 			}
-			return markComplete(ctx, h)
+			return controlplane.MarkComplete(ctx, h)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, joinJob, masterJoined) },
 	}
@@ -190,7 +190,7 @@ func JoinMaster(c *manifest.Cluster) steps.Step {
 
 // giveKeys writes the keys that all masters share, where kubeadm looks for them.
 func giveKeys(ctx context.Context, h *steps.Host, keys map[string][]byte) error {
-	return writeKeys(ctx, h, pkiDir, keys)
+	return writeKeys(ctx, h, controlplane.PKIDir, keys)
 }
 
 func writeKeys(ctx context.Context, h *steps.Host, dir string, keys map[string][]byte) error {

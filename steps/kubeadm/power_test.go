@@ -9,6 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -29,7 +30,7 @@ func TestWhatWasMadeOutlastsThePower(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Crash(newest, all)
-			for _, p := range []string{kubeadm.AdminConf, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/manifests/kube-apiserver.yaml"} {
+			for _, p := range []string{kubectl.AdminConf, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/manifests/kube-apiserver.yaml"} {
 				if s.Read(p) == "" {
 					t.Errorf("%s is empty", p)
 				}
@@ -148,7 +149,7 @@ func TestARollbackLeavesWhatIsWhole(t *testing.T) {
 					if broke = slices.ContainsFunc(s.Calls(), func(c conntest.Call) bool { return c.Err != nil }); !broke || err == nil {
 						return
 					}
-					_, whole := s.File(kubeadm.AdminConf)
+					_, whole := s.File(kubectl.AdminConf)
 					if err := step.Rollback(t.Context(), h); err != nil {
 						t.Fatal(err)
 					}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -95,7 +96,7 @@ func TestEndpointThatLeadsNowhere(t *testing.T) {
 				c := steptest.Cluster(t, strings.Replace(steptest.Small, "  kubernetes:", "  controlPlaneEndpoint: {address: 192.0.2.100}\n  loadBalancer: {external: {type: external}}\n  kubernetes:", 1))
 				s := conntest.New(t)
 				s.HandleProgram("kubeadm", func(connector.Cmd, []byte) (connector.Result, bool) {
-					s.AddFile(kubeadm.AuthorityFile, steptest.Authority(), 0o644)
+					s.AddFile(controlplane.AuthorityFile, steptest.Authority(), 0o644)
 					return connector.Result{Exit: 1, Stderr: []byte("could not initialize a Kubernetes cluster\n")}, true
 				})
 				s.AddFile("/etc/systemd/system/kubelet.service", "[Service]\nExecStart=/usr/local/bin/kubelet\n", 0o644)

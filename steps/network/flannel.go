@@ -1,11 +1,9 @@
 package network
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -13,16 +11,19 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubernetes"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // Flannel applies flannel's manifest with the cluster's pod ranges and backend.
 func Flannel(c *manifest.Cluster) steps.Step {
 	need := manifest.Need{Kind: manifest.File, Name: "flannel"}
-	return kubernetes.Apply("network.install-flannel", []manifest.Need{
-		need, {Kind: manifest.Image, Name: "flannel/flannel"}, {Kind: manifest.Image, Name: "flannel/flannel-cni-plugin"},
-	}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+	needs := []manifest.Need{need}
+	for _, image := range part.NetworkOf(c).Images {
+		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: image})
+	}
+	return kubectl.Apply("network.install-flannel", needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		rc, _, err := h.Artifact(ctx, need)
 		if err != nil {
 			return nil, err
@@ -91,53 +92,3 @@ func restrict(daemonSet *yaml.Node) {
 
 // backend in flannel's word.
 func backend(c *manifest.Cluster) string { return c.Spec.Network.Flannel.Backend }
-
-// editDocuments decodes each document of a manifest, lets edit change its tree,
-// and writes them all.
-func editDocuments(text []byte, edit func(*yaml.Node) error) ([]byte, error) {
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		var n yaml.Node
-		if err := d.Decode(&n); errors.Is(err, io.EOF) {
-			return b.Bytes(), e.Close()
-		} else if err != nil {
-			return nil, fmt.Errorf("manifest: %w", err)
-		}
-		if len(n.Content) == 0 || n.Content[0].Kind != yaml.MappingNode {
-			continue
-		}
-		if err := edit(n.Content[0]); err != nil {
-			return nil, err
-		}
-		if err := e.Encode(&n); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// nodeAt gives the value under a path of keys, or nil.
-func nodeAt(n *yaml.Node, path ...string) *yaml.Node {
-	for _, key := range path {
-		var next *yaml.Node
-		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				next = n.Content[i+1]
-			}
-		}
-		if next == nil {
-			return nil
-		}
-		n = next
-	}
-	return n
-}
-
-func valueAt(n *yaml.Node, path ...string) string {
-	if v := nodeAt(n, path...); v != nil {
-		return v.Value
-	}
-	return ""
-}

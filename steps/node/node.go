@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
@@ -81,17 +82,14 @@ func dual(c *manifest.Cluster) bool {
 	return slices.ContainsFunc(c.Spec.Network.KubePodsCIDR, func(s string) bool { return strings.Contains(s, ":") })
 }
 
-// modules are the kernel modules that these settings, containerd and kube-proxy
-// need.
+// modules are the kernel modules that these settings, containerd, kube-proxy and
+// the pod network need.
 func modules(c *manifest.Cluster) []string {
 	m := []string{"overlay", "br_netfilter", "nf_conntrack"}
 	if c.Spec.Kubernetes.KubeProxy.Mode == "ipvs" {
 		m = append(m, "ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh")
 	}
-	if b := c.Spec.Network.Flannel.Backend; c.Spec.Network.Plugin == "flannel" && b != "host-gw" {
-		m = append(m, b) // the backends vxlan and wireguard are named after their modules
-	}
-	return m
+	return append(m, part.NetworkOf(c).Modules...)
 }
 
 // kernel sets what is now before it writes what is to be after a boot. The other
@@ -157,7 +155,7 @@ func ResetKernel(c *manifest.Cluster) steps.Step {
 func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 	return func(h *steps.Host) []op.Resource {
 		return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
-			joined, err := kubeadm.Complete(ctx, h)
+			joined, err := controlplane.Complete(ctx, h)
 			return Hosts(c, h.Name, joined), err
 		}}, noLoopback(h.Name)}
 	}

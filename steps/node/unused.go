@@ -12,7 +12,7 @@ var users = []string{"containerd.service", "kubelet.service", "etcd.service", "k
 
 // CheckUnused looks whether kubexm installed anything on the host that needs it
 // ready: taking that away is a deletion's business, which gives the host back too.
-func CheckUnused(say func(steps.Finding)) steps.Step {
+func CheckUnused() steps.Step {
 	return op.Check("node.check-unused", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		var found steps.Findings
 		for _, unit := range users {
@@ -25,5 +25,5 @@ func CheckUnused(say func(steps.Finding)) steps.Step {
 			}
 		}
 		return found, nil
-	}, say)
+	})
 }

@@ -48,10 +48,9 @@ func (d *Do) Rollback(ctx context.Context, h *steps.Host) error {
 }
 
 // Check is a step that only looks: it is Done when it finds nothing, and fails
-// with what it found. Findings that are warnings or notes alone let it pass; the
-// caller hears of them through say. A finding that names no host is of the host
-// that is looked at.
-func Check(name string, look func(context.Context, *steps.Host) (steps.Findings, error), say func(steps.Finding), opts ...Option) steps.Step {
+// with what it found. Findings that are warnings or notes let it pass; it reports them.
+// A finding that names no host is of the host that is looked at.
+func Check(name string, look func(context.Context, *steps.Host) (steps.Findings, error), opts ...Option) steps.Step {
 	m := steps.Meta{Name: name, Always: true, LooksOnly: true, Timeout: time.Minute}
 	for _, o := range opts {
 		o(&m)
@@ -66,13 +65,11 @@ func Check(name string, look func(context.Context, *steps.Host) (steps.Findings,
 			var bad steps.Findings
 			for _, f := range found {
 				f.Host, f.Check = cmp.Or(f.Host, h.Name), name
-				if f.Level() != steps.LevelError {
-					if say != nil {
-						say(f)
-					}
+				if f.Level() == steps.LevelError {
+					bad = append(bad, f)
 					continue
 				}
-				bad = append(bad, f)
+				h.Report(f)
 			}
 			if len(bad) > 0 {
 				return bad

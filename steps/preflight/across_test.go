@@ -67,9 +67,9 @@ func (g *gathered) lookFrom(t *testing.T, from manifest.Host, check string) []st
 		}
 		got = append(got, f.Host+" "+f.Level()+": "+f.What)
 	}
-	s := step(t, "preflight."+check, preflight.Options{Say: say, Hosts: g.names})
+	s := step(t, "preflight."+check, preflight.Options{Hosts: g.names})
 	var found steps.Findings
-	if err := s.Run(t.Context(), g.host(t, from, s)); err != nil && !errors.As(err, &found) {
+	if err := s.Run(t.Context(), g.host(t, from, s).WithReport(say)); err != nil && !errors.As(err, &found) {
 		t.Fatal(err)
 	}
 	for _, f := range found {

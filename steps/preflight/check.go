@@ -11,9 +11,6 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Say hears of warnings and notes.
-type Say = func(steps.Finding)
-
 // Where says on which hosts a check is made.
 type Where int
 
@@ -26,12 +23,10 @@ const (
 
 // Options are what checks are told beside the host.
 type Options struct {
-	Say     Say
-	Made    time.Time // no clock is before it; zero is not known
-	Systems []string  // that the bundle has packages of, as op.SystemOf names them
-	Modules []string  // of the kernel, that nodes need
-	Writes  []Write   // what goes to which hosts
-	Hosts   []string  // all that are looked at
+	Systems []string // that the bundle has packages of, as op.SystemOf names them
+	Modules []string // of the kernel, that nodes need
+	Writes  []Write  // what goes to which hosts
+	Hosts   []string // all that are looked at
 }
 
 // Check is one thing that is looked at before anything is changed. The texts are
@@ -63,7 +58,7 @@ func (c Check) Step(o Options) steps.Step {
 	if c.needs != nil {
 		opts = append(opts, func(m *steps.Meta) { m.Needs = c.needs(o) })
 	}
-	return op.Check(c.Name, func(ctx context.Context, h *steps.Host) (steps.Findings, error) { return c.look(ctx, h, o) }, o.Say, opts...)
+	return op.Check(c.Name, func(ctx context.Context, h *steps.Host) (steps.Findings, error) { return c.look(ctx, h, o) }, opts...)
 }
 
 // Checks lists all checks.

@@ -35,12 +35,12 @@ func timeChecks() []Check {
 	}
 }
 
-func checkClock(_ context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+func checkClock(_ context.Context, h *steps.Host, _ Options) (steps.Findings, error) {
 	var out steps.Findings
 	if off := h.Facts.ClockOffset; off.Abs() > maxSkew {
 		out = append(out, steps.Finding{What: fmt.Sprintf("the clock is %s this machine's", apart(off)), Advice: "set it: let chrony run there, or `date -s` once; or mend the clock of this machine"})
 	}
-	if t := h.Facts.Time; !t.IsZero() && t.Before(o.Made) {
+	if t := h.Facts.Time; !t.IsZero() && t.Before(h.Made) {
 		out = append(out, steps.Finding{What: fmt.Sprintf("the clock says %s, which is before the bundle was made", t.Format("2006-01-02 15:04")), Advice: "set the clock; its battery may be empty"})
 	}
 	return out, nil

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -72,11 +72,6 @@ func diskChecks() []Check {
 	}
 }
 
-// runtimeRoot is where the runtime keeps images.
-func runtimeRoot(c *manifest.Cluster) string {
-	return cmp.Or(c.Spec.Runtime.Containerd.DataDir, "/var/lib/containerd")
-}
-
 // share is what one file system gets.
 type share struct {
 	disk  runner.Disk
@@ -137,7 +132,7 @@ func (s *share) judge(h *steps.Host) steps.Findings {
 	for _, x := range []struct {
 		path  string
 		least int64
-	}{{runtimeRoot(h.Cluster), imageFree}, {"/var/lib/kubelet", nodeFree}} {
+	}{{part.RuntimeOf(h.Cluster).DataDir, imageFree}, {"/var/lib/kubelet", nodeFree}} {
 		if d, ok := h.Facts.Disk(x.path); ok && d.Mount == s.disk.Mount && left < x.least {
 			return steps.Findings{{What: fmt.Sprintf("%s will have %d%% free with %s more, and a kubelet evicts pods where %s has less than %d%%", s.disk.Mount, left, mib(s.bytes), x.path, x.least), Advice: "make room", Warning: true}}
 		}
@@ -213,7 +208,7 @@ func mib(bytes int64) string { return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 func checkInodes(h *steps.Host) steps.Findings {
 	var out steps.Findings
 	seen := map[string]bool{}
-	for _, path := range []string{"/var/lib/kubelet", runtimeRoot(h.Cluster)} {
+	for _, path := range []string{"/var/lib/kubelet", part.RuntimeOf(h.Cluster).DataDir} {
 		d, ok := h.Facts.Disk(path)
 		if !ok || d.Inodes == 0 || seen[d.Mount] || 100*d.InodesFree >= inodesFree*d.Inodes {
 			continue

@@ -116,12 +116,12 @@ func checkProcessors(h *steps.Host) steps.Findings {
 	if h.Facts.CPUs >= minCPUs {
 		return nil
 	}
-	return steps.Findings{{What: fmt.Sprintf("has %d processor, a %s needs %d", h.Facts.CPUs, role(h), minCPUs), Advice: "give the machine more processors", Warning: !is(h, manifest.RoleMaster)}}
+	return steps.Findings{{What: fmt.Sprintf("has %d processor, a %s needs %d", h.Facts.CPUs, role(h), minCPUs), Advice: "give the machine more processors", Warning: !master(h)}}
 }
 
 func checkMemory(h *steps.Host) steps.Findings {
 	least, wanted := int64(leastWorkerMemory), int64(wantedWorkerMemory)
-	if is(h, manifest.RoleMaster) {
+	if master(h) {
 		least, wanted = leastMasterMemory, wantedMasterMemory
 	}
 	switch m := h.Facts.Memory; {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -103,7 +104,7 @@ func names(hosts []string) string {
 func checkMTU(c *manifest.Cluster, all []peer) steps.Findings {
 	by := map[int][]string{}
 	for _, p := range all {
-		if !has(c, p.Name, manifest.RoleMaster) && !has(c, p.Name, manifest.RoleWorker) {
+		if !part.Nodes.In(c, p.Name) {
 			continue
 		}
 		if _, i, ok := inside(p.Host, p.facts); ok && i.MTU > 0 {

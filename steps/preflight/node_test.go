@@ -74,8 +74,8 @@ func TestNames(t *testing.T) {
 	// With packages for the host chrony comes.
 	c := steptest.Cluster(t, site+"  system: {ntpServers: [192.0.2.1]}\n")
 	var said []string
-	o := preflight.Options{Systems: []string{"debian-12"}, Say: func(f steps.Finding) { said = append(said, f.Level()+": "+f.What) }}
-	found := steptest.Check(t, steptest.Case{Cluster: c, Before: machine(func(m *conntest.Machine) { m.TimeServices = nil })}, step(t, "preflight.time-service", o))
+	kase := steptest.Case{Cluster: c, Before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), Report: func(f steps.Finding) { said = append(said, f.Level()+": "+f.What) }}
+	found := steptest.Check(t, kase, step(t, "preflight.time-service", preflight.Options{Systems: []string{"debian-12"}}))
 	if len(found) > 0 || len(said) != 1 || said[0] != "note: no service keeps the time; chrony will, as spec.system.ntpServers says" {
 		t.Errorf("with packages: %v %v", found, said)
 	}
@@ -137,8 +137,8 @@ func TestPackagesInTheWay(t *testing.T) {
 	} {
 		var got []string
 		say := func(f steps.Finding) { got = append(got, f.Level()+": "+f.What) }
-		kase := steptest.Case{Cluster: steptest.Cluster(t, site), Before: c.before, Artifacts: repository}
-		for _, f := range steptest.Check(t, kase, step(t, "preflight.packages", preflight.Options{Say: say, Systems: []string{"debian-12"}})) {
+		kase := steptest.Case{Cluster: steptest.Cluster(t, site), Before: c.before, Artifacts: repository, Report: say}
+		for _, f := range steptest.Check(t, kase, step(t, "preflight.packages", preflight.Options{Systems: []string{"debian-12"}})) {
 			say(f)
 		}
 		if text := strings.Join(got, "\n"); text != c.want {
@@ -257,12 +257,12 @@ func TestDisks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			say := func(f steps.Finding) { got = append(got, f.Level()+": "+f.What) }
-			kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) {
+			kase := steptest.Case{Cluster: c, Report: say, Before: func(s *conntest.Sim) {
 				if x.machine != nil {
 					s.SetMachine(x.machine)
 				}
 			}}
-			for _, f := range steptest.Check(t, kase, step(t, "preflight.disk-space", preflight.Options{Say: say, Writes: writes})) {
+			for _, f := range steptest.Check(t, kase, step(t, "preflight.disk-space", preflight.Options{Writes: writes})) {
 				say(f)
 			}
 			if text := strings.Join(got, "\n"); text != x.want {

@@ -3,6 +3,7 @@ package preflight_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,8 @@ func look(t *testing.T, c *manifest.Cluster, check, host string, before func(*co
 		}
 		got = append(got, f.Level()+": "+f.What)
 	}
-	for _, f := range steptest.Check(t, kase, step(t, check, preflight.Options{Say: said})) {
+	kase.Report = said
+	for _, f := range steptest.Check(t, kase, step(t, check, preflight.Options{})) {
 		got = append(got, f.Level()+": "+f.What)
 	}
 	return got
@@ -254,7 +256,13 @@ func TestClock(t *testing.T) {
 	})
 	kase := steptest.Case{Cluster: steptest.Cluster(t, site)}
 	for made, want := range map[time.Duration]int{-time.Hour: 0, time.Hour: 1} {
-		found := steptest.Check(t, kase, step(t, "preflight.clock", preflight.Options{Made: time.Now().Add(made)}))
+		check := step(t, "preflight.clock", preflight.Options{})
+		h := kase.NewHost(t, kase.Sim(t), check)
+		h.Made = time.Now().Add(made)
+		var found steps.Findings
+		if err := check.Run(t.Context(), h); err != nil && !errors.As(err, &found) {
+			t.Fatal(err)
+		}
 		if len(found) != want || want > 0 && !strings.Contains(found[0].What, "before the bundle was made") {
 			t.Errorf("made %s from now: %v", made, found)
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -39,42 +40,42 @@ type goal struct {
 	who  string // listens there
 }
 
-// roster tells the roles of all hosts.
-type roster map[string]map[string]bool
+// roster tells who listens where, and who has to reach that.
+type roster struct {
+	ports []part.Port
+	names map[part.Group]map[string]bool
+}
 
 func newRoster(c *manifest.Cluster) roster {
-	r := roster{}
-	for _, role := range []string{manifest.RoleMaster, manifest.RoleWorker, manifest.RoleEtcd, manifest.RoleRegistry} {
-		r[role] = map[string]bool{}
-		for _, name := range c.Spec.RoleGroups.Names(role) {
-			r[role][name] = true
+	r := roster{names: map[part.Group]map[string]bool{}}
+	for _, p := range part.Ports(c) {
+		if len(p.From) == 0 {
+			continue
+		}
+		r.ports = append(r.ports, p)
+		for _, g := range slices.Concat(p.On, p.From) {
+			if r.names[g] != nil {
+				continue
+			}
+			r.names[g] = map[string]bool{}
+			for _, name := range g.Names(c) {
+				r.names[g][name] = true
+			}
 		}
 	}
 	return r
 }
 
 // goals gives what a host has to reach of another.
-func (r roster) goals(c *manifest.Cluster, from, to string) []goal {
-	is := func(host, role string) bool { return r[role][host] }
-	node := func(host string) bool { return is(host, manifest.RoleMaster) || is(host, manifest.RoleWorker) }
-	members := map[string]string{"kubeadm": manifest.RoleMaster, "kubexm": manifest.RoleEtcd}[c.Spec.Etcd.Type]
-	member := func(host string) bool { return is(host, members) }
+func (r roster) goals(from, to string) []goal {
+	in := func(groups []part.Group, host string) bool {
+		return slices.ContainsFunc(groups, func(g part.Group) bool { return r.names[g][host] })
+	}
 	var out []goal
-	add := func(port uint16, who string) { out = append(out, goal{to, port, who}) }
-	if node(from) && is(to, manifest.RoleMaster) {
-		add(uint16(c.APIServerPort()), "the API server") //nolint:gosec // a port
-	}
-	if is(from, manifest.RoleMaster) && node(to) {
-		add(10250, "the kubelet")
-	}
-	if (member(from) || is(from, manifest.RoleMaster)) && member(to) {
-		add(2379, "etcd")
-	}
-	if member(from) && member(to) {
-		add(2380, "etcd, for its members,")
-	}
-	if node(from) && is(to, manifest.RoleRegistry) && c.Spec.Registry.Type == "registry" {
-		add(registryPort(c), "the registry")
+	for _, p := range r.ports {
+		if in(p.On, to) && in(p.From, from) {
+			out = append(out, goal{to, p.Number, p.Reached})
+		}
 	}
 	return out
 }
@@ -99,7 +100,7 @@ func checkReach(ctx context.Context, h *steps.Host, o Options) (steps.Findings, 
 		if p.Name == h.Name || !a.IsValid() {
 			continue
 		}
-		for _, x := range roles.goals(h.Cluster, h.Name, p.Name) {
+		for _, x := range roles.goals(h.Name, p.Name) {
 			g.Go(func() error {
 				what, why := h.Reach(ctx, net.JoinHostPort(a.String(), strconv.Itoa(int(x.port))), reachTimeout)
 				mu.Lock()

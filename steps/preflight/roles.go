@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 )
@@ -28,7 +28,7 @@ func parts(c *manifest.Cluster) []op.Resource {
 	return []op.Resource{
 		op.Blob{Path: "/usr/local/bin/containerd"}, op.Blob{Path: "/usr/local/bin/etcd"}, op.Blob{Path: "/usr/local/bin/registry"},
 		op.Dir{Path: c.Spec.Etcd.DataDir}, op.Dir{Path: c.Spec.Registry.RegistryDataDir},
-		op.Dir{Path: cmp.Or(c.Spec.Runtime.Containerd.DataDir, "/var/lib/containerd")},
+		op.Dir{Path: part.RuntimeOf(c).DataDir},
 	}
 }
 
@@ -45,17 +45,13 @@ func Joined(ctx context.Context, h *steps.Host) (bool, error) {
 	return false, nil
 }
 
-func is(h *steps.Host, role string) bool { return has(h.Cluster, h.Name, role) }
+func master(h *steps.Host) bool { return part.Masters.In(h.Cluster, h.Name) }
 
-func has(c *manifest.Cluster, host, role string) bool {
-	return slices.Contains(c.Spec.RoleGroups.Names(role), host)
-}
-
-func node(h *steps.Host) bool { return is(h, manifest.RoleMaster) || is(h, manifest.RoleWorker) }
+func node(h *steps.Host) bool { return part.Nodes.In(h.Cluster, h.Name) }
 
 // role is what a node is called.
 func role(h *steps.Host) string {
-	if is(h, manifest.RoleMaster) {
+	if master(h) {
 		return "master"
 	}
 	return "worker"
@@ -63,13 +59,7 @@ func role(h *steps.Host) string {
 
 // member tells whether the host is to run a member of the cluster's store.
 func member(h *steps.Host) bool {
-	switch h.Cluster.Spec.Etcd.Type {
-	case "kubeadm":
-		return is(h, manifest.RoleMaster)
-	case "kubexm":
-		return is(h, manifest.RoleEtcd)
-	}
-	return false
+	return part.Members.In(h.Cluster, h.Name)
 }
 
 // compareFindings orders what comes out of a map.

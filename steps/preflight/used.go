@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strconv"
-	"strings"
+	"slices"
 
-	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -34,37 +33,15 @@ func usedChecks() []Check {
 	}
 }
 
-// ports are what the roles listen on.
+// ports are what the host is going to listen on.
 func ports(h *steps.Host) map[uint16]string {
 	want := map[uint16]string{}
-	if node(h) {
-		want[10250] = "kubelet"
-		want[10248] = "kubelet"
-		want[10256] = "kube-proxy"
-	}
-	if is(h, manifest.RoleMaster) {
-		want[uint16(h.Cluster.APIServerPort())] = "kube-apiserver" //nolint:gosec // a port
-		want[10257] = "kube-controller-manager"
-		want[10259] = "kube-scheduler"
-	}
-	if member(h) {
-		want[2379], want[2380], want[2381] = "etcd", "etcd", "etcd"
-	}
-	if is(h, manifest.RoleRegistry) && h.Cluster.Spec.Registry.Type == "registry" {
-		want[registryPort(h.Cluster)] = "the registry"
-		want[uint16(h.Cluster.Spec.Registry.PushPort())] = "the registry's service for pushes" //nolint:gosec // a port
+	for _, p := range part.Ports(h.Cluster) {
+		if slices.ContainsFunc(p.On, func(g part.Group) bool { return g.In(h.Cluster, h.Name) }) {
+			want[p.Number] = p.Of
+		}
 	}
 	return want
-}
-
-// registryPort is where the site's registry listens.
-func registryPort(c *manifest.Cluster) uint16 {
-	_, port, _ := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return 443 // what https means without a port
-	}
-	return uint16(n)
 }
 
 // checkPorts finds ports that something else listens on. On a host that is part of
@@ -93,9 +70,6 @@ func checkPorts(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, 
 	}
 	return out, nil
 }
-
-// ourNetwork is the file in /etc/cni/net.d that flannel's pods write.
-const ourNetwork = "10-flannel.conflist"
 
 // checkExisting finds a Kubernetes that is not this cluster's.
 func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, error) {
@@ -134,7 +108,7 @@ func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Finding
 	bad("holds another Kubernetes: %s", left)
 	bad("runs another Kubernetes: %s", runs)
 	if len(networks) > 0 {
-		first := h.Cluster.Spec.Network.Plugin == "flannel" && networks[0] <= ourNetwork
+		first := networks[0] <= part.NetworkOf(h.Cluster).ConfFile // the runtime takes the first
 		out = append(out, steps.Finding{What: "/etc/cni/net.d holds the configuration of another pod network: " + names(networks), Advice: "move it away", Warning: !first})
 	}
 	return out, nil

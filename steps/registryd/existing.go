@@ -13,18 +13,16 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Say hears of warnings.
-type Say = func(steps.Finding)
-
 // Stands tells whether the cluster's registry stands already: kubexm fills it, and
 // leaves it as it is otherwise.
-func Stands(c *manifest.Cluster) bool { return c.Spec.Registry.Type == "external" }
+func Stands(c *manifest.Cluster) bool { return part.RegistryOf(c).Kind == part.ExternalRegistry }
 
 // pushing is how kubexm speaks to a registry that stands already, and pulling how
 // nodes do.
@@ -59,7 +57,7 @@ func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to di
 
 // CheckPull asks a registry that stands already the way that a node reaches it,
 // as the node's runtime will.
-func CheckPull(c *manifest.Cluster, say Say) steps.Step {
+func CheckPull(c *manifest.Cluster) steps.Step {
 	return op.Check("registryd.check-pull", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		t, err := fromNode(c, h)
 		if err != nil {
@@ -70,13 +68,13 @@ func CheckPull(c *manifest.Cluster, say Say) steps.Step {
 			return steps.Findings{refused(c, err, "this host")}, ctx.Err()
 		}
 		return nil, nil
-	}, say)
+	})
 }
 
 // CheckPush asks a registry that stands already from this machine, or through h
 // where this machine does not reach it, and whether the user may send images where
 // the first of them is not there. That the user of the nodes may, too, is a warning.
-func CheckPush(c *manifest.Cluster, say Say) steps.Step {
+func CheckPush(c *manifest.Cluster) steps.Step {
 	return op.Check("registryd.check-push", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		var out steps.Findings
 		w := wayFrom(c, h, func(address string, why error) {
@@ -116,7 +114,7 @@ func CheckPush(c *manifest.Cluster, say Say) steps.Step {
 			out = append(out, refused(c, fmt.Errorf("send to %s: %w", repository, err), "this machine"))
 		}
 		return out, ctx.Err()
-	}, say)
+	})
 }
 
 // nodesPush warns where the login that every node has may push: root on any of them
@@ -178,13 +176,13 @@ func scheme(c *manifest.Cluster) string {
 }
 
 // NoteLeft says what a removal leaves in a registry that is not kubexm's.
-func NoteLeft(c *manifest.Cluster, say Say) steps.Step {
+func NoteLeft(c *manifest.Cluster) steps.Step {
 	return op.Check("registryd.note-left", func(context.Context, *steps.Host) (steps.Findings, error) {
 		return steps.Findings{{
 			Warning: true, What: "the cluster's images stay in the registry " + c.Spec.Registry.Namespaced(),
 			Advice: "when nobody needs them any more, delete them there",
 		}}, nil
-	}, say)
+	})
 }
 
 // CheckFiles looks at the folders of certificates before any host is asked.

@@ -137,7 +137,7 @@ func TestABusyRegistryIsFilled(t *testing.T) {
 func TestARegistryThatNobodyReaches(t *testing.T) {
 	s := stand(t, false)
 	s.wire.to = ""
-	found := checks(t, s, registryd.CheckPush(s.cluster, nil))
+	found := checks(t, s, registryd.CheckPush(s.cluster))
 	if len(found) != 1 || !strings.Contains(found[0].What, "no route to host") || !strings.Contains(found[0].What, "and through the host") || !strings.Contains(found[0].Advice, "curl -v https://example.com:8443/v2/") {
 		t.Errorf("%+v", found)
 	}
@@ -184,7 +184,7 @@ func TestChecksOfARegistryThatStands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := stand(t, true)
 			c.change(s)
-			for step, want := range map[steps.Step]string{registryd.CheckPull(s.cluster, nil): c.pull, registryd.CheckPush(s.cluster, nil): c.push} {
+			for step, want := range map[steps.Step]string{registryd.CheckPull(s.cluster): c.pull, registryd.CheckPush(s.cluster): c.push} {
 				found := checks(t, s, step)
 				if (len(found) > 0) != (want != "") || len(found) > 0 && (!strings.Contains(found[0].What, want) || !strings.Contains(found[0].Advice, c.advice)) {
 					t.Errorf("%s: %+v, want %q", step.Meta().Name, found, want)

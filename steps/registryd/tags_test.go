@@ -101,7 +101,8 @@ func TestALoginOfNodesThatCanPush(t *testing.T) {
 			a.PullUsername, a.PullPassword = c.user, manifest.NewSecret(c.password)
 			s.cluster.Spec.Registry.Auths["example.com:8443"] = a
 			var said []string
-			step := registryd.CheckPush(s.cluster, func(f steps.Finding) { said = append(said, f.What+"; "+f.Advice) })
+			step := registryd.CheckPush(s.cluster)
+			s.kase.Report = func(f steps.Finding) { said = append(said, f.What+"; "+f.Advice) }
 			if found := checks(t, s, step); len(found) > 0 {
 				t.Errorf("%+v", found)
 			}
@@ -112,7 +113,7 @@ func TestALoginOfNodesThatCanPush(t *testing.T) {
 			if s.Begun != 0 || s.Uploads+s.Puts != 0 {
 				t.Errorf("a check left something: %d, %d", s.Begun, s.Uploads+s.Puts)
 			}
-			if found := checks(t, s, registryd.CheckPull(s.cluster, nil)); len(found) > 0 {
+			if found := checks(t, s, registryd.CheckPull(s.cluster)); len(found) > 0 {
 				t.Errorf("the nodes cannot pull: %+v", found)
 			}
 		})

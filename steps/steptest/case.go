@@ -21,6 +21,10 @@ type Case struct {
 	Before func(*conntest.Sim)
 	// Artifacts holds everything where it is nil.
 	Artifacts steps.Artifacts
+	// Applied is what the run applies.
+	Applied steps.Applied
+	// Report hears of findings that let the step pass; nil: nobody does.
+	Report func(steps.Finding)
 	// Workdir is the cluster's folder; a new one where it is empty.
 	Workdir string
 	// Varies are files whose content differs from host to host: hashes with salt.
@@ -100,9 +104,9 @@ func (c Case) On(t testing.TB, s *conntest.Sim, step steps.Step) *steps.Host {
 	}
 	h := &steps.Host{
 		Host: c.Host, Runner: r, Platform: manifest.Platform{OS: "linux", Arch: c.Host.Arch}, Cluster: c.Cluster, Facts: facts,
-		Workdir: c.Workdir, Log: slog.New(slog.DiscardHandler), Artifacts: c.Artifacts,
+		Workdir: c.Workdir, Log: slog.New(slog.DiscardHandler), Artifacts: c.Artifacts, Applied: func() steps.Applied { return c.Applied },
 	}
-	return h.WithBoard(&steps.Board{}).ForStep(step.Meta())
+	return h.WithBoard(&steps.Board{}).WithReport(c.Report).ForStep(step.Meta())
 }
 
 // NewHost is On with the defaults of a Case filled in, for tests of a single step.

@@ -16,15 +16,13 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/sitetest"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/pki"
 )
-
-// pipelines are what may be run on the simulated hosts.
-var pipelines = map[string]sitetest.Pipe{"create": pipeline.Create, "delete": pipeline.Delete, "prepare": pipeline.Prepare, "restore": pipeline.Restore}
 
 // net is the lab's, as far as simulated hosts have one.
 const net = "192.0.2"
@@ -78,7 +76,7 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 			s.Bundle.Text[a.Name] = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: " + a.Name + "}, spec: {replicas: 1}}\n"
 		}
 	}
-	external := s.Cluster.Spec.Etcd.Type == "external"
+	external := part.StoreOf(s.Cluster).Kind == part.External
 	if external {
 		writeKeys(t, dir)
 	}
@@ -88,14 +86,15 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 		runs = []string{"create", "delete"}
 	}
 	for _, name := range runs {
-		p, ok := pipelines[name]
+		found, ok := pipeline.Named(name)
 		if !ok {
 			t.Fatalf("no pipeline %q", name)
 		}
+		p := func() plan.Pipeline { return found }
 		tr.Plan(p)
 		if err := s.Run(p, func(n *plan.Node) {
 			if external && n.Step.Meta().Name == "etcd.check-external" { // the store is not simulated
-				n.Step = op.Check("etcd.check-external", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil }, nil)
+				n.Step = op.Check("etcd.check-external", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil })
 			}
 		}); err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+)
+
+// addPipelines adds the command of each pipeline, below the groups that its words name.
+func (a *app) addPipelines(root *cobra.Command) {
+	for _, p := range pipeline.All() {
+		at := root
+		for _, word := range p.Command[:len(p.Command)-1] {
+			at = group(at, word)
+		}
+		if p.Looks {
+			at.AddCommand(a.preflightCommand(p))
+			continue
+		}
+		at.AddCommand(a.pipelineCommand(p))
+	}
+	group(root, "create").AddCommand(a.createClusterCommand())
+}
+
+// group gives the command below at that holds others under a word.
+func group(at *cobra.Command, word string) *cobra.Command {
+	if i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word }); i >= 0 {
+		return at.Commands()[i]
+	}
+	short := map[string]string{"create": "Make a cluster", "delete": "Take a cluster away", "hosts": "Make hosts ready, and give them back"}
+	cmd := &cobra.Command{Use: word, Short: short[word], Args: cobra.NoArgs}
+	at.AddCommand(cmd)
+	return cmd
+}
+
+// pipelineCommand is the command that carries out a pipeline on the hosts.
+func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
+	f := &siteFlags{}
+	cmd := &cobra.Command{
+		Use: p.Command[len(p.Command)-1] + " -f CONFIG", Args: cobra.NoArgs, Short: p.Short, Long: p.Long, Example: p.Example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if p.Args == plan.Archive {
+				if err := f.takeArchive(cmd, args); err != nil {
+					return err
+				}
+			}
+			f.keepSaid = cmd.Flags().Changed("preserve-data")
+			return a.runSite(cmd.Context(), f, p)
+		},
+	}
+	if p.Args == plan.Archive {
+		cmd.Use, cmd.Args = p.Command[len(p.Command)-1]+" ARCHIVE [-f CONFIG]", cobra.MaximumNArgs(1)
+		completeArchives(cmd)
+	}
+	f.add(cmd)
+	a.outputFlag(cmd, "text", "json")
+	if p.Bundle != plan.BundleUnused { // what it brings, it looks at hosts for
+		f.addSkip(cmd, "skip-preflight")
+	}
+	if p.Keeps || p.Away {
+		f.addResume(cmd)
+	}
+	if p.Keeps {
+		f.addReceipt(cmd)
+		f.addDowngrade(cmd)
+	}
+	if p.Away {
+		f.addKeep(cmd)
+		f.addSkipHost(cmd)
+	}
+	return cmd
+}
+
+// createClusterCommand is install under another name.
+func (a *app) createClusterCommand() *cobra.Command {
+	p := pipeline.Create()
+	p.Command = []string{"create", "cluster"}
+	p.Short, p.Long = "Make a cluster; the same as install", ""
+	p.Example = "  kubexm create cluster demo.tar.zst -f config.yaml --key cosign.pub"
+	return a.pipelineCommand(p)
+}

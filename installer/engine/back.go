@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// goBack takes each host on which a guarded step failed back to before the guarded
+// part, inner parts first. Hosts go back side by side.
+func (r *run) goBack(ctx context.Context) {
+	guards := map[string][]*plan.Guard{}
+	for _, u := range slices.Backward(r.finished) {
+		if u.ok {
+			continue
+		}
+		for _, g := range u.node.Guards {
+			if !slices.Contains(guards[u.host.Name], g) {
+				guards[u.host.Name] = append(guards[u.host.Name], g)
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for host, all := range guards {
+		wg.Go(func() {
+			r.commands <- struct{}{}
+			defer func() { <-r.commands }()
+			for _, g := range all {
+				if !r.back(ctx, g, host) {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// back goes the way back of one host, and tells whether it came to its end.
+func (r *run) back(ctx context.Context, g *plan.Guard, host string) bool {
+	// What was done there is undone from here on. It is said before it is so: a run that
+	// is killed meanwhile must not leave a journal that holds it done.
+	for _, u := range slices.Backward(r.all) {
+		if u.host.Name == host && u.ok && !u.meta.LooksOnly && slices.Contains(u.node.Guards, g) {
+			r.report(u, Event{Outcome: RolledBack})
+		}
+	}
+	for _, n := range g.Back(host) {
+		for _, h := range n.Hosts {
+			u := r.unit(n, r.Host(h).WithBoard(r.board))
+			r.report(u, Event{Outcome: Started})
+			_, _, err := r.one(ctx, u)
+			if err != nil {
+				err = &steps.Error{Node: n.ID, Host: h.Name, Err: err}
+				r.mu.Lock()
+				r.errs = append(r.errs, err)
+				r.mu.Unlock()
+			}
+			r.report(u, Event{Outcome: RolledBack, Err: err})
+			if err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}

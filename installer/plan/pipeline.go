@@ -1,0 +1,48 @@
+package plan
+
+import "github.com/mensylisir/kubexm/manifest"
+
+// Pipeline answers one request with modules, one after another. What commands and
+// sessions do about it follows from its properties, never from its name.
+type Pipeline struct {
+	Name    string   // in plans, journals and -o json
+	Command []string // the words by which a person asks for it: "delete", "cluster"
+	Args    Args
+	Short   string // of the command's help, as the next two
+	Long    string
+	Example string
+
+	Bundle Use
+	// Asks says what it does that a person has to confirm with --yes: "destroys it", of
+	// the cluster; nil where nobody is asked.
+	Asks func(*manifest.Cluster) string
+	// Looks says that it changes nothing: what its checks find is its result.
+	Looks bool
+	// Keeps says that it ends by recording what was applied, with a receipt. A cluster
+	// that exists is held against that record before it begins, and kept from harm.
+	Keeps bool
+	// Away says that it takes a cluster away: it works on what was applied, whatever the
+	// config says by now, and can do without hosts that do not answer.
+	Away bool
+
+	Modules []Module
+}
+
+// Args is what follows a pipeline's command.
+type Args int
+
+// The arguments of commands.
+const (
+	NoArgs  Args = iota
+	Archive      // the bundle, in place of --bundle
+)
+
+// Use is what a pipeline does with a bundle.
+type Use int
+
+// The uses of a bundle.
+const (
+	BundleUnused   Use = iota // what is in it does not matter; its config may
+	BundleOptional            // with one, more is looked at
+	BundleNeeded              // as far as the plan's steps open what it holds
+)

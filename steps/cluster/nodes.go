@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/kubectl"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// LabelNodes gives the nodes the labels and taints of the config, and workers
+// their role's label.
+func LabelNodes(c *manifest.Cluster) steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.label-nodes", Timeout: time.Minute, Retry: steps.Retry{Times: 5, Wait: 2 * time.Second}},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			for _, n := range nodes(c) {
+				have, err := getNode(ctx, h, n.Name)
+				var cmd *runner.CmdError
+				if errors.As(err, &cmd) {
+					return false, nil
+				}
+				if err != nil || !have.has(labels(c, n), n.Taints) {
+					return false, err
+				}
+			}
+			return true, nil
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			for _, n := range nodes(c) {
+				args := []string{"label", "--overwrite", "node", n.Name}
+				want := labels(c, n)
+				for _, k := range slices.Sorted(maps.Keys(want)) {
+					args = append(args, k+"="+want[k])
+				}
+				if len(want) > 0 {
+					if _, err := kubectl.Run(ctx, h, args...); err != nil {
+						return err
+					}
+				}
+				for _, t := range n.Taints {
+					if _, err := kubectl.Run(ctx, h, "taint", "--overwrite", "node", n.Name, fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// nodes are the hosts that are part of the cluster.
+func nodes(c *manifest.Cluster) []manifest.Host {
+	var out []manifest.Host
+	masters, workers := c.Spec.RoleGroups.Names(manifest.RoleMaster), c.Spec.RoleGroups.Names(manifest.RoleWorker)
+	for _, h := range c.Spec.Hosts {
+		if slices.Contains(masters, h.Name) || slices.Contains(workers, h.Name) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func labels(c *manifest.Cluster, h manifest.Host) map[string]string {
+	out := maps.Clone(h.Labels)
+	if out == nil {
+		out = map[string]string{}
+	}
+	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleWorker), h.Name) {
+		out["node-role.kubernetes.io/worker"] = ""
+	}
+	return out
+}
+
+// node is the part of a Node object that matters here.
+type node struct {
+	Metadata struct {
+		Name   string            `json:"name"`
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
+		Taints []struct{ Key, Value, Effect string } `json:"taints"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []struct{ Type, Status, Message string } `json:"conditions"`
+	} `json:"status"`
+}
+
+func getNode(ctx context.Context, h *steps.Host, name string) (node, error) {
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "node", name, "-o", "json")
+	if err != nil {
+		return node{}, err
+	}
+	var n node
+	if err := json.Unmarshal([]byte(out), &n); err != nil {
+		return node{}, fmt.Errorf("node %s: %w", name, err)
+	}
+	return n, nil
+}
+
+func (n node) has(labels map[string]string, taints []manifest.Taint) bool {
+	for k, v := range labels {
+		if have, ok := n.Metadata.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	for _, t := range taints {
+		if !slices.ContainsFunc(n.Spec.Taints, func(x struct{ Key, Value, Effect string }) bool {
+			return x.Key == t.Key && x.Value == t.Value && x.Effect == t.Effect
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n node) ready() (bool, string) {
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True", c.Message
+		}
+	}
+	return false, "it has not reported yet"
+}
+
+// WaitReady waits until every node is Ready and CoreDNS answers.
+func WaitReady(c *manifest.Cluster) steps.Step {
+	look := func(ctx context.Context, h *steps.Host) (string, error) { return notReady(ctx, c, h) }
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.wait-ready", LooksOnly: true, Timeout: kubectl.Patience + time.Minute},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			bad, err := look(ctx, h)
+			return err == nil && bad == "", err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			return kubectl.Until(ctx, h, look, "see `kubectl get nodes,pods -A -o wide` and `kubectl describe` of what is not Ready, on %s")
+		},
+	}
+}
+
+// notReady says what the cluster still waits for.
+func notReady(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, error) {
+	for _, want := range nodes(c) {
+		n, err := getNode(ctx, h, want.Name)
+		var cmd *runner.CmdError
+		if errors.As(err, &cmd) {
+			return fmt.Sprintf("node %s is not there: %s", want.Name, cmd.Stderr), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if ok, why := n.ready(); !ok {
+			return fmt.Sprintf("node %s is not Ready: %s", want.Name, why), nil
+		}
+	}
+	return kubectl.Unready(ctx, h, op.Workload{Kind: "Deployment", Namespace: "kube-system", Name: "coredns"})
+}
+
+// Drain moves the pods off the nodes of a cluster that is to be deleted. What
+// does not go in time goes with the node.
+func Drain(c *manifest.Cluster) steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.drain-nodes", Timeout: 5 * time.Minute, Risk: steps.Disruptive},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			if ok, err := controlplane.Running(ctx, h); !ok || err != nil {
+				return err // nothing runs that could be moved
+			}
+			for _, w := range nodes(c) {
+				if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), w.Name) {
+					continue
+				}
+				_, err := h.Run(ctx, runner.Cmd{OK: []int{1}, Argv: op.Kubectl(kubectl.AdminConf,
+					"drain", w.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=30s")})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// RenewProxy has kube-proxy of a master that has joined reach the API server that
+// the host itself does. A pod on the host's network has a copy of /etc/hosts, of
+// the moment in which it began: while its node joined, that named the first master.
+func RenewProxy(c *manifest.Cluster) steps.Step {
+	name := c.Spec.ControlPlaneEndpoint.Domain
+	return &op.Do{
+		M: steps.Meta{Name: "kubernetes.renew-kube-proxy", Timeout: 3 * time.Minute, Risk: steps.Disruptive,
+			Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			stale, err := staleProxies(ctx, h, name)
+			var cmd *runner.CmdError
+			if errors.As(err, &cmd) { // the API server is not there yet
+				return false, nil
+			}
+			return err == nil && len(stale) == 0, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			stale, err := staleProxies(ctx, h, name)
+			if err != nil || len(stale) == 0 {
+				return err
+			}
+			_, err = kubectl.Run(ctx, h, append([]string{"-n", "kube-system", "delete", "pod", "--ignore-not-found", "--grace-period=10"}, stale...)...)
+			return err
+		},
+	}
+}
+
+// staleProxies are the pods of kube-proxy on h in which the name means something
+// else than on h.
+func staleProxies(ctx context.Context, h *steps.Host, name string) ([]string, error) {
+	own, err := h.ReadFile(ctx, "/etc/hosts")
+	if err != nil {
+		return nil, err
+	}
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-proxy",
+		"--field-selector", "spec.nodeName="+h.Name, "-o", "jsonpath={range .items[*]}{.metadata.name}={.metadata.uid} {end}")
+	if err != nil {
+		return nil, err
+	}
+	var stale []string
+	for _, word := range strings.Fields(out) {
+		pod, uid, _ := strings.Cut(word, "=")
+		theirs, err := h.ReadFile(ctx, path.Join("/var/lib/kubelet/pods", uid, "etc-hosts"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has not begun
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Equal(meaning(own, name), meaning(theirs, name)) {
+			stale = append(stale, pod)
+		}
+	}
+	return stale, nil
+}
+
+// meaning gives the addresses that a hosts file has for a name.
+func meaning(hosts []byte, name string) []string {
+	var out []string
+	for line := range strings.Lines(string(hosts)) {
+		line, _, _ = strings.Cut(line, "#")
+		if words := strings.Fields(line); len(words) > 1 && slices.Contains(words[1:], name) {
+			out = append(out, words[0])
+		}
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+const (
+	cgroups  = "/sys/fs/cgroup"
+	podSlice = "kubepods.slice" // "kubepods" with the driver cgroupfs
+
+	// settings is where systemd keeps until the next boot what somebody sets of units
+	// that it did not make for them: the groups of pods that the kubelet finds after a boot.
+	settings = "/run/systemd/system.control"
+)
+
+// stopPods takes away the control groups of pods, which the kubelet makes and never
+// stops. Of version 1 systemd knows some hierarchies alone, and leaves the others;
+// a group that something runs in cannot be removed.
+func stopPods(ctx context.Context, h *steps.Host) error {
+	s, err := h.Unit(ctx, podSlice)
+	if err != nil {
+		return err
+	}
+	if s.IsActive() {
+		if err := h.UnitStop(ctx, podSlice); err != nil {
+			return err
+		}
+	}
+	if err := forgetSettings(ctx, h); err != nil {
+		return err
+	}
+	all, err := h.List(ctx, cgroups)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tops := []string{cgroups} // of version 2
+	for _, hierarchy := range all {
+		if hierarchy.IsDir() {
+			tops = append(tops, path.Join(cgroups, hierarchy.Name))
+		}
+	}
+	var left []string
+	for _, top := range tops {
+		for _, name := range []string{podSlice, "kubepods"} {
+			dir := path.Join(top, name)
+			_, err := h.Stat(ctx, dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			left = append(left, dir)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	argv := append(append([]string{"find"}, left...), "-depth", "-type", "d", "-exec", "rmdir", "{}", ";")
+	_, err = h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1, 127}}) // 1: some went by themselves
+	return err
+}
+
+// forgetSettings removes what the kubelet set of the groups of pods.
+func forgetSettings(ctx context.Context, h *steps.Host) error {
+	all, err := h.List(ctx, settings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, i := range all {
+		if !strings.HasPrefix(i.Name, "kubepods") {
+			continue
+		}
+		if err := h.RemoveAll(ctx, path.Join(settings, i.Name)); err != nil {
+			return err
+		}
+	}
+	if err := h.RemoveDir(ctx, settings); err != nil && !errors.Is(err, runner.ErrNotEmpty) {
+		return err
+	}
+	return nil
+}

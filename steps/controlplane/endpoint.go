@@ -1,0 +1,54 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// ErrNoAuthority is TryEndpoint's, for a CA that is no certificate.
+var ErrNoAuthority = errors.New(AuthorityFile + " of the first master holds no certificate")
+
+// tryWithin is how long one try to reach the endpoint takes.
+const tryWithin = 5 * time.Second
+
+// EndpointAddress is where a node finds the endpoint that the site has set up before
+// anything wrote its name into /etc/hosts.
+func EndpointAddress(c *manifest.Cluster) string {
+	cp := c.Spec.ControlPlaneEndpoint
+	at := cp.Address
+	if cp.ExternalDNS {
+		at = cp.Domain
+	}
+	return net.JoinHostPort(at, strconv.Itoa(cp.Port))
+}
+
+// TryEndpoint asks once whether an API server answers a host at the endpoint, with a
+// certificate of the CA that ca holds in PEM; the error says why not. It is a
+// tls.CertificateVerificationError where somebody else answers.
+func TryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, ca []byte) error {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return ErrNoAuthority
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryWithin)
+	defer cancel()
+	conn, err := h.Dial(ctx, EndpointAddress(c))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: c.Spec.ControlPlaneEndpoint.Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
+}
+
+// Endpoint is the control plane's name and port.
+func Endpoint(c *manifest.Cluster) string {
+	return c.Spec.ControlPlaneEndpoint.Domain + ":" + strconv.Itoa(c.Spec.ControlPlaneEndpoint.Port)
+}

@@ -1,0 +1,27 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// removePods removes the pods that `kubeadm reset` has not: on a slow host it gives up
+// on the runtime. It needs the network plugin's files, by which the runtime takes back
+// the pods' interfaces.
+func removePods(ctx context.Context, h *steps.Host) error {
+	left, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "pods", "--quiet"}, OK: []int{1, 127}}) // 1, 127: containerd is gone already
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for id := range strings.FieldsSeq(string(left.Stdout)) {
+		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "--timeout", "2m", "rmp", "--force", id}, Timeout: 3 * time.Minute})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

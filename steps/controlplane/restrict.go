@@ -1,0 +1,77 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// RestrictFiles has root alone read what kubeadm, the kubelet and the pod network
+// wrote: their own modes let everybody read some of it. All of it goes with a reset.
+func RestrictFiles(c *manifest.Cluster) steps.Step {
+	return &op.Do{
+		M: steps.Meta{Name: "kubeadm.restrict-files", Timeout: 2 * time.Minute},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			open, err := openFiles(ctx, c, h)
+			return len(open) == 0, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			open, err := openFiles(ctx, c, h)
+			if err != nil {
+				return err
+			}
+			for _, f := range open {
+				// One that was there a moment ago may have been written anew.
+				if err := h.SetAttr(ctx, f.path, f.attr); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+type openFile struct {
+	path string
+	attr runner.Attr
+}
+
+// openFiles are those of the table that are not as it says. What is not on a host
+// is passed over: a worker has no keys of the cluster.
+func openFiles(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]openFile, error) {
+	var out []openFile
+	for _, s := range c.SettingsOf(manifest.OfFile) {
+		mode, err := strconv.ParseUint(s.Value, 8, 12)
+		if err != nil {
+			return nil, err
+		}
+		want := runner.Attr{Mode: fs.FileMode(mode), Owner: "root", Group: "root"}
+		all, err := h.List(ctx, path.Dir(s.Name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range all {
+			fits, err := path.Match(path.Base(s.Name), i.Name)
+			if err != nil {
+				return nil, err
+			}
+			// A folder is not what a * is for, and a link has no mode of its own.
+			if star := path.Base(s.Name) != i.Name; !fits || star && !i.IsRegular() || i.IsLink() || i.Has(want) {
+				continue
+			}
+			out = append(out, openFile{path.Join(path.Dir(s.Name), i.Name), want})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,180 @@
+package kubectl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// Patience is how long a wait lasts.
+const Patience = 5 * time.Minute
+
+// WaitFor waits until the Deployments, DaemonSets, StatefulSets and Jobs of a
+// manifest are what it asks for.
+func WaitFor(name string, needs []manifest.Need, body Body) steps.Step {
+	look := func(ctx context.Context, h *steps.Host) (string, error) {
+		text, err := body(ctx, h)
+		if err != nil {
+			return "", err
+		}
+		all, err := op.Workloads(text)
+		if err != nil {
+			return "", err
+		}
+		for _, w := range all {
+			if bad, err := Unready(ctx, h, w); bad != "" || err != nil {
+				return bad, err
+			}
+		}
+		return "", nil
+	}
+	return &op.Do{
+		M: steps.Meta{Name: name, Needs: needs, LooksOnly: true, Timeout: Patience + time.Minute},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			bad, err := look(ctx, h)
+			return err == nil && bad == "", err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			return Until(ctx, h, look, "see `kubectl get pods -A -o wide` and `kubectl describe` of what is not ready, on %s; an image that is missing belongs under spec.bundle.images")
+		},
+	}
+}
+
+// lost is an error that time does not mend.
+type lost struct{ error }
+
+func (l *lost) Unwrap() error { return l.error }
+
+// Lost marks an error that time does not mend: Until ends with it at once.
+func Lost(err error) error { return &lost{err} }
+
+// Until looks again and again, for as long as Patience, and ends with what is still not
+// as it should be. advice has a verb for the name of the host.
+func Until(ctx context.Context, h *steps.Host, look func(context.Context, *steps.Host) (string, error), advice string) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	t := time.NewTicker(2 * time.Second)
+	defer t.Stop()
+	var last error // what was found while there was time to look
+	for {
+		bad, err := look(ctx, h)
+		var no *lost
+		switch {
+		case err == nil && bad == "":
+			return nil
+		case errors.As(err, &no):
+			return no.error
+		case err == nil:
+			last = steps.Advise(errors.New(bad), advice, h.Name)
+		case ctx.Err() == nil:
+			last = err
+		}
+		select {
+		case <-t.C:
+			continue
+		case <-ctx.Done():
+		}
+		if last == nil {
+			return err
+		}
+		return last
+	}
+}
+
+// workload is the part of such an object that matters here. The fields of its
+// status are those of the kinds together.
+type workload struct {
+	Metadata struct {
+		Generation int64 `json:"generation"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas *int `json:"replicas"`
+	} `json:"spec"`
+	Status struct {
+		ObservedGeneration     int64                           `json:"observedGeneration"`
+		Replicas               int                             `json:"replicas"` // the old ones too
+		ReadyReplicas          int                             `json:"readyReplicas"`
+		UpdatedReplicas        int                             `json:"updatedReplicas"`
+		DesiredNumberScheduled int                             `json:"desiredNumberScheduled"`
+		NumberReady            int                             `json:"numberReady"`
+		UpdatedNumberScheduled int                             `json:"updatedNumberScheduled"`
+		Conditions             []struct{ Type, Status string } `json:"conditions"`
+		Succeeded              int                             `json:"succeeded"`
+	} `json:"status"`
+}
+
+// Unready says what a workload still lacks; "" where it lacks nothing.
+func Unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) {
+	name := w.Kind + "/" + w.Name
+	out, err := Run(ctx, h, "--request-timeout=10s", "-n", w.Namespace, "get", strings.ToLower(name), "-o", "json")
+	var cmd *runner.CmdError
+	if errors.As(err, &cmd) {
+		return fmt.Sprintf("%s in namespace %s is not there", name, w.Namespace), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var o workload
+	if err := json.Unmarshal([]byte(out), &o); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	have, want := o.progress(w.Kind)
+	if have >= want && (w.Kind == "Job" || o.Status.ObservedGeneration >= o.Metadata.Generation) {
+		return "", nil
+	}
+	why, err := reasons(ctx, h, w.Namespace)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s in namespace %s: %d of %d ready%s", name, w.Namespace, have, want, why), nil
+}
+
+// progress gives how many pods are as the workload wants them, and how many it wants.
+func (o workload) progress(kind string) (have, want int) {
+	switch kind {
+	case "DaemonSet":
+		return min(o.Status.NumberReady, o.Status.UpdatedNumberScheduled), o.Status.DesiredNumberScheduled
+	case "Job":
+		if slices.ContainsFunc(o.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Complete" && c.Status == "True" }) {
+			return 1, 1
+		}
+		return min(o.Status.Succeeded, 1), 1
+	}
+	want = 1
+	if o.Spec.Replicas != nil {
+		want = *o.Spec.Replicas
+	}
+	// While old pods are there, some of those that are ready may be these.
+	old := max(o.Status.Replicas-o.Status.UpdatedReplicas, 0)
+	return min(max(o.Status.ReadyReplicas-old, 0), o.Status.UpdatedReplicas), want
+}
+
+// reasons gives what containers of a namespace wait for, as their kubelets say.
+func reasons(ctx context.Context, h *steps.Host, namespace string) (string, error) {
+	out, err := Run(ctx, h, "--request-timeout=10s", "-n", namespace, "get", "pods", "-o",
+		`jsonpath={range .items[*].status.containerStatuses[*]}{.state.waiting.reason}{": "}{.image}{"\n"}{end}`)
+	var cmd *runner.CmdError
+	if err != nil && !errors.As(err, &cmd) {
+		return "", err
+	}
+	var all []string
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, ":") && line != "" && !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	if len(all) == 0 {
+		return "", nil
+	}
+	return " (" + strings.Join(all, "; ") + ")", nil
+}

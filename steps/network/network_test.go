@@ -1,0 +1,29 @@
+package network_test
+
+import (
+	"testing"
+
+	"github.com/mensylisir/kubexm/manifest/part"
+	"github.com/mensylisir/kubexm/steps/network"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+// TestOfKnowsWhatIsSupported: a row of manifest/part that says so has steps, and no
+// other plugin has.
+func TestOfKnowsWhatIsSupported(t *testing.T) {
+	supported := 0
+	for _, plugin := range []string{"flannel", "calico", "cilium", "kube-ovn", "hybridnet", "none"} {
+		c := steptest.Cluster(t, steptest.Small)
+		c.Spec.Network.Plugin = plugin
+		row := part.NetworkOf(c)
+		if got := len(network.Of(c).Install) > 0; got != row.Supported {
+			t.Errorf("%s: supported is %t, and there are steps: %t", plugin, row.Supported, got)
+		}
+		if row.Supported {
+			supported++
+		}
+	}
+	if want := len(part.Networks()); supported != want {
+		t.Errorf("%d supported plugins are looked at, of %d", supported, want)
+	}
+}

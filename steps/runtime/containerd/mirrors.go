@@ -1,0 +1,68 @@
+package containerd
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/mensylisir/kubexm/registry"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runtime/cri"
+)
+
+const certsDir = "/etc/containerd/certs.d"
+
+// mirrored are the files for m; first are the tables of mirrors of docker.io that
+// are asked before it.
+func mirrored(m *cri.Mirrors, first tables) []op.Resource {
+	if m == nil {
+		return nil
+	}
+	rs := certFiles(siteFiles, m.Certs)
+	for _, u := range m.Upstreams {
+		before := first
+		if u != dockerIO {
+			before = nil
+		}
+		rs = append(rs, upstream(m, u, before)...)
+	}
+	rs = append(rs, mirror(m, m.Host, "", nil)...)
+	return append(rs, mirror(m, "_default", "", nil)...)
+}
+
+// upstream are the files that send pulls of one upstream's images to the site's registry.
+func upstream(m *cri.Mirrors, host string, first tables) []op.Resource {
+	return mirror(m, host, path.Join(m.Namespace, registry.Prefix(host)), first)
+}
+
+// mirror is the hosts.toml of one registry.
+func mirror(m *cri.Mirrors, host, prefix string, first tables) []op.Resource {
+	return hostsFile(host, func(h *steps.Host) ([]byte, error) { return hosts(m, h, prefix, first) })
+}
+
+// hosts writes one hosts.toml. The server is the site's registry as well: what
+// it lacks is missing, and the internet is never asked.
+func hosts(m *cri.Mirrors, h *steps.Host, prefix string, first tables) ([]byte, error) {
+	scheme := "https://"
+	if m.PlainHTTP {
+		scheme = "http://"
+	}
+	base, override := scheme+m.Host, false
+	if prefix != "" {
+		base, override = base+"/v2/"+prefix, true
+	}
+	user, password, err := m.Login(h)
+	if err != nil {
+		return nil, err
+	}
+	certs, err := m.Certs(h)
+	if err != nil {
+		return nil, err
+	}
+	before, err := first.text(h)
+	if err != nil {
+		return nil, err
+	}
+	e := endpoint{base: base, override: override, insecure: m.Insecure, user: user, password: password, certs: certs, files: siteFiles}
+	return []byte(fmt.Sprintf("server = %q\ncapabilities = [\"pull\", \"resolve\"]\n", base) + e.fields("", "") + before + "\n" + e.table()), nil
+}
