@@ -173,7 +173,7 @@ func (p Packages) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 	if err != nil {
 		return nil, err
 	}
-	prior, recorded, err := recall(ctx, h, p)
+	prior, recorded, err := Recall(ctx, h, p)
 	if err != nil {
 		return nil, err
 	}
@@ -245,5 +245,5 @@ func (p Packages) install(ctx context.Context, w *work) error {
 	}
 	slices.Sort(e.Packages.Came)
 	e.Packages.May, e.Pending = nil, false
-	return note(ctx, w.h, p, e)
+	return Rewrite(ctx, w.h, p, e)
 }

@@ -11,7 +11,7 @@ import (
 
 // Gone removes what kubexm brought, unless something that it did not bring needs it.
 func (p Packages) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, p)
+	e, recorded, err := Recall(ctx, h, p)
 	if err != nil || !recorded || e.Packages == nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (p Packages) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 }
 
 // ours gives those of ids that are there and can go, and those that have to stay.
-func ours(ctx context.Context, h *steps.Host, b brought, ids []string) (free, kept []string, err error) {
+func ours(ctx context.Context, h *steps.Host, b Brought, ids []string) (free, kept []string, err error) {
 	have, err := h.Packages(ctx, b.Format)
 	if err != nil {
 		return nil, nil, err
@@ -60,7 +60,7 @@ func (p Packages) remove(ctx context.Context, h *steps.Host) error {
 	if err := finish(ctx, h); err != nil {
 		return err
 	}
-	e, _, err := recall(ctx, h, p)
+	e, _, err := Recall(ctx, h, p)
 	if err != nil || e.Packages == nil {
 		return err
 	}
@@ -72,15 +72,15 @@ func (p Packages) remove(ctx context.Context, h *steps.Host) error {
 		return err
 	}
 	if len(kept) == 0 {
-		return forget(ctx, h, p)
+		return Forget(ctx, h, p)
 	}
 	h.Log.WarnContext(ctx, "packages stay: something that kubexm did not install needs them", "packages", strings.Join(kept, ", "))
 	e.Packages.Came, e.Packages.May, e.Pending = kept, nil, false
-	return note(ctx, h, p, e)
+	return Rewrite(ctx, h, p, e)
 }
 
 // takeAway removes those of ids that can go, and gives those that stay.
-func takeAway(ctx context.Context, h *steps.Host, b brought, ids []string) (kept []string, err error) {
+func takeAway(ctx context.Context, h *steps.Host, b Brought, ids []string) (kept []string, err error) {
 	free, kept, err := ours(ctx, h, b, ids)
 	if err != nil || len(free) == 0 {
 		return kept, err
@@ -98,11 +98,11 @@ func takeAway(ctx context.Context, h *steps.Host, b brought, ids []string) (kept
 }
 
 // undo takes away what came since prior.
-func (p Packages) undo(ctx context.Context, h *steps.Host, prior entry, recorded bool) error {
+func (p Packages) undo(ctx context.Context, h *steps.Host, prior Record, recorded bool) error {
 	if err := finish(ctx, h); err != nil {
 		return err
 	}
-	e, _, err := recall(ctx, h, p)
+	e, _, err := Recall(ctx, h, p)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (p Packages) undo(ctx context.Context, h *steps.Host, prior entry, recorded
 		return err
 	}
 	if recorded {
-		return note(ctx, h, p, prior)
+		return Rewrite(ctx, h, p, prior)
 	}
-	return forget(ctx, h, p)
+	return Forget(ctx, h, p)
 }

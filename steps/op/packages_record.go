@@ -7,8 +7,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// brought is what an installation of packages leaves on record. All are IDs.
-type brought struct {
+// Brought is what an installation of packages leaves on record. All are IDs.
+type Brought struct {
 	Format string `json:"format"`
 	// Came are those that kubexm brought and that were not there before.
 	Came []string `json:"came,omitempty"`
@@ -19,7 +19,7 @@ type brought struct {
 }
 
 // all gives what there is to be removed.
-func (b brought) all() []string {
+func (b Brought) all() []string {
 	ids := slices.Concat(b.Came, b.May)
 	slices.Sort(ids)
 	return slices.Compact(ids)
@@ -27,12 +27,12 @@ func (b brought) all() []string {
 
 // announce writes down which packages may come: those that the repository has
 // and the host has not.
-func (p Packages) announce(ctx context.Context, w *work, before runner.Packages) (entry, error) {
-	e, recorded, err := recall(ctx, w.h, p)
+func (p Packages) announce(ctx context.Context, w *work, before runner.Packages) (Record, error) {
+	e, recorded, err := Recall(ctx, w.h, p)
 	if err != nil {
 		return e, err
 	}
-	b := brought{Format: w.format()}
+	b := Brought{Format: w.format()}
 	if e.Packages != nil {
 		b = *e.Packages
 	}
@@ -52,9 +52,9 @@ func (p Packages) announce(ctx context.Context, w *work, before runner.Packages)
 	slices.Sort(b.Kept)
 	e.Packages, e.Pending = &b, true
 	if recorded {
-		return e, note(ctx, w.h, p, e)
+		return e, Rewrite(ctx, w.h, p, e)
 	}
-	return e, remember(ctx, w.h, p, e)
+	return e, Remember(ctx, w.h, p, e)
 }
 
 // report says which packages that were there are others now.

@@ -1,4 +1,4 @@
-package op
+package node
 
 import (
 	"context"
@@ -6,16 +6,17 @@ import (
 	"io/fs"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 )
 
 // NoUFW is the firewall ufw switched off, with its own command: its unit only runs
 // that, and a host may have the unit on and the firewall off.
-type NoUFW struct{ noNeeds }
+type NoUFW struct{ op.NoNeeds }
 
 func (NoUFW) String() string { return "firewall ufw off" }
 
 // Want switches it off, now and for later boots.
-func (u NoUFW) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
+func (u NoUFW) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	on, err := h.UFW(ctx)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !on {
 		return nil, nil
@@ -24,17 +25,12 @@ func (u NoUFW) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 		return nil, err
 	}
 	first := false
-	return &Change{
+	return &op.Change{
 		What: "switch ufw off",
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := recall(ctx, h, u)
-			if err != nil {
+			var err error
+			if first, err = op.RememberFirst(ctx, h, u, op.Record{Existed: true, Value: "active"}); err != nil {
 				return err
-			}
-			if first = !recorded; first {
-				if err := remember(ctx, h, u, entry{Existed: true, Value: "active"}); err != nil {
-					return err
-				}
 			}
 			return h.SetUFW(ctx, false)
 		},
@@ -42,18 +38,18 @@ func (u NoUFW) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			if err := h.SetUFW(ctx, true); err != nil || !first {
 				return err
 			}
-			return forget(ctx, h, u)
+			return op.Forget(ctx, h, u)
 		},
 	}, nil
 }
 
 // Gone switches it on again, where it is there still.
-func (u NoUFW) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	_, recorded, err := recall(ctx, h, u)
+func (u NoUFW) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	_, recorded, err := op.Recall(ctx, h, u)
 	if err != nil || !recorded {
 		return nil, err
 	}
-	return &Change{What: "switch ufw on again", Apply: func(ctx context.Context, h *steps.Host) error {
+	return &op.Change{What: "switch ufw on again", Apply: func(ctx context.Context, h *steps.Host) error {
 		_, err := h.UFW(ctx)
 		if err == nil {
 			err = h.SetUFW(ctx, true)
@@ -61,6 +57,6 @@ func (u NoUFW) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return forget(ctx, h, u)
+		return op.Forget(ctx, h, u)
 	}}, nil
 }

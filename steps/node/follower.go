@@ -1,9 +1,10 @@
-package op
+package node
 
 import (
 	"context"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 )
 
 // Follower is a unit of the host's own that reads the files before it in the list
@@ -11,7 +12,7 @@ import (
 // their removal; whether it runs, and whether it starts at boot, stays its own
 // matter.
 type Follower struct {
-	noNeeds
+	op.NoNeeds
 	Name string // "systemd-resolved.service"
 	// Reload has it read them in place of a restart.
 	Reload bool
@@ -20,58 +21,58 @@ type Follower struct {
 func (f Follower) String() string { return "unit " + f.Name + " with its files" }
 
 // Want restarts the unit where something before it changed.
-func (f Follower) Want(ctx context.Context, h *steps.Host, changed bool) (*Change, error) {
-	e, _, err := recall(ctx, h, f)
+func (f Follower) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Change, error) {
+	e, _, err := op.Recall(ctx, h, f)
 	if err != nil || !changed && !e.Pending {
 		return nil, err
 	}
-	return &Change{
+	return &op.Change{
 		What: "restart " + f.Name,
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			if err := f.again(ctx, h); err != nil {
 				return err
 			}
-			return note(ctx, h, f, entry{Existed: true})
+			return op.Rewrite(ctx, h, f, op.Record{Existed: true})
 		},
 	}, nil
 }
 
-// Gone has nothing to do: see settle.
-func (f Follower) Gone(context.Context, *steps.Host) (*Change, error) { return nil, nil }
+// Gone has nothing to do: see Settle.
+func (f Follower) Gone(context.Context, *steps.Host) (*op.Change, error) { return nil, nil }
 
-// expect notes that the unit is to be restarted, whatever cuts the run off.
-func (f Follower) expect(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, f)
+// Expect notes that the unit is to be restarted, whatever cuts the run off.
+func (f Follower) Expect(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	e, recorded, err := op.Recall(ctx, h, f)
 	if err != nil {
 		return nil, err
 	}
-	return &Change{
+	return &op.Change{
 		What: "note that " + f.Name + " is to be restarted",
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			return remember(ctx, h, f, entry{Existed: true, Pending: true})
+			return op.Remember(ctx, h, f, op.Record{Existed: true, Pending: true})
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			if err := f.again(ctx, h); err != nil {
 				return err
 			}
 			if !recorded {
-				return forget(ctx, h, f)
+				return op.Forget(ctx, h, f)
 			}
-			return note(ctx, h, f, e)
+			return op.Rewrite(ctx, h, f, e)
 		},
 	}, nil
 }
 
-func (f Follower) settle(ctx context.Context, h *steps.Host) (*Change, error) {
-	_, recorded, err := recall(ctx, h, f)
+func (f Follower) Settle(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	_, recorded, err := op.Recall(ctx, h, f)
 	if err != nil || !recorded {
 		return nil, err
 	}
-	return &Change{What: "restart " + f.Name, Apply: func(ctx context.Context, h *steps.Host) error {
+	return &op.Change{What: "restart " + f.Name, Apply: func(ctx context.Context, h *steps.Host) error {
 		if err := f.again(ctx, h); err != nil {
 			return err
 		}
-		return forget(ctx, h, f)
+		return op.Forget(ctx, h, f)
 	}}, nil
 }
 

@@ -1,16 +1,17 @@
-package op_test
+package node_test
 
 import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
 func TestWhatOthersChangeIsNoted(t *testing.T) {
-	rs := []op.Resource{op.Noted{Keys: []string{"kernel.panic", "vm.overcommit_memory", "no.such.key", "net.netfilter.nf_conntrack_max"}}, op.Tables{}}
+	rs := []op.Resource{node.Noted{Keys: []string{"kernel.panic", "vm.overcommit_memory", "no.such.key", "net.netfilter.nf_conntrack_max"}}, node.Tables{}}
 	for name, before := range map[string]func(*conntest.Sim){
 		"bare": steptest.Nft,
 		"with tables": func(s *conntest.Sim) {
@@ -30,7 +31,7 @@ func TestWhatOthersChangeIsNoted(t *testing.T) {
 
 // TestWhatOthersChangedComesBack: and what holds anybody's rules stays.
 func TestWhatOthersChangedComesBack(t *testing.T) {
-	rs := []op.Resource{op.Noted{Keys: []string{"kernel.panic", "vm.overcommit_memory", "vm.swappiness"}}, op.Tables{}}
+	rs := []op.Resource{node.Noted{Keys: []string{"kernel.panic", "vm.overcommit_memory", "vm.swappiness"}}, node.Tables{}}
 	kase := steptest.Case{Before: func(s *conntest.Sim) {
 		steptest.Nft(s)
 		steptest.Table(s, "ip mangle", steptest.EmptyTable)

@@ -1,4 +1,4 @@
-package op
+package node
 
 import (
 	"context"
@@ -6,37 +6,33 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Off is a systemd unit that neither runs nor starts at boot. A host without it,
 // or where it is off, is left alone; a removal gives back what it was.
 type Off struct {
-	noNeeds
+	op.NoNeeds
 	Name string // "firewalld.service"
 }
 
 func (o Off) String() string { return "unit " + o.Name + " off" }
 
 // Want stops and disables the unit.
-func (o Off) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
+func (o Off) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	s, err := h.Unit(ctx, o.Name)
 	if err != nil || !s.Found() || !s.IsEnabled() && !running(s) {
 		return nil, err
 	}
 	var first bool
-	now := unitWords(s.IsEnabled(), s.IsActive())
-	return &Change{
+	now := s.Words()
+	return &op.Change{
 		What: "stop and disable " + o.Name,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := recall(ctx, h, o)
-			if err != nil {
+			var err error
+			if first, err = op.RememberFirst(ctx, h, o, op.Record{Existed: true, Value: now}); err != nil {
 				return err
-			}
-			if first = !recorded; first {
-				if err := remember(ctx, h, o, entry{Existed: true, Value: now}); err != nil {
-					return err
-				}
 			}
 			if running(s) {
 				if err := h.UnitStop(ctx, o.Name); err != nil {
@@ -52,7 +48,7 @@ func (o Off) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 			if err := o.back(ctx, h, now); err != nil || !first {
 				return err
 			}
-			return forget(ctx, h, o)
+			return op.Forget(ctx, h, o)
 		},
 	}, nil
 }
@@ -63,20 +59,20 @@ func running(s runner.Unit) bool {
 }
 
 // Gone gives the unit its earlier state.
-func (o Off) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, o)
+func (o Off) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	e, recorded, err := op.Recall(ctx, h, o)
 	if err != nil || !recorded {
 		return nil, err
 	}
-	return &Change{What: "make " + o.Name + " " + e.Value + " again", Apply: func(ctx context.Context, h *steps.Host) error {
+	return &op.Change{What: "make " + o.Name + " " + e.Value + " again", Apply: func(ctx context.Context, h *steps.Host) error {
 		if err := o.back(ctx, h, e.Value); err != nil {
 			return err
 		}
-		return forget(ctx, h, o)
+		return op.Forget(ctx, h, o)
 	}}, nil
 }
 
-// back gives the unit a state in the words of unitWords, where it is there still.
+// back gives the unit a state in the words of runner.Unit, where it is there still.
 func (o Off) back(ctx context.Context, h *steps.Host, words string) error {
 	s, err := h.Unit(ctx, o.Name)
 	if err != nil || !s.Found() {

@@ -1,4 +1,4 @@
-package op
+package node
 
 import (
 	"context"
@@ -9,28 +9,29 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // NoSwap is a kernel that swaps to nothing, now. That it stays so after a boot is
 // the business of /etc/fstab (NoSwapInFstab) and of swap units (NoSwapUnits).
-type NoSwap struct{ noNeeds }
+type NoSwap struct{ op.NoNeeds }
 
 func (NoSwap) String() string { return "swap off" }
 
 // Want switches off whatever is swapped to.
-func (n NoSwap) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
+func (n NoSwap) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	active, _, err := h.Swaps(ctx)
 	if err != nil || len(active) == 0 {
 		return nil, err
 	}
-	var before entry
+	var before op.Record
 	var begun, recorded bool
-	return &Change{
+	return &op.Change{
 		What: "switch swap off: " + strings.Join(paths(active), ", "),
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			var err error
-			if before, recorded, err = recall(ctx, h, n); err != nil {
+			if before, recorded, err = op.Recall(ctx, h, n); err != nil {
 				return err
 			}
 			begun = true
@@ -52,15 +53,15 @@ func (n NoSwap) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error
 				return err
 			}
 			if recorded {
-				return note(ctx, h, n, before)
+				return op.Rewrite(ctx, h, n, before)
 			}
-			return forget(ctx, h, n)
+			return op.Forget(ctx, h, n)
 		},
 	}, nil
 }
 
 // note writes down what was on, after what an earlier run found.
-func (n NoSwap) note(ctx context.Context, h *steps.Host, before entry, active []runner.Swap) error {
+func (n NoSwap) note(ctx context.Context, h *steps.Host, before op.Record, active []runner.Swap) error {
 	all, err := n.noted(before)
 	if err != nil {
 		return err
@@ -74,10 +75,10 @@ func (n NoSwap) note(ctx context.Context, h *steps.Host, before entry, active []
 	if err != nil {
 		return err
 	}
-	return remember(ctx, h, n, entry{Existed: true, Value: string(text)})
+	return op.Remember(ctx, h, n, op.Record{Existed: true, Value: string(text)})
 }
 
-func (n NoSwap) noted(e entry) (all []runner.Swap, err error) {
+func (n NoSwap) noted(e op.Record) (all []runner.Swap, err error) {
 	if e.Value == "" {
 		return nil, nil
 	}
@@ -88,8 +89,8 @@ func (n NoSwap) noted(e entry) (all []runner.Swap, err error) {
 }
 
 // Gone switches on what was on.
-func (n NoSwap) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, n)
+func (n NoSwap) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	e, recorded, err := op.Recall(ctx, h, n)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -97,11 +98,11 @@ func (n NoSwap) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Change{What: "switch swap on again: " + strings.Join(paths(all), ", "), Apply: func(ctx context.Context, h *steps.Host) error {
+	return &op.Change{What: "switch swap on again: " + strings.Join(paths(all), ", "), Apply: func(ctx context.Context, h *steps.Host) error {
 		if err := n.on(ctx, h, all); err != nil {
 			return err
 		}
-		return forget(ctx, h, n)
+		return op.Forget(ctx, h, n)
 	}}, nil
 }
 
@@ -163,8 +164,8 @@ const inFstab = "# kubexm: "
 
 // NoSwapInFstab takes the lines of swap out of /etc/fstab, as comments. systemd
 // makes units of that file, and forgets them with the lines.
-func NoSwapInFstab() Edit {
-	return Edit{Path: "/etc/fstab", Reload: true, Line: func(line string) string {
+func NoSwapInFstab() op.Edit {
+	return op.Edit{Path: "/etc/fstab", Reload: true, Line: func(line string) string {
 		if f := strings.Fields(line); len(f) >= 3 && !strings.HasPrefix(f[0], "#") && f[2] == "swap" {
 			return inFstab + line
 		}

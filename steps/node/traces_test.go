@@ -1,9 +1,10 @@
-package op_test
+package node_test
 
 import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -11,7 +12,7 @@ import (
 // TestWhatAServiceWroteGoes: files that came with its running go, and those that it
 // had written before kubexm came stay.
 func TestWhatAServiceWroteGoes(t *testing.T) {
-	rs := []op.Resource{op.Traces{Of: "chrony.service", Paths: []string{"/var/lib/chrony/drift", "/var/lib/chrony/keys"}}}
+	rs := []op.Resource{node.Traces{Of: "chrony.service", Paths: []string{"/var/lib/chrony/drift", "/var/lib/chrony/keys"}}}
 	install, remove := op.Ensure("x.note", rs), op.Remove("x.give-back", rs)
 	kase := steptest.Case{Before: func(s *conntest.Sim) { s.AddFile("/var/lib/chrony/keys", "old", 0o600) }}
 	steptest.Ensure(t, kase, install, remove)

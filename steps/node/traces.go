@@ -1,4 +1,4 @@
-package op
+package node
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 )
 
 // Traces are files that a service of the host's own writes while it runs, such as
 // what chrony learns of the clock. It stands before the unit in its list: those
 // that were not there before the unit ran go again, once it is stopped.
 type Traces struct {
-	noNeeds
+	op.NoNeeds
 	Of    string   // whose they are: "chrony.service"
 	Paths []string // absolute
 }
@@ -22,8 +23,8 @@ type Traces struct {
 func (t Traces) String() string { return "files that " + t.Of + " writes" }
 
 // Want puts on record which of them there are.
-func (t Traces) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
-	return noted(ctx, h, t, "note which files "+t.Of+" has written", func() (string, error) {
+func (t Traces) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
+	return op.NoteOnce(ctx, h, t, "note which files "+t.Of+" has written", func() (string, error) {
 		var there []string
 		for _, p := range t.Paths {
 			_, err := h.Stat(ctx, p)
@@ -40,8 +41,8 @@ func (t Traces) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error
 }
 
 // Gone removes those that came.
-func (t Traces) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	return renounced(ctx, h, t, "remove what "+t.Of+" wrote", func(ctx context.Context, before string) error {
+func (t Traces) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	return op.PutBack(ctx, h, t, "remove what "+t.Of+" wrote", func(ctx context.Context, before string) error {
 		had := strings.Split(before, "\n")
 		for _, p := range t.Paths {
 			if slices.Contains(had, p) {

@@ -1,4 +1,4 @@
-package op_test
+package node_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -22,7 +23,7 @@ func TestAModuleIsUnloadedOrStaysForAReason(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			kase := steptest.Case{}
 			s := conntest.New(t)
-			install, remove := op.Ensure("x.load", []op.Resource{op.Module{Name: "dummy"}}), op.Remove("x.unload", []op.Resource{op.Module{Name: "dummy"}})
+			install, remove := op.Ensure("x.load", []op.Resource{node.Module{Name: "dummy"}}), op.Remove("x.unload", []op.Resource{node.Module{Name: "dummy"}})
 			if err := install.Run(t.Context(), kase.NewHost(t, s, install)); err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package op
+package node
 
 import (
 	"context"
@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 )
 
 // NoSwapUnits keeps systemd from switching swap on, whoever made its units: by hand,
 // or a generator of its for zram or for a partition that a disk names as swap.
-type NoSwapUnits struct{ noNeeds }
+type NoSwapUnits struct{ op.NoNeeds }
 
 func (NoSwapUnits) String() string { return "swap units masked" }
 
@@ -21,7 +22,7 @@ const ownUnits = "/etc/systemd/system/"
 
 // Want masks the units that have a file and are not masked. Those that systemd has
 // from /etc/fstab are gone with the lines there by then.
-func (n NoSwapUnits) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
+func (n NoSwapUnits) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	_, names, err := h.Swaps(ctx)
 	if err != nil {
 		return nil, err
@@ -43,14 +44,14 @@ func (n NoSwapUnits) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, 
 	if len(mask)+len(disable) == 0 {
 		return nil, nil
 	}
-	var before entry
+	var before op.Record
 	var begun, recorded bool
 	now := swapUnits{Masked: mask, Disabled: disable}
-	return &Change{
+	return &op.Change{
 		What: "keep from starting: " + strings.Join(slices.Concat(mask, disable), ", "),
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			var err error
-			if before, recorded, err = recall(ctx, h, n); err != nil {
+			if before, recorded, err = op.Recall(ctx, h, n); err != nil {
 				return err
 			}
 			begun = true
@@ -67,9 +68,9 @@ func (n NoSwapUnits) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, 
 				return err
 			}
 			if recorded {
-				return note(ctx, h, n, before)
+				return op.Rewrite(ctx, h, n, before)
 			}
-			return forget(ctx, h, n)
+			return op.Forget(ctx, h, n)
 		},
 	}, nil
 }
@@ -94,7 +95,7 @@ func (u swapUnits) each(ctx context.Context, h *steps.Host, masked, disabled fun
 	return h.DaemonReload(ctx)
 }
 
-func (n NoSwapUnits) noted(e entry) (u swapUnits, err error) {
+func (n NoSwapUnits) noted(e op.Record) (u swapUnits, err error) {
 	if e.Value != "" {
 		if err := json.Unmarshal([]byte(e.Value), &u); err != nil {
 			return u, fmt.Errorf("record of %s: %w", n, err)
@@ -103,7 +104,7 @@ func (n NoSwapUnits) noted(e entry) (u swapUnits, err error) {
 	return u, nil
 }
 
-func (n NoSwapUnits) note(ctx context.Context, h *steps.Host, before entry, now swapUnits) error {
+func (n NoSwapUnits) note(ctx context.Context, h *steps.Host, before op.Record, now swapUnits) error {
 	all, err := n.noted(before)
 	if err != nil {
 		return err
@@ -118,12 +119,12 @@ func (n NoSwapUnits) note(ctx context.Context, h *steps.Host, before entry, now 
 	if err != nil {
 		return err
 	}
-	return remember(ctx, h, n, entry{Existed: true, Value: string(text)})
+	return op.Remember(ctx, h, n, op.Record{Existed: true, Value: string(text)})
 }
 
 // Gone lets the units start again. One whose file is gone is passed over.
-func (n NoSwapUnits) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, n)
+func (n NoSwapUnits) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	e, recorded, err := op.Recall(ctx, h, n)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (n NoSwapUnits) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Change{What: "let start again: " + strings.Join(slices.Concat(u.Masked, u.Disabled), ", "), Apply: func(ctx context.Context, h *steps.Host) error {
+	return &op.Change{What: "let start again: " + strings.Join(slices.Concat(u.Masked, u.Disabled), ", "), Apply: func(ctx context.Context, h *steps.Host) error {
 		enable := func(ctx context.Context, name string) error {
 			s, err := h.Unit(ctx, name)
 			if err != nil || !s.Found() {
@@ -142,6 +143,6 @@ func (n NoSwapUnits) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		if err := u.each(ctx, h, h.UnitUnmask, enable); err != nil {
 			return err
 		}
-		return forget(ctx, h, n)
+		return op.Forget(ctx, h, n)
 	}}, nil
 }
