@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
@@ -49,8 +50,8 @@ func WaitEndpoint(c *manifest.Cluster) steps.Step {
 			return err == nil && bad == "", nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return kubectl.Until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(c.APIServerPort())+
-				"; whoever tries on %s: openssl s_client -connect "+controlplane.EndpointAddress(c))
+			return kubectl.Until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(part.EndpointOf(c).Backend)+
+				"; whoever tries on %s: openssl s_client -connect "+part.EndpointOf(c).At())
 		},
 	}
 }
@@ -61,7 +62,7 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 	if err != nil {
 		return "", err
 	}
-	at := controlplane.EndpointAddress(c)
+	at := part.EndpointOf(c).At()
 	err = controlplane.TryEndpoint(ctx, h, c, ca)
 	var other *tls.CertificateVerificationError
 	switch {

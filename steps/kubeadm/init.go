@@ -105,8 +105,8 @@ func Init(c *manifest.Cluster) steps.Step {
 // whatToSee says where to look when kubeadm failed on a first master.
 func whatToSee(h *steps.Host) string {
 	at := ""
-	if c := h.Cluster; c.EndpointExists() {
-		at = fmt.Sprintf(", and whether %s leads to port %d of it", controlplane.EndpointAddress(c), c.APIServerPort())
+	if e := part.EndpointOf(h.Cluster); e.Exists() {
+		at = fmt.Sprintf(", and whether %s leads to port %d of it", e.At(), e.Backend)
 	}
 	return fmt.Sprintf("see `journalctl -u kubelet` and `crictl ps -a` on %s%s", h.Name, at)
 }

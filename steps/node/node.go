@@ -213,9 +213,8 @@ func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
 			line(a, h.Name, h.Name+"."+c.Spec.Kubernetes.ClusterName)
 		}
 	}
-	if cp := c.Spec.ControlPlaneEndpoint; !cp.ExternalDNS {
-		line(EndpointAddress(c, self, joined), cp.Domain)
-	}
+	e := part.EndpointOf(c)
+	line(e.Address(manifest.Host{Name: self}, joined), e.Domain)
 	if r := c.HostsWith(manifest.RoleRegistry); len(r) > 0 {
 		name, _, _ := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")
 		line(Address(r[0]), name)
@@ -224,25 +223,6 @@ func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
 		line(e.Address, e.Domain)
 	}
 	return []byte(b.String())
-}
-
-// EndpointAddress is what the control plane's name means on a host: the virtual
-// IP where there is one, else the first master. With several masters and nothing
-// before them, each means itself once it has joined.
-func EndpointAddress(c *manifest.Cluster, self string, joined bool) string {
-	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
-		return a
-	}
-	masters := c.HostsWith(manifest.RoleMaster)
-	for _, m := range masters {
-		if joined && m.Name == self {
-			return c.NodeAddresses(m)[0]
-		}
-	}
-	if len(masters) > 0 {
-		return c.NodeAddresses(masters[0])[0]
-	}
-	return ""
 }
 
 // Address is the address of a host that the cluster's machines use.
