@@ -34,9 +34,8 @@ var domain = []string{"steps", "steps/op", "steps/pki", "steps/runner"}
 // kubexm is this repository. A new folder is added here on purpose, or not at all.
 var kubexm = house{
 	folders: map[string][]string{
-		"cmd/configdoc":                 nil,
+		"cmd/docgen":                    nil,
 		"cmd/kubexm":                    nil,
-		"cmd/stepsdoc":                  nil,
 		"cmd/versionsgen":               nil,
 		"installer":                     {"installer/audit", "installer/engine", "installer/pipeline", "installer/plan", "installer/state"},
 		"installer/audit":               nil,

@@ -34,7 +34,7 @@ func TestCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(page), c.page()); d != "" {
-		t.Errorf("docs/steps.md is stale; go generate ./cmd/stepsdoc writes it (-there +wanted):\n%s", d)
+		t.Errorf("docs/steps.md is stale; go generate ./cmd/docgen writes it (-there +wanted):\n%s", d)
 	}
 }
 

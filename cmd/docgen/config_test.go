@@ -39,7 +39,7 @@ func compare(t *testing.T, file, want string) {
 // TestRunWrites both kinds of output, and gives errors back.
 func TestRunWrites(t *testing.T) {
 	dir := t.TempDir()
-	if err := run("../../manifest", filepath.Join(dir, "docstrings_gen.go"), dir); err != nil {
+	if err := run([]string{"config", "-source", "../../manifest", "-docstrings", filepath.Join(dir, "docstrings_gen.go"), "-pages", dir}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"docstrings_gen.go", "config.md", "config-not-yet-built.md"} {
@@ -47,7 +47,12 @@ func TestRunWrites(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	if err := run(".", filepath.Join(dir, "none", "x.go"), ""); err == nil {
+	if err := run([]string{"config", "-docstrings", filepath.Join(dir, "none", "x.go")}); err == nil {
 		t.Error("a file in a folder that is not there was written")
+	}
+	for _, args := range [][]string{nil, {"other"}} {
+		if err := run(args); err == nil {
+			t.Errorf("%q is understood", args)
+		}
 	}
 }
