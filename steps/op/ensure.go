@@ -15,9 +15,6 @@ type Option func(*steps.Meta)
 // Upload marks a step that moves much data.
 func Upload(m *steps.Meta) { m.Upload = true }
 
-// Disruptive marks a step that restarts something.
-func Disruptive(m *steps.Meta) { m.Risk = steps.Disruptive }
-
 // Destroys marks a step that deletes data.
 func Destroys(m *steps.Meta) { m.Risk = steps.Destroys }
 
