@@ -32,16 +32,18 @@ func RecordDir(h *steps.Host) string {
 // Existed and Value alone. The host keeps it as JSON, and a later version of kubexm
 // reads it: a field keeps its name.
 type Record struct {
-	Resource string      `json:"resource"`           // its String: "file /etc/hosts"; set by who writes the record
-	Existed  bool        `json:"existed"`            // else there was nothing
-	Value    string      `json:"value,omitempty"`    // a sysctl's value, a unit's state
-	Mode     fs.FileMode `json:"mode,omitempty"`     // of a folder
-	Owner    string      `json:"owner,omitempty"`    // of a folder
-	Group    string      `json:"group,omitempty"`    // of a folder
-	Made     []string    `json:"made,omitempty"`     // folders above that were made for it, the outermost first
-	Objects  []kept      `json:"objects,omitempty"`  // of a manifest
-	Pending  bool        `json:"pending,omitempty"`  // a unit is to be restarted, packages are being installed
-	Packages *Brought    `json:"packages,omitempty"` // of an installation of packages
+	Resource string      `json:"resource"`          // its String: "file /etc/hosts"; set by who writes the record
+	Existed  bool        `json:"existed"`           // else there was nothing
+	Value    string      `json:"value,omitempty"`   // a sysctl's value, a unit's state
+	Mode     fs.FileMode `json:"mode,omitempty"`    // of a folder
+	Owner    string      `json:"owner,omitempty"`   // of a folder
+	Group    string      `json:"group,omitempty"`   // of a folder
+	Made     []string    `json:"made,omitempty"`    // folders above that were made for it, the outermost first
+	Objects  []kept      `json:"objects,omitempty"` // of a manifest
+	Pending  bool        `json:"pending,omitempty"` // a unit is to be restarted, packages are being installed
+	// Detail is what a domain's own resource keeps where Value does not suffice. Packages
+	// of the operating system do, and hosts have it under their name.
+	Detail json.RawMessage `json:"packages,omitempty"`
 }
 
 func (e Record) attr() runner.Attr {

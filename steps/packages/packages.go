@@ -1,4 +1,4 @@
-package op
+package packages
 
 import (
 	"context"
@@ -11,14 +11,15 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Packages are packages of the host's operating system, out of the repository that
+// Installed are packages of the host's operating system, out of the repository that
 // the bundle holds for it. What is there in whatever version stays as it is, but
 // for what a package that comes needs newer. What comes is on record, and a
 // removal takes exactly that away again.
-type Packages struct {
+type Installed struct {
 	// Systems are the operating systems whose packages the bundle holds, as
 	// SystemOf names them.
 	Systems []string
@@ -34,11 +35,11 @@ func SystemOf(f runner.Facts) string {
 	return manifest.Platform{Distribution: f.OS.ID, Release: f.OS.VersionID}.System()
 }
 
-func (p Packages) String() string { return "packages" }
+func (p Installed) String() string { return "packages" }
 
 // Needs are the repositories of all systems: which one a host needs is known when
 // it is reached.
-func (p Packages) Needs() []manifest.Need {
+func (p Installed) Needs() []manifest.Need {
 	var out []manifest.Need
 	for _, s := range p.Systems {
 		out = append(out, manifest.Need{Kind: manifest.Packages, Name: s})
@@ -54,7 +55,7 @@ type work struct {
 	want []string
 }
 
-func (p Packages) on(h *steps.Host) (*work, error) {
+func (p Installed) on(h *steps.Host) (*work, error) {
 	if err := Unsupported(h); err != nil {
 		return nil, err
 	}
@@ -131,30 +132,30 @@ func (w *work) offers() map[string][]string {
 	return out
 }
 
-func packagesJob(h *steps.Host) runner.Job {
+func job(h *steps.Host) runner.Job {
 	return runner.Job{Name: "packages-" + h.Cluster.Metadata.Name}
 }
 
-// packagesDir is where an installation works; it is not there between two.
-func packagesDir(h *steps.Host) string { return path.Join(path.Dir(RecordDir(h)), "packages") }
+// workDir is where an installation works; it is not there between two.
+func workDir(h *steps.Host) string { return path.Join(path.Dir(op.RecordDir(h)), "packages") }
 
 // underWay tells whether an earlier run's job is still at it.
 func underWay(ctx context.Context, h *steps.Host) (bool, error) {
-	s, err := h.Job(ctx, packagesJob(h), 0)
+	s, err := h.Job(ctx, job(h), 0)
 	return s.Running, err
 }
 
 // finish waits for the job of an earlier run, and has the host forget it. How it
 // ended, a look at the packages tells.
 func finish(ctx context.Context, h *steps.Host) error {
-	s, err := h.Job(ctx, packagesJob(h), 0)
+	s, err := h.Job(ctx, job(h), 0)
 	if err != nil || !s.Exists {
 		return err
 	}
 	if s.Running {
 		h.Log.InfoContext(ctx, "packages are being installed or removed there since an earlier run: waiting for that to end")
 	}
-	_, err = h.WaitJob(ctx, packagesJob(h))
+	_, err = h.WaitJob(ctx, job(h))
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) {
 		h.Log.WarnContext(ctx, "it failed", "err", err)
@@ -164,7 +165,7 @@ func finish(ctx context.Context, h *steps.Host) error {
 }
 
 // Want installs what is missing.
-func (p Packages) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
+func (p Installed) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	w, err := p.on(h)
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (p Packages) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 	if err != nil {
 		return nil, err
 	}
-	prior, recorded, err := Recall(ctx, h, p)
+	prior, recorded, err := recall(ctx, h, p)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +190,7 @@ func (p Packages) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 			return nil, Broken(h, w.format(), have.Trouble)
 		}
 	}
-	c := &Change{
+	c := &op.Change{
 		What:  "install packages " + strings.Join(missing, ", ") + " (and what they need)",
 		Diff:  listed("+", missing),
 		Apply: func(ctx context.Context, _ *steps.Host) error { return p.install(ctx, w) },
@@ -210,7 +211,7 @@ func listed(sign string, names []string) string {
 }
 
 // install brings what is missing, and notes what came of it.
-func (p Packages) install(ctx context.Context, w *work) error {
+func (p Installed) install(ctx context.Context, w *work) error {
 	if err := finish(ctx, w.h); err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (p Packages) install(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	if err := w.h.RemoveAll(ctx, packagesDir(w.h)); err != nil { // of a run that was killed, too
+	if err := w.h.RemoveAll(ctx, workDir(w.h)); err != nil { // of a run that was killed, too
 		return err
 	}
 	if missing := w.missing(now); len(missing) > 0 {
@@ -245,5 +246,5 @@ func (p Packages) install(ctx context.Context, w *work) error {
 	}
 	slices.Sort(e.Packages.Came)
 	e.Packages.May, e.Pending = nil, false
-	return Rewrite(ctx, w.h, p, e)
+	return rewrite(ctx, w.h, p, e)
 }

@@ -1,4 +1,4 @@
-package op_test
+package packages_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/packages"
 	"github.com/mensylisir/kubexm/steps/runner"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -56,9 +57,9 @@ func packagesCase(t *testing.T, r steptest.Repository, before func(*conntest.Sim
 	}
 }
 
-var carried = op.Packages{Systems: []string{"debian-12", "rocky-9.4"}}
+var carried = packages.Installed{Systems: []string{"debian-12", "rocky-9.4"}}
 
-func packagesSteps(p op.Packages) (install, remove steps.Step) {
+func packagesSteps(p packages.Installed) (install, remove steps.Step) {
 	rs := []op.Resource{p}
 	return op.Ensure("test.install-packages", rs), op.Remove("test.remove-packages", rs)
 }

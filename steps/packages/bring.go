@@ -1,4 +1,4 @@
-package op
+package packages
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (w *work) bring(ctx context.Context, names []string) error {
 		return err
 	}
 	job := runner.PackageInstall{
-		Job: packagesJob(w.h).Name, Format: w.format(), Folder: packagesDir(w.h), SHA256: sum, Names: names, Wait: lockWait,
+		Job: job(w.h).Name, Format: w.format(), Folder: workDir(w.h), SHA256: sum, Names: names, Wait: lockWait,
 	}
 	for try := 1; ; try++ {
 		l := w.listen(ctx)

@@ -1,4 +1,4 @@
-package op
+package packages
 
 import (
 	"context"
@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Gone removes what kubexm brought, unless something that it did not bring needs it.
-func (p Packages) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := Recall(ctx, h, p)
+func (p Installed) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
+	e, recorded, err := recall(ctx, h, p)
 	if err != nil || !recorded || e.Packages == nil {
 		return nil, err
 	}
@@ -21,7 +22,7 @@ func (p Packages) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 			return nil, err
 		}
 		if busy {
-			return &Change{What: "end and take back the installation of packages", Apply: p.remove}, nil
+			return &op.Change{What: "end and take back the installation of packages", Apply: p.remove}, nil
 		}
 	}
 	free, kept, err := ours(ctx, h, *e.Packages, e.Packages.all())
@@ -30,17 +31,17 @@ func (p Packages) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	}
 	switch {
 	case len(free) > 0:
-		return &Change{What: "remove packages " + strings.Join(free, ", "), Diff: listed("-", free), Apply: p.remove}, nil
+		return &op.Change{What: "remove packages " + strings.Join(free, ", "), Diff: listed("-", free), Apply: p.remove}, nil
 	case len(kept) == 0:
-		return &Change{What: "forget the packages", Apply: p.remove}, nil
+		return &op.Change{What: "forget the packages", Apply: p.remove}, nil
 	case e.Pending:
-		return &Change{What: "note which packages stay", Apply: p.remove}, nil
+		return &op.Change{What: "note which packages stay", Apply: p.remove}, nil
 	}
 	return nil, nil
 }
 
 // ours gives those of ids that are there and can go, and those that have to stay.
-func ours(ctx context.Context, h *steps.Host, b Brought, ids []string) (free, kept []string, err error) {
+func ours(ctx context.Context, h *steps.Host, b brought, ids []string) (free, kept []string, err error) {
 	have, err := h.Packages(ctx, b.Format)
 	if err != nil {
 		return nil, nil, err
@@ -56,11 +57,11 @@ func ours(ctx context.Context, h *steps.Host, b Brought, ids []string) (free, ke
 }
 
 // remove takes away what can go, and keeps the rest on record.
-func (p Packages) remove(ctx context.Context, h *steps.Host) error {
+func (p Installed) remove(ctx context.Context, h *steps.Host) error {
 	if err := finish(ctx, h); err != nil {
 		return err
 	}
-	e, _, err := Recall(ctx, h, p)
+	e, _, err := recall(ctx, h, p)
 	if err != nil || e.Packages == nil {
 		return err
 	}
@@ -68,24 +69,24 @@ func (p Packages) remove(ctx context.Context, h *steps.Host) error {
 	if err != nil {
 		return err
 	}
-	if err := h.RemoveAll(ctx, packagesDir(h)); err != nil {
+	if err := h.RemoveAll(ctx, workDir(h)); err != nil {
 		return err
 	}
 	if len(kept) == 0 {
-		return Forget(ctx, h, p)
+		return op.Forget(ctx, h, p)
 	}
 	h.Log.WarnContext(ctx, "packages stay: something that kubexm did not install needs them", "packages", strings.Join(kept, ", "))
 	e.Packages.Came, e.Packages.May, e.Pending = kept, nil, false
-	return Rewrite(ctx, h, p, e)
+	return rewrite(ctx, h, p, e)
 }
 
 // takeAway removes those of ids that can go, and gives those that stay.
-func takeAway(ctx context.Context, h *steps.Host, b Brought, ids []string) (kept []string, err error) {
+func takeAway(ctx context.Context, h *steps.Host, b brought, ids []string) (kept []string, err error) {
 	free, kept, err := ours(ctx, h, b, ids)
 	if err != nil || len(free) == 0 {
 		return kept, err
 	}
-	r := runner.PackageRemoval{Job: packagesJob(h).Name, Format: b.Format, Wait: lockWait}
+	r := runner.PackageRemoval{Job: job(h).Name, Format: b.Format, Wait: lockWait}
 	for _, id := range free {
 		if slices.Contains(b.Kept, id) {
 			r.Remove = append(r.Remove, id)
@@ -98,11 +99,11 @@ func takeAway(ctx context.Context, h *steps.Host, b Brought, ids []string) (kept
 }
 
 // undo takes away what came since prior.
-func (p Packages) undo(ctx context.Context, h *steps.Host, prior Record, recorded bool) error {
+func (p Installed) undo(ctx context.Context, h *steps.Host, prior entry, recorded bool) error {
 	if err := finish(ctx, h); err != nil {
 		return err
 	}
-	e, _, err := Recall(ctx, h, p)
+	e, _, err := recall(ctx, h, p)
 	if err != nil {
 		return err
 	}
@@ -119,11 +120,11 @@ func (p Packages) undo(ctx context.Context, h *steps.Host, prior Record, recorde
 			h.Log.WarnContext(ctx, "packages stay: something else needs them", "packages", strings.Join(kept, ", "))
 		}
 	}
-	if err := h.RemoveAll(ctx, packagesDir(h)); err != nil {
+	if err := h.RemoveAll(ctx, workDir(h)); err != nil {
 		return err
 	}
 	if recorded {
-		return Rewrite(ctx, h, p, prior)
+		return rewrite(ctx, h, p, prior)
 	}
-	return Forget(ctx, h, p)
+	return op.Forget(ctx, h, p)
 }
