@@ -71,9 +71,9 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 			Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
 		return "", nil
 	case errors.Is(err, controlplane.ErrNoAuthority):
-		return "", kubectl.Lost(err)
+		return "", steps.Lost(err)
 	case errors.As(err, &other):
-		return "", kubectl.Lost(steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
+		return "", steps.Lost(steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
 			"have the load balancer pass TCP on as it is, with no TLS of its own, and to the masters of this cluster alone"))
 	case err != nil:
 		return "no API server answers at " + at + ": " + err.Error(), nil

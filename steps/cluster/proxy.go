@@ -27,8 +27,7 @@ func RenewProxy(c *manifest.Cluster) steps.Step {
 			Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			stale, err := staleProxies(ctx, h, name)
-			var cmd *runner.CmdError
-			if errors.As(err, &cmd) { // the API server is not there yet
+			if runner.Refused(err) { // the API server is not there yet
 				return false, nil
 			}
 			return err == nil && len(stale) == 0, err

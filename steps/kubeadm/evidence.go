@@ -55,11 +55,11 @@ func deadContainer(ctx context.Context, h *steps.Host) (name, words string) {
 		if !ok || c.runs() {
 			continue
 		}
-		log, err := h.Run(ctx, runner.Cmd{Argv: []string{"sh", "-c", `crictl logs --tail 30 "$1" 2>&1`, "sh", c.ID}, Cut: true})
+		log, err := h.Merged(ctx, "crictl", "logs", "--tail", "30", c.ID)
 		if err != nil {
 			return "", ""
 		}
-		return part, lastWords(string(log.Stdout))
+		return part, lastWords(string(log))
 	}
 	return "", ""
 }

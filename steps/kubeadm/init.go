@@ -142,8 +142,8 @@ func prepare(ctx context.Context, h *steps.Host, j runner.Job, look func(context
 			_, err := h.WaitJob(ctx, j)
 			return err
 		})
-		var failed *runner.CmdError // what it left behind is taken back
-		if err != nil && !errors.As(err, &failed) && !errors.Is(err, errKubeletEnds) {
+		// After a refusal, what it left behind is taken back.
+		if err != nil && !runner.Refused(err) && !errors.Is(err, errKubeletEnds) {
 			return false, err
 		}
 		k, kerr := readKept(ctx, h)

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,12 +117,11 @@ func (n NoSwap) on(ctx context.Context, h *steps.Host, all []runner.Swap) error 
 		if slices.Contains(paths(active), s.Path) {
 			continue
 		}
-		var refused *runner.CmdError
 		err := h.SwapOn(ctx, s)
-		if errors.As(err, &refused) {
+		if runner.Refused(err) {
 			err = h.UnitStart(ctx, swapUnit(s.Path))
 		}
-		if errors.As(err, &refused) {
+		if runner.Refused(err) {
 			h.Log.WarnContext(ctx, "swap cannot be switched on again", "path", s.Path, "err", err)
 			continue
 		}

@@ -61,8 +61,7 @@ func (n Noted) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 			if err != nil {
 				return err
 			}
-			var refused *runner.CmdError
-			if err := h.SetSysctl(ctx, key, was); errors.As(err, &refused) {
+			if err := h.SetSysctl(ctx, key, was); runner.Refused(err) {
 				h.Log.WarnContext(ctx, "a kernel setting stays as it is", "key", key, "value", now, "before", was, "err", err)
 			} else if err != nil {
 				return err

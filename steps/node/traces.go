@@ -2,8 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -27,14 +25,13 @@ func (t Traces) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, er
 	return op.NoteOnce(ctx, h, t, "note which files "+t.Of+" has written", func() (string, error) {
 		var there []string
 		for _, p := range t.Paths {
-			_, err := h.Stat(ctx, p)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
+			exists, err := h.Exists(ctx, p)
 			if err != nil {
 				return "", err
 			}
-			there = append(there, p)
+			if exists {
+				there = append(there, p)
+			}
 		}
 		return strings.Join(there, "\n"), nil
 	})

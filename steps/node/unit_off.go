@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/mensylisir/kubexm/steps"
@@ -86,9 +85,8 @@ func (o Off) back(ctx context.Context, h *steps.Host, words string) error {
 	if !strings.HasSuffix(words, " active") || s.IsActive() {
 		return nil
 	}
-	var cmd *runner.CmdError
 	err = h.UnitStart(ctx, o.Name)
-	if errors.As(err, &cmd) {
+	if runner.Refused(err) {
 		return steps.Advise(err, "see `journalctl -u %s` on %s, and run the command again", o.Name, h.Name)
 	}
 	return err

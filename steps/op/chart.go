@@ -89,8 +89,7 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 		about += ", words sha256:" + Digest([]byte(fmt.Sprint(words))) // a map is printed in order
 	}
 	have, there, err := c.look(ctx, h)
-	var cmd *runner.CmdError
-	if err != nil && !errors.As(err, &cmd) { // else there is no API server, or no helm yet
+	if err != nil && !runner.Refused(err) { // else there is no API server, or no helm yet
 		return nil, err
 	}
 	if there && have.Info.Status == "deployed" && have.Info.Description == about {

@@ -83,12 +83,12 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 func missingAbove(ctx context.Context, h *runner.Runner, p string, existed bool) ([]string, error) {
 	var out []string
 	for dir := path.Dir(p); !existed; dir = path.Dir(dir) {
-		_, err := h.Stat(ctx, dir)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		exists, err := h.Exists(ctx, dir)
+		if err != nil {
 			return nil, err
+		}
+		if exists {
+			break
 		}
 		out = append(out, dir)
 	}
@@ -126,11 +126,10 @@ func (d Dir) back(ctx context.Context, h *steps.Host, e Record, all bool) (left 
 		return false, err
 	}
 	if all {
-		var cmd *runner.CmdError
 		err := by.RemoveAll(ctx, d.Path)
 		// Root may own files in a user's folder, such as kubectl's cache. Removing them as
 		// root is safe: rm -r follows no symbolic link below the user's home.
-		if by != h.Runner && errors.As(err, &cmd) {
+		if by != h.Runner && runner.Refused(err) {
 			err = h.RemoveAll(ctx, d.Path)
 		}
 		if err != nil {

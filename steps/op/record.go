@@ -131,11 +131,10 @@ func Forget(ctx context.Context, h *steps.Host, r Resource) error {
 // prune removes the folders of the records when the last entry is gone.
 // Removals side by side on one host may both try; who comes second is content.
 func prune(ctx context.Context, h *steps.Host) error {
-	var cmd *runner.CmdError
 	for _, dir := range []string{RecordDir(h), path.Dir(RecordDir(h)), recordRoot} {
 		err := h.RemoveDir(ctx, dir)
 		switch {
-		case errors.Is(err, runner.ErrNotEmpty), errors.As(err, &cmd):
+		case errors.Is(err, runner.ErrNotEmpty), runner.Refused(err):
 			return nil
 		case err != nil:
 			return err

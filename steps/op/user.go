@@ -95,12 +95,11 @@ func (u User) lacks(ctx context.Context, h *steps.Host) ([]string, error) {
 	if u.Home == "" {
 		return out, nil
 	}
-	if _, err := h.Stat(ctx, u.Home); errors.Is(err, fs.ErrNotExist) {
-		return append(out, madeHome), nil
-	} else if err != nil {
-		return nil, err
+	exists, err := h.Exists(ctx, u.Home)
+	if err == nil && !exists {
+		out = append(out, madeHome)
 	}
-	return out, nil
+	return out, err
 }
 
 func (User) another(h *steps.Host, what string, have, want int) error {

@@ -2,7 +2,6 @@ package packages
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -156,8 +155,7 @@ func finish(ctx context.Context, h *steps.Host) error {
 		h.Log.InfoContext(ctx, "packages are being installed or removed there since an earlier run: waiting for that to end")
 	}
 	_, err = h.WaitJob(ctx, job(h))
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) {
+	if runner.Refused(err) {
 		h.Log.WarnContext(ctx, "it failed", "err", err)
 		return nil
 	}
