@@ -46,10 +46,13 @@ func (a artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
 	return a.bundle.Lock.Image(a.need(n))
 }
 
-func (a artifacts) Images() []manifest.ImagePin {
+func (a artifacts) Images() []manifest.ImagePin { return imagesOf(a.bundle.Lock, a.set) }
+
+// imagesOf gives the images of one set of a lock.
+func imagesOf(l *manifest.Lock, set string) []manifest.ImagePin {
 	var out []manifest.ImagePin
-	for _, im := range a.bundle.Lock.Images {
-		if slices.Contains(im.Sets, a.set) {
+	for _, im := range l.Images {
+		if slices.Contains(im.Sets, set) {
 			out = append(out, im)
 		}
 	}

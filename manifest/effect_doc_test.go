@@ -38,26 +38,14 @@ lost: ` + "`kubexm delete cluster`" + `, then ` + "`kubexm install`" + `. If the
 
 ## What install does with a changed field
 
-Of two rows that match a field, the longer one counts.
+Of two rows that match a field, the longer one counts. *What it takes* says what has to be done for a change to take hold; what
+install refuses of that, this version of kubexm does not do.
 
-| field | on a cluster that exists |
-|---|---|
+| field | what it takes | install |
+|---|---|---|
 `)
-	says := map[Effect]string{
-		EffectTool:    "taken: hosts do not know it",
-		EffectInstall: "taken: install brings the cluster to it",
-		EffectAdd:     "what is added or exchanged is taken; what is taken away is refused",
-		EffectSet:     "taken; refused where nothing of it is left",
-		EffectTake:    "what is taken away is taken; what is added is refused",
-		EffectVersion: "refused where the bundle's lock has another version",
-		EffectCreate:  "refused",
-		EffectHosts:   "new hosts are taken; everything else is refused",
-		EffectService: "taken where etcd is a service (type kubexm): members restart one at a time; refused where kubeadm runs etcd",
-	}
-	all := Effects()
-	slices.SortFunc(all, func(x, y Effected) int { return strings.Compare(x.Path, y.Path) })
-	for _, e := range all {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", e.Path, says[e.Effect])
+	for _, f := range effectRowsOf(ConfigFields()) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Path, f.Effect.Says(Anywhere), f.Install.Does(f.Effect))
 	}
 	b.WriteString(`
 ## Hosts that do not answer
@@ -81,6 +69,30 @@ host that it does not name then stay, with their records in ` + "`/var/lib/kubex
 cluster was made with, and run it again.
 `)
 	return b.String()
+}
+
+// effectRowsOf gives the fields on which something acts, a mapping in the place of
+// fields that are all alike.
+func effectRowsOf(f Field) []Field {
+	var out []Field
+	for _, sub := range f.Fields {
+		out = append(out, effectRowsOf(sub)...)
+	}
+	other := func(than Field) func(Field) bool {
+		return func(x Field) bool { return x.Effect != than.Effect || x.Install != than.Install }
+	}
+	switch {
+	case f.Path == "":
+		return out
+	case !acted(f.Path) || f.Effect == "" && len(f.Fields) == 0:
+		return nil
+	case len(out) > 1 && !f.List && !f.Map && !slices.ContainsFunc(out, other(out[0])):
+		f.Effect, f.Install = out[0].Effect, out[0].Install
+		return []Field{f}
+	case f.Effect != "": // what it says of itself holds for those fields too
+		return append([]Field{f}, slices.DeleteFunc(out, func(x Field) bool { return !other(f)(x) })...)
+	}
+	return out
 }
 
 // TestExistingDocument: docs/existing-cluster.md says what the code does; -update

@@ -77,6 +77,9 @@ type Meta struct {
 	Always  bool // nothing to observe (wait, restart): no check after Run
 	Upload  bool // moves much data: counts against the limit for uploads
 	Risk    Risk
+	// Here says that what it brings about lies on the machine kubexm runs on alone: it is
+	// no part of the cluster's state.
+	Here bool
 
 	// LooksOnly says that neither Precheck nor Run changes anything on the host or
 	// here: a check, or a wait. The laws hold a step to it; the engine counts such

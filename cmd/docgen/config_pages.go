@@ -27,6 +27,7 @@ strict: a field that is not listed here is an error, with the nearest name that 
 - A secret is the value itself, ` + "`${env:NAME}`" + ` or ` + "`file:PATH`" + `. Secrets never enter a bundle, a log or an error.
 - A time span is written as in ` + "`15s` or `2m30s`" + `; a platform as in ` + "`linux/amd64`" + `.
 - Flags are a list of ` + "`name=value`" + `, a list of ` + "`{name, value}`" + `, or a mapping.
+- *A change* says what it takes in a cluster that exists, in the [words](#changes) at the end of this page.
 - Fields marked ⏳ are read and checked, and nothing acts on them yet: [the list](config-not-yet-built.md).
 
 `)
@@ -36,6 +37,7 @@ strict: a field that is not listed here is an error, with the nearest name that 
 			section(&b, f)
 		}
 	}
+	changes(&b)
 	spellings(&b)
 	return b.String()
 }
@@ -53,7 +55,7 @@ func section(b *strings.Builder, f manifest.Field) {
 	if f.ShortForm != "" {
 		fmt.Fprintf(b, "Short form: %s.\n\n", f.ShortForm)
 	}
-	b.WriteString("| field | type | default | takes | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString("| field | type | default | takes | a change | meaning |\n|---|---|---|---|---|---|\n")
 	for _, sub := range f.Fields {
 		name := "`" + sub.Name + "`"
 		if len(sub.Fields) > 0 {
@@ -73,7 +75,17 @@ func section(b *strings.Builder, f manifest.Field) {
 		if others := manifest.OtherSpellings(sub.Path); len(others) > 0 {
 			meaning += " Also written: " + strings.Join(others, "; ") + "."
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", name, sub.Type(), cell(def), cell(sub.Allowed()), cell(meaning))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", name, sub.Type(), cell(def), cell(sub.Allowed()), strings.ReplaceAll(string(sub.Effect), ",", ", "), cell(meaning))
+	}
+	b.WriteString("\n")
+}
+
+// changes says what the words for effects mean.
+func changes(b *strings.Builder) {
+	b.WriteString("## Changes\n\nWhat a change of a field takes in a cluster that exists. After `immutable` and `upgrade`, further words say whose field it is. " +
+		"[What install does of it](existing-cluster.md) is less.\n\n| word | the change |\n|---|---|\n")
+	for _, e := range manifest.EveryEffect() {
+		fmt.Fprintf(b, "| `%s` | %s |\n", e, cell(e.Says(manifest.Anywhere)))
 	}
 	b.WriteString("\n")
 }

@@ -23,6 +23,15 @@ type Record struct {
 	Config     []byte            // the same as text
 	Components map[string]string // versions by component; nil: the record does not say
 	Lock       string            // "sha256:…" of the bundle's lock
+
+	summary  map[string]string
+	recorded map[string]string // the components, as far as the record itself says them
+}
+
+// Again is what the record says, for a look at it: nothing of the run in hand.
+func (r *Record) Again() steps.Applied {
+	s := r.summary
+	return steps.Applied{Config: r.Config, ConfigDigest: s["config"], LockDigest: s["lock"], Serial: s["serial"], Highest: s["highest"], Root: s["bundle"], Components: r.recorded}
 }
 
 // Here reads the record in the cluster's folder on this machine; nil without one.
@@ -61,9 +70,10 @@ func read(r *cluster.Recorded, dir string) (*Record, error) {
 	if err := problems.Err(); err != nil {
 		return nil, fmt.Errorf("the config that was applied to the cluster: %w", err)
 	}
-	out := &Record{Cluster: c, Config: r.Config, Lock: r.Summary["lock"]}
+	out := &Record{Cluster: c, Config: r.Config, Lock: r.Summary["lock"], summary: r.Summary}
 	var err error
 	if out.Components, err = r.Components(); err != nil || out.Components != nil {
+		out.recorded = out.Components
 		return out, err
 	}
 	out.Components = lockedHere(out, dir)

@@ -23,7 +23,7 @@ type files = func(context.Context, *steps.Host) (map[string][]byte, error)
 // are made of may not be there yet: then they are still to be written.
 func keepHere(name string, of files) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: name, Timeout: time.Minute},
+		M: steps.Meta{Name: name, Timeout: time.Minute, Here: true},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			want, err := of(ctx, h)
 			if errors.Is(err, fs.ErrNotExist) || op.IsLater(err) {

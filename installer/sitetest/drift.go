@@ -1,0 +1,39 @@
+package sitetest
+
+import (
+	"errors"
+
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/state"
+)
+
+// Drift looks whether the hosts are as the record of the cluster says, as `kubexm diff`
+// does: config names hosts that the record does not know, and is not what counts.
+func (s *Site) Drift() ([]installer.Drift, error) {
+	s.T.Helper()
+	all, err := s.reach(s.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	r, err := state.Read(s.T.Context(), s.Cluster, s.Workdir, all.of)
+	if err != nil || r == nil {
+		return nil, errors.Join(err, errors.New("no record"))
+	}
+	c, err := installer.AsRecorded(s.Cluster, r)
+	if err != nil {
+		return nil, err
+	}
+	if all, err = s.reach(c); err != nil {
+		return nil, err
+	}
+	g, err := plan.Build(pipeline.Create(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range all {
+		h.Applied = r.Again
+	}
+	return installer.Drifts(s.T.Context(), g, all.of, installer.DriftOptions{Parallel: 8})
+}
