@@ -14,8 +14,8 @@ import (
 // artifacts gives steps what a bundle holds of the sets of its lock that a plan names.
 type artifacts struct {
 	bundle *bundle.Bundle
-	set    string          // of needs that name none
-	sets   func() []string // that the plan names
+	set    string            // of needs that name none
+	sets   func() []string   // that the plan names
 	home   map[string]string // blob → the repository of the site's registry that it is read from
 }
 

@@ -81,7 +81,9 @@ func stage(path string, images *[]string) steps.Step {
 		}
 		one, err := h.Image(manifest.Need{Kind: manifest.Image, Name: "kube-apiserver"})
 		return []byte(one.ID), err
-	})), func(m *steps.Meta) { m.Needs = append(m.Needs, manifest.Need{Kind: manifest.Image, Name: "kube-apiserver"}) })
+	})), func(m *steps.Meta) {
+		m.Needs = append(m.Needs, manifest.Need{Kind: manifest.Image, Name: "kube-apiserver"})
+	})
 }
 
 // TestSeveralSetsInOneRun: the steps of a part get the programs and images of its set,

@@ -66,6 +66,11 @@ func Batches(hosts []manifest.Host, by Batch, each func([]manifest.Host) Fragmen
 	return out
 }
 
+// Part names a part of a task: by that a step is told from the same step in another part,
+// such as a gate that a task has before and after a change. The ids of its nodes end in
+// the name.
+func Part(name string, f Fragment) Fragment { return f.under(name) }
+
 // InSet has the steps of f open the artifacts of a set of the lock, where no InSet
 // within f says otherwise. The ids of its nodes end in the set's name.
 func InSet(set string, f Fragment) Fragment {
