@@ -56,6 +56,7 @@ var kubexm = house{
 		"steps/etcd":                    append([]string{"steps/connector"}, domain...),                                   // it reaches a store through the wire
 		"steps/controlplane":            append([]string{"steps/kubectl"}, domain...),                                     // whether a control plane runs is asked through kubectl
 		"steps/kubeadm":                 append([]string{"steps/controlplane", "steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
+		"steps/gate":                    append([]string{"steps/etcd", "steps/controlplane", "steps/kubectl"}, domain...), // it asks all that a cluster is made of
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
 		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),  // it speaks to what runs, as its admin
 		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                        // it applies a manifest
@@ -131,7 +132,7 @@ var kubexm = house{
 		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/kubeadm", "steps/network",
+		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/gate", "steps/kubeadm", "steps/network",
 			"steps/node", "steps/preflight", "steps/registryd", "steps/runtime", "steps/runtime/cri", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,

@@ -52,6 +52,7 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 		defer release()
 		ctx = claimed
 	}
+	s.sets = g.Sets(s.Set())
 	head, err := s.head(g, o, rand.Text())
 	if err != nil {
 		return "", err

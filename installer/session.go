@@ -58,6 +58,7 @@ type Session struct {
 	hosts    map[string]*steps.Host
 	conns    []connector.Conn
 	home     map[string]string // blobs that are read from the site's registry → their repository
+	sets     []string          // of the lock, that the plan which is carried out names; none before
 
 	highest int64 // serial that the cluster has had, as far as it was asked
 }
@@ -194,11 +195,16 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 		Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts, Workdir: s.Workdir.Dir, Log: log,
 		Reveal: s.reveal, Waits: s.Waits,
 	}
-	if s.Bundle != nil {
-		host.Applied, host.Made = s.applied, s.Bundle.Lock.Created
-		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), home: s.home}
-	}
+	s.equip(host)
 	return host, nil
+}
+
+// equip gives a host what the bundle holds.
+func (s *Session) equip(h *steps.Host) {
+	if s.Bundle != nil {
+		h.Applied, h.Made = s.applied, s.Bundle.Lock.Created
+		h.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), sets: func() []string { return s.sets }, home: s.home}
+	}
 }
 
 // Set is the set of the lock that answers the config's Kubernetes version.

@@ -35,6 +35,7 @@ type siteFlags struct {
 	skipHosts []string  // hosts that a deletion passes over
 	signing   signFlags // of the receipt; of it --key is called --sign-key here
 	older     bool      // a bundle older than the cluster's is taken
+	batch     batchFlag // how many hosts at once a rolling change visits
 	hostKeys  string    // which host keys are trusted; "": as the config says
 }
 
@@ -63,6 +64,7 @@ type site struct {
 	signer   *sign.Signer        // of the receipt; nil where it is not signed
 
 	skip      []string        // checks that the plan leaves out
+	batch     plan.Batch      // of a pipeline that rolls
 	skipped   []string        // those of them that a person left out
 	unchecked []steps.Finding // what is not looked at without a bundle
 
@@ -75,7 +77,7 @@ type site struct {
 
 // scope is what the plan of s is made for.
 func (s *site) scope() plan.Scope {
-	return plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip}
+	return plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip, Batch: s.batch}
 }
 
 // openSite verifies the bundle, reads the config, makes the plan and proves the
@@ -170,7 +172,7 @@ func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, p 
 
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.
 func (a *app) runSite(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
-	s := &site{pipeline: p, dryRun: f.dryRun}
+	s := &site{pipeline: p, dryRun: f.dryRun, batch: f.batch.Batch}
 	if a.structured() {
 		a.lines = newRunLines(a.out, a.output)
 	}

@@ -153,7 +153,8 @@ func (b *barrier) pass(u *unit) {
 func (r *run) unit(n *plan.Node, h *steps.Host) *unit {
 	meta := n.Step.Meta()
 	u := &unit{node: n, meta: meta, done: make(chan struct{})}
-	u.host = h.InSet(n.Set).ForStep(meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) })
+	u.host = h.InSet(n.Set).ForStep(meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) }).
+		WithWaits(func(what string) { r.report(u, Event{Outcome: Waits, For: what}) })
 	return u
 }
 

@@ -21,7 +21,8 @@ const (
 	Failed      Outcome = "failed"
 	RolledBack  Outcome = "rolled back"
 	Interrupted Outcome = "interrupted"
-	Found       Outcome = "found" // a finding, while the step goes on
+	Found       Outcome = "found"   // a finding, while the step goes on
+	Waits       Outcome = "waiting" // it goes on, and says what for
 )
 
 // Event is one thing that happened. Events are delivered one at a time, in
@@ -40,4 +41,6 @@ type Event struct {
 	Error   string        `json:"error,omitempty"`
 	// Finding is what a step reports that lets it pass; of a Found event, and of no other.
 	Finding *steps.Finding `json:"finding,omitempty"`
+	// For is what a step waits for; of a Waits event, and of no other.
+	For string `json:"for,omitempty"`
 }

@@ -16,6 +16,7 @@ type Scope struct {
 	Set     string   // of the lock; "" is its first
 	Targets []string // host names; none means all
 	Skip    []string // checks that are left out, by their steps' names
+	Batch   Batch    // how many hosts a rolling change visits at once; masters and members go one by one
 }
 
 // Role gives the hosts of a role, narrowed to the targets.

@@ -170,7 +170,11 @@ func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
 
 func (s *Site) walk(all hosts, g *plan.Graph) error {
 	atOnce := cmp.Or(s.AtOnce, 8)
-	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: all.of,
+	var passed map[string]bool
+	if s.Passed != nil {
+		passed = engine.Resumable(g, s.Passed)
+	}
+	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of,
 		Report: func(e engine.Event) {
 			if e.Finding != nil {
 				s.Said = append(s.Said, e.Finding.What)

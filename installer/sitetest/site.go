@@ -52,9 +52,12 @@ type Site struct {
 	Heard func(host, step string, c connector.Cmd, stdin []byte)
 	// Components are versions that the bundle has beside Kubernetes', by component.
 	Components map[string]string
-	Skip       []string       // hosts that a deletion passes over
-	Events     []engine.Event // of the last run
-	Said       []string       // warnings of all runs
+	// Passed tells which steps a run before has seen done, for a run that goes on; nil: it
+	// looks at all.
+	Passed func(node, host string) bool
+	Skip   []string       // hosts that a deletion passes over
+	Events []engine.Event // of the last run
+	Said   []string       // warnings of all runs
 
 	change func(manifest.Host, *conntest.Machine) // of Options
 }

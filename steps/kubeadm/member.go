@@ -7,7 +7,6 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/etcd"
 	"github.com/mensylisir/kubexm/steps/op"
 )
@@ -50,4 +49,4 @@ func ClearMember(c *manifest.Cluster, joining manifest.Host) steps.Step {
 }
 
 // memberHere asks the store through the member that kubeadm runs on a master.
-func memberHere() etcd.Client { return etcd.InContainer(controlplane.PKIDir + "/etcd") }
+func memberHere() etcd.Client { return etcd.InContainer(etcd.StackedKeys) }
