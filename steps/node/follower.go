@@ -63,6 +63,7 @@ func (f Follower) Expect(ctx context.Context, h *steps.Host) (*op.Change, error)
 	}, nil
 }
 
+// Settle has the unit read its files once more after they are gone.
 func (f Follower) Settle(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	_, recorded, err := op.Recall(ctx, h, f)
 	if err != nil || !recorded {

@@ -138,6 +138,7 @@ func (u Unit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	return &Change{What: "stop " + u.Name, Apply: u.halt}, nil
 }
 
+// Settle gives the unit the state that it had before kubexm came.
 func (u Unit) Settle(ctx context.Context, h *steps.Host) (*Change, error) {
 	e, recorded, err := Recall(ctx, h, u)
 	if err != nil || !recorded {
