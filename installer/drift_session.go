@@ -17,6 +17,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/durable"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -125,7 +126,7 @@ func (s *Session) keysAside() (string, error) {
 	}
 	digests, err := os.ReadFile(filepath.Join(s.Workdir.Dir, registryd.DigestsFile))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, registryd.DigestsFile), digests, 0o600)
+		err = durable.WriteFile(filepath.Join(dir, registryd.DigestsFile), digests, 0o600)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("what the registry calls its images: %w", err)
@@ -145,7 +146,7 @@ func (s *Session) closeKeys(dir string) error {
 		if _, err := os.Stat(at); len(keepers) == 0 || err == nil {
 			continue
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, nil, 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), durable.WriteFile(at, nil, 0o600)); err != nil {
 			return err
 		}
 	}
