@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,6 +30,8 @@ type Drift struct {
 	Diff string `json:"diff,omitempty"` // lines that come and go; Secrets are not shown
 	// Unseen says why it was not looked at: it may or may not be as it should be.
 	Unseen string `json:"unseen,omitempty"`
+	// Hides are steps that ask programs, and cannot be told while this unit differs.
+	Hides []string `json:"hides,omitempty"`
 }
 
 // Counts tells whether it speaks against the cluster: it differs, or nobody can say
@@ -46,13 +49,13 @@ const stepTime = 2 * time.Minute
 
 // Drifts looks at what the steps of g have left on the hosts that of gives, and tells what
 // is not so by now, sorted by host and then in the order of the plan. Nothing is changed,
-// and no look ends because of what another one found. Checks and what leaves no trace are
-// passed over. of gives nil for a host that was not reached: the caller knows why.
+// and no look ends because of what another one found. Checks, waits and what leaves no trace
+// are passed over. of gives nil for a host that was not reached: the caller knows why.
 func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]Drift, error) {
 	l := &look{of: of, options: o, board: &steps.Board{}, lost: map[string]bool{}, order: map[string]int{}}
 	for _, n := range g.Nodes { // in this order what a look gives to another one is there
 		m := n.Step.Meta()
-		if m.Always || m.Here {
+		if m.Always || m.Here || m.LooksOnly {
 			continue
 		}
 		var group errgroup.Group
@@ -153,6 +156,8 @@ func (l *look) add(host, step string, p steps.Piece) {
 		switch {
 		case errors.Is(p.Err, ErrNoBundle):
 			d.Unseen = ErrNoBundle.Error()
+		case errors.Is(p.Err, syscall.ENOTDIR):
+			d.Unseen = noKeys
 		case isLost(p.Err):
 			if l.lost[host] {
 				return
@@ -196,7 +201,34 @@ func (l *look) sorted(g *plan.Graph) []Drift {
 	slices.SortStableFunc(l.found, func(a, b Drift) int {
 		return cmp.Or(cmp.Compare(l.order[a.Host], l.order[b.Host]), cmp.Compare(place[a.Step], place[b.Step]), cmp.Compare(a.Name, b.Name))
 	})
-	return l.found
+	return hidden(l.found)
+}
+
+// hidden gives what was found without the steps that cannot be told while a unit differs:
+// what asks the runtime says nothing of itself while that is stopped. The unit names them.
+func hidden(all []Drift) []Drift {
+	isUnit := func(d Drift) bool { return d.Kind == "unit" && d.Unseen == "" }
+	if !slices.ContainsFunc(all, isUnit) {
+		return all
+	}
+	var out, steps []Drift
+	for _, d := range all {
+		if d.Kind == "step" && d.Counts() {
+			steps = append(steps, d)
+			continue
+		}
+		out = append(out, d)
+	}
+	for _, d := range steps {
+		i := slices.IndexFunc(out, func(x Drift) bool { return isUnit(x) && x.Host == d.Host })
+		if i < 0 { // it asks the cluster, of which the host is part
+			i = slices.IndexFunc(out, isUnit)
+		}
+		if says := d.Name + " on " + d.Host; !slices.Contains(out[i].Hides, says) {
+			out[i].Hides = append(out[i].Hides, says)
+		}
+	}
+	return out
 }
 
 // AsRecorded gives the cluster as it was applied, with the hosts of the record alone: c

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
 )
 
 // ErrNoBundle says that a look needs what a bundle holds, and that there is none.
@@ -20,6 +21,12 @@ type absentArtifacts struct {
 	lock *manifest.Lock // nil: it is not known either
 	set  string
 	list *atomic.Bool // the images were asked for, and are not known
+}
+
+// WithoutBundle stands in for a bundle of which a lock alone is here; nil where that is
+// not here either. set is the set of the lock that the cluster has.
+func WithoutBundle(l *manifest.Lock, set string) steps.Artifacts {
+	return (&absentArtifacts{lock: l, set: set}).fresh()
 }
 
 // fresh is the same for another look.

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
 
@@ -15,8 +17,10 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/durable"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
 // ErrNoRecord says that nobody knows what was applied to a cluster.
@@ -90,27 +94,63 @@ func (s *Session) asRecorded(ctx context.Context, config *manifest.Cluster, give
 	if err != nil {
 		return nil, err
 	}
+	keys, err := s.keysAside()
+	if err != nil {
+		return nil, err
+	}
 	for _, h := range s.hosts {
-		h.Applied, h.Artifacts = r.Again, has
+		h.Applied, h.Artifacts, h.Workdir = r.Again, has, keys
 	}
-	if s.recalls() {
-		err = s.Recall(ctx)
+	if err := Recall(ctx, c.Only(s.Reached()), s.Host); err != nil {
+		return nil, err
 	}
-	return further, err
+	return further, s.closeKeys(keys)
 }
 
-// recalls tells whether all hosts answer that keep keys of the cluster.
-func (s *Session) recalls() bool {
-	keepers := append(part.RegistryOf(s.Cluster).Hosts, part.StoreOf(s.Cluster).Members...)
-	if masters := s.Cluster.HostsWith(manifest.RoleMaster); len(masters) > 0 {
-		keepers = append(keepers, masters[0])
+// noKeys says that a look would need keys that nobody has.
+const noKeys = "not looked at without keys of the cluster, which lie on hosts that do not answer"
+
+// keysAside copies the keys of the cluster that are in the workdir to a folder beside
+// them, for the time of the session: a step that looks for keys makes them where there
+// are none, and a look leaves nothing behind.
+func (s *Session) keysAside() (string, error) {
+	dir, err := os.MkdirTemp(s.Workdir.Dir, ".look-") // nobody else reads it
+	if err != nil {
+		return "", fmt.Errorf("a place for keys: %w", err)
 	}
-	for _, h := range keepers {
-		if _, is := s.Cluster.Host(h.Name); is && s.Host(h) == nil {
-			return false
+	unlock := s.unlock
+	s.unlock = func() { _ = os.RemoveAll(dir); unlock() } // the next look has another one
+	err = os.CopyFS(filepath.Join(dir, "certs"), os.DirFS(s.Workdir.Certs("")))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the keys of the cluster: %w", err)
+	}
+	digests, err := os.ReadFile(filepath.Join(s.Workdir.Dir, registryd.DigestsFile))
+	if err == nil {
+		err = durable.WriteFile(filepath.Join(dir, registryd.DigestsFile), digests, 0o600)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("what the registry calls its images: %w", err)
+	}
+	return dir, nil
+}
+
+// closeKeys keeps steps from making keys of parts that have theirs on hosts which do not
+// answer: what is made of them could only differ.
+func (s *Session) closeKeys(dir string) error {
+	parts := map[string][]manifest.Host{"registry": part.RegistryOf(s.Cluster).Hosts}
+	if store := part.StoreOf(s.Cluster); store.Kind == part.Service {
+		parts["etcd"] = store.Members
+	}
+	for name, keepers := range parts {
+		at := filepath.Join(dir, "certs", name)
+		if _, err := os.Stat(at); len(keepers) == 0 || err == nil {
+			continue
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), durable.WriteFile(at, nil, 0o600)); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 // recordedArtifacts are what is here of the bundle that was applied.
@@ -128,15 +168,12 @@ func (s *Session) recordedArtifacts(r *state.Record, given bool) (steps.Artifact
 			return nil, &OtherBundleError{Is: is, Applied: r.Lock}
 		}
 	}
-	out := (&absentArtifacts{set: s.Set()}).fresh()
 	text, err := os.ReadFile(s.Workdir.Applied("kubexm.lock"))
 	if err != nil || digest.FromBytes(text).String() != r.Lock {
-		return out, nil //nolint:nilerr // it is on another machine
+		return WithoutBundle(nil, s.Set()), nil //nolint:nilerr // it is on another machine
 	}
-	if l, problems := manifest.DecodeLock(bytes.NewReader(text)); problems.Err() == nil {
-		out.lock = l
-	}
-	return out, nil
+	l, problems := manifest.DecodeLock(bytes.NewReader(text))
+	return WithoutBundle(l, s.Set()), problems.Err()
 }
 
 // keptBundle opens the archive that was applied, where it still lies where it did; nil

@@ -48,6 +48,14 @@ install refuses of that, this version of kubexm does not do.
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Path, f.Effect.Says(Anywhere), f.Install.Does(f.Effect))
 	}
 	b.WriteString(`
+## What another hand has changed
+
+` + "`kubexm diff -f config.yaml`" + ` holds every host against the record, whatever the config says by now: files by digest, units, kernel settings and the
+cluster's objects. It lists what differs by host, with what would mend it, and changes nothing. Exit code 0 says that nothing differs, 3 that
+something does or that a host does not answer; the others are looked at all the same. ` + "`kubexm install`" + ` with the config and the bundle that were
+applied mends what it lists. Files are held against the lock of the bundle that was applied: ` + "`--bundle`" + `, the archive where it still lies on this
+machine, or the workdir's copy of its lock. What needs more of the bundle than there is, is listed as not looked at, and does not count.
+
 ## Hosts that do not answer
 
 ` + "`kubexm install`" + ` needs every host of the config. It says which host it cannot reach, and changes nothing.

@@ -147,7 +147,10 @@ func (a *app) printDrift(r driftReport, c *manifest.Cluster) error {
 		cells[0] = slices.Insert(cells[0], 2, "STEP")
 	}
 	for _, d := range r.Drift {
-		says := "differs: " + d.What + " would mend it"
+		says := "differs: " + firstLine(d.What) + " would mend it"
+		if len(d.Hides) > 0 {
+			says += "; cannot be told until then: " + strings.Join(d.Hides, ", ")
+		}
 		if d.Unseen != "" {
 			unseen++
 			says = d.Unseen

@@ -7,11 +7,12 @@ import (
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
+	"github.com/mensylisir/kubexm/steps"
 )
 
 // Drift looks whether the hosts are as the record of the cluster says, as `kubexm diff`
-// does: config names hosts that the record does not know, and is not what counts.
-func (s *Site) Drift() ([]installer.Drift, error) {
+// does; has is what there is of the bundle, nil all of it. Hosts that are lost do not answer.
+func (s *Site) Drift(has steps.Artifacts, lost ...string) ([]installer.Drift, error) {
 	s.T.Helper()
 	all, err := s.reach(s.Cluster)
 	if err != nil {
@@ -34,6 +35,17 @@ func (s *Site) Drift() ([]installer.Drift, error) {
 	}
 	for _, h := range all {
 		h.Applied = r.Again
+		if has != nil {
+			h.Artifacts = has
+		}
+	}
+	for _, name := range lost {
+		delete(all, name)
+	}
+	if len(lost) == 0 {
+		if err := installer.Recall(s.T.Context(), c, all.of); err != nil {
+			return nil, err
+		}
 	}
 	return installer.Drifts(s.T.Context(), g, all.of, installer.DriftOptions{Parallel: 8})
 }

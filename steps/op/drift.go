@@ -28,6 +28,10 @@ func (s *state) Drift(ctx context.Context, h *steps.Host) []steps.Piece {
 }
 
 func (s *state) piece(ctx context.Context, h *steps.Host, r Resource) steps.Piece {
+	if u, ok := r.(Unit); ok { // what others start while a cluster is made, runs once it is
+		u.Idle = false
+		r = u
+	}
 	p := steps.Piece{Name: r.String()}
 	want := func(ctx context.Context, h *steps.Host) (*Change, error) { return r.Want(ctx, h, false) }
 	if s.gone {
