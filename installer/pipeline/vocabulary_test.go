@@ -77,11 +77,9 @@ func nodesTo(c *manifest.Cluster, hop versions.Hop, by plan.Batch) plan.Task {
 	return task("nodes", func(s plan.Scope) plan.Fragment {
 		visit := func(h manifest.Host) plan.Fragment {
 			here := []manifest.Host{h}
-			return plan.Guarded(
+			return plan.GuardedFor(h,
 				plan.Seq(plan.On(lead(s), stand("node.drain")), plan.On(here, stand("kubelet.switch", "kubelet")), plan.On(lead(s), gate.Node(h, hop.Set), stand("node.uncordon"))),
-				func(h manifest.Host) plan.Fragment {
-					return plan.Seq(plan.On([]manifest.Host{h}, stand("kubelet.relink")), plan.On(lead(s), stand("node.uncordon")))
-				})
+				plan.Seq(plan.On(here, stand("kubelet.relink")), plan.On(lead(s), stand("node.uncordon"))))
 		}
 		whole := func() plan.Fragment { return plan.On(lead(s), gate.Workloads()) }
 		masters := plan.Roll(s.Role(manifest.RoleMaster), func(h manifest.Host) plan.Fragment { return plan.Seq(visit(h), whole()) })
@@ -193,6 +191,11 @@ func TestAnUpgradeCanBeSaid(t *testing.T) {
 	for _, h := range c.Spec.Hosts {
 		if drained[h.Name] != 1 {
 			t.Errorf("%s is drained %d times", h.Name, drained[h.Name])
+		}
+	}
+	for _, line := range strings.Split(g.String(), "\n") {
+		if strings.Contains(line, "kubelet.relink") && strings.Contains(line, "[v1.34.0/w") && strings.HasSuffix(line, "on m1") {
+			t.Errorf("a master goes back for a worker: %s", line)
 		}
 	}
 	if sets := g.Sets("v1.34.0"); !slices.Equal(sets, []string{"v1.33.1", "v1.34.0"}) {
