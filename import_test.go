@@ -126,7 +126,7 @@ var kubexm = house{
 		"installer/audit":    {"steps", "steps/connector", "manifest/durable"},
 		"installer/engine":   {"steps", "manifest"},
 		"installer/module":   nil,
-		"installer/pipeline": {"manifest"},
+		"installer/pipeline": {"manifest", "manifest/part"},
 		"installer/plan":     {"steps", "manifest"},
 		// What is remembered is read, and held against a config; nothing here changes a host.
 		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},

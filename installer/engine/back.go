@@ -18,8 +18,8 @@ func (r *run) goBack(ctx context.Context) {
 			continue
 		}
 		for _, g := range u.node.Guards {
-			if !slices.Contains(guards[u.host.Name], g) {
-				guards[u.host.Name] = append(guards[u.host.Name], g)
+			if host := g.For(u.host.Name); !slices.Contains(guards[host], g) {
+				guards[host] = append(guards[host], g)
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (r *run) back(ctx context.Context, g *plan.Guard, host string) bool {
 	// What was done there is undone from here on. It is said before it is so: a run that
 	// is killed meanwhile must not leave a journal that holds it done.
 	for _, u := range slices.Backward(r.all) {
-		if u.host.Name == host && u.ok && !u.meta.LooksOnly && slices.Contains(u.node.Guards, g) {
+		if g.For(u.host.Name) == host && u.ok && !u.meta.LooksOnly && slices.Contains(u.node.Guards, g) {
 			r.report(u, Event{Outcome: RolledBack})
 		}
 	}

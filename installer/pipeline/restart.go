@@ -4,6 +4,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/module"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
 // restartHelp is what restarts say of how they go about it.
@@ -32,7 +33,7 @@ none has an alarm. Leadership is moved first, and the leader is the last. An etc
 not kubexm's, and is refused.` + restartHelp,
 		Example: "  kubexm restart etcd -f config.yaml\n  kubexm restart etcd -f config.yaml --dry-run",
 		Rolls:   true,
-		Refuses: func(c *manifest.Cluster) manifest.Problems { return notOurs(c) },
+		Refuses: notOurs,
 		Modules: []plan.Module{module.RestartStore()},
 	}
 }
@@ -93,11 +94,11 @@ kubelets. An etcd that exists already is not kubexm's, and is left out.` + resta
 
 // notOurs refuses a store that somebody else runs.
 func notOurs(c *manifest.Cluster) manifest.Problems {
-	if c.Spec.Etcd.Type != "external" {
+	if part.StoreOf(c).Kind != part.External {
 		return nil
 	}
 	return manifest.Problems{{
-		Path: "spec.etcd.type", Message: "this etcd exists already and is not kubexm's: it has neither access to its hosts nor a word on when its members may stop",
+		Path: "spec.etcd.type", Message: "this etcd is not kubexm's: it exists already, and kubexm reaches none of its hosts",
 		Advice: "restart it the way it is run; `kubexm restart control-plane` restarts what kubexm made",
 	}}
 }

@@ -33,7 +33,9 @@ func TestLargeRollingPlan(t *testing.T) {
 				own := steps.NewKey[string](fmt.Sprintf("output %d", i))
 				ss = append(ss, step{steps.Meta{Name: fmt.Sprintf("test.step-%d", i), Reads: []steps.AnyKey{token}, Writes: []steps.AnyKey{own}}})
 			}
-			back := func(h manifest.Host) Fragment { return On([]manifest.Host{h}, named("test.relink"), named("test.start")) }
+			back := func(h manifest.Host) Fragment {
+				return On([]manifest.Host{h}, named("test.relink"), named("test.start"))
+			}
 			return Guarded(InSet("v2", On([]manifest.Host{h}, ss...)), back)
 		}
 		return Seq(On(workers[:1], step{steps.Meta{Name: "test.mint", Writes: []steps.AnyKey{token}}}), Roll(workers, visit))

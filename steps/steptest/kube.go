@@ -51,6 +51,8 @@ type Kube struct {
 	// versions of kubelets by node; those of others are the config's.
 	Learner, Alarm string
 	Kubelets       map[string]string
+	// Falls is called when a sandbox of a static pod is stopped; it may be nil.
+	Falls func()
 	// Elections counts how often a member was stopped that led the others.
 	Elections int
 

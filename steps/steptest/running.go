@@ -61,6 +61,9 @@ func (k *Kube) crictlPods(c call) (connector.Result, bool) {
 				continue
 			}
 			k.started[part+"-"+c.host]++
+			if k.Falls != nil {
+				k.Falls()
+			}
 			if part == "etcd" {
 				k.elect(c.host)
 			}
