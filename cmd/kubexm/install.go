@@ -75,7 +75,7 @@ type site struct {
 
 // scope is what the plan of s is made for.
 func (s *site) scope() plan.Scope {
-	return plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip}
+	return plan.Scope{Want: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip}
 }
 
 // openSite verifies the bundle, reads the config, makes the plan and proves the

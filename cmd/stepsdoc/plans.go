@@ -59,7 +59,7 @@ func planned(folder string) (map[string]*step, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		for _, p := range pipeline.All() {
-			g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+			g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}

@@ -257,7 +257,7 @@ const flannel = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: kube-flannel-
 func made(t *testing.T, config, work string, play []string) string {
 	t.Helper()
 	c := steptest.Cluster(t, config)
-	g, err := plan.Build(pipeline.Create(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(pipeline.Create(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		t.Fatal(err)
 	}

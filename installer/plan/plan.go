@@ -10,9 +10,9 @@ import (
 
 // Scope is all that a planner may know: what is wanted, which set of the lock,
 // and the hosts to act on. Targets narrows a later change to some hosts, while
-// Cluster still describes the whole.
+// Want still describes the whole.
 type Scope struct {
-	Cluster *manifest.Cluster
+	Want    *manifest.Cluster
 	Set     string   // of the lock; "" is its first
 	Targets []string // host names; none means all
 	Skip    []string // checks that are left out, by their steps' names
@@ -20,11 +20,11 @@ type Scope struct {
 
 // Role gives the hosts of a role, narrowed to the targets.
 func (s Scope) Role(role string) []manifest.Host {
-	return s.Only(s.Cluster.HostsWith(role))
+	return s.Only(s.Want.HostsWith(role))
 }
 
 // Hosts gives every host once, narrowed to the targets.
-func (s Scope) Hosts() []manifest.Host { return s.Only(s.Cluster.Spec.Hosts) }
+func (s Scope) Hosts() []manifest.Host { return s.Only(s.Want.Spec.Hosts) }
 
 // Only gives those of some hosts that are targets.
 func (s Scope) Only(all []manifest.Host) []manifest.Host {

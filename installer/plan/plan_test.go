@@ -189,7 +189,7 @@ func TestScopeNarrows(t *testing.T) {
 	c := &manifest.Cluster{}
 	c.Spec.Hosts = hosts("a", "b", "c")
 	c.Spec.RoleGroups.Worker = []string{"a", "b"}
-	s := Scope{Cluster: c, Targets: []string{"b", "c"}}
+	s := Scope{Want: c, Targets: []string{"b", "c"}}
 	if got := s.Role(manifest.RoleWorker); len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("workers %v", got)
 	}

@@ -29,7 +29,7 @@ func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
 
 func (s *Site) graphOf(c *manifest.Cluster, p Pipe, change func(*plan.Node)) *plan.Graph {
 	s.T.Helper()
-	g, err := plan.Build(p(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(p(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		s.T.Fatal(err)
 	}

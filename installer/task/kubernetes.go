@@ -27,17 +27,17 @@ func InstallKubernetes() plan.Task {
 // have by then what their API servers read.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Cluster)), plan.On(s.First(manifest.RoleMaster),
-			kubeadm.Init(s.Cluster), kubeadm.TakeUp(), cluster.FetchKubeconfig(s.Cluster), cluster.InstallKubeconfig()))
+		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Want)), plan.On(s.First(manifest.RoleMaster),
+			kubeadm.Init(s.Want), kubeadm.TakeUp(), cluster.FetchKubeconfig(s.Want), cluster.InstallKubeconfig()))
 	}}
 }
 
 // CheckEndpoint waits until every node reaches the API servers through what the site has
 // set up for them.
 func CheckEndpoint() plan.Task {
-	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return s.Cluster.EndpointExists() },
+	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return s.Want.EndpointExists() },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), cluster.ReadAuthority()), plan.On(nodes(s), cluster.WaitEndpoint(s.Cluster)))
+			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), cluster.ReadAuthority()), plan.On(nodes(s), cluster.WaitEndpoint(s.Want)))
 		}}
 }
 
@@ -49,13 +49,13 @@ func JoinMasters() plan.Task {
 		return plan.Roll(furtherMasters(s), func(h manifest.Host) plan.Fragment {
 			one := []manifest.Host{h}
 			var mint []steps.Step
-			if part.StoreOf(s.Cluster).Kind == part.Stacked {
-				mint = append(mint, kubeadm.ClearMember(s.Cluster, h))
+			if part.StoreOf(s.Want).Kind == part.Stacked {
+				mint = append(mint, kubeadm.ClearMember(s.Want, h))
 			}
-			mint = append(mint, kubeadm.MintMasterToken(s.Cluster, h))
-			join := []steps.Step{kubeadm.JoinMaster(s.Cluster)}
-			if cp := s.Cluster.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
-				join = append(join, node.AimAtItself(s.Cluster), cluster.RenewProxy(s.Cluster))
+			mint = append(mint, kubeadm.MintMasterToken(s.Want, h))
+			join := []steps.Step{kubeadm.JoinMaster(s.Want)}
+			if cp := s.Want.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
+				join = append(join, node.AimAtItself(s.Want), cluster.RenewProxy(s.Want))
 			}
 			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(first, mint...), plan.On(one, append(join, cluster.InstallKubeconfig())...))
 		})
@@ -70,9 +70,9 @@ func furtherMasters(s plan.Scope) []manifest.Host {
 
 // InstallNetwork applies the pod network.
 func InstallNetwork() plan.Task {
-	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Cluster).Supported },
+	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Want).Supported },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.On(s.Whole().First(manifest.RoleMaster), network.Of(s.Cluster).Install...)
+			return plan.On(s.Whole().First(manifest.RoleMaster), network.Of(s.Want).Install...)
 		}}
 }
 
@@ -86,7 +86,7 @@ func JoinWorkers() plan.Task {
 		}
 		return plan.Seq(
 			plan.On(s.Whole().First(manifest.RoleMaster), kubeadm.MintToken(workers)),
-			plan.On(workers, kubeadm.JoinWorker(s.Cluster)),
+			plan.On(workers, kubeadm.JoinWorker(s.Want)),
 		)
 	}}
 }
@@ -102,14 +102,14 @@ func onlyWorkers(s plan.Scope) []manifest.Host {
 func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
-		if s.Cluster.KubeletsAreSigned() {
-			ss = append(ss, cluster.SignKubelets(s.Cluster))
+		if s.Want.KubeletsAreSigned() {
+			ss = append(ss, cluster.SignKubelets(s.Want))
 		}
-		ss = append(ss, cluster.LabelNodes(s.Cluster))
-		if s.Cluster.ConfiguresDNS() {
-			ss = append(ss, cluster.CoreDNS(s.Cluster))
+		ss = append(ss, cluster.LabelNodes(s.Want))
+		if s.Want.ConfiguresDNS() {
+			ss = append(ss, cluster.CoreDNS(s.Want))
 		}
-		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, cluster.WaitReady(s.Cluster))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Cluster)))
+		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, cluster.WaitReady(s.Want))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Want)))
 	}}
 }
 
@@ -118,11 +118,11 @@ func Configure() plan.Task {
 func InstallAddons() plan.Task {
 	return plan.Task{Name: "install-addons", Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
-		if slices.ContainsFunc(s.Cluster.Spec.Addons, isChart) {
+		if slices.ContainsFunc(s.Want.Spec.Addons, isChart) {
 			ss = append(ss, addon.InstallHelm())
 		}
-		for _, a := range s.Cluster.Spec.Addons {
-			if ss = append(ss, addon.Install(a, registryd.NamesAt(s.Cluster))); !isChart(a) {
+		for _, a := range s.Want.Spec.Addons {
+			if ss = append(ss, addon.Install(a, registryd.NamesAt(s.Want))); !isChart(a) {
 				ss = append(ss, addon.Wait(a))
 			}
 		}
@@ -136,7 +136,7 @@ func isChart(a manifest.Addon) bool { return a.Form() == manifest.Chart }
 func RemoveAddons() plan.Task {
 	return plan.Task{Name: "remove-addons", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
-		for _, a := range slices.Backward(s.Cluster.Spec.Addons) {
+		for _, a := range slices.Backward(s.Want.Spec.Addons) {
 			ss = append(ss, addon.Remove(a))
 		}
 		return plan.On(s.Whole().First(manifest.RoleMaster), ss...)
@@ -153,19 +153,19 @@ func Record() plan.Task {
 // DrainNodes moves pods off the workers.
 func DrainNodes() plan.Task {
 	return plan.Task{Name: "drain-nodes", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Whole().First(manifest.RoleMaster), cluster.Drain(s.Cluster))
+		return plan.On(s.Whole().First(manifest.RoleMaster), cluster.Drain(s.Want))
 	}}
 }
 
 // preserves tells whether a deletion leaves etcd's data and the images.
-func preserves(s plan.Scope) bool { return s.Cluster.Spec.Etcd.PreserveData }
+func preserves(s plan.Scope) bool { return s.Want.Spec.Etcd.PreserveData }
 
 func losesData(s plan.Scope) bool { return !preserves(s) }
 
 // KeepKeys puts on record what a store that stays is of, before anything goes.
 func KeepKeys() plan.Task {
 	return plan.Task{Name: "keep-keys", When: preserves, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), kubeadm.KeepKeys(s.Cluster))
+		return plan.On(s.First(manifest.RoleMaster), kubeadm.KeepKeys(s.Want))
 	}}
 }
 
@@ -178,7 +178,7 @@ func ResetNodes() plan.Task {
 		var last []steps.Step
 		if preserves(s) {
 			reset = kubeadm.ResetMasterKeepingStore()
-			if part.StoreOf(s.Cluster).Kind == part.Stacked && len(further) > 0 {
+			if part.StoreOf(s.Want).Kind == part.Stacked && len(further) > 0 {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}
@@ -190,7 +190,7 @@ func ResetNodes() plan.Task {
 				return plan.On([]manifest.Host{h}, cluster.RemoveKubeconfig(), kubeadm.ResetMaster())
 			}),
 			plan.On(s.First(manifest.RoleMaster), last...),
-			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.Soften(s.Cluster))),
+			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.Soften(s.Want))),
 		)
 	}}
 }
