@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mensylisir/kubexm/steps"
@@ -33,6 +34,7 @@ type Event struct {
 	Node    string        `json:"node"` // the id in the plan
 	Step    string        `json:"step"`
 	Host    string        `json:"host"`
+	As      string        `json:"as,omitempty"` // the host's name in the plan, where that is another: the lead's
 	Outcome Outcome       `json:"outcome"`
 	Took    time.Duration `json:"took,omitempty"` // nanoseconds
 	Changes []string      `json:"changes,omitempty"`
@@ -41,3 +43,6 @@ type Event struct {
 	// Finding is what a step reports that lets it pass; of a Found event, and of no other.
 	Finding *steps.Finding `json:"finding,omitempty"`
 }
+
+// At is the host's name in the plan.
+func (e Event) At() string { return cmp.Or(e.As, e.Host) }

@@ -289,7 +289,11 @@ func made(t *testing.T, config, work string, play []string) string {
 	ran := map[string]bool{}
 	for _, n := range g.Nodes {
 		name := n.Step.Meta().Name
-		for _, h := range n.Hosts {
+		on := n.Hosts
+		if plan.IsLead(on[0]) {
+			on = g.Leads[:1]
+		}
+		for _, h := range on {
 			facade := func() *steps.Host {
 				kase := steptest.Case{Cluster: c, Host: h, Workdir: work, Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": flannel, "tools": flannel}}}
 				return kase.NewHost(t, sims[h.Name], n.Step)

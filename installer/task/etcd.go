@@ -63,7 +63,7 @@ func TakeEtcdKeys() plan.Task {
 // NoteEtcd says what is left in a store that is not kubexm's.
 func NoteEtcd() plan.Task {
 	return plan.Task{Name: "note-etcd", When: storeIs(part.External), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), etcd.NoteLeft(s.Want))
+		return plan.On(s.Initial(), etcd.NoteLeft(s.Want))
 	}}
 }
 

@@ -17,18 +17,18 @@ func CheckRegistry() plan.Task {
 	return plan.Task{Name: "check-registry", When: registryStands, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Par(
 			plan.On(nodes(s), registryd.CheckPull(s.Want)),
-			plan.On(s.Whole().First(manifest.RoleMaster), registryd.CheckPush(s.Want)),
+			plan.On(s.Lead(), registryd.CheckPush(s.Want)),
 		)
 	}}
 }
 
 // InstallRegistry brings up the site's registry on its host and fills it. One that
-// stands already is filled from here, or through the first master.
+// stands already is filled from here, or through the lead.
 func InstallRegistry() plan.Task {
 	return plan.Task{Name: "install-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
 		seed := registryd.Seed(s.Want, imageNeeds(s.Want))
 		if registryd.Stands(s.Want) {
-			return plan.On(s.Whole().First(manifest.RoleMaster), seed)
+			return plan.On(s.Lead(), seed)
 		}
 		return plan.On(s.Role(manifest.RoleRegistry), registryd.Install(s.Want), seed)
 	}}
@@ -39,7 +39,7 @@ func InstallRegistry() plan.Task {
 func UninstallRegistry() plan.Task {
 	return plan.Task{Name: "uninstall-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
 		if registryd.Stands(s.Want) {
-			return plan.On(s.First(manifest.RoleMaster), registryd.ForgetDigests(), registryd.NoteLeft(s.Want))
+			return plan.On(s.Initial(), registryd.ForgetDigests(), registryd.NoteLeft(s.Want))
 		}
 		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Want, preserves(s)))
 	}}

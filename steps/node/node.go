@@ -156,7 +156,7 @@ func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 	return func(h *steps.Host) []op.Resource {
 		return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			joined, err := controlplane.Complete(ctx, h)
-			return Hosts(c, h.Name, joined), err
+			return Hosts(c, h.Name, joined, h.Away...), err
 		}}, noLoopback(h.Name)}
 	}
 }
@@ -200,8 +200,8 @@ func RemoveNames(c *manifest.Cluster) steps.Step {
 
 // Hosts gives the lines of /etc/hosts on the host of that name: all hosts, the
 // control plane's name, the registry's name, and the config's own lines. joined
-// says that it is a master whose own API server runs.
-func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
+// says that it is a master whose own API server runs; away are hosts that do not answer.
+func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte {
 	var b strings.Builder
 	line := func(address string, names ...string) {
 		if address != "" && len(names) > 0 {
@@ -214,7 +214,7 @@ func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
 		}
 	}
 	if cp := c.Spec.ControlPlaneEndpoint; !cp.ExternalDNS {
-		line(EndpointAddress(c, self, joined), cp.Domain)
+		line(EndpointAddress(c, self, joined, away...), cp.Domain)
 	}
 	if r := c.HostsWith(manifest.RoleRegistry); len(r) > 0 {
 		name, _, _ := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")
@@ -227,13 +227,13 @@ func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
 }
 
 // EndpointAddress is what the control plane's name means on a host: the virtual
-// IP where there is one, else the first master. With several masters and nothing
-// before them, each means itself once it has joined.
-func EndpointAddress(c *manifest.Cluster, self string, joined bool) string {
+// IP where there is one, else the first master that is not away. With several masters
+// and nothing before them, each means itself once it has joined.
+func EndpointAddress(c *manifest.Cluster, self string, joined bool, away ...string) string {
 	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
 		return a
 	}
-	masters := c.HostsWith(manifest.RoleMaster)
+	masters := slices.DeleteFunc(slices.Clone(c.HostsWith(manifest.RoleMaster)), func(m manifest.Host) bool { return slices.Contains(away, m.Name) })
 	for _, m := range masters {
 		if joined && m.Name == self {
 			return c.NodeAddresses(m)[0]

@@ -25,7 +25,7 @@ func (k *Kube) kubectl(c call) connector.Result {
 	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok {
 		return failed(1, "error: stat %s: no such file or directory", c.flags["--kubeconfig"])
 	}
-	if !k.up() || c.sim.Read(c.flags["--kubeconfig"]) == "" { // an empty kubeconfig means localhost
+	if !k.answers(c) || c.sim.Read(c.flags["--kubeconfig"]) == "" { // an empty kubeconfig means localhost
 		return failed(1, "The connection to the server %s:6443 was refused - did you specify the right host or port?", k.master)
 	}
 	cache := c.flags["--cache-dir"]
