@@ -40,6 +40,7 @@ type entry struct {
 	Objects  []kept      `json:"objects,omitempty"` // of a manifest
 	Pending  bool        `json:"pending,omitempty"` // a unit is to be restarted, packages are being installed
 	Packages *brought    `json:"packages,omitempty"`
+	Given    bool        `json:"given,omitempty"` // up: the cluster's own record of it could not be deleted
 }
 
 func (e entry) attr() runner.Attr {

@@ -278,7 +278,7 @@ func orEmpty(v any) any {
 // workload gives an object with the state that its controller would write.
 func (k *Kube) workload(kind, ns, name string) Object {
 	kinds := map[string][2]string{"deployment": {"apps/v1", "Deployment"}, "daemonset": {"apps/v1", "DaemonSet"}, "statefulset": {"apps/v1", "StatefulSet"},
-		"job": {"batch/v1", "Job"}, "configmap": {"v1", "ConfigMap"}}
+		"job": {"batch/v1", "Job"}, "configmap": {"v1", "ConfigMap"}, "secret": {"v1", "Secret"}}
 	id, ok := kinds[kind]
 	if !ok {
 		return nil
