@@ -62,7 +62,8 @@ Of two rows that match a field, the longer one counts.
 	b.WriteString(`
 ## Hosts that do not answer
 
-` + "`kubexm install`" + ` needs every host of the config. It says which host it cannot reach, and changes nothing.
+` + "`kubexm install`" + ` says which host it cannot reach, and changes nothing. On a cluster that was finished ` + "`--skip-host NAME`" + ` goes on without
+a host: see [hosts that are down](hosts-down.md).
 
 ` + "`kubexm delete cluster`" + ` and ` + "`kubexm reset`" + ` go on without a host if they are told to:
 

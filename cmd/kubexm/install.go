@@ -32,7 +32,7 @@ type siteFlags struct {
 	keep      bool // etcd's data and the images
 	keepSaid  bool
 	skip      []string  // checks that are left out
-	skipHosts []string  // hosts that a deletion passes over
+	skipHosts []string  // hosts that the command goes without
 	signing   signFlags // of the receipt; of it --key is called --sign-key here
 	older     bool      // a bundle older than the cluster's is taken
 	hostKeys  string    // which host keys are trusted; "": as the config says
@@ -62,6 +62,9 @@ type site struct {
 	deletion *installer.Deletion // of a command that takes a cluster away
 	signer   *sign.Signer        // of the receipt; nil where it is not signed
 
+	away   []string           // hosts that an installation goes without
+	exists *manifest.Existing // what was applied before; read where hosts are away
+
 	skip      []string        // checks that the plan leaves out
 	skipped   []string        // those of them that a person left out
 	unchecked []steps.Finding // what is not looked at without a bundle
@@ -75,7 +78,7 @@ type site struct {
 
 // scope is what the plan of s is made for.
 func (s *site) scope() plan.Scope {
-	return plan.Scope{Want: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip}
+	return plan.Scope{Want: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip, Away: s.away, Exists: s.exists}
 }
 
 // openSite verifies the bundle, reads the config, makes the plan and proves the
@@ -113,6 +116,9 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site) (err error) {
 		s.cluster.Spec.Etcd.PreserveData = f.keep
 	}
 	if err := f.leaveOut(s); err != nil {
+		return err
+	}
+	if err := f.takeAway(s); err != nil {
 		return err
 	}
 	if !s.pipeline.Away { // what is taken away is known when the hosts are reached
@@ -208,6 +214,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
 	if len(unreached) > 0 {
 		return a.unreached(ctx, f, s, session, unreached)
 	}
+	if err := s.passOver(ctx, session); err != nil {
+		return err
+	}
 	if s.bundle != nil && s.pipeline.Keeps {
 		if err := session.CheckSerial(ctx, f.older); err != nil {
 			return refused(err)
@@ -229,5 +238,6 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
 	if err := a.carryOut(ctx, f, s, session.Run); err != nil || f.dryRun || !s.pipeline.Keeps {
 		return err
 	}
+	a.tellUndone(s)
 	return a.writeReceipt(f, s, session)
 }

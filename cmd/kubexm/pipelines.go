@@ -69,6 +69,8 @@ func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 	}
 	if p.Away {
 		f.addKeep(cmd)
+	}
+	if p.Keeps || p.Away {
 		f.addSkipHost(cmd)
 	}
 	return cmd

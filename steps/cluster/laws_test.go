@@ -156,7 +156,7 @@ func TestWhatIsKeptHere(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"kubeconfig": "https://192.0.2.11:6443", "applied/config.yaml": "kind: Cluster\n", "applied/kubexm.lock": "kind: Lock\n", "applied/bundles.json": "[]\n",
-		"applied/applied.json": "{\n  \"bundle\": \"sha256:r\",\n  \"config\": \"sha256:c\",\n  \"highest\": \"7\",\n  \"lock\": \"sha256:l\",\n  \"serial\": \"7\"\n}\n",
+		"applied/applied.json": "{\n  \"away\": \"\",\n  \"bundle\": \"sha256:r\",\n  \"config\": \"sha256:c\",\n  \"highest\": \"7\",\n  \"lock\": \"sha256:l\",\n  \"serial\": \"7\"\n}\n",
 	} {
 		path := filepath.Join(kase.Workdir, file)
 		text, err := os.ReadFile(path)
