@@ -127,7 +127,7 @@ var kubexm = house{
 		"installer/engine":   {"steps", "manifest"},
 		"installer/module":   nil,
 		"installer/pipeline": {"manifest", "manifest/part"},
-		"installer/plan":     {"steps", "manifest"},
+		"installer/plan":     {"steps", "manifest", "manifest/part"},
 		// What is remembered is read, and held against a config; nothing here changes a host.
 		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to

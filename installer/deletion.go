@@ -129,7 +129,7 @@ func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, er
 
 // cleanHost runs a reset of one host as part of c, and asks it anew what it is.
 func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest.Host, o RunOptions) error {
-	g, err := plan.Build(pipeline.Reset(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(pipeline.Reset(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		return err
 	}

@@ -79,6 +79,9 @@ func (s *Session) askSerial(ctx context.Context) (int64, error) {
 	var failed error
 	for _, m := range s.Cluster.HostsWith(manifest.RoleMaster) {
 		h := s.Host(m)
+		if h == nil {
+			continue
+		}
 		complete, err := controlplane.Complete(ctx, h)
 		if err == nil && !complete { // nothing was recorded in it yet
 			continue

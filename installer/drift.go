@@ -53,6 +53,7 @@ const stepTime = 2 * time.Minute
 // are passed over. of gives nil for a host that was not reached: the caller knows why.
 func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]Drift, error) {
 	l := &look{of: of, options: o, board: &steps.Board{}, lost: map[string]bool{}, order: map[string]int{}}
+	way := NewWayIn(g.Leads, of)
 	for _, n := range g.Nodes { // in this order what a look gives to another one is there
 		m := n.Step.Meta()
 		if m.Always || m.Here || m.LooksOnly {
@@ -61,6 +62,13 @@ func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]
 		var group errgroup.Group
 		group.SetLimit(max(o.Parallel, 1))
 		for _, h := range n.Hosts {
+			if plan.IsLead(h) {
+				lead, err := way.Lead(ctx)
+				if err != nil { // the caller knows why each master was not reached
+					continue
+				}
+				h = lead
+			}
 			if _, ok := l.order[h.Name]; !ok {
 				l.order[h.Name] = len(l.order)
 			}

@@ -208,7 +208,7 @@ func (w Workdir) keptBundle(ctx context.Context, o Options) *bundle.Bundle {
 
 // Drift looks at the hosts of a session of ReachRecorded.
 func (s *Session) Drift(ctx context.Context) ([]Drift, error) {
-	g, err := plan.Build(pipeline.Create(), plan.Scope{Cluster: s.Cluster, Set: s.Set()})
+	g, err := plan.Build(pipeline.Create(), plan.Scope{Want: s.Cluster, Set: s.Set()})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,19 @@ func (s *Session) Existing(ctx context.Context) (steps.Findings, error) {
 	return Existing(ctx, s.Cluster, s.Workdir.Dir, b, s.Host)
 }
 
+// GoesWithout tells whether an installation may go on without some hosts, as
+// state.CheckAway does, and gives what was applied to the cluster.
+func (s *Session) GoesWithout(ctx context.Context, away []string) (*manifest.Existing, error) {
+	r, err := state.Read(ctx, s.Cluster, s.Workdir.Dir, s.Host)
+	if err != nil {
+		return nil, fmt.Errorf("what was applied to the cluster: %w", err)
+	}
+	if err := state.CheckAway(s.Cluster, r, away); err != nil {
+		return nil, err
+	}
+	return r.Existing(), nil
+}
+
 // Existing is the same for hosts that of gives, with the cluster's folder dir. A host
 // that a deletion has left behind is cleaned before anything else, and not asked.
 func Existing(ctx context.Context, c *manifest.Cluster, dir string, b *state.Bundle, of state.Of) (steps.Findings, error) {

@@ -44,6 +44,8 @@ type Options struct {
 	// Alone ends the opening with a *BusyError where another run works on the cluster,
 	// before hosts are asked what they are: for who is going to change something.
 	Alone bool
+	// Away are hosts of the cluster that are not called, by name.
+	Away []string
 }
 
 // Session is one run on one cluster: its folder locked, its hosts reached.
@@ -146,6 +148,9 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 	g.SetLimit(max(s.Parallel, 1))
 	var failed HostErrors
 	for _, h := range s.Cluster.Spec.Hosts {
+		if slices.Contains(s.Away, h.Name) {
+			continue
+		}
 		g.Go(func() error {
 			host, err := s.reach(ctx, dialer, h)
 			s.mu.Lock()
@@ -193,7 +198,7 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 	}
 	host := &steps.Host{
 		Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts, Workdir: s.Workdir.Dir, Log: log,
-		Reveal: s.reveal, Waits: s.Waits,
+		Reveal: s.reveal, Waits: s.Waits, Away: s.Away,
 	}
 	s.equip(host)
 	return host, nil
@@ -226,6 +231,6 @@ func (s *Session) applied() steps.Applied {
 	return steps.Applied{
 		Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
 		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Highest: s.highestSerial(), Root: s.Bundle.Root.Digest.String(), Bundles: s.kept(),
-		Components: s.Bundle.Lock.Components(s.Set()),
+		Components: s.Bundle.Lock.Components(s.Set()), Away: s.Away,
 	}
 }

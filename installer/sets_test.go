@@ -100,7 +100,7 @@ func TestSeveralSetsInOneRun(t *testing.T) {
 			plan.InSet("v1.33.1", plan.On(s.Hosts(), stage("/opt/one", &images))),
 			plan.InSet("v1.34.10", plan.On(s.Hosts(), stage("/opt/two", &images))),
 		)
-	}})}}}, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	}})}}}, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func TestRestartStopsWhereAMemberFails(t *testing.T) {
 func TestRestartInBatches(t *testing.T) {
 	s := newSite(t, "many")
 	c := s.Cluster
-	g, err := plan.Build(pipeline.RestartNodes(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version, Batch: plan.Batch{Percent: 50}})
+	g, err := plan.Build(pipeline.RestartNodes(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version, Batch: plan.Batch{Percent: 50}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,8 @@ machine, or the workdir's copy of its lock. What needs more of the bundle than t
 
 ## Hosts that do not answer
 
-` + "`kubexm install`" + ` needs every host of the config. It says which host it cannot reach, and changes nothing.
+` + "`kubexm install`" + ` says which host it cannot reach, and changes nothing. On a cluster that was finished ` + "`--skip-host NAME`" + ` goes on without
+a host: see [hosts that are down](hosts-down.md).
 
 ` + "`kubexm delete cluster`" + ` and ` + "`kubexm reset`" + ` go on without a host if they are told to:
 

@@ -85,6 +85,10 @@ func (h Host) has(address string) bool {
 	return h.Address == address || slices.Contains(h.InternalAddress, address)
 }
 
+// LeadName is the word for the master that is healthy, whichever that is. No host has it
+// as its name.
+const LeadName = "lead"
+
 // The roles of hosts, as in spec.roleGroups.
 const (
 	RoleEtcd         = "etcd"

@@ -12,6 +12,8 @@ type Applied struct {
 	Root         string
 	// Components are the versions that the lock chose, by component: "containerd".
 	Components map[string]string
+	// Away are hosts of the config on which nothing was done, by name.
+	Away []string
 	// Bundles says where the archives lie that were used, as JSON. It is kept on the
 	// workdir host alone: to the cluster these paths mean nothing.
 	Bundles []byte

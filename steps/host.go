@@ -46,6 +46,7 @@ type Host struct {
 	Log       *slog.Logger
 	Artifacts Artifacts
 	Made      time.Time // when the bundle was made, before which no clock is; zero without one
+	Away      []string  // hosts of the cluster that the run goes without, by name
 
 	// Reveal gives the value of a secret of the config; nil knows those that are
 	// written out.

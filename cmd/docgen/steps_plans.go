@@ -59,12 +59,12 @@ func planned(folder string) (map[string]*step, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		for _, p := range pipeline.All() {
-			g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+			g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			for _, n := range g.Nodes {
-				add(found, g.Name, n, c)
+				add(found, g, n, c)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func planned(folder string) (map[string]*step, error) {
 	return found, nil
 }
 
-func add(found map[string]*step, pipeline string, n *plan.Node, c *manifest.Cluster) {
+func add(found map[string]*step, g *plan.Graph, n *plan.Node, c *manifest.Cluster) {
 	m := n.Step.Meta()
 	name := catalogued(m.Name)
 	s := found[name]
@@ -85,7 +85,7 @@ func add(found map[string]*step, pipeline string, n *plan.Node, c *manifest.Clus
 		s = &step{name: name, meta: m}
 		found[name] = s
 	}
-	s.where = append(s.where, pipeline+": "+n.Task)
+	s.where = append(s.where, g.Name+": "+n.Task)
 	for _, need := range m.Needs {
 		s.needs = append(s.needs, string(need.Kind)+" "+need.Name)
 	}
@@ -99,7 +99,7 @@ func add(found map[string]*step, pipeline string, n *plan.Node, c *manifest.Clus
 	if !ok {
 		return
 	}
-	for _, h := range n.Hosts {
+	for _, h := range g.HostsOf(n) {
 		for _, r := range l.Resources(&steps.Host{Host: h, Cluster: c}) {
 			if !slices.Contains(s.resources, r) {
 				s.resources = append(s.resources, r)

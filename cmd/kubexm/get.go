@@ -2,17 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 )
@@ -26,7 +20,7 @@ func (a *app) getCommand() *cobra.Command {
 	return cmd
 }
 
-// getPart asks the first master with kubectl there: this machine needs none.
+// getPart asks a master with kubectl there: this machine needs none.
 func (a *app) getPart(name, short string, formats []string, args ...string) *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
@@ -57,28 +51,4 @@ func (a *app) getPart(name, short string, formats []string, args ...string) *cob
 	_ = cmd.MarkFlagRequired("filename")
 	a.outputFlag(cmd, formats...)
 	return cmd
-}
-
-// onMaster does something on the first master of a cluster that exists.
-func (a *app) onMaster(ctx context.Context, f *siteFlags, c *manifest.Cluster, do func(context.Context, *steps.Host) error) error {
-	masters := c.HostsWith(manifest.RoleMaster)
-	if len(masters) == 0 {
-		return &coded{error: errors.New("the config has no master"), code: exitUsage}
-	}
-	only := *c
-	only.Spec.Hosts = masters[:1]
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = "/root"
-	}
-	session, err := installer.Open(ctx, installer.Options{Cluster: &only, Base: f.workdir, Log: slog.New(slog.DiscardHandler), LookupEnv: a.env, Home: home, Parallel: 1, Version: ownVersion()})
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	h := session.Host(masters[0])
-	if _, err := h.Stat(ctx, kubectl.AdminConf); errors.Is(err, fs.ErrNotExist) {
-		return &coded{error: fmt.Errorf("there is no cluster on %s", h.Name), code: exitFailed, advice: "make it: kubexm install ARCHIVE"}
-	}
-	return do(ctx, h)
 }

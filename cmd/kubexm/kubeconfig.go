@@ -22,7 +22,7 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubeconfig -f CONFIG",
 		Short: "Print a cluster's kubeconfig, or merge it into a file",
-		Long: `Read the administrator's kubeconfig from the first master, and print it for this machine: the
+		Long: `Read the administrator's kubeconfig from the first master that answers, and print it for this machine: the
 server is an address that this machine reaches, and cluster, user and context are
 called as the cluster is.
 

@@ -73,6 +73,8 @@ func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 	}
 	if p.Away {
 		f.addKeep(cmd)
+	}
+	if p.Keeps || p.Away {
 		f.addSkipHost(cmd)
 	}
 	return cmd

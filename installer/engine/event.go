@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mensylisir/kubexm/steps"
@@ -34,6 +35,7 @@ type Event struct {
 	Node    string        `json:"node"` // the id in the plan
 	Step    string        `json:"step"`
 	Host    string        `json:"host"`
+	As      string        `json:"as,omitempty"` // the host's name in the plan, where that is another: the lead's
 	Outcome Outcome       `json:"outcome"`
 	Took    time.Duration `json:"took,omitempty"` // nanoseconds
 	Changes []string      `json:"changes,omitempty"`
@@ -44,3 +46,6 @@ type Event struct {
 	// For is what a step waits for; of a Waits event, and of no other.
 	For string `json:"for,omitempty"`
 }
+
+// At is the host's name in the plan.
+func (e Event) At() string { return cmp.Or(e.As, e.Host) }

@@ -257,7 +257,7 @@ const flannel = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: kube-flannel-
 func made(t *testing.T, config, work string, play []string) string {
 	t.Helper()
 	c := steptest.Cluster(t, config)
-	g, err := plan.Build(pipeline.Create(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(pipeline.Create(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,11 @@ func made(t *testing.T, config, work string, play []string) string {
 	ran := map[string]bool{}
 	for _, n := range g.Nodes {
 		name := n.Step.Meta().Name
-		for _, h := range n.Hosts {
+		on := n.Hosts
+		if plan.IsLead(on[0]) {
+			on = g.Leads[:1]
+		}
+		for _, h := range on {
 			facade := func() *steps.Host {
 				kase := steptest.Case{Cluster: c, Host: h, Workdir: work, Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": flannel, "tools": flannel}}}
 				return kase.NewHost(t, sims[h.Name], n.Step)

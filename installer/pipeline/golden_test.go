@@ -48,7 +48,7 @@ func TestPlansOfClusters(t *testing.T) {
 			}
 			a.Files = a.Files[:1]
 			for _, p := range pipeline.All() {
-				g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+				g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 				if err != nil {
 					t.Fatal(err)
 				}

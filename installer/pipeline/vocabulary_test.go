@@ -97,7 +97,7 @@ func nodesTo(c *manifest.Cluster, hop versions.Hop, by plan.Batch) plan.Task {
 
 // What follows stands in for what is not built yet.
 
-func lead(s plan.Scope) []manifest.Host { return s.Whole().First(manifest.RoleMaster) }
+func lead(s plan.Scope) []manifest.Host { return s.Lead() }
 
 func task(name string, f func(plan.Scope) plan.Fragment) plan.Task {
 	return plan.Task{Name: name, Plan: f}
@@ -143,7 +143,7 @@ func TestAnUpgradeCanBeSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := plan.Build(upgrade(c, w, plan.Batch{First: 1, Size: 2}), plan.Scope{Cluster: c, Set: "v1.34.0"})
+	g, err := plan.Build(upgrade(c, w, plan.Batch{First: 1, Size: 2}), plan.Scope{Want: c, Set: "v1.34.0"})
 	if err != nil {
 		t.Fatal(err)
 	}

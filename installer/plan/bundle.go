@@ -171,7 +171,7 @@ func (g *Graph) eachNeed(set string, do func(manifest.Need, manifest.Host, steps
 		}
 		for _, need := range n.Step.Meta().Needs {
 			need.Set = cmp.Or(need.Set, n.Set, set)
-			for _, h := range n.Hosts {
+			for _, h := range g.HostsOf(n) {
 				do(need, h, n.Step)
 			}
 		}

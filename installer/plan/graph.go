@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"github.com/mensylisir/kubexm/manifest"
 )
 
 // Graph is the whole plan of a pipeline. Dependencies point to earlier nodes only, so
@@ -11,6 +13,35 @@ import (
 type Graph struct {
 	Pipeline
 	Nodes []*Node
+	Leads []manifest.Host // the masters of which the lead is one, in the order in which they are asked
+}
+
+// HostsOf gives the hosts that a node may run on: for the lead all that it may be.
+func (g *Graph) HostsOf(n *Node) []manifest.Host {
+	var out []manifest.Host
+	for _, h := range n.Hosts {
+		if IsLead(h) {
+			out = append(out, g.Leads...)
+		} else {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// Hosts gives every host that g may run on, once.
+func (g *Graph) Hosts() []manifest.Host {
+	var out []manifest.Host
+	seen := map[string]bool{}
+	for _, n := range g.Nodes {
+		for _, h := range g.HostsOf(n) {
+			if !seen[h.Name] {
+				seen[h.Name] = true
+				out = append(out, h)
+			}
+		}
+	}
+	return out
 }
 
 // checkNodes proves that no node is in the graph twice (the same Fragment value

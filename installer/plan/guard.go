@@ -28,11 +28,12 @@ func (g *Guard) Back(host string) []*Node { return g.back[host].nodes }
 // Guarded runs back on each host on which a step of f failed, once all that runs has
 // ended and the step is undone. The steps of back are idempotent, read and write no
 // outputs, and have no way back themselves. Their ids end in "back/" and the host's name.
+// The lead has none: what a step there failed at is not the lead's.
 func Guarded(f Fragment, back func(manifest.Host) Fragment) Fragment {
 	g := &Guard{back: map[string]Fragment{}}
 	for _, n := range f.nodes {
 		for _, h := range n.Hosts {
-			if _, ok := g.back[h.Name]; !ok {
+			if _, ok := g.back[h.Name]; !ok && !IsLead(h) {
 				g.hosts = append(g.hosts, h)
 				g.back[h.Name] = back(h).under("back/" + h.Name)
 			}

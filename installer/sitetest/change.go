@@ -74,5 +74,30 @@ func (s *Site) applied() steps.Applied {
 	if err != nil {
 		s.T.Errorf("the config without its secrets: %v", err)
 	}
-	return steps.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Components: s.components()}
+	return steps.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Components: s.components(), Away: s.Skip}
 }
+
+// PowerOff takes the power from a host: nobody reaches it, and nothing runs there.
+func (s *Site) PowerOff(host string) {
+	sim := s.Sims[host]
+	sim.Break(conntest.Fault{At: 1, Stay: true})
+	for _, unit := range poweredUnits {
+		if sim.Unit(unit).Active {
+			sim.KillUnit(unit)
+		}
+	}
+}
+
+// PowerOn gives it back.
+func (s *Site) PowerOn(host string) {
+	sim := s.Sims[host]
+	sim.Mend()
+	for _, unit := range poweredUnits {
+		if sim.Unit(unit).Exists {
+			sim.StartUnit(unit)
+		}
+	}
+}
+
+// poweredUnits are what a host of a cluster starts with.
+var poweredUnits = []string{"containerd.service", "kubelet.service", "etcd.service"}

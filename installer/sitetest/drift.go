@@ -29,7 +29,7 @@ func (s *Site) Drift(has steps.Artifacts, lost ...string) ([]installer.Drift, er
 	if all, err = s.reach(c); err != nil {
 		return nil, err
 	}
-	g, err := plan.Build(pipeline.Create(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(pipeline.Create(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer"
@@ -29,7 +30,7 @@ func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
 
 func (s *Site) graphOf(c *manifest.Cluster, p Pipe, change func(*plan.Node)) *plan.Graph {
 	s.T.Helper()
-	g, err := plan.Build(p(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(p(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version, Away: s.Skip})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -46,10 +47,27 @@ type hosts map[string]*steps.Host
 
 func (h hosts) of(x manifest.Host) *steps.Host { return h[x.Name] }
 
+// Reached connects to some hosts of the site, or to all.
+func (s *Site) Reached(names ...string) state.Of {
+	s.T.Helper()
+	c := s.Cluster
+	if len(names) > 0 {
+		c = c.Only(names)
+	}
+	all, err := s.reach(c)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return all.of
+}
+
 // reach asks every host of a cluster what it is.
 func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
 	out := hosts{}
 	for _, h := range c.Spec.Hosts {
+		if slices.Contains(s.Skip, h.Name) {
+			continue
+		}
 		red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
 		log := cmp.Or(s.Debug, slog.New(slog.DiscardHandler))
 		var conn connector.Conn = &wire{Sim: s.Sims[h.Name], site: s, host: h.Name}
@@ -62,7 +80,7 @@ func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
 			return nil, err
 		}
 		out[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: c, Facts: facts,
-			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct, Applied: s.applied}
+			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct, Applied: s.applied, Away: s.Skip}
 	}
 	return out, nil
 }
@@ -89,6 +107,13 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	s.T.Helper()
 	all, err := s.reach(s.Cluster)
 	if err != nil {
+		return err
+	}
+	r, err := state.Read(s.T.Context(), s.Cluster, s.Workdir, all.of)
+	if err != nil {
+		return err
+	}
+	if err := state.CheckAway(s.Cluster, r, s.Skip); err != nil {
 		return err
 	}
 	found, err := installer.Existing(s.T.Context(), s.Cluster, s.Workdir, &state.Bundle{Components: s.components()}, all.of)
@@ -174,7 +199,7 @@ func (s *Site) walk(all hosts, g *plan.Graph) error {
 	if s.Passed != nil {
 		passed = engine.Resumable(g, s.Passed)
 	}
-	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of,
+	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewWayIn(g.Leads, all.of).Lead,
 		Report: func(e engine.Event) {
 			if e.Finding != nil {
 				s.Said = append(s.Said, e.Finding.What)

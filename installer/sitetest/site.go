@@ -45,8 +45,8 @@ type Site struct {
 	Secrets  []string     // beside "secret"
 	// Answer answers a command in the place of a host; nil, or a nil result: the host does.
 	Answer func(connector.Cmd) *connector.Result
-	// Balancer connects a host to the endpoint that the site has set up; nil: to the
-	// API server of the first master.
+	// Balancer connects a host to the endpoint that the site has set up; nil: to an
+	// API server that answers.
 	Balancer func(host string) (net.Conn, error)
 	// Heard is told of each command and of what it reads; nil: nobody is.
 	Heard func(host, step string, c connector.Cmd, stdin []byte)
@@ -55,7 +55,7 @@ type Site struct {
 	// Passed tells which steps a run before has seen done, for a run that goes on; nil: it
 	// looks at all.
 	Passed func(node, host string) bool
-	Skip   []string       // hosts that a deletion passes over
+	Skip   []string       // hosts that a run goes without
 	Events []engine.Event // of the last run
 	Said   []string       // warnings of all runs
 

@@ -17,7 +17,7 @@ import (
 // hands over to the first.
 func RestartStore() plan.Task {
 	return plan.Task{Name: "restart-etcd", When: ownStore, Plan: func(s plan.Scope) plan.Fragment {
-		c := s.Cluster
+		c := s.Want
 		members := s.Only(part.StoreOf(c).Members)
 		if len(members) == 0 {
 			return plan.Fragment{}
@@ -49,7 +49,7 @@ func RestartStore() plan.Task {
 // next only when the API servers of all are ready.
 func RestartControlPlane() plan.Task {
 	return plan.Task{Name: "restart-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return eachMaster(s, kubeadm.RestartAPIServer(), gate.API(s.Cluster), kubeadm.RestartControllerManager(), kubeadm.RestartScheduler())
+		return eachMaster(s, kubeadm.RestartAPIServer(), gate.API(s.Want), kubeadm.RestartControllerManager(), kubeadm.RestartScheduler())
 	}}
 }
 
@@ -65,7 +65,7 @@ func RestartKubelets() plan.Task {
 // in batches. Pods stay.
 func RestartRuntime() plan.Task {
 	return plan.Task{Name: "restart-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		return onNodes(s, runtime.Of(s.Cluster).Restart)
+		return onNodes(s, runtime.Of(s.Want).Restart)
 	}}
 }
 
@@ -75,9 +75,9 @@ func eachMaster(s plan.Scope, ss ...steps.Step) plan.Fragment {
 	whole := s.Whole()
 	return plan.Roll(s.Role(manifest.RoleMaster), func(h manifest.Host) plan.Fragment {
 		return plan.Seq(
-			plan.Part("before", plan.On(whole.Role(manifest.RoleMaster), gate.API(s.Cluster))),
+			plan.Part("before", plan.On(whole.Role(manifest.RoleMaster), gate.API(s.Want))),
 			plan.On(one(h), ss...),
-			plan.Part("after", plan.Seq(plan.On(one(h), gate.API(s.Cluster)), plan.On(whole.First(manifest.RoleMaster), gate.Node(h, "")))),
+			plan.Part("after", plan.Seq(plan.On(one(h), gate.API(s.Want)), plan.On(s.Lead(), gate.Node(h, "")))),
 		)
 	})
 }
@@ -85,13 +85,12 @@ func eachMaster(s plan.Scope, ss ...steps.Step) plan.Fragment {
 // onNodes runs a step on masters one at a time, then on workers in batches: a batch begins
 // when the nodes of the one before are as they have to be.
 func onNodes(s plan.Scope, step steps.Step) plan.Fragment {
-	first := s.Whole().First(manifest.RoleMaster)
 	return plan.Seq(eachMaster(s, step), plan.Batches(onlyWorkers(s), s.Batch, func(hs []manifest.Host) plan.Fragment {
-		return plan.Seq(plan.On(hs, step), plan.Each(hs, func(h manifest.Host) plan.Fragment { return plan.On(first, gate.Node(h, "")) }))
+		return plan.Seq(plan.On(hs, step), plan.Each(hs, func(h manifest.Host) plan.Fragment { return plan.On(s.Lead(), gate.Node(h, "")) }))
 	}, nil))
 }
 
 func one(h manifest.Host) []manifest.Host { return []manifest.Host{h} }
 
 // ownStore tells whether the store is one that kubexm runs.
-func ownStore(s plan.Scope) bool { return part.StoreOf(s.Cluster).Kind != part.External }
+func ownStore(s plan.Scope) bool { return part.StoreOf(s.Want).Kind != part.External }

@@ -2,6 +2,7 @@ package part
 
 import (
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -114,6 +115,12 @@ func (e Endpoint) Address(h manifest.Host, member bool) string {
 		return e.own[e.masters[0].Name]
 	}
 	return ""
+}
+
+// Without gives e as hosts are to see it while some masters, by their names, are away.
+func (e Endpoint) Without(away ...string) Endpoint {
+	e.masters = slices.DeleteFunc(slices.Clone(e.masters), func(m manifest.Host) bool { return slices.Contains(away, m.Name) })
+	return e
 }
 
 // Backends are the addresses and ports of the API servers, as a load balancer needs them.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,7 +18,8 @@ import (
 
 // summary is all of what was applied that is short.
 func summary(a steps.Applied) map[string]string {
-	out := map[string]string{"config": a.ConfigDigest, "lock": a.LockDigest, "serial": a.Serial, "highest": a.Highest, "bundle": a.Root}
+	out := map[string]string{"config": a.ConfigDigest, "lock": a.LockDigest, "serial": a.Serial, "highest": a.Highest, "bundle": a.Root,
+		"away": strings.Join(a.Away, " ")} // also without: an earlier run may have gone without some
 	if text, err := json.Marshal(a.Components); err == nil && len(a.Components) > 0 { // a mapping of text always encodes
 		out["components"] = string(text)
 	}

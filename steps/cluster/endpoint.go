@@ -20,7 +20,7 @@ import (
 // authority carries the certificate of the cluster's CA to nodes that have none yet.
 var authority = steps.NewKey[[]byte]("kubernetes.authority")
 
-// ReadAuthority reads the certificate of the cluster's CA on the first master.
+// ReadAuthority reads the certificate of the cluster's CA on the lead.
 func ReadAuthority() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.read-authority", Always: true, LooksOnly: true, Timeout: time.Minute, Writes: []steps.AnyKey{authority}},

@@ -49,8 +49,8 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 		"record-applied":   {standing(small), cluster.Record(), true},
 		"keep-applied":     {standing(small), cluster.KeepApplied(), true},
 		"coredns":          {standing(dns), cluster.CoreDNS(dns), true},
-		"sign-kubelets":    {standing(small), cluster.SignKubelets(small), false},
-		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled), false},
+		"sign-kubelets":    {standing(small), cluster.SignKubelets(small, small.Spec.Hosts), false},
+		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled, labelled.Spec.Hosts), false},
 	} {
 		t.Run(name, func(t *testing.T) { steptest.Do(t, c.kase, c.step, c.undoes) })
 	}
@@ -156,7 +156,7 @@ func TestWhatIsKeptHere(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"kubeconfig": "https://192.0.2.11:6443", "applied/config.yaml": "kind: Cluster\n", "applied/kubexm.lock": "kind: Lock\n", "applied/bundles.json": "[]\n",
-		"applied/applied.json": "{\n  \"bundle\": \"sha256:r\",\n  \"config\": \"sha256:c\",\n  \"highest\": \"7\",\n  \"lock\": \"sha256:l\",\n  \"serial\": \"7\"\n}\n",
+		"applied/applied.json": "{\n  \"away\": \"\",\n  \"bundle\": \"sha256:r\",\n  \"config\": \"sha256:c\",\n  \"highest\": \"7\",\n  \"lock\": \"sha256:l\",\n  \"serial\": \"7\"\n}\n",
 	} {
 		path := filepath.Join(kase.Workdir, file)
 		text, err := os.ReadFile(path)
@@ -269,7 +269,7 @@ func TestWaitReadyOnlyLooks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kase := standing(two)
 				s := kase.Sim(t)
-				step := cluster.WaitReady(two)
+				step := cluster.WaitReady(two.Spec.Hosts)
 				h := kase.NewHost(t, s, step)
 				first := s.Snapshot()
 				c.damage(s)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +55,21 @@ func Running(ctx context.Context, h *steps.Host) (bool, error) {
 		return false, nil
 	}
 	return err == nil && strings.Contains(out, "kube-proxy"), err
+}
+
+// Serves tells whether the API server of h itself answers and reads its store: who asks
+// may then go through h to the cluster, wherever the control plane's name leads.
+func Serves(ctx context.Context, h *steps.Host) (bool, error) {
+	if ok, err := Written(ctx, h, kubectl.AdminConf); err != nil || !ok {
+		return false, err
+	}
+	own := "https://" + net.JoinHostPort(h.Cluster.NodeAddresses(h.Host)[0], strconv.Itoa(h.Cluster.APIServerPort()))
+	out, err := kubectl.Run(ctx, h, "--request-timeout=5s", "--server="+own, "get", "--raw", "/readyz")
+	var cmd *runner.CmdError
+	if errors.As(err, &cmd) {
+		return false, nil
+	}
+	return err == nil && strings.TrimSpace(out) == "ok", err
 }
 
 // Bootable tells whether all is there that a control plane starts from.

@@ -26,14 +26,14 @@ type Token struct {
 	CAHash string
 }
 
-// Join carries a token from the first master to the nodes of the same run. It
+// Join carries a token from the lead to the nodes of the same run. It
 // is never written to this machine's disk.
 var Join = steps.NewKey[Token]("kubeadm.join")
 
 // readiness has kubectl print each node as NAME=True, or =False or =Unknown.
 const readiness = `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}`
 
-// MintToken makes a token on the first master, when one of the nodes that are to
+// MintToken makes a token on the lead, when one of the nodes that are to
 // join is not a node that is ready: it may have been one that was taken back, and
 // is to join again. Else it gives an empty one, and nobody asks for more.
 func MintToken(joining []manifest.Host) steps.Step {

@@ -11,7 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// ClearMember removes, on the first master, the store's member in the place of a
+// ClearMember removes, through the lead, the store's member in the place of a
 // master that is still to be joined. It is one that was added and never started,
 // or one whose host was made anew: either counts among those who have to agree,
 // and would never do so.

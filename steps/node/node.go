@@ -156,7 +156,7 @@ func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 	return func(h *steps.Host) []op.Resource {
 		return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			joined, err := controlplane.Complete(ctx, h)
-			return Hosts(c, h.Name, joined), err
+			return Hosts(c, h.Name, joined, h.Away...), err
 		}}, noLoopback(h.Name)}
 	}
 }
@@ -200,8 +200,8 @@ func RemoveNames(c *manifest.Cluster) steps.Step {
 
 // Hosts gives the lines of /etc/hosts on the host of that name: all hosts, the
 // control plane's name, the registry's name, and the config's own lines. joined
-// says that it is a master whose own API server runs.
-func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
+// says that it is a master whose own API server runs; away are hosts that do not answer.
+func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte {
 	var b strings.Builder
 	line := func(address string, names ...string) {
 		if address != "" && len(names) > 0 {
@@ -213,7 +213,7 @@ func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
 			line(a, h.Name, h.Name+"."+c.Spec.Kubernetes.ClusterName)
 		}
 	}
-	e := part.EndpointOf(c)
+	e := part.EndpointOf(c).Without(away...)
 	line(e.Address(manifest.Host{Name: self}, joined), e.Domain)
 	if r := c.HostsWith(manifest.RoleRegistry); len(r) > 0 {
 		name, _, _ := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")

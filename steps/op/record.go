@@ -44,6 +44,7 @@ type Record struct {
 	// Detail is what a domain's own resource keeps where Value does not suffice. Packages
 	// of the operating system do, and hosts have it under their name.
 	Detail json.RawMessage `json:"packages,omitempty"`
+	Given  bool            `json:"given,omitempty"` // up: the cluster's own record of it could not be deleted
 }
 
 func (e Record) attr() runner.Attr {

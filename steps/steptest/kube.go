@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
@@ -34,6 +35,7 @@ type Kube struct {
 	// and who has started once.
 	struck, added, formed map[string]bool
 	refused               map[string]bool // changes of members, by member asked
+	silent                map[string]bool // masters whose API servers do not answer
 	// Disturbs has kubelets and kube-proxies change their hosts as real ones do.
 	Disturbs bool
 	// Salt makes the keys of a cluster that is made from now on others than before.
@@ -84,7 +86,7 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube gives a cluster that is not there yet: kubeadm makes it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, started: map[string]int{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // Standing gives a cluster of one host that stands already, for steps that speak
@@ -200,13 +202,36 @@ func prints(format string, args ...any) connector.Result {
 // first is the host that the cluster's store lies on.
 func (k *Kube) first() *conntest.Sim { return k.hosts[k.master] }
 
-// up tells whether the API server of the first master answers.
-func (k *Kube) up() bool { return k.serves(k.master) }
+// up tells whether the API server of a master answers.
+func (k *Kube) up() bool {
+	return slices.ContainsFunc(k.cluster.HostsWith(manifest.RoleMaster), func(h manifest.Host) bool { return k.serves(h.Name) })
+}
+
+// Silence has the API server of a master not answer, or answer again. All else there
+// goes on.
+func (k *Kube) Silence(host string, silent bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.silent[host] = silent
+}
+
+// reached tells whether a program on a host reaches an API server: the one that it is
+// told, or one that the control plane's name means there.
+func (k *Kube) reached(c call) bool {
+	if server := c.flags["--server"]; server != "" {
+		host := k.addressed(server)
+		return k.serves(host) && !slices.Contains(k.Sick, "kube-apiserver-"+host)
+	}
+	if k.stands || part.EndpointOf(k.cluster).Exists() {
+		return k.up()
+	}
+	return k.serves(k.aim(c.sim))
+}
 
 // serves tells whether the API server of a host answers.
 func (k *Kube) serves(host string) bool {
 	m := k.hosts[host]
-	if m == nil {
+	if m == nil || k.silent[host] {
 		return false
 	}
 	if m.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") == "" {

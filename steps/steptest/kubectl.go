@@ -26,12 +26,7 @@ func (k *Kube) kubectl(c call) connector.Result {
 	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok {
 		return failed(1, "error: stat %s: no such file or directory", c.flags["--kubeconfig"])
 	}
-	up := k.up()
-	if at := c.flags["--server"]; at != "" {
-		host := k.addressed(at)
-		up = k.serves(host) && !slices.Contains(k.Sick, "kube-apiserver-"+host)
-	}
-	if !up || c.sim.Read(c.flags["--kubeconfig"]) == "" { // an empty kubeconfig means localhost
+	if !k.reached(c) || c.sim.Read(c.flags["--kubeconfig"]) == "" { // an empty kubeconfig means localhost
 		return failed(1, "The connection to the server %s:6443 was refused - did you specify the right host or port?", k.master)
 	}
 	cache := c.flags["--cache-dir"]
@@ -287,7 +282,7 @@ func orEmpty(v any) any {
 // workload gives an object with the state that its controller would write.
 func (k *Kube) workload(kind, ns, name string) Object {
 	kinds := map[string][2]string{"deployment": {"apps/v1", "Deployment"}, "daemonset": {"apps/v1", "DaemonSet"}, "statefulset": {"apps/v1", "StatefulSet"},
-		"job": {"batch/v1", "Job"}, "configmap": {"v1", "ConfigMap"}}
+		"job": {"batch/v1", "Job"}, "configmap": {"v1", "ConfigMap"}, "secret": {"v1", "Secret"}}
 	id, ok := kinds[kind]
 	if !ok {
 		return nil
