@@ -274,6 +274,9 @@ func made(t *testing.T, config, work string, play []string) string {
 			s.AddFile("/usr/share/zoneinfo/"+zone, "TZif", 0o644)
 		}
 		s.HandleProgram("kubectl", func(cmd connector.Cmd, stdin []byte) (connector.Result, bool) {
+			if slices.ContainsFunc(cmd.Argv, func(a string) bool { return strings.HasPrefix(a, "secret/kubexm-objects.") }) { // nothing was recorded yet
+				return connector.Result{Exit: 1, Stderr: []byte("Error from server (NotFound): secrets not found\n")}, true
+			}
 			fmt.Fprintf(&out, "%q %s\n", cmd.Argv, stdin)
 			return connector.Result{}, true
 		})

@@ -1,6 +1,7 @@
 package part
 
 import (
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -120,6 +121,10 @@ func (e Endpoint) Address(h manifest.Host, member bool) string {
 // Without gives e as hosts are to see it while some masters, by their names, are away.
 func (e Endpoint) Without(away ...string) Endpoint {
 	e.masters = slices.DeleteFunc(slices.Clone(e.masters), func(m manifest.Host) bool { return slices.Contains(away, m.Name) })
+	e.own = maps.Clone(e.own)
+	for _, name := range away {
+		delete(e.own, name)
+	}
 	return e
 }
 
