@@ -21,7 +21,6 @@ var firstMasters = map[string]string{
 	"installer/plan/lead.go":      "where kubeadm init runs",
 	"installer/state/replaced.go": "where kubeadm init would make a second cluster",
 	"steps/kubeadm/keep.go":       "what a store that stays was made by",
-	"manifest/part/endpoint.go":   "what the control plane's name means without a load balancer",
 	"cmd/kubexm/skip_host.go":     "the same",
 }
 
