@@ -177,11 +177,12 @@ func (l *look) add(host, step string, p steps.Piece) {
 	l.found = append(l.found, d)
 }
 
-// isLost tells whether a connection to a host has ended.
+// isLost tells whether a host answers no more: its connection has ended, or a command was
+// not done when its patience was. Every further step would wait as long.
 func isLost(err error) bool {
 	var broken *connector.BrokenError
-	var dial *connector.DialError
-	return errors.As(err, &broken) || errors.As(err, &dial)
+	var late *connector.TimeoutError
+	return errors.As(err, &broken) || errors.As(err, &late)
 }
 
 // kindOf is the kind of a piece, by the first word of its name.

@@ -13,6 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
 // drift gives what differs, a line each, and what could not be looked at.
@@ -170,6 +171,21 @@ func TestDriftWithoutABundle(t *testing.T) {
 		s.Sims["w2"].SetSysctl("net.ipv4.ip_forward", "0")
 		got := slices.DeleteFunc(s.drift(without, "m1", "w2"), func(l string) bool { return strings.HasSuffix(l, installer.ErrNoBundle.Error()) })
 		if want := []string{"w1 kernel, sysctl net.ipv4.ip_forward: set net.ipv4.ip_forward from 0 to 1"}; !slices.Equal(got, want) {
+			t.Errorf("found\n%s", strings.Join(got, "\n"))
+		}
+	})
+}
+
+// TestDriftOfAHostThatGoesAway: a host that answers no more half way is one row, and the
+// others are looked at to the end.
+func TestDriftOfAHostThatGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, "site")
+		s.Must(pipeline.Create, "create")
+		s.Sims["w2"].SetSysctl("net.ipv4.ip_forward", "0")
+		s.Sims["w1"].Break(conntest.Fault{At: 12, Stay: true})
+		got := s.drift(nil)
+		if len(got) != 2 || !strings.HasPrefix(got[0], "w1 host, host w1: unseen: ") || !strings.HasPrefix(got[1], "w2 kernel, sysctl net.ipv4.ip_forward") {
 			t.Errorf("found\n%s", strings.Join(got, "\n"))
 		}
 	})
