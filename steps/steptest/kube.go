@@ -36,7 +36,7 @@ type Kube struct {
 	// and who has started once.
 	struck, added, formed map[string]bool
 	refused               map[string]bool // changes of members, by member asked
-	silent map[string]bool // masters whose API servers do not answer
+	silent                map[string]bool // masters whose API servers do not answer
 	// Disturbs has kubelets and kube-proxies change their hosts as real ones do.
 	Disturbs bool
 	// Salt makes the keys of a cluster that is made from now on others than before.
