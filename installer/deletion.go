@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer/pipeline"
@@ -114,6 +115,9 @@ func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, er
 		return nil, err
 	}
 	for _, c := range all {
+		if slices.ContainsFunc(c.Spec.Hosts, func(h manifest.Host) bool { return s.Host(h) == nil }) { // it is away, and waits
+			continue
+		}
 		for _, h := range c.Spec.Hosts {
 			if err := s.cleanHost(ctx, c, h, o); err != nil {
 				return cleaned, err

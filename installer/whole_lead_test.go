@@ -235,3 +235,31 @@ func TestWayIn(t *testing.T) {
 		}
 	})
 }
+
+// TestAHostThatIsLeftAndAway: what an earlier deletion left on a host waits for a run
+// that reaches it.
+func TestAHostThatIsLeftAndAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := configOf(t, "site")
+		s := siteOf(t, config, "site")
+		first := s.State(true)
+		s.Must(pipeline.Create, "create")
+		s.PowerOff("w2")
+		s.Skip = []string{"w2"}
+		s.Must(pipeline.Delete, "delete without w2")
+		s.Skip = nil
+		s.Edit(with(t, config, "    - {name: w2, address: 192.0.2.22}\n", "", "[w1, w2]", "[w1]"))
+		s.Must(pipeline.Create, "create without w2")
+		s.Edit(config)
+		s.Skip = []string{"w2"}
+		s.Must(pipeline.Create, "create while w2 is still away")
+		s.Skip = nil
+		s.PowerOn("w2")
+		s.Must(pipeline.Create, "create with w2")
+		if s.Kube.Object("v1", "Node", "", "w2") == nil {
+			t.Error("w2 has not joined")
+		}
+		s.Must(pipeline.Delete, "delete")
+		s.Same("a deletion gives back what was there", first, s.State(true))
+	})
+}

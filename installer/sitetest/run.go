@@ -141,6 +141,9 @@ func (s *Site) clean(all hosts) error {
 	}
 	for _, c := range cleanings {
 		old := hosts{}
+		if slices.ContainsFunc(c.Spec.Hosts, func(h manifest.Host) bool { return all[h.Name] == nil }) {
+			continue
+		}
 		for _, h := range c.Spec.Hosts {
 			facade := *all[h.Name]
 			facade.Host, facade.Cluster = h, c

@@ -60,12 +60,12 @@ func (c inCluster) recall(ctx context.Context, h *steps.Host) (e Record, first [
 
 // recallThere gives what the cluster knows, if it answers.
 func (c inCluster) recallThere(ctx context.Context, h *steps.Host) (e Record, first []byte, ok bool, err error) {
-	out, err := h.Exec(ctx, Kubectl(c.kubeconfig, "--request-timeout=10s", "-n", objectsNamespace, "get", "secret/"+c.secret(h).Metadata.Name, "-o", "json")...)
+	out, err := h.Exec(ctx, Kubectl(c.kubeconfig, "--request-timeout=10s", "-n", objectsNamespace, "get", "--ignore-not-found", "secret/"+c.secret(h).Metadata.Name, "-o", "json")...)
 	var cmd *runner.CmdError
 	switch {
 	case errors.As(err, &cmd):
 		return e, nil, false, nil
-	case err != nil:
+	case err != nil || len(bytes.TrimSpace(out)) == 0:
 		return e, nil, false, err
 	}
 	var s secret

@@ -256,6 +256,9 @@ func (k *Kube) getNamed(c call) connector.Result {
 	for _, w := range c.words[1:] {
 		kind, name, _ := strings.Cut(w, "/")
 		o := k.workload(kind, c.flags["-n"], name)
+		if _, quiet := c.flags["--ignore-not-found"]; o == nil && quiet {
+			continue
+		}
 		if o == nil {
 			return failed(1, "Error from server (NotFound): %s %q not found", kind, name)
 		}
