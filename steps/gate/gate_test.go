@@ -1,7 +1,6 @@
 package gate_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,17 +155,17 @@ func TestNoteStays(t *testing.T) {
 
 // TestAnAPIServerThatIsNotReady: the checks that fail are named.
 func TestAnAPIServerThatIsNotReady(t *testing.T) {
-	c := steptest.Cluster(t, steptest.Small)
-	kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
-	s := kase.Sim(t)
-	s.HandleProgram("kubectl", steptest.Fails("[+]ping ok\n[-]etcd failed: reason withheld\n[-]poststarthook/rbac failed: reason withheld\nreadyz check failed\nerror: an error on the server\n"))
-	step := gate.API(c)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second/2) // it looks once, however busy the machine is
-	defer cancel()
-	err := step.Run(ctx, kase.NewHost(t, s, step))
-	if err == nil || !strings.Contains(err.Error(), "not ready: etcd failed: reason withheld, poststarthook/rbac failed: reason withheld") {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := steptest.Cluster(t, steptest.Small)
+		kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+		s := kase.Sim(t)
+		s.HandleProgram("kubectl", steptest.Fails("[+]ping ok\n[-]etcd failed: reason withheld\n[-]poststarthook/rbac failed: reason withheld\nreadyz check failed\nerror: an error on the server\n"))
+		step := gate.API(c)
+		err := step.Run(t.Context(), kase.NewHost(t, s, step))
+		if err == nil || !strings.Contains(err.Error(), "not ready: etcd failed: reason withheld, poststarthook/rbac failed: reason withheld") {
+			t.Error(err)
+		}
+	})
 }
 
 func note(t *testing.T, kase steptest.Case) (*steptest.Kube, *conntest.Sim) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ func (s *walkSite) isAsItWas(t testing.TB) {
 	clock.Limit(t, r.took, time.Minute) // seconds, where nothing else is at work
 	s.onRecord(t, public)
 	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, "h2", "h3", "h4", "h5", "h6", "Ready")
+	said(t, s.kubexm(t, "diff", "-f", config), 0)
 	s.folder = t.TempDir()
 	defer func() { s.folder = "" }()
 	said(t, s.install(t, config), 0, "2 steps ran", "create of cluster site: done")
@@ -91,6 +93,60 @@ func (s *labSite) passesPreflight(t testing.TB) {
 			t.Errorf("%s: left %s", h.Name, got)
 		}
 	}
+}
+
+// isRestarted has every part of the cluster restart, and a counter written to it meanwhile:
+// what it was told it has.
+func (s *walkSite) isRestarted(t testing.TB) {
+	config := s.configFile()
+	running := func() map[string]string {
+		out := map[string]string{}
+		for _, h := range s.masters {
+			out[h+" etcd"] = s.on(t, h, "systemctl show -p MainPID --value etcd")
+			out[h+" API server"] = s.on(t, h, "crictl ps -q --name kube-apiserver")
+		}
+		for _, h := range append(slices.Clone(s.masters), "h5", "h6") {
+			for _, unit := range []string{"kubelet", "containerd"} {
+				out[h+" "+unit] = s.on(t, h, "systemctl show -p MainPID --value "+unit)
+			}
+		}
+		return out
+	}
+	before := running()
+	r := s.kubexm(t, "restart", "all", "-f", config, "--batch", "2", "--yes")
+	said(t, r, 0, "restart-all of cluster site: done")
+	for what, was := range before {
+		if now := running()[what]; now == was || now == "" {
+			t.Errorf("%s is %q as before: %q", what, now, was)
+		}
+	}
+	s.smoke(t)
+	said(t, s.kubexm(t, "diff", "-f", config), 0)
+}
+
+// goesInThroughAnother has commands go on while the first master is down: what
+// docs/hosts-down.md says of it.
+func (s *walkSite) goesInThroughAnother(t testing.TB) {
+	config := s.configFile()
+	first := s.masters[0]
+	h, err := s.Host(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PowerOff(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, first, "h3", "h4")
+	said(t, s.kubexm(t, "get", "cluster", "-f", config), 0)
+	said(t, s.kubexm(t, "kubeconfig", "-f", config), 0, "client-certificate-data")
+	said(t, s.kubexm(t, s.creation()...), 3, first, "--skip-host")
+	said(t, s.kubexm(t, append(s.creation(), "--skip-host", first)...), 0, "create of cluster site: done", first)
+	if err := s.PowerOn(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually(t, first, atHome+kubectl+"--request-timeout=10s get nodes")
+	said(t, s.kubexm(t, s.creation()...), 0, "create of cluster site: done")
+	said(t, s.kubexm(t, "diff", "-f", config), 0)
 }
 
 // comesBackEachTime holds what the legs stand on: a checkpoint of all hosts takes two
