@@ -133,7 +133,7 @@ func (s *walkSite) goesInThroughAnother(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PowerOff(t.Context(), h); err != nil {
+	if err := s.Cut(h); err != nil {
 		t.Fatal(err)
 	}
 	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, first, "h3", "h4")
@@ -141,7 +141,7 @@ func (s *walkSite) goesInThroughAnother(t testing.TB) {
 	said(t, s.kubexm(t, "kubeconfig", "-f", config), 0, "client-certificate-data")
 	said(t, s.kubexm(t, s.creation()...), 3, first, "--skip-host")
 	said(t, s.kubexm(t, append(s.creation(), "--skip-host", first)...), 0, "create of cluster site: done", first)
-	if err := s.PowerOn(t.Context(), h); err != nil {
+	if err := s.Boot(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually(t, first, atHome+kubectl+"--request-timeout=10s get nodes")
