@@ -83,4 +83,6 @@ type Meta struct {
 	// steps apart, undoes nothing of them, and lets one look on when another has
 	// found something.
 	LooksOnly bool
+	// Here says that it changes the machine kubexm runs on, and no host.
+	Here bool
 }
