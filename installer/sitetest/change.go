@@ -74,5 +74,5 @@ func (s *Site) applied() steps.Applied {
 	if err != nil {
 		s.T.Errorf("the config without its secrets: %v", err)
 	}
-	return steps.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Components: s.components()}
+	return steps.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Set: s.Cluster.Spec.Kubernetes.Version, Components: s.components(), Operation: s.operation}
 }

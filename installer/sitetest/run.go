@@ -2,6 +2,7 @@ package sitetest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -82,7 +83,7 @@ func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
 	if err != nil {
 		return err
 	}
-	return s.walk(all, s.Graph(p, change))
+	return s.walk(all, s.Graph(p, change), nil)
 }
 
 func (s *Site) create(p Pipe, change func(*plan.Node)) error {
@@ -95,6 +96,9 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	if err != nil || len(found) > 0 {
 		return errors.Join(err, found.OrNil())
 	}
+	if _, _, err := installer.Adopt(s.T.Context(), s.Cluster, s.Workdir, all.of); err != nil {
+		return err
+	}
 	if err := s.clean(all); err != nil {
 		return err
 	}
@@ -104,7 +108,7 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	if err := installer.Recall(s.T.Context(), s.Cluster, all.of); err != nil {
 		return err
 	}
-	return s.walk(all, s.Graph(p, change))
+	return s.operate(all, s.Cluster, s.Graph(p, change))
 }
 
 // clean cleans the hosts that a deletion has left, if they are reached now.
@@ -121,7 +125,7 @@ func (s *Site) clean(all hosts) error {
 			facade.Host, facade.Cluster = h, c
 			old[h.Name] = &facade
 		}
-		if err := s.walk(old, s.graphOf(c, pipeline.Reset, nil)); err != nil {
+		if err := s.walk(old, s.graphOf(c, pipeline.Reset, nil), nil); err != nil {
 			return err
 		}
 		if err := state.Cleaned(s.Workdir, c); err != nil {
@@ -150,7 +154,7 @@ func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
 	if err != nil {
 		return err
 	}
-	if r, err = state.Read(s.T.Context(), d.Cluster(), s.Workdir, all.of); err != nil {
+	if r, err = state.Exists(s.T.Context(), d.Cluster(), s.Workdir, all.of); err != nil {
 		return err
 	}
 	if d, err = state.NewDeletion(s.Cluster, r, left, s.Skip); err != nil {
@@ -162,15 +166,26 @@ func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
 	if err := d.Begin(s.Workdir, time.Now()); err != nil {
 		return err
 	}
-	if err := s.walk(all, s.graphOf(d.Cluster(), p, change)); err != nil {
+	if err := s.operate(all, d.Cluster(), s.graphOf(d.Cluster(), p, change)); err != nil {
 		return err
 	}
 	return d.End(s.Workdir)
 }
 
-func (s *Site) walk(all hosts, g *plan.Graph) error {
+// operate is walk as an operation on a cluster.
+func (s *Site) operate(all hosts, c *manifest.Cluster, g *plan.Graph) error {
+	o, err := installer.NewOperation(s.T.Context(), g, c, s.Workdir, "tester@site", all.of)
+	if err != nil {
+		return err
+	}
+	s.operation = o.ID()
+	err = s.walk(all, g, o.Begin)
+	return errors.Join(err, o.End(s.T.Context(), err, ""))
+}
+
+func (s *Site) walk(all hosts, g *plan.Graph, begin func(context.Context) error) error {
 	atOnce := cmp.Or(s.AtOnce, 8)
-	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: all.of,
+	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: all.of, Begin: begin,
 		Report: func(e engine.Event) {
 			if e.Finding != nil {
 				s.Said = append(s.Said, e.Finding.What)

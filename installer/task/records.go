@@ -1,0 +1,22 @@
+package task
+
+import (
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/cluster"
+)
+
+// Record writes down what was applied: on each host which release it has, in the cluster
+// what it is now, and copies of that on the masters and here. That the cluster has a
+// record says that its creation has ended.
+func Record() plan.Task {
+	return plan.Task{Name: "record", Plan: func(s plan.Scope) plan.Fragment {
+		way := s.Whole().First(manifest.RoleMaster)
+		return plan.Seq(
+			plan.On(s.Hosts(), cluster.KeepRelease()),
+			plan.On(way, cluster.Record()),
+			plan.On(s.Whole().Role(manifest.RoleMaster), cluster.KeepCopy()),
+			plan.On(way, cluster.KeepApplied()),
+		)
+	}}
+}
