@@ -34,9 +34,8 @@ var domain = []string{"steps", "steps/op", "steps/pki", "steps/runner"}
 // kubexm is this repository. A new folder is added here on purpose, or not at all.
 var kubexm = house{
 	folders: map[string][]string{
-		"cmd/configdoc":                 nil,
+		"cmd/docgen":                    nil,
 		"cmd/kubexm":                    nil,
-		"cmd/stepsdoc":                  nil,
 		"cmd/versionsgen":               nil,
 		"installer":                     {"installer/audit", "installer/engine", "installer/pipeline", "installer/plan", "installer/state"},
 		"installer/audit":               nil,
@@ -57,11 +56,13 @@ var kubexm = house{
 		"steps/etcd":                    append([]string{"steps/connector"}, domain...),                                   // it reaches a store through the wire
 		"steps/controlplane":            append([]string{"steps/kubectl"}, domain...),                                     // whether a control plane runs is asked through kubectl
 		"steps/kubeadm":                 append([]string{"steps/controlplane", "steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
+		"steps/gate":                    append([]string{"steps/etcd", "steps/controlplane", "steps/kubectl"}, domain...), // it asks all that a cluster is made of
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
-		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...), // it speaks to what runs, as its admin
-		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                       // it applies a manifest
-		"steps/node":                    append([]string{"steps/controlplane"}, domain...),                  // a name means something else on a master that has joined
-		"steps/preflight":               domain,
+		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),  // it speaks to what runs, as its admin
+		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                        // it applies a manifest
+		"steps/node":                    append([]string{"steps/controlplane", "steps/packages"}, domain...), // a name means something else on a master that has joined
+		"steps/packages":                {"steps", "steps/op", "steps/runner"},
+		"steps/preflight":               append([]string{"steps/packages"}, domain...),  // it says which hosts cannot be given any
 		"steps/registryd":               append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
 		"steps/registryd/registrydtest": {"steps/connector", "steps/connector/conntest", "steps/registryd"},
 		"steps/op":                      {"steps", "steps/runner"},
@@ -125,13 +126,13 @@ var kubexm = house{
 		"installer/audit":    {"steps", "steps/connector", "manifest/durable"},
 		"installer/engine":   {"steps", "manifest"},
 		"installer/module":   nil,
-		"installer/pipeline": {"manifest"},
-		"installer/plan":     {"steps", "manifest"},
+		"installer/pipeline": {"manifest", "manifest/part"},
+		"installer/plan":     {"steps", "manifest", "manifest/part"},
 		// What is remembered is read, and held against a config; nothing here changes a host.
 		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/kubeadm", "steps/network",
+		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/gate", "steps/kubeadm", "steps/network",
 			"steps/node", "steps/preflight", "steps/registryd", "steps/runtime", "steps/runtime/cri", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,
@@ -139,6 +140,7 @@ var kubexm = house{
 		"steps/connector/ssh":      {"manifest", "manifest/durable"},
 		"steps/connector/sshtest":  nil,
 		"steps/op":                 {"manifest"},
+		"steps/packages":           {"manifest"},
 		"steps/pki":                {"manifest", "manifest/durable"},
 		"steps/runner":             {"manifest"},
 		"steps/runner/runnertest":  nil,

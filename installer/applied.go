@@ -28,7 +28,7 @@ func (s *Session) applied() steps.Applied {
 		}
 	})
 	out := s.brought
-	out.Highest, out.Bundles, out.Operation = s.highestSerial(), s.kept(), s.operation
+	out.Highest, out.Bundles, out.Operation, out.Away = s.highestSerial(), s.kept(), s.operation, s.Away
 	return out
 }
 

@@ -11,10 +11,11 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// artifacts gives steps what a bundle holds of one set of its lock.
+// artifacts gives steps what a bundle holds of the sets of its lock that a plan names.
 type artifacts struct {
 	bundle *bundle.Bundle
-	set    string
+	set    string            // of needs that name none
+	sets   func() []string   // that the plan names
 	home   map[string]string // blob → the repository of the site's registry that it is read from
 }
 
@@ -47,9 +48,14 @@ func (a artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
 }
 
 func (a artifacts) Images() []manifest.ImagePin {
+	return imagesOf(a.bundle.Lock, append([]string{a.set}, a.sets()...)...)
+}
+
+// imagesOf gives the images of some sets of a lock.
+func imagesOf(l *manifest.Lock, sets ...string) []manifest.ImagePin {
 	var out []manifest.ImagePin
-	for _, im := range a.bundle.Lock.Images {
-		if slices.Contains(im.Sets, a.set) {
+	for _, im := range l.Images {
+		if slices.ContainsFunc(im.Sets, func(set string) bool { return slices.Contains(sets, set) }) {
 			out = append(out, im)
 		}
 	}

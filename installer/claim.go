@@ -112,15 +112,9 @@ func (s *Session) claim(ctx context.Context, g *plan.Graph) (context.Context, fu
 // claimed are the hosts of a plan, each machine once, in the order of their machine
 // ids: names and addresses may differ from one config to another.
 func (s *Session) claimed(g *plan.Graph) []*steps.Host {
-	named := map[string]bool{}
-	for _, n := range g.Nodes {
-		for _, h := range n.Hosts {
-			named[h.Name] = true
-		}
-	}
 	var out []*steps.Host
-	for name := range named {
-		if h := s.hosts[name]; h != nil {
+	for _, named := range g.Hosts() {
+		if h := s.hosts[named.Name]; h != nil {
 			out = append(out, h)
 		}
 	}
@@ -270,11 +264,13 @@ func (s *Session) alone(ctx context.Context, keeper *runner.Runner) error {
 	return nil
 }
 
-// keeperName names the host that says which run works on the cluster: the first
-// master, and without one the first host.
+// keeperName names the host that says which run works on the cluster before anything
+// else is asked: the first master that is not away, and without one the first host.
 func (s *Session) keeperName() string {
 	for _, h := range append(s.Cluster.HostsWith(manifest.RoleMaster), s.Cluster.Spec.Hosts...) {
-		return h.Name
+		if !slices.Contains(s.Away, h.Name) {
+			return h.Name
+		}
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ func onlyOneRunAtATime(t *testing.T) {
 		step := &op.Do{M: steps.Meta{Name: "x.act", Always: true}, Act: func(ctx context.Context, _ *steps.Host) error { return act(ctx) }}
 		g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 			return plan.On(s.Hosts(), step)
-		}})}}}, plan.Scope{Cluster: kase.Cluster})
+		}})}}}, plan.Scope{Want: kase.Cluster})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func siteOf(t *testing.T, cluster string, hosts []string, machines []*conntest.S
 	step := &op.Do{M: steps.Meta{Name: "x.act", Always: true}, Act: func(context.Context, *steps.Host) error { return nil }}
 	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), step)
-	}})}}}, plan.Scope{Cluster: c})
+	}})}}}, plan.Scope{Want: c})
 	if err != nil {
 		t.Fatal(err)
 	}

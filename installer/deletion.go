@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer/pipeline"
@@ -114,6 +115,9 @@ func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, er
 		return nil, err
 	}
 	for _, c := range all {
+		if slices.ContainsFunc(c.Spec.Hosts, func(h manifest.Host) bool { return s.Host(h) == nil }) { // it is away, and waits
+			continue
+		}
 		for _, h := range c.Spec.Hosts {
 			if err := s.cleanHost(ctx, c, h, o); err != nil {
 				return cleaned, err
@@ -129,7 +133,7 @@ func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, er
 
 // cleanHost runs a reset of one host as part of c, and asks it anew what it is.
 func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest.Host, o RunOptions) error {
-	g, err := plan.Build(pipeline.Reset(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(pipeline.Reset(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		return err
 	}

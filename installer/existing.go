@@ -27,6 +27,20 @@ func (s *Session) Existing(ctx context.Context) (steps.Findings, error) {
 	return Existing(ctx, s.Cluster, s.Workdir.Dir, b, s.Host)
 }
 
+// GoesWithout tells whether an installation may go on without some hosts, as
+// state.CheckAway does, and gives what was applied to the cluster.
+func (s *Session) GoesWithout(ctx context.Context, away []string) (*manifest.Existing, error) {
+	asked, err := standing(s.Workdir.Dir, s.Host)
+	if err != nil {
+		return nil, err
+	}
+	e, err := state.Exists(ctx, s.Cluster, s.Workdir.Dir, asked)
+	if err != nil {
+		return nil, fmt.Errorf("what was applied to the cluster: %w", err)
+	}
+	return e, state.CheckAway(s.Cluster, e, away)
+}
+
 // Existing is the same for hosts that of gives, with the cluster's folder dir. A host
 // that a deletion has left behind is cleaned before anything else, and not asked.
 func Existing(ctx context.Context, c *manifest.Cluster, dir string, b *state.Bundle, of state.Of) (steps.Findings, error) {

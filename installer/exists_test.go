@@ -110,7 +110,11 @@ func TestTheOrderOfTrust(t *testing.T) {
 }
 
 // noAPI has no API server answer.
-func (s *site) noAPI() { s.Sims["m1"].RemoveAll("/etc/kubernetes/manifests") }
+func (s *site) noAPI() {
+	for _, m := range s.Cluster.HostsWith(manifest.RoleMaster) {
+		s.Kube.Silence(m.Name, true)
+	}
+}
 
 func (s *site) damaged(master string) {
 	s.Sims[master].AddFile("/var/lib/kubexm/demo/applied/record.json", "{", 0o600)

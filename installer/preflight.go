@@ -75,7 +75,7 @@ func (e HostErrors) Findings() []steps.Finding {
 // ChecksOf names the checks that p makes for a cluster, those alone that can be
 // left out.
 func ChecksOf(p plan.Pipeline, c *manifest.Cluster) ([]string, error) {
-	g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
 		return nil, err
 	}

@@ -20,14 +20,15 @@ func (s *Session) Recall(ctx context.Context) error { return Recall(ctx, s.Clust
 // Recall is the same for hosts that of gives.
 func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *steps.Host) error {
 	for _, h := range part.RegistryOf(c).Hosts {
+		if of(h) == nil {
+			continue
+		}
 		if err := registryd.Recall(ctx, of(h)); err != nil {
 			return fmt.Errorf("keys of the registry on %s: %w", h.Name, err)
 		}
 	}
-	if masters := c.HostsWith(manifest.RoleMaster); len(masters) > 0 {
-		if err := controlplane.Recall(ctx, of(masters[0])); err != nil {
-			return fmt.Errorf("what Secrets are encrypted with, on %s: %w", masters[0].Name, err)
-		}
+	if err := recallEncryption(ctx, c, of); err != nil {
+		return err
 	}
 	store := part.StoreOf(c)
 	if store.Kind != part.Service {
@@ -35,10 +36,41 @@ func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *st
 	}
 	var members []*steps.Host
 	for _, h := range store.Members {
-		members = append(members, of(h))
+		if x := of(h); x != nil {
+			members = append(members, x)
+		}
 	}
 	if err := etcd.Recall(ctx, members); err != nil {
 		return fmt.Errorf("keys of etcd: %w", err)
+	}
+	return nil
+}
+
+// recallEncryption asks the first master that was made whole. Where none was, one that
+// was begun may have it.
+func recallEncryption(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *steps.Host) error {
+	var from *steps.Host
+	for _, m := range c.HostsWith(manifest.RoleMaster) {
+		h := of(m)
+		if h == nil {
+			continue
+		}
+		whole, err := controlplane.Complete(ctx, h)
+		if err != nil {
+			return fmt.Errorf("what Secrets are encrypted with, on %s: %w", h.Name, err)
+		}
+		if from == nil || whole {
+			from = h
+		}
+		if whole {
+			break
+		}
+	}
+	if from == nil {
+		return nil
+	}
+	if err := controlplane.Recall(ctx, from); err != nil {
+		return fmt.Errorf("what Secrets are encrypted with, on %s: %w", from.Name, err)
 	}
 	return nil
 }

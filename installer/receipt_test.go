@@ -27,7 +27,7 @@ func TestReceipt(t *testing.T) {
 	s := site.session(t, open(t, site.mill.build("full.tar.zst", nil, "kubelet 1", "one")))
 	g, err := plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), op.Check("x.look", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil }))
-	}})}}}, plan.Scope{Cluster: c})
+	}})}}}, plan.Scope{Want: c})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestRunIsOnRecord(t *testing.T) {
 	})
 	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), step)
-	}})}}}, plan.Scope{Cluster: o.Cluster})
+	}})}}}, plan.Scope{Want: o.Cluster})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ type Head struct {
 	DryRun   bool   `json:"dryRun,omitempty"`
 	// Skipped are the checks that a person left out.
 	Skipped []string `json:"skipped,omitempty"`
+	// Away are the hosts that a person had the run go without.
+	Away []string `json:"away,omitempty"`
 }
 
 // headLine is the line of it.
@@ -58,7 +60,7 @@ func (s *Session) head(g *plan.Graph, o RunOptions, run string) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	h := Head{Run: run, Pipeline: g.Name, Config: hashed(config), Plan: hashed([]byte(g.String())), Kubexm: o.Version, DryRun: o.DryRun, Skipped: o.Skipped}
+	h := Head{Run: run, Pipeline: g.Name, Config: hashed(config), Plan: hashed([]byte(g.String())), Kubexm: o.Version, DryRun: o.DryRun, Skipped: o.Skipped, Away: s.Away}
 	if s.Bundle != nil {
 		h.Root = s.Bundle.Root.Digest.String()
 	}
@@ -78,6 +80,8 @@ func (h Head) differs(before Head) string {
 		return "the bundle is another one"
 	case !slices.Equal(before.Skipped, h.Skipped):
 		return "the last run left out other checks"
+	case !slices.Equal(before.Away, h.Away):
+		return "the last run went without other hosts"
 	case before.Kubexm != h.Kubexm || before.Plan != h.Plan:
 		return "this kubexm is another one"
 	}
@@ -87,7 +91,8 @@ func (h Head) differs(before Head) string {
 // resumption finds out what need not be looked at again: what the journal of the
 // last run says was seen done, on hosts that no other run has touched since and
 // that have not booted.
-func (s *Session) resumption(ctx context.Context, g *plan.Graph, head Head) (map[string]bool, Resumption) {
+// What was done on the lead is trusted where the master is that was the lead.
+func (s *Session) resumption(ctx context.Context, g *plan.Graph, head Head) (map[string]string, Resumption) {
 	path, before, done, err := lastRun(filepath.Join(s.Workdir.Dir, "runs"))
 	r := Resumption{Journal: path}
 	switch {
@@ -113,7 +118,10 @@ func (s *Session) resumption(ctx context.Context, g *plan.Graph, head Head) (map
 		}
 		return nil // one that cannot be asked is looked at
 	})
-	passed := engine.Resumable(g, func(node, host string) bool { return trusted[host] && done[engine.Key(node, host)] })
+	passed := map[string]string{}
+	for key := range engine.Resumable(g, func(node, host string) bool { return trusted[done[engine.Key(node, host)]] }) {
+		passed[key] = done[key]
+	}
 	if r.Passed = len(passed); len(others) > 0 {
 		slices.Sort(others)
 		r.Why = "all of these hosts is looked at, which booted since, or which another run has changed: " + strings.Join(others, ", ")
@@ -156,21 +164,15 @@ func (s *Session) unmark(ctx context.Context, g *plan.Graph) error {
 func (s *Session) eachHost(g *plan.Graph, do func(*steps.Host) error) error {
 	var group errgroup.Group
 	group.SetLimit(max(s.Parallel, 1))
-	seen := map[string]bool{}
-	for _, n := range g.Nodes {
-		for _, h := range n.Hosts {
-			if !seen[h.Name] {
-				seen[h.Name] = true
-				group.Go(func() error { return do(s.Host(h)) })
-			}
-		}
+	for _, h := range g.Hosts() {
+		group.Go(func() error { return do(s.Host(h)) })
 	}
 	return group.Wait()
 }
 
 // lastRun reads the newest journal of a run that changed something, and which
-// steps it saw done last.
-func lastRun(dir string) (path string, head Head, done map[string]bool, err error) {
+// steps it saw done last, by their keys, and on which hosts that was.
+func lastRun(dir string) (path string, head Head, done map[string]string, err error) {
 	all, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
 		return "", head, nil, err
@@ -209,7 +211,7 @@ func runOrder(a, b string) int {
 
 // readJournal gives what a journal says. Its last line may be torn: then the
 // process was killed while it wrote it. Any other that makes no sense is an error.
-func readJournal(text []byte) (head Head, done map[string]bool, err error) {
+func readJournal(text []byte) (head Head, done map[string]string, err error) {
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	lines := bufio.NewScanner(bytes.NewReader(whole))
 	lines.Buffer(nil, 16<<20)
@@ -220,7 +222,7 @@ func readJournal(text []byte) (head Head, done map[string]bool, err error) {
 	if err := json.Unmarshal(lines.Bytes(), &first); err != nil || head.Run == "" {
 		return head, nil, errors.New("it does not say what it is about")
 	}
-	done = map[string]bool{}
+	done = map[string]string{}
 	for n := 2; lines.Scan(); n++ {
 		var e struct {
 			engine.Event
@@ -234,9 +236,11 @@ func readJournal(text []byte) (head Head, done map[string]bool, err error) {
 		}
 		switch e.Outcome {
 		case engine.Ran, engine.Skipped, engine.Resumed:
-			done[engine.Key(e.Node, e.Host)] = true
+			if key := engine.Key(e.Node, e.At()); e.Outcome != engine.Resumed || done[key] == "" { // that it was passed over is said twice
+				done[key] = e.Host
+			}
 		default: // begun again, failed, taken back: who knows
-			delete(done, engine.Key(e.Node, e.Host))
+			delete(done, engine.Key(e.Node, e.At()))
 		}
 	}
 	return head, done, lines.Err()

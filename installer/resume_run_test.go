@@ -48,7 +48,7 @@ func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
 		}}
 	g, err := plan.Build(plan.Pipeline{Name: pipeline, Keeps: pipeline == "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), first, second)
-	}})}}}, plan.Scope{Cluster: r.session.Cluster})
+	}})}}}, plan.Scope{Want: r.session.Cluster})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -52,6 +52,7 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 		defer release()
 		ctx = claimed
 	}
+	s.sets = g.Sets(s.Set())
 	is, err := s.operationOf(ctx, g, o)
 	if err != nil {
 		return "", err
@@ -60,7 +61,7 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 	if err != nil {
 		return "", err
 	}
-	var passed map[string]bool
+	var passed map[string]string
 	if o.Resume {
 		var r Resumption
 		passed, r = s.resumption(ctx, g, head)
@@ -92,12 +93,16 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 }
 
 // walk has the engine carry out g, and writes its events.
-func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed map[string]bool, journal io.Writer, is *Operation) error {
+func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed map[string]string, journal io.Writer, is *Operation) error {
 	enc := json.NewEncoder(journal)
 	var written error
+	keys := map[string]bool{}
+	for key := range passed {
+		keys[key] = true
+	}
 	e := &engine.Engine{
-		Host: s.Host, Commands: max(o.Parallel, 1), Uploads: max(o.Parallel/2, 1), Timeout: 10 * time.Minute, DryRun: o.DryRun, Stop: o.Stop,
-		Passed: passed,
+		Host: s.Host, Lead: NewWayIn(g.Leads, s.Host).Lead, Commands: max(o.Parallel, 1), Uploads: max(o.Parallel/2, 1), Timeout: 10 * time.Minute, DryRun: o.DryRun, Stop: o.Stop,
+		Passed: keys,
 		Report: func(ev engine.Event) {
 			if err := enc.Encode(ev); written == nil && err != nil { // the first says enough
 				written = fmt.Errorf("journal: %w", err)
@@ -120,7 +125,7 @@ func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed 
 // begin writes what a run is about, and what it takes over: the journal tells the
 // next run all of it alone. It is on disk before a host is touched, so that no
 // journal older than a deletion is ever the last one.
-func begin(f *os.File, head Head, g *plan.Graph, passed map[string]bool) error {
+func begin(f *os.File, head Head, g *plan.Graph, passed map[string]string) error {
 	w := bufio.NewWriter(f)
 	enc := json.NewEncoder(w)
 	if err := enc.Encode(headLine{Head: &head}); err != nil {
@@ -128,10 +133,14 @@ func begin(f *os.File, head Head, g *plan.Graph, passed map[string]bool) error {
 	}
 	for _, n := range g.Nodes {
 		for _, h := range n.Hosts {
-			if !passed[engine.Key(n.ID, h.Name)] {
+			on, ok := passed[engine.Key(n.ID, h.Name)]
+			if !ok {
 				continue
 			}
-			e := engine.Event{Time: time.Now(), Module: n.Module, Task: n.Task, Node: n.ID, Step: n.Step.Meta().Name, Host: h.Name, Outcome: engine.Resumed}
+			e := engine.Event{Time: time.Now(), Module: n.Module, Task: n.Task, Node: n.ID, Step: n.Step.Meta().Name, Host: on, Outcome: engine.Resumed}
+			if on != h.Name {
+				e.As = h.Name
+			}
 			if err := enc.Encode(e); err != nil {
 				return err
 			}

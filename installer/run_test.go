@@ -37,7 +37,7 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 	before, never := true, false
 	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), act("x.works", &did, nil), act("x.before", &before, nil), act("x.fails", &never, errors.New("no luck")), act("x.never", &never, nil))
-	}})}}}, plan.Scope{Cluster: c})
+	}})}}}, plan.Scope{Want: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestAFullDiskIsNamed(t *testing.T) {
 	}
 	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), write)
-	}})}}}, plan.Scope{Cluster: c})
+	}})}}}, plan.Scope{Want: c})
 	if err != nil {
 		t.Fatal(err)
 	}

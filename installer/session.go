@@ -43,6 +43,8 @@ type Options struct {
 	// Alone ends the opening with a *BusyError where another run works on the cluster,
 	// before hosts are asked what they are: for who is going to change something.
 	Alone bool
+	// Away are hosts of the cluster that are not called, by name.
+	Away []string
 }
 
 // Session is one run on one cluster: its folder locked, its hosts reached.
@@ -57,6 +59,7 @@ type Session struct {
 	hosts    map[string]*steps.Host
 	conns    []connector.Conn
 	home     map[string]string // blobs that are read from the site's registry → their repository
+	sets     []string          // of the lock, that the plan which is carried out names; none before
 
 	highest   int64 // serial that the cluster has had, as far as it was asked
 	brings    sync.Once
@@ -148,6 +151,9 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 	g.SetLimit(max(s.Parallel, 1))
 	var failed HostErrors
 	for _, h := range s.Cluster.Spec.Hosts {
+		if slices.Contains(s.Away, h.Name) {
+			continue
+		}
 		g.Go(func() error {
 			host, err := s.reach(ctx, dialer, h)
 			s.mu.Lock()
@@ -195,13 +201,18 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 	}
 	host := &steps.Host{
 		Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts, Workdir: s.Workdir.Dir, Log: log,
-		Reveal: s.reveal, Waits: s.Waits,
+		Reveal: s.reveal, Waits: s.Waits, Away: s.Away,
 	}
-	if s.Bundle != nil {
-		host.Applied, host.Made = s.applied, s.Bundle.Lock.Created
-		host.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), home: s.home}
-	}
+	s.equip(host)
 	return host, nil
+}
+
+// equip gives a host what the bundle holds.
+func (s *Session) equip(h *steps.Host) {
+	if s.Bundle != nil {
+		h.Applied, h.Made = s.applied, s.Bundle.Lock.Created
+		h.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), sets: func() []string { return s.sets }, home: s.home}
+	}
 }
 
 // Set is the set of the lock that answers the config's Kubernetes version.

@@ -50,7 +50,7 @@ func (s *Session) Supply(ctx context.Context) error {
 }
 
 // registry is the site's, as this session reaches it: through the host that has
-// it, or, where it stands already, with the first master to go through.
+// it, or, where it stands already, with a master to go through.
 func (s *Session) registry() (registry.Target, error) {
 	role := manifest.RoleRegistry
 	if registryd.Stands(s.Cluster) {
@@ -62,11 +62,12 @@ func (s *Session) registry() (registry.Target, error) {
 	if len(hosts) == 0 {
 		return registry.Target{}, registryd.ErrNone
 	}
-	host := s.Host(hosts[0])
-	if host == nil {
-		return registry.Target{}, fmt.Errorf("host %s, through which the registry is reached, is not reached", hosts[0].Name)
+	for _, h := range hosts {
+		if host := s.Host(h); host != nil {
+			return registryd.Reach(s.Cluster, host)
+		}
 	}
-	return registryd.Reach(s.Cluster, host)
+	return registry.Target{}, fmt.Errorf("host %s, through which the registry is reached, is not reached", hosts[0].Name)
 }
 
 // wanted gives the blobs that nobody here holds with the images that they belong

@@ -4,15 +4,15 @@ package manifest
 type Bundle struct {
 	// Platforms the archive serves, as in linux/amd64. Default: the
 	// architectures of the hosts, linux/amd64 without hosts.
-	Platforms []Platform `yaml:"platforms,omitempty"`
+	Platforms []Platform `yaml:"platforms,omitempty" effect:"tool"`
 	// OperatingSystems whose packages the archive carries.
-	OperatingSystems []OperatingSystem `yaml:"operatingSystems,omitempty"`
+	OperatingSystems []OperatingSystem `yaml:"operatingSystems,omitempty" effect:"tool"`
 	// KubernetesVersions beside spec.kubernetes.version, for upgrades.
-	KubernetesVersions []string `yaml:"kubernetesVersions,omitempty" format:"kubernetesVersion"`
+	KubernetesVersions []string `yaml:"kubernetesVersions,omitempty" format:"kubernetesVersion" effect:"tool"`
 	// Images beside those that the cluster asks for.
-	Images []BundleImage `yaml:"images,omitempty"`
+	Images []BundleImage `yaml:"images,omitempty" effect:"tool"`
 	// Files beside those that the cluster asks for.
-	Files []BundleFile `yaml:"files,omitempty"`
+	Files []BundleFile `yaml:"files,omitempty" effect:"tool"`
 	// Trust says whose bundles this cluster takes. Flags that name a key or an
 	// identity replace what is named here. Only a config that a person gives
 	// counts, and not the one inside a bundle.
@@ -23,17 +23,17 @@ type Bundle struct {
 type BundleTrust struct {
 	// Keys are files with public keys, as cosign.pub, by their path from the
 	// config's folder.
-	Keys []string `yaml:"keys,omitempty"`
+	Keys []string `yaml:"keys,omitempty" effect:"tool"`
 	// TrustedRoot is Sigstore's trusted_root.json, by its path from the config's
 	// folder: who vouches for a keyless signature.
-	TrustedRoot string `yaml:"trustedRoot,omitempty"`
+	TrustedRoot string `yaml:"trustedRoot,omitempty" effect:"tool"`
 	// CertificateIdentity is who signs without a key, exactly as in the certificate.
-	CertificateIdentity string `yaml:"certificateIdentity,omitempty"`
+	CertificateIdentity string `yaml:"certificateIdentity,omitempty" effect:"tool"`
 	// CertificateOIDCIssuer is who vouches for that name, exactly as in the certificate.
-	CertificateOIDCIssuer string `yaml:"certificateOIDCIssuer,omitempty"`
+	CertificateOIDCIssuer string `yaml:"certificateOIDCIssuer,omitempty" effect:"tool"`
 	// AllowUnsigned accepts a bundle that is not signed, as --allow-unsigned does. It
 	// cannot be combined with keys or an identity, and flags that name one outweigh it.
-	AllowUnsigned bool `yaml:"allowUnsigned,omitempty"`
+	AllowUnsigned bool `yaml:"allowUnsigned,omitempty" effect:"tool"`
 }
 
 // OperatingSystem is one distribution with the releases that are wanted of it.

@@ -9,12 +9,13 @@ const ClusterKind = "Cluster"
 // Decode reads it. Struct tags say what the decoder, the schema and `kubexm config explain`
 // share: default (the value of a field that is not written), enum (the allowed
 // words), min and max, format (see formats.go), scalar (the field that a plain
-// value in place of the mapping fills), split (a plain value is split there).
+// value in place of the mapping fills), split (a plain value is split there). Every
+// field has an effect as well (see effect.go), and may have install (effect_install.go).
 type Cluster struct {
 	// APIVersion is the version of this document's form.
-	APIVersion string `yaml:"apiVersion" required:"true" enum:"kubexm.mensylisir.io/v1alpha1"`
+	APIVersion string `yaml:"apiVersion" required:"true" enum:"kubexm.mensylisir.io/v1alpha1" effect:"tool"`
 	// Kind is always Cluster.
-	Kind string `yaml:"kind" required:"true" enum:"Cluster"`
+	Kind string `yaml:"kind" required:"true" enum:"Cluster" effect:"tool"`
 	// Metadata names the cluster.
 	Metadata Metadata `yaml:"metadata,omitempty"`
 	// Spec says what is wanted.
@@ -28,14 +29,14 @@ type Cluster struct {
 type Metadata struct {
 	// Name of the cluster: lower-case letters, digits and dashes, at most 63.
 	// It names the workdir's folder and the archive.
-	Name string `yaml:"name,omitempty" required:"true" format:"label"`
+	Name string `yaml:"name,omitempty" required:"true" format:"label" effect:"immutable=create"`
 }
 
 // Spec is everything that is wanted of a cluster.
 type Spec struct {
 	// Hosts are the machines of the cluster. The machine that kubexm runs on is
 	// never one of them. None are needed for building a bundle alone.
-	Hosts []Host `yaml:"hosts,omitempty"`
+	Hosts []Host `yaml:"hosts,omitempty" effect:"nodes" install:"new"`
 	// SSH holds what every host takes that does not say otherwise itself.
 	SSH SSH `yaml:"ssh,omitempty"`
 	// RoleGroups says which hosts do what.
@@ -59,7 +60,7 @@ type Spec struct {
 	// Registry is the image registry inside the site.
 	Registry Registry `yaml:"registry,omitempty"`
 	// Addons are installed once the cluster runs, in this order.
-	Addons []Addon `yaml:"addons,omitempty"`
+	Addons []Addon `yaml:"addons,omitempty" effect:"addons" install:"add"`
 	// DNS is name resolution inside the cluster.
 	DNS DNS `yaml:"dns,omitempty"`
 	// Extra holds names and name servers that every host gets.

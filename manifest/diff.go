@@ -18,6 +18,43 @@ type Change struct {
 	// Less says that something was taken away: an entry of a list or a mapping, or
 	// the whole value.
 	Less bool
+	// Effect is what has to be done for it to take hold, Install what install does of that.
+	Effect  Effect
+	Install Install
+}
+
+// Line says what changes and what has to be done for it: "spec.kubernetes.maxPods 110 →
+// 200: restarts the kubelet on m1 and w1, one at a time, pods stay". hosts names the
+// hosts of some roles, all of them for none.
+func (c Change) Line(hosts func(roles []string) string) string {
+	what := c.Path
+	if c.Item != "" {
+		what += " (" + c.Item + ")"
+	}
+	return what + " " + Short(c.Was) + " → " + Short(c.Now) + ": " + c.Does(hosts)
+}
+
+// Does completes "the change …" in words.
+func (c Change) Does(hosts func(roles []string) string) string {
+	if strings.HasPrefix(c.Path, "spec.hosts.") {
+		hosts = func([]string) string { return c.Item }
+	}
+	return c.Effect.Says(hosts)
+}
+
+// mostShown is how many characters of a value people are shown.
+const mostShown = 60
+
+// Short is a value as people are shown it.
+func Short(value string) string {
+	short := []rune(strings.Join(strings.Fields(value), " "))
+	switch {
+	case len(short) == 0:
+		return "nothing"
+	case len(short) > mostShown:
+		return string(short[:mostShown]) + "…"
+	}
+	return string(short)
 }
 
 // Diff lists the fields that differ between two decoded configs, sorted by path and
@@ -25,7 +62,7 @@ type Change struct {
 // that have them. Secrets are not compared.
 func Diff(was, now *Cluster) []Change {
 	d := &differ{}
-	d.walk(reflect.ValueOf(was).Elem(), reflect.ValueOf(now).Elem(), "", "")
+	d.walk(reflect.ValueOf(was).Elem(), reflect.ValueOf(now).Elem(), Change{})
 	d.roles(was, now)
 	slices.SortFunc(d.found, func(a, b Change) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Item, b.Item)) })
 	return d.found
@@ -36,59 +73,79 @@ type differ struct{ found []Change }
 // roles compares who has which role.
 func (d *differ) roles(was, now *Cluster) {
 	for _, role := range []string{RoleEtcd, RoleMaster, RoleWorker, RoleRegistry, RoleLoadBalancer} {
+		at := Change{Path: "spec.roleGroups." + role}
+		at.Effect, at.Install, _ = EffectOf(at.Path)
 		before, after := was.Spec.RoleGroups.Names(role), now.Spec.RoleGroups.Names(role)
-		for _, host := range before {
-			if !slices.Contains(after, host) {
-				d.found = append(d.found, Change{Path: "spec.roleGroups." + role, Item: host, Was: role, Less: true})
+		for _, at.Item = range before {
+			if !slices.Contains(after, at.Item) {
+				d.add(at, role, "", true)
 			}
 		}
-		for _, host := range after {
-			if !slices.Contains(before, host) {
-				d.found = append(d.found, Change{Path: "spec.roleGroups." + role, Item: host, Now: role})
+		for _, at.Item = range after {
+			if !slices.Contains(before, at.Item) {
+				d.add(at, "", role, false)
 			}
 		}
 	}
 }
 
-// walk compares two values of one type.
-func (d *differ) walk(was, now reflect.Value, path, item string) {
+// add takes a change down.
+func (d *differ) add(c Change, was, now string, less bool) {
+	c.Was, c.Now, c.Less = was, now, less
+	d.found = append(d.found, c)
+}
+
+// walk compares two values of one type; at is what a change of them is, but for values.
+func (d *differ) walk(was, now reflect.Value, at Change) {
 	t := was.Type()
 	switch {
-	case t == secretType || path == "spec.roleGroups":
+	case t == secretType || at.Path == "spec.roleGroups":
 	case t.Kind() == reflect.Pointer:
-		d.walk(pointed(was), pointed(now), path, item)
+		d.walk(pointed(was), pointed(now), at)
 	case t.Kind() == reflect.Struct && !t.Implements(reflect.TypeFor[fmt.Stringer]()):
 		for _, f := range fieldsOf(t) {
-			d.walk(was.FieldByIndex(f.index), now.FieldByIndex(f.index), join(path, f.name), item)
+			in := at
+			in.Path = join(at.Path, f.name)
+			in.Effect, in.Install = tagged(f.tag, at.Effect, at.Install)
+			d.walk(was.FieldByIndex(f.index), now.FieldByIndex(f.index), in)
 		}
 	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
-		d.each(entries(was), entries(now), path)
+		d.each(entries(was), entries(now), at)
 	case t == reflect.TypeFor[[]Host]() || t == reflect.TypeFor[[]Addon]():
-		d.each(named(was), named(now), path)
+		d.each(named(was), named(now), at)
 	default:
-		before, after := inWords(was), inWords(now)
-		if before == after {
-			return
+		if before, after := inWords(was), inWords(now); before != after {
+			d.add(at, before, after, lacks(was, now))
 		}
-		d.found = append(d.found, Change{Path: path, Item: item, Was: before, Now: after, Less: lacks(was, now)})
 	}
 }
 
 // each compares what has a name. What one side lacks is a change by itself.
-func (d *differ) each(was, now map[string]reflect.Value, path string) {
+func (d *differ) each(was, now map[string]reflect.Value, at Change) {
 	for _, name := range slices.Sorted(maps.Keys(was)) {
+		at.Item = name
 		after, ok := now[name]
 		if !ok {
-			d.found = append(d.found, Change{Path: path, Item: name, Was: name, Less: true})
+			d.add(at, name, "", true)
 			continue
 		}
-		d.walk(was[name], after, path, name)
+		d.walk(was[name], after, at)
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if _, ok := was[name]; !ok {
-			d.found = append(d.found, Change{Path: path, Item: name, Now: name})
+			at.Item = name
+			d.add(at, "", name, false)
 		}
 	}
+}
+
+// tagged gives what the tags of a field say of a change, and where they say nothing,
+// what those of the mapping or list around it say.
+func tagged(tag reflect.StructTag, effect Effect, install Install) (Effect, Install) {
+	if e, ok := tag.Lookup("effect"); ok {
+		return Effect(e), Install(tag.Get("install"))
+	}
+	return effect, install
 }
 
 // pointed is what a pointer points to; the zero value where that is nothing.

@@ -9,27 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEveryFieldHasAnEffect: of each field that something acts on it is said what
-// install does with it in a cluster that exists, and of no other one.
-func TestEveryFieldHasAnEffect(t *testing.T) {
-	for _, path := range Used() {
-		if _, ok := EffectOf(path); !ok {
-			t.Errorf("%s has no effect", path)
-		}
-	}
-	for _, e := range Effects() {
-		if x, ok := EffectOf(e.Path); !ok || x.Effect != e.Effect {
-			t.Errorf("%s: nothing acts on it", e.Path)
-		}
-		if _, ok := ConfigFields().Find(e.Path); !ok {
-			t.Errorf("%s is no field", e.Path)
-		}
-	}
-	if e, ok := EffectOf("spec.monitoring.enabled"); ok {
-		t.Errorf("a field that waits has an effect: %+v", e)
-	}
-}
-
 const small = `apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: demo}
@@ -103,7 +82,7 @@ func TestDiff(t *testing.T) {
 			if fixed[c] {
 				says = "refused"
 			}
-			fmt.Fprintf(&out, "%-8s%s (%s): %q, now %q\n", says, c.Path, c.Item, c.Was, c.Now)
+			fmt.Fprintf(&out, "%-8s%s\n", says, c.Line(Anywhere))
 		}
 	}
 	const file = "testdata/diff.txt"

@@ -5,99 +5,162 @@ import (
 	"strings"
 )
 
-// Effect says what `kubexm install` does on a cluster that exists when a field of its
-// config has changed.
+// Effect says what has to be done for a change of a field to take hold in a cluster that
+// exists: the value of the struct tag effect. It is one effect or several with commas
+// between them, and the first of them may have the others say whose it is:
+// "immutable=create,etcd" is a field of etcd that no cluster changes.
 type Effect string
 
-// The effects.
+// The effects that code asks for by name. All of them are in the table of effects.
 const (
-	// EffectTool is a field of how kubexm works, or of what a bundle holds: hosts do
-	// not know it.
-	EffectTool Effect = "tool"
-	// EffectInstall is a field to which install brings an existing cluster.
-	EffectInstall Effect = "install"
-	// EffectAdd is one of which install brings what was added or exchanged, and takes
-	// nothing away.
-	EffectAdd Effect = "add"
-	// EffectSet is one to which install brings an existing cluster unless all of it was
-	// taken away.
-	EffectSet Effect = "set"
-	// EffectTake is the reverse of EffectAdd: install acts on what was taken away alone.
-	EffectTake Effect = "take"
-	// EffectVersion is a version: the locks of the bundles say whether it differs.
-	EffectVersion Effect = "version"
-	// EffectCreate is a field that is acted on while a cluster or a host is made, and
-	// never again.
-	EffectCreate Effect = "create"
-	// EffectHosts are hosts and their roles: new hosts are added, and nothing else.
-	EffectHosts Effect = "hosts"
-	// EffectService is EffectInstall where etcd is a service of its hosts, and
-	// EffectCreate where kubeadm runs it.
-	EffectService Effect = "service"
+	EffectTool      Effect = "tool"
+	EffectImmutable Effect = "immutable"
+	EffectUpgrade   Effect = "upgrade"
+	EffectNodes     Effect = "nodes"
 )
 
-// Effected is a field, with everything under it, and its effect.
-type Effected struct {
-	Path   string
-	Effect Effect
-	On     []string // the roles of the hosts that have it; none where Change.Item is the host
+// effectRow is one effect.
+type effectRow struct {
+	effect Effect
+	// says completes "the change …"; {hosts} stands for the hosts that it is done on.
+	says string
+	on   []string // roles of these hosts; none where Change.Item is the host, or all are meant
 }
 
-// Effects lists all fields that something acts on. Of two entries that a path lies
-// under, the longer one counts.
-func Effects() []Effected {
-	masters, members := []string{RoleMaster}, []string{RoleEtcd}
-	nodes, registry := []string{RoleMaster, RoleWorker}, []string{RoleRegistry}
-	var out []Effected
-	add := func(e Effect, on []string, paths ...string) {
-		for _, p := range paths {
-			out = append(out, Effected{p, e, on})
-		}
+// effectRows is the table of all effects. An argument after = tells one from another in
+// what is done, and not in which part it is done to.
+func effectRows() []effectRow {
+	masters, nodes, members := []string{RoleMaster}, []string{RoleMaster, RoleWorker}, []string{RoleEtcd}
+	return []effectRow{
+		{"immutable=create", "takes another cluster: this one was made with the old value", masters},
+		{"immutable=join", "takes the host out of the cluster and in again: it joined with the old value", nil},
+		{"immutable=addon", "takes the add-on away and installs it again", masters},
+		{EffectUpgrade, "is another version, and an upgrade", nil},
+		{EffectNodes, "takes hosts into the cluster or out of it", nil},
+		{EffectTool, "is for kubexm alone: hosts do not know it", nil},
+		{"host", "sets up {hosts}, one at a time, pods stay", nil},
+		{"runtime", "restarts the container runtime on {hosts}, one at a time, pods stay", nodes},
+		{"runtime=files", "rewrites the container runtime's list of registries on {hosts}, nothing restarts", nodes},
+		{"kubelet", "restarts the kubelet on {hosts}, one at a time, pods stay", nodes},
+		{"kubelet=drain", "drains {hosts} and restarts the kubelet there, one at a time", nodes},
+		{"apiserver", "restarts the API server on {hosts}, one at a time", masters},
+		{"apiserver=certificate", "signs the API server's certificate on {hosts} anew and restarts the API server there, one at a time", masters},
+		{"controller-manager", "restarts the controller manager on {hosts}, one at a time", masters},
+		{"scheduler", "restarts the scheduler on {hosts}, one at a time", masters},
+		{"etcd", "restarts etcd on {hosts}, one member at a time", members},
+		{"proxy", "restarts kube-proxy on {hosts}, one at a time, pods stay", nodes},
+		{"network", "restarts the pod network on {hosts}, one at a time, pods stay", nodes},
+		{"network=outage", "takes the pod network away and installs another one: pods on {hosts} are cut off until they are made anew", nodes},
+		{"dns", "rewrites the config of CoreDNS, which reads it while it runs", masters},
+		{"labels", "sets labels and taints of {hosts}", nil},
+		{"addons", "applies the add-on anew, or takes it away", masters},
+		{"registry", "restarts the registry on {hosts}, nodes pull nothing meanwhile", []string{RoleRegistry}},
+		{"lb", "rewrites what leads to the API servers, on {hosts}", append(masters[:1:1], RoleLoadBalancer)},
+		{"timers=certs", "rewrites the timer that renews certificates on {hosts}, nothing restarts", masters},
+		{"timers=backup", "rewrites the timer that backs etcd up on {hosts}, nothing restarts", members},
 	}
-	add(EffectTool, nil, "apiVersion", "kind", "spec.ssh", "spec.bundle", "spec.sources", "spec.etcd.preserveData")
-	add(EffectCreate, masters, "metadata.name", "spec.controlPlaneEndpoint", "spec.loadBalancer", "spec.storage",
-		"spec.kubernetes.type", "spec.kubernetes.clusterName", "spec.kubernetes.apiServer", "spec.kubernetes.controllerManager", "spec.kubernetes.scheduler",
-		"spec.kubernetes.hardening", "spec.kubernetes.nodeCidrMaskSize", "spec.kubernetes.nodeCidrMaskSizeIPv6", "spec.dns.nodelocaldns")
-	add(EffectCreate, nodes, "spec.kubernetes.version", "spec.kubernetes.kubelet", "spec.kubernetes.kubeProxy", "spec.kubernetes.maxPods", "spec.kubernetes.podPidsLimit",
-		"spec.kubernetes.featureGates", "spec.runtime.type", "spec.runtime.containerd.dataDir",
-		"spec.network.plugin", "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR", "spec.network.flannel", "spec.network.multus")
-	add(EffectInstall, nodes, "spec.runtime.containerd.registryMirrors")
-	add(EffectAdd, nodes, "spec.runtime.containerd.insecureRegistries")
-	add(EffectVersion, nodes, "spec.runtime.version", "spec.network.version")
-	add(EffectVersion, members, "spec.etcd.version")
-	add(EffectCreate, members, "spec.etcd.type", "spec.etcd.dataDir", "spec.etcd.external.endpoints")
-	add(EffectInstall, masters, "spec.etcd.external.caFile", "spec.etcd.external.certFile", "spec.etcd.external.keyFile")
-	add(EffectService, members, "spec.etcd")
-	add(EffectCreate, registry, "spec.registry.type", "spec.registry.privateRegistry", "spec.registry.registryDataDir")
-	add(EffectInstall, registry, "spec.registry.version", "spec.registry.namespaceOverride", "spec.registry.auths.username", "spec.registry.auths.password",
-		"spec.registry.auths.skipTLSVerify", "spec.registry.auths.plainHTTP", "spec.registry.auths.certsPath")
-	add(EffectAdd, nodes, "spec.registry.auths")
-	add(EffectAdd, masters, "spec.addons")
-	add(EffectSet, masters, "spec.dns")
-	add(EffectInstall, masters, "spec.addons.source", "spec.addons.version", "spec.addons.values")
-	add(EffectCreate, masters, "spec.addons.type", "spec.addons.namespace")
-	add(EffectInstall, nil, "spec.extra.hosts")
-	add(EffectSet, nil, "spec.extra.resolves", "spec.system.ntpServers", "spec.system.timezone")
-	add(EffectAdd, nil, "spec.system.rpms", "spec.system.debs")
-	add(EffectTake, nil, "spec.system.keep")
-	add(EffectHosts, nil, "spec.hosts", "spec.roleGroups")
-	add(EffectCreate, nil, "spec.hosts.internalAddress", "spec.hosts.arch")
-	add(EffectAdd, nil, "spec.hosts.labels", "spec.hosts.taints")
-	for _, login := range []string{"address", "port", "user", "password", "privateKeyPath", "passphrase", "agent", "hostKeyPolicy", "hostKey", "connectionTimeout", "sudoPassword", "jumpHost"} {
-		add(EffectTool, nil, "spec.hosts."+login)
+}
+
+// EveryEffect lists all effects.
+func EveryEffect() []Effect {
+	var out []Effect
+	for _, r := range effectRows() {
+		out = append(out, r.effect)
 	}
 	return out
 }
 
-// EffectOf gives the effect of the field at a path of the config, and of those under
-// it; ok is false for a field that nothing acts on.
-func EffectOf(path string) (e Effected, ok bool) {
-	for _, x := range Effects() {
-		if (path == x.Path || strings.HasPrefix(path, x.Path+".")) && len(x.Path) > len(e.Path) {
-			e, ok = x, true
+// rowOf gives the row of one effect.
+func rowOf(e Effect) (effectRow, bool) {
+	rows := effectRows()
+	i := slices.IndexFunc(rows, func(r effectRow) bool { return r.effect == e })
+	if i < 0 {
+		return effectRow{}, false
+	}
+	return rows[i], true
+}
+
+// Each gives the effects one by one.
+func (e Effect) Each() []Effect {
+	var out []Effect
+	for one := range strings.SplitSeq(string(e), ",") {
+		if one != "" {
+			out = append(out, Effect(one))
 		}
 	}
-	return e, ok && acted(path)
+	return out
+}
+
+// Is tells whether an effect is among e, whatever its argument.
+func (e Effect) Is(one Effect) bool {
+	return slices.ContainsFunc(e.Each(), func(x Effect) bool { name, _, _ := strings.Cut(string(x), "="); return name == string(one) })
+}
+
+// On gives the roles of the hosts on which something has to be done: none where
+// Change.Item is the host, or where every host is meant.
+func (e Effect) On() []string {
+	all := e.Each()
+	if len(all) > 1 && e.decided() {
+		all = all[1:]
+	}
+	var out []string
+	for _, one := range all {
+		r, _ := rowOf(one)
+		for _, role := range r.on {
+			if !slices.Contains(out, role) {
+				out = append(out, role)
+			}
+		}
+	}
+	return out
+}
+
+// decided tells whether the first effect says all there is to say, and the others only
+// whose it is.
+func (e Effect) decided() bool {
+	all := e.Each()
+	return len(all) > 0 && (all[0].Is(EffectImmutable) || all[0].Is(EffectUpgrade))
+}
+
+// Says completes "the change …" in words. hosts names the hosts of some roles, all of
+// them for none.
+func (e Effect) Says(hosts func(roles []string) string) string {
+	var out []string
+	for _, one := range e.Each() {
+		r, _ := rowOf(one)
+		if strings.Contains(r.says, "{hosts}") {
+			r.says = strings.ReplaceAll(r.says, "{hosts}", hosts(r.on))
+		}
+		out = append(out, r.says)
+		if e.decided() {
+			break
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// Anywhere names hosts by their roles: for Says, where there is no cluster yet.
+func Anywhere(roles []string) string {
+	switch {
+	case len(roles) == 0:
+		return "each host"
+	case slices.Contains(roles, RoleWorker):
+		return "each node"
+	case slices.Contains(roles, RoleLoadBalancer):
+		return "masters and load balancers"
+	case slices.Contains(roles, RoleEtcd):
+		return "each member"
+	case slices.Contains(roles, RoleRegistry):
+		return "its host"
+	}
+	return "each master"
+}
+
+// EffectOf gives the effect of the field at a path of the config, and what install does
+// with it; ok is false for a field that nothing acts on.
+func EffectOf(path string) (e Effect, i Install, ok bool) {
+	f, found := ConfigFields().Find(path)
+	return f.Effect, f.Install, found && f.Effect != "" && acted(path)
 }
 
 // acted tells whether something acts on the field at a path, or on one under it.
@@ -105,74 +168,4 @@ func acted(path string) bool {
 	return slices.ContainsFunc(Used(), func(u string) bool {
 		return u == path || strings.HasPrefix(u, path+".") || strings.HasPrefix(path, u+".")
 	})
-}
-
-// ConfiguresDNS tells whether the config says anything that CoreDNS is told.
-func (c *Cluster) ConfiguresDNS() bool {
-	d := c.Spec.DNS
-	return d.DNSEtcHosts != "" || d.CoreDNS.AdditionalConfigs != "" || d.CoreDNS.RewriteBlock != "" ||
-		len(d.CoreDNS.ExternalZones)+len(d.CoreDNS.UpstreamDNSServers) > 0
-}
-
-// Fixed lists the changes from was to now that install does not act on where was is
-// what a finished cluster was made of. Versions that locks choose are not among them.
-func Fixed(was, now *Cluster) []Change {
-	var out []Change
-	for _, c := range Diff(was, now) {
-		if e, ok := EffectOf(c.Path); ok && e.fixed(c, was, now) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// fixed tells whether install leaves an existing cluster as it is where c has changed.
-func (e Effected) fixed(c Change, was, now *Cluster) bool {
-	switch e.Effect {
-	case EffectCreate:
-		return true
-	case EffectAdd:
-		return c.Less
-	case EffectTake:
-		return added(c)
-	case EffectSet:
-		return c.Now == "" && (e.Path != "spec.dns" || !now.ConfiguresDNS())
-	case EffectService:
-		return now.Spec.Etcd.Type != "kubexm"
-	case EffectHosts:
-		if c.Path == "spec.hosts" {
-			return c.Less
-		}
-		_, goes := was.Host(c.Item)
-		_, stays := now.Host(c.Item)
-		return goes && stays && len(was.RolesOf(c.Item)) > 0 // a host that had none is as good as new
-	}
-	return false
-}
-
-// added tells whether a list has an entry that it had not.
-func added(c Change) bool {
-	return slices.ContainsFunc(strings.Split(c.Now, ", "), func(word string) bool {
-		return word != "" && !slices.Contains(strings.Split(c.Was, ", "), word)
-	})
-}
-
-// Host gives the host of a name.
-func (c *Cluster) Host(name string) (Host, bool) {
-	i := slices.IndexFunc(c.Spec.Hosts, func(h Host) bool { return h.Name == name })
-	if i < 0 {
-		return Host{}, false
-	}
-	return c.Spec.Hosts[i], true
-}
-
-// RolesOf gives the roles of a host, in the order of spec.roleGroups.
-func (c *Cluster) RolesOf(host string) []string {
-	var out []string
-	for _, role := range []string{RoleEtcd, RoleMaster, RoleWorker, RoleRegistry, RoleLoadBalancer} {
-		if slices.Contains(c.Spec.RoleGroups.Names(role), host) {
-			out = append(out, role)
-		}
-	}
-	return out
 }

@@ -38,31 +38,28 @@ lost: ` + "`kubexm delete cluster`" + `, then ` + "`kubexm install`" + `. If the
 
 ## What install does with a changed field
 
-Of two rows that match a field, the longer one counts.
+Of two rows that match a field, the longer one counts. *What it takes* says what has to be done for a change to take hold; what
+install refuses of that, this version of kubexm does not do.
 
-| field | on a cluster that exists |
-|---|---|
+| field | what it takes | install |
+|---|---|---|
 `)
-	says := map[Effect]string{
-		EffectTool:    "taken: hosts do not know it",
-		EffectInstall: "taken: install brings the cluster to it",
-		EffectAdd:     "what is added or exchanged is taken; what is taken away is refused",
-		EffectSet:     "taken; refused where nothing of it is left",
-		EffectTake:    "what is taken away is taken; what is added is refused",
-		EffectVersion: "refused where the bundle's lock has another version",
-		EffectCreate:  "refused",
-		EffectHosts:   "new hosts are taken; everything else is refused",
-		EffectService: "taken where etcd is a service (type kubexm): members restart one at a time; refused where kubeadm runs etcd",
-	}
-	all := Effects()
-	slices.SortFunc(all, func(x, y Effected) int { return strings.Compare(x.Path, y.Path) })
-	for _, e := range all {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", e.Path, says[e.Effect])
+	for _, f := range effectRowsOf(ConfigFields()) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Path, f.Effect.Says(Anywhere), f.Install.Does(f.Effect))
 	}
 	b.WriteString(`
+## What another hand has changed
+
+` + "`kubexm diff -f config.yaml`" + ` holds every host against the record, whatever the config says by now: files by digest, units, kernel settings and the
+cluster's objects. It lists what differs by host, with what would mend it, and changes nothing. Exit code 0 says that nothing differs, 3 that
+something does or that a host does not answer; the others are looked at all the same. ` + "`kubexm install`" + ` with the config and the bundle that were
+applied mends what it lists. Files are held against the lock of the bundle that was applied: ` + "`--bundle`" + `, the archive where it still lies on this
+machine, or the workdir's copy of its lock. What needs more of the bundle than there is, is listed as not looked at, and does not count.
+
 ## Hosts that do not answer
 
-` + "`kubexm install`" + ` needs every host of the config. It says which host it cannot reach, and changes nothing.
+` + "`kubexm install`" + ` says which host it cannot reach, and changes nothing. On a cluster that was finished ` + "`--skip-host NAME`" + ` goes on without
+a host: see [hosts that are down](hosts-down.md).
 
 ` + "`kubexm delete cluster`" + ` and ` + "`kubexm reset`" + ` go on without a host if they are told to:
 
@@ -81,6 +78,30 @@ host that it does not name then stay, with their records in ` + "`/var/lib/kubex
 cluster was made with, and run it again.
 `)
 	return b.String()
+}
+
+// effectRowsOf gives the fields on which something acts, a mapping in the place of
+// fields that are all alike.
+func effectRowsOf(f Field) []Field {
+	var out []Field
+	for _, sub := range f.Fields {
+		out = append(out, effectRowsOf(sub)...)
+	}
+	other := func(than Field) func(Field) bool {
+		return func(x Field) bool { return x.Effect != than.Effect || x.Install != than.Install }
+	}
+	switch {
+	case f.Path == "":
+		return out
+	case !acted(f.Path) || f.Effect == "" && len(f.Fields) == 0:
+		return nil
+	case len(out) > 1 && !f.List && !f.Map && !slices.ContainsFunc(out, other(out[0])):
+		f.Effect, f.Install = out[0].Effect, out[0].Install
+		return []Field{f}
+	case f.Effect != "": // what it says of itself holds for those fields too
+		return append([]Field{f}, slices.DeleteFunc(out, func(x Field) bool { return !other(f)(x) })...)
+	}
+	return out
 }
 
 // TestExistingDocument: docs/existing-cluster.md says what the code does; -update

@@ -15,6 +15,7 @@ type Existing struct {
 	Lock       string            // "sha256:…" of the bundle's lock
 	Components map[string]string // versions by component, of the whole release; nil: the record does not say
 	Lead       string            // the master that the last operation used as its way in; "": the record does not say
+	Away       []string          // hosts of the config on which the last operation did nothing, by name
 	Revision   int64             // grows with each change of the record; 0: the record does not say
 }
 

@@ -40,34 +40,40 @@ type Field struct {
 	// ShortForm is how else the mapping may be written: "key=value:effect".
 	ShortForm string
 	Doc       string // the docstring: whole sentences
-	Fields    []Field
+	// Effect is what a change takes in a cluster that exists, Install what install does of
+	// it. Of a mapping they hold for its fields that say nothing else.
+	Effect  Effect
+	Install Install
+	Fields  []Field
 }
 
 // ConfigFields gives the whole config as a tree.
 func ConfigFields() Field {
-	return Field{Kind: MappingField, Doc: docstrings["Cluster"], Fields: subFields(reflect.TypeFor[Cluster](), "")}
+	return Field{Kind: MappingField, Doc: docstrings["Cluster"], Fields: subFields(reflect.TypeFor[Cluster](), Field{})}
 }
 
 // SourcesFields gives a document of kind Sources as a tree, but for its header.
 func SourcesFields() Field {
 	return Field{Path: "spec", Name: "spec", Kind: MappingField, Required: true, Doc: docstrings["Sources"],
-		Fields: subFields(reflect.TypeFor[Sources](), "spec")}
+		Fields: subFields(reflect.TypeFor[Sources](), Field{Path: "spec"})}
 }
 
-func subFields(t reflect.Type, path string) []Field {
+// subFields gives the fields of a mapping of type t.
+func subFields(t reflect.Type, of Field) []Field {
 	var out []Field
 	for _, f := range fieldsOf(t) {
-		out = append(out, newField(f, join(path, f.name)))
+		out = append(out, newField(f, of))
 	}
 	return out
 }
 
-func newField(f field, path string) Field {
+func newField(f field, of Field) Field {
 	out := Field{
-		Path: path, Name: f.name, Doc: docstrings[f.owner.Name()+"."+f.owner.Field(f.index[len(f.index)-1]).Name],
+		Path: join(of.Path, f.name), Name: f.name, Doc: docstrings[f.owner.Name()+"."+f.owner.Field(f.index[len(f.index)-1]).Name],
 		Required: f.tag.Get("required") == "true", Default: f.tag.Get("default"), Enum: enumOf(f.tag),
 		Min: f.tag.Get("min"), Max: f.tag.Get("max"), Format: f.tag.Get("format"),
 	}
+	out.Effect, out.Install = tagged(f.tag, of.Effect, of.Install)
 	t, optional := f.typ, false
 	for {
 		switch {
@@ -80,7 +86,7 @@ func newField(f field, path string) Field {
 		default:
 			out.Kind = kindOf(t)
 			if out.Kind == MappingField {
-				out.Fields = subFields(t, path)
+				out.Fields = subFields(t, out)
 				out.Scalar = scalarOf(t)
 				whole := !out.List && !out.Map && !optional // its required fields are asked for even when it is not written
 				out.Required = out.Required || whole && slices.ContainsFunc(out.Fields, func(f Field) bool { return f.Required })

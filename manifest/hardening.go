@@ -12,15 +12,15 @@ type Hardening struct {
 	// in etcd, kernelDefaults lets kubelets change kernel settings,
 	// kubeletCertificates has kubelets sign their own, profiling serves profiles, tls
 	// takes every cipher. Each one named is warned of.
-	Relax []string `yaml:"relax,omitempty" enum:"anonymous|audit|encryption|kernelDefaults|kubeletCertificates|profiling|tls"`
+	Relax []string `yaml:"relax,omitempty" enum:"anonymous|audit|encryption|kernelDefaults|kubeletCertificates|profiling|tls" effect:"apiserver,controller-manager,scheduler,kubelet"`
 	// PodSecurity is the level of the Pod Security Standards that is enforced in
 	// namespaces without a label of their own. What restricted refuses is warned of
 	// and audited, whatever is enforced.
-	PodSecurity string `yaml:"podSecurity,omitempty" default:"baseline" enum:"privileged|baseline|restricted"`
+	PodSecurity string `yaml:"podSecurity,omitempty" default:"baseline" enum:"privileged|baseline|restricted" effect:"apiserver"`
 	// PrivilegedNamespaces may run any pod. kube-system, the pod network's and those
 	// that charts of the add-ons are installed into are so already; default never is
 	// unless it is written here.
-	PrivilegedNamespaces []string `yaml:"privilegedNamespaces,omitempty" format:"label"`
+	PrivilegedNamespaces []string `yaml:"privilegedNamespaces,omitempty" format:"label" effect:"apiserver"`
 }
 
 // What spec.kubernetes.hardening.relax may name.

@@ -7,18 +7,18 @@ import "slices"
 type Host struct {
 	// Name of the machine, unique, a DNS name in lower case: the node's name,
 	// one that every host knows, and the machine's own host name from then on.
-	Name string `yaml:"name,omitempty" required:"true" format:"hostname"`
+	Name string `yaml:"name,omitempty" required:"true" format:"hostname" effect:"nodes" install:"new"`
 	// Address that kubexm dials: an IP address or a DNS name.
-	Address string `yaml:"address,omitempty" required:"true" format:"host"`
+	Address string `yaml:"address,omitempty" required:"true" format:"host" effect:"tool"`
 	// InternalAddress is what the cluster's machines use among themselves: one
 	// IP address, or one of each family. Default: the address, where that is no name.
-	InternalAddress []string `yaml:"internalAddress,omitempty" split:"," format:"ip"`
+	InternalAddress []string `yaml:"internalAddress,omitempty" split:"," format:"ip" effect:"immutable=join"`
 	// Arch is the machine's architecture.
-	Arch string `yaml:"arch,omitempty" default:"amd64" enum:"amd64|arm64"`
+	Arch string `yaml:"arch,omitempty" default:"amd64" enum:"amd64|arm64" effect:"immutable=join"`
 	// Labels that the node gets.
-	Labels map[string]string `yaml:"labels,omitempty"`
+	Labels map[string]string `yaml:"labels,omitempty" effect:"labels" install:"add"`
 	// Taints that the node gets.
-	Taints []Taint `yaml:"taints,omitempty"`
+	Taints []Taint `yaml:"taints,omitempty" effect:"labels" install:"add"`
 
 	SSH `yaml:",inline"`
 }
@@ -37,29 +37,29 @@ type Taint struct {
 // Login says how to open an SSH connection to one machine.
 type Login struct {
 	// Port of the SSH server.
-	Port int `yaml:"port,omitempty" default:"22" min:"1" max:"65535"`
+	Port int `yaml:"port,omitempty" default:"22" min:"1" max:"65535" effect:"tool"`
 	// User to log in as. A user other than root needs sudo.
-	User string `yaml:"user,omitempty" default:"root"`
+	User string `yaml:"user,omitempty" default:"root" effect:"tool"`
 	// Password of the user. A secret: ${env:NAME} or file:PATH keep it out of
 	// the document.
-	Password Secret `yaml:"password,omitempty"`
+	Password Secret `yaml:"password,omitempty" effect:"tool"`
 	// PrivateKeyPath is the private key's file on the machine kubexm runs on;
 	// a leading ~ is the home directory there.
-	PrivateKeyPath string `yaml:"privateKeyPath,omitempty"`
+	PrivateKeyPath string `yaml:"privateKeyPath,omitempty" effect:"tool"`
 	// Passphrase of the private key. A secret.
-	Passphrase Secret `yaml:"passphrase,omitempty"`
+	Passphrase Secret `yaml:"passphrase,omitempty" effect:"tool"`
 	// Agent asks the SSH agent at SSH_AUTH_SOCK for keys. Default: true when
 	// neither password nor privateKeyPath is written.
-	Agent *bool `yaml:"agent,omitempty"`
+	Agent *bool `yaml:"agent,omitempty" effect:"tool"`
 	// HostKeyPolicy says which host keys are trusted: strict takes only what
 	// known_hosts holds, accept-new also takes and records the key of a machine
 	// never seen, pinned takes hostKey alone.
-	HostKeyPolicy string `yaml:"hostKeyPolicy,omitempty" default:"strict" enum:"strict|accept-new|pinned"`
+	HostKeyPolicy string `yaml:"hostKeyPolicy,omitempty" default:"strict" enum:"strict|accept-new|pinned" effect:"tool"`
 	// HostKey is the machine's public key as in known_hosts ("ssh-ed25519
 	// AAAA…") or its fingerprint ("SHA256:…"), for hostKeyPolicy pinned.
-	HostKey string `yaml:"hostKey,omitempty" format:"hostKey"`
+	HostKey string `yaml:"hostKey,omitempty" format:"hostKey" effect:"tool"`
 	// ConnectionTimeout is the longest wait for a connection.
-	ConnectionTimeout Duration `yaml:"connectionTimeout,omitempty" default:"15s"`
+	ConnectionTimeout Duration `yaml:"connectionTimeout,omitempty" default:"15s" effect:"tool"`
 }
 
 // SSH says how to reach a host and how to become root there.
@@ -67,7 +67,7 @@ type SSH struct {
 	Login `yaml:",inline"`
 	// SudoPassword is what sudo asks for. A secret. Default: sudo asks nothing,
 	// or takes the password.
-	SudoPassword Secret `yaml:"sudoPassword,omitempty"`
+	SudoPassword Secret `yaml:"sudoPassword,omitempty" effect:"tool"`
 	// JumpHost is a machine that connections go through.
 	JumpHost *JumpHost `yaml:"jumpHost,omitempty"`
 }
@@ -75,7 +75,7 @@ type SSH struct {
 // JumpHost is a machine that SSH connections go through.
 type JumpHost struct {
 	// Address that kubexm dials: an IP address or a DNS name.
-	Address string `yaml:"address,omitempty" required:"true" format:"host" scalar:"true"`
+	Address string `yaml:"address,omitempty" required:"true" format:"host" scalar:"true" effect:"tool"`
 
 	Login `yaml:",inline"`
 }
@@ -84,6 +84,10 @@ type JumpHost struct {
 func (h Host) has(address string) bool {
 	return h.Address == address || slices.Contains(h.InternalAddress, address)
 }
+
+// LeadName is the word for the master that is healthy, whichever that is. No host has it
+// as its name.
+const LeadName = "lead"
 
 // The roles of hosts, as in spec.roleGroups.
 const (
@@ -99,31 +103,31 @@ const (
 type RoleGroups struct {
 	// Etcd hosts run the store's members when spec.etcd.type is kubexm. An odd
 	// number of them is best. Default: the masters.
-	Etcd []string `yaml:"etcd,omitempty"`
+	Etcd []string `yaml:"etcd,omitempty" effect:"nodes" install:"new"`
 	// Master hosts run the control plane.
-	Master []string `yaml:"master,omitempty"`
+	Master []string `yaml:"master,omitempty" effect:"nodes" install:"new"`
 	// Worker hosts run pods. A master that is listed here too runs pods as well.
-	Worker []string `yaml:"worker,omitempty"`
+	Worker []string `yaml:"worker,omitempty" effect:"nodes" install:"new"`
 	// Registry is the host of the image registry: one at most.
-	Registry []string `yaml:"registry,omitempty"`
+	Registry []string `yaml:"registry,omitempty" effect:"nodes" install:"new"`
 	// LoadBalancer hosts run keepalived with haproxy or nginx before the API servers.
-	LoadBalancer []string `yaml:"loadbalancer,omitempty"`
+	LoadBalancer []string `yaml:"loadbalancer,omitempty" effect:"nodes" install:"new"`
 }
 
 // ControlPlaneEndpoint is the address under which the API servers are reached.
 type ControlPlaneEndpoint struct {
 	// Domain is the name that certificates and kubeconfigs carry.
-	Domain string `yaml:"domain,omitempty" default:"lb.kubexm.local" format:"hostname"`
+	Domain string `yaml:"domain,omitempty" default:"lb.kubexm.local" format:"hostname" effect:"immutable=create"`
 	// Address is the virtual IP: of keepalived, of kube-vip, or of a load
 	// balancer that exists. Without a load balancer it is a master's own.
-	Address string `yaml:"address,omitempty" format:"ip"`
+	Address string `yaml:"address,omitempty" format:"ip" effect:"lb"`
 	// Port under which clients reach the API servers. Without a load balancer,
 	// and with kube-vip, the API servers listen on it themselves; behind another
 	// load balancer they listen on 6443.
-	Port int `yaml:"port,omitempty" default:"6443" min:"1" max:"65535"`
+	Port int `yaml:"port,omitempty" default:"6443" min:"1" max:"65535" effect:"immutable=create"`
 	// ExternalDNS says that the site's own DNS resolves the domain; the address
 	// stays empty then.
-	ExternalDNS bool `yaml:"externalDNS,omitempty" default:"false"`
+	ExternalDNS bool `yaml:"externalDNS,omitempty" default:"false" effect:"lb"`
 }
 
 // LoadBalancer says what stands before the API servers.
@@ -131,7 +135,7 @@ type LoadBalancer struct {
 	// Mode is the way clients reach the API servers: external through machines
 	// of their own, internal through something on each node, none directly.
 	// Default: external or internal, whichever has a type; none without one.
-	Mode string `yaml:"mode,omitempty" enum:"external|internal|none"`
+	Mode string `yaml:"mode,omitempty" enum:"external|internal|none" effect:"lb"`
 	// External is a load balancer on machines of its own.
 	External ExternalLoadBalancer `yaml:"external,omitempty"`
 	// Internal is a load balancer inside the cluster.
@@ -143,7 +147,7 @@ type ExternalLoadBalancer struct {
 	// Type: kubexm-kh installs keepalived and haproxy on the loadbalancer
 	// hosts, kubexm-kn keepalived and nginx; external is one that exists, and
 	// passes TCP on to port 6443 of the masters.
-	Type string `yaml:"type,omitempty" enum:"kubexm-kh|kubexm-kn|external"`
+	Type string `yaml:"type,omitempty" enum:"kubexm-kh|kubexm-kn|external" effect:"lb"`
 	// Keepalived holds the virtual IP.
 	Keepalived Keepalived `yaml:"keepalived,omitempty"`
 }
@@ -151,17 +155,17 @@ type ExternalLoadBalancer struct {
 // Keepalived moves the virtual IP between the loadbalancer hosts.
 type Keepalived struct {
 	// VRID is the virtual router id, unique among all that share the network segment.
-	VRID int `yaml:"vrid,omitempty" default:"51" min:"1" max:"255"`
+	VRID int `yaml:"vrid,omitempty" default:"51" min:"1" max:"255" effect:"lb"`
 	// Interface that carries the virtual IP. Default: the one that holds the
 	// host's internal address.
-	Interface string `yaml:"interface,omitempty" format:"interface"`
+	Interface string `yaml:"interface,omitempty" format:"interface" effect:"lb"`
 }
 
 // InternalLoadBalancer is a load balancer inside the cluster.
 type InternalLoadBalancer struct {
 	// Type: haproxy and nginx run as a pod on each worker, kube-vip holds a
 	// virtual IP on the masters.
-	Type string `yaml:"type,omitempty" enum:"haproxy|nginx|kube-vip"`
+	Type string `yaml:"type,omitempty" enum:"haproxy|nginx|kube-vip" effect:"lb"`
 	// KubeVIP settings, for type kube-vip. The virtual IP is controlPlaneEndpoint.address.
 	KubeVIP KubeVIP `yaml:"kubeVip,omitempty"`
 }
@@ -170,25 +174,25 @@ type InternalLoadBalancer struct {
 type KubeVIP struct {
 	// Interface that carries the virtual IP. Default: the one that holds the
 	// host's internal address.
-	Interface string `yaml:"interface,omitempty" format:"interface"`
+	Interface string `yaml:"interface,omitempty" format:"interface" effect:"lb"`
 }
 
 // System is the operating system's part of every host.
 type System struct {
 	// NTPServers that chrony follows: addresses, or names of hosts, which then
 	// serve time to the others. Default: clocks are left to whatever sets them.
-	NTPServers []string `yaml:"ntpServers,omitempty" format:"host"`
+	NTPServers []string `yaml:"ntpServers,omitempty" format:"host" effect:"host" install:"set"`
 	// Timezone of every host, as in the IANA database. Default: left as it is.
-	Timezone string `yaml:"timezone,omitempty" format:"timezone"`
+	Timezone string `yaml:"timezone,omitempty" format:"timezone" effect:"host" install:"set"`
 	// RPMs are further packages for hosts of the Red Hat family.
-	RPMs []string `yaml:"rpms,omitempty" format:"package"`
+	RPMs []string `yaml:"rpms,omitempty" format:"package" effect:"host" install:"add"`
 	// Debs are further packages for hosts of the Debian family.
-	Debs []string `yaml:"debs,omitempty" format:"package"`
+	Debs []string `yaml:"debs,omitempty" format:"package" effect:"host" install:"add"`
 	// Keep names what kubexm leaves as it is on every host, though it would
 	// change it otherwise: firewall stays on, hostname stays the machine's own,
 	// selinux stays enforcing, swap stays in use. Who names one sees to it that
 	// the cluster works with it.
-	Keep []string `yaml:"keep,omitempty" enum:"firewall|hostname|selinux|swap"`
+	Keep []string `yaml:"keep,omitempty" enum:"firewall|hostname|selinux|swap" effect:"host" install:"take"`
 }
 
 // What spec.system.keep may name.
@@ -205,10 +209,10 @@ func (s System) Keeps(what string) bool { return slices.Contains(s.Keep, what) }
 // Extra holds names and name servers that every host gets.
 type Extra struct {
 	// Hosts are further lines of /etc/hosts on every host.
-	Hosts []ExtraHost `yaml:"hosts,omitempty"`
+	Hosts []ExtraHost `yaml:"hosts,omitempty" effect:"host" install:"all"`
 	// Resolves are further name servers of every host, asked before its own. The C
 	// library asks the first three alone.
-	Resolves []ExtraResolve `yaml:"resolves,omitempty"`
+	Resolves []ExtraResolve `yaml:"resolves,omitempty" effect:"host" install:"set"`
 }
 
 // ExtraHost is one name with its address.
@@ -228,5 +232,5 @@ type ExtraResolve struct {
 // Monitoring of the cluster.
 type Monitoring struct {
 	// Enabled installs Prometheus with what it scrapes.
-	Enabled bool `yaml:"enabled,omitempty" default:"false"`
+	Enabled bool `yaml:"enabled,omitempty" default:"false" effect:"addons"`
 }

@@ -11,16 +11,16 @@ type Sources struct {
 	// nobody mirrors is warned of and fetched directly. Other hosts, those that a config
 	// names itself, it leaves alone. Entries of replace come before it. Without a zone
 	// here, the environment variable KMZONE names one where a bundle is built.
-	Zone string `yaml:"zone,omitempty" enum:"cn"`
+	Zone string `yaml:"zone,omitempty" enum:"cn" effect:"tool"`
 	// Replace addresses. Of several entries that match, the one with the
 	// longest from counts.
-	Replace []Replacement `yaml:"replace,omitempty"`
+	Replace []Replacement `yaml:"replace,omitempty" effect:"tool"`
 	// CAFile holds further certificates (PEM) that HTTPS servers are checked against.
-	CAFile string `yaml:"caFile,omitempty"`
+	CAFile string `yaml:"caFile,omitempty" effect:"tool"`
 	// DockerConfig is the file with the credentials of registries and chart
 	// repositories, in the form of docker's config.json. Default: docker's own
 	// place for it, and for chart repositories Helm's repositories.yaml first.
-	DockerConfig string `yaml:"dockerConfig,omitempty"`
+	DockerConfig string `yaml:"dockerConfig,omitempty" effect:"tool"`
 }
 
 // Replacement is one host or prefix with what stands in for it.

@@ -15,6 +15,9 @@ func (d *document) validateHosts(c *Cluster) {
 		} else {
 			names[h.Name] = path
 		}
+		if h.Name == LeadName {
+			d.fail(path+".name", "give the host another name", "%s stands for whichever master is healthy", h.Name)
+		}
 		d.hostAddresses(h, path, addresses)
 		d.loginRules(h.Login, path)
 		if h.HostKeyPolicy == "pinned" && h.HostKey == "" && d.sound(path+".hostKey", "spec.ssh.hostKey", "spec.ssh.hostKeyPolicy") {

@@ -15,8 +15,10 @@ type Applied struct {
 	// Components are the versions that the lock chose, by component: "containerd".
 	Components map[string]string
 	// Digests are "sha256:…" of the files that components are downloaded as, by component
-	// and platform: "kubelet linux/amd64".
+	// and platform: "kubelet linux/amd64". Nil says that they are not known.
 	Digests map[string]string
+	// Away are hosts of the config on which nothing was done, by name.
+	Away []string
 	// Bundles says where the archives lie that were used, as JSON. It is kept on the
 	// workdir host alone: to the cluster these paths mean nothing.
 	Bundles []byte

@@ -21,7 +21,8 @@ import (
 // Artifacts opens what a bundle holds.
 type Artifacts interface {
 	registry.Source
-	// Images gives every image of the set that the run uses.
+	// Images gives every image of the sets that the run's plan names, and of its own set:
+	// what a registry is to hold, and which upstreams nodes may ask for.
 	Images() []manifest.ImagePin
 	// File opens the blob that n means on p. Its bytes are checked as they are read.
 	File(ctx context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error)
@@ -45,6 +46,7 @@ type Host struct {
 	Log       *slog.Logger
 	Artifacts Artifacts
 	Made      time.Time // when the bundle was made, before which no clock is; zero without one
+	Away      []string  // hosts of the cluster that the run goes without, by name
 
 	// Reveal gives the value of a secret of the config; nil knows those that are
 	// written out.
@@ -63,6 +65,7 @@ type Host struct {
 	meta   Meta
 	set    string
 	report func(Finding)
+	waits  func(string)
 	undo   []func(context.Context) error
 }
 
@@ -92,6 +95,20 @@ func (h *Host) WithReport(f func(Finding)) *Host {
 func (h *Host) Report(f Finding) {
 	if h.report != nil {
 		h.report(f)
+	}
+}
+
+// WithWaits has f hear of what the steps wait for.
+func (h *Host) WithWaits(f func(string)) *Host {
+	c := *h
+	c.waits = f
+	return &c
+}
+
+// WaitsFor tells what the step waits for by now.
+func (h *Host) WaitsFor(what string) {
+	if h.waits != nil {
+		h.waits(what)
 	}
 }
 

@@ -17,8 +17,8 @@ const (
 	Done
 )
 
-// Risk says what a step may cost the people who use the cluster. The plan asks
-// for confirmation by it.
+// Risk says what a step may cost the people who use the cluster. A plan shows it, and a
+// pipeline with a step that Destroys has to ask for confirmation: a test holds it to that.
 type Risk int
 
 const (
@@ -77,12 +77,13 @@ type Meta struct {
 	Always  bool // nothing to observe (wait, restart): no check after Run
 	Upload  bool // moves much data: counts against the limit for uploads
 	Risk    Risk
+	// Here says that what it brings about lies on the machine kubexm runs on alone: it is
+	// no part of the cluster's state.
+	Here bool
 
 	// LooksOnly says that neither Precheck nor Run changes anything on the host or
 	// here: a check, or a wait. The laws hold a step to it; the engine counts such
 	// steps apart, undoes nothing of them, and lets one look on when another has
 	// found something.
 	LooksOnly bool
-	// Here says that it changes the machine kubexm runs on, and no host.
-	Here bool
 }

@@ -123,7 +123,7 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 func plans(c *manifest.Cluster) ([]*plan.Graph, error) {
 	var out []*plan.Graph
 	for _, p := range pipeline.All() {
-		g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+		g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 		if err != nil {
 			return nil, err
 		}

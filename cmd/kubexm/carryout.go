@@ -179,6 +179,9 @@ func (r *runReport) event(e engine.Event) {
 	if e.Took >= 100*time.Millisecond {
 		line += "  (" + brief(e.Took) + ")"
 	}
+	if e.For != "" {
+		line += ": " + firstLine(e.For)
+	}
 	if e.Error != "" && e.Outcome != engine.Failed { // a failure is told at the end
 		line += ": " + firstLine(e.Error)
 	}

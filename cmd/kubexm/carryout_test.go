@@ -80,7 +80,7 @@ func newTrial(c *manifest.Cluster, output string, shape func(plan.Scope) plan.Fr
 	t.site.pipeline = pipeline.Create()
 	t.site.pipeline.Modules = []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: shape})}}
 	var err error
-	t.site.graph, err = plan.Build(t.site.pipeline, plan.Scope{Cluster: c})
+	t.site.graph, err = plan.Build(t.site.pipeline, plan.Scope{Want: c})
 	return t, err
 }
 

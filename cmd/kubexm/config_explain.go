@@ -121,6 +121,9 @@ type explanation struct {
 	Allowed     string     `json:"allowed,omitempty"`
 	AlsoWritten []string   `json:"alsoWritten,omitempty"`
 	Meaning     string     `json:"meaning"`
+	Effect      []string   `json:"effect,omitempty"`
+	Change      string     `json:"change,omitempty"`
+	Install     string     `json:"install,omitempty"`
 	NotYetBuilt string     `json:"notYetBuilt,omitempty"`
 	Fields      []subField `json:"fields,omitempty"`
 }
@@ -135,6 +138,12 @@ func newExplanation(f manifest.Field) explanation {
 	e := explanation{
 		Field: f.Path, Type: f.Type(), Required: f.Required, Default: f.DefaultText(), Allowed: f.Allowed(),
 		AlsoWritten: manifest.OtherSpellings(f.Path), Meaning: f.Meaning(), NotYetBuilt: manifest.WaitingFor(f.Path),
+	}
+	for _, x := range f.Effect.Each() {
+		e.Effect = append(e.Effect, string(x))
+	}
+	if len(e.Effect) > 0 && e.NotYetBuilt == "" {
+		e.Change, e.Install = f.Effect.Says(manifest.Anywhere), f.Install.Does(f.Effect)
 	}
 	if f.Scalar != "" {
 		e.AlsoWritten = append(e.AlsoWritten, "a plain value, which is its "+f.Scalar)
@@ -178,6 +187,8 @@ func (e explanation) text() string {
 	row("default", e.Default)
 	row("takes", e.Allowed)
 	row("also written", strings.Join(e.AlsoWritten, "; "))
+	row("a change", e.Change)
+	row("install", e.Install)
 	row("not yet built", e.NotYetBuilt)
 	if len(e.Fields) == 0 {
 		return b.String()

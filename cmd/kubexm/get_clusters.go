@@ -27,6 +27,7 @@ type clusterView struct {
 	Operation  string            `json:"operation,omitempty"` // that is open
 	Serial     int64             `json:"serial"`
 	Lead       string            `json:"lead,omitempty"`
+	Away       []string          `json:"away,omitempty"` // hosts that the last operation went without
 	Revision   int64             `json:"revision"`
 	Bundle     string            `json:"bundle,omitempty"`
 	Lock       string            `json:"lock,omitempty"`
@@ -116,7 +117,7 @@ func clusterFolders(workdir string) ([]string, error) {
 
 // clusterAsked asks the masters of a cluster for its record, and what is open on it.
 func (a *app) clusterAsked(ctx context.Context, f *getFlags, c *manifest.Cluster) (v clusterView, err error) {
-	err = a.onMasters(ctx, f.workdir, c, false, func(session *installer.Session, c *manifest.Cluster) error {
+	err = a.onRecords(ctx, f.workdir, c, func(session *installer.Session) error {
 		e, err := state.Exists(ctx, c, session.Workdir.Dir, session.Host)
 		if err != nil {
 			return err
@@ -149,7 +150,7 @@ func viewOf(name string, e *manifest.Existing, open *cluster.Operation) (cluster
 		return v, err
 	}
 	return clusterView{
-		Name: name, Operation: v.Operation, Release: e.Set, Masters: len(e.Config.HostsWith(manifest.RoleMaster)), Hosts: len(e.Hosts), Serial: e.Serial, Lead: e.Lead, Revision: e.Revision,
+		Name: name, Operation: v.Operation, Release: e.Set, Masters: len(e.Config.HostsWith(manifest.RoleMaster)), Hosts: len(e.Hosts), Serial: e.Serial, Lead: e.Lead, Away: e.Away, Revision: e.Revision,
 		Bundle: e.Root, Lock: e.Lock, Config: digest.FromBytes(config).String(), Highest: e.Highest, Components: e.Components,
 	}, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/state"
-	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
@@ -56,7 +55,7 @@ func (a *app) operations(ctx context.Context, f *getFlags) ([]operationView, err
 		if err != nil {
 			return nil, err
 		}
-		err = a.onMasters(ctx, f.workdir, c, false, func(session *installer.Session, c *manifest.Cluster) error {
+		err = a.onRecords(ctx, f.workdir, c, func(session *installer.Session) error {
 			all, err := state.History(ctx, c, session.Workdir.Dir, session.Host)
 			if err != nil {
 				return err

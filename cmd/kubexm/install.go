@@ -32,9 +32,10 @@ type siteFlags struct {
 	keep      bool // etcd's data and the images
 	keepSaid  bool
 	skip      []string  // checks that are left out
-	skipHosts []string  // hosts that a deletion passes over
+	skipHosts []string  // hosts that the command goes without
 	signing   signFlags // of the receipt; of it --key is called --sign-key here
 	older     bool      // a bundle older than the cluster's is taken
+	batch     batchFlag // how many hosts at once a rolling change visits
 	hostKeys  string    // which host keys are trusted; "": as the config says
 }
 
@@ -62,7 +63,11 @@ type site struct {
 	deletion *installer.Deletion // of a command that takes a cluster away
 	signer   *sign.Signer        // of the receipt; nil where it is not signed
 
+	away   []string           // hosts that an installation goes without
+	exists *manifest.Existing // what was applied before; read where hosts are away
+
 	skip      []string        // checks that the plan leaves out
+	batch     plan.Batch      // of a pipeline that rolls
 	skipped   []string        // those of them that a person left out
 	unchecked []steps.Finding // what is not looked at without a bundle
 
@@ -75,7 +80,7 @@ type site struct {
 
 // scope is what the plan of s is made for.
 func (s *site) scope() plan.Scope {
-	return plan.Scope{Cluster: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip}
+	return plan.Scope{Want: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip, Away: s.away, Exists: s.exists, Batch: s.batch}
 }
 
 // openSite verifies the bundle, reads the config, makes the plan and proves the
@@ -113,6 +118,9 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site) (err error) {
 		s.cluster.Spec.Etcd.PreserveData = f.keep
 	}
 	if err := f.leaveOut(s); err != nil {
+		return err
+	}
+	if err := f.takeAway(s); err != nil {
 		return err
 	}
 	if !s.pipeline.Away { // what is taken away is known when the hosts are reached
@@ -170,7 +178,7 @@ func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, p 
 
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.
 func (a *app) runSite(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
-	s := &site{pipeline: p, dryRun: f.dryRun}
+	s := &site{pipeline: p, dryRun: f.dryRun, batch: f.batch.Batch}
 	if a.structured() {
 		a.lines = newRunLines(a.out, a.output)
 	}
@@ -208,6 +216,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
 	if len(unreached) > 0 {
 		return a.unreached(ctx, f, s, session, unreached)
 	}
+	if err := s.passOver(ctx, session); err != nil {
+		return err
+	}
 	if s.bundle != nil && s.pipeline.Keeps {
 		if err := session.CheckSerial(ctx, f.older); err != nil {
 			return refused(err)
@@ -229,5 +240,6 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
 	if err := a.carryOut(ctx, f, s, session.Run); err != nil || f.dryRun || !s.pipeline.Keeps {
 		return err
 	}
+	a.tellUndone(s)
 	return a.writeReceipt(f, s, session)
 }

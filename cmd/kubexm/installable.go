@@ -18,6 +18,11 @@ import (
 // manifests of add-ons; nil where there is none. What brings nothing takes away what was
 // installed, whatever else the config asks for.
 func refusedBy(p plan.Pipeline, c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
+	if p.Refuses != nil {
+		if ps := p.Refuses(c); len(ps) > 0 {
+			return ps
+		}
+	}
 	if p.Bundle == plan.BundleUnused && len(c.Spec.Hosts) > 0 {
 		return c.NotSupported()
 	}

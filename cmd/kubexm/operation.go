@@ -10,7 +10,6 @@ import (
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/state"
-	"github.com/mensylisir/kubexm/manifest"
 )
 
 func (a *app) operationCommand() *cobra.Command {
@@ -31,7 +30,7 @@ command goes on with it. Until it has ended, no other kind of change begins.`,
 			if err != nil {
 				return err
 			}
-			return a.onMasters(cmd.Context(), f.workdir, c, false, func(session *installer.Session, c *manifest.Cluster) error {
+			return a.onRecords(cmd.Context(), f.workdir, c, func(session *installer.Session) error {
 				open, err := state.Operation(cmd.Context(), c, session.Workdir.Dir, session.Host)
 				if err != nil {
 					return err
@@ -62,7 +61,7 @@ change may begin. Nothing is undone: the cluster stays as the operation left it.
 			if err != nil {
 				return err
 			}
-			return a.onMasters(cmd.Context(), workdir, c, true, func(session *installer.Session, _ *manifest.Cluster) error {
+			return a.onMasters(cmd.Context(), workdir, c, func(session *installer.Session) error {
 				return a.abandon(cmd.Context(), session, yes)
 			})
 		},

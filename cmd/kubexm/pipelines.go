@@ -30,7 +30,8 @@ func group(at *cobra.Command, word string) *cobra.Command {
 	if i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word }); i >= 0 {
 		return at.Commands()[i]
 	}
-	short := map[string]string{"create": "Make a cluster", "delete": "Take a cluster away", "hosts": "Make hosts ready, and give them back"}
+	short := map[string]string{"create": "Make a cluster", "delete": "Take a cluster away", "hosts": "Make hosts ready, and give them back",
+		"restart": "Restart parts of a cluster, some at a time"}
 	cmd := &cobra.Command{Use: word, Short: short[word], Args: cobra.NoArgs}
 	at.AddCommand(cmd)
 	return cmd
@@ -60,8 +61,11 @@ func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 	if p.Bundle != plan.BundleUnused { // what it brings, it looks at hosts for
 		f.addSkip(cmd, "skip-preflight")
 	}
-	if p.Keeps || p.Away {
+	if p.Keeps || p.Away || p.Rolls {
 		f.addResume(cmd)
+	}
+	if p.Rolls {
+		f.batch.add(cmd)
 	}
 	if p.Keeps {
 		f.addReceipt(cmd)
@@ -69,6 +73,8 @@ func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 	}
 	if p.Away {
 		f.addKeep(cmd)
+	}
+	if p.Keeps || p.Away {
 		f.addSkipHost(cmd)
 	}
 	return cmd

@@ -37,7 +37,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err := a.plannable(p, config, versions, c); err != nil {
 				return err
 			}
-			g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+			g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 			if err != nil {
 				return err
 			}

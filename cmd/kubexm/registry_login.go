@@ -73,7 +73,7 @@ type siteRegistry struct {
 }
 
 // openRegistry reaches the registry of a cluster through its host, or through the
-// first master where the registry exists already.
+// first master that answers where the registry exists already.
 func (a *app) openRegistry(ctx context.Context, workdir string, c *manifest.Cluster) (*siteRegistry, error) {
 	role := manifest.RoleRegistry
 	if registryd.Stands(c) {
@@ -83,18 +83,16 @@ func (a *app) openRegistry(ctx context.Context, workdir string, c *manifest.Clus
 	if len(hosts) == 0 || c.Spec.Registry.PrivateRegistry == "" {
 		return nil, &coded{error: errors.New("the config has no registry"), code: exitUsage, advice: "name another one with --to, or a host in spec.roleGroups.registry"}
 	}
-	only := *c
-	only.Spec.Hosts = hosts[:1]
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/root"
 	}
-	session, err := installer.Open(ctx, installer.Options{Cluster: &only, Base: workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: 1, Version: ownVersion()})
+	session, host, err := installer.ReachOne(ctx, installer.Options{Cluster: c, Base: workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: 1, Version: ownVersion()}, hosts)
 	if err != nil {
 		return nil, err
 	}
-	s := &siteRegistry{session: session, host: hosts[0].Name}
-	s.Target, err = registryd.Push(ctx, c, session.Host(hosts[0]))
+	s := &siteRegistry{session: session, host: host.Name}
+	s.Target, err = registryd.Push(ctx, c, host)
 	if errors.Is(err, registryd.ErrNone) {
 		err = &coded{error: fmt.Errorf("there is no registry of cluster %s on %s", c.Metadata.Name, s.host), code: exitFailed, advice: "make it: kubexm install --bundle …"}
 	}

@@ -22,11 +22,13 @@ import (
 )
 
 // master starts a simulated host over SSH, and writes CLUSTER.yaml, the config of a
-// cluster of which it is the one master. With "bare" nothing was installed on it:
-// master CLUSTER [bare].
+// cluster of which it is the one master. With "bare" nothing was installed on it; with
+// "second" it is the second of three masters, and nobody listens at the others:
+// master CLUSTER [bare | second].
 func master(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) == 0 || len(args) == 2 && args[1] != "bare" || len(args) > 2 {
-		ts.Fatalf("usage: master CLUSTER [bare]")
+	how := strings.Join(args[min(1, len(args)):], " ")
+	if len(args) == 0 || how != "" && how != "bare" && how != "second" {
+		ts.Fatalf("usage: master CLUSTER [bare | second]")
 	}
 	sim := conntest.New(nil)
 	server, err := sshtest.Serve(sshtest.Config{Password: "secret", NoSignals: true, Run: onSim(sim)})
@@ -44,8 +46,13 @@ spec:
 `, args[0], server.Host, server.Port)
 	cluster, problems := manifest.Decode(strings.NewReader(text))
 	ts.Check(problems.Err())
-	if len(args) == 1 {
+	if how != "bare" {
 		steptest.Standing(cluster)(sim)
+	}
+	if how == "second" {
+		text = strings.Replace(text, "hosts: [", `hosts: [{name: m0, address: 127.0.0.2, port: 1, internalAddress: 192.0.2.10}, {name: m2, address: 127.0.0.3, port: 1, internalAddress: 192.0.2.12}, `, 1)
+		text = strings.Replace(text, "master: [m1]", "master: [m0, m1, m2]", 1)
+		text = strings.Replace(text, "  kubernetes:", `  ssh: {user: root, password: "${env:SSH_PASSWORD}"}`+"\n  kubernetes:", 1)
 	}
 	home := ts.MkAbs("home")
 	ts.Setenv("HOME", home)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,12 +13,13 @@ import (
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// addSkipHost adds --skip-host, for commands that take a cluster away.
+// addSkipHost adds --skip-host, for commands that can go on without a host.
 func (f *siteFlags) addSkipHost(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.skipHosts, "skip-host", nil, "go on without this host, and remember that it is to be cleaned (repeatable)")
+	cmd.Flags().StringSliceVar(&f.skipHosts, "skip-host", nil, "go on without this host, and remember what is not done there (repeatable)")
 }
 
 // reach opens the session of a command. Of one that takes a cluster away the cluster is
@@ -26,17 +28,14 @@ func (a *app) reach(ctx context.Context, f *siteFlags, s *site) (*installer.Sess
 	o := a.options(f, s)
 	o.Alone = !f.dryRun
 	if !s.pipeline.Away {
+		o.Away = s.away
 		return installer.Reach(ctx, o)
 	}
 	session, d, unreached, err := installer.ReachDeletion(ctx, o, f.skipHosts)
-	var unknown *state.UnknownHostError
-	var needed *state.SkipError
 	var other *state.OtherClusterError
 	switch {
-	case errors.As(err, &unknown):
-		return nil, nil, &coded{error: fmt.Errorf("--skip-host %s: %w%s", unknown.Name, err, didYouMean(unknown.Name, unknown.Known)), code: exitUsage, advice: "name a host as spec.hosts does"}
-	case errors.As(err, &needed):
-		return nil, nil, &coded{error: fmt.Errorf("--skip-host: %w", err), code: exitUsage, advice: needed.Advice()}
+	case notSkipped(err, exitUsage) != nil:
+		return nil, nil, notSkipped(err, exitUsage)
 	case errors.As(err, &other):
 		return nil, nil, &coded{error: err, code: exitPreflight, advice: other.Advice()}
 	case err != nil:
@@ -82,5 +81,70 @@ func (a *app) tellLeft(s *site, session *installer.Session) {
 			continue
 		}
 		fmt.Fprintf(a.out, "  left  %s (%s) %s\n        remembered in %s\n  next  %s\n", name, h.Address, x.What, filepath.Join(session.Workdir.Dir, "left.json"), x.Advice)
+	}
+}
+
+// notSkipped tells that a host cannot be passed over; nil for an error that says
+// something else. needed is the exit code where the host is needed.
+func notSkipped(err error, needed int) error {
+	var unknown *state.UnknownHostError
+	var skip *state.SkipError
+	switch {
+	case errors.As(err, &unknown):
+		return &coded{error: fmt.Errorf("--skip-host %s: %w%s", unknown.Name, err, didYouMean(unknown.Name, unknown.Known)), code: exitUsage, advice: "name a host as spec.hosts does"}
+	case errors.As(err, &skip):
+		return &coded{error: fmt.Errorf("--skip-host: %w", err), code: needed, advice: skip.Advice()}
+	}
+	return nil
+}
+
+// takeAway takes the hosts that a person names for a pipeline that keeps a cluster. All
+// of them are hosts of the config.
+func (f *siteFlags) takeAway(s *site) error {
+	if len(f.skipHosts) == 0 || !s.pipeline.Keeps {
+		return nil
+	}
+	var known []string
+	for _, h := range s.cluster.Spec.Hosts {
+		known = append(known, h.Name)
+	}
+	for _, name := range f.skipHosts {
+		if !slices.Contains(known, name) {
+			return notSkipped(&state.UnknownHostError{Name: name, Known: known}, exitUsage)
+		}
+	}
+	s.away = slices.Compact(slices.Sorted(slices.Values(f.skipHosts)))
+	return nil
+}
+
+// passOver holds the hosts that are away against the record of the cluster, and keeps
+// what was applied to it.
+func (s *site) passOver(ctx context.Context, session *installer.Session) error {
+	if len(s.away) == 0 {
+		return nil
+	}
+	var err error
+	s.exists, err = session.GoesWithout(ctx, s.away)
+	if no := notSkipped(err, exitPreflight); no != nil {
+		return no
+	}
+	return err
+}
+
+// tellUndone says what an installation left undone on the hosts that it went without.
+func (a *app) tellUndone(s *site) {
+	for _, name := range s.away {
+		h, _ := s.cluster.Host(name)
+		x := steps.Finding{Host: name, Check: "passed-over", Warning: true,
+			What:   "was passed over: " + strings.Join(state.Undone(s.cluster, s.exists, name), "; "),
+			Advice: "once it answers: run this command again without --skip-host"}
+		if cp := s.cluster.Spec.ControlPlaneEndpoint; s.cluster.Spec.RoleGroups.Names(manifest.RoleMaster)[0] == name && cp.Address == "" && !cp.ExternalDNS {
+			x.Advice += ". Until then kube-proxy of workers looks for " + name + ": kubectl -n kube-system delete pod -l k8s-app=kube-proxy"
+		}
+		if a.lines != nil {
+			a.lines.finding(x)
+			continue
+		}
+		fmt.Fprintf(a.out, "  left  %s (%s) %s\n  next  %s\n", name, h.Address, x.What, x.Advice)
 	}
 }

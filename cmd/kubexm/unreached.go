@@ -31,6 +31,9 @@ func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *ins
 		printFindings(a.screen, found, s.cluster, a.tableWidth(a.err))
 		tellUnreached(a.screen, s.cluster, hosts)
 		fmt.Fprintln(a.screen, next)
+		if _, err := session.GoesWithout(ctx, append(slices.Clone(s.away), hosts.Names()...)); err == nil {
+			fmt.Fprintf(a.screen, "      or go on without: %s\n", skipping(s.away, hosts.Names()))
+		}
 		return &coded{code: exitPreflight, error: errSaid}
 	}
 	fs := failures(hosts, s.graph, s.cluster)
@@ -44,7 +47,7 @@ func (a *app) unreached(ctx context.Context, f *siteFlags, s *site, session *ins
 	}
 	fmt.Fprintln(a.screen, next)
 	if s.pipeline.Away {
-		fmt.Fprintf(a.screen, "      or go on without: --skip-host %s\n", strings.Join(hosts.Names(), " --skip-host "))
+		fmt.Fprintf(a.screen, "      or go on without: %s\n", skipping(nil, hosts.Names()))
 	}
 	return &coded{code: exitPreflight, error: errSaid}
 }
@@ -63,4 +66,9 @@ func tellUnreached(w io.Writer, c *manifest.Cluster, hosts installer.HostErrors)
 	if len(members) > 0 {
 		fmt.Fprintf(w, "of the control plane: %s; without its members nothing is changed in a cluster\n", strings.Join(members, ", "))
 	}
+}
+
+// skipping are the flags that go on without hosts, with those that are given already.
+func skipping(away, more []string) string {
+	return "--skip-host " + strings.Join(slices.Concat(away, more), " --skip-host ")
 }

@@ -48,7 +48,7 @@ func TestNothingIsCarriedForNothing(t *testing.T) {
 		}
 		var graphs []*plan.Graph
 		for _, p := range pipeline.All() {
-			g, err := plan.Build(p, plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+			g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ type runLine struct {
 
 	// Outcome of a step: "started", then one of "ran", "already done", "checked" (it
 	// only looks), "would run" (dry run), "failed", "interrupted"; between them "tried
-	// again", after them "rolled back". "resumed" stands alone: it was not looked at.
+	// again" and "waiting", after them "rolled back". "resumed" stands alone: it was not looked at.
 	Outcome engine.Outcome `json:"outcome,omitempty"`
 	// Seconds is how long the step took.
 	Seconds float64 `json:"seconds,omitempty"`
@@ -50,7 +51,7 @@ type runLine struct {
 	// has none.
 	Code string `json:"code,omitempty"`
 	// Message says what is wrong; of a finding, an error, and of a step that failed,
-	// is tried again, or could not be rolled back.
+	// is tried again, or could not be rolled back. Of a step that waits, what it waits for.
 	Message string `json:"message,omitempty"`
 	// Command is the command on the host that an error comes from.
 	Command *failedCommand `json:"command,omitempty"`
@@ -111,7 +112,7 @@ func (r *runLines) write(l runLine) {
 func (r *runLines) event(e engine.Event) {
 	r.write(runLine{
 		Type: "step", Time: e.Time, Module: e.Module, Task: e.Task, Node: e.Node, Step: e.Step, Host: e.Host,
-		Outcome: e.Outcome, Seconds: e.Took.Seconds(), Changes: e.Changes, Message: e.Error,
+		Outcome: e.Outcome, Seconds: e.Took.Seconds(), Changes: e.Changes, Message: cmp.Or(e.Error, e.For),
 	})
 }
 

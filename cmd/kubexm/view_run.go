@@ -51,7 +51,8 @@ func (t *tally) said() string {
 type busy struct {
 	host, step, task string
 	since            time.Time
-	tries            int // that failed
+	tries            int    // that failed
+	waits            string // what for; empty where it does not say
 }
 
 // runView is what a person watching a run sees: what runs where, for how long,
@@ -79,6 +80,10 @@ func (v *runView) event(e engine.Event) {
 	case engine.Retried:
 		if b := v.busy[key]; b != nil {
 			b.tries++
+		}
+	case engine.Waits:
+		if b := v.busy[key]; b != nil {
+			b.waits = e.For
 		}
 	default:
 		delete(v.busy, key)
@@ -133,6 +138,9 @@ func (v *runView) frame(width, height int) []string {
 		line := fmt.Sprintf("  %-*s  %6s  %s", host, clip(b.host, host), brief(v.now().Sub(b.since)), b.step)
 		if b.tries > 0 {
 			line += fmt.Sprintf("  try %d", b.tries+1)
+		}
+		if b.waits != "" {
+			line = clip(line+": "+b.waits, width)
 		}
 		out = append(out, line)
 	}

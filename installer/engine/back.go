@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -18,8 +19,8 @@ func (r *run) goBack(ctx context.Context) {
 			continue
 		}
 		for _, g := range u.node.Guards {
-			if !slices.Contains(guards[u.host.Name], g) {
-				guards[u.host.Name] = append(guards[u.host.Name], g)
+			if host := g.For(u.at); !slices.Contains(guards[host], g) {
+				guards[host] = append(guards[host], g)
 			}
 		}
 	}
@@ -43,17 +44,19 @@ func (r *run) back(ctx context.Context, g *plan.Guard, host string) bool {
 	// What was done there is undone from here on. It is said before it is so: a run that
 	// is killed meanwhile must not leave a journal that holds it done.
 	for _, u := range slices.Backward(r.all) {
-		if u.host.Name == host && u.ok && !u.meta.LooksOnly && slices.Contains(u.node.Guards, g) {
+		if g.For(u.at) == host && u.ok && !u.meta.LooksOnly && slices.Contains(u.node.Guards, g) {
 			r.report(u, Event{Outcome: RolledBack})
 		}
 	}
 	for _, n := range g.Back(host) {
 		for _, h := range n.Hosts {
-			u := r.unit(n, r.Host(h).WithBoard(r.board))
+			u, err := r.backUnit(ctx, n, h)
 			r.report(u, Event{Outcome: Started})
-			_, _, err := r.one(ctx, u)
+			if err == nil {
+				_, _, err = r.one(ctx, u)
+			}
 			if err != nil {
-				err = &steps.Error{Node: n.ID, Host: h.Name, Err: err}
+				err = &steps.Error{Node: n.ID, Host: u.name(), Err: err}
 				r.mu.Lock()
 				r.errs = append(r.errs, err)
 				r.mu.Unlock()
@@ -65,4 +68,13 @@ func (r *run) back(ctx context.Context, g *plan.Guard, host string) bool {
 		}
 	}
 	return true
+}
+
+// backUnit is one step of a way back. It may run on the lead, too.
+func (r *run) backUnit(ctx context.Context, n *plan.Node, h manifest.Host) (*unit, error) {
+	if plan.IsLead(h) {
+		u := r.unit(n, h.Name, nil)
+		return u, r.lead(ctx, u)
+	}
+	return r.unit(n, h.Name, r.Host(h).WithBoard(r.board)), nil
 }

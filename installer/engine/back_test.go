@@ -182,3 +182,36 @@ func TestInSet(t *testing.T) {
 		t.Errorf("opened from sets %q, want %q", a.sets, want)
 	}
 }
+
+// TestGuardedFor: of a part that is for one host and has steps on others, such as a drain
+// that is asked for on a master, that one host goes back, wherever a step failed.
+func TestGuardedFor(t *testing.T) {
+	relink, uncordon := s("relink"), s("uncordon")
+	g := graph(t, func() plan.Fragment {
+		return plan.Roll(hosts("w1", "w2"), func(h manifest.Host) plan.Fragment {
+			here, lead := []manifest.Host{h}, hosts("m")
+			gate := s("gate")
+			if h.Name == "w2" {
+				gate = fails("gate", "m")
+			}
+			return plan.GuardedFor(h, plan.Seq(plan.On(lead, s("drain")), plan.On(here, s("switch")), plan.On(lead, gate)),
+				plan.Seq(plan.On(here, relink), plan.On(lead, uncordon)))
+		})
+	})
+	e, r := engine(t)
+	if err := e.Run(t.Context(), g); err == nil || !strings.Contains(err.Error(), "gate[w2] on m: out of luck") {
+		t.Fatal(err)
+	}
+	for host, want := range map[string][]string{
+		"m":  {"drain ran", "gate ran", "drain ran", "gate failed", "gate rolled back", "drain rolled back", "uncordon rolled back"},
+		"w1": {"switch ran"},
+		"w2": {"switch ran", "switch rolled back", "relink rolled back"},
+	} {
+		if got := r.eventsOf(host); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", host, got, want)
+		}
+	}
+	if _, ok := relink.did.Load("m"); ok {
+		t.Error("the master was relinked")
+	}
+}

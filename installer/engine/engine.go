@@ -16,6 +16,9 @@ import (
 type Engine struct {
 	// Host gives the facade of a host.
 	Host func(manifest.Host) *steps.Host
+	// Lead gives the master that is the lead at this moment. It may be nil for a graph
+	// without one.
+	Lead func(context.Context) (manifest.Host, error)
 	// Commands is how many steps run at once, Uploads how many of them may move
 	// much data; at least 1 each.
 	Commands, Uploads int
@@ -46,7 +49,8 @@ var ErrStopped = errors.New("stopped before the end; run the same command again 
 type unit struct {
 	node *plan.Node
 	meta steps.Meta
-	host *steps.Host
+	at   string        // the host's name in the plan
+	host *steps.Host   // of the lead nil until the step begins
 	lane []*unit       // on its own host
 	all  []*barrier    // on all hosts
 	end  *barrier      // its node's
@@ -156,11 +160,38 @@ func (b *barrier) pass(u *unit) {
 	}
 }
 
-func (r *run) unit(n *plan.Node, h *steps.Host) *unit {
-	meta := n.Step.Meta()
-	u := &unit{node: n, meta: meta, done: make(chan struct{})}
-	u.host = h.InSet(n.Set).ForStep(meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) })
+func (r *run) unit(n *plan.Node, at string, h *steps.Host) *unit {
+	u := &unit{node: n, meta: n.Step.Meta(), at: at, done: make(chan struct{})}
+	if h != nil {
+		r.place(u, h)
+	}
 	return u
+}
+
+// place has u run on h.
+func (r *run) place(u *unit, h *steps.Host) {
+	u.host = h.InSet(u.node.Set).ForStep(u.meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) }).
+		WithWaits(func(what string) { r.report(u, Event{Outcome: Waits, For: what}) })
+}
+
+// lead has u, which is to run on the lead, run on the master that is it now.
+func (r *run) lead(ctx context.Context, u *unit) error {
+	m, err := r.Lead(ctx)
+	if err != nil {
+		return err
+	}
+	if u.host == nil || u.host.Name != m.Name { // what is to be undone on a host is known to its own facade
+		r.place(u, r.Host(m).WithBoard(r.board))
+	}
+	return nil
+}
+
+// name is what a person knows the host of u by.
+func (u *unit) name() string {
+	if u.host == nil {
+		return u.at
+	}
+	return u.host.Name
 }
 
 // units expands the graph into steps on hosts, with what each waits for.
@@ -176,10 +207,10 @@ func (r *run) units() []*unit {
 			close(ends[n].done)
 		}
 		for _, h := range n.Hosts {
-			if hosts[h.Name] == nil {
+			if hosts[h.Name] == nil && !plan.IsLead(h) {
 				hosts[h.Name] = r.Host(h).WithBoard(r.board)
 			}
-			u := r.unit(n, hosts[h.Name])
+			u := r.unit(n, h.Name, hosts[h.Name])
 			u.end = ends[n]
 			for _, d := range n.Deps {
 				if !d.Lane {
@@ -214,7 +245,7 @@ func (r *run) walk(ctx context.Context, u *unit) {
 		}
 		u.unsure = u.unsure || b.unsure
 	}
-	if r.Passed[Key(u.node.ID, u.host.Name)] {
+	if r.Passed[Key(u.node.ID, u.at)] {
 		u.ok = true
 		r.report(u, Event{Outcome: Resumed})
 		return
@@ -237,6 +268,12 @@ func (r *run) walk(ctx context.Context, u *unit) {
 		return
 	}
 	begin := time.Now()
+	if u.host == nil {
+		if err := r.lead(ctx, u); err != nil {
+			r.end(ctx, u, Event{Outcome: Failed, Took: time.Since(begin), Err: err})
+			return
+		}
+	}
 	r.report(u, Event{Outcome: Started})
 	outcome, changes, err := r.try(ctx, u)
 	if err != nil && ctx.Err() == nil {
@@ -260,7 +297,7 @@ func (r *run) end(ctx context.Context, u *unit, e Event) {
 		r.stop()
 	default:
 		e.Outcome = Failed
-		e.Err = &steps.Error{Node: u.node.ID, Host: u.host.Name, Err: e.Err}
+		e.Err = &steps.Error{Node: u.node.ID, Host: u.name(), Err: e.Err}
 		r.errs = append(r.errs, e.Err)
 		var findings steps.Findings
 		if u.found = u.check() && errors.As(e.Err, &findings); u.found {
@@ -290,7 +327,10 @@ func (r *run) report(u *unit, e Event) {
 	}
 	r.reporting.Lock()
 	defer r.reporting.Unlock()
-	e.Time, e.Module, e.Task, e.Node, e.Step, e.Host = time.Now(), u.node.Module, u.node.Task, u.node.ID, u.meta.Name, u.host.Name
+	e.Time, e.Module, e.Task, e.Node, e.Step, e.Host = time.Now(), u.node.Module, u.node.Task, u.node.ID, u.meta.Name, u.name()
+	if e.Host != u.at {
+		e.As = u.at
+	}
 	if e.Err != nil {
 		e.Error = e.Err.Error()
 	}

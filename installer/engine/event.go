@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mensylisir/kubexm/steps"
@@ -21,7 +22,8 @@ const (
 	Failed      Outcome = "failed"
 	RolledBack  Outcome = "rolled back"
 	Interrupted Outcome = "interrupted"
-	Found       Outcome = "found" // a finding, while the step goes on
+	Found       Outcome = "found"   // a finding, while the step goes on
+	Waits       Outcome = "waiting" // it goes on, and says what for
 )
 
 // Event is one thing that happened. Events are delivered one at a time, in
@@ -33,6 +35,7 @@ type Event struct {
 	Node    string        `json:"node"` // the id in the plan
 	Step    string        `json:"step"`
 	Host    string        `json:"host"`
+	As      string        `json:"as,omitempty"` // the host's name in the plan, where that is another: the lead's
 	Outcome Outcome       `json:"outcome"`
 	Took    time.Duration `json:"took,omitempty"` // nanoseconds
 	Changes []string      `json:"changes,omitempty"`
@@ -40,4 +43,9 @@ type Event struct {
 	Error   string        `json:"error,omitempty"`
 	// Finding is what a step reports that lets it pass; of a Found event, and of no other.
 	Finding *steps.Finding `json:"finding,omitempty"`
+	// For is what a step waits for; of a Waits event, and of no other.
+	For string `json:"for,omitempty"`
 }
+
+// At is the host's name in the plan.
+func (e Event) At() string { return cmp.Or(e.As, e.Host) }

@@ -34,3 +34,21 @@ func TestFindingsAreEvents(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestWaitsAreEvents: what a step waits for is told while it runs.
+func TestWaitsAreEvents(t *testing.T) {
+	x := s("waits")
+	x.run = func(_ context.Context, h *steps.Host) error {
+		h.WaitsFor("node w1 is not Ready")
+		return nil
+	}
+	e, _ := engine(t)
+	var got []string
+	e.Report = func(e Event) { got = append(got, string(e.Outcome)+" "+e.For) }
+	if err := e.Run(t.Context(), graph(t, func() plan.Fragment { return plan.On(hosts("a"), x) })); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"started ", "waiting node w1 is not Ready", "ran "}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -28,6 +30,11 @@ func (r *run) try(ctx context.Context, u *unit) (Outcome, []string, error) {
 		case <-ctx.Done():
 		}
 		t.Stop()
+		if plan.IsLead(manifest.Host{Name: u.at}) { // the master may be what fails
+			if err := r.lead(ctx, u); err != nil {
+				return outcome, changes, err
+			}
+		}
 	}
 }
 

@@ -35,6 +35,10 @@ A cluster that was finished keeps its versions, its hosts and what was decided w
 or a bundle with others is refused with exit code 3, and names each difference. New hosts join. A first
 master whose machine was replaced is refused, too. docs/existing-cluster.md lists the fields.
 
+A host that does not answer ends the command before anything changes. On a cluster that was finished
+--skip-host NAME goes on without it, also where it is the first master: the host is not called, the
+command says what is undone there, and the cluster's record names it. docs/hosts-down.md tells which hosts are needed.
+
 --resume does not even look at what the last run saw done, which spares the time that looking
 takes. It goes by the journal of that run, and only where config, bundle and kubexm are the same,
 on hosts that have not booted since and that no other run has changed.

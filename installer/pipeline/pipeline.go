@@ -8,7 +8,7 @@ import "github.com/mensylisir/kubexm/installer/plan"
 
 // All lists every pipeline.
 func All() []plan.Pipeline {
-	return []plan.Pipeline{Create(), Delete(), Reset(), Preflight(), Prepare(), Restore()}
+	return append([]plan.Pipeline{Create(), Delete(), Reset(), Preflight(), Prepare(), Restore()}, Restarts()...)
 }
 
 // Named gives the pipeline of a name, as `kubexm plan` takes it.

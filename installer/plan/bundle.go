@@ -16,6 +16,8 @@ type Lack struct {
 	Platform manifest.Platform `json:"platform"`
 	Steps    []string          `json:"steps"`
 	Hosts    []string          `json:"hosts"`
+
+	other bool // of another set than that of the config
 }
 
 // LackError lists all that a lock lacks for a plan.
@@ -25,17 +27,35 @@ func (e *LackError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the bundle lacks %d artifacts that the plan needs", len(e.Lacks))
 	for _, l := range e.Lacks {
-		fmt.Fprintf(&b, "\n  %s %s for %s: step %s on %s", l.Need.Kind, l.Need.Name, l.Platform, strings.Join(l.Steps, ", "), strings.Join(l.Hosts, ", "))
+		of := ""
+		if l.other {
+			of = " of " + l.Need.Set
+		}
+		fmt.Fprintf(&b, "\n  %s %s%s for %s: step %s on %s", l.Need.Kind, l.Need.Name, of, l.Platform, strings.Join(l.Steps, ", "), strings.Join(l.Hosts, ", "))
 	}
 	return b.String()
 }
 
-// CheckBundle proves l complete for g, before any host is touched.
+// Sets gives the sets of a lock that g opens artifacts of, sorted, where set is that of
+// the nodes which name none.
+func (g *Graph) Sets(set string) []string {
+	var out []string
+	for _, n := range g.all() {
+		if s := cmp.Or(n.Set, set); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// CheckBundle proves l complete for g, before any host is touched. set is that of the
+// nodes which name none.
 func (g *Graph) CheckBundle(l *manifest.Lock, set string) error {
 	var lacks []Lack
 	g.eachNeed(set, func(need manifest.Need, h manifest.Host, s steps.Step) {
 		if p := PlatformOf(h); !holds(l, need, p) {
-			lacks = addLack(lacks, need, p, s, h.Name)
+			lacks = addLack(lacks, Lack{Need: need, Platform: p, other: need.Set != set}, s, h.Name)
 		}
 	})
 	if len(lacks) == 0 {
@@ -73,10 +93,10 @@ func holds(l *manifest.Lock, n manifest.Need, p manifest.Platform) bool {
 	})
 }
 
-func addLack(all []Lack, n manifest.Need, p manifest.Platform, s steps.Step, host string) []Lack {
-	i := slices.IndexFunc(all, func(l Lack) bool { return l.Need == n && l.Platform == p })
+func addLack(all []Lack, l Lack, s steps.Step, host string) []Lack {
+	i := slices.IndexFunc(all, func(x Lack) bool { return x.Need == l.Need && x.Platform == l.Platform })
 	if i < 0 {
-		all, i = append(all, Lack{Need: n, Platform: p}), len(all)
+		all, i = append(all, l), len(all)
 	}
 	if name := s.Meta().Name; !slices.Contains(all[i].Steps, name) {
 		all[i].Steps = append(all[i].Steps, name)
@@ -87,11 +107,13 @@ func addLack(all []Lack, n manifest.Need, p manifest.Platform, s steps.Step, hos
 	return all
 }
 
-// Unused lists what l holds of a set and none of gs needs, by id; of an archive
-// of several files, each file that is not needed.
+// Unused lists what l holds of a set, and of the sets that gs name, and none of gs needs,
+// by id; of an archive of several files, each file that is not needed.
 func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 	files, images := map[manifest.Blob]bool{}, map[string]bool{}
+	sets := []string{set}
 	for _, g := range gs {
+		sets = append(sets, g.Sets(set)...)
 		g.eachNeed(set, func(n manifest.Need, h manifest.Host, _ steps.Step) {
 			switch n.Kind {
 			case manifest.Image:
@@ -112,9 +134,12 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 			}
 		})
 	}
+	named := func(of []string) bool {
+		return slices.ContainsFunc(of, func(s string) bool { return slices.Contains(sets, s) })
+	}
 	var out []string
 	for _, a := range l.Artifacts {
-		if !slices.Contains(a.Sets, set) {
+		if !named(a.Sets) {
 			continue
 		}
 		for _, b := range a.Blobs() {
@@ -128,7 +153,7 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 		}
 	}
 	for _, im := range l.Images {
-		if slices.Contains(im.Sets, set) && !images[im.ID] {
+		if named(im.Sets) && !images[im.ID] {
 			out = append(out, im.ID)
 		}
 	}
@@ -146,7 +171,7 @@ func (g *Graph) eachNeed(set string, do func(manifest.Need, manifest.Host, steps
 		}
 		for _, need := range n.Step.Meta().Needs {
 			need.Set = cmp.Or(need.Set, n.Set, set)
-			for _, h := range n.Hosts {
+			for _, h := range g.HostsOf(n) {
 				do(need, h, n.Step)
 			}
 		}

@@ -64,6 +64,7 @@ func Seq(fs ...Fragment) Fragment {
 			continue
 		case out.Empty():
 			out = f
+			out.nodes = slices.Clone(f.nodes) // appended to from here on: a rolling plan has a thousand parts
 			continue
 		}
 		for _, e := range f.entry {
@@ -71,7 +72,7 @@ func Seq(fs ...Fragment) Fragment {
 				e.Deps = append(e.Deps, Dep{On: x})
 			}
 		}
-		out = Fragment{nodes: slices.Concat(out.nodes, f.nodes), entry: out.entry, exit: f.exit}
+		out.nodes, out.exit = append(out.nodes, f.nodes...), f.exit
 	}
 	return out
 }

@@ -3,6 +3,9 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
+
+	"github.com/mensylisir/kubexm/manifest"
 )
 
 // Graph is the whole plan of a pipeline. Dependencies point to earlier nodes only, so
@@ -10,6 +13,35 @@ import (
 type Graph struct {
 	Pipeline
 	Nodes []*Node
+	Leads []manifest.Host // the masters of which the lead is one, in the order in which they are asked
+}
+
+// HostsOf gives the hosts that a node may run on: for the lead all that it may be.
+func (g *Graph) HostsOf(n *Node) []manifest.Host {
+	var out []manifest.Host
+	for _, h := range n.Hosts {
+		if IsLead(h) {
+			out = append(out, g.Leads...)
+		} else {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// Hosts gives every host that g may run on, once.
+func (g *Graph) Hosts() []manifest.Host {
+	var out []manifest.Host
+	seen := map[string]bool{}
+	for _, n := range g.Nodes {
+		for _, h := range g.HostsOf(n) {
+			if !seen[h.Name] {
+				seen[h.Name] = true
+				out = append(out, h)
+			}
+		}
+	}
+	return out
 }
 
 // checkNodes proves that no node is in the graph twice (the same Fragment value
@@ -48,15 +80,7 @@ func (g *Graph) checkOutputs() []error {
 	var errs []error
 	before := map[*Node]map[string]bool{} // what was surely written when a node begins
 	for _, n := range g.Nodes {
-		have := map[string]bool{}
-		for _, d := range n.Deps {
-			for name := range before[d.On] {
-				have[name] = true
-			}
-			for _, w := range d.On.Step.Meta().Writes {
-				have[w.Name()] = true
-			}
-		}
+		have := written(n, before)
 		before[n] = have
 		for _, k := range n.Step.Meta().Reads {
 			if !have[k.Name()] {
@@ -65,4 +89,35 @@ func (g *Graph) checkOutputs() []error {
 		}
 	}
 	return errs
+}
+
+// written gives what was surely written when n begins. Of nodes that follow each other
+// and write nothing new it is one map: a plan has tens of thousands of them.
+func written(n *Node, before map[*Node]map[string]bool) map[string]bool {
+	var have map[string]bool
+	own := false // have may be changed
+	add := func(name string) {
+		if have[name] {
+			return
+		}
+		if !own {
+			have, own = maps.Clone(have), true
+		}
+		if have == nil {
+			have = map[string]bool{}
+		}
+		have[name] = true
+	}
+	for i, d := range n.Deps {
+		if i == 0 {
+			have = before[d.On]
+		}
+		for name := range before[d.On] {
+			add(name)
+		}
+		for _, w := range d.On.Step.Meta().Writes {
+			add(w.Name())
+		}
+	}
+	return have
 }

@@ -24,6 +24,11 @@ type Pipeline struct {
 	// Away says that it takes a cluster away: it works on what was applied, whatever the
 	// config says by now, and can do without hosts that do not answer.
 	Away bool
+	// Rolls says that it goes through hosts that are in use some at a time: a person says
+	// how many, and may go on after what the last run did.
+	Rolls bool
+	// Refuses names what of a config it is not for; nil refuses nothing.
+	Refuses func(*manifest.Cluster) manifest.Problems
 
 	Modules []Module
 }

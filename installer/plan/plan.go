@@ -8,42 +8,39 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Scope is all that a planner may know: what is wanted, which set of the lock,
-// and the hosts to act on. Targets narrows a later change to some hosts, while
-// Cluster still describes the whole.
+// Scope is all that a planner may know: what is wanted, what exists, which set of the
+// lock, and the hosts to act on. Targets narrows a later change to some hosts, and Away
+// takes out those that the run goes without, while Want still describes the whole.
 type Scope struct {
-	Cluster *manifest.Cluster
-	Set     string   // of the lock; "" is its first
-	Targets []string // host names; none means all
-	Skip    []string // checks that are left out, by their steps' names
+	Want    *manifest.Cluster
+	Exists  *manifest.Existing // nil where nothing was applied yet, or nobody has asked
+	Set     string             // of the lock; "" is its first
+	Targets []string           // host names; none means all
+	Away    []string           // host names
+	Skip    []string           // checks that are left out, by their steps' names
+	Batch   Batch              // how many hosts a rolling change visits at once; masters and members go one by one
 }
 
 // Role gives the hosts of a role, narrowed to the targets.
 func (s Scope) Role(role string) []manifest.Host {
-	return s.Only(s.Cluster.HostsWith(role))
+	return s.Only(s.Want.HostsWith(role))
 }
 
 // Hosts gives every host once, narrowed to the targets.
-func (s Scope) Hosts() []manifest.Host { return s.Only(s.Cluster.Spec.Hosts) }
+func (s Scope) Hosts() []manifest.Host { return s.Only(s.Want.Spec.Hosts) }
 
-// Only gives those of some hosts that are targets.
+// Only gives those of some hosts that are targets, and not away.
 func (s Scope) Only(all []manifest.Host) []manifest.Host {
-	if len(s.Targets) == 0 {
+	if len(s.Targets)+len(s.Away) == 0 {
 		return all
 	}
 	var out []manifest.Host
 	for _, h := range all {
-		if slices.Contains(s.Targets, h.Name) {
+		if (len(s.Targets) == 0 || slices.Contains(s.Targets, h.Name)) && !slices.Contains(s.Away, h.Name) {
 			out = append(out, h)
 		}
 	}
 	return out
-}
-
-// First gives the first host of a role, or none.
-func (s Scope) First(role string) []manifest.Host {
-	hosts := s.Role(role)
-	return hosts[:min(1, len(hosts))]
 }
 
 // Whole is the same scope without targets.
@@ -89,7 +86,7 @@ func Build(p Pipeline, s Scope) (*Graph, error) {
 			return f
 		}))
 	}
-	g := &Graph{Pipeline: p, Nodes: Seq(all...).nodes}
+	g := &Graph{Pipeline: p, Nodes: Seq(all...).nodes, Leads: s.Leads()}
 	if err := g.checkNodes(); err != nil {
 		return nil, fmt.Errorf("plan %s: %w", p.Name, err)
 	}

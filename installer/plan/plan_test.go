@@ -189,16 +189,18 @@ func TestScopeNarrows(t *testing.T) {
 	c := &manifest.Cluster{}
 	c.Spec.Hosts = hosts("a", "b", "c")
 	c.Spec.RoleGroups.Worker = []string{"a", "b"}
-	s := Scope{Cluster: c, Targets: []string{"b", "c"}}
+	s := Scope{Want: c, Targets: []string{"b", "c"}}
 	if got := s.Role(manifest.RoleWorker); len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("workers %v", got)
 	}
-	if got := s.Whole().First(manifest.RoleWorker); len(got) != 1 || got[0].Name != "a" {
-		t.Errorf("first %v", got)
+	if got := s.Whole().Role(manifest.RoleWorker); len(got) != 2 {
+		t.Errorf("all workers %v", got)
 	}
-	if got := s.First(manifest.RoleMaster); len(got) != 0 {
-		t.Errorf("first master %v", got)
+	s.Away = []string{"b"}
+	if got := s.Whole().Role(manifest.RoleWorker); len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("workers that are there %v", got)
 	}
+	s.Away = nil
 	if got := s.Hosts(); len(got) != 2 {
 		t.Errorf("hosts %v", got)
 	}

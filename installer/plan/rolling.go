@@ -56,15 +56,20 @@ func (b Batch) cut(hosts []manifest.Host) [][]manifest.Host {
 // before ended well, and between(n), n from 1, stands after batch n and before the next.
 // It may be nil. The ids of the nodes end in the batch's number.
 func Batches(hosts []manifest.Host, by Batch, each func([]manifest.Host) Fragment, between func(n int) Fragment) Fragment {
-	var out Fragment
+	var parts []Fragment
 	for i, batch := range by.cut(hosts) {
 		if i > 0 && between != nil {
-			out = Seq(out, between(i).under(strconv.Itoa(i)))
+			parts = append(parts, between(i).under(strconv.Itoa(i)))
 		}
-		out = Seq(out, each(batch).under(strconv.Itoa(i+1)))
+		parts = append(parts, each(batch).under(strconv.Itoa(i+1)))
 	}
-	return out
+	return Seq(parts...)
 }
+
+// Part names a part of a task: by that a step is told from the same step in another part,
+// such as a gate that a task has before and after a change. The ids of its nodes end in
+// the name.
+func Part(name string, f Fragment) Fragment { return f.under(name) }
 
 // InSet has the steps of f open the artifacts of a set of the lock, where no InSet
 // within f says otherwise. The ids of its nodes end in the set's name.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
@@ -74,5 +76,34 @@ func (s *Site) applied() steps.Applied {
 	if err != nil {
 		s.T.Errorf("the config without its secrets: %v", err)
 	}
-	return steps.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Set: s.Cluster.Spec.Kubernetes.Version, Components: s.components(), Operation: s.operation}
+	const lock = "kind: Lock\n"
+	return steps.Applied{
+		Config: config, Lock: []byte(lock), LockDigest: digest.FromString(lock).String(), Serial: "1", Set: s.Cluster.Spec.Kubernetes.Version,
+		Components: s.components(), Operation: s.operation, Away: s.Skip,
+	}
 }
+
+// PowerOff takes the power from a host: nobody reaches it, and nothing runs there.
+func (s *Site) PowerOff(host string) {
+	sim := s.Sims[host]
+	sim.Break(conntest.Fault{At: 1, Stay: true})
+	for _, unit := range poweredUnits {
+		if sim.Unit(unit).Active {
+			sim.KillUnit(unit)
+		}
+	}
+}
+
+// PowerOn gives it back.
+func (s *Site) PowerOn(host string) {
+	sim := s.Sims[host]
+	sim.Mend()
+	for _, unit := range poweredUnits {
+		if sim.Unit(unit).Exists {
+			sim.StartUnit(unit)
+		}
+	}
+}
+
+// poweredUnits are what a host of a cluster starts with.
+var poweredUnits = []string{"containerd.service", "kubelet.service", "etcd.service"}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer"
@@ -30,7 +31,7 @@ func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
 
 func (s *Site) graphOf(c *manifest.Cluster, p Pipe, change func(*plan.Node)) *plan.Graph {
 	s.T.Helper()
-	g, err := plan.Build(p(), plan.Scope{Cluster: c, Set: c.Spec.Kubernetes.Version})
+	g, err := plan.Build(p(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version, Away: s.Skip})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -47,10 +48,27 @@ type hosts map[string]*steps.Host
 
 func (h hosts) of(x manifest.Host) *steps.Host { return h[x.Name] }
 
-// reach asks every host of a cluster what it is.
-func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
+// Reached connects to some hosts of the site, or to all.
+func (s *Site) Reached(names ...string) state.Of {
+	s.T.Helper()
+	c := s.Cluster
+	if len(names) > 0 {
+		c = c.Only(names)
+	}
+	all, err := s.reach(c)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return all.of
+}
+
+// reach asks every host of a cluster what it is, but for some that do not answer.
+func (s *Site) reach(c *manifest.Cluster, lost ...string) (hosts, error) {
 	out := hosts{}
 	for _, h := range c.Spec.Hosts {
+		if slices.Contains(s.Skip, h.Name) || slices.Contains(lost, h.Name) {
+			continue
+		}
 		red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
 		log := cmp.Or(s.Debug, slog.New(slog.DiscardHandler))
 		var conn connector.Conn = &wire{Sim: s.Sims[h.Name], site: s, host: h.Name}
@@ -63,7 +81,7 @@ func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
 			return nil, err
 		}
 		out[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: c, Facts: facts,
-			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct, Applied: s.applied}
+			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct, Applied: s.applied, Away: s.Skip}
 	}
 	return out, nil
 }
@@ -90,6 +108,13 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	s.T.Helper()
 	all, err := s.reach(s.Cluster)
 	if err != nil {
+		return err
+	}
+	r, err := state.Exists(s.T.Context(), s.Cluster, s.Workdir, all.of)
+	if err != nil {
+		return err
+	}
+	if err := state.CheckAway(s.Cluster, r, s.Skip); err != nil {
 		return err
 	}
 	found, err := installer.Existing(s.T.Context(), s.Cluster, s.Workdir, &state.Bundle{Components: s.components()}, all.of)
@@ -120,6 +145,9 @@ func (s *Site) clean(all hosts) error {
 	}
 	for _, c := range cleanings {
 		old := hosts{}
+		if slices.ContainsFunc(c.Spec.Hosts, func(h manifest.Host) bool { return all[h.Name] == nil }) {
+			continue
+		}
 		for _, h := range c.Spec.Hosts {
 			facade := *all[h.Name]
 			facade.Host, facade.Cluster = h, c
@@ -185,7 +213,11 @@ func (s *Site) operate(all hosts, c *manifest.Cluster, g *plan.Graph) error {
 
 func (s *Site) walk(all hosts, g *plan.Graph, begin func(context.Context) error) error {
 	atOnce := cmp.Or(s.AtOnce, 8)
-	e := &engine.Engine{Commands: atOnce, Uploads: max(1, atOnce/2), Host: all.of, Begin: begin,
+	var passed map[string]bool
+	if s.Passed != nil {
+		passed = engine.Resumable(g, s.Passed)
+	}
+	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewWayIn(g.Leads, all.of).Lead, Begin: begin,
 		Report: func(e engine.Event) {
 			if e.Finding != nil {
 				s.Said = append(s.Said, e.Finding.What)

@@ -45,16 +45,19 @@ type Site struct {
 	Secrets  []string     // beside "secret"
 	// Answer answers a command in the place of a host; nil, or a nil result: the host does.
 	Answer func(connector.Cmd) *connector.Result
-	// Balancer connects a host to the endpoint that the site has set up; nil: to the
-	// API server of the first master.
+	// Balancer connects a host to the endpoint that the site has set up; nil: to an
+	// API server that answers.
 	Balancer func(host string) (net.Conn, error)
 	// Heard is told of each command and of what it reads; nil: nobody is.
 	Heard func(host, step string, c connector.Cmd, stdin []byte)
 	// Components are versions that the bundle has beside Kubernetes', by component.
 	Components map[string]string
-	Skip       []string       // hosts that a deletion passes over
-	Events     []engine.Event // of the last run
-	Said       []string       // warnings of all runs
+	// Passed tells which steps a run before has seen done, for a run that goes on; nil: it
+	// looks at all.
+	Passed func(node, host string) bool
+	Skip   []string       // hosts that a run goes without
+	Events []engine.Event // of the last run
+	Said   []string       // warnings of all runs
 
 	change    func(manifest.Host, *conntest.Machine) // of Options
 	operation string                                 // the id of the run's

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/connector"
 )
@@ -63,6 +64,9 @@ const or = " or "
 
 // rolesOf tells of a host whether it is the first of a role or a further one.
 func (t *Transcript) rolesOf(h manifest.Host) (all []string) {
+	if plan.IsLead(h) {
+		return []string{"the lead"}
+	}
 	for _, role := range []string{manifest.RoleMaster, manifest.RoleWorker, manifest.RoleEtcd, manifest.RoleRegistry} {
 		for i, other := range t.site.Cluster.HostsWith(role) {
 			switch {

@@ -37,11 +37,23 @@ func Here(dir string) (*manifest.Existing, error) {
 // A copy counts also where the cluster answers and has no record: somebody may have
 // taken it away there.
 func Exists(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*manifest.Existing, error) {
+	e, _, err := Recorded(ctx, c, dir, of)
+	return e, err
+}
+
+// Recorded is Exists, and gives the record also as a look at hosts takes it: what it was
+// applied with, and nothing of a run in hand.
+func Recorded(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*manifest.Existing, steps.Applied, error) {
 	f, err := find(ctx, c, dir, of)
 	if err != nil || f.record == nil {
-		return nil, err
+		return nil, steps.Applied{}, err
 	}
-	return existing(f.record, dir)
+	e, err := existing(f.record, dir)
+	if err != nil {
+		return nil, steps.Applied{}, err
+	}
+	a, err := f.record.Applied()
+	return e, a, err
 }
 
 // found is a record, and where it was found.
@@ -100,7 +112,7 @@ func existing(r *cluster.Recorded, dir string) (*manifest.Existing, error) {
 	}
 	out := &manifest.Existing{
 		Config: c, Set: cmp.Or(r.Set(), c.Spec.Kubernetes.Version), Root: r.Summary["bundle"], Serial: r.Serial(), Highest: cluster.HighestSerial(r.Summary),
-		Lock: r.Summary["lock"], Lead: r.Lead(), Revision: r.Revision(),
+		Lock: r.Summary["lock"], Lead: r.Lead(), Away: r.Away(), Revision: r.Revision(),
 	}
 	var err error
 	if out.Components, err = r.Components(); err != nil {

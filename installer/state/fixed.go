@@ -99,13 +99,20 @@ func (r recordOf) has(host, role string) bool {
 	return slices.Contains(r.Config.RolesOf(host), role)
 }
 
+// hosts names the hosts that have one of some roles, for manifest.Effect.
+func (r recordOf) hosts(roles []string) string {
+	if names := r.having(roles); len(names) > 0 {
+		return strings.Join(names, ", ")
+	}
+	return manifest.Anywhere(roles)
+}
+
 // anew is what is left to somebody who wants a cluster of another kind.
 const anew = "or make another cluster: kubexm delete cluster -f CONFIG --yes, which destroys all data, then kubexm install --bundle ARCHIVE"
 
 // field tells of one field that differs, on each host that has it.
 func (r recordOf) field(c manifest.Change, now *manifest.Cluster) steps.Findings {
-	e, _ := manifest.EffectOf(c.Path)
-	who := r.having(e.On)
+	who := r.having(c.Effect.On())
 	if len(who) == 0 { // a registry's field, of a cluster that has no host with one
 		who = r.having([]string{manifest.RoleMaster})
 	}
@@ -143,12 +150,12 @@ func (r recordOf) field(c manifest.Change, now *manifest.Cluster) steps.Findings
 		} else if c.Item != "" {
 			path += " (" + c.Item + ")"
 		}
-		f.What = fmt.Sprintf("%s: the cluster has %s, the config says %s", path, word(c.Was), word(c.Now))
+		f.What = fmt.Sprintf("%s: the cluster has %s, the config says %s", path, manifest.Short(c.Was), manifest.Short(c.Now))
 		again := "leave it out again"
 		if c.Was != "" {
-			again = "write " + word(c.Was) + " again"
+			again = "write " + manifest.Short(c.Was) + " again"
 		}
-		f.Advice = again + ": install does not change it in a cluster that exists; " + anew
+		f.Advice = again + ": install does not change it in a cluster that exists (the change " + c.Does(r.hosts) + "); " + anew
 	}
 	var out steps.Findings
 	for _, h := range on {
@@ -156,19 +163,4 @@ func (r recordOf) field(c manifest.Change, now *manifest.Cluster) steps.Findings
 		out = append(out, f)
 	}
 	return out
-}
-
-// mostShown is how many characters of a value a finding shows.
-const mostShown = 60
-
-// word is a value as a finding shows it.
-func word(v string) string {
-	short := []rune(strings.Join(strings.Fields(v), " "))
-	switch {
-	case len(short) == 0:
-		return "nothing"
-	case len(short) > mostShown:
-		return string(short[:mostShown]) + "…"
-	}
-	return string(short)
 }

@@ -12,11 +12,11 @@ import (
 // of ours it looks whether this machine has the keys.
 func CheckEtcd() plan.Task {
 	return plan.Task{Name: "check-etcd", Plan: func(s plan.Scope) plan.Fragment {
-		switch part.StoreOf(s.Cluster).Kind {
+		switch part.StoreOf(s.Want).Kind {
 		case part.External:
-			return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Cluster))
+			return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Want))
 		case part.Service:
-			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Cluster))
+			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Want))
 		case part.Stacked:
 		}
 		return plan.Fragment{}
@@ -26,7 +26,7 @@ func CheckEtcd() plan.Task {
 // CheckKept looks on every host for data of a deletion that preserved it.
 func CheckKept() plan.Task {
 	return plan.Task{Name: "check-kept-data", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Hosts(), kubeadm.CheckKept(s.Cluster))
+		return plan.On(s.Hosts(), kubeadm.CheckKept(s.Want))
 	}}
 }
 
@@ -35,40 +35,40 @@ func CheckKept() plan.Task {
 func InstallEtcd() plan.Task {
 	return plan.Task{Name: "install-etcd", When: storeIs(part.Service), Plan: func(s plan.Scope) plan.Fragment {
 		members := s.Role(manifest.RoleEtcd)
-		return plan.Seq(plan.On(members, etcd.Install(s.Cluster)), plan.On(members, etcd.WaitHealthy(s.Cluster)))
+		return plan.Seq(plan.On(members, etcd.Install(s.Want)), plan.On(members, etcd.WaitHealthy(s.Want)))
 	}}
 }
 
 // UninstallEtcd is its inverse, with all data where that is not to stay.
 func UninstallEtcd() plan.Task {
 	return plan.Task{Name: "uninstall-etcd", When: storeIs(part.Service), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Role(manifest.RoleEtcd), etcd.Uninstall(s.Cluster, preserves(s)))
+		return plan.On(s.Role(manifest.RoleEtcd), etcd.Uninstall(s.Want, preserves(s)))
 	}}
 }
 
 // GiveEtcdKeys brings to the masters what their API servers reach the store with.
 func GiveEtcdKeys() plan.Task {
 	return plan.Task{Name: "give-etcd-keys", When: hasEtcdKeys, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Role(manifest.RoleMaster), etcd.GiveKeys(s.Cluster))
+		return plan.On(s.Role(manifest.RoleMaster), etcd.GiveKeys(s.Want))
 	}}
 }
 
 // TakeEtcdKeys is its inverse.
 func TakeEtcdKeys() plan.Task {
 	return plan.Task{Name: "take-etcd-keys", When: hasEtcdKeys, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Role(manifest.RoleMaster), etcd.TakeKeys(s.Cluster))
+		return plan.On(s.Role(manifest.RoleMaster), etcd.TakeKeys(s.Want))
 	}}
 }
 
 // NoteEtcd says what is left in a store that is not kubexm's.
 func NoteEtcd() plan.Task {
 	return plan.Task{Name: "note-etcd", When: storeIs(part.External), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), etcd.NoteLeft(s.Cluster))
+		return plan.On(s.Initial(), etcd.NoteLeft(s.Want))
 	}}
 }
 
 func storeIs(kind part.StoreKind) func(plan.Scope) bool {
-	return func(s plan.Scope) bool { return part.StoreOf(s.Cluster).Kind == kind }
+	return func(s plan.Scope) bool { return part.StoreOf(s.Want).Kind == kind }
 }
 
-func hasEtcdKeys(s plan.Scope) bool { return etcd.NeedsKeys(s.Cluster) }
+func hasEtcdKeys(s plan.Scope) bool { return etcd.NeedsKeys(s.Want) }

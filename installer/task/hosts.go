@@ -7,7 +7,7 @@ import (
 )
 
 // nodes gives the hosts that run a kubelet, each once, masters first.
-func nodes(s plan.Scope) []manifest.Host { return s.Only(part.Nodes.Hosts(s.Cluster)) }
+func nodes(s plan.Scope) []manifest.Host { return s.Only(part.Nodes.Hosts(s.Want)) }
 
 // hasPackages tells whether the bundle holds packages of the hosts' operating systems.
-func hasPackages(s plan.Scope) bool { return len(s.Cluster.Spec.Bundle.OperatingSystems) > 0 }
+func hasPackages(s plan.Scope) bool { return len(s.Want.Spec.Bundle.OperatingSystems) > 0 }

@@ -23,21 +23,24 @@ func InstallKubernetes() plan.Task {
 	}}
 }
 
-// InitControlPlane makes the first master, and fetches its kubeconfig. All masters
-// have by then what their API servers read.
+// InitControlPlane makes the first master, and fetches the administrator's kubeconfig.
+// All masters have by then what their API servers read.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Seq(plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Cluster)), plan.On(s.First(manifest.RoleMaster),
-			kubeadm.Init(s.Cluster), kubeadm.TakeUp(), cluster.FetchKubeconfig(s.Cluster), cluster.InstallKubeconfig()))
+		return plan.Seq(
+			plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Want)),
+			plan.On(s.Initial(), kubeadm.Init(s.Want), kubeadm.TakeUp()),
+			plan.Par(plan.On(s.Lead(), cluster.FetchKubeconfig(s.Want)), plan.On(s.Initial(), cluster.InstallKubeconfig())),
+		)
 	}}
 }
 
 // CheckEndpoint waits until every node reaches the API servers through what the site has
 // set up for them.
 func CheckEndpoint() plan.Task {
-	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return s.Cluster.EndpointExists() },
+	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return part.EndpointOf(s.Want).Exists() },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), cluster.ReadAuthority()), plan.On(nodes(s), cluster.WaitEndpoint(s.Cluster)))
+			return plan.Seq(plan.On(s.Lead(), cluster.ReadAuthority()), plan.On(nodes(s), cluster.WaitEndpoint(s.Want)))
 		}}
 }
 
@@ -45,39 +48,32 @@ func CheckEndpoint() plan.Task {
 // member at a time, and while it does the API servers wait for it.
 func JoinMasters() plan.Task {
 	return plan.Task{Name: "join-masters", Plan: func(s plan.Scope) plan.Fragment {
-		first := s.Whole().First(manifest.RoleMaster)
-		return plan.Roll(furtherMasters(s), func(h manifest.Host) plan.Fragment {
+		return plan.Roll(s.Further(), func(h manifest.Host) plan.Fragment {
 			one := []manifest.Host{h}
 			var mint []steps.Step
-			if part.StoreOf(s.Cluster).Kind == part.Stacked {
-				mint = append(mint, kubeadm.ClearMember(s.Cluster, h))
+			if part.StoreOf(s.Want).Kind == part.Stacked {
+				mint = append(mint, kubeadm.ClearMember(s.Want, h))
 			}
-			mint = append(mint, kubeadm.MintMasterToken(s.Cluster, h))
-			join := []steps.Step{kubeadm.JoinMaster(s.Cluster)}
-			if cp := s.Cluster.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
-				join = append(join, node.AimAtItself(s.Cluster), cluster.RenewProxy(s.Cluster))
+			mint = append(mint, kubeadm.MintMasterToken(s.Want, h))
+			join := []steps.Step{kubeadm.JoinMaster(s.Want)}
+			if part.EndpointOf(s.Want).Own() {
+				join = append(join, node.AimAtItself(s.Want), cluster.RenewProxy(s.Want))
 			}
-			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(first, mint...), plan.On(one, append(join, cluster.InstallKubeconfig())...))
+			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(s.Lead(), mint...), plan.On(one, append(join, cluster.InstallKubeconfig())...))
 		})
 	}}
 }
 
-// furtherMasters are the masters beside the first.
-func furtherMasters(s plan.Scope) []manifest.Host {
-	first := s.Whole().First(manifest.RoleMaster)
-	return slices.DeleteFunc(slices.Clone(s.Role(manifest.RoleMaster)), func(h manifest.Host) bool { return len(first) > 0 && h.Name == first[0].Name })
-}
-
 // InstallNetwork applies the pod network.
 func InstallNetwork() plan.Task {
-	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Cluster).Supported },
+	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Want).Supported },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.On(s.Whole().First(manifest.RoleMaster), network.Of(s.Cluster).Install...)
+			return plan.On(s.Lead(), network.Of(s.Want).Install...)
 		}}
 }
 
 // JoinWorkers serves a new cluster and a new node alike: the token is made on
-// the first master, the join runs on the targets.
+// the lead, the join runs on the targets.
 func JoinWorkers() plan.Task {
 	return plan.Task{Name: "join-workers", Plan: func(s plan.Scope) plan.Fragment {
 		workers := onlyWorkers(s)
@@ -85,8 +81,8 @@ func JoinWorkers() plan.Task {
 			return plan.Fragment{}
 		}
 		return plan.Seq(
-			plan.On(s.Whole().First(manifest.RoleMaster), kubeadm.MintToken(workers)),
-			plan.On(workers, kubeadm.JoinWorker(s.Cluster)),
+			plan.On(s.Lead(), kubeadm.MintToken(workers)),
+			plan.On(workers, kubeadm.JoinWorker(s.Want)),
 		)
 	}}
 }
@@ -102,14 +98,14 @@ func onlyWorkers(s plan.Scope) []manifest.Host {
 func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
-		if s.Cluster.KubeletsAreSigned() {
-			ss = append(ss, cluster.SignKubelets(s.Cluster))
+		if s.Want.KubeletsAreSigned() {
+			ss = append(ss, cluster.SignKubelets(s.Want, nodes(s)))
 		}
-		ss = append(ss, cluster.LabelNodes(s.Cluster))
-		if s.Cluster.ConfiguresDNS() {
-			ss = append(ss, cluster.CoreDNS(s.Cluster))
+		ss = append(ss, cluster.LabelNodes(s.Want, nodes(s)))
+		if s.Want.ConfiguresDNS() {
+			ss = append(ss, cluster.CoreDNS(s.Want))
 		}
-		return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), append(ss, cluster.WaitReady(s.Cluster))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Cluster)))
+		return plan.Seq(plan.On(s.Lead(), append(ss, cluster.WaitReady(nodes(s)))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Want)))
 	}}
 }
 
@@ -117,16 +113,17 @@ func Configure() plan.Task {
 // one before is ready: what comes later may use what came before.
 func InstallAddons() plan.Task {
 	return plan.Task{Name: "install-addons", Plan: func(s plan.Scope) plan.Fragment {
-		var ss []steps.Step
-		if slices.ContainsFunc(s.Cluster.Spec.Addons, isChart) {
-			ss = append(ss, addon.InstallHelm())
+		var helm plan.Fragment
+		if slices.ContainsFunc(s.Want.Spec.Addons, isChart) { // any master may be the lead
+			helm = plan.On(s.Role(manifest.RoleMaster), addon.InstallHelm())
 		}
-		for _, a := range s.Cluster.Spec.Addons {
-			if ss = append(ss, addon.Install(a, registryd.NamesAt(s.Cluster))); !isChart(a) {
+		var ss []steps.Step
+		for _, a := range s.Want.Spec.Addons {
+			if ss = append(ss, addon.Install(a, registryd.NamesAt(s.Want))); !isChart(a) {
 				ss = append(ss, addon.Wait(a))
 			}
 		}
-		return plan.On(s.Whole().First(manifest.RoleMaster), ss...)
+		return plan.Seq(helm, plan.On(s.Lead(), ss...))
 	}}
 }
 
@@ -136,29 +133,29 @@ func isChart(a manifest.Addon) bool { return a.Form() == manifest.Chart }
 func RemoveAddons() plan.Task {
 	return plan.Task{Name: "remove-addons", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
-		for _, a := range slices.Backward(s.Cluster.Spec.Addons) {
+		for _, a := range slices.Backward(s.Want.Spec.Addons) {
 			ss = append(ss, addon.Remove(a))
 		}
-		return plan.On(s.Whole().First(manifest.RoleMaster), ss...)
+		return plan.On(s.Lead(), ss...)
 	}}
 }
 
 // DrainNodes moves pods off the workers.
 func DrainNodes() plan.Task {
 	return plan.Task{Name: "drain-nodes", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Whole().First(manifest.RoleMaster), cluster.Drain(s.Cluster))
+		return plan.On(s.Lead(), cluster.Drain(s.Want))
 	}}
 }
 
 // preserves tells whether a deletion leaves etcd's data and the images.
-func preserves(s plan.Scope) bool { return s.Cluster.Spec.Etcd.PreserveData }
+func preserves(s plan.Scope) bool { return s.Want.Spec.Etcd.PreserveData }
 
 func losesData(s plan.Scope) bool { return !preserves(s) }
 
 // KeepKeys puts on record what a store that stays is of, before anything goes.
 func KeepKeys() plan.Task {
 	return plan.Task{Name: "keep-keys", When: preserves, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.First(manifest.RoleMaster), kubeadm.KeepKeys(s.Cluster))
+		return plan.On(s.Initial(), kubeadm.KeepKeys(s.Want))
 	}}
 }
 
@@ -166,12 +163,12 @@ func KeepKeys() plan.Task {
 // another, the first one last, which the others were joined to.
 func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
-		further := furtherMasters(s)
+		further := slices.Clone(s.Further())
 		reset := kubeadm.ResetMaster()
 		var last []steps.Step
 		if preserves(s) {
 			reset = kubeadm.ResetMasterKeepingStore()
-			if part.StoreOf(s.Cluster).Kind == part.Stacked && len(further) > 0 {
+			if part.StoreOf(s.Want).Kind == part.Stacked && len(further) > 0 {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}
@@ -180,10 +177,10 @@ func ResetNodes() plan.Task {
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
 			plan.Roll(further, func(h manifest.Host) plan.Fragment {
-				return plan.On([]manifest.Host{h}, cluster.RemoveKubeconfig(), kubeadm.ResetMaster(), cluster.RemoveCopy())
+				return plan.On([]manifest.Host{h}, addon.RemoveHelm(), cluster.RemoveKubeconfig(), kubeadm.ResetMaster(), cluster.RemoveCopy())
 			}),
-			plan.On(s.First(manifest.RoleMaster), last...),
-			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.Soften(s.Cluster))),
+			plan.On(s.Initial(), last...),
+			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.Soften(s.Want))),
 		)
 	}}
 }

@@ -22,15 +22,15 @@ func Preflight() plan.Task {
 	return plan.Task{Name: "check-hosts", Plan: func(s plan.Scope) plan.Fragment {
 		var o preflight.Options
 		if hasPackages(s) {
-			o.Systems = node.Systems(s.Cluster)
+			o.Systems = node.Systems(s.Want)
 		}
-		o.Modules, o.Writes, o.Hosts = node.Modules(s.Cluster), writes(s), hostNames(s.Hosts())
+		o.Modules, o.Writes, o.Hosts = node.Modules(s.Want), writes(s), hostNames(s.Hosts())
 		// Those that take a moment, because the host is asked again, run beside the others.
 		lanes := map[preflight.Where][]steps.Step{}
 		var slow, compared []plan.Fragment
 		for _, c := range preflight.Checks() {
 			switch {
-			case c.Packages && !hasPackages(s), c.Endpoint && !s.Cluster.EndpointExists():
+			case c.Packages && !hasPackages(s), c.Endpoint && !part.EndpointOf(s.Want).Exists():
 			case c.Slow && c.Compares:
 				compared = append(compared, plan.On(onHosts(s, c.On), c.Step(o)))
 			case c.Slow:
@@ -52,7 +52,7 @@ func Preflight() plan.Task {
 // writes says what a creation writes to which folders, as its steps declare what
 // they open.
 func writes(s plan.Scope) []preflight.Write {
-	c := s.Cluster
+	c := s.Want
 	var out []preflight.Write
 	add := func(what, path string, hosts []manifest.Host, all []manifest.Need, only func(manifest.Need) bool) {
 		w := preflight.Write{What: what, Path: path, Hosts: hostNames(hosts)}

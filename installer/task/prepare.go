@@ -33,7 +33,7 @@ func unlessKept(c *manifest.Cluster, all ...kind) []steps.Step {
 // settings: those of theirs do not overrule the cluster's.
 func PrepareNodes() plan.Task {
 	return plan.Task{Name: "prepare-nodes", Plan: func(s plan.Scope) plan.Fragment {
-		c := s.Cluster
+		c := s.Want
 		swap := unlessKept(c, kind{manifest.KeepSwap, node.DisableSwap()})
 		first := unlessKept(c, kind{manifest.KeepSELinux, node.DisableSELinux()}, kind{manifest.KeepFirewall, node.DisableFirewall()},
 			kind{"", node.Names(c)}, kind{manifest.KeepHostname, node.SetHostname()})
@@ -90,7 +90,7 @@ func CheckUnused() plan.Task {
 }
 
 func restore(s plan.Scope, last ...steps.Step) plan.Fragment {
-	c := s.Cluster
+	c := s.Want
 	return plan.Seq(
 		plan.Par(
 			plan.On(nodes(s), node.ResetKernel(c)),

@@ -11,12 +11,11 @@ import (
 // record says that its creation has ended.
 func Record() plan.Task {
 	return plan.Task{Name: "record", Plan: func(s plan.Scope) plan.Fragment {
-		way := s.Whole().First(manifest.RoleMaster)
 		return plan.Seq(
 			plan.On(s.Hosts(), cluster.KeepRelease()),
-			plan.On(way, cluster.Record()),
+			plan.On(s.Lead(), cluster.Record(), cluster.ReadRecord()),
 			plan.On(s.Whole().Role(manifest.RoleMaster), cluster.KeepCopy()),
-			plan.On(way, cluster.KeepApplied()),
+			plan.On(s.Lead(), cluster.KeepApplied()),
 		)
 	}}
 }

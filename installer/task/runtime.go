@@ -16,21 +16,21 @@ import (
 func CheckRegistry() plan.Task {
 	return plan.Task{Name: "check-registry", When: registryStands, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Par(
-			plan.On(nodes(s), registryd.CheckPull(s.Cluster)),
-			plan.On(s.Whole().First(manifest.RoleMaster), registryd.CheckPush(s.Cluster)),
+			plan.On(nodes(s), registryd.CheckPull(s.Want)),
+			plan.On(s.Lead(), registryd.CheckPush(s.Want)),
 		)
 	}}
 }
 
 // InstallRegistry brings up the site's registry on its host and fills it. One that
-// stands already is filled from here, or through the first master.
+// stands already is filled from here, or through the lead.
 func InstallRegistry() plan.Task {
 	return plan.Task{Name: "install-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
-		seed := registryd.Seed(s.Cluster, imageNeeds(s.Cluster))
-		if registryd.Stands(s.Cluster) {
-			return plan.On(s.Whole().First(manifest.RoleMaster), seed)
+		seed := registryd.Seed(s.Want, imageNeeds(s.Want))
+		if registryd.Stands(s.Want) {
+			return plan.On(s.Lead(), seed)
 		}
-		return plan.On(s.Role(manifest.RoleRegistry), registryd.Install(s.Cluster), seed)
+		return plan.On(s.Role(manifest.RoleRegistry), registryd.Install(s.Want), seed)
 	}}
 }
 
@@ -38,23 +38,23 @@ func InstallRegistry() plan.Task {
 // stays there.
 func UninstallRegistry() plan.Task {
 	return plan.Task{Name: "uninstall-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
-		if registryd.Stands(s.Cluster) {
-			return plan.On(s.First(manifest.RoleMaster), registryd.ForgetDigests(), registryd.NoteLeft(s.Cluster))
+		if registryd.Stands(s.Want) {
+			return plan.On(s.Initial(), registryd.ForgetDigests(), registryd.NoteLeft(s.Want))
 		}
-		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Cluster, preserves(s)))
+		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Want, preserves(s)))
 	}}
 }
 
-func hasRegistry(s plan.Scope) bool { return part.RegistryOf(s.Cluster).Kind != part.NoRegistry }
+func hasRegistry(s plan.Scope) bool { return part.RegistryOf(s.Want).Kind != part.NoRegistry }
 
-func registryStands(s plan.Scope) bool { return registryd.Stands(s.Cluster) }
+func registryStands(s plan.Scope) bool { return registryd.Stands(s.Want) }
 
 // InstallRuntime brings the container runtime to every node. Its binaries need no registry
 // and travel while that is being filled.
 func InstallRuntime() plan.Task {
 	return plan.Task{Name: "install-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		engine := runtime.Of(s.Cluster)
-		return plan.On(nodes(s), engine.Install, engine.Start(mirrors(s.Cluster)))
+		engine := runtime.Of(s.Want)
+		return plan.On(nodes(s), engine.Install, engine.Start(mirrors(s.Want)))
 	}}
 }
 
@@ -63,9 +63,9 @@ func InstallRuntime() plan.Task {
 func PreloadImages() plan.Task {
 	return plan.Task{Name: "preload-images", Plan: func(s plan.Scope) plan.Fragment {
 		if !hasRegistry(s) {
-			return plan.On(nodes(s), runtime.Of(s.Cluster).Import(imageNeeds(s.Cluster)))
+			return plan.On(nodes(s), runtime.Of(s.Want).Import(imageNeeds(s.Want)))
 		}
-		return plan.On(nodes(s), runtime.Of(s.Cluster).Preload(imageNames(s.Cluster), registryd.NamesAt(s.Cluster), registryd.TagsAt(s.Cluster)))
+		return plan.On(nodes(s), runtime.Of(s.Want).Preload(imageNames(s.Want), registryd.NamesAt(s.Want), registryd.TagsAt(s.Want)))
 	}}
 }
 
@@ -73,8 +73,8 @@ func PreloadImages() plan.Task {
 // not to stay.
 func UninstallRuntime() plan.Task {
 	return plan.Task{Name: "uninstall-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		engine := runtime.Of(s.Cluster)
-		return plan.On(nodes(s), engine.Stop(mirrors(s.Cluster), preserves(s)), engine.Remove)
+		engine := runtime.Of(s.Want)
+		return plan.On(nodes(s), engine.Stop(mirrors(s.Want), preserves(s)), engine.Remove)
 	}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,6 +26,7 @@ const (
 	keyFormat    = "format"
 	keyRelease   = "release"
 	keyLead      = "lead"
+	keyAway      = "away"
 	keyRevision  = "revision"
 	keyOperation = "operation"
 	keyConfig    = "config.yaml"
@@ -41,6 +43,7 @@ type release struct {
 func summary(a steps.Applied, lead string) map[string]string {
 	out := map[string]string{
 		keyFormat: recordFormat, "config": a.ConfigDigest, "lock": a.LockDigest, "serial": a.Serial, "highest": a.Highest, "bundle": a.Root, keyLead: lead,
+		keyAway: strings.Join(a.Away, " "), // also without: an earlier run may have gone without some
 	}
 	if text, err := json.Marshal(release{Set: a.Set, Components: a.Components}); err == nil { // text always encodes
 		out[keyRelease] = string(text)
@@ -67,7 +70,8 @@ var errNothingApplied = errors.New("the run does not say what it applied")
 
 // record gives what is to be recorded. The highest serial is at least that of the
 // cluster's record, which the run may not have been able to ask for before. The revision
-// grows where anything else differs, and then no operation is open any more.
+// grows where anything else differs, and then no operation is open any more. Another
+// lead alone is no change: the one on record stays.
 func record(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	if h.Applied == nil {
 		return nil, errNothingApplied
@@ -89,7 +93,11 @@ func record(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	}
 	out := &Recorded{Summary: summary(a, h.Name), Config: a.Config}
 	out.Summary[keyRevision], out.Summary[keyOperation] = strconv.FormatInt(was.Revision(), 10), was.Summary[keyOperation]
+	if lead := was.Lead(); lead != "" {
+		out.Summary[keyLead] = lead
+	}
 	if !out.Same(was) {
+		out.Summary[keyLead] = h.Name
 		out.Summary[keyRevision], out.Summary[keyOperation] = strconv.FormatInt(was.Revision()+1, 10), ""
 	}
 	return out, nil

@@ -35,10 +35,27 @@ func ownDir(h *steps.Host) string { return path.Dir(op.RecordDir(h)) }
 // copiesDir is the folder of a master's copy of the cluster's record.
 func copiesDir(h *steps.Host) string { return path.Join(ownDir(h), "applied") }
 
-// KeepCopy keeps on a master what its API server says was applied, with the lock. The copy
+// theRecord carries the cluster's record to masters whose own API servers do not answer.
+var theRecord = steps.NewKey[*Recorded]("kubernetes.record")
+
+// ReadRecord reads the cluster's record on the lead.
+func ReadRecord() steps.Step {
+	m := steps.Meta{Name: "kubernetes.read-record", Always: true, LooksOnly: true, Writes: []steps.AnyKey{theRecord}}
+	kubectl.Tried(&m)
+	return &op.Do{M: m, Act: func(ctx context.Context, h *steps.Host) error {
+		r, err := recorded(ctx, h)
+		if err != nil {
+			return err
+		}
+		return theRecord.Put(h, r)
+	}}
+}
+
+// KeepCopy keeps on a master what the cluster says was applied, with the lock. The copy
 // is read when no API server answers.
 func KeepCopy() steps.Step {
-	return op.Ensure("kubernetes.keep-copy", []op.Resource{copies{}}, kubectl.Tried)
+	reads := func(m *steps.Meta) { m.Reads = []steps.AnyKey{theRecord} }
+	return op.Ensure("kubernetes.keep-copy", []op.Resource{copies{}}, kubectl.Tried, reads)
 }
 
 // RemoveCopy is its inverse.
@@ -54,15 +71,23 @@ func (copies) Needs() []manifest.Need { return nil }
 
 // Want compares each file with what the cluster says.
 func (copies) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
-	r, err := recorded(ctx, h)
-	if err != nil {
-		return nil, err
+	r, err := theRecord.Get(h)
+	if err != nil { // nobody has read it: a look asks the master itself
+		if r, err = recorded(ctx, h); err != nil {
+			return nil, err
+		}
 	}
 	want := map[string][]byte{copyConfig: r.Config}
 	if want[copySummary], err = r.text(); err != nil {
 		return nil, err
 	}
-	if want[copyLock], err = packed(h.Applied().Lock); err != nil {
+	lock := h.Applied().Lock
+	if lock == nil { // who only looks may not have it: the one that is there is held against the record
+		if lock, err = LockOf(ctx, h, r); err != nil {
+			return nil, err
+		}
+	}
+	if want[copyLock], err = packed(lock); err != nil {
 		return nil, err
 	}
 	have, err := readCopies(ctx, h)

@@ -88,8 +88,8 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 		"record-applied":   {standing(small), cluster.Record(), true},
 		"keep-applied":     {recordedIn(t, standing(small)), cluster.KeepApplied(), true},
 		"coredns":          {standing(dns), cluster.CoreDNS(dns), true},
-		"sign-kubelets":    {standing(small), cluster.SignKubelets(small), false},
-		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled), false},
+		"sign-kubelets":    {standing(small), cluster.SignKubelets(small, small.Spec.Hosts), false},
+		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled, labelled.Spec.Hosts), false},
 	} {
 		t.Run(name, func(t *testing.T) { steptest.Do(t, c.kase, c.step, c.undoes) })
 	}
@@ -308,7 +308,7 @@ func TestWaitReadyOnlyLooks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kase := standing(two)
 				s := kase.Sim(t)
-				step := cluster.WaitReady(two)
+				step := cluster.WaitReady(two.Spec.Hosts)
 				h := kase.NewHost(t, s, step)
 				first := s.Snapshot()
 				c.damage(s)

@@ -17,16 +17,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// LabelNodes gives the nodes the labels and taints of the config, and workers
+// LabelNodes gives nodes the labels and taints of the config, and workers
 // their role's label.
-func LabelNodes(c *manifest.Cluster) steps.Step {
+func LabelNodes(c *manifest.Cluster, nodes []manifest.Host) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.label-nodes", Timeout: time.Minute, Retry: steps.Retry{Times: 5, Wait: 2 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			for _, n := range nodes(c) {
+			for _, n := range nodes {
 				have, err := getNode(ctx, h, n.Name)
-				var cmd *runner.CmdError
-				if errors.As(err, &cmd) {
+				if runner.Refused(err) {
 					return false, nil
 				}
 				if err != nil || !have.has(labels(c, n), n.Taints) {
@@ -36,7 +35,7 @@ func LabelNodes(c *manifest.Cluster) steps.Step {
 			return true, nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			for _, n := range nodes(c) {
+			for _, n := range nodes {
 				args := []string{"label", "--overwrite", "node", n.Name}
 				want := labels(c, n)
 				for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -132,9 +131,9 @@ func (n node) ready() (bool, string) {
 	return false, "it has not reported yet"
 }
 
-// WaitReady waits until every node is Ready and CoreDNS answers.
-func WaitReady(c *manifest.Cluster) steps.Step {
-	look := func(ctx context.Context, h *steps.Host) (string, error) { return notReady(ctx, c, h) }
+// WaitReady waits until nodes are Ready and CoreDNS answers.
+func WaitReady(nodes []manifest.Host) steps.Step {
+	look := func(ctx context.Context, h *steps.Host) (string, error) { return notReady(ctx, nodes, h) }
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.wait-ready", LooksOnly: true, Timeout: kubectl.Patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
@@ -148,8 +147,8 @@ func WaitReady(c *manifest.Cluster) steps.Step {
 }
 
 // notReady says what the cluster still waits for.
-func notReady(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, error) {
-	for _, want := range nodes(c) {
+func notReady(ctx context.Context, nodes []manifest.Host, h *steps.Host) (string, error) {
+	for _, want := range nodes {
 		n, err := getNode(ctx, h, want.Name)
 		var cmd *runner.CmdError
 		if errors.As(err, &cmd) {

@@ -51,6 +51,20 @@ func (r *Recorded) Set() string {
 // Lead is the master that it was applied through; "" where the record does not say so.
 func (r *Recorded) Lead() string { return r.Summary[keyLead] }
 
+// Away are the hosts on which nothing was done, by name.
+func (r *Recorded) Away() []string { return strings.Fields(r.Summary[keyAway]) }
+
+// Applied is the record as the run said it that wrote it, as far as it is written down:
+// the lock itself and the digests of files are not.
+func (r *Recorded) Applied() (steps.Applied, error) {
+	s := r.Summary
+	components, err := r.Components()
+	return steps.Applied{
+		Config: r.Config, ConfigDigest: s["config"], LockDigest: s["lock"], Serial: s["serial"], Highest: s["highest"], Root: s["bundle"],
+		Set: r.Set(), Components: components, Away: r.Away(),
+	}, err
+}
+
 // Serial is the bundle's; 0 where the record does not say it.
 func (r *Recorded) Serial() int64 { return number(r.Summary["serial"]) }
 

@@ -83,6 +83,13 @@ func (releaseFile) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change,
 	was, err := ReadRelease(ctx, h)
 	var before []byte
 	if err == nil && was != nil {
+		if a.Digests == nil { // of a look
+			for name, c := range want.Components {
+				if had := was.Components[name]; had.Version == c.Version {
+					want.Components[name] = had
+				}
+			}
+		}
 		if was.Set == want.Set && maps.Equal(was.Components, want.Components) {
 			return nil, nil
 		}

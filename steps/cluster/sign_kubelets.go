@@ -17,34 +17,33 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// SignKubelets has every kubelet serve with a certificate of the cluster's CA: it
+// SignKubelets has the kubelets of nodes serve with a certificate of the cluster's CA: it
 // approves what kubelets ask for, where the names in it are the node's by the config,
-// and waits until an API server reaches each of them. A renewal that waits is
+// and waits until an API server reaches each of the nodes. A renewal that waits is
 // approved by the next run.
-func SignKubelets(c *manifest.Cluster) steps.Step {
+func SignKubelets(c *manifest.Cluster, nodes []manifest.Host) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.sign-kubelets", Timeout: kubectl.Patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			asked, err := pending(ctx, c, h)
-			var cmd *runner.CmdError
-			if errors.As(err, &cmd) {
+			if runner.Refused(err) {
 				return false, nil
 			}
 			if err != nil || slices.ContainsFunc(asked, func(q question) bool { return q.unfit(c) == nil }) {
 				return false, err
 			}
-			silent, err := unreached(ctx, c, h)
+			silent, err := unreached(ctx, nodes, h)
 			return err == nil && len(silent) == 0, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return kubectl.Until(ctx, h, func(ctx context.Context, h *steps.Host) (string, error) { return sign(ctx, c, h) },
+			return kubectl.Until(ctx, h, func(ctx context.Context, h *steps.Host) (string, error) { return sign(ctx, c, nodes, h) },
 				"see `journalctl -u kubelet` there, `kubectl get csr` on %s, and whether port 10250 of nodes is open to masters")
 		},
 	}
 }
 
 // sign approves what waits, and says which kubelet is still not reached.
-func sign(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, error) {
+func sign(ctx context.Context, c *manifest.Cluster, nodes []manifest.Host, h *steps.Host) (string, error) {
 	asked, err := pending(ctx, c, h)
 	if err != nil {
 		return "", err
@@ -62,13 +61,13 @@ func sign(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, erro
 	if err := g.Wait(); err != nil {
 		return "", err
 	}
-	silent, err := unreached(ctx, c, h)
+	silent, err := unreached(ctx, nodes, h)
 	if err != nil || len(silent) == 0 {
 		return "", err
 	}
 	for _, s := range silent {
 		if err := refused[s.node]; err != nil {
-			return "", kubectl.Lost(err)
+			return "", steps.Lost(err)
 		}
 	}
 	return fmt.Sprintf("the API server does not reach the kubelet of %s: %s", silent[0].node, silent[0].why), nil
@@ -80,9 +79,8 @@ type unserved struct{ node, why string }
 // atOnce is how many kubectl run side by side on a master.
 const atOnce = 8
 
-// unreached asks every kubelet through the API server, which looks at its certificate.
-func unreached(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]unserved, error) {
-	all := nodes(c)
+// unreached asks the kubelets of nodes through the API server, which looks at its certificate.
+func unreached(ctx context.Context, all []manifest.Host, h *steps.Host) ([]unserved, error) {
 	found := make([]unserved, len(all))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)

@@ -86,7 +86,7 @@ func TestSignKubeletsLooksAtNames(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.AddFile(asked, string(text), 0o600)
-				step := cluster.SignKubelets(small)
+				step := cluster.SignKubelets(small, small.Spec.Hosts)
 				h := kase.NewHost(t, s, step)
 				if v, err := step.Precheck(t.Context(), h); v == steps.Done || err != nil {
 					t.Errorf("before: %v, %v", v, err)
@@ -132,7 +132,7 @@ func TestSignKubeletsKnowsAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.AddFile(asked, string(text), 0o600)
-	step := cluster.SignKubelets(six)
+	step := cluster.SignKubelets(six, six.Spec.Hosts)
 	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 		t.Error(err)
 	}
@@ -144,7 +144,7 @@ func TestSignKubeletsApprovesRenewals(t *testing.T) {
 	small := with(t, "")
 	kase := standing(small)
 	s := kase.Sim(t)
-	step := cluster.SignKubelets(small)
+	step := cluster.SignKubelets(small, small.Spec.Hosts)
 	h := kase.NewHost(t, s, step)
 	if err := step.Run(t.Context(), h); err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestSignKubeletsApprovesWhatItSaw(t *testing.T) {
 		}
 		return connector.Result{}, false
 	})
-	step := cluster.SignKubelets(small)
+	step := cluster.SignKubelets(small, small.Spec.Hosts)
 	err := step.Run(t.Context(), kase.NewHost(t, s, step))
 	if _, signed := s.File("/var/lib/kubelet/pki/kubelet-server-current.pem"); err == nil || !strings.Contains(err.Error(), "etcd is no name of node1") || signed || len(seen) == 0 {
 		t.Errorf("%v, signed %t, %q", err, signed, seen)
@@ -236,7 +236,7 @@ func TestSignKubeletsOfAThousandNodes(t *testing.T) {
 	for i := range 300 {
 		put(fmt.Sprintf("csr-flood-%d", i), "node7", "192.0.2.66")
 	}
-	step := cluster.SignKubelets(c)
+	step := cluster.SignKubelets(c, c.Spec.Hosts)
 	h := kase.NewHost(t, s, step)
 	if v, err := step.Precheck(t.Context(), h); v == steps.Done || err != nil {
 		t.Fatalf("before: %v, %v", v, err)

@@ -43,12 +43,14 @@ func InContainer(keys string) Client {
 			}
 			ids := strings.Fields(string(found))
 			if len(ids) == 0 {
-				return nil, steps.Advise(errors.New("no container of etcd runs"), "see `crictl ps -a --name etcd` and `journalctl -u kubelet` on %s", h.Name)
+				return nil, steps.Advise(errNoContainer, "see `crictl ps -a --name etcd` and `journalctl -u kubelet` on %s", h.Name)
 			}
 			return []string{"crictl", "exec", "--sync", "--timeout", "30", ids[0]}, nil
 		},
 	}
 }
+
+var errNoContainer = errors.New("no container of etcd runs")
 
 // answerTime is how long a member has for an answer, where nobody waits for it.
 const answerTime = 10 * time.Second
@@ -84,8 +86,7 @@ func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []
 	for _, at := range c.endpoints {
 		var res connector.Result
 		res, err = h.Run(ctx, runner.Cmd{Timeout: c.limit, Argv: slices.Concat(by, c.argv(at, words...))})
-		var refused *runner.CmdError
-		if err == nil || !errors.As(err, &refused) {
+		if err == nil || !runner.Refused(err) {
 			return res.Stdout, err
 		}
 	}
@@ -98,6 +99,7 @@ type Member struct {
 	Name       string   `json:"name"` // empty until one that was added has started
 	PeerURLs   []string `json:"peerURLs"`
 	ClientURLs []string `json:"clientURLs"` // none until it has started
+	IsLearner  bool     `json:"isLearner"`
 }
 
 // Members lists the members.

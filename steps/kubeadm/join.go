@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
@@ -25,22 +26,21 @@ type Token struct {
 	CAHash string
 }
 
-// Join carries a token from the first master to the nodes of the same run. It
+// Join carries a token from the lead to the nodes of the same run. It
 // is never written to this machine's disk.
 var Join = steps.NewKey[Token]("kubeadm.join")
 
 // readiness has kubectl print each node as NAME=True, or =False or =Unknown.
 const readiness = `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}`
 
-// MintToken makes a token on the first master, when one of the nodes that are to
+// MintToken makes a token on the lead, when one of the nodes that are to
 // join is not a node that is ready: it may have been one that was taken back, and
 // is to join again. Else it gives an empty one, and nobody asks for more.
 func MintToken(joining []manifest.Host) steps.Step {
 	return &op.Do{
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
-			var cmd *runner.CmdError
-			if errors.As(err, &cmd) {
+			if runner.Refused(err) {
 				return false, nil
 			}
 			if err != nil {
@@ -157,7 +157,7 @@ func join(ctx context.Context, c *manifest.Cluster, h *steps.Host, t Token) erro
 	if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
 		err = rerr
 	}
-	return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, controlplane.Endpoint(c))
+	return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, part.EndpointOf(c).Name())
 }
 
 // joined tells whether the kubelet has its own credentials and runs.
@@ -189,7 +189,7 @@ func JoinConfig(c *manifest.Cluster, h *steps.Host, t Token) ([]byte, error) {
 		"apiVersion": api(c), "kind": "JoinConfiguration",
 		"nodeRegistration": registration(c, h),
 		"discovery": object{"bootstrapToken": object{
-			"apiServerEndpoint": controlplane.Endpoint(c), "token": t.Value, "caCertHashes": []string{t.CAHash},
+			"apiServerEndpoint": part.EndpointOf(c).Name(), "token": t.Value, "caCertHashes": []string{t.CAHash},
 		}},
 	}
 	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {

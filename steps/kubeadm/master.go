@@ -23,7 +23,7 @@ import (
 // the cluster knows of an earlier one in its place is dead then.
 var Vacant = steps.NewKey[bool]("kubeadm.vacant")
 
-// MasterJoin carries from the first master to one that joins what it takes: a
+// MasterJoin carries from the lead to one that joins what it takes: a
 // token, and the keys that all masters share. It is in memory alone.
 var MasterJoin = steps.NewKey[MasterToken]("kubeadm.join-of-master")
 
@@ -106,14 +106,13 @@ func masterJoined(ctx context.Context, h *steps.Host) (bool, error) {
 		return false, err
 	}
 	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "node", h.Name, "-o", "jsonpath={.metadata.labels}")
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) {
+	if runner.Refused(err) {
 		return false, nil
 	}
 	return err == nil && strings.Contains(out, "node-role.kubernetes.io/control-plane"), err
 }
 
-// MintMasterToken makes on the first master what joining joins with, where it is
+// MintMasterToken makes on the lead what joining joins with, where it is
 // still to be joined. The keys travel in memory, over the connections that kubexm
 // has: nothing of them is stored in the cluster.
 func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {

@@ -7,12 +7,11 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/etcd"
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// ClearMember removes, on the first master, the store's member in the place of a
+// ClearMember removes, through the lead, the store's member in the place of a
 // master that is still to be joined. It is one that was added and never started,
 // or one whose host was made anew: either counts among those who have to agree,
 // and would never do so.
@@ -50,4 +49,4 @@ func ClearMember(c *manifest.Cluster, joining manifest.Host) steps.Step {
 }
 
 // memberHere asks the store through the member that kubeadm runs on a master.
-func memberHere() etcd.Client { return etcd.InContainer(controlplane.PKIDir + "/etcd") }
+func memberHere() etcd.Client { return etcd.InContainer(etcd.StackedKeys) }

@@ -15,7 +15,7 @@ const owner = "kubexm"
 // Body makes a manifest.
 type Body = func(context.Context, *steps.Host) ([]byte, error)
 
-// Manifest is a set of objects as a resource of the first master.
+// Manifest is a set of objects as a resource of a master.
 func Manifest(name string, needs []manifest.Need, body Body) op.Manifest {
 	return op.Manifest{Name: name, Kubeconfig: AdminConf, Owner: owner, Opens: needs, Body: body}
 }

@@ -89,8 +89,7 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 		about += ", words sha256:" + Digest([]byte(fmt.Sprint(words))) // a map is printed in order
 	}
 	have, there, err := c.look(ctx, h)
-	var cmd *runner.CmdError
-	if err != nil && !errors.As(err, &cmd) { // else there is no API server, or no helm yet
+	if err != nil && !runner.Refused(err) { // else there is no API server, or no helm yet
 		return nil, err
 	}
 	if there && have.Info.Status == "deployed" && have.Info.Description == about {
@@ -112,14 +111,16 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			if there {
 				was = have.revision()
 			}
-			if _, recorded, err = recall(ctx, h, c); err != nil {
+			var e Record
+			if e, _, recorded, err = c.record().recall(ctx, h); err != nil {
 				return err
 			}
 			began = true
 			if !recorded {
-				if err := remember(ctx, h, c, entry{Existed: was > 0, Value: strconv.Itoa(was)}); err != nil {
-					return err
-				}
+				e = Record{Existed: was > 0, Value: strconv.Itoa(was)}
+			}
+			if err := c.record().remember(ctx, h, e, nil); err != nil { // also again: the cluster may lack it
+				return err
 			}
 			if there && have.pending() { // helm would wait for the one that was cut off for ever
 				if err := c.back(ctx, h, was); err != nil {
@@ -135,7 +136,7 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			if err := c.back(ctx, h, was); err != nil || recorded {
 				return err
 			}
-			return forget(ctx, h, c)
+			return c.record().forget(ctx, h)
 		},
 	}, nil
 }
@@ -174,7 +175,7 @@ func (c Chart) upgrade(ctx context.Context, h *steps.Host, b manifest.Blob, valu
 // Gone uninstalls the release, or takes it back to the revision that was there
 // before kubexm came.
 func (c Chart) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, c)
+	e, _, recorded, err := c.record().recall(ctx, h)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -190,12 +191,15 @@ func (c Chart) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		if err := c.back(ctx, h, was); err != nil {
 			return err
 		}
-		return forget(ctx, h, c)
+		return c.record().forget(ctx, h)
 	}}, nil
 }
 
+// record is kept in the cluster as well.
+func (c Chart) record() inCluster { return inCluster{c, c.Kubeconfig} }
+
 // Forget gives the record up: what it tells of went with its cluster.
-func (c Chart) Forget(ctx context.Context, h *steps.Host) error { return forget(ctx, h, c) }
+func (c Chart) Forget(ctx context.Context, h *steps.Host) error { return c.record().forget(ctx, h) }
 
 // back brings the release to a revision; 0 takes it away.
 func (c Chart) back(ctx context.Context, h *steps.Host, revision int) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +56,8 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 		return nil, err
 	}
 	var before []live // what Apply found, for Undo
-	var earlier entry
+	var earlier Record
+	var first []byte
 	var began, recorded bool
 	return &Change{
 		What: fmt.Sprintf("apply %s (%d objects)", m, len(objects)), Diff: diff,
@@ -65,11 +65,11 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 			if before, err = m.get(ctx, h, objects); err != nil {
 				return err
 			}
-			if earlier, recorded, err = recall(ctx, h, m); err != nil {
+			if earlier, first, recorded, err = m.record().recall(ctx, h); err != nil {
 				return err
 			}
 			began = true
-			if err := m.keep(ctx, h, earlier, objects, before); err != nil {
+			if err := m.keep(ctx, h, earlier, first, objects, before); err != nil {
 				return err
 			}
 			_, err = m.kubectl(ctx, h, text, "apply", "--server-side", "--force-conflicts", "--field-manager="+m.Owner, "-f", "-")
@@ -83,9 +83,9 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 				return err
 			}
 			if !recorded {
-				return forget(ctx, h, m)
+				return m.record().forget(ctx, h)
 			}
-			return note(ctx, h, m, earlier)
+			return m.record().remember(ctx, h, earlier, first)
 		},
 	}, nil
 }
@@ -127,9 +127,12 @@ func shown(diff string) string {
 	return strings.Join(out, "\n")
 }
 
+// record is kept in the cluster as well.
+func (m Manifest) record() inCluster { return inCluster{m, m.Kubeconfig} }
+
 // keep adds the objects that are not in the record yet, with those that live.
-func (m Manifest) keep(ctx context.Context, h *steps.Host, e entry, objects []object, before []live) error {
-	first, err := m.first(ctx, h)
+func (m Manifest) keep(ctx context.Context, h *steps.Host, e Record, was []byte, objects []object, before []live) error {
+	first, err := parseLive(was)
 	if err != nil {
 		return err
 	}
@@ -149,40 +152,21 @@ func (m Manifest) keep(ctx context.Context, h *steps.Host, e entry, objects []ob
 		e.Objects = append(e.Objects, k)
 	}
 	if added {
-		text, err := list(first)
-		if err != nil {
-			return err
-		}
-		if err := makeRecordDir(ctx, h); err != nil {
-			return err
-		}
-		if err := h.WriteFile(ctx, recordPath(h, m, suffixFirst), text, runner.Attr{Mode: 0o600}); err != nil {
+		if was, err = list(first); err != nil {
 			return err
 		}
 	}
-	return remember(ctx, h, m, e)
-}
-
-// first gives the objects as they were before kubexm came.
-func (m Manifest) first(ctx context.Context, h *steps.Host) ([]live, error) {
-	text, err := h.ReadFile(ctx, recordPath(h, m, suffixFirst))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return parseLive(text)
+	return m.record().remember(ctx, h, e, was)
 }
 
 // Gone deletes what kubexm made, and puts back what it found.
 func (m Manifest) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, m)
+	e, was, recorded, err := m.record().recall(ctx, h)
 	if err != nil || !recorded {
 		return nil, err
 	}
 	return &Change{What: fmt.Sprintf("delete %s (%d objects)", m, len(e.Objects)), Apply: func(ctx context.Context, h *steps.Host) error {
-		first, err := m.first(ctx, h)
+		first, err := parseLive(was)
 		if err != nil {
 			return err
 		}
@@ -195,12 +179,12 @@ func (m Manifest) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		if err := m.back(ctx, h, objects, first); err != nil {
 			return err
 		}
-		return forget(ctx, h, m)
+		return m.record().forget(ctx, h)
 	}}, nil
 }
 
 // Forget gives the step's record up: what it tells of went with its cluster.
-func (m Manifest) Forget(ctx context.Context, h *steps.Host) error { return forget(ctx, h, m) }
+func (m Manifest) Forget(ctx context.Context, h *steps.Host) error { return m.record().forget(ctx, h) }
 
 // back gives objects the state of before: what is not in there is deleted, the
 // last first. What somebody deleted since stays deleted.

@@ -17,10 +17,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// digestsFile says which images a registry that stands already has under another
+// DigestsFile says which images a registry that stands already has under another
 // digest than upstream's. It is kept in the cluster's folder, for the steps that
 // name images; without such images there is none.
-const digestsFile = "registry-digests.json"
+const DigestsFile = "registry-digests.json"
 
 // Names gives images their names at the site, with the digests that its registry
 // has. It is asked for after the registry was filled.
@@ -29,7 +29,7 @@ func Names(c *manifest.Cluster, h *steps.Host) (registry.Mapper, error) {
 	if !Stands(c) {
 		return m, nil // it takes every index as upstream published it
 	}
-	text, err := os.ReadFile(filepath.Join(h.Workdir, digestsFile))
+	text, err := os.ReadFile(filepath.Join(h.Workdir, DigestsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
@@ -52,7 +52,7 @@ func noted(c *manifest.Cluster, h *steps.Host, digests map[string]string) (bool,
 
 // note writes the file.
 func note(h *steps.Host, digests map[string]string) error {
-	at := filepath.Join(h.Workdir, digestsFile)
+	at := filepath.Join(h.Workdir, DigestsFile)
 	if len(digests) == 0 {
 		return forgotten(at)
 	}
@@ -68,12 +68,12 @@ func ForgetDigests() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "registryd.forget-digests", Timeout: time.Minute},
 		Done: func(_ context.Context, h *steps.Host) (bool, error) {
-			_, err := os.Stat(filepath.Join(h.Workdir, digestsFile))
+			_, err := os.Stat(filepath.Join(h.Workdir, DigestsFile))
 			if errors.Is(err, fs.ErrNotExist) {
 				return true, nil
 			}
 			return false, err
 		},
-		Act: func(_ context.Context, h *steps.Host) error { return forgotten(filepath.Join(h.Workdir, digestsFile)) },
+		Act: func(_ context.Context, h *steps.Host) error { return forgotten(filepath.Join(h.Workdir, DigestsFile)) },
 	}
 }

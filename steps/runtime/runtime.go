@@ -26,6 +26,8 @@ type Engine struct {
 	// not nil. Stop is the inverse; images may stay, for a runtime that comes later.
 	Start func(*cri.Mirrors) steps.Step
 	Stop  func(from *cri.Mirrors, keep bool) steps.Step
+	// Restart restarts it; containers go on.
+	Restart steps.Step
 	// Preload pulls images by the names of their components, and keeps them on the node.
 	Preload func(names []string, at Names, tags Tags) steps.Step
 	// Import brings all images of the bundle to a node of a site without a registry.
@@ -44,7 +46,7 @@ func Of(c *manifest.Cluster) Engine {
 
 func ofContainerd(c *manifest.Cluster) Engine {
 	return Engine{
-		Install: containerd.Binaries(), Remove: containerd.RemoveBinaries(),
+		Install: containerd.Binaries(), Remove: containerd.RemoveBinaries(), Restart: containerd.Restart(),
 		Start:   func(from *cri.Mirrors) steps.Step { return containerd.Service(c, from) },
 		Stop:    func(from *cri.Mirrors, keep bool) steps.Step { return containerd.StopService(c, from, keep) },
 		Preload: func(names []string, at Names, tags Tags) steps.Step { return containerd.Preload(c, names, at, tags) },

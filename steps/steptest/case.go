@@ -19,6 +19,8 @@ type Case struct {
 	Host manifest.Host
 	// Before puts on the host what was there before kubexm came.
 	Before func(*conntest.Sim)
+	// Stands changes the cluster that Waits is tried on; nil: it is as kubeadm makes it.
+	Stands func(*Kube)
 	// Artifacts holds everything where it is nil.
 	Artifacts steps.Artifacts
 	// Applied is what the run applies.

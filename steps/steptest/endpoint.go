@@ -15,7 +15,7 @@ import (
 )
 
 // Endpoint is a load balancer before the API servers: a connection to it speaks TLS as
-// the first master's does, and is refused while that does not answer.
+// a master's does, and is refused while none answers.
 func (k *Kube) Endpoint() (net.Conn, error) {
 	k.mu.Lock()
 	up := k.up()

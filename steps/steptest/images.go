@@ -119,6 +119,11 @@ func (k *Kube) crictl(c call) connector.Result {
 		collect(c.sim)
 		return connector.Result{}
 	}
+	if len(c.words) > 0 {
+		if r, ok := k.crictlPods(c); ok {
+			return r
+		}
+	}
 	if k.stacked() && len(c.words) > 0 && (c.words[0] == "ps" && c.flags["--name"] == "^etcd$" || c.words[0] == "exec") {
 		return k.storeContainer(c)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
@@ -34,6 +35,7 @@ type Kube struct {
 	// and who has started once.
 	struck, added, formed map[string]bool
 	refused               map[string]bool // changes of members, by member asked
+	silent                map[string]bool // masters whose API servers do not answer
 	// Disturbs has kubelets and kube-proxies change their hosts as real ones do.
 	Disturbs bool
 	// Salt makes the keys of a cluster that is made from now on others than before.
@@ -44,6 +46,21 @@ type Kube struct {
 	// Holds tells whether the site's registry holds an image, by its upstream
 	// reference; nil: it does.
 	Holds func(reference string) bool
+	// Sick are pods that do not run or are not ready, and members that do not answer:
+	// "kube-apiserver-m1", "kube-flannel-ds-w1", "etcd-e1".
+	Sick []string
+	// Learner is a member that does not vote, Alarm what the store warns of, Kubelets the
+	// versions of kubelets by node; those of others are the config's.
+	Learner, Alarm string
+	Kubelets       map[string]string
+	// Falls is called when a sandbox of a static pod is stopped; it may be nil.
+	Falls func()
+	// Elections counts how often a member was stopped that led the others.
+	Elections int
+
+	leader  string
+	started map[string]int // how often a static pod was stopped: "etcd-m1"
+	stops   []string
 	// Between is told of each part of kubeadm's work on a host before it begins
 	// ("init: certs"), and may take its time; false ends kubeadm there, as a kill
 	// does. nil: all of it happens at once.
@@ -69,23 +86,27 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube gives a cluster that is not there yet: kubeadm makes it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // Standing gives a cluster of one host that stands already, for steps that speak
 // to one: they find what kubeadm leaves behind.
 func Standing(c *manifest.Cluster) func(*conntest.Sim) {
-	return func(s *conntest.Sim) {
-		k := NewKube(c)
-		k.stands = true
-		k.On(s, k.master)
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.found(s)
-		for _, h := range c.Spec.Hosts[1:] {
-			k.put(newObject("v1", "Node", "", h.Name))
-		}
+	return func(s *conntest.Sim) { StandingKube(c, s) }
+}
+
+// StandingKube is Standing on a host, and gives the cluster to change.
+func StandingKube(c *manifest.Cluster, s *conntest.Sim) *Kube {
+	k := NewKube(c)
+	k.stands = true
+	k.On(s, k.master)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.found(s)
+	for _, h := range c.Spec.Hosts[1:] {
+		k.put(newObject("v1", "Node", "", h.Name))
 	}
+	return k
 }
 
 // StandingWith gives a cluster that stands on its first master, and the other
@@ -151,7 +172,7 @@ type call struct {
 
 // noValue are the flags that take no value after a space.
 var noValue = []string{"--force", "--install", "--create-namespace", "--reset-values", "--wait", "--ignore-not-found", "--overwrite",
-	"--ignore-daemonsets", "--delete-emptydir-data", "--server-side", "--force-conflicts", "--skip-token-print", "--quiet", "-A", "--sync", "--local"}
+	"--ignore-daemonsets", "--delete-emptydir-data", "--server-side", "--force-conflicts", "--skip-token-print", "--quiet", "-A", "--sync", "--local", "--no-headers", "--cluster"}
 
 func parse(s *conntest.Sim, host string, argv []string, stdin []byte) call {
 	c := call{sim: s, host: host, flags: map[string]string{}, stdin: stdin}
@@ -181,13 +202,36 @@ func prints(format string, args ...any) connector.Result {
 // first is the host that the cluster's store lies on.
 func (k *Kube) first() *conntest.Sim { return k.hosts[k.master] }
 
-// up tells whether the API server of the first master answers.
-func (k *Kube) up() bool { return k.serves(k.master) }
+// up tells whether the API server of a master answers.
+func (k *Kube) up() bool {
+	return slices.ContainsFunc(k.cluster.HostsWith(manifest.RoleMaster), func(h manifest.Host) bool { return k.serves(h.Name) })
+}
+
+// Silence has the API server of a master not answer, or answer again. All else there
+// goes on.
+func (k *Kube) Silence(host string, silent bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.silent[host] = silent
+}
+
+// reached tells whether a program on a host reaches an API server: the one that it is
+// told, or one that the control plane's name means there.
+func (k *Kube) reached(c call) bool {
+	if server := c.flags["--server"]; server != "" {
+		host := k.addressed(server)
+		return k.serves(host) && !slices.Contains(k.Sick, "kube-apiserver-"+host)
+	}
+	if k.stands || part.EndpointOf(k.cluster).Exists() {
+		return k.up()
+	}
+	return k.serves(k.aim(c.sim))
+}
 
 // serves tells whether the API server of a host answers.
 func (k *Kube) serves(host string) bool {
 	m := k.hosts[host]
-	if m == nil {
+	if m == nil || k.silent[host] {
 		return false
 	}
 	if m.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") == "" {

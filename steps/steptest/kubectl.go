@@ -2,6 +2,7 @@ package steptest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,7 @@ func (k *Kube) kubectl(c call) connector.Result {
 	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok {
 		return failed(1, "error: stat %s: no such file or directory", c.flags["--kubeconfig"])
 	}
-	if !k.up() || c.sim.Read(c.flags["--kubeconfig"]) == "" { // an empty kubeconfig means localhost
+	if !k.reached(c) || c.sim.Read(c.flags["--kubeconfig"]) == "" { // an empty kubeconfig means localhost
 		return failed(1, "The connection to the server %s:6443 was refused - did you specify the right host or port?", k.master)
 	}
 	cache := c.flags["--cache-dir"]
@@ -42,6 +43,9 @@ func (k *Kube) kubectl(c call) connector.Result {
 	}
 	switch verb {
 	case "get":
+		if strings.HasPrefix(c.flags["-o"], "custom-columns=") {
+			return k.getColumns(c)
+		}
 		return k.getNamed(c)
 	case "exec", "logs", "attach", "port-forward":
 		return k.throughKubelet(c)
@@ -252,6 +256,9 @@ func (k *Kube) getNamed(c call) connector.Result {
 	for _, w := range c.words[1:] {
 		kind, name, _ := strings.Cut(w, "/")
 		o := k.workload(kind, c.flags["-n"], name)
+		if _, quiet := c.flags["--ignore-not-found"]; o == nil && quiet {
+			continue
+		}
 		if o == nil {
 			return failed(1, "Error from server (NotFound): %s %q not found", kind, name)
 		}
@@ -278,7 +285,7 @@ func orEmpty(v any) any {
 // workload gives an object with the state that its controller would write.
 func (k *Kube) workload(kind, ns, name string) Object {
 	kinds := map[string][2]string{"deployment": {"apps/v1", "Deployment"}, "daemonset": {"apps/v1", "DaemonSet"}, "statefulset": {"apps/v1", "StatefulSet"},
-		"job": {"batch/v1", "Job"}, "configmap": {"v1", "ConfigMap"}}
+		"job": {"batch/v1", "Job"}, "configmap": {"v1", "ConfigMap"}, "secret": {"v1", "Secret"}}
 	id, ok := kinds[kind]
 	if !ok {
 		return nil
@@ -297,9 +304,18 @@ func (k *Kube) workload(kind, ns, name string) Object {
 	if !ok {
 		replicas = 1
 	}
-	status := Object{"observedGeneration": 1.0, "desiredNumberScheduled": float64(len(k.all("Node"))), "numberReady": float64(ready), "updatedNumberScheduled": float64(ready)}
+	for _, n := range k.all("Node") {
+		if kind == "daemonset" && k.ready(word(n, "metadata", "name")) && slices.Contains(k.Sick, name+"-"+word(n, "metadata", "name")) {
+			ready--
+		}
+	}
+	status := Object{"observedGeneration": 1.0, "numberAvailable": float64(ready), "desiredNumberScheduled": float64(len(k.all("Node"))), "numberReady": float64(ready), "updatedNumberScheduled": float64(ready)}
 	if ready > 0 {
 		status["readyReplicas"], status["updatedReplicas"], status["succeeded"] = replicas, replicas, 1.0
+		status["availableReplicas"] = replicas
+		if slices.Contains(k.Sick, name) {
+			status["readyReplicas"], status["availableReplicas"] = 0.0, 0.0
+		}
 	}
 	return served(merged(o, Object{"status": status, "spec": Object{"replicas": replicas}, "metadata": Object{"generation": 1.0}}))
 }
@@ -310,11 +326,15 @@ func (k *Kube) node(o Object) Object {
 	if k.ready(word(o, "metadata", "name")) {
 		status, message = "True", "kubelet is posting ready status"
 	}
-	return merged(o, Object{"status": Object{"conditions": []any{Object{"type": "Ready", "status": status, "message": message}}}})
+	return merged(o, Object{"status": Object{"conditions": []any{Object{"type": "Ready", "status": status, "message": message}},
+		"nodeInfo": Object{"kubeletVersion": cmp.Or(k.Kubelets[word(o, "metadata", "name")], k.cluster.Spec.Kubernetes.Version)}}})
 }
 
 // ready tells whether a node could run pods: its programs run, and the pod network is there.
 func (k *Kube) ready(name string) bool {
+	if slices.Contains(k.Sick, name) {
+		return false
+	}
 	s := k.hosts[name]
 	if s == nil {
 		return k.stands

@@ -59,8 +59,11 @@ func (k *Kube) etcdctl(c call) connector.Result {
 	switch {
 	case c.sim.Read(c.flags["--cacert"]) == "" || c.sim.Read(c.flags["--cert"]) == "" || c.sim.Read(c.flags["--key"]) == "":
 		return failed(1, "Error: open %s: no such file or directory", c.flags["--cert"])
-	case at == "" || !k.runs(at) || !k.agreed():
+	case at == "" || !k.runs(at) || !k.agreed() || slices.Contains(k.Sick, "etcd-"+at):
 		return failed(1, "%s is unhealthy: failed to commit proposal: context deadline exceeded\nError: unhealthy cluster", c.flags["--endpoints"])
+	}
+	if r, ok := k.askedStore(c.words, c.flags); ok {
+		return r
 	}
 	switch strings.Join(c.words[:min(2, len(c.words))], " ") {
 	case "endpoint health":
@@ -68,7 +71,7 @@ func (k *Kube) etcdctl(c call) connector.Result {
 	case "member list":
 		var rows []string
 		for _, m := range k.members() {
-			urls := fmt.Sprintf(`"clientURLs":["https://%s:2379"],"name":%q,`, k.address(m), m)
+			urls := fmt.Sprintf(`"clientURLs":["https://%s:2379"],"name":%q,%s`, k.address(m), m, k.learner(m))
 			if k.added[m] {
 				urls = ""
 			}
@@ -251,15 +254,22 @@ func (k *Kube) address(host string) string {
 func (k *Kube) storeContainer(c call) connector.Result {
 	id := "c0ffee" + c.host
 	runs := k.named("v1", "EtcdMember", "", c.host) != nil && c.sim.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") != "" &&
-		(k.stands || c.sim.Unit("containerd.service").Active)
+		(k.stands || c.sim.Unit("containerd.service").Active) &&
+		!slices.Contains(k.Sick, "etcd-"+c.host)
 	switch {
 	case c.words[0] == "ps" && !runs:
 		return prints("")
 	case c.words[0] == "ps":
 		return prints("%s\n", id)
-	case !runs || len(c.words) < 5 || c.words[1] != id:
+	case !runs || len(c.words) < 4 || c.words[1] != id:
 		return failed(1, "execing command in container synchronously: rpc error: code = NotFound desc = an error occurred when try to find container %q: not found", c.words[1:])
-	case c.words[2] != "etcdctl" || c.words[3] != "member" || c.flags["--cacert"] == "" || c.flags["--cert"] == "" || c.flags["--key"] == "":
+	case c.words[2] != "etcdctl" || c.flags["--cacert"] == "" || c.flags["--cert"] == "" || c.flags["--key"] == "":
+		return failed(1, "kube: nobody taught me crictl %s", strings.Join(c.words, " "))
+	}
+	if r, ok := k.askedStore(c.words[3:], c.flags); ok {
+		return r
+	}
+	if c.words[3] != "member" {
 		return failed(1, "kube: nobody taught me crictl %s", strings.Join(c.words, " "))
 	}
 	var rows []string
@@ -269,7 +279,8 @@ func (k *Kube) storeContainer(c call) connector.Result {
 			k.drop(m)
 			return prints("Member %s removed from cluster\n\n\n", memberID(name))
 		}
-		rows = append(rows, fmt.Sprintf(`{"ID":%d,"name":%q,"peerURLs":[%q]}`, memberNumber(name), name, word(m, "url")))
+		rows = append(rows, fmt.Sprintf(`{"ID":%d,"name":%q,%s"clientURLs":["https://%s:2379"],"peerURLs":[%q]}`,
+			memberNumber(name), name, k.learner(name), k.address(name), word(m, "url")))
 	}
 	if c.words[4] == "list" { // crictl prints a line for each of the two outputs
 		return prints(`{"header":{"cluster_id":1},"members":[%s]}`+"\n\n"+`{"level":"warn","msg":"retrying of unary invoker failed"}`+"\n\n", strings.Join(rows, ","))

@@ -37,7 +37,7 @@ func (k *Kube) kubeadm(c call) connector.Result {
 		}
 		return prints("[reset] Stopping the kubelet service\n")
 	case "token":
-		if !k.up() {
+		if !k.reached(c) {
 			return failed(1, "Get \"https://%s:6443\": dial tcp: connect: connection refused", k.master)
 		}
 		k.put(newObject("v1", "Secret", "kube-system", "bootstrap-token-abcdef"))
@@ -192,7 +192,7 @@ func (k *Kube) join(c call) connector.Result {
 		return failed(1, "%v", err)
 	}
 	switch {
-	case !k.serves(k.aim(c.sim)):
+	case !k.reached(c):
 		return failed(1, "error execution phase preflight: couldn't validate the identity of the API Server: connection refused")
 	case word(config, "discovery", "bootstrapToken", "token") != token || k.named("v1", "Secret", "kube-system", "bootstrap-token-abcdef") == nil:
 		return failed(1, "error execution phase preflight: token id is invalid for this cluster or it has expired")
@@ -252,7 +252,7 @@ func authorityOf(key ed25519.PrivateKey) string {
 // helm keeps releases as objects; a chart's only object is a ConfigMap of its name.
 func (k *Kube) helm(c call) connector.Result {
 	ns := c.flags["--namespace"]
-	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok || !k.up() {
+	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok || !k.reached(c) {
 		return failed(1, "Error: Kubernetes cluster unreachable: dial tcp: connect: connection refused")
 	}
 	if len(c.words) < 2 {

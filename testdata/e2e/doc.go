@@ -25,7 +25,8 @@
 //
 // A leg of the walk finds the cluster in one state and leaves it in another, or in the
 // same. A new one is a line of legsOf and a function: it says from which checkpoint it
-// can be run alone (make leg LEG=…), and whether it changed what the next one finds.
+// can be run alone (make leg LEG=…), and whether it changed what the next one finds. The
+// leg checkpoints runs alone only: ten times it goes back to one, within a minute.
 //
 // KUBEXM_E2E_SCALE makes the content of resources_test.go larger: 1 is about as
 // large as the quickstart's, 10 about 1.5 GB. KUBEXM_SEED moves the points at

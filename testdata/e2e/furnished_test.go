@@ -36,7 +36,7 @@ func TestHostsFurnishedEmulated(t *testing.T) {
 
 	// NetworkManager writes the file itself where nobody else does. With the package of
 	// systemd-resolved goes its resolvconf, which NetworkManager would call.
-	s.on(t, "h1", `dpkg --purge systemd-resolved && rm -f /etc/resolv.conf && systemctl restart NetworkManager
+	s.on(t, "h1", `dpkg --purge systemd-resolved && rm -rf /etc/resolv.conf /run/systemd/resolve && systemctl restart NetworkManager
 		until grep -q nameserver /etc/resolv.conf; do test $SECONDS -lt 120 || exit 1; sleep 1; done`)
 	managed := map[string]string{
 		"grep ^nameserver /etc/resolv.conf":                                      "nameserver " + s.Gateway() + "\nnameserver " + s.Elsewhere().Address,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/testdata/fair"
+	"github.com/mensylisir/kubexm/testdata/lab"
 )
 
 // isCreated makes the cluster, with a worker whose kubelet does not start at first. The
@@ -88,6 +89,31 @@ func (s *labSite) passesPreflight(t testing.TB) {
 	for _, h := range s.Hosts {
 		if got := s.on(t, h.Name, "ls -d /run/kubexm /var/lib/kubexm 2>/dev/null || true"); got != "" {
 			t.Errorf("%s: left %s", h.Name, got)
+		}
+	}
+}
+
+// comesBackEachTime holds what the legs stand on: a checkpoint of all hosts takes two
+// seconds at most, and the cluster that is restored serves within a minute, ten times of
+// ten.
+func (s *walkSite) comesBackEachTime(t testing.TB) {
+	for i := range 10 {
+		name := fmt.Sprintf("again-%d", i)
+		clock := fair.Start()
+		if err := s.checkpoint(t, name); err != nil {
+			t.Fatal(err)
+		}
+		saving := clock.Took()
+		clock.Limit(t, saving, 2*time.Second)
+		clock = fair.Start()
+		if err := s.restore(t, name); err != nil {
+			t.Fatal(err)
+		}
+		took := clock.Took()
+		clock.Limit(t, took, time.Minute)
+		t.Logf("%d: the checkpoint took %s, the restore until the smoke test was green %s", i, saving.Round(time.Millisecond), took.Round(100*time.Millisecond))
+		if err := lab.Forget(t.Context(), s.cache, walkLab, name); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -63,6 +63,7 @@ func legsOf(s *walkSite) []leg {
 		{name: "lost-master", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.mastersDoWithoutOne(t, " etcd") }},
 		{name: "delta", budget: 60 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.growsByDelta(t) }},
 		{name: "delete", budget: 25 * time.Second, from: create, run: s.isDeleted},
+		{name: "checkpoints", budget: 6 * time.Minute, from: create, apart: true, run: s.comesBackEachTime},
 	}
 }
 

@@ -1,0 +1,85 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+)
+
+// Lead has the member of the host that it runs on lead the store: the leader is the last
+// to be stopped, and never while it leads. The others elect nobody then, and no request
+// waits for that.
+func Lead(c *manifest.Cluster) steps.Step {
+	leads := func(ctx context.Context, h *steps.Host) (is bool, own Member, leader string, err error) {
+		client := here(c, h)
+		all, err := client.Members(ctx, h)
+		if err != nil {
+			return false, own, "", err
+		}
+		i := slices.IndexFunc(all, func(m Member) bool { return slices.Contains(m.PeerURLs, PeerURL(c, h.Host)) })
+		if i < 0 {
+			return false, own, "", fmt.Errorf("the store has no member %s", h.Name)
+		}
+		statuses, err := client.Statuses(ctx, h)
+		if err != nil {
+			return false, own, "", err
+		}
+		for _, s := range statuses {
+			if s.Status.Header.Member == s.Status.Leader && s.Status.Leader != 0 {
+				return s.Status.Leader == all[i].ID, all[i], s.Endpoint, nil
+			}
+		}
+		return false, own, "", steps.Advise(errors.New("no member leads the store"), "see `etcdctl endpoint status --cluster` on %s", h.Name)
+	}
+	return &op.Do{
+		M: steps.Meta{Name: "etcd.lead", Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 3 * time.Second}, OneWay: true},
+		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
+			is, _, _, err := leads(ctx, h)
+			return is, err
+		},
+		Act: func(ctx context.Context, h *steps.Host) error {
+			is, own, leader, err := leads(ctx, h)
+			if err != nil || is {
+				return err
+			}
+			client := here(c, h)
+			client.endpoints = []string{leader} // the leader alone hands over
+			_, err = client.Run(ctx, h, "move-leader", own.id())
+			return err
+		},
+	}
+}
+
+// Restart restarts the member that is a service of the host, if all members are healthy
+// and another one leads, and waits until it answers.
+func Restart(c *manifest.Cluster) steps.Step {
+	return op.Again("etcd.restart", func(ctx context.Context, h *steps.Host) error {
+		if err := MayStop(ctx, c, h); err != nil {
+			return err
+		}
+		if err := op.RestartUnit(ctx, h, unit); err != nil {
+			return err
+		}
+		return answers(ctx, c, h)
+	})
+}
+
+// MayStop tells why the member of a host must not be stopped now; nil: it may. The gate
+// before has looked for longer, and something may have happened since.
+func MayStop(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
+	missing, err := Missing(ctx, c, h)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return steps.Advise(errors.New("etcd on "+h.Name+" was not stopped: "+strings.Join(missing, "; ")), "mend that first: a member that is stopped now may take the quorum with it")
+	}
+	return nil
+}

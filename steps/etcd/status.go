@@ -1,0 +1,166 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// StackedKeys is the folder of a master with the keys of the member that kubeadm runs.
+const StackedKeys = "/etc/kubernetes/pki/etcd"
+
+// memberAnswers is how long a member has for an answer where the next look comes soon.
+const memberAnswers = 5 * time.Second
+
+// here asks the store through the member on a host.
+func here(c *manifest.Cluster, h *steps.Host) Client {
+	if part.StoreOf(c).Kind == part.Stacked {
+		return InContainer(StackedKeys)
+	}
+	return ofService(memberAnswers, clientURL(address(c, h.Host)))
+}
+
+// Status is what a member says of itself and of the store.
+type Status struct {
+	Endpoint string `json:"Endpoint"`
+	Status   struct {
+		Header struct {
+			Member uint64 `json:"member_id"`
+		} `json:"header"`
+		Version   string   `json:"version"`
+		Leader    uint64   `json:"leader"`
+		IsLearner bool     `json:"isLearner"`
+		Errors    []string `json:"errors"` // alarms, and that there is no leader
+	} `json:"Status"`
+}
+
+// Statuses asks every member.
+func (c Client) Statuses(ctx context.Context, h *steps.Host) ([]Status, error) {
+	out, err := c.Run(ctx, h, "endpoint", "status", "--cluster", "--write-out=json")
+	if err != nil {
+		return nil, err
+	}
+	return parseStatuses(out)
+}
+
+func parseStatuses(text []byte) ([]Status, error) {
+	var all []Status
+	// What follows is what etcdctl said on standard error: crictl prints both.
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&all); err != nil {
+		return nil, fmt.Errorf("etcdctl endpoint status: %w", err)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("etcdctl endpoint status names nobody")
+	}
+	return all, nil
+}
+
+// Missing lists all that keeps a member of the store from being stopped: a member that
+// is not there, is a learner, or does not answer a read that most of them have to agree
+// on, and an alarm. h is the host of a member.
+func Missing(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string, error) {
+	client := here(c, h)
+	all, err := client.Members(ctx, h)
+	var cmd *runner.CmdError
+	switch {
+	case errors.As(err, &cmd):
+		return []string{"the member on " + h.Name + " does not answer: " + lastLine(cmd)}, nil
+	case errors.Is(err, errNoContainer):
+		return []string{"the member on " + h.Name + " does not answer: " + errNoContainer.Error()}, nil
+	case err != nil:
+		return nil, err
+	}
+	missing := absent(c, all)
+	_, err = client.Run(ctx, h, "endpoint", "health", "--cluster")
+	switch {
+	case errors.As(err, &cmd):
+		return append(missing, unhealthy(c, cmd)...), nil
+	case err != nil:
+		return nil, err
+	}
+	statuses, err := client.Statuses(ctx, h)
+	switch {
+	case errors.As(err, &cmd):
+		return append(missing, "a member does not tell its status: "+lastLine(cmd)), nil
+	case err != nil:
+		return nil, err
+	}
+	for _, s := range statuses {
+		for _, e := range s.Status.Errors {
+			if e = "the store says: " + e; !slices.Contains(missing, e) {
+				missing = append(missing, e)
+			}
+		}
+	}
+	return missing, nil
+}
+
+// absent names the members of the config that the store does not have, and those that
+// have not begun or do not vote.
+func absent(c *manifest.Cluster, all []Member) []string {
+	var out []string
+	for _, want := range part.StoreOf(c).Members {
+		if !slices.ContainsFunc(all, func(m Member) bool { return slices.Contains(m.PeerURLs, PeerURL(c, want)) }) {
+			out = append(out, "the store has no member "+want.Name)
+		}
+	}
+	for _, m := range all {
+		switch name := nameOf(c, m); {
+		case len(m.ClientURLs) == 0:
+			out = append(out, "member "+name+" has not started")
+		case m.IsLearner:
+			out = append(out, "member "+name+" is a learner")
+		}
+	}
+	return out
+}
+
+// nameOf is the host of a member, else what the store knows of it.
+func nameOf(c *manifest.Cluster, m Member) string {
+	for _, h := range part.StoreOf(c).Members {
+		if slices.Contains(m.PeerURLs, PeerURL(c, h)) {
+			return h.Name
+		}
+	}
+	return strings.Join(append([]string{m.Name}, m.PeerURLs...), " ")
+}
+
+// unhealthy reads what etcdctl says of each endpoint.
+func unhealthy(c *manifest.Cluster, cmd *runner.CmdError) []string {
+	var out []string
+	for line := range strings.Lines(cmd.Stdout + "\n" + cmd.Stderr) {
+		at, why, found := strings.Cut(strings.TrimSpace(line), " is unhealthy: ")
+		if !found {
+			continue
+		}
+		for _, h := range part.StoreOf(c).Members {
+			if at == clientURL(address(c, h)) {
+				at = h.Name
+			}
+		}
+		out = append(out, "member "+at+" is not healthy: "+why)
+	}
+	if len(out) == 0 {
+		out = append(out, "not every member is healthy: "+lastLine(cmd))
+	}
+	return out
+}
+
+// lastLine is the end of what a command said.
+func lastLine(cmd *runner.CmdError) string {
+	said := strings.TrimSpace(cmd.Stderr)
+	if said == "" {
+		return fmt.Sprintf("exit status %d", cmd.Exit)
+	}
+	return said[strings.LastIndexByte(said, '\n')+1:]
+}

@@ -1,0 +1,45 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// Soak waits until every node of the cluster has been Ready for some time without a
+// break: what a change breaks in minutes is seen before it reaches more hosts. It is asked
+// on a master.
+func Soak(c *manifest.Cluster, d time.Duration) steps.Step {
+	return wait{
+		name:   "gate.soak",
+		look:   func(ctx context.Context, h *steps.Host) ([]string, error) { return unready(ctx, c, h) },
+		hold:   d,
+		advice: "see `kubectl get nodes` and `kubectl describe node` of those that are not Ready, on %s",
+	}.step()
+}
+
+func unready(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string, error) {
+	rows, why, err := table(ctx, h, "get", "nodes", "-o", `custom-columns=NAME:.metadata.name,READY:.status.conditions[?(@.type=="Ready")].status`)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return []string{"the nodes: " + why}, nil
+	}
+	var missing []string
+	for _, n := range part.Nodes.Hosts(c) {
+		i := slices.IndexFunc(rows, func(r []string) bool { return r[0] == n.Name })
+		switch {
+		case i < 0:
+			missing = append(missing, fmt.Sprintf("node %s is not there", n.Name))
+		case len(rows[i]) != 2 || rows[i][1] != "True":
+			missing = append(missing, fmt.Sprintf("node %s is not Ready", n.Name))
+		}
+	}
+	return missing, nil
+}

@@ -1,0 +1,114 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/etcd"
+	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/runner"
+)
+
+// RestartAPIServer restarts the API server of a master.
+func RestartAPIServer() steps.Step {
+	return op.Again("kubeadm.restart-api-server", func(ctx context.Context, h *steps.Host) error { return restartPod(ctx, h, "kube-apiserver") })
+}
+
+// RestartControllerManager restarts the controller manager of a master.
+func RestartControllerManager() steps.Step {
+	return op.Again("kubeadm.restart-controller-manager", func(ctx context.Context, h *steps.Host) error {
+		return restartPod(ctx, h, "kube-controller-manager")
+	})
+}
+
+// RestartScheduler restarts the scheduler of a master.
+func RestartScheduler() steps.Step {
+	return op.Again("kubeadm.restart-scheduler", func(ctx context.Context, h *steps.Host) error { return restartPod(ctx, h, "kube-scheduler") })
+}
+
+// RestartMember restarts the member of the store that kubeadm runs on a master, if all
+// members are healthy.
+func RestartMember(c *manifest.Cluster) steps.Step {
+	return op.Again("kubeadm.restart-etcd", func(ctx context.Context, h *steps.Host) error {
+		if err := etcd.MayStop(ctx, c, h); err != nil {
+			return err
+		}
+		return restartPod(ctx, h, "etcd")
+	})
+}
+
+const (
+	// gentle is how long a container has to end by itself.
+	gentle = 30 * time.Second
+	// again is how long the kubelet may take to run a static pod again: it looks every
+	// few seconds, and waits longer for one that ended before.
+	again = 3 * time.Minute
+)
+
+// restartPod has the kubelet run a static pod again, in another sandbox: to delete its
+// object from the API server restarts nothing. Its container ends by itself first, for the
+// runtime stops a sandbox by force.
+func restartPod(ctx context.Context, h *steps.Host, part string) error {
+	before, err := sandbox(ctx, h, part)
+	if err != nil {
+		return err
+	}
+	if before == "" {
+		return steps.Advise(fmt.Errorf("no pod of %s runs on %s", part, h.Name), "see `crictl pods --name %s` and `journalctl -u kubelet` on %s", part, h.Name)
+	}
+	running, err := containerOf(ctx, h, part, before)
+	if err != nil {
+		return err
+	}
+	if running != "" {
+		if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "stop", "--timeout", fmt.Sprint(int(gentle.Seconds())), running}, Timeout: 2 * gentle}); err != nil {
+			return err
+		}
+	}
+	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "stopp", before}, Timeout: time.Minute}); err != nil {
+		return err
+	}
+	for end := time.Now().Add(again); ; {
+		now, err := sandbox(ctx, h, part)
+		if err != nil {
+			return err
+		}
+		if now != "" && now != before {
+			if running, err = containerOf(ctx, h, part, now); err != nil || running != "" {
+				return err
+			}
+		}
+		if time.Now().After(end) {
+			return steps.Advise(fmt.Errorf("%s does not run on %s %s after it was stopped", part, h.Name, again), "see `crictl ps -a --name %s` and `journalctl -u kubelet` on %s", part, h.Name)
+		}
+		select {
+		case <-time.After(2 * time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// sandbox gives the id of the sandbox of a static pod; empty where none is ready.
+func sandbox(ctx context.Context, h *steps.Host, part string) (string, error) {
+	return first(ctx, h, "pods", "--quiet", "--state", "Ready", "--namespace", "^kube-system$", "--name", "^"+part+"-"+regexp.QuoteMeta(h.Name)+"$")
+}
+
+// containerOf gives the id of the container of a part in a sandbox; empty where none runs.
+func containerOf(ctx context.Context, h *steps.Host, part, in string) (string, error) {
+	return first(ctx, h, "ps", "--quiet", "--state", "Running", "--pod", in, "--name", "^"+part+"$")
+}
+
+func first(ctx context.Context, h *steps.Host, words ...string) (string, error) {
+	out, err := h.Exec(ctx, append([]string{"crictl"}, words...)...)
+	if err != nil {
+		return "", err
+	}
+	id, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return id, nil
+}

@@ -1,0 +1,13 @@
+package containerd
+
+import (
+	"context"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+)
+
+// Restart restarts containerd. Containers go on: each has a shim that outlives it.
+func Restart() steps.Step {
+	return op.Again("containerd.restart", func(ctx context.Context, h *steps.Host) error { return op.RestartUnit(ctx, h, Unit) })
+}

@@ -1,0 +1,132 @@
+package steptest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+)
+
+// readyPath is a path in custom columns that the simulated kubectl knows beside plain ones.
+const readyPath = `.status.conditions[?(@.type=="Ready")].status`
+
+// columns prints objects as kubectl's custom-columns does, without a head.
+func columns(objects []Object, spec string) connector.Result {
+	var b strings.Builder
+	for _, o := range objects {
+		var row []string
+		for _, c := range strings.Split(strings.TrimPrefix(spec, "custom-columns="), ",") {
+			_, path, _ := strings.Cut(c, ":")
+			row = append(row, column(o, path))
+		}
+		b.WriteString(strings.Join(row, "   ") + "\n")
+	}
+	return connector.Result{Stdout: []byte(b.String())}
+}
+
+func column(o Object, path string) string {
+	if path == readyPath {
+		conditions, _ := at(o, "status", "conditions").([]any)
+		for _, c := range conditions {
+			if word(c, "type") == "Ready" {
+				return word(c, "status")
+			}
+		}
+		return "<none>"
+	}
+	const dot = "\x00"
+	before, after, many := strings.Cut(strings.ReplaceAll(path, `\.`, dot), "[*]")
+	keys := func(p string) []string {
+		var out []string
+		for _, k := range strings.Split(strings.Trim(p, "."), ".") {
+			out = append(out, strings.ReplaceAll(k, dot, "."))
+		}
+		return out
+	}
+	v := at(o, keys(before)...)
+	if !many {
+		if v == nil {
+			return "<none>"
+		}
+		return fmt.Sprint(v)
+	}
+	items, _ := v.([]any)
+	var all []string
+	for _, i := range items {
+		all = append(all, fmt.Sprint(at(i, keys(after)...)))
+	}
+	if len(all) == 0 {
+		return "<none>"
+	}
+	return strings.Join(all, ",")
+}
+
+// getColumns answers kubectl get of kinds with custom columns.
+func (k *Kube) getColumns(c call) connector.Result {
+	var out []Object
+	if len(c.words) > 2 { // of one object
+		if c.words[1] != "node" {
+			return failed(1, "kube: nobody taught me kubectl %s", strings.Join(c.words, " "))
+		}
+		o := k.named("v1", "Node", "", c.words[2])
+		if o == nil {
+			return failed(1, "Error from server (NotFound): nodes %q not found", c.words[2])
+		}
+		return columns([]Object{k.node(o)}, c.flags["-o"])
+	}
+	for _, kind := range strings.Split(c.words[1], ",") {
+		switch kind {
+		case "nodes":
+			for _, o := range k.all("Node") {
+				out = append(out, k.node(o))
+			}
+		case "pods":
+			out = append(out, k.podsOn(strings.TrimPrefix(c.flags["--field-selector"], "spec.nodeName="))...)
+		case "deployments", "statefulsets", "daemonsets":
+			of := map[string]string{"deployments": "Deployment", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet"}[kind]
+			for _, o := range k.all(of) {
+				out = append(out, k.workload(strings.ToLower(of), word(o, "metadata", "namespace"), word(o, "metadata", "name")))
+			}
+		case "poddisruptionbudgets":
+			out = append(out, k.all("PodDisruptionBudget")...)
+		case "endpointslices":
+			out = append(out, k.all("EndpointSlice")...)
+		default:
+			return failed(1, "error: the server doesn't have a resource type %q", kind)
+		}
+	}
+	return columns(out, c.flags["-o"])
+}
+
+// podsOn are the pods of DaemonSets on a node, and of those that a test put there.
+func (k *Kube) podsOn(node string) []Object {
+	pod := func(ns, name, owner string, ready bool) Object {
+		status := "False"
+		if ready {
+			status = "True"
+		}
+		return merged(newObject("v1", "Pod", ns, name), Object{"status": Object{"conditions": []any{Object{"type": "Ready", "status": status}}},
+			"metadata": Object{"ownerReferences": []any{Object{"kind": owner}}}})
+	}
+	var out []Object
+	for _, d := range k.all("DaemonSet") {
+		name := word(d, "metadata", "name")
+		out = append(out, pod(word(d, "metadata", "namespace"), name+"-"+node, "DaemonSet", k.ready(node) && !slices.Contains(k.Sick, name+"-"+node)))
+	}
+	return out
+}
+
+// Put stores an object, as some user does.
+func (k *Kube) Put(o Object) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.put(o)
+}
+
+// Drop deletes an object, as some user does.
+func (k *Kube) Drop(api, kind, namespace, name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.drop(newObject(api, kind, namespace, name))
+}
