@@ -51,7 +51,7 @@ func ReachDeletion(ctx context.Context, o Options, skip []string) (*Session, *De
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if r, err = state.Read(ctx, s.Cluster, w.Dir, s.Host); err == nil {
+	if r, err = state.Exists(ctx, s.Cluster, w.Dir, s.Host); err == nil {
 		d, err = state.NewDeletion(config, r, left, skip)
 	}
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest
 	old.Host, old.Cluster = h, c
 	options := s.Options
 	options.Cluster, options.Bundle = c, nil
-	one := &Session{Options: options, Workdir: s.Workdir, audit: s.audit, redactor: s.redactor, hosts: map[string]*steps.Host{h.Name: &old}, home: s.home}
+	one := &Session{Options: options, Workdir: s.Workdir, audit: s.audit, redactor: s.redactor, hosts: map[string]*steps.Host{h.Name: &old}, home: s.home, part: true}
 	o.Resume = false
 	if _, err := one.Run(ctx, g, o); err != nil {
 		return fmt.Errorf("clean host %s, which a deletion left: %w", h.Name, err)

@@ -2,26 +2,22 @@ package installer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/steps/cluster"
-	"github.com/mensylisir/kubexm/steps/controlplane"
 )
 
 // CheckSerial refuses a bundle with a *bundle.TrustError where the record below
 // base says that the cluster has had a newer one: an old bundle is as well signed
 // as it ever was, and brings back what a newer one mended.
 func CheckSerial(base string, l *manifest.Lock, name string) error {
-	was, err := appliedSerial(Workdir{Dir: filepath.Join(base, ".kubexm", name)})
+	was, err := state.SerialHere(filepath.Join(base, ".kubexm", name))
 	if err != nil {
 		return err
 	}
@@ -37,7 +33,7 @@ const serialWait = 3 * time.Minute
 // none; one that does not answer for serialWait is refused too, for an old bundle
 // would pass unseen. allow accepts an older bundle and a cluster that does not answer.
 func (s *Session) CheckSerial(ctx context.Context, allow bool) error {
-	here, err := appliedSerial(s.Workdir)
+	here, err := state.SerialHere(s.Workdir.Dir)
 	if err != nil {
 		return err
 	}
@@ -62,7 +58,7 @@ func (s *Session) CheckSerial(ctx context.Context, allow bool) error {
 // plane answers; once says not to wait for that.
 func (s *Session) serialThere(ctx context.Context, once bool) (int64, error) {
 	for until := time.Now().Add(serialWait); ; {
-		serial, err := s.askSerial(ctx)
+		serial, err := state.Serial(ctx, s.Cluster, s.Host)
 		if err == nil || once || time.Now().After(until) {
 			return serial, err
 		}
@@ -75,50 +71,11 @@ func (s *Session) serialThere(ctx context.Context, once bool) (int64, error) {
 	}
 }
 
-func (s *Session) askSerial(ctx context.Context) (int64, error) {
-	var failed error
-	for _, m := range s.Cluster.HostsWith(manifest.RoleMaster) {
-		h := s.Host(m)
-		if h == nil {
-			continue
-		}
-		complete, err := controlplane.Complete(ctx, h)
-		if err == nil && !complete { // nothing was recorded in it yet
-			continue
-		}
-		if err == nil {
-			var serial int64
-			if serial, err = cluster.AppliedSerial(ctx, h); err == nil {
-				return serial, nil
-			}
-		}
-		failed = errors.Join(failed, fmt.Errorf("host %s: %w", m.Name, err))
-	}
-	return 0, failed
-}
-
 func notOlder(l *manifest.Lock, was int64, who string) error {
 	if l.Serial >= was {
 		return nil
 	}
 	return &bundle.TrustError{Code: bundle.TrustSerial, Detail: fmt.Sprintf("its serial is %d, and %s has %d", l.Serial, who, was)}
-}
-
-// appliedSerial is the highest serial in the record of what was applied; 0 without one.
-func appliedSerial(w Workdir) (int64, error) {
-	path := w.Applied("applied.json")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("record of what was applied: %w", err)
-	}
-	var was map[string]string
-	if err := json.Unmarshal(text, &was); err != nil {
-		return 0, fmt.Errorf("record of what was applied: %s: %w", path, err)
-	}
-	return cluster.HighestSerial(was), nil
 }
 
 // highestSerial is what the record is to say of this run.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/cluster"
@@ -117,7 +118,7 @@ func TestHighestSerialNeverFalls(t *testing.T) {
 				t.Errorf("%+v: the cluster has %d, %v", x, serial, err)
 			}
 		}
-		serial, err := appliedSerial(Workdir{Dir: kase.Workdir})
+		serial, err := state.SerialHere(kase.Workdir)
 		if err != nil || strconv.FormatInt(serial, 10) != x.want {
 			t.Errorf("%+v: this machine has %d, %v", x, serial, err)
 		}

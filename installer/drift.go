@@ -189,7 +189,7 @@ func isLost(err error) bool {
 func kindOf(name string) string {
 	word, _, several := strings.Cut(name, " ")
 	kind := map[string]string{
-		"file": "file", "files": "file", "folder": "file", "link": "file", "lines": "file", "block": "file", "unit": "unit", "sysctl": "kernel", "kernel": "kernel",
+		"file": "file", "files": "file", "folder": "file", "link": "file", "lines": "file", "block": "file", "record": "file", "copy": "file", "unit": "unit", "sysctl": "kernel", "kernel": "kernel",
 		"manifest": "object", "chart": "object", "packages": "package", "user": "account",
 	}[word]
 	switch {
@@ -242,13 +242,13 @@ func hidden(all []Drift) []Drift {
 
 // AsRecorded gives the cluster as it was applied, with the hosts of the record alone: c
 // says how they are reached.
-func AsRecorded(c *manifest.Cluster, r *state.Record) (*manifest.Cluster, error) {
-	if r.Cluster.Metadata.Name != c.Metadata.Name {
-		return nil, &state.OtherClusterError{Is: r.Cluster.Metadata.Name, Config: c.Metadata.Name}
+func AsRecorded(c *manifest.Cluster, e *manifest.Existing) (*manifest.Cluster, error) {
+	if e.Config.Metadata.Name != c.Metadata.Name {
+		return nil, &state.OtherClusterError{Is: e.Config.Metadata.Name, Config: c.Metadata.Name}
 	}
 	var names []string
-	for _, h := range r.Cluster.Spec.Hosts {
+	for _, h := range e.Config.Spec.Hosts {
 		names = append(names, h.Name)
 	}
-	return c.Applied(r.Cluster).Only(names), nil
+	return c.Applied(e.Config).Only(names), nil
 }

@@ -75,14 +75,14 @@ func ReachRecorded(ctx context.Context, o Options) (*Session, HostErrors, error)
 
 // asRecorded makes the recorded cluster that of the session.
 func (s *Session) asRecorded(ctx context.Context, config *manifest.Cluster, given bool) (HostErrors, error) {
-	r, err := state.Read(ctx, config, s.Workdir.Dir, s.Host)
+	e, applied, err := state.Recorded(ctx, config, s.Workdir.Dir, s.Host)
 	if err != nil {
 		return nil, fmt.Errorf("what was applied to the cluster: %w", err)
 	}
-	if r == nil {
+	if e == nil {
 		return nil, ErrNoRecord
 	}
-	c, err := AsRecorded(config, r)
+	c, err := AsRecorded(config, e)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s *Session) asRecorded(ctx context.Context, config *manifest.Cluster, give
 	if err != nil {
 		return nil, err
 	}
-	has, err := s.recordedArtifacts(r, given)
+	has, err := s.recordedArtifacts(e, given)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Session) asRecorded(ctx context.Context, config *manifest.Cluster, give
 		return nil, err
 	}
 	for _, h := range s.hosts {
-		h.Applied, h.Artifacts, h.Workdir = r.Again, has, keys
+		h.Applied, h.Artifacts, h.Workdir = func() steps.Applied { return applied }, has, keys
 	}
 	if err := Recall(ctx, c.Only(s.Reached()), s.Host); err != nil {
 		return nil, err
@@ -154,22 +154,22 @@ func (s *Session) closeKeys(dir string) error {
 }
 
 // recordedArtifacts are what is here of the bundle that was applied.
-func (s *Session) recordedArtifacts(r *state.Record, given bool) (steps.Artifacts, error) {
+func (s *Session) recordedArtifacts(e *manifest.Existing, given bool) (steps.Artifacts, error) {
 	if s.Bundle != nil {
 		lock, err := s.Bundle.Document("lock")
 		if err != nil {
 			return nil, err
 		}
 		is := digest.FromBytes(lock).String()
-		if is == r.Lock {
+		if is == e.Lock {
 			return artifacts{bundle: s.Bundle, set: s.Set(), home: s.home}, nil
 		}
 		if given {
-			return nil, &OtherBundleError{Is: is, Applied: r.Lock}
+			return nil, &OtherBundleError{Is: is, Applied: e.Lock}
 		}
 	}
 	text, err := os.ReadFile(s.Workdir.Applied("kubexm.lock"))
-	if err != nil || digest.FromBytes(text).String() != r.Lock {
+	if err != nil || digest.FromBytes(text).String() != e.Lock {
 		return WithoutBundle(nil, s.Set()), nil //nolint:nilerr // it is on another machine
 	}
 	l, problems := manifest.DecodeLock(bytes.NewReader(text))

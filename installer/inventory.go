@@ -2,7 +2,6 @@ package installer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -76,11 +76,8 @@ func (c *census) bundles(ctx context.Context, named []string, policy bundle.Poli
 		c.passed = append(c.passed, err)
 	}
 	c.images = appliedImages(c.session.Workdir)
-	if text, err := os.ReadFile(c.session.Workdir.Applied("applied.json")); err == nil {
-		var was struct{ Bundle, Serial string }
-		if err := json.Unmarshal(text, &was); err == nil && was.Bundle != "" {
-			c.out.Applied = &manifest.AppliedBundle{Root: was.Bundle, Serial: was.Serial}
-		}
+	if was, err := state.BundleHere(c.session.Workdir.Dir); err == nil { // a damaged record names none
+		c.out.Applied = was
 	}
 	seen := map[string]bool{}
 	for _, path := range named {

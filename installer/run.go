@@ -53,6 +53,10 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 		ctx = claimed
 	}
 	s.sets = g.Sets(s.Set())
+	is, err := s.operationOf(ctx, g, o)
+	if err != nil {
+		return "", err
+	}
 	head, err := s.head(g, o, rand.Text())
 	if err != nil {
 		return "", err
@@ -78,7 +82,10 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 			return journal, errors.Join(err, f.Close())
 		}
 	}
-	err = s.walk(ctx, g, o, passed, f)
+	err = s.walk(ctx, g, o, passed, f, is)
+	if is != nil {
+		err = errors.Join(err, is.End(ctx, err, journalName(journal)))
+	}
 	if err == nil && !o.DryRun && !g.Keeps {
 		err = s.unmark(ctx, g)
 	}
@@ -86,7 +93,7 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 }
 
 // walk has the engine carry out g, and writes its events.
-func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed map[string]string, journal io.Writer) error {
+func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed map[string]string, journal io.Writer, is *Operation) error {
 	enc := json.NewEncoder(journal)
 	var written error
 	keys := map[string]bool{}
@@ -104,6 +111,9 @@ func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed 
 				o.Report(ev)
 			}
 		},
+	}
+	if is != nil {
+		e.Begin = is.Begin
 	}
 	err := e.Run(ctx, g)
 	if busy := (*BusyError)(nil); errors.As(context.Cause(ctx), &busy) {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/bundle"
@@ -62,7 +61,11 @@ type Session struct {
 	home     map[string]string // blobs that are read from the site's registry → their repository
 	sets     []string          // of the lock, that the plan which is carried out names; none before
 
-	highest int64 // serial that the cluster has had, as far as it was asked
+	highest   int64 // serial that the cluster has had, as far as it was asked
+	brings    sync.Once
+	brought   steps.Applied // what of the run's records does not change while it runs
+	operation string        // the id of the run's; "" before it has one
+	part      bool          // it is a part of another session's work, and no operation of its own
 }
 
 // HostError says why one host could not be reached.
@@ -217,20 +220,3 @@ func (s *Session) Set() string { return s.Cluster.Spec.Kubernetes.Version }
 
 // Host gives the facade of a host.
 func (s *Session) Host(h manifest.Host) *steps.Host { return s.hosts[h.Name] }
-
-// applied is what the cluster is to remember of this run.
-func (s *Session) applied() steps.Applied {
-	lock, err := s.Bundle.Document("lock")
-	if err != nil {
-		lock = nil
-	}
-	config, err := s.Cluster.Public()
-	if err != nil {
-		config = s.Bundle.Config
-	}
-	return steps.Applied{
-		Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
-		Serial: fmt.Sprint(s.Bundle.Lock.Serial), Highest: s.highestSerial(), Root: s.Bundle.Root.Digest.String(), Bundles: s.kept(),
-		Components: s.Bundle.Lock.Components(s.Set()), Away: s.Away,
-	}
-}

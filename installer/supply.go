@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
+	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -99,13 +99,8 @@ func (s *Session) wanted() (wanted map[string][]string, others []string, err err
 // appliedImages are those of the lock that the cluster was last made from; none
 // where there is no such record.
 func appliedImages(w Workdir) []manifest.ImagePin {
-	f, err := os.Open(w.Applied("kubexm.lock"))
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // read only: nothing to lose
-	l, problems := manifest.DecodeLock(f)
-	if problems.Err() != nil {
+	l, _, err := state.LockHere(w.Dir)
+	if err != nil || l == nil {
 		return nil
 	}
 	return l.Images

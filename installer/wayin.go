@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,18 +80,37 @@ type NoClusterError struct{ Host string } // the first of them
 func (e *NoClusterError) Error() string { return "there is no cluster on " + e.Host }
 
 // ReachLead opens a session for one master of a cluster that exists: the first that
-// serves, and where none does, the first that has the administrator's kubeconfig. Masters
-// that do not answer are passed over; they are the error where no other is left.
-func ReachLead(ctx context.Context, o Options) (*Session, *steps.Host, error) {
+// serves, and where none does, the first that has the administrator's kubeconfig. The one
+// that the last operation went through is asked first, as far as this machine knows it.
+// Masters that do not answer are passed over and given; they are the error where no other
+// is left.
+func ReachLead(ctx context.Context, o Options) (*Session, *steps.Host, HostErrors, error) {
+	s, err := newSession(ctx, o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	h, failed, err := s.reachLead(ctx, o.Cluster)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, s.Close())
+	}
+	return s, h, failed, nil
+}
+
+// ReachRecords is ReachLead for what masters remember of a cluster that may not be
+// finished, or may not answer any more: where no master serves, the session is for all
+// that answer, and it is no error that none does.
+func ReachRecords(ctx context.Context, o Options) (*Session, HostErrors, error) {
 	s, err := newSession(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := s.reachLead(ctx, o.Cluster)
-	if err != nil {
+	_, failed, err := s.reachLead(ctx, o.Cluster)
+	var none *NoClusterError
+	var hosts HostErrors
+	if err != nil && !errors.As(err, &none) && !errors.As(err, &hosts) {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	return s, h, nil
+	return s, failed, nil
 }
 
 // ReachOne opens a session for the first of some hosts that answers. All errors of those
@@ -127,14 +147,18 @@ func (s *Session) reachAlone(ctx context.Context, c *manifest.Cluster, x manifes
 }
 
 // reachLead dials one master of c after the other: who is not needed is not called.
-func (s *Session) reachLead(ctx context.Context, c *manifest.Cluster) (*steps.Host, error) {
+func (s *Session) reachLead(ctx context.Context, c *manifest.Cluster) (*steps.Host, HostErrors, error) {
 	var silent *steps.Host // has a cluster, and does not serve
 	var bare string
 	var failed HostErrors
-	for _, m := range c.HostsWith(manifest.RoleMaster) {
+	masters, err := s.lastLeadFirst(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range masters {
 		h, err := s.reachAlone(ctx, c, m, &failed)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if h == nil {
 			continue
@@ -146,18 +170,34 @@ func (s *Session) reachLead(ctx context.Context, c *manifest.Cluster) (*steps.Ho
 		case err != nil:
 			failed = append(failed, &HostError{Host: m.Name, Address: m.Address, Err: err})
 		case NewWayIn(nil, s.Host).serves(ctx, m):
-			return h, nil
+			return h, failed, nil
 		case silent == nil:
 			silent = h
 		}
 	}
 	switch {
 	case silent != nil:
-		return silent, nil
+		return silent, failed, nil
 	case len(failed) > 0:
-		return nil, failed
+		return nil, failed, failed
 	case bare != "":
-		return nil, &NoClusterError{bare}
+		return nil, nil, &NoClusterError{bare}
 	}
-	return nil, errors.New("the config has no master")
+	return nil, nil, errors.New("the config has no master")
+}
+
+// lastLeadFirst gives the masters of c in their order, but first the one that the last
+// operation went through, as far as this machine knows it: what was down then may be so
+// still.
+func (s *Session) lastLeadFirst(c *manifest.Cluster) ([]manifest.Host, error) {
+	masters := slices.Clone(c.HostsWith(manifest.RoleMaster))
+	e, err := state.Here(s.Workdir.Dir)
+	if err != nil || e == nil {
+		return masters, err
+	}
+	if i := slices.IndexFunc(masters, func(m manifest.Host) bool { return m.Name == e.Lead }); i > 0 {
+		lead := masters[i]
+		masters = slices.Insert(slices.Delete(masters, i, i+1), 0, lead)
+	}
+	return masters, nil
 }

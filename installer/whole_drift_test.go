@@ -11,6 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
@@ -87,6 +88,32 @@ func TestNoDriftAfterCreate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheRecordIsNoDrift: neither another way in than the one on record, nor that a host
+// was away, is a difference.
+func TestTheRecordIsNoDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, "masters-stacked")
+		s.Must(pipeline.Create, "create")
+		s.PowerOff("w1")
+		s.Skip = []string{"w1"}
+		s.Must(pipeline.Create, "create without w1")
+		if e, err := state.Here(s.Workdir); err != nil || e.Lead != "m1" || !slices.Equal(e.Away, []string{"w1"}) || e.Revision != 2 {
+			t.Errorf("%+v, %v", e, err)
+		}
+		s.Kube.Silence("m1", true)
+		s.Skip = nil
+		s.PowerOn("w1")
+		s.Sims["w1"].RemoveAll("/var/lib/kubexm/demo/release.json")
+		found := slices.DeleteFunc(s.drift(nil), func(l string) bool { return !strings.Contains(l, "record") })
+		if want := []string{ // a copy is of what the master's own API server says
+			"m1 file, copy of the cluster's record: make copy of the cluster's record",
+			"w1 file, record of the host's release: write /var/lib/kubexm/demo/release.json",
+		}; !slices.Equal(found, want) {
+			t.Errorf("found %q, want %q", found, want)
+		}
+	})
 }
 
 // TestDrift: each thing that another hand changes is one row, on its host, from another

@@ -15,9 +15,9 @@ func existingDocument() string {
 	b.WriteString(`# A cluster that exists
 
 Type ` + "`kubexm preflight -f config.yaml [--bundle demo.tar.zst]`" + ` to see whether ` + "`kubexm install`" + ` takes a changed config. Both hold the config and
-the bundle against the record of what was applied. The record is in the cluster (ConfigMap ` + "`kube-system/kubexm`" + `) and in
-` + "`.kubexm/CLUSTER/applied`" + ` below ` + "`--workdir`" + `; the cluster's own counts first. A cluster without a record is not finished: install goes on
-with whatever config it gets.
+the bundle against the record of what was applied. The record is in the cluster (ConfigMap ` + "`kube-system/kubexm`" + `), on every master and in
+` + "`.kubexm/CLUSTER/applied`" + ` below ` + "`--workdir`" + `; the cluster's own counts first ([records](records.md)). A cluster without a record is not
+finished: install goes on with whatever config it gets.
 
 Install changes a cluster only where it carries the change out. It refuses the rest before anything is changed, with
 [exit code](exit-codes.md) 3. The check is called ` + "`preflight.existing-cluster`" + ` and cannot be left out. Each finding names the host, the

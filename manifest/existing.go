@@ -11,6 +11,12 @@ type Existing struct {
 	Serial  int64    // of the bundle that was applied; 0: the record does not say
 	Highest int64    // serial that the cluster has seen
 	Hosts   []ExistingHost
+
+	Lock       string            // "sha256:…" of the bundle's lock
+	Components map[string]string // versions by component, of the whole release; nil: the record does not say
+	Lead       string            // the master that the last operation used as its way in; "": the record does not say
+	Away       []string          // hosts of the config on which the last operation did nothing, by name
+	Revision   int64             // grows with each change of the record; 0: the record does not say
 }
 
 // ExistingHost is what was applied to one host.

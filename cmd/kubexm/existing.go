@@ -13,6 +13,9 @@ import (
 // say of it what it does not do. Then it cleans the hosts that a deletion has left: what
 // comes next meets them as they were before. A dry run says so only.
 func (a *app) keepExisting(ctx context.Context, f *siteFlags, s *site, session *installer.Session) error {
+	if err := session.CheckOperation(ctx, s.pipeline); err != nil {
+		return otherOperation(err)
+	}
 	found, err := session.Existing(ctx)
 	if err != nil {
 		return err
@@ -30,6 +33,9 @@ func (a *app) keepExisting(ctx context.Context, f *siteFlags, s *site, session *
 	if f.dryRun {
 		return nil
 	}
+	if err := a.adopt(ctx, session); err != nil {
+		return err
+	}
 	report := func(e engine.Event) {
 		if a.lines != nil && e.Finding != nil {
 			a.lines.finding(*e.Finding)
@@ -40,4 +46,18 @@ func (a *app) keepExisting(ctx context.Context, f *siteFlags, s *site, session *
 		fmt.Fprintf(a.screen, "cleaned: %s, which an earlier deletion passed over\n", strings.Join(cleaned, ", "))
 	}
 	return err
+}
+
+// adopt takes the cluster's record to this machine where that is newer, and says so.
+func (a *app) adopt(ctx context.Context, session *installer.Session) error {
+	from, replaced, err := session.Adopt(ctx)
+	switch {
+	case err != nil || from == "":
+		return err
+	case replaced:
+		fmt.Fprintf(a.screen, "record: the one in %s was older than the cluster's, and was replaced by that of %s\n", session.Workdir.Dir, from)
+	default:
+		fmt.Fprintf(a.screen, "record: %s had none of this cluster, and has that of %s now\n", session.Workdir.Dir, from)
+	}
+	return nil
 }

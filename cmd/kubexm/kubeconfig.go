@@ -22,7 +22,7 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubeconfig -f CONFIG",
 		Short: "Print a cluster's kubeconfig, or merge it into a file",
-		Long: `Read the administrator's kubeconfig from the first master that answers, and print it for this machine: the
+		Long: `Read the administrator's kubeconfig from a master that answers, and print it for this machine: the
 server is an address that this machine reaches, and cluster, user and context are
 called as the cluster is.
 
@@ -41,13 +41,14 @@ one with other fields than kubeadm writes, or of another CA, is refused.`,
 			if err != nil {
 				return err
 			}
-			return a.onMaster(cmd.Context(), f, c, func(ctx context.Context, h *steps.Host) error {
-				text, err := cluster.Kubeconfig(ctx, c, h)
-				if err != nil {
-					return err
-				}
-				return a.giveKubeconfig(c, text, out, merge)
-			})
+			var text []byte
+			if err := a.onMaster(cmd.Context(), f.workdir, c, func(ctx context.Context, h *steps.Host) error {
+				text, err = cluster.Kubeconfig(ctx, c, h)
+				return err
+			}); err != nil {
+				return err
+			}
+			return a.giveKubeconfig(c, text, out, merge)
 		},
 	}
 	cmd.Flags().StringVarP(&f.config, "filename", "f", "", useConfig)

@@ -112,7 +112,8 @@ makes the cluster over SSH, without one packet leaving the site.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done, and why, to standard error")
 	root.AddCommand(a.bundleCommand(), a.keysCommand(), a.cacheCommand(), a.manCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand(),
-		a.siteCommand(), a.planCommand(), a.getCommand(), a.diffCommand(), a.kubeconfigCommand(), a.registryCommand(), a.auditCommand(), a.receiptCommand())
+		a.siteCommand(), a.planCommand(), a.getCommand(), a.diffCommand(), a.operationCommand(), a.kubeconfigCommand(), a.registryCommand(), a.auditCommand(),
+		a.receiptCommand())
 	a.addPipelines(root)
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()

@@ -35,6 +35,9 @@ type Engine struct {
 	// Stop, once closed, starts nothing new and lets what runs end. Cancelling
 	// Run's context breaks off what runs, too.
 	Stop <-chan struct{}
+	// Begin is called once, before the first change of a host: what it fails with fails
+	// the step that was about to make it. May be nil.
+	Begin func(context.Context) error
 	// Report is told what happens, one event at a time; may be nil.
 	Report func(Event)
 }
@@ -75,6 +78,9 @@ type run struct {
 	commands chan struct{}
 	uploads  chan struct{}
 	found    atomic.Bool // a check holds something against a host: nothing is changed any more
+
+	begin sync.Once
+	begun error // of Begin
 
 	mu       sync.Mutex
 	errs     []error

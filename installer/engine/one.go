@@ -73,6 +73,9 @@ func (r *run) one(ctx context.Context, u *unit) (outcome Outcome, changes []stri
 	if verdict == steps.Done && u.host.Wrote() {
 		return passed(u, Skipped), nil, nil
 	}
+	if err := r.first(ctx, u); err != nil {
+		return "", nil, because(ctx, err)
+	}
 	u.ran = true
 	if err := u.node.Step.Run(ctx, u.host); err != nil {
 		return "", nil, because(ctx, err)
@@ -86,6 +89,15 @@ func (r *run) one(ctx context.Context, u *unit) (outcome Outcome, changes []stri
 		return "", nil, errors.New("ran, and did not give the outputs that it declares")
 	}
 	return passed(u, Ran), nil, nil
+}
+
+// first calls Begin before the first change of a host.
+func (r *run) first(ctx context.Context, u *unit) error {
+	if r.Begin == nil || u.meta.LooksOnly || u.meta.Here {
+		return nil
+	}
+	r.begin.Do(func() { r.begun = r.Begin(ctx) })
+	return r.begun
 }
 
 // passed is the outcome of a step that ended well: nothing ran where it only looks.

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,12 +35,20 @@ func siteOf(t *testing.T, config string) *sitetest.Site {
 
 // onlyMade are traces of a creation that say nothing of what a cluster is: what kubeadm
 // was told, the hosts files of pods that run, the revision of a release.
-var onlyMade = []string{"/etc/kubernetes/kubexm-kubeadm.yaml ", "/var/lib/kubelet/pods/", "/Release.helm.sh/"}
+var onlyMade = []string{"/etc/kubernetes/kubexm-kubeadm.yaml ", "/var/lib/kubelet/pods/", "/Release.helm.sh/", "/ConfigMap.core/kube-system/kubexm "}
 
 func lasting(s *sitetest.Site) conntest.Snapshot {
-	return slices.DeleteFunc(s.State(false), func(line string) bool {
+	lines := slices.DeleteFunc(s.State(false), func(line string) bool {
 		return slices.ContainsFunc(onlyMade, func(part string) bool { return strings.Contains(line, part) })
 	})
+	data, _ := s.Kube.Object("v1", "ConfigMap", "kube-system", "kubexm")["data"].(map[string]any)
+	for key, value := range data {
+		if key != "revision" { // it counts the changes
+			lines = append(lines, fmt.Sprintf("record %s: %v", key, value))
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // TestWhatInstallChangesInACluster: of each field that install takes on a cluster that

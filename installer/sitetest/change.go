@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
@@ -74,7 +76,11 @@ func (s *Site) applied() steps.Applied {
 	if err != nil {
 		s.T.Errorf("the config without its secrets: %v", err)
 	}
-	return steps.Applied{Config: config, Lock: []byte("kind: Lock\n"), Serial: "1", Components: s.components(), Away: s.Skip}
+	const lock = "kind: Lock\n"
+	return steps.Applied{
+		Config: config, Lock: []byte(lock), LockDigest: digest.FromString(lock).String(), Serial: "1", Set: s.Cluster.Spec.Kubernetes.Version,
+		Components: s.components(), Operation: s.operation, Away: s.Skip,
+	}
 }
 
 // PowerOff takes the power from a host: nobody reaches it, and nothing runs there.

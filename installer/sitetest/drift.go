@@ -14,19 +14,19 @@ import (
 // does; has is what there is of the bundle, nil all of it. Hosts that are lost do not answer.
 func (s *Site) Drift(has steps.Artifacts, lost ...string) ([]installer.Drift, error) {
 	s.T.Helper()
-	all, err := s.reach(s.Cluster)
+	all, err := s.reach(s.Cluster, lost...)
 	if err != nil {
 		return nil, err
 	}
-	r, err := state.Read(s.T.Context(), s.Cluster, s.Workdir, all.of)
-	if err != nil || r == nil {
+	e, applied, err := state.Recorded(s.T.Context(), s.Cluster, s.Workdir, all.of)
+	if err != nil || e == nil {
 		return nil, errors.Join(err, errors.New("no record"))
 	}
-	c, err := installer.AsRecorded(s.Cluster, r)
+	c, err := installer.AsRecorded(s.Cluster, e)
 	if err != nil {
 		return nil, err
 	}
-	if all, err = s.reach(c); err != nil {
+	if all, err = s.reach(c, lost...); err != nil {
 		return nil, err
 	}
 	g, err := plan.Build(pipeline.Create(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
@@ -34,13 +34,10 @@ func (s *Site) Drift(has steps.Artifacts, lost ...string) ([]installer.Drift, er
 		return nil, err
 	}
 	for _, h := range all {
-		h.Applied = r.Again
+		h.Applied = func() steps.Applied { return applied }
 		if has != nil {
 			h.Artifacts = has
 		}
-	}
-	for _, name := range lost {
-		delete(all, name)
 	}
 	if len(lost) == 0 {
 		if err := installer.Recall(s.T.Context(), c, all.of); err != nil {

@@ -2,6 +2,7 @@ package sitetest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -61,11 +62,11 @@ func (s *Site) Reached(names ...string) state.Of {
 	return all.of
 }
 
-// reach asks every host of a cluster what it is.
-func (s *Site) reach(c *manifest.Cluster) (hosts, error) {
+// reach asks every host of a cluster what it is, but for some that do not answer.
+func (s *Site) reach(c *manifest.Cluster, lost ...string) (hosts, error) {
 	out := hosts{}
 	for _, h := range c.Spec.Hosts {
-		if slices.Contains(s.Skip, h.Name) {
+		if slices.Contains(s.Skip, h.Name) || slices.Contains(lost, h.Name) {
 			continue
 		}
 		red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
@@ -100,7 +101,7 @@ func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
 	if err != nil {
 		return err
 	}
-	return s.walk(all, s.Graph(p, change))
+	return s.walk(all, s.Graph(p, change), nil)
 }
 
 func (s *Site) create(p Pipe, change func(*plan.Node)) error {
@@ -109,7 +110,7 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	if err != nil {
 		return err
 	}
-	r, err := state.Read(s.T.Context(), s.Cluster, s.Workdir, all.of)
+	r, err := state.Exists(s.T.Context(), s.Cluster, s.Workdir, all.of)
 	if err != nil {
 		return err
 	}
@@ -120,6 +121,9 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	if err != nil || len(found) > 0 {
 		return errors.Join(err, found.OrNil())
 	}
+	if _, _, err := installer.Adopt(s.T.Context(), s.Cluster, s.Workdir, all.of); err != nil {
+		return err
+	}
 	if err := s.clean(all); err != nil {
 		return err
 	}
@@ -129,7 +133,7 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	if err := installer.Recall(s.T.Context(), s.Cluster, all.of); err != nil {
 		return err
 	}
-	return s.walk(all, s.Graph(p, change))
+	return s.operate(all, s.Cluster, s.Graph(p, change))
 }
 
 // clean cleans the hosts that a deletion has left, if they are reached now.
@@ -149,7 +153,7 @@ func (s *Site) clean(all hosts) error {
 			facade.Host, facade.Cluster = h, c
 			old[h.Name] = &facade
 		}
-		if err := s.walk(old, s.graphOf(c, pipeline.Reset, nil)); err != nil {
+		if err := s.walk(old, s.graphOf(c, pipeline.Reset, nil), nil); err != nil {
 			return err
 		}
 		if err := state.Cleaned(s.Workdir, c); err != nil {
@@ -178,7 +182,7 @@ func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
 	if err != nil {
 		return err
 	}
-	if r, err = state.Read(s.T.Context(), d.Cluster(), s.Workdir, all.of); err != nil {
+	if r, err = state.Exists(s.T.Context(), d.Cluster(), s.Workdir, all.of); err != nil {
 		return err
 	}
 	if d, err = state.NewDeletion(s.Cluster, r, left, s.Skip); err != nil {
@@ -190,19 +194,30 @@ func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
 	if err := d.Begin(s.Workdir, time.Now()); err != nil {
 		return err
 	}
-	if err := s.walk(all, s.graphOf(d.Cluster(), p, change)); err != nil {
+	if err := s.operate(all, d.Cluster(), s.graphOf(d.Cluster(), p, change)); err != nil {
 		return err
 	}
 	return d.End(s.Workdir)
 }
 
-func (s *Site) walk(all hosts, g *plan.Graph) error {
+// operate is walk as an operation on a cluster.
+func (s *Site) operate(all hosts, c *manifest.Cluster, g *plan.Graph) error {
+	o, err := installer.NewOperation(s.T.Context(), g, c, s.Workdir, "tester@site", all.of)
+	if err != nil {
+		return err
+	}
+	s.operation = o.ID()
+	err = s.walk(all, g, o.Begin)
+	return errors.Join(err, o.End(s.T.Context(), err, ""))
+}
+
+func (s *Site) walk(all hosts, g *plan.Graph, begin func(context.Context) error) error {
 	atOnce := cmp.Or(s.AtOnce, 8)
 	var passed map[string]bool
 	if s.Passed != nil {
 		passed = engine.Resumable(g, s.Passed)
 	}
-	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewWayIn(g.Leads, all.of).Lead,
+	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewWayIn(g.Leads, all.of).Lead, Begin: begin,
 		Report: func(e engine.Event) {
 			if e.Finding != nil {
 				s.Said = append(s.Said, e.Finding.What)

@@ -59,7 +59,8 @@ type Site struct {
 	Events []engine.Event // of the last run
 	Said   []string       // warnings of all runs
 
-	change func(manifest.Host, *conntest.Machine) // of Options
+	change    func(manifest.Host, *conntest.Machine) // of Options
+	operation string                                 // the id of the run's
 }
 
 // Options choose a site.
@@ -122,13 +123,13 @@ func (s *Site) Must(p Pipe, when string) {
 }
 
 // State is all hosts as they are. What differs from one making of a cluster to
-// the next is left out of them: salted hashes.
+// the next is left out of them: salted hashes, and the cluster's history of operations.
 func (s *Site) State(records bool) conntest.Snapshot {
 	var out conntest.Snapshot
 	for _, h := range s.Cluster.Spec.Hosts {
 		for _, l := range s.Sims[h.Name].Snapshot() {
 			switch {
-			case strings.HasPrefix(l, "file /var/lib/kubexm") && !records:
+			case strings.HasPrefix(l, "file /var/lib/kubexm") && !records, strings.Contains(l, "/ConfigMap.core/kube-system/kubexm-history "):
 				continue
 			case (strings.HasPrefix(l, "file /etc/kubexm/registry/htpasswd ") || strings.HasPrefix(l, "file /etc/kubexm/registry/push.htpasswd ")) && !records:
 				l = strings.Join(strings.Fields(l)[:4], " ")

@@ -9,10 +9,10 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// CheckAway tells whether an installation of c may go without some hosts. r is the
+// CheckAway tells whether an installation of c may go without some hosts. e is the
 // record of the cluster, nil where there is none. An *UnknownHostError says that c has no
 // host of a name, a *SkipError that one is needed.
-func CheckAway(c *manifest.Cluster, r *Record, away []string) error {
+func CheckAway(c *manifest.Cluster, e *manifest.Existing, away []string) error {
 	if len(away) == 0 {
 		return nil
 	}
@@ -25,7 +25,7 @@ func CheckAway(c *manifest.Cluster, r *Record, away []string) error {
 			return &UnknownHostError{Name: name, Known: known}
 		}
 	}
-	if r == nil {
+	if e == nil {
 		return &SkipError{Why: "the cluster is not finished, and needs every host of its config", advice: "bring the host back, or take it out of the config"}
 	}
 	gone := func(hosts []manifest.Host) (out []string) {
@@ -47,18 +47,6 @@ func CheckAway(c *manifest.Cluster, r *Record, away []string) error {
 		return &SkipError{Why: fmt.Sprintf("without %s most members of etcd do not run, and no API server serves", strings.Join(names, ", ")), advice: "bring one of them back"}
 	}
 	return nil
-}
-
-// Existing is the record as plans take it; nil of none.
-func (r *Record) Existing() *manifest.Existing {
-	if r == nil {
-		return nil
-	}
-	e := &manifest.Existing{Config: r.Cluster, Set: r.Cluster.Spec.Kubernetes.Version}
-	for _, h := range r.Cluster.Spec.Hosts {
-		e.Hosts = append(e.Hosts, manifest.ExistingHost{Name: h.Name, Roles: r.Cluster.RolesOf(h.Name), Joined: part.Nodes.In(r.Cluster, h.Name)})
-	}
-	return e
 }
 
 // Undone says what an installation of c leaves undone on a host that it goes without,

@@ -48,7 +48,7 @@ func (e *OtherClusterError) Advice() string { return "use the config of the clus
 // hosts that an earlier deletion left; either may be nil. skip are hosts to pass over:
 // an *UnknownHostError says that there is none of a name, a *SkipError that one of them
 // is needed.
-func NewDeletion(c *manifest.Cluster, r *Record, left []Left, skip []string) (*Deletion, error) {
+func NewDeletion(c *manifest.Cluster, r *manifest.Existing, left []Left, skip []string) (*Deletion, error) {
 	d := &Deletion{Whole: c, Skip: slices.Compact(slices.Sorted(slices.Values(skip)))}
 	var err error
 	if d.config, err = c.Public(); err != nil {
@@ -62,13 +62,16 @@ func NewDeletion(c *manifest.Cluster, r *Record, left []Left, skip []string) (*D
 		if err != nil {
 			return nil, err
 		}
-		r = &Record{Cluster: was, Config: []byte(l.Config)}
+		r = &manifest.Existing{Config: was}
 	}
-	if r != nil && r.Cluster.Metadata.Name != c.Metadata.Name {
-		return nil, &OtherClusterError{Is: r.Cluster.Metadata.Name, Config: c.Metadata.Name}
+	if r != nil && r.Config.Metadata.Name != c.Metadata.Name {
+		return nil, &OtherClusterError{Is: r.Config.Metadata.Name, Config: c.Metadata.Name}
 	}
 	if r != nil {
-		d.Whole, d.config = c.Applied(r.Cluster), r.Config
+		d.Whole = c.Applied(r.Config)
+		if d.config, err = r.Config.Public(); err != nil {
+			return nil, err
+		}
 	}
 	return d, d.check()
 }

@@ -3,8 +3,9 @@
 // against them, and says what an installation would harm and what a deletion has to
 // take away.
 //
-// The cluster's record counts first, as the first master that answers gives it; then
-// the copy in the cluster's folder. It changes no host.
+// Exists is the one reader of a cluster's record, and says in which order of trust it
+// reads: the cluster, the copies on its masters, the copy in the cluster's folder. It
+// changes no host.
 //
 // It may import steps and the domains that know a cluster's marks on hosts, and manifest.
 package state

@@ -20,12 +20,16 @@ type Bundle struct {
 	Lock       string            // "sha256:…"
 }
 
+// recordOf holds a config against a record.
+type recordOf struct{ *manifest.Existing }
+
 // Differs finds what install would not act on, or must not, in a cluster that was
 // finished: fields, versions, and hosts that are gone from the config. b is nil where
 // there is no bundle; then versions that only a lock knows are not compared.
-func (r *Record) Differs(now *manifest.Cluster, b *Bundle) steps.Findings {
+func Differs(e *manifest.Existing, now *manifest.Cluster, b *Bundle) steps.Findings {
+	r := recordOf{e}
 	var out steps.Findings
-	for _, c := range manifest.Fixed(r.Cluster, now) {
+	for _, c := range manifest.Fixed(r.Config, now) {
 		out = append(out, r.field(c, now)...)
 	}
 	if b == nil {
@@ -58,9 +62,9 @@ func fixtures(c *manifest.Cluster) []fixture {
 	}
 }
 
-func (r *Record) versions(now map[string]string) steps.Findings {
+func (r recordOf) versions(now map[string]string) steps.Findings {
 	var out steps.Findings
-	for _, p := range fixtures(r.Cluster) {
+	for _, p := range fixtures(r.Config) {
 		was, is := r.Components[p.component], now[p.component]
 		// Kubernetes' own is a field of the config, and told as that.
 		if was == "" || is == "" || was == is || p.component == "kubernetes" {
@@ -76,9 +80,9 @@ func (r *Record) versions(now map[string]string) steps.Findings {
 
 // having names the hosts that have one of some roles in the cluster; all of them for
 // no role.
-func (r *Record) having(roles []string) []string {
+func (r recordOf) having(roles []string) []string {
 	var out []string
-	for _, h := range r.Cluster.Spec.Hosts {
+	for _, h := range r.Config.Spec.Hosts {
 		if len(roles) == 0 || slices.ContainsFunc(roles, func(role string) bool { return r.has(h.Name, role) }) {
 			out = append(out, h.Name)
 		}
@@ -88,15 +92,15 @@ func (r *Record) having(roles []string) []string {
 
 // has tells whether a host has a role; the members of an etcd that kubeadm runs are
 // the masters.
-func (r *Record) has(host, role string) bool {
-	if role == manifest.RoleEtcd && part.StoreOf(r.Cluster).Kind != part.Service {
+func (r recordOf) has(host, role string) bool {
+	if role == manifest.RoleEtcd && part.StoreOf(r.Config).Kind != part.Service {
 		role = manifest.RoleMaster
 	}
-	return slices.Contains(r.Cluster.RolesOf(host), role)
+	return slices.Contains(r.Config.RolesOf(host), role)
 }
 
 // hosts names the hosts that have one of some roles, for manifest.Effect.
-func (r *Record) hosts(roles []string) string {
+func (r recordOf) hosts(roles []string) string {
 	if names := r.having(roles); len(names) > 0 {
 		return strings.Join(names, ", ")
 	}
@@ -107,7 +111,7 @@ func (r *Record) hosts(roles []string) string {
 const anew = "or make another cluster: kubexm delete cluster -f CONFIG --yes, which destroys all data, then kubexm install --bundle ARCHIVE"
 
 // field tells of one field that differs, on each host that has it.
-func (r *Record) field(c manifest.Change, now *manifest.Cluster) steps.Findings {
+func (r recordOf) field(c manifest.Change, now *manifest.Cluster) steps.Findings {
 	who := r.having(c.Effect.On())
 	if len(who) == 0 { // a registry's field, of a cluster that has no host with one
 		who = r.having([]string{manifest.RoleMaster})
@@ -119,7 +123,7 @@ func (r *Record) field(c manifest.Change, now *manifest.Cluster) steps.Findings 
 	f := steps.Finding{Check: Check}
 	switch {
 	case c.Path == "spec.hosts":
-		f.What = "is part of the cluster (" + cmp.Or(strings.Join(r.Cluster.RolesOf(c.Item), ", "), "without a role") + "), and the config does not name it"
+		f.What = "is part of the cluster (" + cmp.Or(strings.Join(r.Config.RolesOf(c.Item), ", "), "without a role") + "), and the config does not name it"
 		f.Advice = "name it again: this version of kubexm takes no single host out of a cluster; " + anew
 		on = []string{c.Item}
 	case strings.HasPrefix(c.Path, "spec.roleGroups."):

@@ -21,7 +21,7 @@ import (
 // beside one that exists: its machine was replaced, or it is new and stands first.
 // That there is a cluster its other hosts tell, or the folder dir on this machine.
 // r is the cluster's record; nil where there is none.
-func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, of Of) (steps.Findings, error) {
+func Replaced(ctx context.Context, c *manifest.Cluster, r *manifest.Existing, dir string, of Of) (steps.Findings, error) {
 	masters := c.HostsWith(manifest.RoleMaster)
 	if len(masters) == 0 || of(masters[0]) == nil {
 		return nil, nil
@@ -57,8 +57,8 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *Record, dir string, o
 	if len(hosts) == 0 {
 		f.Advice += ". No host belongs to the cluster: if another machine has deleted the cluster, run the deletion here too"
 	}
-	if r != nil && !slices.Contains(r.Cluster.RolesOf(first.Name), manifest.RoleMaster) {
-		if was := r.Cluster.Spec.RoleGroups.Names(manifest.RoleMaster); len(was) > 0 {
+	if r != nil && !slices.Contains(r.Config.RolesOf(first.Name), manifest.RoleMaster) {
+		if was := r.Config.Spec.RoleGroups.Names(manifest.RoleMaster); len(was) > 0 {
 			f.What = "stands first in spec.roleGroups.master, and is no master of the cluster that exists: kubeadm init would make a second cluster there"
 			f.Advice = "name " + was[0] + " first: masters behind the first join the cluster"
 		}

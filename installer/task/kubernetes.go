@@ -140,13 +140,6 @@ func RemoveAddons() plan.Task {
 	}}
 }
 
-// Record keeps what was applied, in the cluster and here.
-func Record() plan.Task {
-	return plan.Task{Name: "record", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Lead(), cluster.Record(), cluster.KeepApplied())
-	}}
-}
-
 // DrainNodes moves pods off the workers.
 func DrainNodes() plan.Task {
 	return plan.Task{Name: "drain-nodes", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
@@ -179,12 +172,12 @@ func ResetNodes() plan.Task {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}
-		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset, cluster.ForgetHere())
+		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset, cluster.RemoveCopy(), cluster.ForgetHere())
 		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
 			plan.Roll(further, func(h manifest.Host) plan.Fragment {
-				return plan.On([]manifest.Host{h}, addon.RemoveHelm(), cluster.RemoveKubeconfig(), kubeadm.ResetMaster())
+				return plan.On([]manifest.Host{h}, addon.RemoveHelm(), cluster.RemoveKubeconfig(), kubeadm.ResetMaster(), cluster.RemoveCopy())
 			}),
 			plan.On(s.Initial(), last...),
 			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.Soften(s.Want))),

@@ -6,6 +6,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/node"
 )
 
@@ -72,9 +73,9 @@ func ofSite(c *manifest.Cluster) []steps.Step {
 func RestoreNodes() plan.Task {
 	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		if preserves(s) {
-			return restore(s) // of what stays it is on record that it may go
+			return restore(s, cluster.RemoveRelease()) // of what stays it is on record that it may go
 		}
-		return restore(s, node.ForgetRecords())
+		return restore(s, cluster.RemoveRelease(), node.ForgetRecords())
 	}}
 }
 

@@ -38,7 +38,7 @@ func TestAppliedSerial(t *testing.T) {
 // TestRecordOfNothing: a run that does not say what it applied leaves no record.
 func TestRecordOfNothing(t *testing.T) {
 	kase := standing(with(t, ""))
-	for _, step := range []steps.Step{cluster.Record(), cluster.KeepApplied()} {
+	for _, step := range []steps.Step{cluster.Record(), cluster.KeepApplied(), cluster.KeepCopy(), cluster.KeepRelease()} {
 		h := kase.NewHost(t, kase.Sim(t), step)
 		h.Applied = nil
 		if err := step.Run(t.Context(), h); err == nil || !strings.Contains(err.Error(), "does not say what it applied") {

@@ -23,7 +23,7 @@ type files = func(context.Context, *steps.Host) (map[string][]byte, error)
 // are made of may not be there yet: then they are still to be written.
 func keepHere(name string, of files) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: name, Timeout: time.Minute, Here: true},
+		M: steps.Meta{Name: name, Here: true, Timeout: time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			want, err := of(ctx, h)
 			if errors.Is(err, fs.ErrNotExist) || op.IsLater(err) {
@@ -71,14 +71,15 @@ func keepHere(name string, of files) steps.Step {
 }
 
 // ForgetHere takes what this machine keeps of the cluster's running state out of
-// its folder: the kubeconfig of what is gone, and the record of what was applied.
+// its folder: the kubeconfig of what is gone, the record of what was applied, and the
+// operation that was open.
 func ForgetHere() steps.Step {
-	all := append([]string{kubeconfigName}, appliedNames()...)
+	all := append([]string{kubeconfigName, operationName}, appliedNames()...)
 	for _, file := range all {
 		all = append(all, durable.Beside(file))
 	}
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.forget-cluster", Timeout: time.Minute},
+		M: steps.Meta{Name: "kubernetes.forget-cluster", Here: true, Timeout: time.Minute},
 		Done: func(_ context.Context, h *steps.Host) (bool, error) {
 			for _, file := range all {
 				_, err := os.Stat(filepath.Join(h.Workdir, file))

@@ -23,7 +23,9 @@ import (
 )
 
 func applied() steps.Applied {
-	return steps.Applied{Config: []byte("kind: Cluster\n"), Lock: []byte("kind: Lock\n"), ConfigDigest: "sha256:c", LockDigest: "sha256:l", Serial: "7", Highest: "7", Root: "sha256:r", Bundles: []byte("[]\n")}
+	return steps.Applied{Config: []byte("kind: Cluster\n"), Lock: []byte("kind: Lock\n"), ConfigDigest: "sha256:c", LockDigest: "sha256:l", Serial: "7", Highest: "7", Root: "sha256:r", Set: "v1.34.10", Operation: "op-1", Bundles: []byte("[]\n"),
+		Components: map[string]string{"kubelet": "v1.34.10", "containerd": "2.1.4", "registry": "3.0.0", "coredns": "v1.12", "ingress-nginx": "4"},
+		Digests:    map[string]string{"kubelet linux/amd64": "sha256:k"}}
 }
 
 // with adds blocks to the small config.
@@ -34,6 +36,43 @@ func with(t *testing.T, more string) *manifest.Cluster {
 // standing is a host whose cluster stands.
 func standing(c *manifest.Cluster) steptest.Case {
 	return steptest.Case{Cluster: c, Before: steptest.Standing(c), Applied: applied()}
+}
+
+// recordedIn is a cluster that remembers what the case applies.
+func recordedIn(t *testing.T, kase steptest.Case) steptest.Case {
+	before := kase.Before
+	kase.Before = func(s *conntest.Sim) {
+		before(s)
+		record := cluster.Record()
+		if err := record.Run(t.Context(), kase.NewHost(t, s, record)); err != nil {
+			t.Fatal(err)
+		}
+		s.RemoveAll("/var/lib/kubexm") // what is on record of the objects is not the matter here
+	}
+	return kase
+}
+
+// TestRecordsOnHostsKeepTheirLaws: the copy of the cluster's record on a master, and the
+// release of a host, where there is none before and where there is one of an earlier run.
+func TestRecordsOnHostsKeepTheirLaws(t *testing.T) {
+	kase := recordedIn(t, standing(with(t, "")))
+	steptest.Ensure(t, kase, cluster.KeepCopy(), cluster.RemoveCopy())
+	steptest.Ensure(t, kase, cluster.KeepRelease(), cluster.RemoveRelease())
+	for name, step := range map[string]steps.Step{"copy": cluster.KeepCopy(), "release": cluster.KeepRelease()} {
+		t.Run(name+" of an earlier run", func(t *testing.T) {
+			later := kase
+			earlier := kase.Before
+			later.Before = func(s *conntest.Sim) {
+				earlier(s)
+				old := kase
+				old.Applied.Set, old.Applied.Config = "v1.33.0", []byte("kind: Old\n")
+				record := cluster.Record()
+				do(t, old, s, record, step)
+				do(t, kase, s, record)
+			}
+			steptest.Do(t, later, step, true)
+		})
+	}
 }
 
 func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
@@ -47,7 +86,7 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 	}{
 		"fetch-kubeconfig": {standing(small), cluster.FetchKubeconfig(small), true},
 		"record-applied":   {standing(small), cluster.Record(), true},
-		"keep-applied":     {standing(small), cluster.KeepApplied(), true},
+		"keep-applied":     {recordedIn(t, standing(small)), cluster.KeepApplied(), true},
 		"coredns":          {standing(dns), cluster.CoreDNS(dns), true},
 		"sign-kubelets":    {standing(small), cluster.SignKubelets(small, small.Spec.Hosts), false},
 		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled, labelled.Spec.Hosts), false},
@@ -149,14 +188,14 @@ func TestWhatIsKeptHere(t *testing.T) {
 	kase := standing(c)
 	kase.Workdir = t.TempDir()
 	s := kase.Sim(t)
-	for _, step := range []steps.Step{cluster.FetchKubeconfig(c), cluster.KeepApplied()} {
+	for _, step := range []steps.Step{cluster.FetchKubeconfig(c), cluster.Record(), cluster.KeepApplied()} {
 		if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for file, want := range map[string]string{
 		"kubeconfig": "https://192.0.2.11:6443", "applied/config.yaml": "kind: Cluster\n", "applied/kubexm.lock": "kind: Lock\n", "applied/bundles.json": "[]\n",
-		"applied/applied.json": "{\n  \"away\": \"\",\n  \"bundle\": \"sha256:r\",\n  \"config\": \"sha256:c\",\n  \"highest\": \"7\",\n  \"lock\": \"sha256:l\",\n  \"serial\": \"7\"\n}\n",
+		"applied/applied.json": `"lead": "node1",`,
 	} {
 		path := filepath.Join(kase.Workdir, file)
 		text, err := os.ReadFile(path)
@@ -227,7 +266,7 @@ func TestForeignKubeconfigIsNotKept(t *testing.T) {
 
 // TestUndoingGivesBackWhatWasKeptHere: the documents of the cluster before.
 func TestUndoingGivesBackWhatWasKeptHere(t *testing.T) {
-	kase := standing(with(t, ""))
+	kase := recordedIn(t, standing(with(t, "")))
 	kase.Workdir = t.TempDir()
 	s := kase.Sim(t)
 	file := filepath.Join(kase.Workdir, "applied", "config.yaml")

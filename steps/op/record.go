@@ -129,6 +129,10 @@ func Forget(ctx context.Context, h *steps.Host, r Resource) error {
 	return nil
 }
 
+// Prune removes the folders of the records on a host that hold nothing: for what keeps
+// other files beside them.
+func Prune(ctx context.Context, h *steps.Host) error { return prune(ctx, h) }
+
 // prune removes the folders of the records when the last entry is gone.
 // Removals side by side on one host may both try; who comes second is content.
 func prune(ctx context.Context, h *steps.Host) error {

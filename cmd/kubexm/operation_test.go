@@ -1,0 +1,30 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/steps/cluster"
+)
+
+// TestAnotherOperationHasItsExitCode: with whose it is, since when, and what to do.
+func TestAnotherOperationHasItsExitCode(t *testing.T) {
+	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	for state, says := range map[cluster.OperationState]string{
+		cluster.OperationOpen:    "upgrade op-7 of anna@wd2 is open since 2026-03-04T05:06:07Z",
+		cluster.OperationFailed:  "upgrade op-7 of anna@wd2 has failed and is open since 2026-03-04T05:06:07Z",
+		cluster.OperationWaiting: "upgrade op-7 of anna@wd2 waits to be continued since 2026-03-04T05:06:07Z",
+	} {
+		err := otherOperation(&installer.OperationError{Operation: cluster.Operation{ID: "op-7", Kind: "upgrade", Who: "anna@wd2", Since: since, State: state}})
+		c, ok := errors.AsType[*coded](err)
+		if !ok || exitCode(t.Context(), err) != exitPreflight || err.Error() != says || !strings.Contains(c.advice, "kubexm operation abandon") {
+			t.Errorf("%v, exit code %d", err, exitCode(t.Context(), err))
+		}
+	}
+	if err := errors.New("no luck"); !errors.Is(otherOperation(err), err) || exitCode(t.Context(), otherOperation(err)) != exitFailed {
+		t.Error("another error is another")
+	}
+}

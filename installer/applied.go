@@ -1,0 +1,45 @@
+package installer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
+)
+
+// applied is what the cluster and its hosts are to remember of this run.
+func (s *Session) applied() steps.Applied {
+	s.brings.Do(func() {
+		lock, err := s.Bundle.Document("lock")
+		if err != nil {
+			lock = nil
+		}
+		config, err := s.Cluster.Public()
+		if err != nil {
+			config = s.Bundle.Config
+		}
+		s.brought = steps.Applied{
+			Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
+			Serial: fmt.Sprint(s.Bundle.Lock.Serial), Root: s.Bundle.Root.Digest.String(), Set: s.Set(),
+			Components: s.Bundle.Lock.Components(s.Set()), Digests: digests(s.Bundle.Lock, s.Set()),
+		}
+	})
+	out := s.brought
+	out.Highest, out.Bundles, out.Operation, out.Away = s.highestSerial(), s.kept(), s.operation, s.Away
+	return out
+}
+
+// digests gives the digests of the files that a set's components are downloaded as, as
+// steps.Applied has them.
+func digests(l *manifest.Lock, set string) map[string]string {
+	out := map[string]string{}
+	for _, a := range l.Artifacts {
+		if a.SHA256 != "" && slices.Contains(a.Sets, set) {
+			out[a.Name+" "+a.Platform.String()] = "sha256:" + a.SHA256
+		}
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package state
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps/cluster"
+)
+
+// Adopt brings the record in the cluster's folder dir to what the cluster or its masters
+// have, where that is newer, and gives the master that it is from; "" where dir was up to
+// date, or nobody knows of a record. replaced says that dir had an older one.
+func Adopt(ctx context.Context, c *manifest.Cluster, dir string, of Of) (from string, replaced bool, err error) {
+	f, err := find(ctx, c, dir, of)
+	if err != nil || f.record == nil || f.at == nil {
+		return "", false, err
+	}
+	if f.here != nil && f.here.Same(f.record) {
+		return "", false, nil
+	}
+	var lock []byte
+	for _, m := range c.HostsWith(manifest.RoleMaster) {
+		if h := of(m); h != nil && lock == nil {
+			if lock, err = cluster.LockOf(ctx, h, f.record); err != nil {
+				h.Log.WarnContext(ctx, "the master's copy of the lock cannot be read", "err", err)
+			}
+		}
+	}
+	if err := cluster.WriteRecorded(dir, f.record, lock); err != nil {
+		return "", false, fmt.Errorf("record of what was applied: %w", err)
+	}
+	return f.at.Name, f.here != nil, nil
+}
