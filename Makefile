@@ -26,7 +26,7 @@ TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./te
 RACE := ./bundle ./bundle/archive ./bundle/fetch ./cmd/kubexm ./installer ./installer/audit ./installer/engine \
     ./packaging/rpm ./packaging/system ./registry ./registry/serve \
     ./steps ./steps/cluster ./steps/connector ./steps/connector/local ./steps/connector/ssh ./steps/kubeadm \
-    ./steps/op ./steps/preflight ./steps/registryd ./steps/runner
+    ./steps/packages ./steps/preflight ./steps/registryd ./steps/runner
 
 # Tests that .ci/run does not allow to be skipped, and that a complete run has to
 # select. Elsewhere a test that finds its tools missing is skipped and listed.

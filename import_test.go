@@ -34,9 +34,8 @@ var domain = []string{"steps", "steps/op", "steps/pki", "steps/runner"}
 // kubexm is this repository. A new folder is added here on purpose, or not at all.
 var kubexm = house{
 	folders: map[string][]string{
-		"cmd/configdoc":                 nil,
+		"cmd/docgen":                    nil,
 		"cmd/kubexm":                    nil,
-		"cmd/stepsdoc":                  nil,
 		"cmd/versionsgen":               nil,
 		"installer":                     {"installer/audit", "installer/engine", "installer/pipeline", "installer/plan", "installer/state"},
 		"installer/audit":               nil,
@@ -58,10 +57,11 @@ var kubexm = house{
 		"steps/controlplane":            append([]string{"steps/kubectl"}, domain...),                                     // whether a control plane runs is asked through kubectl
 		"steps/kubeadm":                 append([]string{"steps/controlplane", "steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
-		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...), // it speaks to what runs, as its admin
-		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                       // it applies a manifest
-		"steps/node":                    append([]string{"steps/controlplane"}, domain...),                  // a name means something else on a master that has joined
-		"steps/preflight":               domain,
+		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),  // it speaks to what runs, as its admin
+		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                        // it applies a manifest
+		"steps/node":                    append([]string{"steps/controlplane", "steps/packages"}, domain...), // a name means something else on a master that has joined
+		"steps/packages":                {"steps", "steps/op", "steps/runner"},
+		"steps/preflight":               append([]string{"steps/packages"}, domain...),  // it says which hosts cannot be given any
 		"steps/registryd":               append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
 		"steps/registryd/registrydtest": {"steps/connector", "steps/connector/conntest", "steps/registryd"},
 		"steps/op":                      {"steps", "steps/runner"},
@@ -139,6 +139,7 @@ var kubexm = house{
 		"steps/connector/ssh":      {"manifest", "manifest/durable"},
 		"steps/connector/sshtest":  nil,
 		"steps/op":                 {"manifest"},
+		"steps/packages":           {"manifest"},
 		"steps/pki":                {"manifest", "manifest/durable"},
 		"steps/runner":             {"manifest"},
 		"steps/runner/runnertest":  nil,

@@ -194,6 +194,17 @@ func (s *deltaSite) session(t *testing.T, b *bundle.Bundle) *Session {
 	return x
 }
 
+// fill sends to a registry what it lacks of a bundle's images.
+func fill(t *testing.T, to registry.Target, from steps.Artifacts) (registry.Seeded, error) {
+	t.Helper()
+	c, err := registry.Compare(t.Context(), to, from, from.Images(), 1)
+	if err != nil {
+		return registry.Seeded{}, err
+	}
+	done, _, err := registry.Fill(t.Context(), to, from, c, registry.Options{})
+	return done, err
+}
+
 // install does of a first install what a delta is made against: it fills the
 // registry and keeps the record.
 func (s *deltaSite) install(t *testing.T, path string) {
@@ -211,7 +222,7 @@ func (s *deltaSite) install(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := registry.Seed(t.Context(), reg, h.Artifacts, h.Artifacts.Images(), registry.Options{}); err != nil {
+	if _, err := fill(t, reg, h.Artifacts); err != nil {
 		t.Fatal(err)
 	}
 	s.keep(t, x)
@@ -378,7 +389,7 @@ func TestSupply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if done, err := registry.Seed(t.Context(), reg, h.Artifacts, h.Artifacts.Images(), registry.Options{}); err != nil || done.Blobs != 2 {
+		if done, err := fill(t, reg, h.Artifacts); err != nil || done.Blobs != 2 {
 			t.Errorf("%+v, %v", done, err)
 		}
 		if err := os.Rename(away, full); err != nil {

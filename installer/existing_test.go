@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/registry/registrytest"
 	"github.com/mensylisir/kubexm/steps/connector/sshtest"
 )
@@ -65,7 +64,7 @@ func TestARegistryThatStandsIsReached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := registry.Seed(t.Context(), to, h.Artifacts, h.Artifacts.Images(), registry.Options{}); err != nil {
+		if _, err := fill(t, to, h.Artifacts); err != nil {
 			t.Fatal(err)
 		}
 		if p.Manifest("kube/registry.k8s.io/pause", "3.10") == "" {

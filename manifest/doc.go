@@ -13,5 +13,5 @@
 // the import line, durable, writes files, and manifest does not.
 package manifest
 
-//go:generate go run ../cmd/configdoc -docstrings docstrings_gen.go
-//go:generate go run ../cmd/configdoc -pages ../docs
+//go:generate go run ../cmd/docgen config -docstrings docstrings_gen.go
+//go:generate go run ../cmd/docgen config -pages ../docs

@@ -16,13 +16,6 @@ func (c *Cluster) APIServerPort() int {
 	return behindBalancer
 }
 
-// EndpointExists tells whether the site has what clients reach the API servers
-// through: a load balancer that exists, or its own name servers. kubexm sets nothing
-// up there.
-func (c *Cluster) EndpointExists() bool {
-	return c.Spec.ControlPlaneEndpoint.ExternalDNS || c.Spec.LoadBalancer.External.Type == "external"
-}
-
 // portsOfMasters are what else listens on a master: kubeadm's constants.go and
 // kube-proxy's defaults.
 var portsOfMasters = map[int]string{

@@ -73,6 +73,6 @@ func TestRefusedUploadsAreNotReadFurther(t *testing.T) {
 }
 
 func seedOne(t *testing.T, s *site, src Source, im manifest.ImagePin) error {
-	_, err := Seed(t.Context(), s.target(), src, []manifest.ImagePin{im}, Options{})
+	_, err := send(t.Context(), s.target(), src, []manifest.ImagePin{im}, Options{})
 	return err
 }

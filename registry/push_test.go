@@ -236,7 +236,11 @@ func TestNothingIsNarrowedUnasked(t *testing.T) {
 	b := carried(t)
 	p, target := product(t)
 	p.Sparse, p.Code = 400, "MANIFEST_BLOB_UNKNOWN"
-	_, err := registry.Seed(t.Context(), target, b, b.Lock.Images, registry.Options{Parallel: 2})
+	c, err := registry.Compare(t.Context(), target, b, b.Lock.Images, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = registry.Fill(t.Context(), target, b, c, registry.Options{Parallel: 2})
 	var sparse *bundle.SparseError
 	if !errors.As(err, &sparse) || p.Manifest("site/registry.k8s.io/pause", "3.10") != "" {
 		t.Errorf("%v", err)

@@ -11,7 +11,6 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
-	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/retry"
@@ -42,7 +41,7 @@ type Target struct {
 	PlainHTTP          bool
 }
 
-// Options says how Seed works.
+// Options says how Fill works.
 type Options struct {
 	Parallel int               // blobs sent at once; at least 1
 	Sent     func(bytes int64) // told how many bytes went since the last call; may be nil
@@ -53,7 +52,7 @@ type Options struct {
 	Narrow bool
 }
 
-// Seeded counts what Seed did.
+// Seeded counts what Fill did.
 type Seeded struct {
 	Images  int   `json:"images"`  // that are now complete and tagged
 	Blobs   int   `json:"blobs"`   // that were sent
@@ -65,40 +64,8 @@ type Seeded struct {
 	Narrowed map[string]string `json:"-"`
 }
 
-// Missing gives the images that t lacks: those whose tag does not name the
-// pinned digest. As tags go last, an image that is not missing is whole.
-func Missing(ctx context.Context, t Target, images []manifest.ImagePin) ([]manifest.ImagePin, error) {
-	s := newSeeder(t, nil, Options{})
-	var missing []manifest.ImagePin
-	for _, im := range images {
-		repo, tag, err := s.repository(im.Reference)
-		if err != nil {
-			return nil, err
-		}
-		if tag == "" {
-			tag = im.Digest
-		}
-		d, err := repo.Resolve(ctx, tag)
-		switch {
-		case errors.Is(err, errdef.ErrNotFound):
-			missing = append(missing, im)
-		case err != nil:
-			return nil, fmt.Errorf("ask %s for %s: %w", t.Host, im.Reference, err)
-		case d.Digest.String() != im.Digest:
-			missing = append(missing, im)
-		}
-	}
-	return missing, nil
-}
-
-// Seed sends images from src to t. All blobs go before any manifest of the same
-// image, and its tag goes last.
-func Seed(ctx context.Context, t Target, src Source, images []manifest.ImagePin, o Options) (Seeded, error) {
-	s := newSeeder(t, src, o)
-	err := s.seed(ctx, images)
-	return s.done, err
-}
-
+// seed sends images. All blobs go before any manifest of the same image, and its tag
+// goes last.
 func (s *seeder) seed(ctx context.Context, images []manifest.ImagePin) error {
 	g, blobs := errgroup.WithContext(ctx)
 	g.SetLimit(max(s.o.Parallel, 1))
@@ -127,7 +94,7 @@ func (s *seeder) seed(ctx context.Context, images []manifest.ImagePin) error {
 	return m.Wait()
 }
 
-// seeder is one Seed at work.
+// seeder is one Fill at work.
 type seeder struct {
 	target Target
 	client *auth.Client

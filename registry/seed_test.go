@@ -123,15 +123,34 @@ func newShelf() (*shelf, []manifest.ImagePin) {
 	return s, []manifest.ImagePin{s.image("registry.k8s.io/pause:3.10", base), s.image("registry.k8s.io/coredns/coredns:v1.11.3", base), s.image("docker.io/library/nginx:1", base)}
 }
 
-func TestSeedThenNothingIsMissing(t *testing.T) {
+// send compares and fills, as an installation does.
+func send(ctx context.Context, t Target, src Source, images []manifest.ImagePin, o Options) (Seeded, error) {
+	c, err := Compare(ctx, t, src, images, o.Parallel)
+	if err != nil {
+		return Seeded{}, err
+	}
+	done, _, err := Fill(ctx, t, src, c, o)
+	return done, err
+}
+
+// missing counts the images that a registry lacks.
+func missing(t *testing.T, target Target, src Source, images []manifest.ImagePin) int {
+	t.Helper()
+	c, err := Compare(t.Context(), target, src, images, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Missing()
+}
+
+func TestSendThenNothingIsMissing(t *testing.T) {
 	shelf, images := newShelf()
 	site := newSite(t)
-	missing, err := Missing(context.Background(), site.target(), images)
-	if err != nil || len(missing) != 3 {
-		t.Fatal(missing, err)
+	if n := missing(t, site.target(), shelf, images); n != 3 {
+		t.Fatal(n)
 	}
 	var sent atomic.Int64
-	done, err := Seed(context.Background(), site.target(), shelf, images, Options{Parallel: 4, Sent: func(n int64) { sent.Add(n) }})
+	done, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 4, Sent: func(n int64) { sent.Add(n) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,12 +166,11 @@ func TestSeedThenNothingIsMissing(t *testing.T) {
 			t.Errorf("%s is %s at the site, %s upstream", im.Reference, got, im.Digest)
 		}
 	}
-	missing, err = Missing(context.Background(), site.target(), images)
-	if err != nil || len(missing) != 0 {
-		t.Errorf("still missing: %v, %v", missing, err)
+	if n := missing(t, site.target(), shelf, images); n != 0 {
+		t.Errorf("still missing: %d", n)
 	}
 	before := site.uploads.Load()
-	if _, err := Seed(context.Background(), site.target(), shelf, images, Options{Parallel: 4}); err != nil {
+	if _, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 4}); err != nil {
 		t.Fatal(err)
 	}
 	if n := site.uploads.Load() - before; n != 0 {
@@ -163,13 +181,13 @@ func TestSeedThenNothingIsMissing(t *testing.T) {
 // No tag may be seen before its content: break the wire at each request in
 // turn; afterwards every tag that answers leads to a whole image, and a second
 // run completes the rest.
-func TestSeedInterruptedAnywhere(t *testing.T) {
+func TestSendInterruptedAnywhere(t *testing.T) {
 	shelf, images := newShelf()
 	for k := 1; ; k++ {
 		site := newSite(t)
 		n, broke := 0, false
 		site.refuse = func(*http.Request) bool { n++; broke = broke || n >= k; return n >= k }
-		_, err := Seed(context.Background(), site.target(), shelf, images, Options{Parallel: 2})
+		_, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 2})
 		site.mu.Lock()
 		whole := !broke
 		site.mu.Unlock()
@@ -180,7 +198,7 @@ func TestSeedInterruptedAnywhere(t *testing.T) {
 			return
 		}
 		if err == nil {
-			t.Fatalf("request %d was refused, and Seed says all is well", k)
+			t.Fatalf("request %d was refused, and Fill says all is well", k)
 		}
 		site.mu.Lock()
 		site.refuse = nil
@@ -200,33 +218,33 @@ func TestSeedInterruptedAnywhere(t *testing.T) {
 				}
 			}
 		}
-		if _, err := Seed(context.Background(), site.target(), shelf, images, Options{Parallel: 2}); err != nil {
+		if _, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 2}); err != nil {
 			t.Fatalf("broken at request %d, then: %v", k, err)
 		}
-		if missing, err := Missing(context.Background(), site.target(), images); err != nil || len(missing) > 0 {
-			t.Fatalf("broken at request %d: missing %v, %v", k, missing, err)
+		if n := missing(t, site.target(), shelf, images); n > 0 {
+			t.Fatalf("broken at request %d: %d missing", k, n)
 		}
 		site.Close()
 	}
 }
 
-func TestMissingSeesAnotherDigest(t *testing.T) {
+func TestCompareSeesAnotherDigest(t *testing.T) {
 	shelf, images := newShelf()
 	site := newSite(t)
-	if _, err := Seed(context.Background(), site.target(), shelf, images, Options{}); err != nil {
+	if _, err := send(t.Context(), site.target(), shelf, images, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	images[1].Digest = images[0].Digest
-	missing, err := Missing(context.Background(), site.target(), images)
-	if err != nil || len(missing) != 1 || missing[0].ID != images[1].ID {
-		t.Errorf("%v, %v", missing, err)
+	c, err := Compare(t.Context(), site.target(), shelf, images, 1)
+	if err != nil || c.Missing() != 1 || c.Images[1].Held || c.Images[1].Was == "" {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func TestSparseIndexRefused(t *testing.T) {
 	shelf, _ := newShelf()
 	sparse := shelf.image("quay.io/a/b:1", []byte("x"), v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("absent"), Size: 3})
-	_, err := Seed(context.Background(), newSite(t).target(), shelf, []manifest.ImagePin{sparse}, Options{})
+	_, err := send(t.Context(), newSite(t).target(), shelf, []manifest.ImagePin{sparse}, Options{})
 	var refused *bundle.SparseError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "validation.manifests.indexes") {
 		t.Errorf("%v", err)

@@ -215,8 +215,9 @@ func (c *comparing) blobs(ctx context.Context, images []manifest.ImagePin, lacki
 	return nil
 }
 
-// Fill sends what c found to be missing, and gives every image as it stands then.
-// Its Options are Seed's.
+// Fill sends what c found to be missing, and gives every image as it stands then. All
+// blobs of an image go before its manifests, and its tag goes last: an image whose tag
+// names it is whole, whenever Fill was cut off.
 func Fill(ctx context.Context, t Target, src Source, c *Comparison, o Options) (Seeded, []Standing, error) {
 	s := newSeeder(t, src, o)
 	s.known, s.home = maps.Clone(c.known), maps.Clone(c.home)

@@ -17,8 +17,8 @@ const (
 	Done
 )
 
-// Risk says what a step may cost the people who use the cluster. The plan asks
-// for confirmation by it.
+// Risk says what a step may cost the people who use the cluster. A plan shows it, and a
+// pipeline with a step that Destroys has to ask for confirmation: a test holds it to that.
 type Risk int
 
 const (

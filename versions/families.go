@@ -142,19 +142,19 @@ func dockerVersion(c *manifest.Cluster) string {
 }
 
 func loadBalancerWants(c *manifest.Cluster) []want {
-	lb := c.Spec.LoadBalancer
 	const internal, external = "spec.loadBalancer.internal.type", "spec.loadBalancer.external.type"
-	switch {
-	case lb.Mode == "internal" && lb.Internal.Type != "":
-		return []want{{component: lb.Internal.Type, parts: images, path: internal}}
-	case lb.Mode != "external":
-		return nil
-	case lb.External.Type == "kubexm-kh":
-		return []want{{component: "keepalived", path: external}, {component: "haproxy-package", path: external}}
-	case lb.External.Type == "kubexm-kn":
-		return []want{{component: "keepalived", path: external}, {component: "nginx-package", path: external}}
+	var out []want
+	e := part.EndpointOf(c)
+	switch e.Front {
+	case part.KubeVIPFront:
+		out = append(out, want{component: "kube-vip", parts: images, path: internal})
+	case part.HostsFront:
+		out = append(out, want{component: "keepalived", path: external}, want{component: string(e.Runs) + "-package", path: external})
 	}
-	return nil
+	if e.OnNodes != "" {
+		out = append(out, want{component: string(e.OnNodes), parts: images, path: internal})
+	}
+	return out
 }
 
 func dnsWants(c *manifest.Cluster) []want {

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
-	"github.com/mensylisir/kubexm/steps/controlplane"
 )
 
 // wire is the connection to a host: what goes through it to the registry's port
@@ -45,7 +44,7 @@ func (w *wire) Exec(ctx context.Context, c connector.Cmd) (connector.Result, err
 }
 
 func (w *wire) Dial(_ context.Context, _, address string) (net.Conn, error) {
-	if cp := w.site.Cluster.Spec.ControlPlaneEndpoint; w.site.Cluster.EndpointExists() && (address == controlplane.Endpoint(w.site.Cluster) || address == net.JoinHostPort(cp.Address, strconv.Itoa(cp.Port))) {
+	if e := part.EndpointOf(w.site.Cluster); e.Exists() && (address == e.Name() || address == e.At()) {
 		if w.site.Balancer != nil {
 			return w.site.Balancer(w.host)
 		}

@@ -35,7 +35,7 @@ func InitControlPlane() plan.Task {
 // CheckEndpoint waits until every node reaches the API servers through what the site has
 // set up for them.
 func CheckEndpoint() plan.Task {
-	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return s.Cluster.EndpointExists() },
+	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return part.EndpointOf(s.Cluster).Exists() },
 		Plan: func(s plan.Scope) plan.Fragment {
 			return plan.Seq(plan.On(s.Whole().First(manifest.RoleMaster), cluster.ReadAuthority()), plan.On(nodes(s), cluster.WaitEndpoint(s.Cluster)))
 		}}
@@ -54,7 +54,7 @@ func JoinMasters() plan.Task {
 			}
 			mint = append(mint, kubeadm.MintMasterToken(s.Cluster, h))
 			join := []steps.Step{kubeadm.JoinMaster(s.Cluster)}
-			if cp := s.Cluster.Spec.ControlPlaneEndpoint; cp.Address == "" && !cp.ExternalDNS {
+			if part.EndpointOf(s.Cluster).Own() {
 				join = append(join, node.AimAtItself(s.Cluster), cluster.RenewProxy(s.Cluster))
 			}
 			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(first, mint...), plan.On(one, append(join, cluster.InstallKubeconfig())...))

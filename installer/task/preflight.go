@@ -30,7 +30,7 @@ func Preflight() plan.Task {
 		var slow, compared []plan.Fragment
 		for _, c := range preflight.Checks() {
 			switch {
-			case c.Packages && !hasPackages(s), c.Endpoint && !s.Cluster.EndpointExists():
+			case c.Packages && !hasPackages(s), c.Endpoint && !part.EndpointOf(s.Cluster).Exists():
 			case c.Slow && c.Compares:
 				compared = append(compared, plan.On(onHosts(s, c.On), c.Step(o)))
 			case c.Slow:

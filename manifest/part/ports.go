@@ -86,7 +86,7 @@ type Port struct {
 
 // Ports lists what a cluster's parts listen on.
 func Ports(c *manifest.Cluster) []Port {
-	api := uint16(c.APIServerPort())           //nolint:gosec // a port
+	api := uint16(EndpointOf(c).Backend)       //nolint:gosec // a port
 	push := uint16(c.Spec.Registry.PushPort()) //nolint:gosec // a port
 	return []Port{
 		{api, "kube-apiserver", "the API server", []Group{Masters}, []Group{Nodes}},

@@ -2,7 +2,6 @@ package addon
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
@@ -137,8 +136,7 @@ func Remove(a manifest.Addon) steps.Step {
 				within, cancel := context.WithTimeout(ctx, removal)
 				defer cancel()
 				err := list.Run(within, h)
-				var refused *runner.CmdError
-				if err == nil || ctx.Err() != nil || !errors.As(err, &refused) && within.Err() == nil {
+				if err == nil || ctx.Err() != nil || !runner.Refused(err) && within.Err() == nil {
 					return err
 				}
 				h.Log.WarnContext(ctx, "the add-on goes with its cluster", "addon", a.Name, "err", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
@@ -49,8 +50,8 @@ func WaitEndpoint(c *manifest.Cluster) steps.Step {
 			return err == nil && bad == "", nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return kubectl.Until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(c.APIServerPort())+
-				"; whoever tries on %s: openssl s_client -connect "+controlplane.EndpointAddress(c))
+			return kubectl.Until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(part.EndpointOf(c).Backend)+
+				"; whoever tries on %s: openssl s_client -connect "+part.EndpointOf(c).At())
 		},
 	}
 }
@@ -61,7 +62,7 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 	if err != nil {
 		return "", err
 	}
-	at := controlplane.EndpointAddress(c)
+	at := part.EndpointOf(c).At()
 	err = controlplane.TryEndpoint(ctx, h, c, ca)
 	var other *tls.CertificateVerificationError
 	switch {
@@ -70,9 +71,9 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 			Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
 		return "", nil
 	case errors.Is(err, controlplane.ErrNoAuthority):
-		return "", kubectl.Lost(err)
+		return "", steps.Lost(err)
 	case errors.As(err, &other):
-		return "", kubectl.Lost(steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
+		return "", steps.Lost(steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
 			"have the load balancer pass TCP on as it is, with no TLS of its own, and to the masters of this cluster alone"))
 	case err != nil:
 		return "no API server answers at " + at + ": " + err.Error(), nil

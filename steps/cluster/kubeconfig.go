@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
@@ -65,11 +66,11 @@ func userKubeconfig(h *steps.Host) []op.Resource {
 // endpointFromHere is where the machine that kubexm runs on reaches the control
 // plane; "" is under its name, as everybody does.
 func endpointFromHere(c *manifest.Cluster, master *steps.Host) string {
-	switch cp := c.Spec.ControlPlaneEndpoint; {
-	case cp.ExternalDNS:
+	switch e := part.EndpointOf(c); {
+	case e.SiteDNS:
 		return ""
-	case cp.Address != "":
-		return cp.Address
+	case e.VIP != "":
+		return e.VIP
 	}
 	return master.Address
 }

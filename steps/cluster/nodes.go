@@ -25,8 +25,7 @@ func LabelNodes(c *manifest.Cluster) steps.Step {
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			for _, n := range nodes(c) {
 				have, err := getNode(ctx, h, n.Name)
-				var cmd *runner.CmdError
-				if errors.As(err, &cmd) {
+				if runner.Refused(err) {
 					return false, nil
 				}
 				if err != nil || !have.has(labels(c, n), n.Taints) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
@@ -20,14 +21,13 @@ import (
 // the host itself does. A pod on the host's network has a copy of /etc/hosts, of
 // the moment in which it began: while its node joined, that named the first master.
 func RenewProxy(c *manifest.Cluster) steps.Step {
-	name := c.Spec.ControlPlaneEndpoint.Domain
+	name := part.EndpointOf(c).Domain
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.renew-kube-proxy", Timeout: 3 * time.Minute, Risk: steps.Disruptive,
 			Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			stale, err := staleProxies(ctx, h, name)
-			var cmd *runner.CmdError
-			if errors.As(err, &cmd) { // the API server is not there yet
+			if runner.Refused(err) { // the API server is not there yet
 				return false, nil
 			}
 			return err == nil && len(stale) == 0, err

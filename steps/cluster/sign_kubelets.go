@@ -26,8 +26,7 @@ func SignKubelets(c *manifest.Cluster) steps.Step {
 		M: steps.Meta{Name: "kubernetes.sign-kubelets", Timeout: kubectl.Patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			asked, err := pending(ctx, c, h)
-			var cmd *runner.CmdError
-			if errors.As(err, &cmd) {
+			if runner.Refused(err) {
 				return false, nil
 			}
 			if err != nil || slices.ContainsFunc(asked, func(q question) bool { return q.unfit(c) == nil }) {
@@ -68,7 +67,7 @@ func sign(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, erro
 	}
 	for _, s := range silent {
 		if err := refused[s.node]; err != nil {
-			return "", kubectl.Lost(err)
+			return "", steps.Lost(err)
 		}
 	}
 	return fmt.Sprintf("the API server does not reach the kubelet of %s: %s", silent[0].node, silent[0].why), nil

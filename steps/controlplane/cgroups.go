@@ -53,14 +53,13 @@ func stopPods(ctx context.Context, h *steps.Host) error {
 	for _, top := range tops {
 		for _, name := range []string{podSlice, "kubepods"} {
 			dir := path.Join(top, name)
-			_, err := h.Stat(ctx, dir)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
+			exists, err := h.Exists(ctx, dir)
 			if err != nil {
 				return err
 			}
-			left = append(left, dir)
+			if exists {
+				left = append(left, dir)
+			}
 		}
 	}
 	if len(left) == 0 {

@@ -26,11 +26,7 @@ const GoingFile = "/etc/kubernetes/kubexm-going"
 // Complete tells whether h was made a master, and that ended well. It asks no API
 // server.
 func Complete(ctx context.Context, h *steps.Host) (bool, error) {
-	_, err := h.Stat(ctx, CompleteFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	if marked, err := h.Exists(ctx, CompleteFile); err != nil || !marked {
 		return false, err
 	}
 	return Begun(ctx, h) // else somebody has reset it since
@@ -53,8 +49,7 @@ func Running(ctx context.Context, h *steps.Host) (bool, error) {
 		return false, err
 	}
 	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "daemonset/kube-proxy", "configmap/kubeadm-config", "-o", "name")
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) {
+	if runner.Refused(err) {
 		return false, nil
 	}
 	return err == nil && strings.Contains(out, "kube-proxy"), err
@@ -96,12 +91,8 @@ var traces = []string{
 // Begun tells whether kubeadm init or join left something behind.
 func Begun(ctx context.Context, h *steps.Host) (bool, error) {
 	for _, p := range traces {
-		_, err := h.Stat(ctx, p)
-		if err == nil {
-			return true, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return false, err
+		if exists, err := h.Exists(ctx, p); err != nil || exists {
+			return exists, err
 		}
 	}
 	return false, nil
@@ -110,8 +101,8 @@ func Begun(ctx context.Context, h *steps.Host) (bool, error) {
 // Left tells whether a host has anything that Complete, Begun or a reset goes by.
 func Left(ctx context.Context, h *steps.Host) (bool, error) {
 	for _, p := range append(slices.Clone(traces), manifest.EncryptionConfig, CompleteFile, GoingFile) {
-		if _, err := h.Stat(ctx, p); !errors.Is(err, fs.ErrNotExist) {
-			return err == nil, err
+		if exists, err := h.Exists(ctx, p); err != nil || exists {
+			return exists, err
 		}
 	}
 	return false, nil

@@ -5,11 +5,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
-	"strconv"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -19,17 +18,6 @@ var ErrNoAuthority = errors.New(AuthorityFile + " of the first master holds no c
 // tryWithin is how long one try to reach the endpoint takes.
 const tryWithin = 5 * time.Second
 
-// EndpointAddress is where a node finds the endpoint that the site has set up before
-// anything wrote its name into /etc/hosts.
-func EndpointAddress(c *manifest.Cluster) string {
-	cp := c.Spec.ControlPlaneEndpoint
-	at := cp.Address
-	if cp.ExternalDNS {
-		at = cp.Domain
-	}
-	return net.JoinHostPort(at, strconv.Itoa(cp.Port))
-}
-
 // TryEndpoint asks once whether an API server answers a host at the endpoint, with a
 // certificate of the CA that ca holds in PEM; the error says why not. It is a
 // tls.CertificateVerificationError where somebody else answers.
@@ -38,17 +26,13 @@ func TryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, ca []b
 	if !roots.AppendCertsFromPEM(ca) {
 		return ErrNoAuthority
 	}
+	e := part.EndpointOf(c)
 	ctx, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
-	conn, err := h.Dial(ctx, EndpointAddress(c))
+	conn, err := h.Dial(ctx, e.At())
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: c.Spec.ControlPlaneEndpoint.Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
-}
-
-// Endpoint is the control plane's name and port.
-func Endpoint(c *manifest.Cluster) string {
-	return c.Spec.ControlPlaneEndpoint.Domain + ":" + strconv.Itoa(c.Spec.ControlPlaneEndpoint.Port)
+	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: e.Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
 // With puts ours before the user's own: theirs count.
@@ -93,9 +94,10 @@ func knowsAnonymous(c *manifest.Cluster) bool {
 // SANs are the names and addresses that the certificate of an API server is for, sorted.
 func SANs(c *manifest.Cluster) []string {
 	k := c.Spec.Kubernetes
-	sans := append([]string{c.Spec.ControlPlaneEndpoint.Domain}, k.APIServer.CertSANs...)
-	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
-		sans = append(sans, a)
+	e := part.EndpointOf(c)
+	sans := append([]string{e.Domain}, k.APIServer.CertSANs...)
+	if e.VIP != "" {
+		sans = append(sans, e.VIP)
 	}
 	for _, m := range c.HostsWith(manifest.RoleMaster) {
 		sans = append(sans, m.Name, m.Name+"."+k.ClusterName, m.Address) // as /etc/hosts has them

@@ -84,8 +84,7 @@ func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []
 	for _, at := range c.endpoints {
 		var res connector.Result
 		res, err = h.Run(ctx, runner.Cmd{Timeout: c.limit, Argv: slices.Concat(by, c.argv(at, words...))})
-		var refused *runner.CmdError
-		if err == nil || !errors.As(err, &refused) {
+		if err == nil || !runner.Refused(err) {
 			return res.Stdout, err
 		}
 	}

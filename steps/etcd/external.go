@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -81,11 +80,7 @@ func NoteLeft(c *manifest.Cluster) steps.Step {
 
 // begun tells whether kubexm has begun to make the host part of this cluster.
 func begun(ctx context.Context, h *steps.Host) (bool, error) {
-	_, err := h.Stat(ctx, op.RecordDir(h))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	return h.Exists(ctx, op.RecordDir(h))
 }
 
 // keyPrefix is what the keys of the cluster's objects begin with.

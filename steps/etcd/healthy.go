@@ -30,8 +30,7 @@ func WaitHealthy(c *manifest.Cluster) steps.Step {
 		M: steps.Meta{Name: "etcd.wait-healthy", LooksOnly: true, Timeout: patience + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			err := look(ctx, h)
-			var cmd *runner.CmdError
-			if errors.As(err, &cmd) {
+			if runner.Refused(err) {
 				return false, nil
 			}
 			return err == nil, err
@@ -44,7 +43,7 @@ func WaitHealthy(c *manifest.Cluster) steps.Step {
 // not waited for any longer; what it said last is in the error.
 func answers(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
 	first := -1
-	err := until(ctx, patience, func(ctx context.Context) error {
+	err := steps.Until(ctx, patience, time.Second, func(ctx context.Context) error {
 		err := health(ctx, c, h)
 		if err == nil {
 			return nil
@@ -57,7 +56,7 @@ func answers(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
 			first = u.Restarts
 		}
 		if u.Restarts-first >= hopeless {
-			return errEnds
+			return steps.Lost(errEnds)
 		}
 		return err
 	})
@@ -75,27 +74,4 @@ func answers(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
 func health(ctx context.Context, c *manifest.Cluster, h *steps.Host, more ...string) error {
 	_, err := ofService(5*time.Second, clientURL(address(c, h.Host))).Run(ctx, h, append([]string{"endpoint", "health"}, more...)...)
 	return err
-}
-
-// until looks again and again for some time.
-func until(ctx context.Context, long time.Duration, look func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, long)
-	defer cancel()
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	var last error // what was found while there was time
-	for {
-		err := look(ctx)
-		if err == nil || errors.Is(err, errEnds) {
-			return err
-		}
-		if ctx.Err() == nil || last == nil {
-			last = err
-		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return last
-		}
-	}
 }

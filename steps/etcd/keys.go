@@ -168,14 +168,6 @@ func hasData(ctx context.Context, c *manifest.Cluster, h *steps.Host) (bool, err
 	return slices.ContainsFunc(all, func(i runner.Info) bool { return isLog(i.Name) }), err
 }
 
-func exists(ctx context.Context, h *steps.Host, file string) (bool, error) {
-	_, err := h.Stat(ctx, file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // memberCA is the CA's certificate and key on a member's host. What CheckKeys finds
 // is refused here, too.
 func memberCA(ctx context.Context, h *steps.Host) (cert, key []byte, err error) {

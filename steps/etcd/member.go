@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -40,7 +39,7 @@ func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Chan
 			return m.begin(ctx, h, restart)
 		}
 		return turns(h).InTurn(ctx, func() error {
-			if err := until(ctx, moment, func(ctx context.Context) error { return health(ctx, m.cluster, h, "--cluster") }); err != nil {
+			if err := steps.Until(ctx, moment, time.Second, func(ctx context.Context) error { return health(ctx, m.cluster, h, "--cluster") }); err != nil {
 				return steps.Advise(err, "another member is not healthy, and this one was not restarted: see `journalctl -u %s` on the other etcd hosts", unit)
 			}
 			if err := restart(ctx, h); err != nil {
@@ -81,8 +80,7 @@ func (m member) serves(ctx context.Context, h *steps.Host) (bool, error) {
 		return false, err
 	}
 	err = health(ctx, m.cluster, h)
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) {
+	if runner.Refused(err) {
 		return false, nil
 	}
 	return err == nil, err

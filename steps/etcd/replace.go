@@ -40,7 +40,7 @@ func (joining) Needs() []manifest.Need { return nil }
 // means nothing once it has data. One that ended before would begin a store of its own
 // without it.
 func (j joining) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
-	if there, err := exists(ctx, h, joinFile); err != nil || !there {
+	if there, err := h.Exists(ctx, joinFile); err != nil || !there {
 		return nil, err
 	}
 	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error {
@@ -56,7 +56,7 @@ func (joining) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	if ours, err := op.Recorded(ctx, h, unitFile(h.Cluster)); err != nil || !ours {
 		return nil, err
 	}
-	if there, err := exists(ctx, h, joinFile); err != nil || !there {
+	if there, err := h.Exists(ctx, joinFile); err != nil || !there {
 		return nil, err
 	}
 	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}, nil
@@ -85,7 +85,7 @@ const settles = 30 * time.Second
 // change has the store add or remove a member.
 func change(ctx context.Context, h *steps.Host, others []string, words ...string) error {
 	var final error
-	err := until(ctx, settles, func(ctx context.Context) error {
+	err := steps.Until(ctx, settles, time.Second, func(ctx context.Context) error {
 		_, err := ofService(answerTime, others...).Run(ctx, h, append([]string{"member"}, words...)...)
 		var refused *runner.CmdError
 		if errors.As(err, &refused) && strings.Contains(refused.Stderr, "etcdserver: unhealthy cluster") {
@@ -101,7 +101,7 @@ func change(ctx context.Context, h *steps.Host, others []string, words ...string
 // one is removed, a new one added in its place, which then fetches all from the
 // others. Most of the members have to be healthy, or nothing is done.
 func (m member) replace(ctx context.Context, h *steps.Host, others []string, start op.Fn) error {
-	err := until(ctx, time.Minute, func(ctx context.Context) error {
+	err := steps.Until(ctx, time.Minute, time.Second, func(ctx context.Context) error {
 		_, err := ofService(answerTime, others...).Run(ctx, h, "endpoint", "health")
 		return err
 	})

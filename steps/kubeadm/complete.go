@@ -79,8 +79,8 @@ func awaken(ctx context.Context, h *steps.Host, ended look, long time.Duration) 
 		return false, err
 	}
 	if !u.IsActive() {
-		var cmd *runner.CmdError // what comes of it is seen below
-		if err := h.UnitStart(ctx, "kubelet.service"); err != nil && !errors.As(err, &cmd) {
+		// A refusal: what comes of it is seen below.
+		if err := h.UnitStart(ctx, "kubelet.service"); err != nil && !runner.Refused(err) {
 			return false, err
 		}
 	}

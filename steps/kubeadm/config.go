@@ -72,7 +72,7 @@ func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 
 // listening is where the API server of a master listens.
 func listening(c *manifest.Cluster, h *steps.Host) object {
-	return object{"advertiseAddress": c.NodeAddresses(h.Host)[0], "bindPort": c.APIServerPort()}
+	return object{"advertiseAddress": c.NodeAddresses(h.Host)[0], "bindPort": part.EndpointOf(c).Backend}
 }
 
 func registration(c *manifest.Cluster, h *steps.Host) object {
@@ -95,7 +95,7 @@ func clusterConfig(c *manifest.Cluster, store object) object {
 	}
 	return object{
 		"apiVersion": api(c), "kind": "ClusterConfiguration",
-		"clusterName": "kubernetes", "kubernetesVersion": k.Version, "controlPlaneEndpoint": controlplane.Endpoint(c),
+		"clusterName": "kubernetes", "kubernetesVersion": k.Version, "controlPlaneEndpoint": part.EndpointOf(c).Name(),
 		"networking": object{
 			"dnsDomain": k.ClusterName, "podSubnet": strings.Join(n.KubePodsCIDR, ","), "serviceSubnet": strings.Join(n.KubeServiceCIDR, ","),
 		},

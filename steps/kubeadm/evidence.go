@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -54,11 +55,11 @@ func deadContainer(ctx context.Context, h *steps.Host) (name, words string) {
 		if !ok || c.runs() {
 			continue
 		}
-		log, err := h.Run(ctx, runner.Cmd{Argv: []string{"sh", "-c", `crictl logs --tail 30 "$1" 2>&1`, "sh", c.ID}, Cut: true})
+		log, err := h.Merged(ctx, "crictl", "logs", "--tail", "30", c.ID)
 		if err != nil {
 			return "", ""
 		}
-		return part, lastWords(string(log.Stdout))
+		return part, lastWords(string(log))
 	}
 	return "", ""
 }
@@ -105,7 +106,7 @@ func lastWords(log string) string {
 // takes the kubelet for the culprit.
 func endpointAway(ctx context.Context, h *steps.Host) string {
 	c := h.Cluster
-	if !c.EndpointExists() {
+	if !part.EndpointOf(c).Exists() {
 		return ""
 	}
 	if server, ok := newest(ctx, h)["kube-apiserver"]; !ok || !server.runs() {
@@ -119,5 +120,5 @@ func endpointAway(ctx context.Context, h *steps.Host) string {
 	if err == nil || errors.Is(err, runner.ErrNoForward) || errors.Is(err, runner.ErrNoTCP) {
 		return ""
 	}
-	return "the API server of " + h.Name + " runs, and is not reached at " + controlplane.EndpointAddress(c) + ", spec.controlPlaneEndpoint: " + err.Error()
+	return "the API server of " + h.Name + " runs, and is not reached at " + part.EndpointOf(c).At() + ", spec.controlPlaneEndpoint: " + err.Error()
 }

@@ -105,8 +105,8 @@ func Init(c *manifest.Cluster) steps.Step {
 // whatToSee says where to look when kubeadm failed on a first master.
 func whatToSee(h *steps.Host) string {
 	at := ""
-	if c := h.Cluster; c.EndpointExists() {
-		at = fmt.Sprintf(", and whether %s leads to port %d of it", controlplane.EndpointAddress(c), c.APIServerPort())
+	if e := part.EndpointOf(h.Cluster); e.Exists() {
+		at = fmt.Sprintf(", and whether %s leads to port %d of it", e.At(), e.Backend)
 	}
 	return fmt.Sprintf("see `journalctl -u kubelet` and `crictl ps -a` on %s%s", h.Name, at)
 }
@@ -142,8 +142,8 @@ func prepare(ctx context.Context, h *steps.Host, j runner.Job, look func(context
 			_, err := h.WaitJob(ctx, j)
 			return err
 		})
-		var failed *runner.CmdError // what it left behind is taken back
-		if err != nil && !errors.As(err, &failed) && !errors.Is(err, errKubeletEnds) {
+		// After a refusal, what it left behind is taken back.
+		if err != nil && !runner.Refused(err) && !errors.Is(err, errKubeletEnds) {
 			return false, err
 		}
 		k, kerr := readKept(ctx, h)

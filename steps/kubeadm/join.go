@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
@@ -39,8 +40,7 @@ func MintToken(joining []manifest.Host) steps.Step {
 	return &op.Do{
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
-			var cmd *runner.CmdError
-			if errors.As(err, &cmd) {
+			if runner.Refused(err) {
 				return false, nil
 			}
 			if err != nil {
@@ -157,7 +157,7 @@ func join(ctx context.Context, c *manifest.Cluster, h *steps.Host, t Token) erro
 	if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
 		err = rerr
 	}
-	return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, controlplane.Endpoint(c))
+	return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, part.EndpointOf(c).Name())
 }
 
 // joined tells whether the kubelet has its own credentials and runs.
@@ -189,7 +189,7 @@ func JoinConfig(c *manifest.Cluster, h *steps.Host, t Token) ([]byte, error) {
 		"apiVersion": api(c), "kind": "JoinConfiguration",
 		"nodeRegistration": registration(c, h),
 		"discovery": object{"bootstrapToken": object{
-			"apiServerEndpoint": controlplane.Endpoint(c), "token": t.Value, "caCertHashes": []string{t.CAHash},
+			"apiServerEndpoint": part.EndpointOf(c).Name(), "token": t.Value, "caCertHashes": []string{t.CAHash},
 		}},
 	}
 	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {

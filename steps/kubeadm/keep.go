@@ -204,11 +204,8 @@ func TakeUp() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubeadm.take-up-store", Timeout: 5 * time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			_, err := h.Stat(ctx, keptDir(h))
-			if errors.Is(err, fs.ErrNotExist) {
-				return true, nil
-			}
-			return false, err
+			exists, err := h.Exists(ctx, keptDir(h))
+			return err == nil && !exists, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)

@@ -106,8 +106,7 @@ func masterJoined(ctx context.Context, h *steps.Host) (bool, error) {
 		return false, err
 	}
 	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "node", h.Name, "-o", "jsonpath={.metadata.labels}")
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) {
+	if runner.Refused(err) {
 		return false, nil
 	}
 	return err == nil && strings.Contains(out, "node-role.kubernetes.io/control-plane"), err

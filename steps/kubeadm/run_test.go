@@ -69,7 +69,7 @@ func TestControlPlaneThatEnds(t *testing.T) {
 				{"id": "2", "state": "CONTAINER_RUNNING", "createdAt": "2", "metadata": {"name": "etcd"}},
 				{"id": "3", "state": "CONTAINER_EXITED", "createdAt": "3", "metadata": {"name": "kube-apiserver"}}]}`)}, true
 		})
-		s.HandleProgram("sh", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+		s.HandleProgram("/bin/sh", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
 			if c.Argv[len(c.Argv)-1] != "3" {
 				t.Errorf("the log of %q was asked for", c.Argv)
 			}
@@ -104,7 +104,7 @@ func TestEndpointThatLeadsNowhere(t *testing.T) {
 				s.HandleProgram("crictl", func(connector.Cmd, []byte) (connector.Result, bool) {
 					return connector.Result{Stdout: []byte(`{"containers": [{"id": "1", "state": "` + kase.state + `", "createdAt": "1", "metadata": {"name": "kube-apiserver"}}]}`)}, true
 				})
-				s.HandleProgram("sh", func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{}, true })
+				s.HandleProgram("/bin/sh", func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{}, true })
 				step := kubeadm.Init(c)
 				err := step.Run(t.Context(), (&steptest.Case{Cluster: c}).NewHost(t, s, step))
 				if err == nil || !strings.Contains(err.Error(), kase.want) {

@@ -49,45 +49,16 @@ func WaitFor(name string, needs []manifest.Need, body Body) steps.Step {
 	}
 }
 
-// lost is an error that time does not mend.
-type lost struct{ error }
-
-func (l *lost) Unwrap() error { return l.error }
-
-// Lost marks an error that time does not mend: Until ends with it at once.
-func Lost(err error) error { return &lost{err} }
-
 // Until looks again and again, for as long as Patience, and ends with what is still not
 // as it should be. advice has a verb for the name of the host.
 func Until(ctx context.Context, h *steps.Host, look func(context.Context, *steps.Host) (string, error), advice string) error {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
-	defer cancel()
-	t := time.NewTicker(2 * time.Second)
-	defer t.Stop()
-	var last error // what was found while there was time to look
-	for {
+	return steps.Until(ctx, Patience, 2*time.Second, func(ctx context.Context) error {
 		bad, err := look(ctx, h)
-		var no *lost
-		switch {
-		case err == nil && bad == "":
-			return nil
-		case errors.As(err, &no):
-			return no.error
-		case err == nil:
-			last = steps.Advise(errors.New(bad), advice, h.Name)
-		case ctx.Err() == nil:
-			last = err
+		if err == nil && bad != "" {
+			err = steps.Advise(errors.New(bad), advice, h.Name)
 		}
-		select {
-		case <-t.C:
-			continue
-		case <-ctx.Done():
-		}
-		if last == nil {
-			return err
-		}
-		return last
-	}
+		return err
+	})
 }
 
 // workload is the part of such an object that matters here. The fields of its
@@ -116,8 +87,7 @@ type workload struct {
 func Unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) {
 	name := w.Kind + "/" + w.Name
 	out, err := Run(ctx, h, "--request-timeout=10s", "-n", w.Namespace, "get", strings.ToLower(name), "-o", "json")
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) {
+	if runner.Refused(err) {
 		return fmt.Sprintf("%s in namespace %s is not there", name, w.Namespace), nil
 	}
 	if err != nil {
@@ -162,8 +132,7 @@ func (o workload) progress(kind string) (have, want int) {
 func reasons(ctx context.Context, h *steps.Host, namespace string) (string, error) {
 	out, err := Run(ctx, h, "--request-timeout=10s", "-n", namespace, "get", "pods", "-o",
 		`jsonpath={range .items[*].status.containerStatuses[*]}{.state.waiting.reason}{": "}{.image}{"\n"}{end}`)
-	var cmd *runner.CmdError
-	if err != nil && !errors.As(err, &cmd) {
+	if err != nil && !runner.Refused(err) {
 		return "", err
 	}
 	var all []string

@@ -9,9 +9,9 @@ import (
 // the files of nftables (Debian, RHEL), of iptables-services (RHEL) and of
 // iptables-persistent (Debian).
 func firewall() []op.Resource {
-	rs := []op.Resource{op.NoUFW{}}
+	rs := []op.Resource{NoUFW{}}
 	for _, unit := range []string{"firewalld.service", "nftables.service", "iptables.service", "ip6tables.service", "netfilter-persistent.service"} {
-		rs = append(rs, op.Off{Name: unit})
+		rs = append(rs, Off{Name: unit})
 	}
 	return rs
 }

@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"flag"
-	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/steps/node"
@@ -36,25 +35,5 @@ func TestHostsBlock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			steptest.Golden(t, *update, "hosts-"+name, string(node.Hosts(steptest.Cluster(t, site+rest), "w1", false)))
 		})
-	}
-}
-
-// TestEndpointOfMasters: without a load balancer the name is the first master's,
-// and each further one's own once it has joined. Elsewhere nothing changes.
-func TestEndpointOfMasters(t *testing.T) {
-	three := strings.NewReplacer("master: [m1]", "master: [m1, w1, r1]", "worker: [w1]", "worker: [w1]", ", registry: [r1]", "").Replace(site) + "  kubernetes: {version: v1.34.10}\n"
-	for _, c := range []struct {
-		rest, self string
-		joined     bool
-		want       string
-	}{
-		{"", "m1", false, "10.0.0.11"}, {"", "m1", true, "10.0.0.11"},
-		{"", "w1", false, "10.0.0.11"}, {"", "w1", true, "198.51.100.21"},
-		{"", "r1", true, "10.0.0.31"}, {"", "unknown", true, "10.0.0.11"},
-		{"  controlPlaneEndpoint: {address: 10.0.0.31}\n", "w1", true, "10.0.0.31"},
-	} {
-		if got := node.EndpointAddress(steptest.Cluster(t, three+c.rest), c.self, c.joined); got != c.want {
-			t.Errorf("%s %s joined=%t: %s, want %s", c.rest, c.self, c.joined, got, c.want)
-		}
 	}
 }

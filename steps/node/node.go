@@ -17,14 +17,14 @@ import (
 
 // settings are the kernel settings that kubelet, kube-proxy and the pod network
 // need.
-func settings(c *manifest.Cluster) []op.Sysctl {
-	s := []op.Sysctl{
+func settings(c *manifest.Cluster) []Sysctl {
+	s := []Sysctl{
 		{Key: "net.bridge.bridge-nf-call-iptables", Value: "1"},
 		{Key: "net.bridge.bridge-nf-call-ip6tables", Value: "1"},
 		{Key: "net.ipv4.ip_forward", Value: "1"},
 	}
 	if dual(c) {
-		s = append(s, op.Sysctl{Key: "net.ipv6.conf.all.forwarding", Value: "1"})
+		s = append(s, Sysctl{Key: "net.ipv6.conf.all.forwarding", Value: "1"})
 	}
 	if protects(c) {
 		s = append(s, defaults()...)
@@ -36,7 +36,7 @@ func settings(c *manifest.Cluster) []op.Sysctl {
 // and many a pod watch files, and all of root's share one number; these are what
 // kind asks for: https://kind.sigs.k8s.io/docs/user/known-issues/, "pod errors due to
 // too many open files".
-var roomy = []op.Sysctl{
+var roomy = []Sysctl{
 	{Key: "fs.inotify.max_user_instances", Value: "512", AtLeast: true},
 	{Key: "fs.inotify.max_user_watches", Value: "524288", AtLeast: true},
 }
@@ -52,11 +52,11 @@ var changed = []string{
 
 // defaults are the kernel settings that a kubelet asks for, and that it sets itself
 // where it is let.
-func defaults() []op.Sysctl {
-	var out []op.Sysctl
+func defaults() []Sysctl {
+	var out []Sysctl
 	for _, s := range manifest.Settings() {
 		if s.Of == manifest.OfKernel {
-			out = append(out, op.Sysctl{Key: s.Name, Value: s.Value})
+			out = append(out, Sysctl{Key: s.Name, Value: s.Value})
 		}
 	}
 	return out
@@ -96,12 +96,12 @@ func modules(c *manifest.Cluster) []string {
 // way about a boot in between would do the first, with nobody to note what was
 // there before; and a removal, which goes backwards, has the files gone before it
 // forgets that. A removal is given all settings that another config may have set.
-func kernel(c *manifest.Cluster, noted []string, values []op.Sysctl) []op.Resource {
+func kernel(c *manifest.Cluster, noted []string, values []Sysctl) []op.Resource {
 	var rs []op.Resource
 	for _, m := range modules(c) {
-		rs = append(rs, op.Module{Name: m})
+		rs = append(rs, Module{Name: m})
 	}
-	rs = append(rs, op.Noted{Keys: noted}, op.Tables{})
+	rs = append(rs, Noted{Keys: noted}, Tables{})
 	for _, s := range values {
 		rs = append(rs, s)
 	}
@@ -117,7 +117,7 @@ func kernel(c *manifest.Cluster, noted []string, values []op.Sysctl) []op.Resour
 
 // atBoot is what sysctl reads at a boot. A host that has more of what is to be
 // enough has that from elsewhere, and keeps it.
-func atBoot(ctx context.Context, h *steps.Host, all []op.Sysctl) ([]byte, error) {
+func atBoot(ctx context.Context, h *steps.Host, all []Sysctl) ([]byte, error) {
 	var b strings.Builder
 	for _, s := range slices.Concat(all, roomy) {
 		if s.AtLeast {
@@ -213,9 +213,8 @@ func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
 			line(a, h.Name, h.Name+"."+c.Spec.Kubernetes.ClusterName)
 		}
 	}
-	if cp := c.Spec.ControlPlaneEndpoint; !cp.ExternalDNS {
-		line(EndpointAddress(c, self, joined), cp.Domain)
-	}
+	e := part.EndpointOf(c)
+	line(e.Address(manifest.Host{Name: self}, joined), e.Domain)
 	if r := c.HostsWith(manifest.RoleRegistry); len(r) > 0 {
 		name, _, _ := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")
 		line(Address(r[0]), name)
@@ -224,25 +223,6 @@ func Hosts(c *manifest.Cluster, self string, joined bool) []byte {
 		line(e.Address, e.Domain)
 	}
 	return []byte(b.String())
-}
-
-// EndpointAddress is what the control plane's name means on a host: the virtual
-// IP where there is one, else the first master. With several masters and nothing
-// before them, each means itself once it has joined.
-func EndpointAddress(c *manifest.Cluster, self string, joined bool) string {
-	if a := c.Spec.ControlPlaneEndpoint.Address; a != "" {
-		return a
-	}
-	masters := c.HostsWith(manifest.RoleMaster)
-	for _, m := range masters {
-		if joined && m.Name == self {
-			return c.NodeAddresses(m)[0]
-		}
-	}
-	if len(masters) > 0 {
-		return c.NodeAddresses(masters[0])[0]
-	}
-	return ""
 }
 
 // Address is the address of a host that the cluster's machines use.

@@ -7,14 +7,15 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/packages"
 )
 
 // packagesWithin is how long an installation of packages may take, with those of
 // others that are waited for.
 const packagesWithin = 45 * time.Minute
 
-func packages(c *manifest.Cluster) []op.Resource {
-	return []op.Resource{op.Packages{Systems: Systems(c), Pick: func(h *steps.Host, want []string) []string {
+func fromBundle(c *manifest.Cluster) []op.Resource {
+	return []op.Resource{packages.Installed{Systems: Systems(c), Pick: func(h *steps.Host, want []string) []string {
 		return slices.DeleteFunc(slices.Clone(want), func(name string) bool { return !wanted(c, h.Host, name) })
 	}}}
 }
@@ -45,12 +46,12 @@ func Systems(c *manifest.Cluster) []string {
 // InstallPackages installs the packages of the host's operating system that the
 // bundle was made with.
 func InstallPackages(c *manifest.Cluster) steps.Step {
-	return op.Ensure("node.install-packages", packages(c), op.Upload, within)
+	return op.Ensure("node.install-packages", fromBundle(c), op.Upload, within)
 }
 
 // RemovePackages is its inverse.
 func RemovePackages(c *manifest.Cluster) steps.Step {
-	return op.Remove("node.remove-packages", packages(c), within)
+	return op.Remove("node.remove-packages", fromBundle(c), within)
 }
 
 func within(m *steps.Meta) { m.Timeout = packagesWithin }

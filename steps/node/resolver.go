@@ -84,11 +84,11 @@ func resolvers(c *manifest.Cluster) []op.Resource {
 		op.Given(keptBy(resolved),
 			op.Dir{Path: "/etc/systemd/resolved.conf.d"},
 			op.Text("/etc/systemd/resolved.conf.d/kubexm.conf", body("# Written by kubexm.\n[Resolve]\nDNS="+strings.Join(extra, " ")+"\n")),
-			op.Follower{Name: "systemd-resolved.service"}),
+			Follower{Name: "systemd-resolved.service"}),
 		op.Given(keptBy(networkManager),
 			op.Dir{Path: path.Dir(networkManagerConf)},
 			op.Text(networkManagerConf, func(ctx context.Context, h *steps.Host) ([]byte, error) { return globalDNS(ctx, h, extra) }),
-			op.Follower{Name: "NetworkManager.service", Reload: true}),
+			Follower{Name: "NetworkManager.service", Reload: true}),
 	)
 }
 

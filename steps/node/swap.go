@@ -12,7 +12,7 @@ const swapWithin = 20 * time.Minute
 
 // swap comes off now before it stays off after a boot, as everything here does: see kernel.
 func swap() []op.Resource {
-	return []op.Resource{op.NoSwap{}, op.NoSwapInFstab(), op.Off{Name: "zramswap.service"}, op.Off{Name: "zram-config.service"}, op.Off{Name: "dphys-swapfile.service"}, op.NoSwapUnits{}}
+	return []op.Resource{NoSwap{}, NoSwapInFstab(), Off{Name: "zramswap.service"}, Off{Name: "zram-config.service"}, Off{Name: "dphys-swapfile.service"}, NoSwapUnits{}}
 }
 
 // DisableSwap has a host swap to nothing, now and after a boot: the kubelet does

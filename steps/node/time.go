@@ -133,7 +133,7 @@ func syncTime(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 			return func(context.Context, *steps.Host) ([]byte, error) { return b, nil }
 		}
 		return slices.Concat(
-			op.Given(hasChrony, op.Text(conf, body(t.Chrony(drift))), op.Traces{Of: unit, Paths: []string{drift}}, op.Unit{Name: unit}),
+			op.Given(hasChrony, op.Text(conf, body(t.Chrony(drift))), Traces{Of: unit, Paths: []string{drift}}, op.Unit{Name: unit}),
 			op.Given(followsOnly(t),
 				op.Dir{Path: "/etc/systemd/timesyncd.conf.d"},
 				op.Text("/etc/systemd/timesyncd.conf.d/kubexm.conf", body([]byte("# Written by kubexm.\n[Time]\nNTP="+strings.Join(t.Sources, " ")+"\n"))),
@@ -156,7 +156,7 @@ func RestoreTime(c *manifest.Cluster) steps.Step {
 func otherClocks() []op.Resource {
 	var rs []op.Resource
 	for _, unit := range []string{timesyncd, "ntp.service", "ntpd.service", "ntpsec.service", "openntpd.service"} {
-		rs = append(rs, op.Given(hasChrony, op.Off{Name: unit})...)
+		rs = append(rs, op.Given(hasChrony, Off{Name: unit})...)
 	}
 	return rs
 }

@@ -19,25 +19,17 @@ const zoneinfo = "/usr/share/zoneinfo/"
 func timezone(c *manifest.Cluster) []op.Resource {
 	zone := c.Spec.System.Timezone
 	rs := op.Given(anotherZone(zone), op.Link{Path: "/etc/localtime", Target: "../usr/share/zoneinfo/" + zone})
-	named := func(ctx context.Context, h *steps.Host) (bool, error) { return exists(ctx, h, "/etc/timezone") }
+	named := func(ctx context.Context, h *steps.Host) (bool, error) { return h.Exists(ctx, "/etc/timezone") }
 	return append(rs, op.Given(named, op.Text("/etc/timezone", func(context.Context, *steps.Host) ([]byte, error) {
 		return []byte(zone + "\n"), nil
 	}))...)
-}
-
-func exists(ctx context.Context, h *steps.Host, path string) (bool, error) {
-	_, err := h.Stat(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // anotherZone tells whether the host has another time zone, however its link is
 // written. A zone that the host does not know is an error once packages are there.
 func anotherZone(zone string) func(context.Context, *steps.Host) (bool, error) {
 	return func(ctx context.Context, h *steps.Host) (bool, error) {
-		known, err := exists(ctx, h, zoneinfo+zone)
+		known, err := h.Exists(ctx, zoneinfo+zone)
 		if err != nil {
 			return false, err
 		}

@@ -18,7 +18,7 @@ const (
 
 // Block is a part of a file that others write too, between two marks.
 type Block struct {
-	noNeeds
+	NoNeeds
 	Path string
 	Body func(context.Context, *steps.Host) ([]byte, error)
 	// Top puts the block before all other lines: where the first line that answers
@@ -50,7 +50,7 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	if want == have {
 		return nil, nil
 	}
-	e := entry{Existed: existed}
+	e := Record{Existed: existed}
 	if !parts.found && !b.Top && have != "" && !strings.HasSuffix(have, "\n") {
 		e.Value = open
 	}
@@ -58,14 +58,9 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	return &Change{
 		What: "write " + b.String(), Diff: lineDiff(have, want),
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := recall(ctx, h, b)
-			if err != nil {
+			var err error
+			if first, err = RememberFirst(ctx, h, b, e); err != nil {
 				return err
-			}
-			if first = !recorded; first {
-				if err := remember(ctx, h, b, e); err != nil {
-					return err
-				}
 			}
 			return setText(ctx, h, b.Path, want)
 		},
@@ -73,14 +68,14 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			if err := b.back(ctx, h, have, existed); err != nil || !first {
 				return err
 			}
-			return forget(ctx, h, b)
+			return Forget(ctx, h, b)
 		},
 	}, nil
 }
 
 // Gone takes the block out; everything else in the file stays.
 func (b Block) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, b)
+	e, recorded, err := Recall(ctx, h, b)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -102,7 +97,7 @@ func (b Block) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 				return err
 			}
 		}
-		return forget(ctx, h, b)
+		return Forget(ctx, h, b)
 	}}, nil
 }
 

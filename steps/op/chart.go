@@ -89,8 +89,7 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 		about += ", words sha256:" + Digest([]byte(fmt.Sprint(words))) // a map is printed in order
 	}
 	have, there, err := c.look(ctx, h)
-	var cmd *runner.CmdError
-	if err != nil && !errors.As(err, &cmd) { // else there is no API server, or no helm yet
+	if err != nil && !runner.Refused(err) { // else there is no API server, or no helm yet
 		return nil, err
 	}
 	if there && have.Info.Status == "deployed" && have.Info.Description == about {
@@ -112,12 +111,12 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			if there {
 				was = have.revision()
 			}
-			if _, recorded, err = recall(ctx, h, c); err != nil {
+			if _, recorded, err = Recall(ctx, h, c); err != nil {
 				return err
 			}
 			began = true
 			if !recorded {
-				if err := remember(ctx, h, c, entry{Existed: was > 0, Value: strconv.Itoa(was)}); err != nil {
+				if err := Remember(ctx, h, c, Record{Existed: was > 0, Value: strconv.Itoa(was)}); err != nil {
 					return err
 				}
 			}
@@ -135,7 +134,7 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			if err := c.back(ctx, h, was); err != nil || recorded {
 				return err
 			}
-			return forget(ctx, h, c)
+			return Forget(ctx, h, c)
 		},
 	}, nil
 }
@@ -174,7 +173,7 @@ func (c Chart) upgrade(ctx context.Context, h *steps.Host, b manifest.Blob, valu
 // Gone uninstalls the release, or takes it back to the revision that was there
 // before kubexm came.
 func (c Chart) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, c)
+	e, recorded, err := Recall(ctx, h, c)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -190,12 +189,12 @@ func (c Chart) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		if err := c.back(ctx, h, was); err != nil {
 			return err
 		}
-		return forget(ctx, h, c)
+		return Forget(ctx, h, c)
 	}}, nil
 }
 
 // Forget gives the record up: what it tells of went with its cluster.
-func (c Chart) Forget(ctx context.Context, h *steps.Host) error { return forget(ctx, h, c) }
+func (c Chart) Forget(ctx context.Context, h *steps.Host) error { return Forget(ctx, h, c) }
 
 // back brings the release to a revision; 0 takes it away.
 func (c Chart) back(ctx context.Context, h *steps.Host, revision int) error {

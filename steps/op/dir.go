@@ -15,7 +15,7 @@ import (
 // is in it where Own is set, else only when it is empty. Folders above it that
 // were made for it go as well, once they are empty.
 type Dir struct {
-	noNeeds
+	NoNeeds
 	Path string
 	Attr runner.Attr // Mode 0 means 0755
 	Own  bool        // what is in it is kubexm's, or of what kubexm installed
@@ -43,7 +43,7 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	case existed && i.Has(d.Attr):
 		return nil, nil
 	}
-	e := entry{Existed: existed}
+	e := Record{Existed: existed}
 	what := "make folder " + d.Path
 	if existed {
 		a := i.Attr()
@@ -54,7 +54,7 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	return &Change{
 		What: what,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := recall(ctx, h, d)
+			_, recorded, err := Recall(ctx, h, d)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 				return err
 			}
 			if first = !recorded; first {
-				if err := remember(ctx, h, d, e); err != nil {
+				if err := Remember(ctx, h, d, e); err != nil {
 					return err
 				}
 			}
@@ -74,7 +74,7 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 			if err != nil || !first || left && d.Own {
 				return err // what a service put into it stays for the next run, and a removal has to know that it may go
 			}
-			return forget(ctx, h, d)
+			return Forget(ctx, h, d)
 		},
 	}, nil
 }
@@ -83,12 +83,12 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 func missingAbove(ctx context.Context, h *runner.Runner, p string, existed bool) ([]string, error) {
 	var out []string
 	for dir := path.Dir(p); !existed; dir = path.Dir(dir) {
-		_, err := h.Stat(ctx, dir)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		exists, err := h.Exists(ctx, dir)
+		if err != nil {
 			return nil, err
+		}
+		if exists {
+			break
 		}
 		out = append(out, dir)
 	}
@@ -98,7 +98,7 @@ func missingAbove(ctx context.Context, h *runner.Runner, p string, existed bool)
 
 // Gone removes the folder where kubexm made it.
 func (d Dir) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, d)
+	e, recorded, err := Recall(ctx, h, d)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -110,13 +110,13 @@ func (d Dir) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		if _, err := d.back(ctx, h, e, d.Own); err != nil {
 			return err
 		}
-		return forget(ctx, h, d)
+		return Forget(ctx, h, d)
 	}}, nil
 }
 
 // back brings the folder to the state of e: with all that is in it, or when it
 // is empty. left tells that it is there still, because it is not.
-func (d Dir) back(ctx context.Context, h *steps.Host, e entry, all bool) (left bool, err error) {
+func (d Dir) back(ctx context.Context, h *steps.Host, e Record, all bool) (left bool, err error) {
 	by := as(h, d.Login)
 	if e.Existed {
 		err := by.SetAttr(ctx, d.Path, e.attr())
@@ -126,11 +126,10 @@ func (d Dir) back(ctx context.Context, h *steps.Host, e entry, all bool) (left b
 		return false, err
 	}
 	if all {
-		var cmd *runner.CmdError
 		err := by.RemoveAll(ctx, d.Path)
 		// Root may own files in a user's folder, such as kubectl's cache. Removing them as
 		// root is safe: rm -r follows no symbolic link below the user's home.
-		if by != h.Runner && errors.As(err, &cmd) {
+		if by != h.Runner && runner.Refused(err) {
 			err = h.RemoveAll(ctx, d.Path)
 		}
 		if err != nil {

@@ -6,6 +6,10 @@
 // itself (see record.go), so that a removal weeks later, from another machine,
 // gives back what there was. Undo is the fast path within one run.
 //
+// A resource that one domain alone needs is in that domain's package. It is made of
+// Recall, Remember and Forget, or of NoteOnce and PutBack, embeds NoNeeds where it
+// opens no artifact, and is an Around where it depends on those before it.
+//
 // A Resource is not a steps.Step: tasks take steps, so a generic piece does not
 // fit into a task by itself. A domain wraps it, with a name that says what for.
 //

@@ -18,7 +18,7 @@ import (
 // somebody has added in between is left alone. A file that is not there is fine.
 // The whole file as it was first is kept beside the record, for people.
 type Edit struct {
-	noNeeds
+	NoNeeds
 	Path string
 	// Line gives the new wording of a line, both without the newline. A line that is
 	// as it should be is given back as it is.
@@ -65,13 +65,13 @@ func (e Edit) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 		return nil, nil
 	}
 	want := b.String()
-	var before entry
+	var before Record
 	var begun, recorded, wrote bool // how far Apply came
 	return &Change{
 		What: "edit " + e.Path, Diff: lineDiff(have, want),
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			var err error
-			if before, recorded, err = recall(ctx, h, e); err != nil {
+			if before, recorded, err = Recall(ctx, h, e); err != nil {
 				return err
 			}
 			begun = true
@@ -91,16 +91,16 @@ func (e Edit) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 			case !begun:
 				return nil
 			case recorded:
-				return note(ctx, h, e, before)
+				return Rewrite(ctx, h, e, before)
 			}
-			return forget(ctx, h, e)
+			return Forget(ctx, h, e)
 		},
 	}, nil
 }
 
 // note writes down which lines change, after those of earlier runs. A line that an
 // earlier run noted and did not get to is noted once.
-func (e Edit) note(ctx context.Context, h *steps.Host, before entry, recorded bool, lines []reworded) error {
+func (e Edit) note(ctx context.Context, h *steps.Host, before Record, recorded bool, lines []reworded) error {
 	all, err := e.lines(before)
 	if err != nil {
 		return err
@@ -126,10 +126,10 @@ func (e Edit) note(ctx context.Context, h *steps.Host, before entry, recorded bo
 	if err != nil {
 		return err
 	}
-	return note(ctx, h, e, entry{Existed: true, Value: string(text)})
+	return Rewrite(ctx, h, e, Record{Existed: true, Value: string(text)})
 }
 
-func (e Edit) lines(from entry) (all []reworded, err error) {
+func (e Edit) lines(from Record) (all []reworded, err error) {
 	if from.Value == "" {
 		return nil, nil
 	}
@@ -141,7 +141,7 @@ func (e Edit) lines(from entry) (all []reworded, err error) {
 
 // Gone words the lines as they were.
 func (e Edit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	from, recorded, err := recall(ctx, h, e)
+	from, recorded, err := Recall(ctx, h, e)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (e Edit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 				return err
 			}
 		}
-		return forget(ctx, h, e)
+		return Forget(ctx, h, e)
 	}}, nil
 }
 

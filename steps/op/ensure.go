@@ -15,9 +15,6 @@ type Option func(*steps.Meta)
 // Upload marks a step that moves much data.
 func Upload(m *steps.Meta) { m.Upload = true }
 
-// Disruptive marks a step that restarts something.
-func Disruptive(m *steps.Meta) { m.Risk = steps.Disruptive }
-
 // Destroys marks a step that deletes data.
 func Destroys(m *steps.Meta) { m.Risk = steps.Destroys }
 
@@ -154,11 +151,11 @@ func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Res
 		return nil
 	}
 	for i, r := range slices.Backward(rs) { // the order of the installation
-		a, ok := r.(around)
+		a, ok := r.(Around)
 		if !ok {
 			continue
 		}
-		c, err := a.settle(ctx, h)
+		c, err := a.Settle(ctx, h)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
@@ -224,11 +221,11 @@ func (s *state) Run(ctx context.Context, h *steps.Host) error {
 // expect tells the resources from i on that something changes.
 func (s *state) expect(ctx context.Context, h *steps.Host, i int) error {
 	for _, r := range s.list(h)[i:] {
-		a, ok := r.(around)
+		a, ok := r.(Around)
 		if !ok {
 			continue
 		}
-		c, err := a.expect(ctx, h)
+		c, err := a.Expect(ctx, h)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}

@@ -16,7 +16,7 @@ import (
 // File is a small file with a content that is worked out on the machine kubexm
 // runs on.
 type File struct {
-	noNeeds
+	NoNeeds
 	Path   string
 	Attr   runner.Attr // Mode 0 means 0644
 	Secret bool        // its content is never shown, in a diff either
@@ -143,7 +143,7 @@ func replaceFile(r Resource, path string, existed bool, write Fn) *Change {
 	return &Change{
 		What: "write " + path,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := recall(ctx, h, r)
+			_, recorded, err := Recall(ctx, h, r)
 			if err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func replaceFile(r Resource, path string, existed bool, write Fn) *Change {
 			if !first {
 				return h.Remove(ctx, recordPath(h, r, suffixLast))
 			}
-			return forget(ctx, h, r)
+			return Forget(ctx, h, r)
 		},
 	}
 }
@@ -185,7 +185,7 @@ func keep(ctx context.Context, h *steps.Host, r Resource, path string, existed, 
 			return err
 		}
 	}
-	return note(ctx, h, r, entry{Existed: existed})
+	return Rewrite(ctx, h, r, Record{Existed: existed})
 }
 
 // unwrite puts back what keep saved.
@@ -204,7 +204,7 @@ func unwrite(ctx context.Context, h *steps.Host, r Resource, path string, existe
 
 // restoreFile makes the change that takes a file of ours away.
 func restoreFile(ctx context.Context, h *steps.Host, r Resource, path string) (*Change, error) {
-	e, recorded, err := recall(ctx, h, r)
+	e, recorded, err := Recall(ctx, h, r)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func restoreFile(ctx context.Context, h *steps.Host, r Resource, path string) (*
 		if err != nil {
 			return err
 		}
-		return forget(ctx, h, r)
+		return Forget(ctx, h, r)
 	}}, nil
 }
 

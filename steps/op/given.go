@@ -13,7 +13,7 @@ func Given(when func(context.Context, *steps.Host) (bool, error), rs ...Resource
 	out := make([]Resource, 0, len(rs))
 	for _, r := range rs {
 		g := given{Resource: r, when: when}
-		if a, ok := r.(around); ok {
+		if a, ok := r.(Around); ok {
 			out = append(out, givenAround{g, a})
 			continue
 		}
@@ -41,16 +41,16 @@ func (g given) Needs() []manifest.Need { return g.Resource.Needs() }
 // givenAround is given for a resource that depends on those before it.
 type givenAround struct {
 	given
-	a around
+	a Around
 }
 
-func (g givenAround) expect(ctx context.Context, h *steps.Host) (*Change, error) {
+func (g givenAround) Expect(ctx context.Context, h *steps.Host) (*Change, error) {
 	if ok, err := g.when(ctx, h); err != nil || !ok {
 		return &Change{Apply: func(context.Context, *steps.Host) error { return nil }}, err
 	}
-	return g.a.expect(ctx, h)
+	return g.a.Expect(ctx, h)
 }
 
-func (g givenAround) settle(ctx context.Context, h *steps.Host) (*Change, error) {
-	return g.a.settle(ctx, h)
+func (g givenAround) Settle(ctx context.Context, h *steps.Host) (*Change, error) {
+	return g.a.Settle(ctx, h)
 }

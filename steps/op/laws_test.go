@@ -62,11 +62,6 @@ func TestEnsureAndRemoveKeepTheirLaws(t *testing.T) {
 	}
 	block := op.Block{Path: "/etc/hosts", Body: text("192.0.2.1 a\n192.0.2.2 b\n")}
 	top := op.Block{Path: "/etc/hosts", Body: text("192.0.2.1 a\n"), Top: true}
-	kernel := []op.Resource{
-		op.Module{Name: "br_netfilter"}, op.Module{Name: "overlay"}, op.Module{Name: "never", Optional: true},
-		op.Sysctl{Key: "net.bridge.bridge-nf-call-iptables", Value: "0"}, op.Sysctl{Key: "net.ipv4.ip_forward", Value: "1"},
-		op.Sysctl{Key: "net.ipv4.ip_local_port_range", Value: "1024\t65000"},
-	}
 	for name, c := range map[string]struct {
 		before func(*conntest.Sim)
 		rs     []op.Resource
@@ -96,8 +91,6 @@ func TestEnsureAndRemoveKeepTheirLaws(t *testing.T) {
 		"block at the top":              {func(s *conntest.Sim) { s.AddFile("/etc/hosts", "127.0.0.1 localhost", 0o664) }, []op.Resource{top}},
 		"block at the top of no file":   {func(s *conntest.Sim) { s.RemoveAll("/etc/hosts") }, []op.Resource{top}},
 		"block behind a link":           {func(s *conntest.Sim) { s.AddFile("/run/h/osts", "a", 0o600); s.AddLink("/etc/hosts", "../run/h/osts") }, []op.Resource{block}},
-		"kernel":                        {nil, kernel},
-		"kernel with modules loaded":    {func(s *conntest.Sim) { s.SetModule("br_netfilter", "loaded"); s.SetModule("overlay", "builtin") }, kernel},
 		"service":                       {nil, service},
 		"service, others' off":          {own(otherUnit, false, false), service},
 		"service, others' enabled":      {own(otherUnit, false, true), service},

@@ -8,7 +8,7 @@ import (
 
 // Link is a symbolic link.
 type Link struct {
-	noNeeds
+	NoNeeds
 	Path   string
 	Target string // as it stands in the link: relative to the folder of Path, or absolute
 }

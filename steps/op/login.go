@@ -40,7 +40,7 @@ func (f File) theirs(i runner.Info, existed bool, want []byte) *Change {
 	return &Change{
 		What: "write " + f.Path,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := recall(ctx, h, f)
+			_, recorded, err := Recall(ctx, h, f)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func (f File) theirs(i runner.Info, existed bool, want []byte) *Change {
 				}
 			}
 			if first {
-				if err := note(ctx, h, f, entry{Existed: existed}); err != nil {
+				if err := Rewrite(ctx, h, f, Record{Existed: existed}); err != nil {
 					return err
 				}
 			}
@@ -71,7 +71,7 @@ func (f File) theirs(i runner.Info, existed bool, want []byte) *Change {
 			if !first {
 				return h.Remove(ctx, recordPath(h, f, suffixLast))
 			}
-			return forget(ctx, h, f)
+			return Forget(ctx, h, f)
 		},
 	}
 }
@@ -113,7 +113,7 @@ func (f File) putTheirs(ctx context.Context, h *steps.Host, existed bool, record
 
 // restoreTheirs is restoreFile for a file of the login user.
 func (f File) restoreTheirs(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, f)
+	e, recorded, err := Recall(ctx, h, f)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -129,6 +129,6 @@ func (f File) restoreTheirs(ctx context.Context, h *steps.Host) (*Change, error)
 		if err != nil {
 			return err
 		}
-		return forget(ctx, h, f)
+		return Forget(ctx, h, f)
 	}}, nil
 }

@@ -57,7 +57,7 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 		return nil, err
 	}
 	var before []live // what Apply found, for Undo
-	var earlier entry
+	var earlier Record
 	var began, recorded bool
 	return &Change{
 		What: fmt.Sprintf("apply %s (%d objects)", m, len(objects)), Diff: diff,
@@ -65,7 +65,7 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 			if before, err = m.get(ctx, h, objects); err != nil {
 				return err
 			}
-			if earlier, recorded, err = recall(ctx, h, m); err != nil {
+			if earlier, recorded, err = Recall(ctx, h, m); err != nil {
 				return err
 			}
 			began = true
@@ -83,9 +83,9 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 				return err
 			}
 			if !recorded {
-				return forget(ctx, h, m)
+				return Forget(ctx, h, m)
 			}
-			return note(ctx, h, m, earlier)
+			return Rewrite(ctx, h, m, earlier)
 		},
 	}, nil
 }
@@ -128,7 +128,7 @@ func shown(diff string) string {
 }
 
 // keep adds the objects that are not in the record yet, with those that live.
-func (m Manifest) keep(ctx context.Context, h *steps.Host, e entry, objects []object, before []live) error {
+func (m Manifest) keep(ctx context.Context, h *steps.Host, e Record, objects []object, before []live) error {
 	first, err := m.first(ctx, h)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (m Manifest) keep(ctx context.Context, h *steps.Host, e entry, objects []ob
 			return err
 		}
 	}
-	return remember(ctx, h, m, e)
+	return Remember(ctx, h, m, e)
 }
 
 // first gives the objects as they were before kubexm came.
@@ -177,7 +177,7 @@ func (m Manifest) first(ctx context.Context, h *steps.Host) ([]live, error) {
 
 // Gone deletes what kubexm made, and puts back what it found.
 func (m Manifest) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, m)
+	e, recorded, err := Recall(ctx, h, m)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -195,12 +195,12 @@ func (m Manifest) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		if err := m.back(ctx, h, objects, first); err != nil {
 			return err
 		}
-		return forget(ctx, h, m)
+		return Forget(ctx, h, m)
 	}}, nil
 }
 
 // Forget gives the step's record up: what it tells of went with its cluster.
-func (m Manifest) Forget(ctx context.Context, h *steps.Host) error { return forget(ctx, h, m) }
+func (m Manifest) Forget(ctx context.Context, h *steps.Host) error { return Forget(ctx, h, m) }
 
 // back gives objects the state of before: what is not in there is deleted, the
 // last first. What somebody deleted since stays deleted.

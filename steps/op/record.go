@@ -28,21 +28,25 @@ func RecordDir(h *steps.Host) string {
 	return path.Join(recordRoot, h.Cluster.Metadata.Name, "before")
 }
 
-// entry is what was there.
-type entry struct {
-	Resource string      `json:"resource"`        // "file /etc/hosts"
-	Existed  bool        `json:"existed"`         // else there was nothing
-	Value    string      `json:"value,omitempty"` // a sysctl's value, a unit's state
-	Mode     fs.FileMode `json:"mode,omitempty"`  // of a folder
-	Owner    string      `json:"owner,omitempty"`
-	Group    string      `json:"group,omitempty"`
+// Record is what was there before kubexm changed a resource. Most resources need
+// Existed and Value alone. The host keeps it as JSON, and a later version of kubexm
+// reads it: a field keeps its name.
+type Record struct {
+	Resource string      `json:"resource"`          // its String: "file /etc/hosts"; set by who writes the record
+	Existed  bool        `json:"existed"`           // else there was nothing
+	Value    string      `json:"value,omitempty"`   // a sysctl's value, a unit's state
+	Mode     fs.FileMode `json:"mode,omitempty"`    // of a folder
+	Owner    string      `json:"owner,omitempty"`   // of a folder
+	Group    string      `json:"group,omitempty"`   // of a folder
 	Made     []string    `json:"made,omitempty"`    // folders above that were made for it, the outermost first
 	Objects  []kept      `json:"objects,omitempty"` // of a manifest
 	Pending  bool        `json:"pending,omitempty"` // a unit is to be restarted, packages are being installed
-	Packages *brought    `json:"packages,omitempty"`
+	// Detail is what a domain's own resource keeps where Value does not suffice. Packages
+	// of the operating system do, and hosts have it under their name.
+	Detail json.RawMessage `json:"packages,omitempty"`
 }
 
-func (e entry) attr() runner.Attr {
+func (e Record) attr() runner.Attr {
 	return runner.Attr{Mode: e.Mode, Owner: e.Owner, Group: e.Group}
 }
 
@@ -58,33 +62,44 @@ func recordPath(h *steps.Host, r Resource, suffix string) string {
 	return path.Join(RecordDir(h), hex.EncodeToString(sum[:12])+suffix)
 }
 
-// recall gives the entry of r; ok tells whether there is one.
-func recall(ctx context.Context, h *steps.Host, r Resource) (e entry, ok bool, err error) {
+// Recall reads the record of r; ok tells whether there is one. Without one kubexm has
+// not changed r, or has put it back.
+func Recall(ctx context.Context, h *steps.Host, r Resource) (e Record, ok bool, err error) {
 	text, err := h.ReadFile(ctx, recordPath(h, r, suffixEntry))
 	if errors.Is(err, fs.ErrNotExist) {
-		return entry{}, false, nil
+		return Record{}, false, nil
 	}
 	if err != nil {
-		return entry{}, false, err
+		return Record{}, false, err
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
-		return entry{}, false, fmt.Errorf("record of %s: %w", r, err)
+		return Record{}, false, fmt.Errorf("record of %s: %w", r, err)
 	}
 	return e, true, nil
 }
 
 // Recorded tells whether kubexm changed r, and has not put it back.
 func Recorded(ctx context.Context, h *steps.Host, r Resource) (bool, error) {
-	_, ok, err := recall(ctx, h, r)
+	_, ok, err := Recall(ctx, h, r)
 	return ok, err
 }
 
-// remember writes the first entry of r.
-func remember(ctx context.Context, h *steps.Host, r Resource, e entry) error {
+// Remember writes the first record of r. A resource calls it before its first change.
+func Remember(ctx context.Context, h *steps.Host, r Resource, e Record) error {
 	if err := makeRecordDir(ctx, h); err != nil {
 		return err
 	}
-	return note(ctx, h, r, e)
+	return Rewrite(ctx, h, r, e)
+}
+
+// RememberFirst is Remember where there is no record of r: what was there first
+// counts. first tells that there was none, so that an undo knows to Forget it.
+func RememberFirst(ctx context.Context, h *steps.Host, r Resource, e Record) (first bool, err error) {
+	_, recorded, err := Recall(ctx, h, r)
+	if err != nil || recorded {
+		return false, err
+	}
+	return true, Remember(ctx, h, r, e)
 }
 
 func makeRecordDir(ctx context.Context, h *steps.Host) error {
@@ -92,8 +107,8 @@ func makeRecordDir(ctx context.Context, h *steps.Host) error {
 	return err
 }
 
-// note writes the entry of r, in place of one that may be there.
-func note(ctx context.Context, h *steps.Host, r Resource, e entry) error {
+// Rewrite writes the record of r in place of the one that exists.
+func Rewrite(ctx context.Context, h *steps.Host, r Resource, e Record) error {
 	e.Resource = r.String()
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -102,9 +117,9 @@ func note(ctx context.Context, h *steps.Host, r Resource, e entry) error {
 	return h.WriteFile(ctx, recordPath(h, r, suffixEntry), append(text, '\n'), runner.Attr{Mode: 0o600})
 }
 
-// forget removes the entry of r, and what goes with it first: an entry whose
-// data is gone says that all is put back.
-func forget(ctx context.Context, h *steps.Host, r Resource) error {
+// Forget removes the record of r, and what goes with it first: an entry whose
+// data is gone says that all is put back. A resource calls it after it has put r back.
+func Forget(ctx context.Context, h *steps.Host, r Resource) error {
 	for _, suffix := range []string{suffixFirst, suffixLast, suffixEntry} {
 		if err := h.Remove(ctx, recordPath(h, r, suffix)); err != nil {
 			return err
@@ -116,11 +131,10 @@ func forget(ctx context.Context, h *steps.Host, r Resource) error {
 // prune removes the folders of the records when the last entry is gone.
 // Removals side by side on one host may both try; who comes second is content.
 func prune(ctx context.Context, h *steps.Host) error {
-	var cmd *runner.CmdError
 	for _, dir := range []string{RecordDir(h), path.Dir(RecordDir(h)), recordRoot} {
 		err := h.RemoveDir(ctx, dir)
 		switch {
-		case errors.Is(err, runner.ErrNotEmpty), errors.As(err, &cmd):
+		case errors.Is(err, runner.ErrNotEmpty), runner.Refused(err):
 			return nil
 		case err != nil:
 			return err
@@ -131,7 +145,7 @@ func prune(ctx context.Context, h *steps.Host) error {
 
 // Records is the folder of records itself: the last thing that a removal takes away.
 type Records struct {
-	noNeeds
+	NoNeeds
 	// Empty leaves a folder alone that tells of anything.
 	Empty bool
 }

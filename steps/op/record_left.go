@@ -51,7 +51,7 @@ func Entries(ctx context.Context, h *steps.Host) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		var e entry
+		var e Record
 		if err := json.Unmarshal(text, &e); err != nil {
 			return nil, fmt.Errorf("record %s: %w", path.Join(RecordDir(h), i.Name), err)
 		}

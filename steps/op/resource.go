@@ -36,19 +36,20 @@ type Resource interface {
 	Needs() []manifest.Need
 }
 
-// around is a resource that depends on those before it in its list: a unit on
+// Around is a Resource that depends on those before it in its list: a unit on
 // its file, its program and its configuration.
-type around interface {
-	// expect gives what is to be done before the first of them changes. Its Undo
+type Around interface {
+	Resource
+	// Expect gives what is to be done before the first of them changes. Its Undo
 	// runs after all of theirs. Apply may be called again in a later run.
-	expect(ctx context.Context, h *steps.Host) (*Change, error)
-	// settle gives what is to be done after all of them are gone; nil when
+	Expect(ctx context.Context, h *steps.Host) (*Change, error)
+	// Settle gives what is to be done after all of them are gone; nil when
 	// nothing is left to do.
-	settle(ctx context.Context, h *steps.Host) (*Change, error)
+	Settle(ctx context.Context, h *steps.Host) (*Change, error)
 }
 
-// noNeeds is embedded by resources that open no artifact.
-type noNeeds struct{}
+// NoNeeds is embedded by resources that open no artifact.
+type NoNeeds struct{}
 
 // Needs gives none.
-func (noNeeds) Needs() []manifest.Need { return nil }
+func (NoNeeds) Needs() []manifest.Need { return nil }

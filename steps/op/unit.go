@@ -13,7 +13,7 @@ import (
 // of its own, before it in the list: when that or another one changed, the unit
 // is restarted.
 type Unit struct {
-	noNeeds
+	NoNeeds
 	Name string // "containerd.service"
 	// Reload has the unit read its configuration again in place of a restart.
 	Reload bool
@@ -31,7 +31,7 @@ func (u Unit) Want(ctx context.Context, h *steps.Host, changed bool) (*Change, e
 		return nil, err
 	}
 	if !changed && s.IsEnabled() && (u.Idle || s.IsActive()) && !s.NeedsReload {
-		e, _, err := recall(ctx, h, u)
+		e, _, err := Recall(ctx, h, u)
 		if err != nil || !e.Pending {
 			return nil, err
 		}
@@ -49,49 +49,49 @@ func (u Unit) Want(ctx context.Context, h *steps.Host, changed bool) (*Change, e
 			if err := u.start(ctx, h, s.IsActive()); err != nil {
 				return err
 			}
-			e, _, err := recall(ctx, h, u)
+			e, _, err := Recall(ctx, h, u)
 			if err != nil {
 				return err
 			}
 			e.Pending = false
-			return note(ctx, h, u, e)
+			return Rewrite(ctx, h, u, e)
 		},
 		// What it was before, it becomes again once its files are what they were.
 		Undo: u.halt,
 	}, nil
 }
 
-// expect keeps what the unit was, and that it is to be restarted: a run that is
+// Expect keeps what the unit was, and that it is to be restarted: a run that is
 // cut off between a changed file and the restart leaves the next one nothing
 // else to see it by.
-func (u Unit) expect(ctx context.Context, h *steps.Host) (*Change, error) {
+func (u Unit) Expect(ctx context.Context, h *steps.Host) (*Change, error) {
 	s, err := h.Unit(ctx, u.Name)
 	if err != nil {
 		return nil, err
 	}
-	e, recorded, err := recall(ctx, h, u)
+	e, recorded, err := Recall(ctx, h, u)
 	if err != nil {
 		return nil, err
 	}
-	now := unitWords(s.IsEnabled(), s.IsActive())
+	now := s.Words()
 	if !recorded {
-		e = entry{Existed: s.Found(), Value: now}
+		e = Record{Existed: s.Found(), Value: now}
 	}
 	pending := e
 	pending.Pending = true
 	return &Change{
 		What: "note the state of " + u.Name,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			return remember(ctx, h, u, pending)
+			return Remember(ctx, h, u, pending)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			if err := u.set(ctx, h, now); err != nil {
 				return err
 			}
 			if !recorded {
-				return forget(ctx, h, u)
+				return Forget(ctx, h, u)
 			}
-			return note(ctx, h, u, e)
+			return Rewrite(ctx, h, u, e)
 		},
 	}, nil
 }
@@ -127,7 +127,7 @@ func (u Unit) start(ctx context.Context, h *steps.Host, running bool) error {
 // Gone stops and disables the unit. When all before it in its list is gone, it
 // gets the state back that it had before kubexm came.
 func (u Unit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	_, recorded, err := recall(ctx, h, u)
+	_, recorded, err := Recall(ctx, h, u)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -138,20 +138,21 @@ func (u Unit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	return &Change{What: "stop " + u.Name, Apply: u.halt}, nil
 }
 
-func (u Unit) settle(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, u)
+// Settle gives the unit the state that it had before kubexm came.
+func (u Unit) Settle(ctx context.Context, h *steps.Host) (*Change, error) {
+	e, recorded, err := Recall(ctx, h, u)
 	if err != nil || !recorded {
 		return nil, err
 	}
 	what := "forget " + u.Name
-	if e.Value != unitWords(false, false) {
+	if e.Value != (runner.Unit{}).Words() {
 		what = "make " + u.Name + " " + e.Value + " again"
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
 		if err := u.set(ctx, h, e.Value); err != nil {
 			return err
 		}
-		return forget(ctx, h, u)
+		return Forget(ctx, h, u)
 	}}, nil
 }
 
@@ -178,25 +179,14 @@ func (u Unit) halt(ctx context.Context, h *steps.Host) error {
 	return h.UnitDisable(ctx, u.Name)
 }
 
-func unitWords(enabled, active bool) string {
-	words := "disabled inactive"
-	if enabled {
-		words = strings.Replace(words, "disabled", "enabled", 1)
-	}
-	if active {
-		words = strings.Replace(words, "inactive", "active", 1)
-	}
-	return words
-}
-
 // set gives the unit, whose file is what it was, a state in the words of
-// unitWords. One that has no file is nothing any more.
+// runner.Unit. One that has no file is nothing any more.
 func (u Unit) set(ctx context.Context, h *steps.Host, words string) error {
 	if err := h.DaemonReload(ctx); err != nil {
 		return err
 	}
 	s, err := h.Unit(ctx, u.Name)
-	if err != nil || !s.Found() || unitWords(s.IsEnabled(), s.IsActive()) == words {
+	if err != nil || !s.Found() || s.Words() == words {
 		return err
 	}
 	if err := u.halt(ctx, h); err != nil {

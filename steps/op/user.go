@@ -17,7 +17,7 @@ import (
 // there stays as it is; that its number is another one is an error, because
 // files that are shared by number would be somebody else's.
 type User struct {
-	noNeeds
+	NoNeeds
 	Name  string
 	UID   int    // 0: the host chooses
 	Group string // made where it is missing; empty: one of the user's name
@@ -30,7 +30,7 @@ func (u User) String() string { return "user " + u.Name }
 
 func (u User) group() string { return cmp.Or(u.Group, u.Name) }
 
-// The words of what kubexm made, as the entry keeps them.
+// The words of what kubexm made, as the record keeps them.
 const (
 	madeGroup = "group"
 	madeUser  = "user"
@@ -43,15 +43,15 @@ func (u User) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	if err != nil || len(lacks) == 0 {
 		return nil, err
 	}
-	earlier, recorded, err := recall(ctx, h, u)
+	earlier, recorded, err := Recall(ctx, h, u)
 	if err != nil {
 		return nil, err
 	}
-	e := entry{Value: join(strings.Fields(earlier.Value), lacks)}
+	e := Record{Value: join(strings.Fields(earlier.Value), lacks)}
 	return &Change{
 		What: "make " + u.String(),
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			if err := remember(ctx, h, u, e); err != nil {
+			if err := Remember(ctx, h, u, e); err != nil {
 				return err
 			}
 			if _, err := h.EnsureGroup(ctx, u.group(), u.GID, true); err != nil {
@@ -65,9 +65,9 @@ func (u User) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 				return err
 			}
 			if recorded {
-				return note(ctx, h, u, earlier)
+				return Rewrite(ctx, h, u, earlier)
 			}
-			return forget(ctx, h, u)
+			return Forget(ctx, h, u)
 		},
 	}, nil
 }
@@ -95,12 +95,11 @@ func (u User) lacks(ctx context.Context, h *steps.Host) ([]string, error) {
 	if u.Home == "" {
 		return out, nil
 	}
-	if _, err := h.Stat(ctx, u.Home); errors.Is(err, fs.ErrNotExist) {
-		return append(out, madeHome), nil
-	} else if err != nil {
-		return nil, err
+	exists, err := h.Exists(ctx, u.Home)
+	if err == nil && !exists {
+		out = append(out, madeHome)
 	}
-	return out, nil
+	return out, err
 }
 
 func (User) another(h *steps.Host, what string, have, want int) error {
@@ -109,7 +108,7 @@ func (User) another(h *steps.Host, what string, have, want int) error {
 
 // Gone removes what kubexm made of the user.
 func (u User) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := recall(ctx, h, u)
+	e, recorded, err := Recall(ctx, h, u)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -117,7 +116,7 @@ func (u User) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		if err := u.unmake(ctx, h, strings.Fields(e.Value)); err != nil {
 			return err
 		}
-		return forget(ctx, h, u)
+		return Forget(ctx, h, u)
 	}}, nil
 }
 

@@ -23,7 +23,7 @@ const (
 
 // Options are what checks are told beside the host.
 type Options struct {
-	Systems []string // that the bundle has packages of, as op.SystemOf names them
+	Systems []string // that the bundle has packages of, as packages.SystemOf names them
 	Modules []string // of the kernel, that nodes need
 	Writes  []Write  // what goes to which hosts
 	Hosts   []string // all that are looked at

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/packages"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
@@ -86,7 +86,7 @@ func checkTimeService(_ context.Context, h *steps.Host, o Options) (steps.Findin
 	}
 	// systemd-timesyncd follows servers, and serves nobody.
 	can := has("chrony.service", "chronyd.service") || has("systemd-timesyncd.service") && !slices.Contains(ntp, h.Name)
-	if len(ntp) > 0 && !can && !slices.Contains(o.Systems, op.SystemOf(h.Facts)) {
+	if len(ntp) > 0 && !can && !slices.Contains(o.Systems, packages.SystemOf(h.Facts)) {
 		return steps.Findings{{What: "has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it",
 			Advice: "install chrony there; or name its operating system in spec.bundle.operatingSystems, and build the bundle again"}}, nil
 	}

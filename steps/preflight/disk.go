@@ -10,7 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/packages"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
@@ -186,7 +186,7 @@ func onNode(im manifest.ImagePin, on manifest.Platform) int64 {
 
 // packageBytes gives what the packages of the bundle take on h.
 func packageBytes(h *steps.Host, o Options) (int64, error) {
-	system := op.SystemOf(h.Facts)
+	system := packages.SystemOf(h.Facts)
 	if !slices.Contains(o.Systems, system) {
 		return 0, nil // another check tells
 	}

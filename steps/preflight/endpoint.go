@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -25,17 +26,15 @@ func endpointCheck() Check {
 // endpoint is where a host is to find the API servers: the address where the config has
 // one, else the name, which the host looks up.
 func endpoint(c *manifest.Cluster) string {
-	cp := c.Spec.ControlPlaneEndpoint
-	at := cp.Address
-	if cp.ExternalDNS {
-		at = cp.Domain
-		for _, e := range c.Spec.Extra.Hosts { // a line of /etc/hosts that is to be written
-			if e.Domain == cp.Domain {
-				at = e.Address
+	e := part.EndpointOf(c)
+	if e.SiteDNS {
+		for _, x := range c.Spec.Extra.Hosts { // a line of /etc/hosts that is to be written
+			if x.Domain == e.Domain {
+				return net.JoinHostPort(x.Address, strconv.Itoa(e.Port))
 			}
 		}
 	}
-	return net.JoinHostPort(at, strconv.Itoa(cp.Port))
+	return e.At()
 }
 
 // checkEndpoint tries it before any API server runs: a load balancer may refuse then,
@@ -48,7 +47,7 @@ func checkEndpoint(ctx context.Context, h *steps.Host, _ Options) (steps.Finding
 	}
 	at := endpoint(c)
 	what, why := h.Reach(ctx, at, reachTimeout)
-	balancer := c.Spec.LoadBalancer.External.Type == "external"
+	balancer := part.EndpointOf(c).Front == part.ExternalFront
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -73,7 +72,7 @@ func checkEndpoint(ctx context.Context, h *steps.Host, _ Options) (steps.Finding
 // unnamed is a name that a host has no address of. Name servers that the host is yet
 // to get may know it.
 func unnamed(c *manifest.Cluster) steps.Finding {
-	f := steps.Finding{What: "knows no address of " + c.Spec.ControlPlaneEndpoint.Domain,
+	f := steps.Finding{What: "knows no address of " + part.EndpointOf(c).Domain,
 		Advice: "have the site's name servers know it; or leave spec.controlPlaneEndpoint.externalDNS out, and kubexm writes it into /etc/hosts"}
 	if len(c.Spec.Extra.Resolves) > 0 {
 		f.Warning, f.Advice = true, "nothing, if the servers of spec.extra.resolves know it: they are added first"
@@ -82,10 +81,4 @@ func unnamed(c *manifest.Cluster) steps.Finding {
 }
 
 // servers lists what a load balancer has behind it.
-func servers(c *manifest.Cluster) string {
-	var out []string
-	for _, m := range c.HostsWith(manifest.RoleMaster) {
-		out = append(out, net.JoinHostPort(c.NodeAddresses(m)[0], strconv.Itoa(c.APIServerPort())))
-	}
-	return strings.Join(out, ", ")
-}
+func servers(c *manifest.Cluster) string { return strings.Join(part.EndpointOf(c).Backends(), ", ") }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/packages"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
@@ -107,23 +107,23 @@ func checkCommands(_ context.Context, h *steps.Host, o Options) (steps.Findings,
 
 // coming names the packages that the bundle brings to a host; without a bundle
 // nobody knows, unless none are asked for.
-func coming(h *steps.Host, o Options) (packages []string, known bool) {
-	if len(o.Systems) == 0 || !slices.Contains(o.Systems, op.SystemOf(h.Facts)) {
+func coming(h *steps.Host, o Options) (names []string, known bool) {
+	if len(o.Systems) == 0 || !slices.Contains(o.Systems, packages.SystemOf(h.Facts)) {
 		return nil, true
 	}
 	if h.Artifacts == nil {
 		return nil, false
 	}
-	repo, err := h.Repository(manifest.Need{Kind: manifest.Packages, Name: op.SystemOf(h.Facts)})
+	repo, err := h.Repository(manifest.Need{Kind: manifest.Packages, Name: packages.SystemOf(h.Facts)})
 	if err != nil {
 		return nil, true // another check tells
 	}
 	for _, m := range repo.Members {
 		if name, _, ok := strings.Cut(m.Package, " "); ok {
-			packages = append(packages, name)
+			names = append(names, name)
 		}
 	}
-	return packages, true
+	return names, true
 }
 
 // forbids are the values that take back what a node needs.

@@ -7,17 +7,17 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/op"
+	"github.com/mensylisir/kubexm/steps/packages"
 )
 
 // checkPackages finds hosts that get no packages: the bundle was made for other
 // operating systems, their tool is not known, their packages are broken.
 func checkPackages(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
-	if err := op.Unsupported(h); err != nil {
+	if err := packages.Unsupported(h); err != nil {
 		return finding(err), nil
 	}
-	if !slices.Contains(o.Systems, op.SystemOf(h.Facts)) {
-		return finding(op.NotCarried(h, o.Systems)), nil
+	if !slices.Contains(o.Systems, packages.SystemOf(h.Facts)) {
+		return finding(packages.NotCarried(h, o.Systems)), nil
 	}
 	format := manifest.RPM
 	if h.Facts.PackageTool == "apt-get" {
@@ -38,7 +38,7 @@ func checkPackages(ctx context.Context, h *steps.Host, o Options) (steps.Finding
 	if err != nil || ours { // an installation of this cluster's own may be under way
 		return out, err
 	}
-	return append(out, finding(op.Broken(h, format, have.Trouble))...), nil
+	return append(out, finding(packages.Broken(h, format, have.Trouble))...), nil
 }
 
 // held finds packages that the host keeps from changes: those that the bundle

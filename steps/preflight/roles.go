@@ -3,8 +3,6 @@ package preflight
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
@@ -15,11 +13,7 @@ import (
 // Begun tells whether kubexm has changed anything on this host for this very cluster:
 // it keeps its records under the cluster's name from the first change on.
 func Begun(ctx context.Context, h *steps.Host) (bool, error) {
-	_, err := h.Stat(ctx, op.RecordDir(h))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	return h.Exists(ctx, op.RecordDir(h))
 }
 
 // parts are what a host gets first that becomes a part of a cluster, and what stays of

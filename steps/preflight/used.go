@@ -2,9 +2,7 @@ package preflight
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 
@@ -98,11 +96,12 @@ func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Finding
 		}
 	}
 	if data := path.Join(h.Cluster.Spec.Etcd.DataDir, "member"); member(h) {
-		_, err := h.Stat(ctx, data)
-		if err == nil {
-			left = append(left, data)
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		exists, err := h.Exists(ctx, data)
+		if err != nil {
 			return nil, err
+		}
+		if exists {
+			left = append(left, data)
 		}
 	}
 	bad("holds another Kubernetes: %s", left)

@@ -3,13 +3,12 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"io"
 )
 
 // The exit statuses by which the scripts say what happened.
@@ -62,6 +61,13 @@ type CmdError struct {
 	Exit   int
 	Stderr string // the end of it, whole lines and more
 	Stdout string // the end of it: some programs complain there
+}
+
+// Refused tells whether err is a command's own answer: it ran on the host, and ended as
+// it should not. It is not where the host was not reached, or time was up.
+func Refused(err error) bool {
+	var cmd *CmdError
+	return errors.As(err, &cmd)
 }
 
 // longestText is how much of what a command said goes into one line.

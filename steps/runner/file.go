@@ -156,6 +156,15 @@ func (i Info) Has(a Attr) bool {
 	return i.Attr().Mode == mode && is(a.Owner, i.Owner, i.UID) && is(a.Group, i.Group, i.GID)
 }
 
+// Exists tells whether there is anything at path. It does not follow a link.
+func (r *Runner) Exists(ctx context.Context, path string) (bool, error) {
+	_, err := r.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Stat tells what path is. It does not follow a link.
 func (r *Runner) Stat(ctx context.Context, path string) (Info, error) {
 	if err := checkPath(path); err != nil {

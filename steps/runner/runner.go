@@ -102,6 +102,16 @@ func (r *Runner) Exec(ctx context.Context, argv ...string) ([]byte, error) {
 	return res.Stdout, err
 }
 
+// scriptMerged has one stream of a program's two.
+const scriptMerged = `exec "$@" 2>&1`
+
+// Merged is Exec with what the program writes to its standard error among its output, in
+// the order in which it writes. An output that is too long is cut.
+func (r *Runner) Merged(ctx context.Context, argv ...string) ([]byte, error) {
+	res, err := r.do(ctx, connector.Cmd{Verb: connector.VerbExec, Argv: shell(scriptMerged, argv...), Sudo: true, Cut: true})
+	return res.Stdout, err
+}
+
 // Run runs c. Another exit status than 0 or one of c.OK is a *CmdError, and the
 // Result comes along.
 func (r *Runner) Run(ctx context.Context, c Cmd) (connector.Result, error) {

@@ -34,6 +34,19 @@ func (u Unit) IsActive() bool { return u.Active == "active" }
 // IsEnabled tells whether it starts at boot.
 func (u Unit) IsEnabled() bool { return u.File == "enabled" || u.File == "enabled-runtime" }
 
+// Words says in words that a record can hold whether a unit starts at boot, and whether
+// it runs: "enabled active".
+func (u Unit) Words() string {
+	words := "disabled"
+	if u.IsEnabled() {
+		words = "enabled"
+	}
+	if u.IsActive() {
+		return words + " active"
+	}
+	return words + " inactive"
+}
+
 // unitProperties are what Unit asks for.
 const unitProperties = "Id,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,Result,NeedDaemonReload,MainPID,NRestarts,Description"
 

@@ -110,10 +110,10 @@ func seedAll(ctx context.Context, archive, host string) error {
 	}
 	defer b.Close()
 	t := registry.Target{Mapper: registry.Mapper{Host: host}, PlainHTTP: true}
-	images, err := registry.Missing(ctx, t, b.Lock.Images)
+	has, err := registry.Compare(ctx, t, b, b.Lock.Images, atOnce)
 	if err != nil {
 		return err
 	}
-	_, err = registry.Seed(ctx, t, b, images, registry.Options{Parallel: atOnce})
+	_, _, err = registry.Fill(ctx, t, b, has, registry.Options{Parallel: atOnce})
 	return err
 }

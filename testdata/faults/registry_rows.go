@@ -66,7 +66,7 @@ func (f registryFault) run(ctx context.Context, l *lab) (string, error) {
 	defer s.Close()
 	t := registry.Target{Mapper: registry.Mapper{Host: strings.TrimPrefix(s.URL, "http://")}, PlainHTTP: true}
 	images := l.pinned.Images
-	_, err = registry.Seed(ctx, t, b, images, registry.Options{Parallel: 8})
+	err = send(ctx, t, b, images)
 	came := "every image whole"
 	if err != nil {
 		came = strings.ReplaceAll(err.Error(), t.Host, "REGISTRY")
@@ -82,7 +82,7 @@ func (f registryFault) run(ctx context.Context, l *lab) (string, error) {
 		if err != nil {
 			return came, errors.New("a transfer that had to succeed")
 		}
-		return came, missesNone(ctx, t, images)
+		return came, missesNone(ctx, t, b, images)
 	}
 	if err == nil {
 		return came, errors.New("it says that all is well")
@@ -92,16 +92,26 @@ func (f registryFault) run(ctx context.Context, l *lab) (string, error) {
 			return came, fmt.Errorf("the error does not say %q", w)
 		}
 	}
-	if _, err := registry.Seed(ctx, t, b, images, registry.Options{Parallel: 8}); err != nil {
+	if err := send(ctx, t, b, images); err != nil {
 		return came, fmt.Errorf("sent again without the fault: %w", err)
 	}
-	return came, errors.Join(missesNone(ctx, t, images), s.tagged(ctx, t, b, images))
+	return came, errors.Join(missesNone(ctx, t, b, images), s.tagged(ctx, t, b, images))
 }
 
-func missesNone(ctx context.Context, t registry.Target, images []manifest.ImagePin) error {
-	missing, err := registry.Missing(ctx, t, images)
-	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("MISSING: %d images, the first %s", len(missing), missing[0].Reference)
+// send compares and fills, as an installation does.
+func send(ctx context.Context, t registry.Target, b *bundle.Bundle, images []manifest.ImagePin) error {
+	has, err := registry.Compare(ctx, t, b, images, 8)
+	if err != nil {
+		return err
+	}
+	_, _, err = registry.Fill(ctx, t, b, has, registry.Options{Parallel: 8})
+	return err
+}
+
+func missesNone(ctx context.Context, t registry.Target, b *bundle.Bundle, images []manifest.ImagePin) error {
+	has, err := registry.Compare(ctx, t, b, images, 1)
+	if err == nil && has.Missing() > 0 {
+		err = fmt.Errorf("MISSING: %d images", has.Missing())
 	}
 	return err
 }

@@ -11,9 +11,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
+// both writes to one output and to the other.
+const both = `echo one; echo "$1" >&2; echo two`
+
 func execs(_ *testing.T, b *bench) {
 	if b.Sim != nil {
 		b.Sim.Script(connector.Result{Stdout: []byte("out\n"), Stderr: []byte("err\n"), Exit: 3}, "/bin/sh", "-c", "cat; echo err >&2; exit 3")
+		b.Sim.Script(connector.Result{Stdout: []byte("one\nb  c\ntwo\n")}, "/bin/sh", "-c", `exec "$@" 2>&1`, "sh", "/bin/sh", "-c", both, "sh", "b  c")
 		b.Sim.Script(connector.Result{Stdout: []byte("b  c\n")}, "printf", "%s\n", "b  c")
 		b.Sim.Script(connector.Result{Exit: 127, Stderr: []byte("no-such-program: not found")}, "no-such-program")
 	}
@@ -37,6 +41,11 @@ func execs(_ *testing.T, b *bench) {
 	b.ok(err)
 	if string(out) != "b  c\n" {
 		b.Fatalf("output is %q", out)
+	}
+	out, err = b.r.Merged(b.ctx, "/bin/sh", "-c", both, "sh", "b  c")
+	b.ok(err)
+	if string(out) != "one\nb  c\ntwo\n" {
+		b.Fatalf("both outputs are %q", out)
 	}
 	_, err = b.r.Exec(b.ctx, "no-such-program")
 	if !errors.As(err, &failed) || failed.Exit != 127 {
