@@ -22,11 +22,16 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev
 TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/scenarios/... ./testdata/stage/... ./testdata/testall/... ./testdata/upstream/... ./testdata/vulns/...
 
 # The packages that run goroutines or share memory between them: what `make race`
-# looks at. import_test.go checks that the list is complete, and holds no other.
-RACE := ./bundle ./bundle/archive ./bundle/fetch ./cmd/kubexm ./installer ./installer/audit ./installer/engine \
+# looks at. import_test.go checks that the list is complete, and holds no other. Go
+# begins them in this order: those that take longest are first, so that none of them
+# runs alone in the end.
+RACE := ./cmd/kubexm ./installer ./bundle ./bundle/archive ./bundle/fetch ./installer/audit ./installer/engine \
     ./packaging/rpm ./packaging/system ./registry ./registry/serve \
     ./steps ./steps/cluster ./steps/connector ./steps/connector/local ./steps/connector/ssh ./steps/kubeadm \
     ./steps/packages ./steps/preflight ./steps/registryd ./steps/runner
+
+# The packages whose tests take longest: where all packages run, they begin first.
+SLOW := ./testdata/faults ./installer ./testdata/e2e ./cmd/kubexm ./testdata/lab ./bundle/archive ./testdata/hostile ./steps/node
 
 # Tests that .ci/run does not allow to be skipped, and that a complete run has to
 # select. Elsewhere a test that finds its tools missing is skipped and listed.
@@ -38,8 +43,9 @@ export KUBEXM_MUST_RUN := $(MUST_RUN)
 endif
 
 # go test, with one more try for a test that fails; see testdata/stage. Flags have
-# their value after an equals sign. `make vet` vets all packages, once.
-GOTEST := build/stage test -- -vet=off
+# their value after an equals sign. `make vet` vets all packages, once. Memory is
+# there: with GOGC tests compute a sixth less. Those that measure memory set their own.
+GOTEST := GOGC=400 build/stage test -- -vet=off
 
 # Tools are pinned in a module of their own, so that kubexm's go.mod lists what
 # kubexm is made of. Go's build cache keeps them built.
@@ -110,17 +116,21 @@ house:
 
 .PHONY: unit
 unit: modules build build/stage ## Run all tests without the race detector; Go's cache knows those whose code is unchanged
-	$(GOTEST) -timeout=30m '-skip=$(ALONE)' ./... $(TESTDATA)
+	$(GOTEST) -timeout=30m '-skip=$(ALONE)' $(SLOW) ./... $(TESTDATA)
+
+# scrypt, which opens a key with its password, is arithmetic on memory of its own, and
+# takes ten times as long where the race detector looks at each read.
+WITH_RACE := -race -gcflags=golang.org/x/crypto/scrypt=-race=false
 
 # TestArgvLaw reads source alone, and loads it for a minute under the race detector.
 .PHONY: race
 race: modules build/stage ## Run the packages that have concurrency under the race detector, their long tables sampled
-	CGO_ENABLED=1 $(GOTEST) -race -short -timeout=30m '-skip=^TestArgvLaw$$' $(RACE)
+	CGO_ENABLED=1 $(GOTEST) $(WITH_RACE) -short -timeout=30m '-skip=^TestArgvLaw$$' $(RACE)
 
 # Beside make test: hours.
 .PHONY: race-all
 race-all: modules build/stage ## Run all tests under the race detector, nothing sampled
-	CGO_ENABLED=1 $(GOTEST) -race -timeout=90m '-skip=$(ALONE)' ./... $(TESTDATA)
+	CGO_ENABLED=1 $(GOTEST) $(WITH_RACE) -timeout=90m '-skip=$(ALONE)' $(SLOW) ./... $(TESTDATA)
 
 # Beside make test, and without a second try: who fails now and then is found here.
 .PHONY: shuffle

@@ -138,7 +138,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	var peaks []int
 	for _, mib := range []int{4, 16} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryVictim$")
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", memoryEnv, filepath.Join(t.TempDir(), "x"), mib))
+		cmd.Env = append(os.Environ(), "GOGC=100", fmt.Sprintf("%s=%s %d", memoryEnv, filepath.Join(t.TempDir(), "x"), mib))
 		out, err := cmd.CombinedOutput()
 		m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(out)
 		if err != nil || m == nil {

@@ -57,13 +57,14 @@ func TestLongestProvenance(t *testing.T) {
 	}
 }
 
-// provenWorld is a folder with a bundle of that many programs, and keys of several makers.
+// provenWorld is a folder with a bundle of that many programs, and keys of several
+// makers. Names are long: a provenance is as long with a quarter of the programs.
 func provenWorld(t *testing.T, programs int) (dir, archive string) {
 	t.Helper()
 	dir = t.TempDir()
 	w := registrytest.NewWorld("")
 	for i := range programs {
-		w.Binary(fmt.Sprintf("program-%04d", i), "v1", fmt.Appendf(nil, "program %d", i))
+		w.Binary(fmt.Sprintf("program-%04d-%s", i, strings.Repeat("x", 250)), "v1", fmt.Appendf(nil, "program %d", i))
 	}
 	archive, err := w.Build(t.Context(), dir)
 	if err != nil {
@@ -86,7 +87,7 @@ func at(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // TestProvenanceThatDoesNotFit: a bundle is signed and verified all the same, and the
 // one who signs is told.
 func TestProvenanceThatDoesNotFit(t *testing.T) {
-	dir, archive := provenWorld(t, 640)
+	dir, archive := provenWorld(t, 160)
 	key := filepath.Join(dir, "a")
 	if code, _, stderr := at(t, "keys", "generate", "--output-key-prefix", key); code != 0 {
 		t.Fatal(stderr)
@@ -104,7 +105,7 @@ func TestProvenanceThatDoesNotFit(t *testing.T) {
 // TestManyLongProvenances: the slot has room for two of the longest. Whoever comes
 // third signs what the bundle is, and leaves out how it was made.
 func TestManyLongProvenances(t *testing.T) {
-	dir, archive := provenWorld(t, 400)
+	dir, archive := provenWorld(t, 100)
 	for i, maker := range []string{"a", "b", "c", "d"} {
 		key := filepath.Join(dir, maker)
 		if code, _, stderr := at(t, "keys", "generate", "--output-key-prefix", key); code != 0 {

@@ -63,6 +63,9 @@ func runScripts(t *testing.T, files []string, vars ...string) {
 		Cmds:                commands,
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, vars...)
+			// The race detector has each command that ends wait a second for goroutines that
+			// are left: that would be most of what the scripts take. The walk does the same.
+			env.Vars = append(env.Vars, "GORACE=atexit_sleep_ms=100", "GOGC="+os.Getenv("GOGC"))
 			env.Values[askedKey{}] = &asked{}
 			return nil
 		},

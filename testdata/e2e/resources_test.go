@@ -75,7 +75,7 @@ func (s *site) measured(t *testing.T, args []string) usage {
 	name := filepath.Join(s.dir, "usage.json")
 	k := s.command(t, args)
 	c := exec.CommandContext(t.Context(), self, append([]string{k.Path}, args...)...)
-	c.Env = append(k.Env, measured+"="+name)
+	c.Env = append(k.Env, measured+"="+name, "GOGC=100") // as people run it
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("kubexm %v: %v\n%s", args, err, out)
 	}

@@ -205,7 +205,7 @@ func theProgram(t testing.TB, own string) string {
 func (s *site) command(t testing.TB, args []string, env ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), built.Kubexm(t), args...)
-	c.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.dir}, env...)
+	c.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.dir, "GOGC=" + os.Getenv("GOGC")}, env...)
 	return c
 }
 

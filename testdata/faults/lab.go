@@ -185,7 +185,7 @@ func (e ended) why() string {
 // command is kubexm with args, in an environment that has nothing of the user's.
 func (s *site) command(ctx context.Context, program string, args []string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, args...)
-	c.Env = []string{"HOME=" + s.root, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.root}
+	c.Env = []string{"HOME=" + s.root, "PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1", "TMPDIR=" + s.root, "GOGC=" + os.Getenv("GOGC")}
 	return c
 }
 

@@ -241,7 +241,7 @@ func (p *printed) typed(t *testing.T, dir, cache, where, line string) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", text)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = []string{"PATH=" + p.bin + ":/usr/bin:/bin", "HOME=" + p.root, "KUBEXM_CACHE=" + filepath.Join(p.root, cache), "KUBEXM_WORKDIR=" + p.workdir,
-		"KUBEXM_KEY_PASSWORD=open sesame", "KUBEXM_SSH_PASSWORD=" + loginPassword, "PASSWORD=x"}
+		"KUBEXM_KEY_PASSWORD=open sesame", "KUBEXM_SSH_PASSWORD=" + loginPassword, "PASSWORD=x", "GOGC=" + os.Getenv("GOGC")}
 	out, said := &heard{first: make(chan struct{})}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, said
 	if strings.Contains(line, "registry serve") || strings.Contains(line, "registry login") { // until interrupted

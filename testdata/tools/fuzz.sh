@@ -24,7 +24,7 @@ time=$1
 module=$(go list -m)
 cache=$(go env GOCACHE)/fuzz
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+trap '[ -z "${builder:-}" ] || kill "$builder" 2>/dev/null || true; rm -rf "$tmp"' EXIT
 log=$tmp/log
 
 targets=$(grep -rEo --include='*_test.go' --exclude-dir=imports-bad --exclude-dir=concurrent '^func Fuzz[A-Za-z0-9_]+' -- */ | sed 's/func //' | sort)
@@ -64,23 +64,37 @@ on_base() {
     ! (cd "$tmp/base/$folder" && timeout 60 "$tmp/base.test" -test.run="^$name\$/^$input\$") >/dev/null 2>&1
 }
 
+# Each package is built once for all its targets, while those of the one before it run.
+# -fuzz has the build count what is reached.
+mapfile -t folders < <(sed 's,/[^/:]*:.*,,' <<<"$targets" | uniq)
+builder=
+build() {
+    builder=
+    [ "$1" -lt "${#folders[@]}" ] || return 0
+    nice -n 10 go test -c -fuzz=. -o "$tmp/targets-$1" "./${folders[$1]}" </dev/null &
+    builder=$!
+}
+build 0
+
 count=0
-built=
+at=-1 # of the folder whose targets run
+folder=
 while IFS=: read -r file name; do
-    folder=$(dirname "$file")
     if [ "$1" = changed ] && [ "$SECONDS" -gt 120 ]; then
-        echo "no time left for $name in ./$folder: testdata/tools/fuzz.sh 10s runs all"
+        echo "no time left for $name in ./${file%/*}: testdata/tools/fuzz.sh 10s runs all"
         continue
     fi
-    echo "== $name in ./$folder, $time"
-    # Built once for all targets of a package; -fuzz has the build count what is reached.
-    if [ "$folder" != "$built" ]; then
-        go test -c -fuzz=. -o "$tmp/targets" "./$folder"
-        built=$folder
+    if [ "${file%/*}" != "$folder" ]; then
+        folder=${file%/*}
+        at=$((at + 1))
+        wait "$builder"
+        rm -f "$tmp/targets-$((at - 1))"
+        build $((at + 1))
     fi
+    echo "== $name in ./$folder, $time"
     # What reaches something new is made smaller for a second, by default for a minute: in
     # a short run that would be all.
-    if ! (cd "$folder" && "$tmp/targets" -test.paniconexit0 -test.run='^$' -test.fuzz="^$name\$" -test.fuzztime="$time" -test.fuzzminimizetime=1s \
+    if ! (cd "$folder" && "$tmp/targets-$at" -test.paniconexit0 -test.run='^$' -test.fuzz="^$name\$" -test.fuzztime="$time" -test.fuzzminimizetime=1s \
         "${flags[@]}" -test.fuzzcachedir="$cache/$module/$folder") </dev/null >"$log" 2>&1; then
         # Up to Go 1.26 a target that found nothing may still fail at its deadline,
         # when a worker ends a moment too late: https://go.dev/issue/75804. Then this
