@@ -41,7 +41,7 @@ func TestPipelinesHaveCommands(t *testing.T) {
 			t.Errorf("%s: exit code %d, summary of %q\n%s", p.Name, code, last.Summary.Pipeline, stderr)
 		}
 	}
-	if asked != 3 {
+	if asked < 3 { // delete, reset, hosts restore
 		t.Errorf("%d pipelines ask", asked)
 	}
 }
