@@ -27,6 +27,9 @@ func TestPipelinesHaveCommands(t *testing.T) {
 		if want := "kubexm " + strings.Join(p.Command, " "); err != nil || cmd.CommandPath() != want || cmd.Short != p.Short {
 			t.Errorf("%s: the command is %v (%v), want %s", p.Name, cmd, err, want)
 		}
+		if parent := cmd.Parent(); parent.Short == "" && parent.HasParent() {
+			t.Errorf("%s: nobody says what %s is for", p.Name, parent.CommandPath())
+		}
 		if p.Asks == nil {
 			continue
 		}
