@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
@@ -155,9 +157,12 @@ func (c *census) registry(ctx context.Context) {
 }
 
 // programs are what a host is asked the versions of.
-var programs = [][]string{
-	{"kubelet", "--version"}, {"kubeadm", "version", "-o", "short"}, {"kubectl", "version", "--client"}, {"containerd", "--version"},
-	{"runc", "--version"}, {"crictl", "--version"}, {"registry", "--version"}, {"helm", "version", "--short"},
+func programs() [][]string {
+	out := [][]string{{"kubelet", "--version"}, {"kubeadm", "version", "-o", "short"}, {"kubectl", "version", "--client"}}
+	for _, r := range part.Runtimes() { // a host has one of them
+		out = append(out, []string{path.Base(r.Program), "--version"})
+	}
+	return append(out, []string{"runc", "--version"}, []string{"crictl", "--version"}, []string{"registry", "--version"}, []string{"helm", "version", "--short"})
 }
 
 // versionText is a version as programs print it, among other words.
@@ -204,7 +209,7 @@ func (s *Session) machine(ctx context.Context, h manifest.Host) manifest.Invento
 	m.Components = map[string]string{}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for _, argv := range programs {
+	for _, argv := range programs() {
 		out, err := host.Exec(ctx, argv...)
 		if v := versionText.FindString(string(out)); err == nil && v != "" { // a program that is not there has no version
 			m.Components[argv[0]] = v

@@ -127,7 +127,7 @@ func runtimeType(root *yaml.Node) string {
 }
 
 // runtimes are the words of spec.runtime.type.
-func runtimes() []string { return []string{"containerd", "docker", "cri-o", "isulad"} }
+func runtimes() []string { return words[Runtime]("Type", "enum") }
 
 // lookup finds the value at a path of mappings, with the mapping that holds it
 // and the place of its key there.

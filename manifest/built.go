@@ -119,15 +119,15 @@ type Choice struct {
 	how   string // what to do instead of another value, beside writing one of these
 }
 
-// Choices lists the fields that can be installed with some of their values only. A
-// field without a value asks for nothing.
+// Choices lists the fields that can be installed with some of their values only: the tag
+// built, beside enum, says which. A field without a value asks for nothing.
 func Choices() []Choice {
 	return []Choice{
-		{"spec.loadBalancer.external.type", []string{"external"}, func(c *Cluster) string { return c.Spec.LoadBalancer.External.Type }, ""},
-		{"spec.kubernetes.type", []string{"kubeadm"}, func(c *Cluster) string { return c.Spec.Kubernetes.Type }, ""},
-		{"spec.runtime.type", []string{"containerd"}, func(c *Cluster) string { return c.Spec.Runtime.Type }, ""},
-		{"spec.network.plugin", []string{"flannel", "none"}, func(c *Cluster) string { return c.Spec.Network.Plugin }, ""},
-		{"spec.registry.type", []string{"registry", "external", "none"}, func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") },
+		{"spec.loadBalancer.external.type", words[ExternalLoadBalancer]("Type", "built"), func(c *Cluster) string { return c.Spec.LoadBalancer.External.Type }, ""},
+		{"spec.kubernetes.type", words[Kubernetes]("Type", "built"), func(c *Cluster) string { return c.Spec.Kubernetes.Type }, ""},
+		{"spec.runtime.type", words[Runtime]("Type", "built"), func(c *Cluster) string { return c.Spec.Runtime.Type }, ""},
+		{"spec.network.plugin", words[Network]("Plugin", "built"), func(c *Cluster) string { return c.Spec.Network.Plugin }, ""},
+		{"spec.registry.type", words[Registry]("Type", "built"), func(c *Cluster) string { return cmp.Or(c.Spec.Registry.Type, "none") },
 			"give a host the role registry, or name one that exists as privateRegistry with type: external"},
 	}
 }

@@ -224,7 +224,7 @@ func TestChoicesAreSaid(t *testing.T) {
 		t.Errorf("of what can be installed: %v", got)
 	}
 	want := []string{
-		"8:21: warning: spec.network.plugin: accepted, not yet built: installing with cilium; only flannel and none can be installed",
+		"8:21: warning: spec.network.plugin: accepted, not yet built: installing with cilium; only " + sentence(words[Network]("Plugin", "built")) + " can be installed",
 		"9:20: warning: spec.registry.type: accepted, not yet built: installing with harbor; only registry, external and none can be installed",
 	}
 	got := said(hosts + "  network: {plugin: cilium}\n  registry: {type: harbor}\n")

@@ -8,7 +8,7 @@ const ClusterKind = "Cluster"
 //
 // Decode reads it. Struct tags say what the decoder, the schema and `kubexm config explain`
 // share: default (the value of a field that is not written), enum (the allowed
-// words), min and max, format (see formats.go), scalar (the field that a plain
+// words), built (those of them that can be installed), min and max, format (see formats.go), scalar (the field that a plain
 // value in place of the mapping fills), split (a plain value is split there). Every
 // field has an effect as well (see effect.go), and may have install (effect_install.go).
 type Cluster struct {

@@ -36,6 +36,9 @@ func TestTags(t *testing.T) {
 		if f := x.tag.Get("format"); f != "" && formats[f].check == nil {
 			t.Errorf("%s: format %q is not known", path, f)
 		}
+		if _, said := x.tag.Lookup("built"); said != slices.ContainsFunc(Choices(), func(c Choice) bool { return c.Path == path }) {
+			t.Errorf("%s: says which values are built: %t, and is not the same among the choices", path, said)
+		}
 		def, ok := x.tag.Lookup("default")
 		if !ok {
 			return

@@ -147,7 +147,7 @@ type ExternalLoadBalancer struct {
 	// Type: kubexm-kh installs keepalived and haproxy on the loadbalancer
 	// hosts, kubexm-kn keepalived and nginx; external is one that exists, and
 	// passes TCP on to port 6443 of the masters.
-	Type string `yaml:"type,omitempty" enum:"kubexm-kh|kubexm-kn|external" effect:"lb"`
+	Type string `yaml:"type,omitempty" enum:"kubexm-kh|kubexm-kn|external" built:"external" effect:"lb"`
 	// Keepalived holds the virtual IP.
 	Keepalived Keepalived `yaml:"keepalived,omitempty"`
 }

@@ -4,7 +4,7 @@ package manifest
 type Kubernetes struct {
 	// Type is the way of installing: kubeadm, or kubexm, which runs each
 	// component as a service of the host.
-	Type string `yaml:"type,omitempty" default:"kubeadm" enum:"kubeadm|kubexm" effect:"immutable=create"`
+	Type string `yaml:"type,omitempty" default:"kubeadm" enum:"kubeadm|kubexm" built:"kubeadm" effect:"immutable=create"`
 	// Version of Kubernetes with its leading v, as in v1.33.1.
 	Version string `yaml:"version,omitempty" required:"true" format:"kubernetesVersion" effect:"upgrade,apiserver,controller-manager,scheduler,kubelet,proxy"`
 	// ClusterName is the DNS domain of services.
@@ -105,7 +105,7 @@ type Args []Arg
 type Runtime struct {
 	// Type of the runtime. docker brings cri-dockerd; isulad comes as a package
 	// of the operating system.
-	Type string `yaml:"type,omitempty" default:"containerd" enum:"containerd|docker|cri-o|isulad" effect:"immutable=join,runtime"`
+	Type string `yaml:"type,omitempty" default:"containerd" enum:"containerd|docker|cri-o|isulad" built:"containerd" effect:"immutable=join,runtime"`
 	// Version of the runtime, without a leading v. Default: what the matrix
 	// holds for the Kubernetes version.
 	Version string `yaml:"version,omitempty" format:"version" effect:"upgrade,runtime" install:"lock"`

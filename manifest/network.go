@@ -3,7 +3,7 @@ package manifest
 // Network is the pod network and the address ranges.
 type Network struct {
 	// Plugin that connects the pods; none leaves it to you.
-	Plugin string `yaml:"plugin,omitempty" default:"calico" enum:"calico|flannel|cilium|kube-ovn|hybridnet|none" effect:"network=outage"`
+	Plugin string `yaml:"plugin,omitempty" default:"calico" enum:"calico|flannel|cilium|kube-ovn|hybridnet|none" built:"flannel|none" effect:"network=outage"`
 	// Version of the plugin. Default: what the matrix holds for the Kubernetes version.
 	Version string `yaml:"version,omitempty" format:"version" effect:"upgrade,network" install:"lock"`
 	// KubePodsCIDR is the range of pod addresses: one, or one of each family.

@@ -7,7 +7,7 @@ type Registry struct {
 	// none goes without: each node is sent the images of the bundle. Default: registry
 	// where spec.roleGroups.registry has a host, else external where privateRegistry is
 	// written, else none (empty).
-	Type string `yaml:"type,omitempty" enum:"registry|harbor|external|none" effect:"immutable=create,registry"`
+	Type string `yaml:"type,omitempty" enum:"registry|harbor|external|none" built:"registry|external|none" effect:"immutable=create,registry"`
 	// Version of the registry or of Harbor. Default: what the matrix holds.
 	Version string `yaml:"version,omitempty" format:"version" effect:"registry" install:"all"`
 	// PrivateRegistry is the registry's name, as in image references: host[:port].

@@ -57,6 +57,12 @@ func enumOf(tag reflect.StructTag) []string {
 	return nil
 }
 
+// words are those of a tag of a field of T: its enum's, or those that are built.
+func words[T any](field, tag string) []string {
+	f, _ := reflect.TypeFor[T]().FieldByName(field)
+	return strings.Split(f.Tag.Get(tag), "|")
+}
+
 // nearest gives the candidate closest to word, if one is close.
 func nearest(word string, candidates []string) string {
 	if len(word) > 100 {

@@ -50,7 +50,7 @@ func (d *document) networkRules(c *Cluster) {
 	if n.Plugin == "calico" && n.Calico.IPIPMode != "Never" && n.Calico.VXLANMode != "Never" && d.sound("spec.network.calico.ipipMode", "spec.network.calico.vxlanMode") {
 		d.fail("spec.network.calico.vxlanMode", "set one of ipipMode and vxlanMode to Never", "is %s, and ipipMode is %s", n.Calico.VXLANMode, n.Calico.IPIPMode)
 	}
-	for _, other := range []string{"calico", "flannel"} {
+	for _, other := range words[Network]("Plugin", "enum") {
 		if n.Plugin != other && d.written["spec.network."+other] {
 			d.warn("spec.network."+other, "leave it out", "means nothing where the plugin is %s", n.Plugin)
 		}

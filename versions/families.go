@@ -71,21 +71,14 @@ func runtimeWants(c *manifest.Cluster) []want {
 	r := c.Spec.Runtime
 	const path, chosen = "spec.runtime.type", "spec.runtime.version"
 	ws := []want{{component: "cni-plugins", parts: files, path: path}, {component: "crictl", parts: files, path: path}}
-	switch r.Type {
-	case "docker":
-		return append(ws,
-			want{component: "docker", parts: files, version: r.Version, path: chosen},
-			want{component: "cri-dockerd", parts: files, path: path})
-	case "cri-o":
-		return append(ws, want{component: "cri-o", parts: files, version: r.Version, path: chosen})
-	case "isulad":
-		return append(ws, want{component: "isulad", parts: files, version: r.Version, path: chosen})
-	default:
-		return append(ws,
-			want{component: "containerd", parts: files, version: r.Version, path: chosen},
-			want{component: "runc", parts: files, path: path},
-			want{component: "nerdctl", parts: files, path: path})
+	for i, name := range part.RuntimeOf(c).Components {
+		w := want{component: name, parts: files, path: path}
+		if i == 0 {
+			w.version, w.path = r.Version, chosen
+		}
+		ws = append(ws, w)
 	}
+	return ws
 }
 
 func networkWants(c *manifest.Cluster) []want {
@@ -94,8 +87,8 @@ func networkWants(c *manifest.Cluster) []want {
 	if n.Plugin != "none" {
 		ws = append(ws, want{component: n.Plugin, parts: files | images, version: n.Version, path: "spec.network.version"})
 	}
-	if n.Plugin == "calico" {
-		ws = append(ws, want{component: "calicoctl", parts: files, path: "spec.network.version"})
+	for _, name := range part.NetworkOf(c).Beside {
+		ws = append(ws, want{component: name, parts: files, path: "spec.network.version"})
 	}
 	if n.Multus.Enabled {
 		ws = append(ws, want{component: "multus", parts: files | images, path: "spec.network.multus"})

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -11,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-//go:embed asked.yaml
-var askedText []byte
+//go:embed asked/*.yaml
+var askedFiles embed.FS
 
-// table is asked.yaml.
+// table is what the files of the folder asked say together: a new step may bring its own.
 type table struct {
 	Asked []answer `yaml:"asked"`
 	// Inverses of steps that are no lists of resources, or why there is none.
@@ -33,14 +36,35 @@ type answer struct {
 	Note   string           `yaml:"note,omitempty"`
 }
 
-func readAsked(text []byte) (table, error) {
-	var t table
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	if err := dec.Decode(&t); err != nil {
-		return table{}, fmt.Errorf("asked.yaml: %w", err)
+// readAsked joins the files of the folder asked.
+func readAsked(folder fs.FS) (table, error) {
+	all := table{Inverses: map[string]string{}, Beyond: map[string]string{}}
+	files, err := fs.Glob(folder, "asked/*.yaml")
+	if err != nil {
+		return table{}, err
 	}
-	return t, nil
+	for _, name := range files {
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return table{}, err
+		}
+		var t table
+		dec := yaml.NewDecoder(bytes.NewReader(text))
+		dec.KnownFields(true)
+		if err := dec.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
+			return table{}, fmt.Errorf("%s: %w", name, err)
+		}
+		all.Asked = append(all.Asked, t.Asked...)
+		for into, from := range map[*map[string]string]map[string]string{&all.Inverses: t.Inverses, &all.Beyond: t.Beyond} {
+			for step, says := range from {
+				if (*into)[step] != "" {
+					return table{}, fmt.Errorf("%s: another file says something of %s already", name, step)
+				}
+				(*into)[step] = says
+			}
+		}
+	}
+	return all, nil
 }
 
 // problems is everything that an answer promises and the code does not hold.
@@ -57,22 +81,22 @@ func (c *catalogue) problems() []error {
 			}
 		}
 		if ways != 1 || len(a.Names) == 0 {
-			bad("asked.yaml: %s: give steps and pieces, or what it waits for, or a reason; one of them", names)
+			bad("asked: %s: give steps and pieces, or what it waits for, or a reason; one of them", names)
 		}
 		for n := range a.Names {
 			if once[n] {
-				bad("asked.yaml: %s is answered twice", n)
+				bad("asked: %s is answered twice", n)
 			}
 			once[n] = true
 		}
 		for _, s := range a.Steps {
 			if c.steps[s] == nil {
-				bad("asked.yaml: %s: no plan holds a step %s", names, s)
+				bad("asked: %s: no plan holds a step %s", names, s)
 			}
 		}
 		for _, p := range a.Pieces {
 			if !c.source.pieces[p] {
-				bad("asked.yaml: %s: there is no %s", names, p)
+				bad("asked: %s: there is no %s", names, p)
 			}
 		}
 	}
@@ -83,17 +107,17 @@ func (c *catalogue) problems() []error {
 		case s.does == "":
 			bad("%s: the function that makes it has no comment, or its name is not written out there", name)
 		case len(s.asked) == 0 && !beyond && !c.undoes[name] && !s.check:
-			bad("%s: asked.yaml names it neither as an answer, nor as an inverse, nor under beyond", name)
+			bad("%s: nothing in asked names it, neither as an answer, nor as an inverse, nor under beyond", name)
 		case len(s.asked) > 0 && beyond:
 			bad("%s: a document asks for it, so it is not beyond them", name)
 		case s.inverse == "":
-			bad("%s changes something, and asked.yaml names no inverse of it nor why there is none", name)
+			bad("%s changes something, and nothing in asked names an inverse of it, or why there is none", name)
 		}
 	}
 	for what, names := range map[string]map[string]string{"inverses": c.table.Inverses, "beyond": c.table.Beyond} {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if c.steps[name] == nil {
-				bad("asked.yaml: %s: no plan holds a step %s", what, name)
+				bad("asked: %s: no plan holds a step %s", what, name)
 			}
 		}
 	}

@@ -10,9 +10,10 @@
 //	it answers. It reads the plans of testdata/clusters and the comments of the
 //	packages under steps. `go generate ./cmd/docgen` runs it.
 //
-// asked.yaml answers every name of a step in those documents: with steps, with a
+// The files of asked answer every name of a step in those documents: with steps, with a
 // piece that steps are made of, with what it waits for, or with the reason why
-// there is none.
+// there is none. They say of other steps what these are for, and what undoes a step that
+// the code does not tell; a new step may bring a file of its own.
 package main
 
 //go:generate go run . steps -root ../.. -page ../../docs/steps.md

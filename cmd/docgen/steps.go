@@ -26,7 +26,7 @@ func load(root string) (*catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := readAsked(askedText)
+	t, err := readAsked(askedFiles)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func load(root string) (*catalogue, error) {
 	return c, nil
 }
 
-// join gives each step what comments and asked.yaml say of it.
+// join gives each step what comments and asked say of it.
 func (c *catalogue) join() {
 	looks := map[string]string{}
 	for _, check := range preflight.Checks() {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -56,9 +57,9 @@ func TestPromisesAreHeld(t *testing.T) {
 		"Step_Empty: give steps and pieces": func(c *catalogue) {
 			c.table.Asked = append(c.table.Asked, answer{Names: map[string][]int{"Step_Empty": {3}}})
 		},
-		"kubeadm.init changes something, and asked.yaml names no inverse": func(c *catalogue) { c.steps["kubeadm.init"].inverse = "" },
-		"etcd.install: the function that makes it has no comment":         func(c *catalogue) { c.steps["etcd.install"].does = "" },
-		"etcd.spin: asked.yaml names it neither as an answer": func(c *catalogue) {
+		"kubeadm.init changes something, and nothing in asked names an inverse": func(c *catalogue) { c.steps["kubeadm.init"].inverse = "" },
+		"etcd.install: the function that makes it has no comment":               func(c *catalogue) { c.steps["etcd.install"].does = "" },
+		"etcd.spin: nothing in asked names it, neither as an answer": func(c *catalogue) {
 			c.steps["etcd.spin"] = &step{name: "etcd.spin", does: "Spins.", inverse: "none"}
 		},
 		"beyond: no plan holds a step etcd.gone": func(c *catalogue) { c.table.Beyond["etcd.gone"] = "a reason" },
@@ -72,8 +73,15 @@ func TestPromisesAreHeld(t *testing.T) {
 }
 
 func TestTableIsStrict(t *testing.T) {
-	if _, err := readAsked([]byte("asked: [{name: {X: [1]}}]\n")); err == nil {
+	if _, err := readAsked(fstest.MapFS{"asked/a.yaml": {Data: []byte("asked: [{name: {X: [1]}}]\n")}}); err == nil {
 		t.Error("an unknown field passed")
+	}
+	one := &fstest.MapFile{Data: []byte("beyond: {node.spin: a reason}\n")}
+	if _, err := readAsked(fstest.MapFS{"asked/a.yaml": one, "asked/b.yaml": one}); err == nil {
+		t.Error("two files say something of a step")
+	}
+	if both, err := readAsked(fstest.MapFS{"asked/a.yaml": one, "asked/b.yaml": {Data: []byte("inverses: {node.spin: it stops by itself}\n")}}); err != nil || both.Beyond["node.spin"] == "" || both.Inverses["node.spin"] == "" {
+		t.Error(both, err)
 	}
 }
 
@@ -83,7 +91,7 @@ var asks = []*regexp.Regexp{
 	regexp.MustCompile(`SubStep: ([A-Z][a-z]+[A-Z][A-Za-z]+)`),
 }
 
-// TestNamesOfTheDocuments compares asked.yaml with the documents themselves, which
+// TestNamesOfTheDocuments compares asked with the documents themselves, which
 // are no part of this repository: KUBEXM_DOCUMENTS names their folder.
 func TestNamesOfTheDocuments(t *testing.T) {
 	folder := os.Getenv("KUBEXM_DOCUMENTS")
@@ -115,6 +123,6 @@ func TestNamesOfTheDocuments(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("asked.yaml and the documents differ (-documents +asked.yaml):\n%s", d)
+		t.Errorf("asked and the documents differ (-documents +asked):\n%s", d)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ func (a *app) addPipelines(root *cobra.Command) {
 	for _, p := range pipeline.All() {
 		at := root
 		for _, word := range p.Command[:len(p.Command)-1] {
-			at = group(at, word)
+			at = group(at, word, p.Group)
 		}
 		if p.Looks {
 			at.AddCommand(a.preflightCommand(p))
@@ -22,18 +23,20 @@ func (a *app) addPipelines(root *cobra.Command) {
 		}
 		at.AddCommand(a.pipelineCommand(p))
 	}
-	group(root, "create").AddCommand(a.createClusterCommand())
+	group(root, "create", "Make a cluster").AddCommand(a.createClusterCommand())
 }
 
-// group gives the command below at that holds others under a word.
-func group(at *cobra.Command, word string) *cobra.Command {
-	if i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word }); i >= 0 {
-		return at.Commands()[i]
+// group gives the command below at that holds others under a word. Who of them knows
+// tells its short help.
+func group(at *cobra.Command, word, short string) *cobra.Command {
+	i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
+	if i < 0 {
+		cmd := &cobra.Command{Use: word, Short: short, Args: cobra.NoArgs}
+		at.AddCommand(cmd)
+		return cmd
 	}
-	short := map[string]string{"create": "Make a cluster", "delete": "Take a cluster away", "hosts": "Make hosts ready, and give them back",
-		"restart": "Restart parts of a cluster, some at a time"}
-	cmd := &cobra.Command{Use: word, Short: short[word], Args: cobra.NoArgs}
-	at.AddCommand(cmd)
+	cmd := at.Commands()[i]
+	cmd.Short = cmp.Or(cmd.Short, short)
 	return cmd
 }
 

@@ -19,7 +19,7 @@ folders: the config says how hosts are reached.`
 // Delete takes a cluster away.
 func Delete() plan.Pipeline {
 	return plan.Pipeline{
-		Name: "delete", Command: []string{"delete", "cluster"},
+		Name: "delete", Command: []string{"delete", "cluster"}, Group: "Take a cluster away",
 		Short: "Take a cluster away, with everything that came with it",
 		Long: `Drain the nodes, reset them, and remove everything that kubexm brought, in reverse order:
 what was there before comes back. All data of the cluster and of its registry is lost.

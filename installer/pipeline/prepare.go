@@ -10,7 +10,7 @@ import (
 // finds them so.
 func Prepare() plan.Pipeline {
 	return plan.Pipeline{
-		Name: "prepare", Command: []string{"hosts", "prepare"},
+		Name: "prepare", Command: []string{"hosts", "prepare"}, Group: "Make hosts ready, and give them back",
 		Short: "Make hosts ready for a cluster",
 		Long: `Look at all hosts of a config as preflight does, and make them ready: swap, SELinux and firewall off,
 names, packages, time, name servers, kernel modules and settings. install does the same first, and

@@ -23,7 +23,7 @@ func Restarts() []plan.Pipeline {
 // RestartStore restarts etcd.
 func RestartStore() plan.Pipeline {
 	return plan.Pipeline{
-		Name: "restart-etcd", Command: []string{"restart", "etcd"},
+		Name: "restart-etcd", Command: []string{"restart", "etcd"}, Group: "Restart parts of a cluster, some at a time",
 		Short: "Restart the members of etcd, one at a time",
 		Long: `Restart the members of the cluster's etcd one after another, whether they are services of their hosts
 or run on the masters.

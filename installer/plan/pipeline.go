@@ -7,6 +7,9 @@ import "github.com/mensylisir/kubexm/manifest"
 type Pipeline struct {
 	Name    string   // in plans, journals and -o json
 	Command []string // the words by which a person asks for it: "delete", "cluster"
+	// Group is the short help of the words before the last one, which other pipelines may
+	// have too: one of them says it.
+	Group   string
 	Args    Args
 	Short   string // of the command's help, as the next two
 	Long    string

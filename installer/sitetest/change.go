@@ -8,6 +8,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
@@ -87,7 +88,7 @@ func (s *Site) applied() steps.Applied {
 func (s *Site) PowerOff(host string) {
 	sim := s.Sims[host]
 	sim.Break(conntest.Fault{At: 1, Stay: true})
-	for _, unit := range poweredUnits {
+	for _, unit := range []string{part.RuntimeOf(s.Cluster).Unit, "kubelet.service", "etcd.service"} { // what it starts with
 		if sim.Unit(unit).Active {
 			sim.KillUnit(unit)
 		}
@@ -98,12 +99,9 @@ func (s *Site) PowerOff(host string) {
 func (s *Site) PowerOn(host string) {
 	sim := s.Sims[host]
 	sim.Mend()
-	for _, unit := range poweredUnits {
+	for _, unit := range []string{part.RuntimeOf(s.Cluster).Unit, "kubelet.service", "etcd.service"} { // what it starts with
 		if sim.Unit(unit).Exists {
 			sim.StartUnit(unit)
 		}
 	}
 }
-
-// poweredUnits are what a host of a cluster starts with.
-var poweredUnits = []string{"containerd.service", "kubelet.service", "etcd.service"}

@@ -57,7 +57,7 @@ type fixture struct {
 func fixtures(c *manifest.Cluster) []fixture {
 	nodes := []string{manifest.RoleMaster, manifest.RoleWorker}
 	return []fixture{
-		{"kubernetes", nodes}, {"containerd", nodes}, {"etcd", []string{manifest.RoleEtcd}}, {"etcd-image", []string{manifest.RoleEtcd}},
+		{"kubernetes", nodes}, {part.RuntimeOf(c).Name, nodes}, {"etcd", []string{manifest.RoleEtcd}}, {"etcd-image", []string{manifest.RoleEtcd}},
 		{"coredns", []string{manifest.RoleMaster}}, {part.NetworkOf(c).Name, nodes},
 	}
 }

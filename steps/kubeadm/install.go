@@ -1,10 +1,12 @@
 package kubeadm
 
 import (
+	"bytes"
 	"context"
 	"embed"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -20,8 +22,9 @@ func resources() []op.Resource {
 	}
 	return append(rs,
 		op.Dir{Path: "/usr/libexec/kubernetes", Own: true}, // the kubelet makes its folder of plugins there
-		op.File{Path: "/etc/systemd/system/kubelet.service", Attr: runner.Attr{Mode: 0o600, Owner: "root", Group: "root"}, Body: func(context.Context, *steps.Host) ([]byte, error) {
-			return files.ReadFile("templates/kubelet.service")
+		op.File{Path: "/etc/systemd/system/kubelet.service", Attr: runner.Attr{Mode: 0o600, Owner: "root", Group: "root"}, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
+			unit, err := files.ReadFile("templates/kubelet.service")
+			return bytes.ReplaceAll(unit, []byte("RUNTIME"), []byte(part.RuntimeOf(h.Cluster).Unit)), err
 		}},
 		op.Unit{Name: "kubelet.service", Idle: true}, // kubeadm starts it, once it has a configuration
 	)

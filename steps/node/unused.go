@@ -3,19 +3,26 @@ package node
 import (
 	"context"
 
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
 // users are units that stand on a host made ready.
-var users = []string{"containerd.service", "kubelet.service", "etcd.service", "kubexm-registry.service"}
+func users() []string {
+	var out []string
+	for _, r := range part.Runtimes() { // whatever the config says by now
+		out = append(out, r.Unit)
+	}
+	return append(out, "kubelet.service", "etcd.service", "kubexm-registry.service")
+}
 
 // CheckUnused looks whether kubexm installed anything on the host that needs it
 // ready: taking that away is a deletion's business, which gives the host back too.
 func CheckUnused() steps.Step {
 	return op.Check("node.check-unused", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		var found steps.Findings
-		for _, unit := range users {
+		for _, unit := range users() {
 			here, err := op.Recorded(ctx, h, op.Unit{Name: unit})
 			if err != nil {
 				return nil, err

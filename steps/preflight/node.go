@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/packages"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -54,11 +55,8 @@ func checkModules(_ context.Context, h *steps.Host, o Options) (steps.Findings, 
 	if slices.ContainsFunc(absent, func(m string) bool { return strings.HasPrefix(m, "ip_vs") }) {
 		advice += "; or set spec.kubernetes.kubeProxy.mode to iptables"
 	}
-	switch b := h.Cluster.Spec.Network.Flannel.Backend; {
-	case b == "vxlan" && slices.Contains(absent, b):
-		advice += "; or set spec.network.flannel.backend to host-gw, where no router is between the nodes"
-	case b == "wireguard" && slices.Contains(absent, b):
-		advice += "; or set spec.network.flannel.backend to vxlan"
+	if n := part.NetworkOf(h.Cluster); n.Instead != "" && slices.ContainsFunc(n.Modules, func(m string) bool { return slices.Contains(absent, m) }) {
+		advice += "; or " + n.Instead
 	}
 	return steps.Findings{{What: "the kernel has no module " + strings.Join(absent, ", "), Advice: advice}}, nil
 }

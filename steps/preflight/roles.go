@@ -19,11 +19,15 @@ func Begun(ctx context.Context, h *steps.Host) (bool, error) {
 // parts are what a host gets first that becomes a part of a cluster, and what stays of
 // one whose data was preserved. None is on record of a host that was only made ready.
 func parts(c *manifest.Cluster) []op.Resource {
-	return []op.Resource{
-		op.Blob{Path: "/usr/local/bin/containerd"}, op.Blob{Path: "/usr/local/bin/etcd"}, op.Blob{Path: "/usr/local/bin/registry"},
+	var out []op.Resource
+	for _, r := range part.Runtimes() { // whatever the config says by now
+		out = append(out, op.Blob{Path: r.Program})
+	}
+	return append(out,
+		op.Blob{Path: "/usr/local/bin/etcd"}, op.Blob{Path: "/usr/local/bin/registry"},
 		op.Dir{Path: c.Spec.Etcd.DataDir}, op.Dir{Path: c.Spec.Registry.RegistryDataDir},
 		op.Dir{Path: part.RuntimeOf(c).DataDir},
-	}
+	)
 }
 
 // Joined tells whether kubexm has begun to make this host part of this very cluster.

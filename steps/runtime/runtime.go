@@ -7,7 +7,6 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/runtime/containerd"
 	"github.com/mensylisir/kubexm/steps/runtime/cri"
 )
 
@@ -41,15 +40,5 @@ func Of(c *manifest.Cluster) Engine {
 	// cluster away is made for it too, and looks for what can have been installed.
 	default:
 		return ofContainerd(c)
-	}
-}
-
-func ofContainerd(c *manifest.Cluster) Engine {
-	return Engine{
-		Install: containerd.Binaries(), Remove: containerd.RemoveBinaries(), Restart: containerd.Restart(),
-		Start:   func(from *cri.Mirrors) steps.Step { return containerd.Service(c, from) },
-		Stop:    func(from *cri.Mirrors, keep bool) steps.Step { return containerd.StopService(c, from, keep) },
-		Preload: func(names []string, at Names, tags Tags) steps.Step { return containerd.Preload(c, names, at, tags) },
-		Import:  func(needs []manifest.Need) steps.Step { return containerd.Import(c, needs) },
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
@@ -60,8 +61,8 @@ func (*Kube) pinned(s *conntest.Sim, part string) bool {
 
 // ctr lists, names, labels, imports and removes images, and lists the content store.
 func (k *Kube) ctr(c call) connector.Result {
-	if !c.sim.Unit("containerd.service").Active {
-		return failed(1, "ctr: cannot access socket /run/containerd/containerd.sock: no such file or directory")
+	if !k.engineRuns(c.sim) {
+		return failed(1, "ctr: cannot access socket %s: no such file or directory", strings.TrimPrefix(part.RuntimeOf(k.cluster).Socket, "unix://"))
 	}
 	switch {
 	case slices.Equal(c.words, []string{"content", "list"}):
@@ -136,9 +137,9 @@ func (k *Kube) crictl(c call) connector.Result {
 	switch {
 	case !byDigest:
 		return failed(1, "kube: %s is pulled by its tag, which is the word of whoever pushed last", ref)
-	case !c.sim.Unit("containerd.service").Active:
+	case !k.engineRuns(c.sim):
 		return failed(1, "connect: connection refused")
-	case c.sim.Read("/etc/containerd/certs.d/"+domain+"/hosts.toml") == "":
+	case !k.engine().mirrored(c.sim, domain):
 		return failed(1, "failed to do request: dial tcp: lookup %s: no such host", domain)
 	}
 	if k.Holds != nil && !k.Holds(ref) {

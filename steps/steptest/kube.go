@@ -126,9 +126,11 @@ func StandingWith(t conntest.TB, c *manifest.Cluster) (*Kube, map[string]*connte
 // On puts the cluster's programs on a host.
 func (k *Kube) On(s *conntest.Sim, host string) {
 	k.hosts[host] = s
-	for name, do := range map[string]func(call) connector.Result{
-		"kubectl": k.kubectl, "kubeadm": k.kubeadm, "helm": k.helm, "ctr": k.ctr, "crictl": k.crictl, "etcdctl": k.etcdctl,
-	} {
+	programs := map[string]func(call) connector.Result{"kubectl": k.kubectl, "kubeadm": k.kubeadm, "helm": k.helm, "crictl": k.crictl, "etcdctl": k.etcdctl}
+	for name, do := range k.engine().programs {
+		programs[name] = func(c call) connector.Result { return do(k, c) }
+	}
+	for name, do := range programs {
 		s.HandleProgram(name, func(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 			if _, ok := s.File("/usr/local/bin/" + name); !ok && !k.stands {
 				return failed(127, "/usr/bin/env: '%s': No such file or directory", name), true
@@ -242,7 +244,7 @@ func (k *Kube) serves(host string) bool {
 			return false
 		}
 	}
-	return k.stands || m.Unit("kubelet.service").Active && m.Unit("containerd.service").Active && k.agreed()
+	return k.stands || m.Unit("kubelet.service").Active && k.engineRuns(m) && k.agreed()
 }
 
 // Object is an object of the cluster as JSON has it.

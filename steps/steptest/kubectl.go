@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
@@ -339,10 +340,11 @@ func (k *Kube) ready(name string) bool {
 	if s == nil {
 		return k.stands
 	}
-	if u := s.Unit("kubelet.service"); k.stands && u.Exists && !u.Active || !k.stands && (!u.Active || !s.Unit("containerd.service").Active) {
+	if u := s.Unit("kubelet.service"); k.stands && u.Exists && !u.Active || !k.stands && (!u.Active || !k.engineRuns(s)) {
 		return false
 	}
-	return k.stands || k.cluster.Spec.Network.Plugin == "none" || k.named("apps/v1", "DaemonSet", "kube-flannel", "kube-flannel-ds") != nil
+	network := part.NetworkOf(k.cluster)
+	return k.stands || network.Name == "" || slices.ContainsFunc(k.all("DaemonSet"), func(o Object) bool { return word(o, "metadata", "namespace") == network.Namespace })
 }
 
 // mark gives a node labels or taints.

@@ -254,7 +254,7 @@ func (k *Kube) address(host string) string {
 func (k *Kube) storeContainer(c call) connector.Result {
 	id := "c0ffee" + c.host
 	runs := k.named("v1", "EtcdMember", "", c.host) != nil && c.sim.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") != "" &&
-		(k.stands || c.sim.Unit("containerd.service").Active) &&
+		(k.stands || k.engineRuns(c.sim)) &&
 		!slices.Contains(k.Sick, "etcd-"+c.host)
 	switch {
 	case c.words[0] == "ps" && !runs:

@@ -60,7 +60,7 @@ func (k *Kube) preflight(c call) *connector.Result {
 		return nil
 	}
 	switch {
-	case !c.sim.Unit("containerd.service").Active:
+	case !k.engineRuns(c.sim):
 		return problem("[ERROR CRI]: container runtime is not running")
 	case !c.sim.Unit("kubelet.service").Exists:
 		return problem("[ERROR Service-Kubelet]: kubelet service does not exist")

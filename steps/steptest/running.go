@@ -18,7 +18,7 @@ func (k *Kube) podRuns(host, part string) bool {
 	if s == nil || s.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") == "" || !slices.Contains(staticPods, part) || part == "etcd" && !k.stacked() {
 		return false
 	}
-	return !slices.Contains(k.Sick, part+"-"+host) && (k.stands || s.Unit("containerd.service").Active)
+	return !slices.Contains(k.Sick, part+"-"+host) && (k.stands || k.engineRuns(s))
 }
 
 // sandboxID is that of a static pod; each start has another.

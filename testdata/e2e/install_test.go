@@ -152,7 +152,7 @@ func TestWhatInstallRefuses(t *testing.T) {
 	said(t, install("-f", good), 4, "--allow-unsigned")
 	said(t, install("--allow-unsigned", "-f", arm), 4, lacks...)
 	said(t, install("--allow-unsigned", "-f", newer), 4, "the config asks for Kubernetes v1.33.1")
-	said(t, install("--allow-unsigned", "-f", ha), 2, "spec.runtime.type: docker cannot be installed yet", "only containerd can be installed")
+	said(t, install("--allow-unsigned", "-f", ha), 2, "spec.runtime.type: docker cannot be installed yet", "only containerd")
 	said(t, s.run(t, []string{"install", "--allow-unsigned", "--bundle", archive, "--workdir", s.dir}), 2,
 		"spec.ssh.password: refers to the environment variable SSH_PASSWORD, which a bundle's config may not read", "-f")
 	said(t, s.run(t, []string{"install", "--allow-unsigned", "--bundle", archive, "--workdir", s.dir, "-f", good}), 2,
