@@ -41,7 +41,8 @@ func apiMissing(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]stri
 func notReady(cmd *runner.CmdError) string {
 	var bad []string
 	last := fmt.Sprintf("exit status %d", cmd.Exit)
-	for line := range strings.Lines(cmd.Stderr) {
+	// kubectl quotes the answer within one line of its own.
+	for line := range strings.Lines(strings.ReplaceAll(cmd.Stderr, `\n`, "\n")) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}

@@ -159,7 +159,7 @@ func TestAnAPIServerThatIsNotReady(t *testing.T) {
 		c := steptest.Cluster(t, steptest.Small)
 		kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
 		s := kase.Sim(t)
-		s.HandleProgram("kubectl", steptest.Fails("[+]ping ok\n[-]etcd failed: reason withheld\n[-]poststarthook/rbac failed: reason withheld\nreadyz check failed\nerror: an error on the server\n"))
+		s.HandleProgram("kubectl", steptest.Fails("Error from server (InternalError): an error on the server (\"[+]ping ok\\n[-]etcd failed: reason withheld\\n[-]poststarthook/rbac failed: reason withheld\\nreadyz check failed\") has prevented the request from succeeding\n"))
 		step := gate.API(c)
 		err := step.Run(t.Context(), kase.NewHost(t, s, step))
 		if err == nil || !strings.Contains(err.Error(), "not ready: etcd failed: reason withheld, poststarthook/rbac failed: reason withheld") {
