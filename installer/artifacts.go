@@ -15,7 +15,7 @@ import (
 type artifacts struct {
 	bundle *bundle.Bundle
 	set    string            // of needs that name none
-	sets   func() []string   // that the plan names
+	sets   func() []string   // that the plan names; nil where there is no plan
 	home   map[string]string // blob → the repository of the site's registry that it is read from
 }
 
@@ -48,7 +48,11 @@ func (a artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
 }
 
 func (a artifacts) Images() []manifest.ImagePin {
-	return imagesOf(a.bundle.Lock, append([]string{a.set}, a.sets()...)...)
+	sets := []string{a.set}
+	if a.sets != nil {
+		sets = append(sets, a.sets()...)
+	}
+	return imagesOf(a.bundle.Lock, sets...)
 }
 
 // imagesOf gives the images of some sets of a lock.
