@@ -124,31 +124,6 @@ func (s *walkSite) isRestarted(t testing.TB) {
 	said(t, s.kubexm(t, "diff", "-f", config), 0)
 }
 
-// goesInThroughAnother has commands go on while the first master is down: what
-// docs/hosts-down.md says of it.
-func (s *walkSite) goesInThroughAnother(t testing.TB) {
-	config := s.configFile()
-	first := s.masters[0]
-	h, err := s.Host(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Cut(h); err != nil {
-		t.Fatal(err)
-	}
-	said(t, s.kubexm(t, "get", "nodes", "-f", config), 0, first, "h3", "h4")
-	said(t, s.kubexm(t, "get", "cluster", "-f", config), 0)
-	said(t, s.kubexm(t, "kubeconfig", "-f", config), 0, "client-certificate-data")
-	said(t, s.kubexm(t, s.creation()...), 3, first, "--skip-host")
-	said(t, s.kubexm(t, append(s.creation(), "--skip-host", first)...), 0, "create of cluster site: done", first)
-	if err := s.Boot(t.Context(), h); err != nil {
-		t.Fatal(err)
-	}
-	s.eventually(t, first, atHome+kubectl+"--request-timeout=10s get nodes")
-	said(t, s.kubexm(t, s.creation()...), 0, "create of cluster site: done")
-	said(t, s.kubexm(t, "diff", "-f", config), 0)
-}
-
 // comesBackEachTime holds what the legs stand on: a checkpoint of all hosts takes two
 // seconds at most, and the cluster that is restored serves within a minute, ten times of
 // ten.

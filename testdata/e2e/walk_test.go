@@ -59,7 +59,7 @@ func legsOf(s *walkSite) []leg {
 		{name: "hardening", budget: 30 * time.Second, from: create, run: s.isHardened},
 		{name: "registry", budget: 30 * time.Second, from: create, run: func(t testing.TB) { s.registryIsGuarded(t, s.configFile()) }},
 		{name: "restart", budget: 4 * time.Minute, from: create, apart: true, run: s.isRestarted},
-		{name: "lead-down", budget: 4 * time.Minute, from: create, apart: true, run: s.goesInThroughAnother},
+		{name: "lead-down", budget: 8 * time.Minute, from: create, apart: true, run: s.goesInThroughAnother},
 		{name: "lost-member", budget: 15 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.storeDoesWithoutOne(t) }},
 		{name: "lost-disk", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.aLostDiskIsReplaced(t, s.configFile()) }},
 		{name: "lost-master", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.mastersDoWithoutOne(t, " etcd") }},
