@@ -1,4 +1,4 @@
-package manifest
+package document
 
 import (
 	"reflect"
@@ -9,24 +9,24 @@ import (
 // mapping decodes a mapping whose names are the user's own.
 func (w *walker) mapping(n *yaml.Node, v reflect.Value, path string, depth int) {
 	if n.Kind != yaml.MappingNode {
-		w.add(Error, n, path, "is "+kindWord(n)+", and has to be a mapping", "write name: value, one a line")
+		w.Add(Error, n, path, "is "+KindOf(n)+", and has to be a mapping", "write name: value, one a line")
 		return
 	}
 	out := reflect.MakeMap(v.Type())
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := w.follow(n.Content[i])
-		at := join(path, key.Value)
+		key := Follow(n.Content[i])
+		at := Join(path, key.Value)
 		if key.Kind != yaml.ScalarNode {
-			w.add(Error, key, path, "has a key that is "+kindWord(key), "write a plain name")
+			w.Add(Error, key, path, "has a key that is "+KindOf(key), "write a plain name")
 			continue
 		}
 		if out.MapIndex(reflect.ValueOf(key.Value)).IsValid() {
-			w.add(Error, key, at, "stands twice", "keep one of the two")
+			w.Add(Error, key, at, "stands twice", "keep one of the two")
 			continue
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
 		w.value(n.Content[i+1], item, at, "", depth+1)
-		w.nothing(w.follow(n.Content[i+1]), item, at)
+		w.nothing(Follow(n.Content[i+1]), item, at)
 		out.SetMapIndex(reflect.ValueOf(key.Value), item)
 	}
 	v.Set(out)
@@ -39,7 +39,7 @@ func (w *walker) nothing(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	if v.Kind() == reflect.Bool {
-		w.add(Error, n, path, "has no value", "write true or false")
+		w.Add(Error, n, path, "has no value", "write true or false")
 		return
 	}
 	w.written[path] = true

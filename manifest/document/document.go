@@ -1,4 +1,4 @@
-package manifest
+package document
 
 import (
 	"bytes"
@@ -15,13 +15,14 @@ import (
 
 // The bounds of a document that a person writes: what is beyond them is not one.
 const (
-	maxDocument = 1 << 20
-	maxNodes    = 100_000 // with every alias followed
-	maxDepth    = 50
+	maxBytes = 1 << 20
+	maxNodes = 100_000 // with every alias followed
+	maxDepth = 50
 )
 
-// document is a parsed YAML document with the places of its fields.
-type document struct {
+// Document is a parsed YAML document with the places of its fields.
+type Document struct {
+	schema   Schema
 	root     *yaml.Node
 	problems Problems
 	places   map[string]*yaml.Node // path → the node of its value
@@ -29,22 +30,37 @@ type document struct {
 	guessed  map[string]bool       // paths of fields that a misspelt name may have meant
 	moved    map[string]string     // paths of fields → the second spelling that they are written in
 	made     map[string]string     // paths of mappings that stand in the document only as a second spelling of a part
-	sources  bool                  // the document is of kind Sources
 	more     bool                  // there were more problems than are listed
 }
 
-// maxProblems is the most that one reading reports: nobody mends more at once,
+// MaxProblems is the most that one reading reports: nobody mends more at once,
 // and a file that is no config at all has a problem on every line.
-const maxProblems = 200
+const MaxProblems = 200
 
 // full tells whether further problems are left out. The first error always gets in.
-func (d *document) full() bool { return len(d.problems) >= maxProblems && d.problems.Err() != nil }
+func (d *Document) full() bool { return len(d.problems) >= MaxProblems && d.problems.Err() != nil }
 
-// finish sorts the problems and gives those under second spellings the paths
-// that the document has.
-func (d *document) finish() Problems {
+// Root is the mapping that the document is; nil where it is none.
+func (d *Document) Root() *yaml.Node { return d.root }
+
+// Written tells whether the document holds the field at a path.
+func (d *Document) Written(path string) bool { return d.written[path] }
+
+// Node is the value of the field at a path; nil where it is not written.
+func (d *Document) Node(path string) *yaml.Node { return d.places[path] }
+
+// Mark notes that the field at a path is written, as a part of n: for who reads a type
+// from a node itself.
+func (d *Document) Mark(path string, n *yaml.Node) { d.places[path], d.written[path] = n, true }
+
+// Failed tells whether an error was found so far.
+func (d *Document) Failed() bool { return d.problems.Err() != nil }
+
+// Problems lists what was found so far, sorted; those under second spellings have the
+// paths that the document has. It is called once, at the end.
+func (d *Document) Problems() Problems {
 	for i, p := range d.problems {
-		d.problems[i].Path = d.asWritten(p.Path)
+		d.problems[i].Path = d.AsWritten(p.Path)
 	}
 	d.problems.Sort()
 	if d.more {
@@ -53,7 +69,7 @@ func (d *document) finish() Problems {
 	return d.problems
 }
 
-func (d *document) add(severity Severity, n *yaml.Node, path, message, advice string) {
+func (d *Document) Add(severity Severity, n *yaml.Node, path, message, advice string) {
 	if d.full() {
 		d.more = true
 		return
@@ -65,21 +81,21 @@ func (d *document) add(severity Severity, n *yaml.Node, path, message, advice st
 	d.problems = append(d.problems, p)
 }
 
-func newDocument() *document {
-	return &document{places: map[string]*yaml.Node{}, written: map[string]bool{}, guessed: map[string]bool{},
+func newDocument(s Schema) *Document {
+	return &Document{schema: s, places: map[string]*yaml.Node{}, written: map[string]bool{}, guessed: map[string]bool{},
 		moved: map[string]string{}, made: map[string]string{}}
 }
 
-// parse reads exactly one mapping.
-func parse(r io.Reader) *document {
-	d := newDocument()
-	text, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+// Parse reads exactly one mapping. Where that fails, Root is nil, and Problems say why.
+func Parse(r io.Reader, s Schema) *Document {
+	d := newDocument(s)
+	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
-		d.add(Error, nil, "", "cannot be read: "+err.Error(), "")
+		d.Add(Error, nil, "", "cannot be read: "+err.Error(), "")
 		return d
 	}
-	if len(text) > maxDocument {
-		d.add(Error, nil, "", fmt.Sprintf("is larger than %d bytes", maxDocument), "a config is a few kilobytes: is this the right file?")
+	if len(text) > maxBytes {
+		d.Add(Error, nil, "", fmt.Sprintf("is larger than %d bytes", maxBytes), "a "+s.Name+" is a few kilobytes: is this the right file?")
 		return d
 	}
 	text = d.repairColons(text)
@@ -87,17 +103,17 @@ func parse(r io.Reader) *document {
 	var n yaml.Node
 	switch err := dec.Decode(&n); {
 	case errors.Is(err, io.EOF):
-		d.add(Error, nil, "", "is empty", "start from `kubexm config init`")
+		d.Add(Error, nil, "", "is empty", s.Start)
 		return d
 	case err != nil:
 		d.syntax(text, err)
 		return d
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		d.add(Error, nil, "", "holds more than one document", "keep one config in a file")
+		d.Add(Error, nil, "", "holds more than one document", "keep one "+s.Name+" in a file")
 	}
 	if len(n.Content) != 1 || n.Content[0].Kind != yaml.MappingNode {
-		d.add(Error, &n, "", "is not a mapping of fields", "start from `kubexm config init`")
+		d.Add(Error, &n, "", "is not a mapping of fields", s.Start)
 		return d
 	}
 	d.root = n.Content[0]
@@ -148,7 +164,7 @@ func textBelow(line []byte) int {
 
 // repairColons reports each such colon and reads on as if it were a plain one,
 // so that the other problems of the document are found too.
-func (d *document) repairColons(text []byte) []byte {
+func (d *Document) repairColons(text []byte) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	inside := -1 // the indentation of what holds a text of several lines
 	for i, line := range lines {
@@ -170,7 +186,7 @@ func (d *document) repairColons(text []byte) []byte {
 
 // syntax turns yaml's error into a problem with a line. Whatever it quotes from
 // the document stays out: it may be a password that lacks its quotes.
-func (d *document) syntax(text []byte, err error) {
+func (d *Document) syntax(text []byte, err error) {
 	p := Problem{Message: withoutLine(err), Line: brokenLine(text, err), Column: 1, Advice: "check the indentation and the quotes there, and in the line before"}
 	switch {
 	case strings.Contains(p.Message, "cannot start any token"):
