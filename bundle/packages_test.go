@@ -223,7 +223,7 @@ func TestPackagesInADelta(t *testing.T) {
 	newer.Serial++
 	cache := openCache(t)
 	path, plan, built := d.build(t, newer, cache, 2, holding(t, base))
-	words := PackagesOf(newer.Artifacts[0])[2]
+	words := newer.Artifacts[0].PackageList()[2]
 	if words.Name != "words" || plan.Download != words.Size || built.Delta.Blobs != 5 || !cache.Has(words.SHA256, words.Size) { // with two files of metadata for each architecture
 		t.Errorf("planned %+v, saved %+v", plan, built.Delta)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/bundle/sbom"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -143,7 +144,7 @@ func (p *puller) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 // described tells a child of the root that is about the bundle, and lies in the
 // archive's head, from one that is part of it.
 func described(d v1.Descriptor) bool {
-	return d.ArtifactType == TypeMetadata || d.ArtifactType == mediaSPDX || d.ArtifactType == mediaCycloneDX
+	return d.ArtifactType == TypeMetadata || d.ArtifactType == sbom.MediaSPDX || d.ArtifactType == sbom.MediaCycloneDX
 }
 
 // child fetches a child of the root with the documents under it that follow

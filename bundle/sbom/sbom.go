@@ -1,14 +1,14 @@
-package bundle
+package sbom
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"path"
 	"strings"
 
 	"github.com/distribution/reference"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -18,36 +18,13 @@ const (
 	SPDX      = "spdx"
 	CycloneDX = "cyclonedx"
 
-	mediaSPDX      = "application/spdx+json"
-	mediaCycloneDX = "application/vnd.cyclonedx+json"
+	MediaSPDX      = "application/spdx+json"
+	MediaCycloneDX = "application/vnd.cyclonedx+json"
 )
 
-// SBOM gives the bill of materials in a format, SPDX or CycloneDX: the one that
-// the bundle holds, or one made of its lock where it was built without.
-func (b *Bundle) SBOM(format string) ([]byte, error) {
-	media := map[string]string{SPDX: mediaSPDX, CycloneDX: mediaCycloneDX}[format]
-	if media == "" {
-		return nil, fmt.Errorf("no bill of materials has the format %q", format)
-	}
-	for _, d := range b.others {
-		if d.ArtifactType != media {
-			continue
-		}
-		parts, err := b.children(d)
-		if err != nil {
-			return nil, fmt.Errorf("bill of materials: %w", err)
-		}
-		for _, p := range parts {
-			if p.MediaType == media {
-				return b.read(p)
-			}
-		}
-	}
-	return SBOM(b.Lock, format)
-}
-
-// SBOM makes the bill of materials of a lock. The same lock gives the same bytes.
-func SBOM(l *manifest.Lock, format string) ([]byte, error) {
+// Of makes the bill of materials of a lock in a format. The same lock gives the same
+// bytes.
+func Of(l *manifest.Lock, format string) ([]byte, error) {
 	text, err := manifest.EncodeLock(l)
 	if err != nil {
 		return nil, err
@@ -169,24 +146,11 @@ func purl(kind, name, version string, qualifiers url.Values) string {
 	return s + "?" + value.Replace(qualifiers.Encode())
 }
 
-// addSBOMs puts the bills of materials under the root, each in a manifest of its
-// own, so that tools find them by their artifact types.
-func (h *head) addSBOMs(l *manifest.Lock, root *v1.Index, created string) error {
-	for _, f := range []struct{ format, media, title string }{
-		{SPDX, mediaSPDX, "sbom.spdx.json"}, {CycloneDX, mediaCycloneDX, "sbom.cdx.json"},
-	} {
-		text, err := SBOM(l, f.format)
-		if err != nil {
-			return err
-		}
-		bill := titled(newDocument(f.media, text), f.title)
-		m, err := artifactManifest(f.media, created, []document{bill})
-		if err != nil {
-			return err
-		}
-		m.descriptor.Annotations = map[string]string{annotationID: "sbom/" + f.format}
-		h.metadata = append(h.metadata, m, bill)
-		root.Manifests = append(root.Manifests, m.descriptor)
+// encode is the one JSON form of a bill.
+func encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
-	return nil
+	return append(b, '\n'), nil
 }

@@ -1,4 +1,4 @@
-package bundle
+package sbom
 
 import (
 	"crypto/sha256"
@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ProgramSBOM makes a CycloneDX bill of materials of a Go program, from what its
+// Program makes a CycloneDX bill of materials of a Go program, from what its
 // build put into it: every module with its version and the checksum that Go's
 // database vouches for, and the release of Go. The same program gives the same
 // bytes.
-func ProgramSBOM(name, version string, b *debug.BuildInfo) ([]byte, error) {
+func Program(name, version string, b *debug.BuildInfo) ([]byte, error) {
 	d := &cycloneDocument{
 		Schema: cycloneSchema, Format: "CycloneDX", SpecVersion: cycloneVersion, Version: 1,
 		Metadata: cycloneMetadata{

@@ -1,4 +1,4 @@
-package bundle
+package sbom
 
 import (
 	"bytes"
@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestProgramSBOM: every module once, with its checksum; what was replaced is what it
+// TestProgram: every module once, with its checksum; what was replaced is what it
 // was replaced by.
-func TestProgramSBOM(t *testing.T) {
+func TestProgram(t *testing.T) {
 	info := &debug.BuildInfo{
 		GoVersion: "go1.26.6", Main: debug.Module{Path: "a.test/program"},
 		Deps: []*debug.Module{
@@ -18,11 +18,11 @@ func TestProgramSBOM(t *testing.T) {
 			{Path: "a.test/old", Version: "v1.0.0", Replace: &debug.Module{Path: "b.test/new", Version: "v1.0.1", Sum: "h1:def="}},
 		},
 	}
-	text, err := ProgramSBOM("program", "v1", info)
+	text, err := Program("program", "v1", info)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := ProgramSBOM("program", "v1", info)
+	again, err := Program("program", "v1", info)
 	if err != nil || !bytes.Equal(text, again) {
 		t.Errorf("%v, or other bytes of the same", err)
 	}
@@ -40,7 +40,7 @@ func TestProgramSBOM(t *testing.T) {
 	if p := doc.Components[2].Properties; len(p) != 1 || p[0].Value != "h1:def=" {
 		t.Errorf("%+v", p)
 	}
-	if other, err := ProgramSBOM("program", "v2", info); err != nil || bytes.Contains(other, []byte(doc.Serial)) {
+	if other, err := Program("program", "v2", info); err != nil || bytes.Contains(other, []byte(doc.Serial)) {
 		t.Errorf("another version has the same number: %v", err)
 	}
 }
