@@ -27,7 +27,7 @@ func TestBundleCarriesItsBills(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := sbom.Of(w.lock, format)
+		made, err := sbom.Of(w.Lock, format)
 		if err != nil || !bytes.Equal(held, made) {
 			t.Errorf("%s: held and made differ (%v)", format, err)
 		}

@@ -170,9 +170,9 @@ func TestChartsHaveHelmsMediaTypes(t *testing.T) {
 	w := newWorld(t)
 	archive := chartOf(t, "web")
 	for _, id := range []string{"chart/web/1.0.0", "chart/other/config"} {
-		w.lock.Artifacts = append(w.lock.Artifacts, manifest.Artifact{
-			ID: id, Kind: manifest.Chart, Name: strings.Split(id, "/")[1], Version: "1.0.0", Sets: w.lock.Artifacts[0].Sets, Address: "https://charts.example/web",
-			SHA256: w.put(archive), Size: int64(len(archive)), Chart: &manifest.ChartMeta{APIVersion: "v2", Name: "web", Version: "1.0.0"},
+		w.Lock.Artifacts = append(w.Lock.Artifacts, manifest.Artifact{
+			ID: id, Kind: manifest.Chart, Name: strings.Split(id, "/")[1], Version: "1.0.0", Sets: w.Lock.Artifacts[0].Sets, Address: "https://charts.example/web",
+			SHA256: w.Put(archive), Size: int64(len(archive)), Chart: &manifest.ChartMeta{APIVersion: "v2", Name: "web", Version: "1.0.0"},
 		})
 	}
 	path := w.build(t, 2)

@@ -22,6 +22,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -245,7 +246,7 @@ func TestSparseIndexRefused(t *testing.T) {
 	shelf, _ := newShelf()
 	sparse := shelf.image("quay.io/a/b:1", []byte("x"), v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("absent"), Size: 3})
 	_, err := send(t.Context(), newSite(t).target(), shelf, []manifest.ImagePin{sparse}, Options{})
-	var refused *bundle.SparseError
+	var refused *transfer.SparseError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "validation.manifests.indexes") {
 		t.Errorf("%v", err)
 	}

@@ -1,13 +1,13 @@
-package bundle
+package transfer
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -15,6 +15,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/mensylisir/kubexm/bundle"
 )
 
 // typeSignature is the artifact type of a signature that refers to a root; one
@@ -42,11 +44,11 @@ type Pushed struct {
 	Signatures int           `json:"signatures"`
 }
 
-// Push sends the whole bundle to a registry, every byte as it is and each blob
+// Push sends a whole bundle to a registry, every byte as it is and each blob
 // checked while it is read: blobs, then manifests, each after what it refers to,
 // then the root under its tag, and last the signatures, which refer to it. What
 // the registry holds already is not sent, so that a push that broke off goes on.
-func (b *Bundle) Push(ctx context.Context, to Remote, o PushOptions) (*Pushed, error) {
+func Push(ctx context.Context, b *bundle.Bundle, to Remote, o PushOptions) (*Pushed, error) {
 	repo, err := to.repository()
 	if err != nil {
 		return nil, err
@@ -54,8 +56,8 @@ func (b *Bundle) Push(ctx context.Context, to Remote, o PushOptions) (*Pushed, e
 	if repo.Reference.ValidateReferenceAsTag() != nil {
 		return nil, &ReferenceError{to.Reference, "a bundle is pushed under a tag"}
 	}
-	t := &tree{bundle: b, held: b.held(), seen: map[string]bool{}}
-	if err := t.add(b.Root, 1); err != nil {
+	all, err := b.Contents()
+	if err != nil {
 		return nil, err
 	}
 	p := &pusher{bundle: b, repo: repo, sent: o.Sent, done: Pushed{Reference: to.Reference, Root: b.Root.Digest}}
@@ -64,15 +66,15 @@ func (b *Bundle) Push(ctx context.Context, to Remote, o PushOptions) (*Pushed, e
 	}
 	if o.Planned != nil {
 		total := int64(0)
-		for _, d := range t.out {
+		for _, d := range all {
 			total += d.Size
 		}
 		o.Planned(total)
 	}
 	g, blobs := errgroup.WithContext(ctx)
 	g.SetLimit(max(o.Parallel, 1))
-	for _, d := range t.out {
-		if IsManifest(d.MediaType) {
+	for _, d := range all {
+		if bundle.IsManifest(d.MediaType) {
 			continue
 		}
 		g.Go(func() error { return p.blob(blobs, d) })
@@ -80,8 +82,8 @@ func (b *Bundle) Push(ctx context.Context, to Remote, o PushOptions) (*Pushed, e
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	for _, d := range t.out {
-		if IsManifest(d.MediaType) {
+	for _, d := range all {
+		if bundle.IsManifest(d.MediaType) {
 			if err := p.manifest(ctx, d, repo.Reference.Reference); err != nil {
 				return nil, fmt.Errorf("send manifest %s: %w", d.Digest, Sparse(d, err))
 			}
@@ -95,7 +97,7 @@ func (b *Bundle) Push(ctx context.Context, to Remote, o PushOptions) (*Pushed, e
 
 // pusher is one Push at work.
 type pusher struct {
-	bundle *Bundle
+	bundle *bundle.Bundle
 	repo   *remote.Repository
 	sent   func(int64)
 
@@ -145,7 +147,7 @@ func (p *pusher) blob(ctx context.Context, d v1.Descriptor) error {
 // manifest sends a manifest or an index; the root under its tag, so that a tag
 // names a whole bundle or none.
 func (p *pusher) manifest(ctx context.Context, d v1.Descriptor, tag string) error {
-	text, err := p.bundle.read(d)
+	text, err := p.read(d)
 	if err != nil {
 		return err
 	}
@@ -165,10 +167,30 @@ func (p *pusher) manifest(ctx context.Context, d v1.Descriptor, tag string) erro
 	return p.repo.Manifests().Push(ctx, plain(d), bytes.NewReader(text))
 }
 
+// read gives the bytes of a manifest, which are checked as they are read.
+func (p *pusher) read(d v1.Descriptor) ([]byte, error) {
+	rc, _, err := p.bundle.Blob(d.Digest.String())
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(rc)
+	return text, errors.Join(err, rc.Close())
+}
+
+// document is a small blob that is made here.
+type document struct {
+	descriptor v1.Descriptor
+	bytes      []byte
+}
+
+func newDocument(mediaType string, b []byte) document {
+	return document{bytes: b, descriptor: v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))}}
+}
+
 // signatures sends each line of the signature slot as an artifact that refers
 // to the root.
 func (p *pusher) signatures(ctx context.Context) error {
-	lines, err := p.bundle.archive.Signatures()
+	lines, err := p.bundle.Signatures()
 	if err != nil {
 		return err
 	}
@@ -179,10 +201,11 @@ func (p *pusher) signatures(ctx context.Context) error {
 			Config: v1.DescriptorEmptyJSON, Layers: []v1.Descriptor{layer.descriptor}, Subject: new(plain(p.bundle.Root)),
 			Annotations: map[string]string{annotationLine: strconv.Itoa(p.done.Signatures + 1)},
 		}
-		text, err := encode(m)
+		text, err := json.Marshal(m)
 		if err != nil {
 			return err
 		}
+		text = append(text, '\n')
 		for _, x := range []document{newDocument(v1.MediaTypeEmptyJSON, v1.DescriptorEmptyJSON.Data), layer} {
 			if held, err := p.repo.Blobs().Exists(ctx, plain(x.descriptor)); err != nil || held {
 				if err != nil {
@@ -201,107 +224,4 @@ func (p *pusher) signatures(ctx context.Context) error {
 		p.done.Signatures++
 	}
 	return nil
-}
-
-// The bounds of what is read of signatures in a registry.
-const (
-	maxSignatures     = 64
-	maxReferrers      = 256 // manifests that are read to find these
-	maxSignatureBytes = 256 << 10
-	maxReferrerPages  = 64
-)
-
-// pulledSignatures gives the signatures that refer to root, as lines of the slot.
-// Some registries list what refers by the media type of its config, which is empty
-// here, in place of its artifact type: these are asked for all, and what is listed
-// so is read.
-func pulledSignatures(ctx context.Context, repo *remote.Repository, root v1.Descriptor) ([]byte, error) {
-	lines := map[int][]byte{}
-	read := 0
-	listed := &remote.Repository{Reference: repo.Reference, PlainHTTP: repo.PlainHTTP, Client: Pages(repo.Client, maxReferrerPages)}
-	err := listed.Referrers(ctx, plain(root), "", func(found []v1.Descriptor) error {
-		for _, d := range found {
-			if d.ArtifactType != typeSignature && d.ArtifactType != v1.MediaTypeEmptyJSON {
-				continue
-			}
-			if read++; len(lines) >= maxSignatures || read > maxReferrers {
-				return fmt.Errorf("more than %d signatures, or than %d artifacts that may be some", maxSignatures, maxReferrers)
-			}
-			n, line, err := pulledSignature(ctx, repo, d)
-			if err != nil {
-				return err
-			}
-			if line == nil {
-				continue
-			}
-			for ; lines[n] != nil; n++ { // one that was not pushed by kubexm
-			}
-			lines[n] = line
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("signatures of %s: %w", root.Digest, err)
-	}
-	var out []byte
-	for _, n := range sortedKeys(lines) {
-		out = append(append(out, lines[n]...), '\n')
-	}
-	return out, nil
-}
-
-// pulledSignature gives a signature and which line it was; nil for what is none.
-func pulledSignature(ctx context.Context, repo *remote.Repository, d v1.Descriptor) (int, []byte, error) {
-	text, err := fetchSmall(ctx, repo.Manifests(), d)
-	if err != nil {
-		return 0, nil, err
-	}
-	var m v1.Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return 0, nil, err
-	}
-	if m.ArtifactType != typeSignature {
-		return 0, nil, nil
-	}
-	if len(m.Layers) != 1 {
-		return 0, nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %s has %d layers", d.Digest, len(m.Layers))}
-	}
-	line, err := fetchSmall(ctx, repo.Blobs(), m.Layers[0])
-	if err != nil {
-		return 0, nil, err
-	}
-	n, err := strconv.Atoi(m.Annotations[annotationLine])
-	if err != nil || n < 1 {
-		n = maxSignatures + 1
-	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, line); err != nil {
-		return 0, nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %s is not JSON", d.Digest)}
-	}
-	if !strings.Contains(string(line), "\n") {
-		return n, line, nil // as it was signed, byte for byte
-	}
-	return n, compact.Bytes(), nil
-}
-
-// fetchSmall reads a document of a registry, checked against its descriptor.
-func fetchSmall(ctx context.Context, from interface {
-	Fetch(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
-}, d v1.Descriptor) ([]byte, error) {
-	if d.Size < 0 || d.Size > maxSignatureBytes || d.Digest.Validate() != nil {
-		return nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %q of %d bytes", d.Digest, d.Size)}
-	}
-	rc, err := from.Fetch(ctx, plain(d))
-	if err != nil {
-		return nil, err
-	}
-	defer rc.Close()
-	text, err := io.ReadAll(io.LimitReader(rc, d.Size+1))
-	if err != nil {
-		return nil, err
-	}
-	if digest.FromBytes(text) != d.Digest {
-		return nil, &FormatError{Code: CodeDocument, What: fmt.Sprintf("signature %s has other content", d.Digest)}
-	}
-	return text, nil
 }

@@ -1,4 +1,4 @@
-package bundle
+package transfer
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
+	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -125,7 +126,7 @@ func (e *SparseError) Unwrap() error { return e.Err }
 // registry says that one is unknown.
 func Sparse(d v1.Descriptor, err error) error {
 	var r *errcode.ErrorResponse
-	if !IsIndex(d.MediaType) || !errors.As(err, &r) {
+	if !bundle.IsIndex(d.MediaType) || !errors.As(err, &r) {
 		return err
 	}
 	for _, e := range r.Errors {

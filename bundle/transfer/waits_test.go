@@ -1,4 +1,4 @@
-package bundle
+package transfer
 
 import (
 	"context"
