@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/delta"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -74,7 +75,7 @@ func TestDelta(t *testing.T) {
 	if again := w.delta(t, site, archive.VolumeOptions{}); !bytes.Equal(readFile(t, d.Path), readFile(t, again.Path)) {
 		t.Error("two deltas of one lock and one inventory differ")
 	}
-	if want := (Saved{Blobs: 2, Bytes: 1<<20 + 1<<19, AllBlobs: 5, AllBytes: 1<<20 + 1<<19 + 5<<20 + 300<<10}); *d.Delta != want {
+	if want := (delta.Saved{Blobs: 2, Bytes: 1<<20 + 1<<19, AllBlobs: 5, AllBytes: 1<<20 + 1<<19 + 5<<20 + 300<<10}); *d.Delta != want {
 		t.Errorf("saved %+v, want %+v", *d.Delta, want)
 	}
 	lines := []byte("{\"a\":1}\n")
@@ -176,7 +177,7 @@ func TestDeltaRefusesAWrongBase(t *testing.T) {
 	wrong := other.build(t, 2)
 
 	_, err := Open(t.Context(), d.Path, anyone, wrong)
-	var refused *BaseError
+	var refused *delta.BaseError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), site.Bundles[0].Root) || !strings.Contains(err.Error(), string(refused.Root)) || refused.Root == "" {
 		t.Errorf("a wrong base: %v", err)
 	}
@@ -204,7 +205,7 @@ func TestDeltaRefusesAWrongBase(t *testing.T) {
 	}
 	site.Cluster = "prod"
 	_, err = Build(t.Context(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: filepath.Join(t.TempDir(), "x"), Cache: w.Cache, Fetcher: w, Since: site})
-	var cluster *ClusterError
+	var cluster *delta.ClusterError
 	if !errors.As(err, &cluster) {
 		t.Errorf("another cluster's inventory: %v", err)
 	}
@@ -218,7 +219,7 @@ func TestDeltaOddOnes(t *testing.T) {
 	base := w.build(t, 2)
 	site := holding(t, base)
 	layer, file := w.Image[3].Digest, "sha256:"+w.Lock.Artifacts[0].SHA256
-	as := func(d *Delta, drop ...string) func(*world, *head, *[]archive.Blob) {
+	as := func(d *delta.Delta, drop ...string) func(*world, *head, *[]archive.Blob) {
 		return func(_ *world, h *head, blobs *[]archive.Blob) {
 			var err error
 			if h.index, err = indexOf(h.root.descriptor, d); err != nil {
@@ -229,7 +230,7 @@ func TestDeltaOddOnes(t *testing.T) {
 			}
 		}
 	}
-	good := newDelta(site)
+	good := delta.For(site)
 	for name, c := range map[string]struct {
 		edit func(*world, *head, *[]archive.Blob)
 		want string
@@ -237,10 +238,10 @@ func TestDeltaOddOnes(t *testing.T) {
 		"good":                           {as(good, layer, file), ""},
 		"nothing left out":               {as(good), ""},
 		"no annotation":                  {as(nil, layer, file), "is missing"},
-		"another base":                   {as(&Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:" + digest.Digest(hexB)}, Held: good.Held}, layer), "and not a base of delta"},
-		"no base":                        {as(&Delta{Cluster: "demo", Held: good.Held}, layer), "no bundle, but a registry alone"},
-		"a base that is no digest":       {as(&Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:x"}, Held: good.Held}, layer), "as a part of a delta's base"},
-		"a held list that is no digest":  {as(&Delta{Cluster: "demo", Held: "x"}, layer), "as a part of a delta's base"},
+		"another base":                   {as(&delta.Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:" + digest.Digest(hexB)}, Held: good.Held}, layer), "and not a base of delta"},
+		"no base":                        {as(&delta.Delta{Cluster: "demo", Held: good.Held}, layer), "no bundle, but a registry alone"},
+		"a base that is no digest":       {as(&delta.Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:x"}, Held: good.Held}, layer), "as a part of a delta's base"},
+		"a held list that is no digest":  {as(&delta.Delta{Cluster: "demo", Held: "x"}, layer), "as a part of a delta's base"},
 		"without a manifest of an image": {as(good, w.Image[1].Digest), "is pinned by the lock and not part of the bundle"},
 		"without a config of an image":   {as(good, w.Image[2].Digest), "is missing"},
 		"without the manifest of a binary": {func(w *world, h *head, blobs *[]archive.Blob) {

@@ -16,6 +16,6 @@
 // published.
 //
 // The bytes of the archive are bundle/archive's, getting artifacts is
-// bundle/fetch's, bills of materials bundle/sbom's. bundle imports these, versions,
-// manifest and durable.
+// bundle/fetch's, bills of materials bundle/sbom's, the description of deltas
+// bundle/delta's. bundle imports these, versions, manifest and durable.
 package bundle
