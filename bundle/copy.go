@@ -87,7 +87,7 @@ func (c *copier) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 	if err := json.Unmarshal(h.root.bytes, &index); err != nil {
 		return nil, nil, &FormatError{Code: CodeDocument, What: err.Error()}
 	}
-	if index.ArtifactType != TypeRoot || len(index.Manifests) == 0 || index.Manifests[0].ArtifactType != TypeMetadata {
+	if index.ArtifactType != TypeRoot || len(index.Manifests) == 0 || index.Manifests[0].ArtifactType != typeMetadata {
 		return nil, nil, rootError(index.ArtifactType)
 	}
 	seen := map[digest.Digest]bool{}
@@ -125,7 +125,7 @@ func (c *copier) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 // described tells a child of the root that is about the bundle, and lies in the
 // archive's head, from one that is part of it.
 func described(d v1.Descriptor) bool {
-	return d.ArtifactType == TypeMetadata || d.ArtifactType == sbom.MediaSPDX || d.ArtifactType == sbom.MediaCycloneDX
+	return d.ArtifactType == typeMetadata || d.ArtifactType == sbom.MediaSPDX || d.ArtifactType == sbom.MediaCycloneDX
 }
 
 // child fetches a child of the root with the documents under it that follow
@@ -150,7 +150,7 @@ func (c *copier) child(ctx context.Context, d v1.Descriptor) ([]document, error)
 			return nil, err
 		}
 		docs = append(docs, doc)
-		if d.ArtifactType == TypeMetadata {
+		if d.ArtifactType == typeMetadata {
 			if c.texts == nil {
 				c.texts = map[string][]byte{}
 			}

@@ -158,7 +158,7 @@ func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
 	if err := b.decode(b.Root, &root); err != nil {
 		return fmt.Errorf("root index: %w", err)
 	}
-	if root.ArtifactType != TypeRoot || len(root.Manifests) == 0 || root.Manifests[0].ArtifactType != TypeMetadata {
+	if root.ArtifactType != TypeRoot || len(root.Manifests) == 0 || root.Manifests[0].ArtifactType != typeMetadata {
 		return rootError(root.ArtifactType)
 	}
 	b.others = root.Manifests[1:]
