@@ -21,8 +21,8 @@ import (
 	"github.com/mensylisir/kubexm/registry"
 )
 
-// shelf is a registry in memory with a fault before it.
-type shelf struct {
+// faultyRegistry is a registry in memory with a fault before it.
+type faultyRegistry struct {
 	*httptest.Server
 	inner http.Handler // keeps the blobs
 	fault registryFault
@@ -58,7 +58,7 @@ func kindOf(r *http.Request) string {
 	return sends
 }
 
-func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *faultyRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.now++
 	s.count[kindOf(r)]++
@@ -88,7 +88,7 @@ type document struct {
 // manifests keeps manifests and gives them back. An index may name platforms
 // that are not there, as registries that serve bundles have to allow; an image
 // may not name a blob that is not there.
-func (s *shelf) manifests(w http.ResponseWriter, r *http.Request) {
+func (s *faultyRegistry) manifests(w http.ResponseWriter, r *http.Request) {
 	base, _ := path.Split(r.URL.Path)
 	if r.Method == http.MethodPut {
 		body, err := io.ReadAll(r.Body)
@@ -131,15 +131,15 @@ func (s *shelf) manifests(w http.ResponseWriter, r *http.Request) {
 }
 
 // nth counts the requests of r's kind, r among them.
-func (s *shelf) nth(r *http.Request) int {
+func (s *faultyRegistry) nth(r *http.Request) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count[kindOf(r)]
 }
 
 // answers refuses each request of a kind for which when says so.
-func answers(kind string, code int, when func(n int) bool, header ...string) func(http.ResponseWriter, *http.Request, *shelf) bool {
-	return func(w http.ResponseWriter, r *http.Request, s *shelf) bool {
+func answers(kind string, code int, when func(n int) bool, header ...string) func(http.ResponseWriter, *http.Request, *faultyRegistry) bool {
+	return func(w http.ResponseWriter, r *http.Request, s *faultyRegistry) bool {
 		if (kind != "" && kindOf(r) != kind) || !when(s.nth(r)) {
 			return false
 		}
@@ -159,7 +159,7 @@ func once(n int) bool   { return n == 2 }
 func thirds(n int) bool { return n%3 == 1 }
 
 // throttles answers 429 while more than two requests are under way.
-func throttles(w http.ResponseWriter, r *http.Request, s *shelf) bool {
+func throttles(w http.ResponseWriter, r *http.Request, s *faultyRegistry) bool {
 	s.mu.Lock()
 	busy := s.now > 2
 	s.mu.Unlock()
@@ -171,7 +171,7 @@ func throttles(w http.ResponseWriter, r *http.Request, s *shelf) bool {
 }
 
 // cuts ends the connection within the second upload.
-func cuts(_ http.ResponseWriter, r *http.Request, s *shelf) bool {
+func cuts(_ http.ResponseWriter, r *http.Request, s *faultyRegistry) bool {
 	if kindOf(r) == sends && once(s.nth(r)) {
 		_, _ = io.CopyN(io.Discard, r.Body, 1000) // some of it
 		panic(http.ErrAbortHandler)
@@ -180,7 +180,7 @@ func cuts(_ http.ResponseWriter, r *http.Request, s *shelf) bool {
 }
 
 // forgets says that it took an upload, and keeps nothing of it.
-func forgets(w http.ResponseWriter, r *http.Request, s *shelf) bool {
+func forgets(w http.ResponseWriter, r *http.Request, s *faultyRegistry) bool {
 	digest := r.URL.Query().Get("digest")
 	if kindOf(r) != sends || digest == "" || !s.loses(digest) {
 		return false
@@ -193,7 +193,7 @@ func forgets(w http.ResponseWriter, r *http.Request, s *shelf) bool {
 
 // loses tells whether a blob is the one that the registry cannot keep: the first,
 // also where it comes again for another image.
-func (s *shelf) loses(digest string) bool {
+func (s *faultyRegistry) loses(digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost == "" {
@@ -203,7 +203,7 @@ func (s *shelf) loses(digest string) bool {
 }
 
 // tagged reads every image that the registry has under its tag, to its last byte.
-func (s *shelf) tagged(ctx context.Context, t registry.Target, b *bundle.Bundle, images []manifest.ImagePin) error {
+func (s *faultyRegistry) tagged(ctx context.Context, t registry.Target, b *bundle.Bundle, images []manifest.ImagePin) error {
 	for _, im := range images {
 		path, tag, err := t.Repository(im.Reference)
 		if err != nil {
@@ -230,7 +230,7 @@ func (s *shelf) tagged(ctx context.Context, t registry.Target, b *bundle.Bundle,
 }
 
 // read gives the digest of what the registry has at a path.
-func (s *shelf) read(ctx context.Context, path string) (string, error) {
+func (s *faultyRegistry) read(ctx context.Context, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/v2/"+path, nil)
 	if err != nil {
 		return "", err

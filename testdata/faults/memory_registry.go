@@ -19,10 +19,10 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 )
 
-// depot is a registry in memory that takes whatever it is sent, also a tag whose
+// memoryRegistry is a registry in memory that takes whatever it is sent, also a tag whose
 // content it lacks: whether tags come last is the client's doing alone. It notes each
 // tag that did not.
-type depot struct {
+type memoryRegistry struct {
 	carried func(digest string) bool // whether the bundle has it: an index may name what it does not carry
 
 	mu      sync.Mutex
@@ -33,15 +33,15 @@ type depot struct {
 	early   []string // what was tagged before it was whole
 }
 
-func newDepot(carried func(string) bool) *depot {
-	return &depot{carried: carried, held: map[string]document{}, tags: map[string]string{}, uploads: map[string][]byte{}}
+func newMemoryRegistry(carried func(string) bool) *memoryRegistry {
+	return &memoryRegistry{carried: carried, held: map[string]document{}, tags: map[string]string{}, uploads: map[string][]byte{}}
 }
 
-// half gives a depot that has every other blob and manifest of this one, and no tags.
-func (d *depot) half() *depot {
+// half gives a registry that has every other blob and manifest of this one, and no tags.
+func (d *memoryRegistry) half() *memoryRegistry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out := newDepot(d.carried)
+	out := newMemoryRegistry(d.carried)
 	for i, at := range slices.Sorted(maps.Keys(d.held)) {
 		if i%2 == 0 {
 			out.held[at] = d.held[at]
@@ -53,7 +53,7 @@ func (d *depot) half() *depot {
 func digestOf(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
 
 // ServeHTTP speaks as much of the distribution API as a push needs.
-func (d *depot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *memoryRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/v2/")
 	for _, kind := range []string{"/blobs/uploads/", "/blobs/", "/manifests/", "/referrers/"} {
 		repo, rest, ok := strings.Cut(path, kind)
@@ -82,7 +82,7 @@ func (d *depot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // tagged gives the digest of a tag, and of a digest itself.
-func (d *depot) tagged(repo, ref string) string {
+func (d *memoryRegistry) tagged(repo, ref string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if at, ok := d.tags[repo+":"+ref]; ok {
@@ -91,7 +91,7 @@ func (d *depot) tagged(repo, ref string) string {
 	return ref
 }
 
-func (d *depot) upload(w http.ResponseWriter, r *http.Request, repo, id string) {
+func (d *memoryRegistry) upload(w http.ResponseWriter, r *http.Request, repo, id string) {
 	if r.Method == http.MethodPost {
 		d.open(w, r, repo)
 		return
@@ -128,7 +128,7 @@ func (d *depot) upload(w http.ResponseWriter, r *http.Request, repo, id string) 
 }
 
 // open begins an upload, or mounts what another repository has.
-func (d *depot) open(w http.ResponseWriter, r *http.Request, repo string) {
+func (d *memoryRegistry) open(w http.ResponseWriter, r *http.Request, repo string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := r.URL.Query()
@@ -144,7 +144,7 @@ func (d *depot) open(w http.ResponseWriter, r *http.Request, repo string) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func (d *depot) give(w http.ResponseWriter, r *http.Request, repo, digest string) {
+func (d *memoryRegistry) give(w http.ResponseWriter, r *http.Request, repo, digest string) {
 	d.mu.Lock()
 	x, ok := d.held[repo+"@"+digest]
 	d.mu.Unlock()
@@ -164,7 +164,7 @@ func (d *depot) give(w http.ResponseWriter, r *http.Request, repo, digest string
 }
 
 // put keeps a manifest, and notes a tag that it gets before its content is there.
-func (d *depot) put(w http.ResponseWriter, r *http.Request, repo, ref string) {
+func (d *memoryRegistry) put(w http.ResponseWriter, r *http.Request, repo, ref string) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -195,7 +195,7 @@ func subjectOf(manifest []byte) string {
 	return m.Subject.Digest.String()
 }
 
-func (d *depot) referrers(w http.ResponseWriter, repo, subject string) {
+func (d *memoryRegistry) referrers(w http.ResponseWriter, repo, subject string) {
 	index := v1.Index{MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{}}
 	index.SchemaVersion = 2
 	d.mu.Lock()
@@ -212,7 +212,7 @@ func (d *depot) referrers(w http.ResponseWriter, repo, subject string) {
 
 // whole follows a manifest to everything below it in the same repository. What the
 // bundle does not carry itself may be absent. It wants the lock.
-func (d *depot) whole(repo, digest string) error {
+func (d *memoryRegistry) whole(repo, digest string) error {
 	x, ok := d.held[repo+"@"+digest]
 	switch {
 	case !ok && d.carried(digest):
@@ -237,7 +237,7 @@ func (d *depot) whole(repo, digest string) error {
 }
 
 // sound says which tags were there before their content, and which lack some now.
-func (d *depot) sound() error {
+func (d *memoryRegistry) sound() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var wrong []error
@@ -253,9 +253,9 @@ func (d *depot) sound() error {
 	return errors.Join(wrong...)
 }
 
-// lacks compares with a depot that a push filled which nothing disturbed: tags, and
+// lacks compares with a registry that a push filled which nothing disturbed: tags, and
 // all that is below them and refers to them.
-func (d *depot) lacks(all *depot) error {
+func (d *memoryRegistry) lacks(all *memoryRegistry) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for at, digest := range all.tags {

@@ -17,21 +17,21 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// Shelf is a bundle with every file that a plan asks for, and an image for each name.
-type Shelf struct {
+// Bundle is a bundle with every file that a plan asks for, and an image for each name.
+type Bundle struct {
 	steptest.Artifacts
 	blobs map[string][]byte
 	trees map[string][]v1.Descriptor
 	pins  []manifest.ImagePin
 }
 
-func newShelf(t TB, g *plan.Graph, root string) *Shelf {
+func newBundle(t TB, g *plan.Graph, root string) *Bundle {
 	t.Helper()
 	flannel, err := os.ReadFile(filepath.Join(root, "steps", "network", "testdata", "upstream.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Shelf{Artifacts: steptest.Artifacts{
+	s := &Bundle{Artifacts: steptest.Artifacts{
 		Versions: map[string]string{"containerd/containerd": "2.1.0"},
 		Text: map[string]string{"flannel": string(flannel),
 			"metallb":    "{apiVersion: v1, kind: Namespace, metadata: {name: metallb-system}}\n---\n{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: speaker, namespace: metallb-system}}\n",
@@ -62,7 +62,7 @@ func newShelf(t TB, g *plan.Graph, root string) *Shelf {
 	return s
 }
 
-func (s *Shelf) put(t TB, mediaType string, v any) v1.Descriptor {
+func (s *Bundle) put(t TB, mediaType string, v any) v1.Descriptor {
 	t.Helper()
 	b, ok := v.([]byte)
 	if !ok {
@@ -77,7 +77,7 @@ func (s *Shelf) put(t TB, mediaType string, v any) v1.Descriptor {
 }
 
 // Image gives the pin of an image.
-func (s *Shelf) Image(n manifest.Need) (manifest.ImagePin, error) {
+func (s *Bundle) Image(n manifest.Need) (manifest.ImagePin, error) {
 	im := manifest.ImagePin{Names: []string{n.Name}, Reference: n.Name, Digest: steptest.Digest(n.Name)} // the config's own: its name is its reference
 	if !strings.Contains(n.Name, ":") {
 		var err error
@@ -94,15 +94,15 @@ func (s *Shelf) Image(n manifest.Need) (manifest.ImagePin, error) {
 }
 
 // Images gives all pins.
-func (s *Shelf) Images() []manifest.ImagePin { return s.pins }
+func (s *Bundle) Images() []manifest.ImagePin { return s.pins }
 
 // Tree gives the blobs of an image, its manifest last.
-func (s *Shelf) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
+func (s *Bundle) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
 	return s.trees[im.Reference], nil
 }
 
 // Blob opens one blob of an image.
-func (s *Shelf) Blob(d string) (io.ReadCloser, int64, error) {
+func (s *Bundle) Blob(d string) (io.ReadCloser, int64, error) {
 	b, ok := s.blobs[d]
 	if !ok {
 		return nil, 0, errors.New("no such blob")

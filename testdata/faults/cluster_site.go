@@ -22,10 +22,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// ground is a site to install on: simulated hosts behind SSH servers, the cluster
+// clusterSite is a site to install on: simulated hosts behind SSH servers, the cluster
 // that kubeadm makes on them, the registry that systemd starts on one. It lives in
 // this process, and outlives every kubexm that works on it.
-type ground struct {
+type clusterSite struct {
 	*site
 	cluster *manifest.Cluster
 	kube    *steptest.Kube
@@ -45,8 +45,8 @@ type ground struct {
 	part  func(host, part string) // told of each; may be nil
 }
 
-// groundConfig is the cluster of the rows: as few hosts as have all roles apart.
-const groundConfig = `apiVersion: kubexm.mensylisir.io/v1alpha1
+// siteConfig is the cluster of the rows: as few hosts as have all roles apart.
+const siteConfig = `apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: demo}
 spec:
@@ -59,18 +59,18 @@ spec:
   bundle: {platforms: [linux/amd64]}
 `
 
-// groundHosts are its hosts. Their addresses in the cluster are nobody's.
-var groundHosts = []string{"r1", "m1", "w1"}
+// siteHosts are its hosts. Their addresses in the cluster are nobody's.
+var siteHosts = []string{"r1", "m1", "w1"}
 
-// ground makes a site whose hosts are as their distribution made them.
-func (l *lab) ground(ctx context.Context, name string) (*ground, error) {
+// clusterSite makes a site whose hosts are as their distribution made them.
+func (l *lab) clusterSite(ctx context.Context, name string) (*clusterSite, error) {
 	archive, version, err := l.installable(ctx)
 	if err != nil {
 		return nil, err
 	}
 	root := filepath.Join(l.dir, strings.NewReplacer("/", "-", " ", "-", ",", "").Replace(name))
-	g := &ground{
-		site: &site{lab: l, root: root}, hosts: map[string]*host{}, names: groundHosts, bundle: archive,
+	g := &clusterSite{
+		site: &site{lab: l, root: root}, hosts: map[string]*host{}, names: siteHosts, bundle: archive,
 		workdir: filepath.Join(root, "work"), pause: 15 * time.Millisecond,
 	}
 	if err := os.MkdirAll(g.workdir, 0o750); err != nil {
@@ -78,7 +78,7 @@ func (l *lab) ground(ctx context.Context, name string) (*ground, error) {
 	}
 	var lines strings.Builder
 	sims := map[string]*conntest.Sim{}
-	for i, n := range groundHosts {
+	for i, n := range siteHosts {
 		sim := conntest.New(nil)
 		sim.SetHostname(n)
 		sim.KeepDisk(steptest.ImageDir, "/var/lib/etcd", "/var/lib/registry", "/run")
@@ -92,7 +92,7 @@ func (l *lab) ground(ctx context.Context, name string) (*ground, error) {
 		g.hosts[n] = h
 		fmt.Fprintf(&lines, "    - {name: %s, address: 127.0.77.%d, port: %d, internalAddress: 192.0.2.%d}\n", n, 10+i, h.wire.port(), 10+i)
 	}
-	text := fmt.Sprintf(groundConfig, lines.String(), version)
+	text := fmt.Sprintf(siteConfig, lines.String(), version)
 	var problems manifest.Problems
 	if g.cluster, problems = manifest.Decode(strings.NewReader(text)); problems.Err() != nil {
 		g.close()
@@ -109,7 +109,7 @@ func (l *lab) ground(ctx context.Context, name string) (*ground, error) {
 		g.watchKubeadm(n, sim)
 	}
 	g.reg = registrydtest.Start(g.cluster, sims["r1"], func() http.Handler {
-		return &shelf{inner: ggcr.New(ggcr.Logger(silent())), count: map[string]int{}, kept: map[string]document{}, fine: true}
+		return &faultyRegistry{inner: ggcr.New(ggcr.Logger(silent())), count: map[string]int{}, kept: map[string]document{}, fine: true}
 	})
 	g.kube.Holds = g.reg.Holds
 	for n, h := range g.hosts {
@@ -119,9 +119,9 @@ func (l *lab) ground(ctx context.Context, name string) (*ground, error) {
 	return g, nil
 }
 
-func (g *ground) config() string { return filepath.Join(g.root, "config.yaml") }
+func (g *clusterSite) config() string { return filepath.Join(g.root, "config.yaml") }
 
-func (g *ground) close() {
+func (g *clusterSite) close() {
 	for _, h := range g.hosts {
 		h.close()
 	}
@@ -132,7 +132,7 @@ func (g *ground) close() {
 }
 
 // rewrite adds a word about Kubernetes to the config.
-func (g *ground) rewrite(more string) error {
+func (g *clusterSite) rewrite(more string) error {
 	text, err := os.ReadFile(g.config())
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (g *ground) rewrite(more string) error {
 }
 
 // between lets each part of kubeadm's work take a while, and ends it with its job.
-func (g *ground) between(host, part string) bool {
+func (g *clusterSite) between(host, part string) bool {
 	g.mu.Lock()
 	g.parts = append(g.parts, host+" "+part)
 	told, pause := g.part, g.pause
@@ -155,7 +155,7 @@ func (g *ground) between(host, part string) bool {
 
 // watchKubeadm notes what kubeadm must never be told: to make or unmake a control
 // plane that was whole, while nobody wants the cluster gone.
-func (g *ground) watchKubeadm(name string, sim *conntest.Sim) {
+func (g *clusterSite) watchKubeadm(name string, sim *conntest.Sim) {
 	sim.HandleProgram("kubeadm", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		if len(c.Argv) > 1 && (c.Argv[1] == "init" || c.Argv[1] == "reset") && g.whole(name) && !g.deleting() {
 			g.mu.Lock()
@@ -167,24 +167,24 @@ func (g *ground) watchKubeadm(name string, sim *conntest.Sim) {
 }
 
 // whole tells whether a host is a control plane whose last phase was carried out.
-func (g *ground) whole(name string) bool {
+func (g *clusterSite) whole(name string) bool {
 	sim := g.hosts[name].sim
 	return name == "m1" && sim.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") != "" && sim.Read("/etc/kubernetes/admin.conf") != "" &&
 		sim.Read("/etc/kubernetes/pki/ca.key") != "" && g.kube.Object("apps/v1", "DaemonSet", "kube-system", "kube-proxy") != nil
 }
 
-func (g *ground) deleting() bool {
+func (g *clusterSite) deleting() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.going
 }
 
 // install and destroy are the commands that the rows interrupt.
-func (g *ground) install(more ...string) []string {
+func (g *clusterSite) install(more ...string) []string {
 	return append([]string{"install", "--allow-unsigned", "--bundle", g.bundle, "-f", g.config(), "--workdir", g.workdir}, more...)
 }
 
-func (g *ground) destroy(more ...string) []string {
+func (g *clusterSite) destroy(more ...string) []string {
 	g.mu.Lock()
 	g.going = true
 	g.mu.Unlock()
@@ -192,7 +192,7 @@ func (g *ground) destroy(more ...string) []string {
 }
 
 // again runs a command to its end, as a person does after an interruption.
-func (g *ground) again(ctx context.Context, args []string) error {
+func (g *clusterSite) again(ctx context.Context, args []string) error {
 	for _, h := range g.hosts {
 		if err := h.quiet(ctx); err != nil {
 			return err
@@ -211,7 +211,7 @@ func (g *ground) again(ctx context.Context, args []string) error {
 }
 
 // sound says what must never be, whatever was interrupted.
-func (g *ground) sound() error {
+func (g *clusterSite) sound() error {
 	g.mu.Lock()
 	wrong := slices.Clone(g.wrong)
 	g.mu.Unlock()
@@ -228,7 +228,7 @@ func (g *ground) sound() error {
 
 // leftovers says which files with a temporary name are left, on the hosts and in
 // the workdir.
-func (g *ground) leftovers() error {
+func (g *clusterSite) leftovers() error {
 	var left []string
 	for _, n := range g.names {
 		for _, p := range g.hosts[n].sim.Below("") {
@@ -254,7 +254,7 @@ func temporary(name string) bool {
 }
 
 // state is all hosts as they are.
-func (g *ground) state() conntest.Snapshot {
+func (g *clusterSite) state() conntest.Snapshot {
 	var out conntest.Snapshot
 	for _, n := range g.names {
 		for _, l := range g.hosts[n].sim.Snapshot() {
@@ -265,7 +265,7 @@ func (g *ground) state() conntest.Snapshot {
 }
 
 // made compares the hosts with those of an installation that nothing disturbed.
-func (g *ground) made(ctx context.Context) error {
+func (g *clusterSite) made(ctx context.Context) error {
 	m, err := g.model(ctx)
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (g *ground) made(ctx context.Context) error {
 }
 
 // gone compares the hosts with what they were before kubexm came.
-func (g *ground) gone() error {
+func (g *clusterSite) gone() error {
 	return errors.Join(differ("OTHER THAN BEFORE KUBEXM CAME", g.before, g.state()), g.leftovers(), g.sound())
 }
 
@@ -286,7 +286,7 @@ func differ(what string, want, got conntest.Snapshot) error {
 }
 
 // filed compares the names in the workdir.
-func (g *ground) filed(m *model) error {
+func (g *clusterSite) filed(m *model) error {
 	got, err := filesIn(g.workdir)
 	if err != nil {
 		return err

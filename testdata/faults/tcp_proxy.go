@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// cable is the way to a host, which can be cut, can break the connection with a
+// tcpProxy is the way to a host, which can be cut, can break the connection with a
 // reset, and can go silent, after so many bytes.
-type cable struct {
+type tcpProxy struct {
 	listener net.Listener
 	to       string
 	wg       sync.WaitGroup
@@ -33,19 +33,19 @@ type pair struct {
 	gone      chan struct{}
 }
 
-func newCable(address, to string) (*cable, error) {
+func newTCPProxy(address, to string) (*tcpProxy, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	c := &cable{listener: l, to: to, pairs: map[*pair]bool{}}
+	c := &tcpProxy{listener: l, to: to, pairs: map[*pair]bool{}}
 	c.wg.Go(c.accept)
 	return c, nil
 }
 
 // port is where kubexm finds the host.
-func (c *cable) port() int {
+func (c *tcpProxy) port() int {
 	addr, ok := c.listener.Addr().(*net.TCPAddr)
 	if !ok {
 		return 0
@@ -53,13 +53,13 @@ func (c *cable) port() int {
 	return addr.Port
 }
 
-func (c *cable) close() {
+func (c *tcpProxy) close() {
 	_ = c.listener.Close()
 	c.each(cut)
 	c.wg.Wait()
 }
 
-func (c *cable) accept() {
+func (c *tcpProxy) accept() {
 	for {
 		near, err := c.listener.Accept()
 		if err != nil {
@@ -88,7 +88,7 @@ func (c *cable) accept() {
 }
 
 // copy carries one direction; the end of either ends the pair.
-func (c *cable) copy(p *pair, to, from net.Conn) {
+func (c *tcpProxy) copy(p *pair, to, from net.Conn) {
 	defer func() {
 		cut(p)
 		c.mu.Lock()
@@ -127,7 +127,7 @@ func (c *cable) copy(p *pair, to, from net.Conn) {
 
 // silent waits for the end of a connection that has stalled, and notes when kubexm gave
 // it up: the host says nothing of it.
-func (c *cable) silent(p *pair, from net.Conn) {
+func (c *tcpProxy) silent(p *pair, from net.Conn) {
 	if from == net.Conn(p.near) {
 		_, _ = io.Copy(io.Discard, from) // until it is closed, from whichever side
 		select {
@@ -144,7 +144,7 @@ func (c *cable) silent(p *pair, from net.Conn) {
 
 // noticed gives how long connections were silent until kubexm gave them up, and
 // forgets it.
-func (c *cable) noticed() []time.Duration {
+func (c *tcpProxy) noticed() []time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := c.heard
@@ -152,8 +152,8 @@ func (c *cable) noticed() []time.Duration {
 	return out
 }
 
-// pass counts bytes, and gives how many go through before the cable strikes.
-func (c *cable) pass(n int64) (int64, func(*pair)) {
+// pass counts bytes, and gives how many go through before the proxy strikes.
+func (c *tcpProxy) pass(n int64) (int64, func(*pair)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left == 0 || n < c.left {
@@ -169,22 +169,22 @@ func (c *cable) pass(n int64) (int64, func(*pair)) {
 	return n, c.how
 }
 
-// strikeAfter has the cable do something to the connection whose bytes complete n.
-func (c *cable) strikeAfter(n int64, how func(*pair)) {
+// strikeAfter has the proxy do something to the connection whose bytes complete n.
+func (c *tcpProxy) strikeAfter(n int64, how func(*pair)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left, c.how, c.past = n, how, 0
 }
 
 // carried gives the bytes since the last strikeAfter.
-func (c *cable) carried() int64 {
+func (c *tcpProxy) carried() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.past
 }
 
 // each does something to every connection.
-func (c *cable) each(how func(*pair)) {
+func (c *tcpProxy) each(how func(*pair)) {
 	c.mu.Lock()
 	var all []*pair
 	for p := range c.pairs {
@@ -197,10 +197,10 @@ func (c *cable) each(how func(*pair)) {
 }
 
 // unplug lets nobody through, plug lets everybody through again.
-func (c *cable) unplug() { c.setDead(true) }
-func (c *cable) plug()   { c.setDead(false) }
+func (c *tcpProxy) unplug() { c.setDead(true) }
+func (c *tcpProxy) plug()   { c.setDead(false) }
 
-func (c *cable) setDead(dead bool) {
+func (c *tcpProxy) setDead(dead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dead = dead

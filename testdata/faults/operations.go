@@ -15,14 +15,14 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// deeds are what kubexm writes on the machine that it runs on.
-func deeds() []deed {
-	return []deed{buildDeed(), lockDeed(), keysDeed(), signDeed(), extractDeed(), installDeed()}
+// operations are what kubexm writes on the machine that it runs on.
+func operations() []operation {
+	return []operation{buildOperation(), lockOperation(), keysOperation(), signOperation(), extractOperation(), installOperation()}
 }
 
-// quick are the deeds that a smoke of the table tries: one that only fetches and
+// quick are the operations that a smoke of the table tries: one that only fetches and
 // writes, and one that others rely on meanwhile.
-func (d deed) quick() bool { return d.name == "bundle build" || len(d.phases) > 1 }
+func (d operation) quick() bool { return d.name == "bundle build" || len(d.phases) > 1 }
 
 func (s *stand) at(name string) string { return filepath.Join(s.dir, name) }
 
@@ -43,8 +43,8 @@ func (s *stand) put(from, to string, mode fs.FileMode) error {
 	return durable.WriteFile(s.at(to), text, mode)
 }
 
-func buildDeed() deed {
-	return deed{name: "bundle build", phases: []phase{{
+func buildOperation() operation {
+	return operation{name: "bundle build", phases: []phase{{
 		name:  "build",
 		args:  func(s *stand) []string { return s.build(s.archive()) },
 		whole: func(s *stand) error { return s.inspect() },
@@ -54,8 +54,8 @@ func buildDeed() deed {
 	}}}
 }
 
-// lockDeed pins a config that has no lock yet. The lock is always the same.
-func lockDeed() deed {
+// lockOperation pins a config that has no lock yet. The lock is always the same.
+func lockOperation() operation {
 	check := func(s *stand) error {
 		text, err := os.ReadFile(s.at("out/kubexm.lock"))
 		if err != nil {
@@ -71,7 +71,7 @@ func lockDeed() deed {
 		}
 		return nil
 	}
-	return deed{name: "bundle lock", phases: []phase{{
+	return operation{name: "bundle lock", phases: []phase{{
 		name:  "lock",
 		args:  func(s *stand) []string { return s.args("lock", "--lock", s.at("out/kubexm.lock")) },
 		whole: func(s *stand) error { return errors.Join(stood(check(s)), wholeCache(s.cache)) },
@@ -81,8 +81,8 @@ func lockDeed() deed {
 	}}}
 }
 
-// keysDeed makes a pair of keys. What stands of it under its name opens and fits.
-func keysDeed() deed {
+// keysOperation makes a pair of keys. What stands of it under its name opens and fits.
+func keysOperation() operation {
 	pair := func(s *stand) (private, public []byte, err error) {
 		private, err = os.ReadFile(s.at("out/cosign.key"))
 		if err == nil {
@@ -111,7 +111,7 @@ func keysDeed() deed {
 	args := func(s *stand) []string {
 		return []string{"keys", "generate", "--output-key-prefix", s.at("out/cosign")}
 	}
-	return deed{name: "keys generate", phases: []phase{{
+	return operation{name: "keys generate", phases: []phase{{
 		name: "generate", args: args,
 		whole: func(s *stand) error { return stood(fits(s)) },
 		again: func(ctx context.Context, s *stand) error {
@@ -128,9 +128,9 @@ func keysDeed() deed {
 	}}}
 }
 
-// signDeed signs an archive that stands.
-func signDeed() deed {
-	return deed{
+// signOperation signs an archive that stands.
+func signOperation() operation {
+	return operation{
 		name: "bundle sign",
 		prepare: func(ctx context.Context, s *stand) error {
 			keys := []string{"keys", "generate", "--output-key-prefix", filepath.Join(s.root, "cosign")}
@@ -161,9 +161,9 @@ func signDeed() deed {
 	}
 }
 
-// extractDeed takes a bundle apart. What is left of it is removed before it is run
+// extractOperation takes a bundle apart. What is left of it is removed before it is run
 // again: a folder that is not empty is refused.
-func extractDeed() deed {
+func extractOperation() operation {
 	wrong := func(s *stand) error {
 		return filepath.WalkDir(s.at("out/layout"), func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || filepath.Base(filepath.Dir(p)) != "sha256" {
@@ -202,7 +202,7 @@ func extractDeed() deed {
 	args := func(s *stand) []string {
 		return []string{"bundle", "extract", "--allow-unsigned", s.whole, "--layout", s.at("out/layout")}
 	}
-	return deed{name: "bundle extract", phases: []phase{{
+	return operation{name: "bundle extract", phases: []phase{{
 		name: "extract", args: args,
 		whole: func(s *stand) error { return errors.Join(stood(wrong(s)), indexed(s)) },
 		again: func(ctx context.Context, s *stand) error {
