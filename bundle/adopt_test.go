@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mensylisir/kubexm/bundle/bundletest"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -20,26 +20,8 @@ var (
 	hexB = strings.Repeat("b", 64)
 	hexC = strings.Repeat("c", 64)
 
-	linux = manifest.Platform{OS: "linux", Arch: "amd64"}
+	linux = bundletest.Linux
 )
-
-// unpinned is what a config resolves to.
-func unpinned() *manifest.Lock {
-	return &manifest.Lock{
-		APIVersion: manifest.APIVersion, Kind: manifest.LockKind, Cluster: "demo", Config: "sha256:" + hexA,
-		Platforms: []manifest.Platform{linux},
-		Sets:      []manifest.Set{{Name: "v1.32.2"}},
-		Artifacts: []manifest.Artifact{
-			{ID: "binary/kubelet", Kind: manifest.Binary, Name: "kubelet", Platform: linux, Sets: []string{"v1.32.2"},
-				Address: "https://example.com/kubelet", SHA256: hexA, Trust: manifest.FromCatalog},
-			{ID: "binary/runc", Kind: manifest.Binary, Name: "runc", Platform: linux, Sets: []string{"v1.32.2"},
-				Address: "https://example.com/runc", DigestAddress: "https://example.com/runc.sha256"},
-		},
-		Images: []manifest.ImagePin{
-			{ID: "image/pause", Names: []string{"pause"}, Reference: "registry.k8s.io/pause:3.10", Sets: []string{"v1.32.2"}},
-		},
-	}
-}
 
 // upstream pins everything, and counts who was asked for.
 type upstream struct {
@@ -72,7 +54,7 @@ func (u *upstream) PinImage(_ context.Context, im manifest.ImagePin, ps []manife
 	return im, u.ask(im.ID)
 }
 
-var noon = time.Date(2026, 5, 6, 12, 0, 0, 123, time.UTC)
+var noon = bundletest.Noon
 
 func pinnedLock(t *testing.T) *manifest.Lock {
 	t.Helper()

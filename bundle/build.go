@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/delta"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -52,7 +53,7 @@ type Built struct {
 	Root    digest.Digest `json:"root"`              // digest of the root index: the bundle's identity
 	Bytes   int64         `json:"bytes"`             // size of the archive
 	Volumes int           `json:"volumes,omitempty"` // how many, without those of parity
-	Delta   *Saved        `json:"delta,omitempty"`   // nil of a whole bundle
+	Delta   *delta.Saved  `json:"delta,omitempty"`   // nil of a whole bundle
 }
 
 // Build writes the archive that r.Lock pins. Equal lock and config give equal
@@ -87,7 +88,7 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 		return nil, err
 	}
 	all = besides(h, all)
-	var saved *Saved
+	var saved *delta.Saved
 	if r.Since != nil {
 		if all, saved, err = since(r.Since, r.Lock, h, all); err != nil {
 			return nil, err

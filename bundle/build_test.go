@@ -3,136 +3,46 @@ package bundle
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/opencontainers/go-digest"
-	specs "github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/bundletest"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// world is an upstream in memory with a lock that pins it: two files, one
-// archive of files, and one image of which one platform is wanted.
-type world struct {
-	lock   *manifest.Lock
-	config []byte
-	blobs  map[string][]byte // hex → bytes
-	image  []fetch.Content
-	cache  *fetch.Cache
-
-	mu      sync.Mutex
-	fetched []string
-}
+// world is an upstream whose lock is built here.
+type world struct{ *bundletest.World }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{blobs: map[string][]byte{}, config: []byte("kind: Cluster\n")}
-	rnd := rand.New(rand.NewPCG(1, 2))
-	random := func(n int) []byte {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte(rnd.UintN(17))
-		}
-		return b
-	}
-	layer := v1.Descriptor{MediaType: v1.MediaTypeImageLayerGzip, Digest: digest.Digest("sha256:" + w.put(random(300<<10))), Size: 300 << 10}
-	config := w.json(t, v1.MediaTypeImageConfig, map[string]any{"architecture": "amd64", "os": "linux"})
-	image := w.json(t, v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer}})
-	absent := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("s390x"), Size: 5}
-	index := w.json(t, v1.MediaTypeImageIndex, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{absent, image}})
-	roles := []fetch.Role{fetch.IndexRole, fetch.ManifestRole, fetch.ConfigRole, fetch.LayerRole}
-	for i, d := range []v1.Descriptor{index, image, config, layer} {
-		w.image = append(w.image, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType, Role: roles[i]})
-	}
-	l := unpinned()
-	l.Config = digest.FromBytes(w.config).String()
-	l.Created, l.Serial = noon, 20260506120000
-	l.Artifacts[0].SHA256, l.Artifacts[0].Size, l.Artifacts[0].Trust = w.put(random(1<<20)), 1<<20, manifest.FromCatalog
-	l.Artifacts[1].SHA256, l.Artifacts[1].Size, l.Artifacts[1].Archive = hexA, 99, "tar.gz"
-	l.Artifacts[1].Members = []manifest.Member{
-		{Path: "bin/a", Name: "a", SHA256: w.put(random(5 << 20)), Size: 5 << 20},
-		{Path: "bin/b", Name: "b", SHA256: w.put(nil), Size: 0},
-	}
-	l.Images[0].Digest, l.Images[0].Size, l.Images[0].MediaType = index.Digest.String(), index.Size, index.MediaType
-	l.Images[0].Platforms = []manifest.PlatformImage{{Platform: linux, MediaType: image.MediaType, Digest: image.Digest.String(), Size: image.Size, Content: config.Size + layer.Size}}
-	w.lock = l
-	w.cache = openCache(t)
-	return w
+	return &world{bundletest.New(t)}
 }
+
+func (w *world) newer(t *testing.T, size int) *world {
+	t.Helper()
+	return &world{w.Newer(t, size)}
+}
+
+func unpinned() *manifest.Lock { return bundletest.Unpinned() }
 
 func openCache(t *testing.T) *fetch.Cache {
 	t.Helper()
-	c, err := fetch.OpenCache(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func (w *world) put(b []byte) string {
-	h := sha256.Sum256(b)
-	name := hex.EncodeToString(h[:])
-	w.blobs[name] = b
-	return name
-}
-
-func (w *world) json(t *testing.T, mediaType string, v any) v1.Descriptor {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v1.Descriptor{MediaType: mediaType, Digest: digest.Digest("sha256:" + w.put(b)), Size: int64(len(b))}
-}
-
-func (w *world) fetch(ctx context.Context, name string, size int64) error {
-	if w.cache.Has(name, size) {
-		return nil
-	}
-	w.mu.Lock()
-	w.fetched = append(w.fetched, name)
-	w.mu.Unlock()
-	return w.cache.Put(ctx, name, size, bytes.NewReader(w.blobs[name]))
-}
-
-func (w *world) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
-	for _, b := range a.Blobs() {
-		if err := w.fetch(ctx, b.SHA256, b.Size); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *world) FetchMember(ctx context.Context, _ manifest.Artifact, m manifest.Member) error {
-	return w.fetch(ctx, m.SHA256, m.Size)
-}
-
-func (w *world) ImageContent(ctx context.Context, _ manifest.ImagePin) ([]fetch.Content, error) {
-	return w.image, nil
-}
-
-func (w *world) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.Content) error {
-	return w.fetch(ctx, hexOf(c.Digest), c.Size)
+	return bundletest.OpenCache(t)
 }
 
 func (w *world) build(t *testing.T, parallel int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.tar.zst")
-	_, err := Build(context.Background(), BuildRequest{Lock: w.lock, Config: w.config, Output: path, Cache: w.cache, Fetcher: w, Parallel: parallel})
+	_, err := Build(context.Background(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: parallel})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +61,7 @@ func TestBuildIsTheSameBytesEachTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.cache = openCache(t)
+	w.Cache = openCache(t)
 	cold, err := os.ReadFile(w.build(t, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +79,7 @@ func TestOpenGivesBackWhatWasBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if !bytes.Equal(b.Config, w.config) || b.Lock.Serial != w.lock.Serial || b.Signed || b.Summary.Files != 3 {
+	if !bytes.Equal(b.Config, w.Config) || b.Lock.Serial != w.Lock.Serial || b.Signed || b.Summary.Files != 3 {
 		t.Errorf("config %q, serial %d, signed %v, %d files", b.Config, b.Lock.Serial, b.Signed, b.Summary.Files)
 	}
 	dir := filepath.Join(t.TempDir(), "files")
@@ -177,7 +87,7 @@ func TestOpenGivesBackWhatWasBuilt(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "runc", "linux-amd64", "a"))
-	if err != nil || !bytes.Equal(got, w.blobs[w.lock.Artifacts[1].Members[0].SHA256]) {
+	if err != nil || !bytes.Equal(got, w.Blobs[w.Lock.Artifacts[1].Members[0].SHA256]) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	var exists *ExistsError
@@ -222,32 +132,32 @@ func TestCorruptCacheIsFetchedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{w.lock.Artifacts[0].SHA256, w.image[3].Digest[7:]} { // one compressed, one stored
-		path := filepath.Join(w.cache.Dir(), "sha256", name[:2], name)
-		b := bytes.Clone(w.blobs[name])
+	for _, name := range []string{w.Lock.Artifacts[0].SHA256, w.Image[3].Digest[7:]} { // one compressed, one stored
+		path := filepath.Join(w.Cache.Dir(), "sha256", name[:2], name)
+		b := bytes.Clone(w.Blobs[name])
 		b[len(b)/2] ^= 1
 		if err := errors.Join(os.Chmod(path, 0o644), os.WriteFile(path, b, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.fetched = nil
-	if w.cache, err = fetch.OpenCache(w.cache.Dir()); err != nil { // of another run: it has hashed nothing yet
+	w.Fetched = nil
+	if w.Cache, err = fetch.OpenCache(w.Cache.Dir()); err != nil { // of another run: it has hashed nothing yet
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(w.build(t, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(want, got) || len(w.fetched) != 2 {
-		t.Errorf("same bytes: %v; fetched again: %v", bytes.Equal(want, got), w.fetched)
+	if !bytes.Equal(want, got) || len(w.Fetched) != 2 {
+		t.Errorf("same bytes: %v; fetched again: %v", bytes.Equal(want, got), w.Fetched)
 	}
 }
 
 func TestBuildFailsWhole(t *testing.T) {
 	w := newWorld(t)
-	delete(w.blobs, w.lock.Artifacts[0].SHA256)
+	delete(w.Blobs, w.Lock.Artifacts[0].SHA256)
 	path := filepath.Join(t.TempDir(), "x.tar.zst")
-	_, err := Build(context.Background(), BuildRequest{Lock: w.lock, Config: w.config, Output: path, Cache: w.cache, Fetcher: w, Parallel: 2})
+	_, err := Build(context.Background(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: 2})
 	if err == nil || !strings.Contains(err.Error(), "binary/kubelet") {
 		t.Errorf("%v", err)
 	}
@@ -255,7 +165,7 @@ func TestBuildFailsWhole(t *testing.T) {
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if _, err := Build(context.Background(), BuildRequest{Lock: w.lock, Config: []byte("other"), Output: path, Cache: w.cache, Fetcher: w}); err == nil {
+	if _, err := Build(context.Background(), BuildRequest{Lock: w.Lock, Config: []byte("other"), Output: path, Cache: w.Cache, Fetcher: w}); err == nil {
 		t.Error("a config that the lock was not made for was built")
 	}
 }
@@ -268,14 +178,14 @@ func TestOpenRefusesOddBundles(t *testing.T) {
 		want string
 	}{
 		"a blob too many": {func(w *world, _ *head, blobs *[]archive.Blob) {
-			*blobs = append(*blobs, archive.Blob{Digest: "sha256:" + w.put([]byte("odd")), Size: 3})
+			*blobs = append(*blobs, archive.Blob{Digest: "sha256:" + w.Put([]byte("odd")), Size: 3})
 		}, "belongs to nothing"},
 		"a blob too few": {func(w *world, _ *head, blobs *[]archive.Blob) {
-			*blobs = dropBlob(*blobs, w.image[3].Digest)
+			*blobs = dropBlob(*blobs, w.Image[3].Digest)
 		}, "is missing"},
 		"a platform too few": {func(w *world, _ *head, blobs *[]archive.Blob) {
 			for _, i := range []int{1, 2, 3} {
-				*blobs = dropBlob(*blobs, w.image[i].Digest)
+				*blobs = dropBlob(*blobs, w.Image[i].Digest)
 			}
 		}, "is pinned by the lock and not part of the bundle"},
 		"two roots": {func(_ *world, h *head, _ *[]archive.Blob) {
@@ -288,7 +198,7 @@ func TestOpenRefusesOddBundles(t *testing.T) {
 			h.index = append(bytes.TrimSpace(h.index), []byte(` {}`)...)
 		}, "follows the JSON value"},
 		"another config": {func(w *world, h *head, _ *[]archive.Blob) {
-			l := w.lock.Clone()
+			l := w.Lock.Clone()
 			other, err := newHead(l, []byte("kind: Other\n"))
 			if err != nil {
 				panic(err)
@@ -330,12 +240,12 @@ func dropBlob(bs []archive.Blob, d string) []archive.Blob {
 func (w *world) write(t *testing.T, edit func(*world, *head, *[]archive.Blob)) string {
 	t.Helper()
 	ctx := context.Background()
-	h, err := newHead(w.lock, w.config)
+	h, err := newHead(w.Lock, w.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var blobs []archive.Blob
-	all, err := jobs(ctx, w, w.lock, 1)
+	all, err := jobs(ctx, w, w.Lock, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +254,7 @@ func (w *world) write(t *testing.T, edit func(*world, *head, *[]archive.Blob)) s
 	}
 	for _, d := range h.artifacts {
 		blobs = append(blobs, archive.Blob{Digest: d.descriptor.Digest.String(), Size: int64(len(d.bytes))})
-		w.put(d.bytes)
+		w.Put(d.bytes)
 	}
 	edit(w, h, &blobs)
 	contents := [][]byte{h.root.bytes}
@@ -362,13 +272,13 @@ func (w *world) write(t *testing.T, edit func(*world, *head, *[]archive.Blob)) s
 	}
 	for _, b := range blobs {
 		if !b.Compress {
-			if err := aw.WriteStored(ctx, b.Digest, bytes.NewReader(w.blobs[hexOf(b.Digest)])); err != nil {
+			if err := aw.WriteStored(ctx, b.Digest, bytes.NewReader(w.Blobs[hexOf(b.Digest)])); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	err = aw.Close(ctx, func(_ context.Context, d string) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(w.blobs[hexOf(d)])), nil
+		return io.NopCloser(bytes.NewReader(w.Blobs[hexOf(d)])), nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -383,7 +293,7 @@ func TestBuildInVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "v.tar.zst")
-	b, err := Build(t.Context(), BuildRequest{Lock: w.lock, Config: w.config, Output: path, Cache: w.cache, Fetcher: w, Parallel: 2,
+	b, err := Build(t.Context(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: 2,
 		Volumes: archive.VolumeOptions{VolumeSize: 1 << 20, Parity: 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -421,8 +331,8 @@ func TestBuildInVolumes(t *testing.T) {
 // bundle makes itself, OCI's empty config, as images of bare artifacts do.
 func TestAFileLikeADocumentOfOurs(t *testing.T) {
 	w := newWorld(t)
-	m := &w.lock.Artifacts[1].Members[1]
-	m.SHA256, m.Size = w.put(v1.DescriptorEmptyJSON.Data), v1.DescriptorEmptyJSON.Size
+	m := &w.Lock.Artifacts[1].Members[1]
+	m.SHA256, m.Size = w.Put(v1.DescriptorEmptyJSON.Data), v1.DescriptorEmptyJSON.Size
 	b, err := Open(t.Context(), w.build(t, 2), Policy{AllowUnsigned: true})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func TestClaimAgreesWithTheLock(t *testing.T) {
 		"no version":          {func(c *Claim) { c.MinimumKubexm = "soon" }, "dev", TrustKubexm},
 	} {
 		t.Run(name, func(t *testing.T) {
-			claim := ClaimOf(w.lock)
+			claim := ClaimOf(w.Lock)
 			c.change(&claim)
 			b, err := Open(t.Context(), path, Policy{Verifier: says(claim), Kubexm: c.kubexm})
 			if c.want != nil {

@@ -27,7 +27,7 @@ const (
 func (b *Bundle) checkClosure(root v1.Index) error {
 	w := &walk{bundle: b, held: b.held(), reached: map[string]bool{}}
 	if b.Delta != nil {
-		w.absent = b.absent
+		w.absent = b.rest.Absent
 	}
 	w.reached[b.Root.Digest.String()] = true
 	for _, d := range root.Manifests {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/delta"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -26,7 +27,7 @@ type Fetcher interface {
 type job struct {
 	name  string
 	size  int64 // bytes to download, as far as the lock says
-	part  partKind
+	part  delta.Part
 	blobs []archive.Blob
 	fetch func(context.Context) error
 }
@@ -63,9 +64,9 @@ func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job
 	}
 	for i, im := range l.Images {
 		for _, c := range contents[i] {
-			part := documentPart
+			part := delta.Document
 			if c.Role == fetch.LayerRole {
-				part = layerPart
+				part = delta.Layer
 			}
 			all = append(all, job{
 				name: im.Reference, size: c.Size, part: part,

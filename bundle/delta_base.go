@@ -10,7 +10,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/delta"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -18,35 +18,6 @@ import (
 type Bases struct {
 	Given []string // one that is none of the delta's bases is refused
 	Known []string // passed over where they are none, or gone
-}
-
-// BaseError says that an archive is not what a delta was made against.
-type BaseError struct {
-	Path  string
-	Root  digest.Digest   // of the archive at Path
-	Delta digest.Digest   // root of the delta
-	Want  []digest.Digest // its bases
-}
-
-func (e *BaseError) Error() string {
-	return fmt.Sprintf("%s is bundle %s, and not a base of delta %s, which was made against %s", e.Path, e.Root, e.Delta, wanted(e.Want))
-}
-
-func wanted(bases []digest.Digest) string {
-	if len(bases) == 0 {
-		return "no bundle, but a registry alone"
-	}
-	var out []string
-	for _, b := range bases {
-		out = append(out, b.String())
-	}
-	return strings.Join(out, " and ")
-}
-
-// supply is a place beside its archive that a delta's blobs are read from.
-type supply struct {
-	name string
-	open func(digest string) (io.ReadCloser, int64, error)
 }
 
 // Archives lists the archive that b is and those that it takes blobs from.
@@ -69,10 +40,10 @@ func (b *Bundle) openBases(ctx context.Context, from Bases) error {
 		}
 	}
 	for _, path := range from.Known {
-		if len(b.absent) == 0 {
+		if len(b.rest.Absent) == 0 {
 			break
 		}
-		var other *BaseError
+		var other *delta.BaseError
 		if err := b.addBase(ctx, path); err != nil && !errors.As(err, &other) {
 			b.passed = append(b.passed, err)
 		}
@@ -88,37 +59,19 @@ func (b *Bundle) addBase(ctx context.Context, path string) error {
 		return fmt.Errorf("base: %w", err)
 	}
 	if !slices.Contains(b.Delta.Bases, base.Root.Digest) {
-		return errors.Join(&BaseError{Path: path, Root: base.Root.Digest, Delta: b.Root.Digest, Want: b.Delta.Bases}, base.Close())
+		return errors.Join(&delta.BaseError{Path: path, Root: base.Root.Digest, Delta: b.Root.Digest, Want: b.Delta.Bases}, base.Close())
 	}
 	b.bases = append(b.bases, base)
 	has := base.held()
-	b.supply("base "+path, func(d string, size int64) bool { n, ok := has[d]; return ok && n == size }, base.archive.Blob)
+	b.rest.Take("base "+path, func(d string, size int64) bool { n, ok := has[d]; return ok && n == size }, base.archive.Blob)
 	return nil
-}
-
-// supply takes what is absent from a place that has it.
-func (b *Bundle) supply(name string, has func(digest string, size int64) bool, open func(string) (io.ReadCloser, int64, error)) {
-	s := &supply{name: name, open: open}
-	for d, n := range b.absent {
-		if has(d, n) {
-			b.supplied[d] = s
-			b.suppliedSizes[d] = n
-			delete(b.absent, d)
-		}
-	}
 }
 
 // Supply makes b read absent blobs from a place that is no archive: a registry.
 // Only those in has are asked of it, and what it gives is compared with its
 // digest while it is read.
 func (b *Bundle) Supply(name string, has map[string]bool, open func(digest string) (io.ReadCloser, error)) {
-	b.supply(name, func(d string, _ int64) bool { return has[d] }, func(d string) (io.ReadCloser, int64, error) {
-		rc, err := open(d)
-		if err != nil {
-			return nil, 0, err
-		}
-		return newChecked(rc, d, b.suppliedSizes[d]), b.suppliedSizes[d], nil
-	})
+	b.rest.TakeUnchecked(name, has, open)
 }
 
 // Lack is an artifact or image of which a delta lacks blobs.
@@ -143,9 +96,9 @@ type LackError struct {
 
 func (e *LackError) Error() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "delta %s lacks %s (%s) that its base holds: it was made against %s", e.Delta, blobCount(e.Blobs), Bytes(e.Bytes), wanted(e.Bases))
+	fmt.Fprintf(&s, "delta %s lacks %s (%s) that its base holds: it was made against %s", e.Delta, blobCount(e.Blobs), Bytes(e.Bytes), delta.InWords(e.Bases))
 	if len(e.Used) > 0 {
-		fmt.Fprintf(&s, "; base %s lacks them too", wanted(e.Used))
+		fmt.Fprintf(&s, "; base %s lacks them too", delta.InWords(e.Used))
 	}
 	for _, err := range e.Passed {
 		fmt.Fprintf(&s, "\n  passed over: %v", err)
@@ -181,7 +134,7 @@ func (b *Bundle) LacksFiles() error {
 func (b *Bundle) lacks(want func(digest string) bool) error {
 	e := &LackError{Delta: b.Root.Digest, Passed: b.passed}
 	absent := map[string]int64{}
-	for d, n := range b.absent {
+	for d, n := range b.rest.Absent {
 		if want(d) {
 			absent[d] = n
 			e.Blobs, e.Bytes = e.Blobs+1, e.Bytes+n
@@ -232,14 +185,10 @@ func (e *LackError) add(l Lack) {
 // Blob opens a blob of the bundle. Its bytes are checked as they are read: the
 // last Read gives an error when they are not what the digest says.
 func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) {
-	if s, ok := b.supplied[digest]; ok {
-		rc, n, err := s.open(digest)
-		if err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", s.name, err)
-		}
-		return &sourced{rc, s.name}, n, nil
+	if _, ok := b.rest.Given[digest]; ok {
+		return b.rest.Open(digest)
 	}
-	if _, ok := b.absent[digest]; ok {
+	if _, ok := b.rest.Absent[digest]; ok {
 		return nil, 0, b.lacks(func(d string) bool { return d == digest })
 	}
 	return b.archive.Blob(digest)
@@ -249,47 +198,11 @@ func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) {
 // are not compared with its digest where it does not begin at 0: that is for callers
 // who know digests of its parts.
 func (b *Bundle) BlobAt(digest string, off int64) (rc io.ReadCloser, at int64, err error) {
-	if _, ok := b.supplied[digest]; !ok {
-		if _, ok := b.absent[digest]; !ok {
+	if _, ok := b.rest.Given[digest]; !ok {
+		if _, ok := b.rest.Absent[digest]; !ok {
 			return b.archive.BlobAt(digest, off)
 		}
 	}
 	rc, _, err = b.Blob(digest)
 	return rc, 0, err
-}
-
-// sourced says of an error where the bytes came from.
-type sourced struct {
-	io.ReadCloser
-	name string
-}
-
-func (n *sourced) Read(p []byte) (int, error) {
-	k, err := n.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = fmt.Errorf("%s: %w", n.name, err)
-	}
-	return k, err
-}
-
-// checked compares what it reads with a digest and a size.
-type checked struct {
-	io.ReadCloser
-	want     string
-	verifier digest.Verifier
-	left     int64
-}
-
-func newChecked(rc io.ReadCloser, d string, size int64) *checked {
-	return &checked{ReadCloser: rc, want: d, verifier: digest.Digest(d).Verifier(), left: size}
-}
-
-func (c *checked) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.left -= int64(n)
-	_, _ = c.verifier.Write(p[:n]) // a hash takes all
-	if c.left < 0 || err == io.EOF && (c.left > 0 || !c.verifier.Verified()) {
-		return 0, &archive.Error{Code: archive.ErrDigest, Offset: -1, Detail: "what came for blob " + c.want + " is not that"}
-	}
-	return n, err
 }

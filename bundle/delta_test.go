@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,39 +13,11 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
-	specs "github.com/opencontainers/image-spec/specs-go"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
-	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/bundle/delta"
 	"github.com/mensylisir/kubexm/manifest"
 )
-
-// newer is w some time later: kubelet in another version, and the image with a
-// layer more on the one that it had.
-func (w *world) newer(t *testing.T, size int) *world {
-	t.Helper()
-	n := &world{blobs: w.blobs, config: w.config, cache: openCache(t)}
-	random := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{7}).Read(random) // never fails
-	old := w.image[3]
-	layer := v1.Descriptor{MediaType: v1.MediaTypeImageLayerGzip, Digest: digest.Digest("sha256:" + n.put(random)), Size: int64(size)}
-	config := n.json(t, v1.MediaTypeImageConfig, map[string]any{"architecture": "amd64", "os": "linux", "layers": 2})
-	image := n.json(t, v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config,
-		Layers: []v1.Descriptor{{MediaType: old.MediaType, Digest: digest.Digest(old.Digest), Size: old.Size}, layer}})
-	index := n.json(t, v1.MediaTypeImageIndex, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{image}})
-	for i, d := range []v1.Descriptor{index, image, config, layer} {
-		n.image = append(n.image, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType, Role: w.image[i].Role})
-	}
-	n.image = append(n.image, old)
-	l := w.lock.Clone()
-	l.Serial++
-	l.Artifacts[0].SHA256, l.Artifacts[0].Size = n.put(random[:size/2]), int64(size/2)
-	l.Images[0].Digest, l.Images[0].Size = index.Digest.String(), index.Size
-	l.Images[0].Platforms[0] = manifest.PlatformImage{Platform: linux, MediaType: image.MediaType, Digest: image.Digest.String(), Size: image.Size, Content: config.Size + layer.Size + old.Size}
-	n.lock = l
-	return n
-}
 
 // holding is the inventory of a site that has kept these archives.
 func holding(t *testing.T, archives ...string) *manifest.Inventory {
@@ -72,7 +43,7 @@ func holding(t *testing.T, archives ...string) *manifest.Inventory {
 func (w *world) delta(t *testing.T, since *manifest.Inventory, o archive.VolumeOptions) *Built {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "delta.tar.zst")
-	b, err := Build(t.Context(), BuildRequest{Lock: w.lock, Config: w.config, Output: path, Cache: w.cache, Fetcher: w, Parallel: 2, Since: since, Volumes: o})
+	b, err := Build(t.Context(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: 2, Since: since, Volumes: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +66,7 @@ func TestDelta(t *testing.T) {
 	w := old.newer(t, 1<<20)
 	site := holding(t, base)
 	d := w.delta(t, site, archive.VolumeOptions{})
-	for _, name := range w.fetched { // from here on w has a cache that holds the rest, too
+	for _, name := range w.Fetched { // from here on w has a cache that holds the rest, too
 		if _, ok := site.Blobs["sha256:"+name]; ok {
 			t.Errorf("fetched %s, which the site has", name)
 		}
@@ -104,7 +75,7 @@ func TestDelta(t *testing.T) {
 	if again := w.delta(t, site, archive.VolumeOptions{}); !bytes.Equal(readFile(t, d.Path), readFile(t, again.Path)) {
 		t.Error("two deltas of one lock and one inventory differ")
 	}
-	if want := (Saved{Blobs: 2, Bytes: 1<<20 + 1<<19, AllBlobs: 5, AllBytes: 1<<20 + 1<<19 + 5<<20 + 300<<10}); *d.Delta != want {
+	if want := (delta.Saved{Blobs: 2, Bytes: 1<<20 + 1<<19, AllBlobs: 5, AllBytes: 1<<20 + 1<<19 + 5<<20 + 300<<10}); *d.Delta != want {
 		t.Errorf("saved %+v, want %+v", *d.Delta, want)
 	}
 	lines := []byte("{\"a\":1}\n")
@@ -181,7 +152,7 @@ func TestDeltaOfDelta(t *testing.T) {
 	second := old.newer(t, 1<<20)
 	d := second.delta(t, holding(t, base), archive.VolumeOptions{VolumeSize: 1 << 20})
 	third := second.newer(t, 1<<18)
-	third.image = append(third.image, second.image[4])
+	third.Image = append(third.Image, second.Image[4])
 	site := holding(t, base, d.Path)
 	e := third.delta(t, site, archive.VolumeOptions{})
 	b, err := Open(t.Context(), e.Path, anyone, base, d.Path)
@@ -206,7 +177,7 @@ func TestDeltaRefusesAWrongBase(t *testing.T) {
 	wrong := other.build(t, 2)
 
 	_, err := Open(t.Context(), d.Path, anyone, wrong)
-	var refused *BaseError
+	var refused *delta.BaseError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), site.Bundles[0].Root) || !strings.Contains(err.Error(), string(refused.Root)) || refused.Root == "" {
 		t.Errorf("a wrong base: %v", err)
 	}
@@ -233,8 +204,8 @@ func TestDeltaRefusesAWrongBase(t *testing.T) {
 		t.Errorf("says too little: %v", err)
 	}
 	site.Cluster = "prod"
-	_, err = Build(t.Context(), BuildRequest{Lock: w.lock, Config: w.config, Output: filepath.Join(t.TempDir(), "x"), Cache: w.cache, Fetcher: w, Since: site})
-	var cluster *ClusterError
+	_, err = Build(t.Context(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: filepath.Join(t.TempDir(), "x"), Cache: w.Cache, Fetcher: w, Since: site})
+	var cluster *delta.ClusterError
 	if !errors.As(err, &cluster) {
 		t.Errorf("another cluster's inventory: %v", err)
 	}
@@ -247,8 +218,8 @@ func TestDeltaOddOnes(t *testing.T) {
 	w := newWorld(t)
 	base := w.build(t, 2)
 	site := holding(t, base)
-	layer, file := w.image[3].Digest, "sha256:"+w.lock.Artifacts[0].SHA256
-	as := func(d *Delta, drop ...string) func(*world, *head, *[]archive.Blob) {
+	layer, file := w.Image[3].Digest, "sha256:"+w.Lock.Artifacts[0].SHA256
+	as := func(d *delta.Delta, drop ...string) func(*world, *head, *[]archive.Blob) {
 		return func(_ *world, h *head, blobs *[]archive.Blob) {
 			var err error
 			if h.index, err = indexOf(h.root.descriptor, d); err != nil {
@@ -259,7 +230,7 @@ func TestDeltaOddOnes(t *testing.T) {
 			}
 		}
 	}
-	good := newDelta(site)
+	good := delta.For(site)
 	for name, c := range map[string]struct {
 		edit func(*world, *head, *[]archive.Blob)
 		want string
@@ -267,18 +238,18 @@ func TestDeltaOddOnes(t *testing.T) {
 		"good":                           {as(good, layer, file), ""},
 		"nothing left out":               {as(good), ""},
 		"no annotation":                  {as(nil, layer, file), "is missing"},
-		"another base":                   {as(&Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:" + digest.Digest(hexB)}, Held: good.Held}, layer), "and not a base of delta"},
-		"no base":                        {as(&Delta{Cluster: "demo", Held: good.Held}, layer), "no bundle, but a registry alone"},
-		"a base that is no digest":       {as(&Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:x"}, Held: good.Held}, layer), "as a part of a delta's base"},
-		"a held list that is no digest":  {as(&Delta{Cluster: "demo", Held: "x"}, layer), "as a part of a delta's base"},
-		"without a manifest of an image": {as(good, w.image[1].Digest), "is pinned by the lock and not part of the bundle"},
-		"without a config of an image":   {as(good, w.image[2].Digest), "is missing"},
+		"another base":                   {as(&delta.Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:" + digest.Digest(hexB)}, Held: good.Held}, layer), "and not a base of delta"},
+		"no base":                        {as(&delta.Delta{Cluster: "demo", Held: good.Held}, layer), "no bundle, but a registry alone"},
+		"a base that is no digest":       {as(&delta.Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:x"}, Held: good.Held}, layer), "as a part of a delta's base"},
+		"a held list that is no digest":  {as(&delta.Delta{Cluster: "demo", Held: "x"}, layer), "as a part of a delta's base"},
+		"without a manifest of an image": {as(good, w.Image[1].Digest), "is pinned by the lock and not part of the bundle"},
+		"without a config of an image":   {as(good, w.Image[2].Digest), "is missing"},
 		"without the manifest of a binary": {func(w *world, h *head, blobs *[]archive.Blob) {
 			as(good, h.artifacts[0].descriptor.Digest.String())(w, h, blobs)
 		}, "is missing"},
 		"with a blob too many": {func(w *world, h *head, blobs *[]archive.Blob) {
 			as(good, layer)(w, h, blobs)
-			*blobs = append(*blobs, archive.Blob{Digest: "sha256:" + w.put([]byte("odd")), Size: 3})
+			*blobs = append(*blobs, archive.Blob{Digest: "sha256:" + w.Put([]byte("odd")), Size: 3})
 		}, "belongs to nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,7 +278,7 @@ func TestDeltaWithADamagedBase(t *testing.T) {
 	base := old.build(t, 2)
 	w := old.newer(t, 1<<18)
 	d := w.delta(t, holding(t, base), archive.VolumeOptions{})
-	damage(t, base, old.image[3].Digest)
+	damage(t, base, old.Image[3].Digest)
 	if _, err := Verify(t.Context(), d.Path, anyone, 2, nil); err != nil {
 		t.Errorf("the delta itself is whole: %v", err)
 	}
@@ -351,7 +322,7 @@ func TestDeltaFromARegistry(t *testing.T) {
 	base := old.build(t, 2)
 	w := old.newer(t, 1<<18)
 	site := holding(t, base)
-	layer := old.image[3].Digest
+	layer := old.Image[3].Digest
 	site.Bundles, site.Applied = nil, &manifest.AppliedBundle{Root: site.Bundles[0].Root}
 	for d := range site.Blobs { // the archive is gone; the registry has all of it, and a file has no use there
 		site.Blobs[d] = manifest.InRegistry
@@ -368,7 +339,7 @@ func TestDeltaFromARegistry(t *testing.T) {
 	if left := b.AbsentBlobs(); len(left) != 1 || left[0].Digest != layer {
 		t.Fatalf("absent: %v", left)
 	}
-	content := w.blobs[hexOf(layer)]
+	content := w.Blobs[hexOf(layer)]
 	b.Supply("the site's registry", map[string]bool{layer: true}, func(string) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	})
@@ -427,36 +398,5 @@ func TestVerifySaysHowMuchItReads(t *testing.T) {
 				t.Errorf("read %d bytes, foreseen were %d", read.Load(), want)
 			}
 		})
-	}
-}
-
-// TestDeltaThroughARegistry: what arrives of a delta and its base is the whole
-// bundle, and comes back as that.
-func TestDeltaThroughARegistry(t *testing.T) {
-	old := newWorld(t)
-	base := old.build(t, 2)
-	w := old.newer(t, 1<<18)
-	d := w.delta(t, holding(t, base), archive.VolumeOptions{})
-	b, err := Open(t.Context(), d.Path, anyone, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	_, host := newStore(t)
-	to := Remote{Reference: host + "/demo:2", PlainHTTP: true}
-	if _, err := b.Push(t.Context(), to, PushOptions{Parallel: 2}); err != nil {
-		t.Fatal(err)
-	}
-	cache := openCache(t)
-	client, err := fetch.New(fetch.Options{Cache: cache, Sources: to.Sources(), Parallel: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "pulled.tar.zst")
-	if _, err := Pull(t.Context(), PullRequest{From: to, Policy: anyone, Output: out, Cache: cache, Client: client, Parallel: 2}); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(readFile(t, out), readFile(t, w.build(t, 2))) {
-		t.Error("what was pulled is not the whole bundle")
 	}
 }

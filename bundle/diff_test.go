@@ -62,7 +62,7 @@ func TestCompareArchivesAndLocks(t *testing.T) {
 	w := newWorld(t)
 	archive := w.build(t, 2)
 	lock := filepath.Join(t.TempDir(), "kubexm.lock")
-	text, err := manifest.EncodeLock(w.lock)
+	text, err := manifest.EncodeLock(w.Lock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +83,13 @@ func TestCompareArchivesAndLocks(t *testing.T) {
 		}
 	}
 	// One file more: exactly its blob and the documents of the head that name it.
-	changed := *w.lock
+	changed := *w.Lock
 	changed.Artifacts = append(changed.Artifacts[:len(changed.Artifacts):len(changed.Artifacts)], manifest.Artifact{
 		ID: "file/more/v1", Kind: manifest.File, Name: "more", Version: "v1", Sets: changed.Artifacts[0].Sets,
-		Address: "https://example.invalid/more.yaml", SHA256: w.put([]byte("more")), Size: 4, Trust: manifest.FromConfig,
+		Address: "https://example.invalid/more.yaml", SHA256: w.Put([]byte("more")), Size: 4, Trust: manifest.FromConfig,
 	})
 	changed.Sort()
-	w.lock = &changed
+	w.Lock = &changed
 	next := w.build(t, 2)
 	d := Compare(side(archive), side(next))
 	if len(d.Added) != 1 || d.Added[0].Name != "more" || !d.Exact || d.Bytes < 4 || d.Bytes > 64<<10 {

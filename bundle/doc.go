@@ -7,6 +7,7 @@
 //	Open     an archive becomes a Bundle, its head verified, its closure complete
 //	Verify   every byte of an archive against its digest
 //	Complete a delta and its base become the whole archive
+//	Copy     a bundle in a registry becomes an archive, see bundle/transfer
 //
 // What a bundle holds is one OCI root index. Its children are manifests and
 // indexes only, so that any OCI registry can hold a whole bundle: one artifact
@@ -15,5 +16,6 @@
 // published.
 //
 // The bytes of the archive are bundle/archive's, getting artifacts is
-// bundle/fetch's. bundle imports these, versions, manifest and durable.
+// bundle/fetch's, bills of materials bundle/sbom's, the description of deltas
+// bundle/delta's. bundle imports these, versions, manifest and durable.
 package bundle

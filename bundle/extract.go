@@ -260,7 +260,7 @@ func choose[T any](names []string, all []T, is func(T, string) bool) ([]T, error
 // a delta those of its bases.
 func (b *Bundle) held() map[string]int64 {
 	m := map[string]int64{}
-	maps.Copy(m, b.suppliedSizes)
+	maps.Copy(m, b.rest.Given)
 	for _, x := range b.archive.Members() {
 		if strings.HasPrefix(x.Name, "blobs/") {
 			m[x.Digest] = x.Size

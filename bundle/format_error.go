@@ -41,7 +41,7 @@ func rootError(artifactType string) error {
 		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("it has the form v%.10s, this version of kubexm reads v1", n),
 			Advice: "use the version of kubexm that it was made with, or a newer one"}
 	}
-	return &FormatError{Code: CodeRoot, What: fmt.Sprintf("root index is a %.80q without %s as its first child", artifactType, TypeMetadata)}
+	return &FormatError{Code: CodeRoot, What: fmt.Sprintf("root index is a %.80q without %s as its first child", artifactType, typeMetadata)}
 }
 
 // strictJSON decodes exactly one value that has no unknown fields.

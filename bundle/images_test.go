@@ -16,19 +16,19 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// shelf is files and charts by the name of their artifact.
-type shelf map[string][]byte
+// artifacts are files and charts by the name of their artifact.
+type artifacts map[string][]byte
 
-func (s shelf) PinArtifact(_ context.Context, a manifest.Artifact) (manifest.Artifact, error) {
+func (s artifacts) PinArtifact(_ context.Context, a manifest.Artifact) (manifest.Artifact, error) {
 	sum := sha256.Sum256(s[a.Name])
 	a.SHA256, a.Size, a.Chart = hex.EncodeToString(sum[:]), int64(len(s[a.Name])), &manifest.ChartMeta{Name: a.Name}
 	return a, nil
 }
 
-func (s shelf) ReadArtifact(_ context.Context, a manifest.Artifact) ([]byte, error) {
+func (s artifacts) ReadArtifact(_ context.Context, a manifest.Artifact) ([]byte, error) {
 	b, ok := s[a.Name]
 	if !ok {
-		return nil, fmt.Errorf("%s is not on the shelf", a.Name)
+		return nil, fmt.Errorf("%s is none of the artifacts", a.Name)
 	}
 	return b, nil
 }
@@ -57,7 +57,7 @@ func TestDiscover(t *testing.T) {
 		},
 		Bundle: manifest.Bundle{Images: []manifest.BundleImage{{Reference: "busybox:1.36"}, {Reference: "nobody/asks:1"}}},
 	}}
-	s := shelf{
+	s := artifacts{
 		"web": chartOf(t, "web", fileOf("values.yaml", "tag: v1\n"), fileOf("templates/a.yaml", `
 image: quay.io/a/web:{{ .Values.tag }}
 ---
@@ -170,9 +170,9 @@ func TestChartsHaveHelmsMediaTypes(t *testing.T) {
 	w := newWorld(t)
 	archive := chartOf(t, "web")
 	for _, id := range []string{"chart/web/1.0.0", "chart/other/config"} {
-		w.lock.Artifacts = append(w.lock.Artifacts, manifest.Artifact{
-			ID: id, Kind: manifest.Chart, Name: strings.Split(id, "/")[1], Version: "1.0.0", Sets: w.lock.Artifacts[0].Sets, Address: "https://charts.example/web",
-			SHA256: w.put(archive), Size: int64(len(archive)), Chart: &manifest.ChartMeta{APIVersion: "v2", Name: "web", Version: "1.0.0"},
+		w.Lock.Artifacts = append(w.Lock.Artifacts, manifest.Artifact{
+			ID: id, Kind: manifest.Chart, Name: strings.Split(id, "/")[1], Version: "1.0.0", Sets: w.Lock.Artifacts[0].Sets, Address: "https://charts.example/web",
+			SHA256: w.Put(archive), Size: int64(len(archive)), Chart: &manifest.ChartMeta{APIVersion: "v2", Name: "web", Version: "1.0.0"},
 		})
 	}
 	path := w.build(t, 2)
@@ -252,7 +252,7 @@ spec:
 	}
 	sets := []string{"v1.31.0", "v1.32.2"}
 	l := &manifest.Lock{Sets: []manifest.Set{{Name: sets[0]}, {Name: sets[1]}}}
-	s := shelf{
+	s := artifacts{
 		"web": chartOf(t, "web", fileOf("values.schema.json", `{"properties": {"tag": {"type": "string"}}}`)),
 		"db":  chartOf(t, "db", fileOf("values.schema.json", `{"properties": {"port": {"type": "integer"}}}`)),
 	}

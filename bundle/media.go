@@ -10,8 +10,8 @@ import (
 // The media and artifact types that make up a bundle.
 const (
 	TypeRoot     = "application/vnd.kubexm.bundle.v1"
-	TypeMetadata = "application/vnd.kubexm.metadata.v1"
-	TypeArtifact = "application/vnd.kubexm.artifact.v1"
+	typeMetadata = "application/vnd.kubexm.metadata.v1"
+	typeArtifact = "application/vnd.kubexm.artifact.v1"
 
 	mediaLock    = "application/vnd.kubexm.lock.v1+yaml"
 	mediaConfig  = "application/vnd.kubexm.config.v1+yaml"

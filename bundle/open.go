@@ -12,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/delta"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -90,7 +91,7 @@ type Bundle struct {
 	Signed  bool // the signature slot is not empty; Policy says whether that counts
 	// Vouchers are the signatures that count; none where the policy asked for none.
 	Vouchers []Voucher
-	Delta    *Delta // what the archive is a part for; nil where it holds the whole bundle
+	Delta    *delta.Delta // what the archive is a part for; nil where it holds the whole bundle
 	// Beside is the path of a signature of the archive's file beside it, for cosign;
 	// "" where there is none. It is not looked at: see DetachedSuffix.
 	Beside string
@@ -98,14 +99,10 @@ type Bundle struct {
 	path    string
 	archive *archive.Reader
 	bases   []*Bundle
-	passed  []error // why known bases are not among these
-	// Of a delta, what the archive does not hold: blobs that are read from
-	// elsewhere, and those that nobody has, each with its size.
-	supplied      map[string]*supply
-	suppliedSizes map[string]int64
-	absent        map[string]int64
-	others        []v1.Descriptor   // children of the root beside the metadata
-	texts         map[string][]byte // the metadata's documents as stored, by media type
+	passed  []error           // why known bases are not among these
+	rest    *delta.Rest       // of a delta, what the archive does not hold
+	others  []v1.Descriptor   // children of the root beside the metadata
+	texts   map[string][]byte // the metadata's documents as stored, by media type
 }
 
 // Open reads the head of the archive at path (or of the one whose first volume
@@ -131,7 +128,7 @@ func OpenPart(ctx context.Context, path string, policy Policy, bases Bases) (*Bu
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	b := &Bundle{path: path, archive: r, supplied: map[string]*supply{}, suppliedSizes: map[string]int64{}, absent: map[string]int64{}}
+	b := &Bundle{path: path, archive: r, rest: delta.NewRest()}
 	if err := b.readHead(ctx, policy); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, r.Close()))
 	}
@@ -161,7 +158,7 @@ func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
 	if err := b.decode(b.Root, &root); err != nil {
 		return fmt.Errorf("root index: %w", err)
 	}
-	if root.ArtifactType != TypeRoot || len(root.Manifests) == 0 || root.Manifests[0].ArtifactType != TypeMetadata {
+	if root.ArtifactType != TypeRoot || len(root.Manifests) == 0 || root.Manifests[0].ArtifactType != typeMetadata {
 		return rootError(root.ArtifactType)
 	}
 	b.others = root.Manifests[1:]
@@ -194,8 +191,8 @@ func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 	if b.Root.MediaType != v1.MediaTypeImageIndex || b.Root.Digest.Validate() != nil {
 		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("index.json names a %s with digest %q as its root", b.Root.MediaType, b.Root.Digest)}
 	}
-	if b.Delta, err = deltaOf(b.Root); err != nil {
-		return err
+	if b.Delta, err = delta.Read(b.Root.Annotations); err != nil {
+		return &FormatError{Code: CodeRoot, What: "index.json " + err.Error()}
 	}
 	if err := b.checkFrame(text); err != nil {
 		return err

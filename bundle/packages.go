@@ -29,32 +29,6 @@ func packageJobs(f Fetcher, a manifest.Artifact) []job {
 	return all
 }
 
-// Package is one package of a repository, as its own tools name it.
-type Package struct {
-	Name    string // "socat"
-	Version string // whole, with epoch and release: "1.7.4.4-2"
-	Arch    string // in the distribution's words: "amd64", "all", "noarch"
-	manifest.Member
-}
-
-// PackagesOf lists the packages of a repository, by name, version and
-// architecture; its metadata is not among them.
-func PackagesOf(a manifest.Artifact) []Package {
-	var all []Package
-	for _, m := range a.Members {
-		if m.Package == "" {
-			continue
-		}
-		p := Package{Member: m}
-		rest, arch, _ := strings.Cut(m.Package, " (")
-		p.Arch = strings.TrimSuffix(arch, ")")
-		p.Name, p.Version, _ = strings.Cut(rest, " ")
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(x, y Package) int { return strings.Compare(x.Package, y.Package) })
-	return all
-}
-
 // bytesOf counts the bytes of all files of an artifact.
 func bytesOf(a manifest.Artifact) int64 {
 	var n int64
@@ -85,13 +59,13 @@ func packagesChange(want, have manifest.Artifact) string {
 	if len(want.Members) == 0 {
 		return ""
 	}
-	return pinnedChange(PackagesOf(want), PackagesOf(have))
+	return pinnedChange(want.PackageList(), have.PackageList())
 }
 
 // pinnedChange says how the packages of two pinned repositories differ.
-func pinnedChange(want, have []Package) string {
+func pinnedChange(want, have []manifest.Package) string {
 	type key struct{ name, arch string }
-	old, fresh := map[key][]Package{}, map[key][]Package{}
+	old, fresh := map[key][]manifest.Package{}, map[key][]manifest.Package{}
 	for _, p := range have {
 		old[key{p.Name, p.Arch}] = append(old[key{p.Name, p.Arch}], p)
 	}

@@ -14,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
-	"oras.land/oras-go/v2"
-	"oras.land/oras-go/v2/content/file"
 
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/manifest"
@@ -223,7 +221,7 @@ func TestPackagesInADelta(t *testing.T) {
 	newer.Serial++
 	cache := openCache(t)
 	path, plan, built := d.build(t, newer, cache, 2, holding(t, base))
-	words := PackagesOf(newer.Artifacts[0])[2]
+	words := newer.Artifacts[0].PackageList()[2]
 	if words.Name != "words" || plan.Download != words.Size || built.Delta.Blobs != 5 || !cache.Has(words.SHA256, words.Size) { // with two files of metadata for each architecture
 		t.Errorf("planned %+v, saved %+v", plan, built.Delta)
 	}
@@ -242,50 +240,6 @@ func TestPackagesInADelta(t *testing.T) {
 	}
 	if !bytes.Equal(readFile(t, full), readFile(t, joined)) {
 		t.Error("delta and base together are not the whole archive")
-	}
-}
-
-func TestPackagesThroughARegistry(t *testing.T) {
-	d := newDebs(t)
-	path, _, _ := d.build(t, d.pin(t, d.resolved("tool")), openCache(t), 2, nil)
-	s, host := newStore(t)
-	pushed(t, path, place(t, host))
-	titles := 0
-	for _, m := range s.manifests {
-		titles += bytes.Count(m, []byte(`"org.opencontainers.image.title":"pool/`))
-	}
-	if titles != 6 {
-		t.Errorf("%d layers are titled with their paths", titles)
-	}
-	// Who pulls the artifact with oras has the repository's folders, inside of its own.
-	repo, err := place(t, host).repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for d, m := range s.manifests {
-		if !bytes.Contains(m, []byte("tool_2.0-1_amd64.deb")) {
-			continue
-		}
-		to, err := file.New(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := oras.Copy(t.Context(), repo, d, to, "", oras.DefaultCopyOptions); err != nil {
-			t.Fatal(err)
-		}
-		if err := to.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"Packages", "pool/words_3_all.deb"} {
-		if len(readFile(t, filepath.Join(dir, name))) == 0 {
-			t.Errorf("%s is empty", name)
-		}
-	}
-	out, err := pull(t, place(t, host), openCache(t), anyone)
-	if err != nil || !bytes.Equal(readFile(t, path), readFile(t, out)) {
-		t.Errorf("pulled: %v", err)
 	}
 }
 

@@ -53,7 +53,7 @@ func newHead(l *manifest.Lock, config []byte) (*head, error) {
 		titled(newDocument(mediaSummary, summary), "summary.json"),
 	}
 	created := l.Created.UTC().Format(time.RFC3339)
-	meta, err := artifactManifest(TypeMetadata, created, layers)
+	meta, err := artifactManifest(typeMetadata, created, layers)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func artifactDocuments(a manifest.Artifact, created string) ([]document, error) 
 		docs = append(docs, config)
 		docs[0], err = manifestOf("", config.descriptor, created, layers)
 	} else {
-		docs[0], err = artifactManifest(TypeArtifact, created, layers)
+		docs[0], err = artifactManifest(typeArtifact, created, layers)
 	}
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func Summarize(l *manifest.Lock) Summary {
 	}
 	for _, a := range l.Artifacts {
 		if a.Kind == manifest.Packages {
-			s.Packages += len(PackagesOf(a))
+			s.Packages += len(a.PackageList())
 			s.PackageBytes += bytesOf(a)
 			continue
 		}

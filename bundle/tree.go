@@ -18,6 +18,16 @@ func (b *Bundle) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
 	return t.out, nil
 }
 
+// Contents lists all that a registry has to hold for b: blobs and manifests, each after
+// what it refers to, the root last.
+func (b *Bundle) Contents() ([]v1.Descriptor, error) {
+	t := &tree{bundle: b, held: b.held(), seen: map[string]bool{}}
+	if err := t.add(b.Root, 1); err != nil {
+		return nil, err
+	}
+	return t.out, nil
+}
+
 type tree struct {
 	bundle *Bundle
 	held   map[string]int64

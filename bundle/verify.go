@@ -54,7 +54,7 @@ func (b *Bundle) DataBytes() int64 {
 	for _, m := range b.archive.Members() {
 		n += m.Size
 	}
-	for _, size := range b.suppliedSizes {
+	for _, size := range b.rest.Given {
 		n += size
 	}
 	return n
@@ -69,7 +69,7 @@ func (b *Bundle) verifySupplied(ctx context.Context, workers int, progress func(
 	var found []error
 	var g errgroup.Group
 	g.SetLimit(max(workers, 1))
-	for _, d := range slices.Sorted(maps.Keys(b.supplied)) {
+	for _, d := range slices.Sorted(maps.Keys(b.rest.Given)) {
 		g.Go(func() error {
 			err := b.drain(ctx, d, progress)
 			mu.Lock()

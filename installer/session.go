@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
@@ -38,7 +39,7 @@ type Options struct {
 	Parallel int
 	// Waits bound how long a registry or a store may say nothing, Patience how long a
 	// single command on a host may where no step says otherwise; zero has defaults.
-	Waits    bundle.Waits
+	Waits    transfer.Waits
 	Patience time.Duration
 	// Alone ends the opening with a *BusyError where another run works on the cluster,
 	// before hosts are asked what they are: for who is going to change something.

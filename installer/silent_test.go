@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
@@ -45,7 +45,7 @@ func silent(t *testing.T, network, address string) string {
 // nobody waits for that for ever. What kubexm learns to connect to is added here.
 func TestSilentPeers(t *testing.T) {
 	const moment = 200 * time.Millisecond
-	waits := bundle.Waits{Connect: moment, Header: moment, Idle: moment}
+	waits := transfer.Waits{Connect: moment, Header: moment, Idle: moment}
 	at := silent(t, "tcp", "127.0.0.1:0")
 	name, port, err := net.SplitHostPort(at)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestSilentPeers(t *testing.T) {
 			return err
 		},
 		"a registry that a bundle is pushed to or pulled from": func(t *testing.T, ctx context.Context) error {
-			client, err := bundle.Remote{Reference: at + "/x:1", PlainHTTP: true, Waits: waits}.Client()
+			client, err := transfer.Remote{Reference: at + "/x:1", PlainHTTP: true, Waits: waits}.Client()
 			if err != nil {
 				return err
 			}

@@ -1,12 +1,13 @@
 package manifest
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // Alias is a second spelling of a field, or, where From and To are the same, of
@@ -64,12 +65,12 @@ func Aliases() []Alias {
 }
 
 // moveAliases puts every second spelling where its field is.
-func (d *document) moveAliases() {
-	_, _, addons := lookup(d.root, []string{"spec", "addons"})
+func (d *config) moveAliases() {
+	addons := document.Lookup(d.Root(), "spec", "addons")
 	for _, a := range Aliases() {
 		from, inAddon := strings.CutPrefix(a.From, "spec.addons.")
 		if !inAddon {
-			d.move(d.root, a, "")
+			d.move(d.Root(), a, "")
 			continue
 		}
 		if addons == nil || addons.Kind != yaml.SequenceNode {
@@ -78,15 +79,15 @@ func (d *document) moveAliases() {
 		a.From, a.To = from, strings.TrimPrefix(a.To, "spec.addons.")
 		for i, n := range addons.Content {
 			if n.Kind == yaml.MappingNode {
-				d.move(n, a, indexed("spec.addons", i)+".")
+				d.move(n, a, document.Indexed("spec.addons", i)+".")
 			}
 		}
 	}
 }
 
-func (d *document) move(root *yaml.Node, a Alias, prefix string) {
+func (d *config) move(root *yaml.Node, a Alias, prefix string) {
 	from := strings.Split(a.From, ".")
-	parent, at, n := lookup(root, from)
+	n := document.Lookup(root, from...)
 	if n == nil {
 		return
 	}
@@ -96,15 +97,13 @@ func (d *document) move(root *yaml.Node, a Alias, prefix string) {
 	if a.From == a.To {
 		return
 	}
-	key := parent.Content[at]
-	parent.Content = slices.Delete(parent.Content, at, at+2)
-	prune(root, from[:len(from)-1])
+	key := document.Take(root, from)
 	if n.Kind == yaml.ScalarNode && n.Value == "" {
 		return
 	}
 	if kind := runtimeType(root); a.Runtime != "" && a.Runtime != kind {
 		if slices.Contains(runtimes(), kind) { // else the type is the problem
-			d.add(Error, key, a.From, "is the version of "+a.Runtime+", and the runtime is "+kind, "leave it out, or write spec.runtime.type: "+a.Runtime)
+			d.Add(Error, key, a.From, "is the version of "+a.Runtime+", and the runtime is "+kind, "leave it out, or write spec.runtime.type: "+a.Runtime)
 		}
 		return
 	}
@@ -115,12 +114,12 @@ func (d *document) move(root *yaml.Node, a Alias, prefix string) {
 	case a.Lines && n.Kind == yaml.ScalarNode:
 		n = hostLines(n)
 	}
-	d.insert(root, strings.Split(to, "."), key, n, prefix+a.From, prefix+to)
+	d.Put(root, strings.Split(to, "."), key, n, prefix+a.From, prefix+to)
 }
 
 // runtimeType is what spec.runtime.type says, the default included.
 func runtimeType(root *yaml.Node) string {
-	if _, _, n := lookup(root, []string{"spec", "runtime", "type"}); n != nil && n.Value != "" {
+	if n := document.Lookup(root, "spec", "runtime", "type"); n != nil && n.Value != "" {
 		return n.Value
 	}
 	return "containerd"
@@ -128,91 +127,6 @@ func runtimeType(root *yaml.Node) string {
 
 // runtimes are the words of spec.runtime.type.
 func runtimes() []string { return words[Runtime]("Type", "enum") }
-
-// lookup finds the value at a path of mappings, with the mapping that holds it
-// and the place of its key there.
-func lookup(n *yaml.Node, path []string) (parent *yaml.Node, at int, value *yaml.Node) {
-	for len(path) > 0 {
-		if n.Kind == yaml.AliasNode {
-			n = n.Alias
-		}
-		if n.Kind != yaml.MappingNode {
-			return nil, 0, nil
-		}
-		found := false
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == path[0] {
-				parent, at, value, found = n, i, n.Content[i+1], true
-				break
-			}
-		}
-		if !found {
-			return nil, 0, nil
-		}
-		n, path = value, path[1:]
-	}
-	return parent, at, value
-}
-
-// prune removes mappings that a move left empty: spec.highAvailability is no
-// field, only its parts are second spellings.
-func prune(root *yaml.Node, path []string) {
-	for len(path) > 1 {
-		parent, at, n := lookup(root, path)
-		if n == nil || n.Kind != yaml.MappingNode || len(n.Content) > 0 {
-			return
-		}
-		parent.Content = slices.Delete(parent.Content, at, at+2)
-		path = path[:len(path)-1]
-	}
-}
-
-// insert puts n at path, making the mappings on the way. What stands there
-// already has to say the same, or be a mapping that can take n's fields.
-func (d *document) insert(root *yaml.Node, path []string, key, n *yaml.Node, from, to string) {
-	for i, name := range path {
-		_, _, next := lookup(root, []string{name})
-		switch {
-		case next == nil && i == len(path)-1:
-			k := *key
-			k.Value = name
-			root.Content = append(root.Content, &k, n)
-			d.moved[to] = from
-			return
-		case next == nil:
-			k := *key
-			k.Value = name
-			next = &yaml.Node{Kind: yaml.MappingNode, Line: key.Line, Column: key.Column}
-			root.Content = append(root.Content, &k, next)
-			d.made[strings.TrimSuffix(to, "."+strings.Join(path[i+1:], "."))] = from
-		case i == len(path)-1:
-			d.merge(next, n, key, from, to)
-			return
-		}
-		root = next
-	}
-}
-
-// merge adds n to what stands under the first spelling.
-func (d *document) merge(have, n, key *yaml.Node, from, to string) {
-	if have.Kind == yaml.MappingNode && n.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			name := n.Content[i].Value
-			d.insert(have, []string{name}, n.Content[i], n.Content[i+1], join(from, name), join(to, name))
-		}
-		return
-	}
-	if !equalNodes(have, n) {
-		d.add(Error, key, from, fmt.Sprintf("is the same field as %s on line %d, and says something else", to, have.Line), "keep one of the two")
-	}
-}
-
-func equalNodes(a, b *yaml.Node) bool {
-	if a.Kind != b.Kind || a.Value != b.Value || len(a.Content) != len(b.Content) {
-		return false
-	}
-	return slices.EqualFunc(a.Content, b.Content, equalNodes)
-}
 
 // hostLines turns lines as in /etc/hosts into entries of spec.extra.hosts.
 func hostLines(n *yaml.Node) *yaml.Node {

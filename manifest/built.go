@@ -2,10 +2,9 @@ package manifest
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Waiting is a field, with everything under it, that is read and checked and
@@ -167,18 +166,18 @@ func (o Choice) advice() string {
 
 // notYetBuilt says plainly which written fields nothing acts on, each once, and
 // which values a cluster of these hosts cannot have yet, written or not.
-func (d *document) notYetBuilt(c *Cluster) {
+func (d *config) notYetBuilt(c *Cluster) {
 	if len(c.Spec.Hosts) > 0 {
 		for _, o := range Choices() {
 			if v := o.value(c); v != "" && !slices.Contains(o.Built, v) {
-				d.warn(o.Path, o.advice(), "accepted, not yet built: installing with %s", v)
+				d.Warn(o.Path, o.advice(), "accepted, not yet built: installing with %s", v)
 			}
 		}
 	}
-	first := d.firstWritten()
+	first := d.FirstWritten()
 	for _, w := range NotYetBuilt() {
 		if path := first[w.Path]; path != "" {
-			d.add(Warning, d.places[path], path, "accepted, not yet built: "+w.For, "")
+			d.Add(Warning, d.Node(path), path, "accepted, not yet built: "+w.For, "")
 		}
 	}
 }
@@ -192,18 +191,8 @@ func sentence(all []string) string {
 	return strings.Join(all[:last], ", ") + " and " + all[last]
 }
 
-// firstWritten gives, for each field that the document holds, its first place,
-// whatever list it lies in.
-func (d *document) firstWritten() map[string]string {
-	first := map[string]string{}
-	for path := range d.written {
-		field := plainPath(path)
-		old, ok := first[field]
-		if !ok || before(d.places[path], d.places[old]) || !before(d.places[old], d.places[path]) && path < old {
-			first[field] = path
-		}
-	}
-	return first
+// words are those of a tag of a field of T: its enum's, or those that are built.
+func words[T any](field, tag string) []string {
+	f, _ := reflect.TypeFor[T]().FieldByName(field)
+	return strings.Split(f.Tag.Get(tag), "|")
 }
-
-func before(a, b *yaml.Node) bool { return a.Line < b.Line || a.Line == b.Line && a.Column < b.Column }

@@ -10,12 +10,12 @@ import (
 
 // TestEveryFieldIsUsedOrWaits: no field of the config is silently ignored.
 func TestEveryFieldIsUsedOrWaits(t *testing.T) {
-	leaves := FieldPaths()
+	leaves := fieldPaths()
 	for _, leaf := range leaves {
 		used := slices.Contains(Used(), leaf)
 		var waits []string
 		for _, w := range NotYetBuilt() {
-			if within(leaf, w.Path) {
+			if under(leaf, w.Path) {
 				waits = append(waits, w.Path)
 			}
 		}
@@ -70,7 +70,7 @@ func TestWaitingFor(t *testing.T) {
 		if WaitingFor(u) != "" {
 			t.Errorf("%s is used, and waits for %s", u, WaitingFor(u))
 		}
-		if within(u, waits.Path) {
+		if under(u, waits.Path) {
 			leaf = u
 		}
 	}
@@ -104,7 +104,7 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
     - {namespace: y, name: c}
 `))
 	_, _ = decodeCluster(d)
-	if got := d.firstWritten()["spec.addons.namespace"]; got != "spec.addons[1].namespace" {
+	if got := d.FirstWritten()["spec.addons.namespace"]; got != "spec.addons[1].namespace" {
 		t.Errorf("a field of a list is first written at %s", got)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // defaultKeys are the private keys that ssh itself looks for, and which a config out
@@ -29,14 +31,14 @@ func (c *Cluster) CheckCarried(policy bool) Problems {
 	}
 	r.ssh("spec.ssh", c.Spec.SSH, SSH{})
 	for i, h := range c.Spec.Hosts {
-		r.ssh(indexed("spec.hosts", i), h.SSH, c.Spec.SSH)
+		r.ssh(document.Indexed("spec.hosts", i), h.SSH, c.Spec.SSH)
 	}
 	e := c.Spec.Etcd.External
 	r.file("spec.etcd.external.caFile", e.CAFile)
 	r.file("spec.etcd.external.certFile", e.CertFile)
 	r.file("spec.etcd.external.keyFile", e.KeyFile)
 	for host, a := range c.Spec.Registry.Auths {
-		r.file(join("spec.registry.auths", host)+".certsPath", a.CertsPath)
+		r.file(document.Join("spec.registry.auths", host)+".certsPath", a.CertsPath)
 	}
 	r.found.Sort()
 	return r.found

@@ -3,11 +3,37 @@ package manifest
 import (
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
+
+// config is a document that is read as a Cluster or as Sources.
+type config struct {
+	*document.Document
+	sources bool // it is of kind Sources
+}
+
+const start = "start from `kubexm config init`"
+
+func parse(r io.Reader) *config {
+	d := &config{}
+	d.Document = document.Parse(r, d.schema())
+	return d
+}
+
+// schema is what the types of a config do not say themselves.
+func (d *config) schema() document.Schema {
+	return document.Schema{
+		Name: "config", Start: start, Merge: "write the fields out; what all hosts share stands in spec.ssh",
+		Formats: formats, Words: otherWords,
+		Types:   map[reflect.Type]document.Read{secretType: readSecret, argsType: readArgs},
+		Short:   map[reflect.Type]document.Read{reflect.TypeFor[Taint](): readTaint},
+		Explain: d.explain, Homes: homesOf,
+	}
+}
 
 // Decode reads a cluster config strictly and completes it: second spellings are
 // put in place, every value is checked, defaults are filled in, and the fields
@@ -15,23 +41,23 @@ import (
 // nil when one of them is an error.
 func Decode(r io.Reader) (*Cluster, Problems) { return decodeCluster(parse(r)) }
 
-func decodeCluster(d *document) (*Cluster, Problems) {
-	if d.root == nil || !d.header(ClusterKind) {
-		return nil, d.finish()
+func decodeCluster(d *config) (*Cluster, Problems) {
+	if d.Root() == nil || !d.header(ClusterKind) {
+		return nil, d.Problems()
 	}
 	d.moveAliases()
 	c := d.walkCluster()
-	d.required(reflect.ValueOf(c).Elem(), "")
-	if d.problems.Err() == nil {
+	d.Required(c)
+	if !d.Failed() {
 		c.public = d.public(c)
 	}
-	d.setDefaults(reflect.ValueOf(c).Elem(), "")
+	d.SetDefaults(c)
 	d.inherit(c)
 	d.derive(c)
 	d.validate(c)
 	d.notYetBuilt(c)
 	c.values = d.valuesPlaces(c)
-	problems := d.finish()
+	problems := d.Problems()
 	if problems.Err() != nil {
 		return nil, problems
 	}
@@ -39,10 +65,9 @@ func decodeCluster(d *document) (*Cluster, Problems) {
 }
 
 // walkCluster reads the fields of a Cluster, each by itself.
-func (d *document) walkCluster() *Cluster {
+func (d *config) walkCluster() *Cluster {
 	c := &Cluster{}
-	w := &walker{document: d}
-	w.value(d.root, reflect.ValueOf(c).Elem(), "", "", 0)
+	d.Decode(c)
 	return c
 }
 
@@ -52,8 +77,8 @@ func DecodeSources(r io.Reader) (Sources, Problems) { return decodeSources(parse
 // Check gives every problem of a document, a Cluster or Sources by its kind.
 func Check(r io.Reader) Problems {
 	d := parse(r)
-	if d.root != nil {
-		if _, _, kind := lookup(d.root, []string{"kind"}); kind != nil && kind.Value == SourcesKind {
+	if d.Root() != nil {
+		if kind := document.Lookup(d.Root(), "kind"); kind != nil && kind.Value == SourcesKind {
 			_, problems := decodeSources(d)
 			return problems
 		}
@@ -62,37 +87,34 @@ func Check(r io.Reader) Problems {
 	return problems
 }
 
-func decodeSources(d *document) (Sources, Problems) {
+func decodeSources(d *config) (Sources, Problems) {
 	d.sources = true
-	if d.root == nil || !d.header(SourcesKind) {
-		return Sources{}, d.finish()
+	if d.Root() == nil || !d.header(SourcesKind) {
+		return Sources{}, d.Problems()
 	}
 	var doc struct {
 		APIVersion string  `yaml:"apiVersion" required:"true"`
 		Kind       string  `yaml:"kind" required:"true"`
 		Spec       Sources `yaml:"spec" required:"true"`
 	}
-	w := &walker{document: d}
-	v := reflect.ValueOf(&doc).Elem()
-	w.value(d.root, v, "", "", 0)
-	d.required(v, "")
+	d.Decode(&doc)
+	d.Required(&doc)
 	d.validateSources(doc.Spec, "spec")
-	return doc.Spec, d.finish()
+	return doc.Spec, d.Problems()
 }
 
 // header checks apiVersion and kind first: of a document of another kind every
 // field would be a problem, and none of them the point.
-func (d *document) header(kind string) bool {
-	_, _, version := lookup(d.root, []string{"apiVersion"})
-	_, _, have := lookup(d.root, []string{"kind"})
+func (d *config) header(kind string) bool {
+	version, have := document.Lookup(d.Root(), "apiVersion"), document.Lookup(d.Root(), "kind")
 	ok := true
 	check := func(n *yaml.Node, path, want string) {
 		switch {
 		case n == nil:
-			d.add(Error, d.root, path, "is missing", "write "+path+": "+want)
+			d.Add(Error, d.Root(), path, "is missing", "write "+path+": "+want)
 			ok = false
 		case n.Value != want:
-			d.add(Error, n, path, "is "+shown(n.Value)+", not "+want, "write "+path+": "+want)
+			d.Add(Error, n, path, "is "+document.Shown(n.Value)+", not "+want, "write "+path+": "+want)
 			ok = false
 		}
 	}
@@ -101,95 +123,14 @@ func (d *document) header(kind string) bool {
 	return ok
 }
 
-// required reports fields that have to be written and are not. A struct that is
-// not written at all asks for its fields too, unless it is optional as a whole.
-func (d *document) required(v reflect.Value, path string) {
-	switch v.Kind() {
-	case reflect.Struct:
-		if v.Type() == secretType || reflect.PointerTo(v.Type()).Implements(textType) {
-			return
-		}
-		for _, f := range fieldsOf(v.Type()) {
-			at := join(path, f.name)
-			fv := v.FieldByIndex(f.index)
-			if f.tag.Get("required") == "true" && fv.IsZero() && !d.reported(at) {
-				message := "is missing"
-				if d.written[at] {
-					message = "is empty"
-				}
-				d.add(Error, d.nearestPlace(at), at, message, d.howTo(f, at))
-			}
-			d.required(fv, at)
-		}
-	case reflect.Slice:
-		if v.Type() == argsType {
-			return
-		}
-		for i := range v.Len() {
-			d.required(v.Index(i), indexed(path, i))
-		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			d.required(v.Elem(), path)
-		}
-	}
-}
-
-// reported tells whether an error about path stands already: about the field, a
-// part of it, what holds it, or a misspelt name that may have meant it.
-func (d *document) reported(path string) bool {
-	for _, p := range d.problems {
-		if p.Severity == Error && (within(p.Path, path) || within(path, p.Path)) {
-			return true
-		}
-	}
-	for g := range d.guessed {
-		if within(path, g) {
-			return true
-		}
-	}
-	return false
-}
-
-// sound tells whether none of the fields has an error. A rule that holds fields
-// against each other asks first: of two problems with one cause the second only
-// leads astray.
-func (d *document) sound(paths ...string) bool { return !slices.ContainsFunc(paths, d.reported) }
-
 // explain is the advice to read about the field at path.
-func (d *document) explain(path string) string {
-	if d.full() {
-		return "" // nobody will read it
-	}
+func (d *config) explain(path string) string {
 	if rest, ok := strings.CutPrefix(path, "spec"); ok && d.sources {
 		path = "spec.sources" + rest
 	}
 	f, ok := ConfigFields().Find(path)
 	if !ok || f.Path == "" {
-		return "start from `kubexm config init`"
+		return start
 	}
 	return "see `kubexm config explain " + f.Path + "`"
-}
-
-// howTo is the advice on a field that is not written.
-func (d *document) howTo(f field, path string) string {
-	if format, ok := formats[f.tag.Get("format")]; ok {
-		return format.words
-	}
-	if words := enumOf(f.tag); len(words) > 0 {
-		return "write one of " + strings.Join(words, ", ")
-	}
-	return d.explain(path)
-}
-
-// nearestPlace gives the node of path, or of the nearest mapping around it that
-// is written.
-func (d *document) nearestPlace(path string) *yaml.Node {
-	for path != "" {
-		if n, ok := d.places[path]; ok {
-			return n
-		}
-		path = parentPath(path)
-	}
-	return d.root
 }

@@ -245,7 +245,7 @@ func written(t *testing.T, path, value, runtime string) string {
 	d := parse(strings.NewReader(text))
 	d.moveAliases()
 	c := d.walkCluster()
-	if problems := d.finish(); problems.Err() != nil {
+	if problems := d.Problems(); problems.Err() != nil {
 		t.Fatal(problems)
 	}
 	return string(d.public(c))
@@ -276,37 +276,5 @@ func TestSources(t *testing.T) {
 	}
 	if _, problems := DecodeSources(strings.NewReader(header)); problems.Err() == nil {
 		t.Error("a cluster passed as sources")
-	}
-}
-
-// TestFullWidthColonInText: in a text of several lines it is a character like
-// any other, and only after the text it stands for a colon again.
-func TestFullWidthColonInText(t *testing.T) {
-	c := mustDecode(t, `
-  kubernetes: {version: v1.34.10}
-  addons:
-  - name: a
-    # b: |
-    values:
-      banner: |
-        title：welcome
-
-        name： x
-      lines:
-      - >-  # folded
-       note：y
-  dns:
-    coredns:
-      additionalConfigs: |2
-          log：all
-`)
-	want := map[string]any{"banner": "title：welcome\n\nname： x\n", "lines": []any{"note：y"}}
-	if diff := cmp.Diff(want, c.Spec.Addons[0].Values); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
-	}
-	_, problems := Decode(strings.NewReader(header + "\n  addons:\n  - name: a\n    values:\n      b: |\n        c：d\n  kubernetes：\n    version： v1.34.10\n"))
-	got := problemLines(problems)
-	if !strings.HasPrefix(got, "10:13: error: kubernetes is followed by a full-width colon") || !strings.Contains(got, "11:12: error: version is followed") || strings.Count(got, "\n") != 2 {
-		t.Errorf("after the text:\n%s", got)
 	}
 }

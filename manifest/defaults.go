@@ -6,91 +6,27 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// setDefaults fills fields that are not written from their tags. A field that
-// is written keeps what was written, also when that is zero or false.
-func (d *document) setDefaults(v reflect.Value, path string) {
-	switch v.Kind() {
-	case reflect.Struct:
-		if v.Type() == secretType || reflect.PointerTo(v.Type()).Implements(textType) {
-			return
-		}
-		for _, f := range fieldsOf(v.Type()) {
-			at := join(path, f.name)
-			fv := v.FieldByIndex(f.index)
-			if def, ok := f.tag.Lookup("default"); ok && fv.IsZero() && (!d.written[at] || isEmptyText(fv)) {
-				setText(fv, def, f.tag)
-			}
-			d.setDefaults(fv, at)
-		}
-	case reflect.Slice:
-		if v.Type() == argsType {
-			return
-		}
-		for i := range v.Len() {
-			d.setDefaults(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
-		}
-	case reflect.Pointer:
-		if !v.IsNil() && v.Elem().Kind() == reflect.Struct {
-			d.setDefaults(v.Elem(), path)
-		}
-	}
-}
-
-// isEmptyText tells whether v is a text or a list: an empty one of these says
-// nothing, where zero and false do.
-func isEmptyText(v reflect.Value) bool {
-	return v.Kind() == reflect.String || v.Kind() == reflect.Slice
-}
-
-// setText sets v from the text of a default tag. The tags are fixed with the
-// program, and a test reads every one of them.
-func setText(v reflect.Value, text string, tag reflect.StructTag) {
-	switch {
-	case v.Kind() == reflect.Pointer:
-		p := reflect.New(v.Type().Elem())
-		setText(p.Elem(), text, tag)
-		v.Set(p)
-	case v.Type() == reflect.TypeFor[Duration]():
-		var d Duration
-		if d.UnmarshalText([]byte(text)) == nil {
-			v.Set(reflect.ValueOf(d))
-		}
-	case v.Kind() == reflect.String:
-		v.SetString(text)
-	case v.Kind() == reflect.Bool:
-		v.SetBool(text == "true")
-	case v.Kind() == reflect.Int || v.Kind() == reflect.Int64:
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			v.SetInt(n)
-		}
-	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.String:
-		for part := range strings.SplitSeq(text, ",") {
-			v.Set(reflect.Append(v, reflect.ValueOf(part).Convert(v.Type().Elem())))
-		}
-	}
-}
-
 // inherit gives every host what spec.ssh says and the host does not.
-func (d *document) inherit(c *Cluster) {
+func (d *config) inherit(c *Cluster) {
 	for i := range c.Spec.Hosts {
 		h := &c.Spec.Hosts[i]
 		path := fmt.Sprintf("spec.hosts[%d]", i)
 		from, to := reflect.ValueOf(c.Spec.SSH), reflect.ValueOf(&h.SSH).Elem()
-		own := d.written[path+".password"] || d.written[path+".privateKeyPath"] || d.written[path+".agent"]
-		for _, f := range fieldsOf(to.Type()) {
-			if d.written[join(path, f.name)] {
+		own := d.Written(path+".password") || d.Written(path+".privateKeyPath") || d.Written(path+".agent")
+		for _, f := range document.Keys(to.Type()) {
+			if d.Written(document.Join(path, f.Name)) {
 				continue
 			}
 			// A way to log in of the host's own stands for itself: a password
 			// written on the host is not mixed with a key meant for the others.
-			if own && (f.name == "password" || f.name == "privateKeyPath" || f.name == "passphrase" || f.name == "agent") {
+			if own && (f.Name == "password" || f.Name == "privateKeyPath" || f.Name == "passphrase" || f.Name == "agent") {
 				continue
 			}
-			to.FieldByIndex(f.index).Set(from.FieldByIndex(f.index))
+			to.FieldByIndex(f.Index).Set(from.FieldByIndex(f.Index))
 		}
 		useAgent(&h.Login)
 		if h.JumpHost != nil {
@@ -112,7 +48,7 @@ func useAgent(l *Login) {
 }
 
 // derive sets the defaults that depend on other fields.
-func (d *document) derive(c *Cluster) {
+func (d *config) derive(c *Cluster) {
 	s := &c.Spec
 	if s.LoadBalancer.Mode == "" {
 		switch {
@@ -181,11 +117,11 @@ func nodeMaskIPv6(ranges []string, maxPods int) int {
 
 // wholeRanges puts the range in the place of an address that lies in it, as kube-proxy
 // reads it, and says so.
-func (d *document) wholeRanges(ranges []string) {
+func (d *config) wholeRanges(ranges []string) {
 	const path = "spec.kubernetes.kubeProxy.ipvs.excludeCIDRs"
 	for i, r := range ranges {
 		if p, err := netip.ParsePrefix(r); err == nil && p != p.Masked() {
-			d.warn(indexed(path, i), "write "+p.Masked().String(), "%s is an address in a range, and stands for %s", r, p.Masked())
+			d.Warn(document.Indexed(path, i), "write "+p.Masked().String(), "%s is an address in a range, and stands for %s", r, p.Masked())
 			ranges[i] = p.Masked().String()
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // Change is a field that has another value in one config than in another one.
@@ -103,11 +105,11 @@ func (d *differ) walk(was, now reflect.Value, at Change) {
 	case t.Kind() == reflect.Pointer:
 		d.walk(pointed(was), pointed(now), at)
 	case t.Kind() == reflect.Struct && !t.Implements(reflect.TypeFor[fmt.Stringer]()):
-		for _, f := range fieldsOf(t) {
+		for _, f := range document.Keys(t) {
 			in := at
-			in.Path = join(at.Path, f.name)
-			in.Effect, in.Install = tagged(f.tag, at.Effect, at.Install)
-			d.walk(was.FieldByIndex(f.index), now.FieldByIndex(f.index), in)
+			in.Path = document.Join(at.Path, f.Name)
+			in.Effect, in.Install = tagged(f.Tag, at.Effect, at.Install)
+			d.walk(was.FieldByIndex(f.Index), now.FieldByIndex(f.Index), in)
 		}
 	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
 		d.each(entries(was), entries(now), at)
@@ -238,9 +240,9 @@ func inWords(v reflect.Value) string {
 		return strings.Join(all, ", ")
 	case reflect.Struct:
 		var all []string
-		for _, f := range fieldsOf(v.Type()) {
-			if text := inWords(v.FieldByIndex(f.index)); text != "" {
-				all = append(all, f.name+": "+text)
+		for _, f := range document.Keys(v.Type()) {
+			if text := inWords(v.FieldByIndex(f.Index)); text != "" {
+				all = append(all, f.Name+": "+text)
 			}
 		}
 		return "{" + strings.Join(all, ", ") + "}"

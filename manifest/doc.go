@@ -9,8 +9,8 @@
 // It also holds the words the other packages share: Platform, Kind, Need,
 // Problem and Secret.
 //
-// It imports no other package of this module: the one that stands to its right in
-// the import line, durable, writes files, and manifest does not.
+// How YAML is read strictly is package document's, which knows nothing of a cluster. It
+// imports no other package of this module.
 package manifest
 
 //go:generate go run ../cmd/docgen config -docstrings docstrings_gen.go

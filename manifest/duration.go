@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 	"time"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // Duration is a span of time, written as in 15s or 2m30s.
@@ -18,7 +20,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
-		return fmt.Errorf("%q is no time span, as in 15s or 2m30s", shown(string(b)))
+		return fmt.Errorf("%q is no time span, as in 15s or 2m30s", document.Shown(string(b)))
 	}
 	*d = Duration(v)
 	return nil

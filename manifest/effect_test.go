@@ -6,16 +6,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // places counts in how many mappings the fields of a struct stand.
 func places() map[reflect.Type]int {
 	holders := map[reflect.Type]map[string]bool{}
-	eachField(func(_ reflect.Type, x field, path string) {
-		if holders[x.owner] == nil {
-			holders[x.owner] = map[string]bool{}
+	eachField(func(_ reflect.Type, x document.Key, path string) {
+		if holders[x.Owner] == nil {
+			holders[x.Owner] = map[string]bool{}
 		}
-		holders[x.owner][parentPath(path)] = true
+		holders[x.Owner][document.Parent(path)] = true
 	})
 	out := map[reflect.Type]int{}
 	for t, in := range holders {
@@ -27,8 +29,8 @@ func places() map[reflect.Type]int {
 // wholes are the lists whose entries are compared as one, by path.
 func wholes() map[string]bool {
 	out := map[string]bool{}
-	eachField(func(_ reflect.Type, x field, path string) {
-		if x.typ.Kind() == reflect.Slice && x.typ.Elem().Kind() == reflect.Struct && x.typ != reflect.TypeFor[[]Host]() && x.typ != reflect.TypeFor[[]Addon]() {
+	eachField(func(_ reflect.Type, x document.Key, path string) {
+		if x.Type.Kind() == reflect.Slice && x.Type.Elem().Kind() == reflect.Struct && x.Type != reflect.TypeFor[[]Host]() && x.Type != reflect.TypeFor[[]Addon]() {
 			out[path] = true
 		}
 	})
@@ -36,10 +38,10 @@ func wholes() map[string]bool {
 }
 
 // effectProblems says what is wrong with the tags of one field.
-func effectProblems(x field, path string, shared, entry bool) []string {
+func effectProblems(x document.Key, path string, shared, entry bool) []string {
 	var out []string
-	tag, own := x.tag.Lookup("effect")
-	install, said := x.tag.Lookup("install")
+	tag, own := x.Tag.Lookup("effect")
+	install, said := x.Tag.Lookup("install")
 	f, _ := ConfigFields().Find(path)
 	switch {
 	case f.Effect == "" && len(f.Fields) == 0:
@@ -71,11 +73,11 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 	within := func(path string) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Keys(whole)), func(list string) bool { return strings.HasPrefix(path, list+".") })
 	}
-	eachField(func(_ reflect.Type, x field, path string) {
-		for _, p := range effectProblems(x, path, stands[x.owner] > 1, within(path)) {
+	eachField(func(_ reflect.Type, x document.Key, path string) {
+		for _, p := range effectProblems(x, path, stands[x.Owner] > 1, within(path)) {
 			t.Errorf("%s %s", path, p)
 		}
-		for _, e := range Effect(x.tag.Get("effect")).Each() {
+		for _, e := range Effect(x.Tag.Get("effect")).Each() {
 			seen[e] = true
 		}
 	})
@@ -106,7 +108,7 @@ func TestTagsOfEffectsAreHeld(t *testing.T) {
 		`yaml:"maxPods" effect:"kubelet" install:"add"`:    "",
 		`yaml:"maxPods" effect:"immutable=create,kubelet"`: "",
 	} {
-		got := strings.Join(effectProblems(field{tag: reflect.StructTag(tag)}, "spec.kubernetes.maxPods", false, false), "; ")
+		got := strings.Join(effectProblems(document.Key{Tag: reflect.StructTag(tag)}, "spec.kubernetes.maxPods", false, false), "; ")
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", tag, got, want)
 		}

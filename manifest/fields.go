@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // FieldKind is what a field's value is.
@@ -61,20 +63,20 @@ func SourcesFields() Field {
 // subFields gives the fields of a mapping of type t.
 func subFields(t reflect.Type, of Field) []Field {
 	var out []Field
-	for _, f := range fieldsOf(t) {
+	for _, f := range document.Keys(t) {
 		out = append(out, newField(f, of))
 	}
 	return out
 }
 
-func newField(f field, of Field) Field {
+func newField(f document.Key, of Field) Field {
 	out := Field{
-		Path: join(of.Path, f.name), Name: f.name, Doc: docstrings[f.owner.Name()+"."+f.owner.Field(f.index[len(f.index)-1]).Name],
-		Required: f.tag.Get("required") == "true", Default: f.tag.Get("default"), Enum: enumOf(f.tag),
-		Min: f.tag.Get("min"), Max: f.tag.Get("max"), Format: f.tag.Get("format"),
+		Path: document.Join(of.Path, f.Name), Name: f.Name, Doc: docstrings[f.Owner.Name()+"."+f.Owner.Field(f.Index[len(f.Index)-1]).Name],
+		Required: f.Tag.Get("required") == "true", Default: f.Tag.Get("default"), Enum: document.Enum(f.Tag),
+		Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Format: f.Tag.Get("format"),
 	}
-	out.Effect, out.Install = tagged(f.tag, of.Effect, of.Install)
-	t, optional := f.typ, false
+	out.Effect, out.Install = tagged(f.Tag, of.Effect, of.Install)
+	t, optional := f.Type, false
 	for {
 		switch {
 		case t.Kind() == reflect.Pointer:
@@ -102,9 +104,9 @@ func newField(f field, of Field) Field {
 
 // scalarOf names the field that a plain value fills, "" where none does.
 func scalarOf(t reflect.Type) string {
-	for _, f := range fieldsOf(t) {
-		if f.tag.Get("scalar") == "true" {
-			return f.name
+	for _, f := range document.Keys(t) {
+		if f.Tag.Get("scalar") == "true" {
+			return f.Name
 		}
 	}
 	return ""
@@ -195,7 +197,7 @@ func (f Field) Allowed() string {
 // Find gives the field at a path as people write it, with or without indexes
 // and the keys of mappings.
 func (f Field) Find(path string) (Field, bool) {
-	if path = plainPath(path); path == f.Path {
+	if path = document.Plain(path); path == f.Path {
 		return f, true
 	}
 	for _, sub := range f.Fields {
@@ -258,7 +260,6 @@ func OtherSpellings(path string) []string {
 // WaitingFor tells what the field at path waits for, "" where something acts on
 // it, or on a field under it, today.
 func WaitingFor(path string) string {
-	under := func(p, top string) bool { return p == top || strings.HasPrefix(p, top+".") }
 	if slices.ContainsFunc(Used(), func(u string) bool { return under(u, path) }) {
 		return ""
 	}
@@ -269,3 +270,17 @@ func WaitingFor(path string) string {
 	}
 	return ""
 }
+
+// homesOf gives the mappings that do have a field of that name.
+func homesOf(name string) []string {
+	var out []string
+	for _, f := range ConfigFields().All() {
+		if parent := document.Parent(f.Path); f.Name == name && parent != "" && !slices.Contains(out, parent) {
+			out = append(out, parent)
+		}
+	}
+	return out[:min(len(out), 3)]
+}
+
+// under tells whether the field at path is top, or a part of it.
+func under(path, top string) bool { return path == top || strings.HasPrefix(path, top+".") }

@@ -3,14 +3,15 @@ package manifest
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // eachField calls f for every field of the config's types, mappings included.
-func eachField(f func(owner reflect.Type, x field, path string)) {
+func eachField(f func(owner reflect.Type, x document.Key, path string)) {
 	var walk func(t reflect.Type, path string)
 	walk = func(t reflect.Type, path string) {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t != argsType || t.Kind() == reflect.Map && t != anyMap {
@@ -19,9 +20,9 @@ func eachField(f func(owner reflect.Type, x field, path string)) {
 		if t.Kind() != reflect.Struct || t == secretType || reflect.PointerTo(t).Implements(textType) {
 			return
 		}
-		for _, x := range fieldsOf(t) {
-			f(t, x, join(path, x.name))
-			walk(x.typ, join(path, x.name))
+		for _, x := range document.Keys(t) {
+			f(t, x, document.Join(path, x.Name))
+			walk(x.Type, document.Join(path, x.Name))
 		}
 	}
 	walk(reflect.TypeFor[Cluster](), "")
@@ -31,30 +32,31 @@ func eachField(f func(owner reflect.Type, x field, path string)) {
 // and every other word in the tags is one that something reads.
 func TestTags(t *testing.T) {
 	n := 0
-	eachField(func(owner reflect.Type, x field, path string) {
+	eachField(func(owner reflect.Type, x document.Key, path string) {
 		n++
-		if f := x.tag.Get("format"); f != "" && formats[f].check == nil {
+		if f := x.Tag.Get("format"); f != "" && formats[f].Check == nil {
 			t.Errorf("%s: format %q is not known", path, f)
 		}
-		if _, said := x.tag.Lookup("built"); said != slices.ContainsFunc(Choices(), func(c Choice) bool { return c.Path == path }) {
+		if _, said := x.Tag.Lookup("built"); said != slices.ContainsFunc(Choices(), func(c Choice) bool { return c.Path == path }) {
 			t.Errorf("%s: says which values are built: %t, and is not the same among the choices", path, said)
 		}
-		def, ok := x.tag.Lookup("default")
+		def, ok := x.Tag.Lookup("default")
 		if !ok {
 			return
 		}
-		v := reflect.New(x.typ).Elem()
-		setText(v, def, x.tag)
+		v := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "F", Type: x.Type, Tag: x.Tag}}))
+		empty := document.Parse(strings.NewReader("{}"), (&config{}).schema())
+		empty.SetDefaults(v.Interface())
 		zero := def == "false" || def == "0"
-		if v.IsZero() != zero {
-			t.Errorf("%s: default %q gives %v", path, def, v)
+		if f := v.Elem().Field(0); f.IsZero() != zero {
+			t.Errorf("%s: default %q gives %v", path, def, f)
 		}
-		w := &walker{document: newDocument()}
-		w.value(defaultNode(def, x), reflect.New(x.typ).Elem(), path, x.tag, 0)
-		if len(w.problems) > 0 {
-			t.Errorf("%s: default %q: %v", path, def, w.problems)
+		written := document.Parse(strings.NewReader(x.Name+": "+asWritten(def, x)), (&config{}).schema())
+		written.Decode(v.Interface())
+		if problems := written.Problems(); len(problems) > 0 {
+			t.Errorf("%s: default %q: %v", path, def, problems)
 		}
-		if words := enumOf(x.tag); len(words) > 0 && !slices.Contains(words, def) {
+		if words := document.Enum(x.Tag); len(words) > 0 && !slices.Contains(words, def) {
 			t.Errorf("%s: default %q is not one of %v", path, def, words)
 		}
 	})
@@ -63,16 +65,12 @@ func TestTags(t *testing.T) {
 	}
 }
 
-func defaultNode(def string, x field) *yaml.Node {
-	var n yaml.Node
-	if x.typ.Kind() == reflect.String {
-		n.SetString(def)
-		return &n
+// asWritten is a default as a config has it: a text that looks like a number is quoted.
+func asWritten(def string, x document.Key) string {
+	if x.Type.Kind() == reflect.String {
+		return strconv.Quote(def)
 	}
-	if yaml.Unmarshal([]byte(def), &n) != nil {
-		return &n
-	}
-	return n.Content[0]
+	return def
 }
 
 // TestDocstrings: every field says what it means, and its sentence about the
@@ -96,7 +94,7 @@ func TestDocstrings(t *testing.T) {
 // that the decoder knows.
 func TestFieldTree(t *testing.T) {
 	root := ConfigFields()
-	for _, path := range FieldPaths() {
+	for _, path := range fieldPaths() {
 		f, ok := root.Find(path)
 		if !ok || f.Path != path || len(f.Fields) > 0 {
 			t.Errorf("%s: found %q, %v", path, f.Path, ok)
@@ -141,4 +139,24 @@ func TestFieldWords(t *testing.T) {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
+}
+
+// fieldPaths lists every leaf document.Key of a Cluster, as "spec.etcd.type".
+func fieldPaths() []string {
+	var out []string
+	var walk func(t reflect.Type, path string)
+	walk = func(t reflect.Type, path string) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t != argsType || t.Kind() == reflect.Map && t != anyMap {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || t == secretType || reflect.PointerTo(t).Implements(textType) {
+			out = append(out, path)
+			return
+		}
+		for _, f := range document.Keys(t) {
+			walk(f.Type, document.Join(path, f.Name))
+		}
+	}
+	walk(reflect.TypeFor[Cluster](), "")
+	return out
 }

@@ -12,6 +12,8 @@ import (
 	_ "time/tzdata" // a build host in a container has no zone files
 
 	"github.com/distribution/reference"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 var (
@@ -29,18 +31,12 @@ var (
 	labelName        = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 )
 
-// format is a shape of text fields.
-type format struct {
-	words string                         // what to write, as advice
-	check func(s string) (advice string) // "" when s is right, else what to do
-}
-
 // FormatWords says what a field of the format takes: "an IP address, as in …".
 func FormatWords(name string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(formats[name].words, "write "), "use ")
+	return strings.TrimPrefix(strings.TrimPrefix(formats[name].Words, "write "), "use ")
 }
 
-var formats = map[string]format{
+var formats = map[string]document.Format{
 	"label":             byPattern(labelPattern, "use lower-case letters, digits and dashes, at most 63"),
 	"hostname":          byPattern(hostnamePattern, "use a DNS name in lower case: letters, digits, dashes and dots"),
 	"kubernetesVersion": byPattern(k8sVersion, "write it with its leading v and all three numbers, as in v1.33.1"),
@@ -55,33 +51,37 @@ var formats = map[string]format{
 	"sha256":            byPattern(hexDigest, "write 64 characters of lower-case hex"),
 	"ip":                when(isIP, "write an IP address, as in 10.0.0.1 or fd00::1"),
 	"host":              when(isHost, "write an IP address or a DNS name in lower case"),
-	"cidr":              {"write an address range, as in 10.233.64.0/18", cidrAdvice},
+	"cidr":              shape("write an address range, as in 10.233.64.0/18", cidrAdvice),
 	"addressRange":      when(func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil }, "write an address range, as in 10.233.64.0/18"),
 	"url":               when(isURL, "write a whole address, as in https://example.com/file, without user and password"),
 	"endpoint":          when(isURL, "write a whole address, as in https://192.0.2.8:2379"),
 	"path":              when(func(s string) bool { return path.IsAbs(s) && path.Clean(s) == s }, "write an absolute path without . and .. and without a slash at its end"),
-	"image":             {imageWords, imageAdvice},
+	"image":             shape(imageWords, imageAdvice),
 	"registryHost":      when(isHostPort, "write host or host:port, without a scheme"),
 	"registry":          when(func(s string) bool { return isHostPort(s) || isURL(s) }, "write host, host:port or a whole address, without user and password"),
 	"addressPrefix":     when(func(s string) bool { return isPrefix(s) }, "write host[:port][/prefix] without a scheme, as in dl.k8s.io"),
 	"replacement":       when(isReplacement, "write [http:// or https://]host[:port][/prefix]"),
-	"portRange":         {"write first-last, as in 30000-32767", portRangeAdvice},
+	"portRange":         shape("write first-last, as in 30000-32767", portRangeAdvice),
 	"hostKey":           byPattern(hostKeyPattern, "write the key as in known_hosts, as in ssh-ed25519 AAAA…, or its fingerprint, as in SHA256:…"),
-	"timezone":          {"write a name of the IANA database, as in Europe/Berlin or Asia/Shanghai", timezoneAdvice},
+	"timezone":          shape("write a name of the IANA database, as in Europe/Berlin or Asia/Shanghai", timezoneAdvice),
 	"nameserver":        when(isNameserver, "write an IP address, with a port where it is not 53: 10.0.0.1, 10.0.0.1:5353, [fd00::1]:53"),
 	"zone":              when(isZone, "write a DNS name, with a port where it is not 53: example.com, example.io:1053"),
-	"hostsFile":         {"write lines of an IP address and names, as in /etc/hosts", hostsAdvice},
+	"hostsFile":         shape("write lines of an IP address and names, as in /etc/hosts", hostsAdvice),
 }
 
-func byPattern(p *regexp.Regexp, words string) format { return when(p.MatchString, words) }
+func byPattern(p *regexp.Regexp, words string) document.Format { return when(p.MatchString, words) }
 
-func when(ok func(string) bool, words string) format {
-	return format{words, func(s string) string {
+func shape(words string, check func(string) string) document.Format {
+	return document.Format{Words: words, Check: check}
+}
+
+func when(ok func(string) bool, words string) document.Format {
+	return shape(words, func(s string) string {
 		if ok(s) {
 			return ""
 		}
 		return words
-	}}
+	})
 }
 
 // isPackageRepository tells a line of apt's sources.list, or the path of a file or
@@ -216,7 +216,7 @@ func hostsAdvice(s string) string {
 			continue
 		}
 		if len(words) < 2 || !isIP(words[0]) {
-			return fmt.Sprintf("write an IP address, then names, on each line; %q is not so", shown(strings.TrimSpace(line)))
+			return fmt.Sprintf("write an IP address, then names, on each line; %q is not so", document.Shown(strings.TrimSpace(line)))
 		}
 	}
 	return ""

@@ -1,6 +1,10 @@
 package manifest
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mensylisir/kubexm/manifest/document"
+)
 
 // Hardening says how much of what makes a cluster hard to break into is left
 // out. All of it is on by default, and docs/hardening.md lists it; extraArgs of
@@ -49,7 +53,7 @@ func (c *Cluster) KubeletsAreSigned() bool {
 	})
 }
 
-func (d *document) validateHardening(c *Cluster) {
+func (d *config) validateHardening(c *Cluster) {
 	h := c.Spec.Kubernetes.Hardening
 	const relax = "spec.kubernetes.hardening.relax"
 	means := map[string]string{
@@ -60,14 +64,14 @@ func (d *document) validateHardening(c *Cluster) {
 	}
 	for i, group := range h.Relax {
 		if slices.Contains(h.Relax[:i], group) {
-			d.warn(indexed(relax, i), "write it once", "%s stands twice", group)
+			d.Warn(document.Indexed(relax, i), "write it once", "%s stands twice", group)
 			continue
 		}
 		if what, ok := means[group]; ok {
-			d.warn(indexed(relax, i), "take it out, if nothing needs it", "%s is relaxed: %s", group, what)
+			d.Warn(document.Indexed(relax, i), "take it out, if nothing needs it", "%s is relaxed: %s", group, what)
 		}
 	}
 	if h.PodSecurity == "privileged" {
-		d.warn("spec.kubernetes.hardening.podSecurity", "write baseline, and the namespaces that need more in privilegedNamespaces", "any pod may take over its node, in every namespace without a label")
+		d.Warn("spec.kubernetes.hardening.podSecurity", "write baseline, and the namespaces that need more in privilegedNamespaces", "any pod may take over its node, in every namespace without a label")
 	}
 }

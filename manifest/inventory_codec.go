@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // maxInventory bounds an inventory; one of ten thousand blobs has a tenth of it.
@@ -79,7 +81,7 @@ func lineOf(text []byte, err error) int {
 type findings struct{ problems Problems }
 
 func (f *findings) add(path, format string, args ...any) {
-	if len(f.problems) < maxProblems {
+	if len(f.problems) < document.MaxProblems {
 		f.problems = append(f.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...), Advice: inventoryAdvice})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // LockKind is the kind a lock document states.
@@ -100,8 +102,8 @@ func yamlProblems(err error) Problems {
 	}
 	var ps Problems
 	for i, m := range messages {
-		if i == maxProblems {
-			return append(ps, Problem{Message: fmt.Sprintf("has more problems than these %d", maxProblems), Advice: advice})
+		if i == document.MaxProblems {
+			return append(ps, Problem{Message: fmt.Sprintf("has more problems than these %d", document.MaxProblems), Advice: advice})
 		}
 		p := Problem{Message: m, Advice: advice}
 		if n, _ := fmt.Sscanf(m, "line %d:", &p.Line); n == 1 {

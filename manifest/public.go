@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // secretPrefix begins the names of the environment variables that stand in for
@@ -30,21 +32,21 @@ func (c *Cluster) Public() ([]byte, error) {
 }
 
 // public encodes c before defaults are set.
-func (d *document) public(c *Cluster) []byte {
-	e := encoder{document: d, cluster: c, taken: map[string]int{}}
+func (d *config) public(c *Cluster) []byte {
+	e := encoder{config: d, cluster: c, taken: map[string]int{}}
 	n := e.node(reflect.ValueOf(c).Elem(), "")
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := cmp.Or(enc.Encode(n), enc.Close()); err != nil {
-		d.add(Error, nil, "", "cannot be written back: "+err.Error(), "")
+		d.Add(Error, nil, "", "cannot be written back: "+err.Error(), "")
 		return nil
 	}
 	return b.Bytes()
 }
 
 type encoder struct {
-	*document
+	*config
 	cluster *Cluster
 	taken   map[string]int // names of environment variables
 }
@@ -65,7 +67,7 @@ func (e *encoder) node(v reflect.Value, path string) *yaml.Node {
 		}
 		return e.node(v.Elem(), path)
 	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		if v.IsZero() && !e.written[path] {
+		if v.IsZero() && !e.Written(path) {
 			return nil
 		}
 		m, _ := v.Interface().(encoding.TextMarshaler)
@@ -79,12 +81,12 @@ func (e *encoder) node(v reflect.Value, path string) *yaml.Node {
 	case reflect.Struct:
 		return e.structNode(v, path)
 	case reflect.Slice:
-		if v.Len() == 0 && (v.IsNil() || !e.written[path]) {
+		if v.Len() == 0 && (v.IsNil() || !e.Written(path)) {
 			return nil
 		}
 		n := &yaml.Node{Kind: yaml.SequenceNode} // [] says that none are wanted
 		for i := range v.Len() {
-			item := e.node(v.Index(i), indexed(path, i))
+			item := e.node(v.Index(i), document.Indexed(path, i))
 			if item == nil {
 				item = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 			}
@@ -94,7 +96,7 @@ func (e *encoder) node(v reflect.Value, path string) *yaml.Node {
 	case reflect.Map:
 		return e.mapNode(v, path)
 	}
-	if v.IsZero() && !e.written[path] {
+	if v.IsZero() && !e.Written(path) {
 		return nil
 	}
 	n := &yaml.Node{}
@@ -106,15 +108,15 @@ func (e *encoder) node(v reflect.Value, path string) *yaml.Node {
 
 func (e *encoder) structNode(v reflect.Value, path string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range fieldsOf(v.Type()) {
-		if child := e.node(v.FieldByIndex(f.index), join(path, f.name)); child != nil {
-			n.Content = append(n.Content, textNode(f.name), child)
+	for _, f := range document.Keys(v.Type()) {
+		if child := e.node(v.FieldByIndex(f.Index), document.Join(path, f.Name)); child != nil {
+			n.Content = append(n.Content, textNode(f.Name), child)
 		}
 	}
 	if len(n.Content) > 0 {
 		return n
 	}
-	if e.written[path] { // storage.openebs: {} means something
+	if e.Written(path) { // storage.openebs: {} means something
 		n.Style = yaml.FlowStyle
 		return n
 	}
@@ -127,7 +129,7 @@ func (e *encoder) mapNode(v reflect.Value, path string) *yaml.Node {
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, k := range v.MapKeys() {
-		child := e.node(v.MapIndex(k), join(path, k.String()))
+		child := e.node(v.MapIndex(k), document.Join(path, k.String()))
 		if child == nil {
 			child = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 		}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // canary is a secret that must never be seen.
@@ -76,7 +78,7 @@ func TestSecretsAreNeverSeen(t *testing.T) {
 			continue
 		}
 		if !slices.ContainsFunc(keysOf(found), func(p string) bool {
-			return plainPath(p) == f.Path || strings.HasPrefix(plainPath(p), strings.TrimSuffix(f.Path, ".password")) && !found[p].IsZero()
+			return document.Plain(p) == f.Path || strings.HasPrefix(document.Plain(p), strings.TrimSuffix(f.Path, ".password")) && !found[p].IsZero()
 		}) {
 			t.Errorf("%s: the test holds no such secret", f.Path)
 		}
@@ -114,7 +116,7 @@ func TestSecretsAreNeverSeen(t *testing.T) {
 			t.Errorf("%s shows a secret", how)
 		}
 	}
-	if !strings.Contains(outputs["%+v"], mask) || !strings.Contains(string(asJSON), mask) {
+	if !strings.Contains(outputs["%+v"], document.Mask) || !strings.Contains(string(asJSON), document.Mask) {
 		t.Error("nothing was masked: were the secrets there?")
 	}
 }

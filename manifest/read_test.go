@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 const module = "github.com/mensylisir/kubexm/"
@@ -210,13 +212,13 @@ func fieldChains() map[string][]string {
 			out[path] = chain
 			return
 		}
-		for _, f := range fieldsOf(t) {
+		for _, f := range document.Keys(t) {
 			steps, holder := slices.Clone(chain), t
-			for _, index := range f.index {
+			for _, index := range f.Index {
 				steps = append(steps, holder.Name()+"."+holder.Field(index).Name)
 				holder = holder.Field(index).Type
 			}
-			walk(f.typ, join(path, f.name), steps)
+			walk(f.Type, document.Join(path, f.Name), steps)
 		}
 	}
 	walk(reflect.TypeFor[Cluster](), "", nil)

@@ -4,12 +4,14 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // Zones lists what Sources.Zone takes.
 func Zones() []string {
 	f, _ := reflect.TypeFor[Sources]().FieldByName("Zone")
-	return enumOf(f.Tag)
+	return document.Enum(f.Tag)
 }
 
 // Rewrite gives the address to fetch from in place of address, and whether it

@@ -6,10 +6,9 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
-)
 
-// mask is what a Secret shows of itself.
-const mask = "***"
+	"github.com/mensylisir/kubexm/manifest/document"
+)
 
 // Secret is a value that is never shown: a password or a passphrase. It holds
 // what was written, which may be a reference to the value: ${env:NAME} or
@@ -94,7 +93,7 @@ func (s Secret) String() string {
 	if s.IsZero() {
 		return ""
 	}
-	return mask
+	return document.Mask
 }
 
 // GoString gives *** for %#v.

@@ -1,6 +1,10 @@
 package manifest
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/mensylisir/kubexm/manifest/document"
+)
 
 // Secrets gives every secret that is written in the config, by its path: a field
 // of that type is found wherever it is, so that whoever masks them forgets none.
@@ -19,16 +23,16 @@ func secretsIn(v reflect.Value, path string, out map[string]Secret) {
 	case v.Kind() == reflect.Pointer && !v.IsNil():
 		secretsIn(v.Elem(), path, out)
 	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[Platform]():
-		for _, f := range fieldsOf(v.Type()) {
-			secretsIn(v.FieldByIndex(f.index), join(path, f.name), out)
+		for _, f := range document.Keys(v.Type()) {
+			secretsIn(v.FieldByIndex(f.Index), document.Join(path, f.Name), out)
 		}
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			secretsIn(v.Index(i), indexed(path, i), out)
+			secretsIn(v.Index(i), document.Indexed(path, i), out)
 		}
 	case v.Kind() == reflect.Map:
 		for _, k := range v.MapKeys() {
-			secretsIn(v.MapIndex(k), join(path, k.String()), out)
+			secretsIn(v.MapIndex(k), document.Join(path, k.String()), out)
 		}
 	}
 }

@@ -1,21 +1,31 @@
 package manifest
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// args reads flags: a list of name=value or {name, value}, or a mapping.
-func (w *walker) args(n *yaml.Node, v reflect.Value, path string) {
+var (
+	secretType = reflect.TypeFor[Secret]()
+	argsType   = reflect.TypeFor[Args]()
+	anyMap     = reflect.TypeFor[map[string]any]()
+	textType   = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// readArgs reads flags: a list of name=value or {name, value}, or a mapping.
+func readArgs(d *document.Document, n *yaml.Node, v reflect.Value, path string) {
 	var out Args
 	one := func(n *yaml.Node, name, value, at string) {
 		name = strings.TrimLeft(name, "-")
 		if name == "" || strings.ContainsAny(name, " \t\n") {
-			w.add(Error, n, at, fmt.Sprintf("%q is no flag", shown(n.Value)), "write name=value, as in v=2")
+			d.Add(Error, n, at, fmt.Sprintf("%q is no flag", document.Shown(n.Value)), "write name=value, as in v=2")
 			return
 		}
 		out = append(out, Arg{Name: name, Value: value})
@@ -23,22 +33,21 @@ func (w *walker) args(n *yaml.Node, v reflect.Value, path string) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			value := w.follow(n.Content[i+1])
+			value := document.Follow(n.Content[i+1])
 			if value.Kind != yaml.ScalarNode {
-				w.add(Error, value, join(path, n.Content[i].Value), "is "+kindWord(value)+", and has to be text", "write one value")
+				d.Add(Error, value, document.Join(path, n.Content[i].Value), "is "+document.KindOf(value)+", and has to be text", "write one value")
 				continue
 			}
-			one(n.Content[i], n.Content[i].Value, value.Value, join(path, n.Content[i].Value))
+			one(n.Content[i], n.Content[i].Value, value.Value, document.Join(path, n.Content[i].Value))
 		}
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
 			at := fmt.Sprintf("%s[%d]", path, i)
-			item = w.follow(item)
+			item = document.Follow(item)
 			if item.Kind == yaml.MappingNode {
-				_, _, name := lookup(item, []string{"name"})
-				_, _, value := lookup(item, []string{"value"})
+				name, value := document.Lookup(item, "name"), document.Lookup(item, "value")
 				if name == nil || value == nil || len(item.Content) != 4 {
-					w.add(Error, item, at, "is no flag", "write {name: v, value: \"2\"} or v=2")
+					d.Add(Error, item, at, "is no flag", "write {name: v, value: \"2\"} or v=2")
 					continue
 				}
 				one(name, name.Value, value.Value, at)
@@ -46,39 +55,39 @@ func (w *walker) args(n *yaml.Node, v reflect.Value, path string) {
 			}
 			name, value, ok := strings.Cut(item.Value, "=")
 			if !ok || item.Kind != yaml.ScalarNode {
-				w.add(Error, item, at, fmt.Sprintf("%q has no =", shown(item.Value)), "write name=value, as in v=2")
+				d.Add(Error, item, at, fmt.Sprintf("%q has no =", document.Shown(item.Value)), "write name=value, as in v=2")
 				continue
 			}
 			one(item, name, value, at)
 		}
 	default:
-		w.add(Error, n, path, "is "+kindWord(n)+", and has to be a list of flags or a mapping", "write a list of name=value, as in [v=2]")
+		d.Add(Error, n, path, "is "+document.KindOf(n)+", and has to be a list of flags or a mapping", "write a list of name=value, as in [v=2]")
 	}
 	seen := map[string]bool{}
 	for _, a := range out {
 		if seen[a.Name] {
-			w.add(Warning, n, path, "flag "+a.Name+" stands twice", "most components take the last one")
+			d.Add(Warning, n, path, "flag "+a.Name+" stands twice", "most components take the last one")
 		}
 		seen[a.Name] = true
 	}
 	v.Set(reflect.ValueOf(out))
 }
 
-// taint reads the short form key=value:effect or key:effect.
-func (w *walker) taint(n *yaml.Node, v reflect.Value, path string) {
+// readTaint reads the short form key=value:effect or key:effect.
+func readTaint(d *document.Document, n *yaml.Node, v reflect.Value, path string) {
 	left, effect, ok := cutEnd(n.Value, ":")
 	key, value, _ := strings.Cut(left, "=")
 	if !ok || key == "" || effect == "" {
-		w.add(Error, n, path, fmt.Sprintf("%q is no taint", shown(n.Value)), "write key=value:effect or key:effect, as in dedicated=db:NoSchedule")
+		d.Add(Error, n, path, fmt.Sprintf("%q is no taint", document.Shown(n.Value)), "write key=value:effect or key:effect, as in dedicated=db:NoSchedule")
 		return
 	}
 	t := Taint{Key: key, Value: value, Effect: effect}
 	v.Set(reflect.ValueOf(t))
 	for _, name := range []string{"key", "effect"} {
-		w.places[join(path, name)], w.written[join(path, name)] = n, true
+		d.Mark(document.Join(path, name), n)
 	}
-	if words := enumOf(reflect.TypeFor[Taint]().Field(2).Tag); !slices.Contains(words, effect) {
-		w.add(Error, n, join(path, "effect"), fmt.Sprintf("%q is not one of %s", shown(effect), strings.Join(words, ", ")), suggest(effect, words))
+	if words := document.Enum(reflect.TypeFor[Taint]().Field(2).Tag); !slices.Contains(words, effect) {
+		d.Add(Error, n, document.Join(path, "effect"), fmt.Sprintf("%q is not one of %s", document.Shown(effect), strings.Join(words, ", ")), d.Suggest(effect, words))
 	}
 }
 
@@ -90,3 +99,24 @@ func cutEnd(s, sep string) (before, after string, found bool) {
 	}
 	return s[:i], s[i+len(sep):], true
 }
+
+// readSecret never puts what it reads into a problem.
+func readSecret(d *document.Document, n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.ScalarNode {
+		d.Add(Error, n, path, "is "+document.KindOf(n)+", and has to be text", "write the secret, ${env:NAME} or file:PATH")
+		return
+	}
+	s := NewSecret(n.Value)
+	switch {
+	case strings.HasPrefix(n.Value, "${") && s.Reference() == "":
+		d.Add(Error, n, path, "is no reference that kubexm knows", "write ${env:NAME} or file:PATH")
+	case n.Value == "file:":
+		d.Add(Error, n, path, "names no file", "write file:PATH")
+	case n.Value == document.Mask:
+		d.Add(Error, n, path, "is ***, which stands for a secret that was left out", "write the secret, ${env:NAME} or file:PATH")
+	}
+	v.Set(reflect.ValueOf(s))
+}
+
+// otherWords are what others call the values of an enum.
+var otherWords = map[string]string{"x86_64": "amd64", "x64": "amd64", "aarch64": "arm64", "armv8": "arm64", "crio": "cri-o", "isula": "isulad"}

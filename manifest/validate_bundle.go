@@ -3,34 +3,36 @@ package manifest
 import (
 	"slices"
 	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-func (d *document) validateBundle(c *Cluster) {
+func (d *config) validateBundle(c *Cluster) {
 	b := c.Spec.Bundle
 	d.platforms(c)
 	for i, v := range b.KubernetesVersions {
-		at := indexed("spec.bundle.kubernetesVersions", i)
+		at := document.Indexed("spec.bundle.kubernetesVersions", i)
 		if m := minor(v); m > 0 && m < 24 {
-			d.fail(at, "choose 1.24 or newer", "%s is older than what kubexm knows", v)
+			d.Fail(at, "choose 1.24 or newer", "%s is older than what kubexm knows", v)
 		}
 		if v == c.Spec.Kubernetes.Version || slices.Contains(b.KubernetesVersions[:i], v) {
-			d.warn(at, "write it once", "%s is in the bundle already", v)
+			d.Warn(at, "write it once", "%s is in the bundle already", v)
 		}
 	}
 	if t := b.Trust; (t.TrustedRoot == "") != (t.CertificateIdentity == "") || (t.CertificateIdentity == "") != (t.CertificateOIDCIssuer == "") {
-		d.fail("spec.bundle.trust", "write trustedRoot, certificateIdentity and certificateOIDCIssuer, or none of them", "a keyless signature needs all three")
+		d.Fail("spec.bundle.trust", "write trustedRoot, certificateIdentity and certificateOIDCIssuer, or none of them", "a keyless signature needs all three")
 	}
 	if t := b.Trust; t.AllowUnsigned && (len(t.Keys) > 0 || t.CertificateIdentity != "") {
-		d.fail("spec.bundle.trust.allowUnsigned", "leave it out; --allow-unsigned accepts a single bundle", "is true, and a key or an identity is named, which requires a signature")
+		d.Fail("spec.bundle.trust.allowUnsigned", "leave it out; --allow-unsigned accepts a single bundle", "is true, and a key or an identity is named, which requires a signature")
 	}
 	images := map[string]string{}
 	for i, im := range b.Images {
-		at := indexed("spec.bundle.images", i)
+		at := document.Indexed("spec.bundle.images", i)
 		if digest, twice := images[im.Reference]; twice && im.Reference != "" {
 			if digest != im.Digest {
-				d.fail(at, "keep one of the two", "%s stands twice, with two digests", im.Reference)
+				d.Fail(at, "keep one of the two", "%s stands twice, with two digests", im.Reference)
 			} else {
-				d.warn(at, "write it once", "%s stands twice", im.Reference)
+				d.Warn(at, "write it once", "%s stands twice", im.Reference)
 			}
 		}
 		images[im.Reference] = im.Digest
@@ -39,58 +41,58 @@ func (d *document) validateBundle(c *Cluster) {
 	for i, f := range b.Files {
 		key := f.Name + " " + f.Platform.String()
 		if files[key] && f.Name != "" {
-			d.fail(indexed("spec.bundle.files", i)+".name", "give every file of a platform a name of its own", "%s stands twice", f.Name)
+			d.Fail(document.Indexed("spec.bundle.files", i)+".name", "give every file of a platform a name of its own", "%s stands twice", f.Name)
 		}
 		files[key] = true
-		d.servedPlatform(f.Platform, indexed("spec.bundle.files", i)+".platform")
+		d.servedPlatform(f.Platform, document.Indexed("spec.bundle.files", i)+".platform")
 	}
 }
 
-func (d *document) platforms(c *Cluster) {
+func (d *config) platforms(c *Cluster) {
 	b := c.Spec.Bundle
 	for i, p := range b.Platforms {
-		at := indexed("spec.bundle.platforms", i)
+		at := document.Indexed("spec.bundle.platforms", i)
 		d.servedPlatform(p, at)
 		if slices.Contains(b.Platforms[:i], p) && !p.IsZero() {
-			d.warn(at, "write it once", "%s stands twice", p)
+			d.Warn(at, "write it once", "%s stands twice", p)
 		}
 	}
-	if len(b.Platforms) == 0 || !d.sound("spec.bundle.platforms") {
+	if len(b.Platforms) == 0 || !d.Sound("spec.bundle.platforms") {
 		return
 	}
 	for i, h := range c.Spec.Hosts {
 		p := Platform{OS: "linux", Arch: h.Arch}
-		if !slices.Contains(b.Platforms, p) && d.sound(indexed("spec.hosts", i)+".arch") {
-			d.fail("spec.bundle.platforms", "add "+p.String(), "lacks %s, which %s is", p, indexed("spec.hosts", i))
+		if !slices.Contains(b.Platforms, p) && d.Sound(document.Indexed("spec.hosts", i)+".arch") {
+			d.Fail("spec.bundle.platforms", "add "+p.String(), "lacks %s, which %s is", p, document.Indexed("spec.hosts", i))
 		}
 	}
 }
 
 // servedPlatform reports a platform that no bundle serves; none means any.
-func (d *document) servedPlatform(p Platform, at string) {
+func (d *config) servedPlatform(p Platform, at string) {
 	switch {
 	case p.IsZero():
 	case p.Distribution != "":
-		d.fail(at, "write "+p.OS+"/"+p.Arch+", and distributions in spec.bundle.operatingSystems", "%s names a distribution", p)
+		d.Fail(at, "write "+p.OS+"/"+p.Arch+", and distributions in spec.bundle.operatingSystems", "%s names a distribution", p)
 	case p.OS != "linux" || p.Arch != "amd64" && p.Arch != "arm64":
-		d.fail(at, "write linux/amd64 or linux/arm64", "%s is no platform that kubexm serves", p)
+		d.Fail(at, "write linux/amd64 or linux/arm64", "%s is no platform that kubexm serves", p)
 	}
 }
 
-func (d *document) validateSources(s Sources, at string) {
+func (d *config) validateSources(s Sources, at string) {
 	seen := map[string]bool{}
 	for i, r := range s.Replace {
-		p := indexed(at+".replace", i)
+		p := document.Indexed(at+".replace", i)
 		from := strings.TrimSuffix(r.From, "/")
 		if seen[from] && from != "" {
-			d.fail(p+".from", "keep one of the two", "%s is replaced twice", from)
+			d.Fail(p+".from", "keep one of the two", "%s is replaced twice", from)
 		}
 		seen[from] = true
-		if strings.HasPrefix(r.To, "http://") && !r.PlainHTTP && d.sound(p+".plainHTTP") {
-			d.fail(p+".to", "write https://, or plainHTTP: true if you trust the network in between", "speaks plain http, and plainHTTP is not true")
+		if strings.HasPrefix(r.To, "http://") && !r.PlainHTTP && d.Sound(p+".plainHTTP") {
+			d.Fail(p+".to", "write https://, or plainHTTP: true if you trust the network in between", "speaks plain http, and plainHTTP is not true")
 		}
 		if strings.HasPrefix(r.To, "https://") && r.PlainHTTP {
-			d.fail(p+".plainHTTP", "leave it out", "is true, and the address is https")
+			d.Fail(p+".plainHTTP", "leave it out", "is true, and the address is https")
 		}
 	}
 }

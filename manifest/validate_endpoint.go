@@ -4,50 +4,52 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // validateEndpoint holds the load balancer's parts against roles and addresses.
-func (d *document) validateEndpoint(c *Cluster) {
+func (d *config) validateEndpoint(c *Cluster) {
 	lb, cp, roles := c.Spec.LoadBalancer, c.Spec.ControlPlaneEndpoint, c.Spec.RoleGroups
 	external, internal := lb.External.Type, lb.Internal.Type
 	const ext, inn = "spec.loadBalancer.external.type", "spec.loadBalancer.internal.type"
 	hosts := roles.Names(RoleLoadBalancer)
 	ours := external == "kubexm-kh" || external == "kubexm-kn"
 	switch {
-	case !d.sound(ext, "spec.roleGroups.loadbalancer"):
+	case !d.Sound(ext, "spec.roleGroups.loadbalancer"):
 	case ours && len(hosts) == 0 && len(c.Spec.Hosts) > 0:
-		d.fail(ext, "name hosts in spec.roleGroups.loadbalancer", "is %s, and no host has the role loadbalancer", external)
+		d.Fail(ext, "name hosts in spec.roleGroups.loadbalancer", "is %s, and no host has the role loadbalancer", external)
 	case external == "external" && len(hosts) > 0:
-		d.fail("spec.roleGroups.loadbalancer", "take the hosts out, or write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn", "has hosts, and spec.loadBalancer.external.type is external: one that exists already")
+		d.Fail("spec.roleGroups.loadbalancer", "take the hosts out, or write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn", "has hosts, and spec.loadBalancer.external.type is external: one that exists already")
 	case !ours && len(hosts) > 0:
-		d.fail("spec.roleGroups.loadbalancer", "write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn, or take the hosts out", "has hosts, and spec.loadBalancer.external.type is not written")
+		d.Fail("spec.roleGroups.loadbalancer", "write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn, or take the hosts out", "has hosts, and spec.loadBalancer.external.type is not written")
 	}
-	if external != "" && internal != "" && d.sound(ext) {
-		d.fail(inn, "choose one of the two", "is %s, and the external load balancer is %s", internal, external)
+	if external != "" && internal != "" && d.Sound(ext) {
+		d.Fail(inn, "choose one of the two", "is %s, and the external load balancer is %s", internal, external)
 	}
-	known := d.sound(ext, inn, "spec.loadBalancer.mode") // else what was meant is not known
+	known := d.Sound(ext, inn, "spec.loadBalancer.mode") // else what was meant is not known
 	switch {
 	case !known:
 	case lb.Mode == "external" && external == "", lb.Mode == "internal" && internal == "":
-		d.fail("spec.loadBalancer.mode", "write spec.loadBalancer."+lb.Mode+".type", "is %s, and %s.type is not written", lb.Mode, lb.Mode)
+		d.Fail("spec.loadBalancer.mode", "write spec.loadBalancer."+lb.Mode+".type", "is %s, and %s.type is not written", lb.Mode, lb.Mode)
 	case lb.Mode == "none" && external+internal != "":
-		d.fail("spec.loadBalancer.mode", "leave mode out", "is none, and a type is written")
+		d.Fail("spec.loadBalancer.mode", "leave mode out", "is none, and a type is written")
 	}
 	d.virtualIP(c, ours)
 	if !known {
 		return
 	}
 	d.apiServerPort(c)
-	if masters := roles.Names(RoleMaster); len(masters) > 1 && lb.Mode == "none" && cp.Address == "" && !cp.ExternalDNS && d.sound("spec.controlPlaneEndpoint", "spec.roleGroups.master") {
-		d.warn("spec.loadBalancer", "write external.type: external where a load balancer exists, or controlPlaneEndpoint.externalDNS where the site's name servers know the masters",
+	if masters := roles.Names(RoleMaster); len(masters) > 1 && lb.Mode == "none" && cp.Address == "" && !cp.ExternalDNS && d.Sound("spec.controlPlaneEndpoint", "spec.roleGroups.master") {
+		d.Warn("spec.loadBalancer", "write external.type: external where a load balancer exists, or controlPlaneEndpoint.externalDNS where the site's name servers know the masters",
 			"%d masters have no load balancer: when the first one is down, workers reach no API server", len(masters))
 	}
 }
 
 // virtualIP checks that there is an address where one is needed, and that it is free.
-func (d *document) virtualIP(c *Cluster, ours bool) {
+func (d *config) virtualIP(c *Cluster, ours bool) {
 	lb, cp := c.Spec.LoadBalancer, c.Spec.ControlPlaneEndpoint
-	if !d.sound("spec.controlPlaneEndpoint.address") {
+	if !d.Sound("spec.controlPlaneEndpoint.address") {
 		return
 	}
 	needs := []struct{ at, kind string }{
@@ -56,18 +58,18 @@ func (d *document) virtualIP(c *Cluster, ours bool) {
 	}
 	for _, n := range needs {
 		if n.kind != "" && cp.Address == "" && !cp.ExternalDNS {
-			d.fail(n.at, "write spec.controlPlaneEndpoint.address", "is %s, which needs a virtual IP, and there is none", n.kind)
+			d.Fail(n.at, "write spec.controlPlaneEndpoint.address", "is %s, which needs a virtual IP, and there is none", n.kind)
 		}
 	}
 	if cp.ExternalDNS && cp.Address != "" {
-		d.fail("spec.controlPlaneEndpoint.externalDNS", "leave the address empty, or externalDNS false", "is true, and the address is %s", cp.Address)
+		d.Fail("spec.controlPlaneEndpoint.externalDNS", "leave the address empty, or externalDNS false", "is true, and the address is %s", cp.Address)
 	}
 	for i, h := range c.Spec.Hosts {
 		if cp.Address != "" && h.has(cp.Address) && (ours || lb.Internal.Type == "kube-vip") {
-			d.fail("spec.controlPlaneEndpoint.address", "choose an address that no host has", "%s is an address of %s", cp.Address, indexed("spec.hosts", i))
+			d.Fail("spec.controlPlaneEndpoint.address", "choose an address that no host has", "%s is an address of %s", cp.Address, document.Indexed("spec.hosts", i))
 		}
 		if cp.Address != "" && h.has(cp.Address) && lb.External.Type == "external" && cp.Port == behindBalancer && slices.Contains(c.Spec.RoleGroups.Names(RoleMaster), h.Name) {
-			d.fail("spec.controlPlaneEndpoint.address", "write the load balancer's address, or leave spec.loadBalancer out",
+			d.Fail("spec.controlPlaneEndpoint.address", "write the load balancer's address, or leave spec.loadBalancer out",
 				"%s is an address of the master %s, whose API server listens on port %d itself", cp.Address, h.Name, behindBalancer)
 		}
 	}
@@ -75,18 +77,18 @@ func (d *document) virtualIP(c *Cluster, ours bool) {
 
 // directAddress checks that an address which nothing holds for the masters is
 // one of theirs: clients of any other would wait for ever.
-func (d *document) directAddress(c *Cluster) {
+func (d *config) directAddress(c *Cluster) {
 	address := c.Spec.ControlPlaneEndpoint.Address
 	if masters := c.HostsWith(RoleMaster); c.Spec.LoadBalancer.Mode != "none" || c.Spec.ControlPlaneEndpoint.ExternalDNS || address == "" || len(masters) == 0 ||
 		slices.ContainsFunc(masters, func(h Host) bool { return h.has(address) }) {
 		return
 	}
-	d.fail("spec.controlPlaneEndpoint.address", "leave it out, or write what holds it in spec.loadBalancer: external.type: external where a load balancer exists",
+	d.Fail("spec.controlPlaneEndpoint.address", "leave it out, or write what holds it in spec.loadBalancer: external.type: external where a load balancer exists",
 		"%s is an address of no master, and there is no load balancer", address)
 }
 
 // apiServerPort checks that nothing else on a master listens where its API server will.
-func (d *document) apiServerPort(c *Cluster) {
+func (d *config) apiServerPort(c *Cluster) {
 	const path = "spec.controlPlaneEndpoint.port"
 	port, masters := c.APIServerPort(), c.Spec.RoleGroups.Names(RoleMaster)
 	who := portsOfMasters[port]
@@ -105,39 +107,39 @@ func (d *document) apiServerPort(c *Cluster) {
 		}
 	}
 	if who != "" {
-		d.fail(path, "choose another port, as 6443 is", "%d is where %s listens on a master", port, who)
+		d.Fail(path, "choose another port, as 6443 is", "%d is where %s listens on a master", port, who)
 	}
 }
 
-func (d *document) validateEtcd(c *Cluster) {
+func (d *config) validateEtcd(c *Cluster) {
 	e := c.Spec.Etcd
-	if d.sound("spec.etcd.type") {
+	if d.Sound("spec.etcd.type") {
 		switch {
 		case e.Type == "external" && len(e.External.Endpoints) == 0:
-			d.fail("spec.etcd.external.endpoints", "write the addresses of its members, as in https://192.168.6.6:2379", "is missing, and spec.etcd.type is external")
-		case e.Type != "external" && d.written["spec.etcd.external"]:
-			d.fail("spec.etcd.external", "write type: external, or leave it out", "means nothing where spec.etcd.type is %s", e.Type)
+			d.Fail("spec.etcd.external.endpoints", "write the addresses of its members, as in https://192.168.6.6:2379", "is missing, and spec.etcd.type is external")
+		case e.Type != "external" && d.Written("spec.etcd.external"):
+			d.Fail("spec.etcd.external", "write type: external, or leave it out", "means nothing where spec.etcd.type is %s", e.Type)
 		case e.Type == "external" && e.Version != "":
-			d.warn("spec.etcd.version", "leave it out", "means nothing where spec.etcd.type is external")
+			d.Warn("spec.etcd.version", "leave it out", "means nothing where spec.etcd.type is external")
 		}
 	}
 	if (e.External.CertFile == "") != (e.External.KeyFile == "") {
-		d.fail("spec.etcd.external", "write both certFile and keyFile, or neither", "has one of certFile and keyFile")
+		d.Fail("spec.etcd.external", "write both certFile and keyFile, or neither", "has one of certFile and keyFile")
 	}
 	for i, a := range e.External.Endpoints {
-		if strings.HasPrefix(a, "https://") && e.External.CAFile == "" && d.sound("spec.etcd.external.caFile") {
-			d.fail(indexed("spec.etcd.external.endpoints", i), "write spec.etcd.external.caFile", "speaks TLS, and there is no caFile to check it with")
+		if strings.HasPrefix(a, "https://") && e.External.CAFile == "" && d.Sound("spec.etcd.external.caFile") {
+			d.Fail(document.Indexed("spec.etcd.external.endpoints", i), "write spec.etcd.external.caFile", "speaks TLS, and there is no caFile to check it with")
 			break
 		}
 	}
-	if d.sound("spec.etcd.heartbeatInterval") && e.ElectionTimeout < 5*e.HeartbeatInterval {
+	if d.Sound("spec.etcd.heartbeatInterval") && e.ElectionTimeout < 5*e.HeartbeatInterval {
 		at := "spec.etcd.electionTimeout"
-		if !d.written[at] {
+		if !d.Written(at) {
 			at = "spec.etcd.heartbeatInterval"
 		}
-		d.fail(at, "make electionTimeout at least five times heartbeatInterval", "electionTimeout of %d ms is under five times heartbeatInterval of %d ms", e.ElectionTimeout, e.HeartbeatInterval)
+		d.Fail(at, "make electionTimeout at least five times heartbeatInterval", "electionTimeout of %d ms is under five times heartbeatInterval of %d ms", e.ElectionTimeout, e.HeartbeatInterval)
 	}
 	if e.QuotaBackendBytes > 8<<30 {
-		d.warn("spec.etcd.quotaBackendBytes", "write at most 8589934592", "%d is above 8 GiB, which etcd warns of", e.QuotaBackendBytes)
+		d.Warn("spec.etcd.quotaBackendBytes", "write at most 8589934592", "%d is above 8 GiB, which etcd warns of", e.QuotaBackendBytes)
 	}
 }

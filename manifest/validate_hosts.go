@@ -4,30 +4,32 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-func (d *document) validateHosts(c *Cluster) {
+func (d *config) validateHosts(c *Cluster) {
 	names, addresses := map[string]string{}, map[string]string{}
 	for i, h := range c.Spec.Hosts {
-		path := indexed("spec.hosts", i)
+		path := document.Indexed("spec.hosts", i)
 		if first, ok := names[h.Name]; ok && h.Name != "" {
-			d.fail(path+".name", "give every host a name of its own", "%s is the name of %s already", h.Name, first)
+			d.Fail(path+".name", "give every host a name of its own", "%s is the name of %s already", h.Name, first)
 		} else {
 			names[h.Name] = path
 		}
 		if h.Name == LeadName {
-			d.fail(path+".name", "give the host another name", "%s stands for whichever master is healthy", h.Name)
+			d.Fail(path+".name", "give the host another name", "%s stands for whichever master is healthy", h.Name)
 		}
 		d.hostAddresses(h, path, addresses)
 		d.loginRules(h.Login, path)
-		if h.HostKeyPolicy == "pinned" && h.HostKey == "" && d.sound(path+".hostKey", "spec.ssh.hostKey", "spec.ssh.hostKeyPolicy") {
-			d.fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is missing, and hostKeyPolicy is pinned")
+		if h.HostKeyPolicy == "pinned" && h.HostKey == "" && d.Sound(path+".hostKey", "spec.ssh.hostKey", "spec.ssh.hostKeyPolicy") {
+			d.Fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is missing, and hostKeyPolicy is pinned")
 		}
-		if h.JumpHost != nil && d.written[path+".jumpHost"] {
+		if h.JumpHost != nil && d.Written(path+".jumpHost") {
 			d.jumpRules(h.JumpHost, path+".jumpHost")
 		}
-		if h.Address != "" && d.sound(path+".address") && !isIP(h.Address) && len(h.InternalAddress) == 0 {
-			d.fail(path+".internalAddress", "write the IP address that the other machines reach it at", "is missing, and the address %s is a name", h.Address)
+		if h.Address != "" && d.Sound(path+".address") && !isIP(h.Address) && len(h.InternalAddress) == 0 {
+			d.Fail(path+".internalAddress", "write the IP address that the other machines reach it at", "is missing, and the address %s is a name", h.Address)
 		}
 		d.labelsAndTaints(h, path)
 	}
@@ -37,21 +39,21 @@ func (d *document) validateHosts(c *Cluster) {
 	}
 }
 
-func (d *document) labelsAndTaints(h Host, path string) {
+func (d *config) labelsAndTaints(h Host, path string) {
 	for key, value := range h.Labels {
 		if advice := labelAdvice(key, value); advice != "" {
-			d.fail(join(path+".labels", key), advice, "%s=%s is no label", shown(key), shown(value))
+			d.Fail(document.Join(path+".labels", key), advice, "%s=%s is no label", document.Shown(key), document.Shown(value))
 		}
 	}
 	for i, t := range h.Taints {
 		if advice := labelAdvice(t.Key, t.Value); advice != "" && t.Key != "" {
-			d.fail(indexed(path+".taints", i), advice, "%s is no taint", shown(strings.TrimSuffix(t.Key+"="+t.Value, "=")))
+			d.Fail(document.Indexed(path+".taints", i), advice, "%s is no taint", document.Shown(strings.TrimSuffix(t.Key+"="+t.Value, "=")))
 		}
 	}
 }
 
 // hostAddresses finds addresses that two hosts share, and more than one of a family.
-func (d *document) hostAddresses(h Host, path string, seen map[string]string) {
+func (d *config) hostAddresses(h Host, path string, seen map[string]string) {
 	own := map[string]bool{}
 	use := func(at, addr string, key string) {
 		if addr == "" || own[key] {
@@ -59,7 +61,7 @@ func (d *document) hostAddresses(h Host, path string, seen map[string]string) {
 		}
 		own[key] = true
 		if first, ok := seen[key]; ok {
-			d.fail(at, "give every host an address of its own", "%s is an address of %s already", addr, first)
+			d.Fail(at, "give every host an address of its own", "%s is an address of %s already", addr, first)
 			return
 		}
 		seen[key] = path
@@ -71,12 +73,12 @@ func (d *document) hostAddresses(h Host, path string, seen map[string]string) {
 		if err != nil {
 			continue
 		}
-		at := indexed(path+".internalAddress", i)
-		if !d.written[at] {
+		at := document.Indexed(path+".internalAddress", i)
+		if !d.Written(at) {
 			at = path + ".address" // which stands in for it
 		}
 		if families[ip.Is4()] {
-			d.fail(at, "write one IPv4 and one IPv6 address at most", "%s is a second address of its family", a)
+			d.Fail(at, "write one IPv4 and one IPv6 address at most", "%s is a second address of its family", a)
 		}
 		families[ip.Is4()] = true
 		use(at, a, "internal "+ip.String())
@@ -84,22 +86,22 @@ func (d *document) hostAddresses(h Host, path string, seen map[string]string) {
 }
 
 // loginRules checks what belongs together in a way to log in, where it is written.
-func (d *document) loginRules(l Login, path string) {
-	if d.written[path+".hostKey"] && l.HostKeyPolicy != "pinned" && d.sound(path+".hostKeyPolicy", "spec.ssh.hostKeyPolicy") {
-		d.fail(path+".hostKey", "write hostKeyPolicy: pinned", "counts with hostKeyPolicy pinned alone, and that is %s", l.HostKeyPolicy)
+func (d *config) loginRules(l Login, path string) {
+	if d.Written(path+".hostKey") && l.HostKeyPolicy != "pinned" && d.Sound(path+".hostKeyPolicy", "spec.ssh.hostKeyPolicy") {
+		d.Fail(path+".hostKey", "write hostKeyPolicy: pinned", "counts with hostKeyPolicy pinned alone, and that is %s", l.HostKeyPolicy)
 	}
-	if d.written[path+".passphrase"] && l.PrivateKeyPath == "" && d.sound(path+".privateKeyPath") {
-		d.fail(path+".passphrase", "write privateKeyPath, or leave the passphrase out", "there is no private key that it opens")
+	if d.Written(path+".passphrase") && l.PrivateKeyPath == "" && d.Sound(path+".privateKeyPath") {
+		d.Fail(path+".passphrase", "write privateKeyPath, or leave the passphrase out", "there is no private key that it opens")
 	}
-	if d.written[path+".connectionTimeout"] && l.ConnectionTimeout <= 0 {
-		d.fail(path+".connectionTimeout", "write a time above zero, as in 15s", "%s is no time to wait", l.ConnectionTimeout)
+	if d.Written(path+".connectionTimeout") && l.ConnectionTimeout <= 0 {
+		d.Fail(path+".connectionTimeout", "write a time above zero, as in 15s", "%s is no time to wait", l.ConnectionTimeout)
 	}
 }
 
-func (d *document) jumpRules(j *JumpHost, path string) {
+func (d *config) jumpRules(j *JumpHost, path string) {
 	d.loginRules(j.Login, path)
-	if j.HostKeyPolicy == "pinned" && j.HostKey == "" && d.sound(path+".hostKey") {
-		d.fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is missing, and hostKeyPolicy is pinned")
+	if j.HostKeyPolicy == "pinned" && j.HostKey == "" && d.Sound(path+".hostKey") {
+		d.Fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is missing, and hostKeyPolicy is pinned")
 	}
 }
 

@@ -1,20 +1,24 @@
 package manifest
 
-import "slices"
+import (
+	"slices"
 
-func (d *document) validateKubernetes(c *Cluster) {
+	"github.com/mensylisir/kubexm/manifest/document"
+)
+
+func (d *config) validateKubernetes(c *Cluster) {
 	k := c.Spec.Kubernetes
 	const version = "spec.kubernetes.version"
 	m := minor(k.Version)
-	if !d.sound(version) {
+	if !d.Sound(version) {
 		m = 0
 	}
 	if m > 0 && m < 24 {
-		d.fail(version, "choose 1.24 or newer", "%s is older than what kubexm knows", k.Version)
+		d.Fail(version, "choose 1.24 or newer", "%s is older than what kubexm knows", k.Version)
 	}
 	for name := range k.FeatureGates {
 		if m > 0 && GateGone(name, k.Version) {
-			d.warn(join("spec.kubernetes.featureGates", name), "take it out", "%s is gone since Kubernetes 1.%d and is left out", name, goneGates[name]+1)
+			d.Warn(document.Join("spec.kubernetes.featureGates", name), "take it out", "%s is gone since Kubernetes 1.%d and is left out", name, goneGates[name]+1)
 		}
 	}
 	d.kubeProxyRules(c, m)
@@ -22,47 +26,47 @@ func (d *document) validateKubernetes(c *Cluster) {
 	d.networkRules(c)
 }
 
-func (d *document) kubeProxyRules(c *Cluster, m int) {
+func (d *config) kubeProxyRules(c *Cluster, m int) {
 	p := c.Spec.Kubernetes.KubeProxy
 	const mode = "spec.kubernetes.kubeProxy.mode"
-	if !d.sound(mode) {
+	if !d.Sound(mode) {
 		return
 	}
 	if p.Mode == "ipvs" && m >= 35 {
-		d.warn(mode, "write mode: nftables", "ipvs is deprecated from Kubernetes 1.35 on")
+		d.Warn(mode, "write mode: nftables", "ipvs is deprecated from Kubernetes 1.35 on")
 	}
 	if p.Mode == "nftables" && m > 0 && m < 29 {
-		d.fail(mode, "write mode: ipvs or iptables", "nftables exists from Kubernetes 1.29 on")
+		d.Fail(mode, "write mode: ipvs or iptables", "nftables exists from Kubernetes 1.29 on")
 	}
 	if len(p.IPVS.ExcludeCIDRs) > 0 && p.Mode != "ipvs" {
-		d.warn("spec.kubernetes.kubeProxy.ipvs", "leave it out", "means nothing where the mode is %s", p.Mode)
+		d.Warn("spec.kubernetes.kubeProxy.ipvs", "leave it out", "means nothing where the mode is %s", p.Mode)
 	}
-	if c.Spec.LoadBalancer.Internal.Type == "kube-vip" && p.Mode == "ipvs" && len(p.IPVS.ExcludeCIDRs) == 0 && d.sound("spec.loadBalancer.internal.type") {
-		d.warn("spec.kubernetes.kubeProxy.ipvs.excludeCIDRs", "write the nodes' range there", "is empty, and kube-proxy in mode ipvs removes kube-vip's rules")
+	if c.Spec.LoadBalancer.Internal.Type == "kube-vip" && p.Mode == "ipvs" && len(p.IPVS.ExcludeCIDRs) == 0 && d.Sound("spec.loadBalancer.internal.type") {
+		d.Warn("spec.kubernetes.kubeProxy.ipvs.excludeCIDRs", "write the nodes' range there", "is empty, and kube-proxy in mode ipvs removes kube-vip's rules")
 	}
 }
 
-func (d *document) networkRules(c *Cluster) {
+func (d *config) networkRules(c *Cluster) {
 	n := c.Spec.Network
-	if !d.sound("spec.network.plugin") {
+	if !d.Sound("spec.network.plugin") {
 		return
 	}
-	if n.Plugin == "calico" && n.Calico.IPIPMode != "Never" && n.Calico.VXLANMode != "Never" && d.sound("spec.network.calico.ipipMode", "spec.network.calico.vxlanMode") {
-		d.fail("spec.network.calico.vxlanMode", "set one of ipipMode and vxlanMode to Never", "is %s, and ipipMode is %s", n.Calico.VXLANMode, n.Calico.IPIPMode)
+	if n.Plugin == "calico" && n.Calico.IPIPMode != "Never" && n.Calico.VXLANMode != "Never" && d.Sound("spec.network.calico.ipipMode", "spec.network.calico.vxlanMode") {
+		d.Fail("spec.network.calico.vxlanMode", "set one of ipipMode and vxlanMode to Never", "is %s, and ipipMode is %s", n.Calico.VXLANMode, n.Calico.IPIPMode)
 	}
 	for _, other := range words[Network]("Plugin", "enum") {
-		if n.Plugin != other && d.written["spec.network."+other] {
-			d.warn("spec.network."+other, "leave it out", "means nothing where the plugin is %s", n.Plugin)
+		if n.Plugin != other && d.Written("spec.network."+other) {
+			d.Warn("spec.network."+other, "leave it out", "means nothing where the plugin is %s", n.Plugin)
 		}
 	}
 	if n.Plugin == "none" && n.Version != "" {
-		d.warn("spec.network.version", "leave it out", "means nothing where the plugin is none")
+		d.Warn("spec.network.version", "leave it out", "means nothing where the plugin is none")
 	}
 }
 
 // validateRuntime finds settings of a runtime that is not installed.
-func (d *document) validateRuntime(c *Cluster) {
-	if !d.sound("spec.runtime.type", "spec.registry.type") {
+func (d *config) validateRuntime(c *Cluster) {
+	if !d.Sound("spec.runtime.type", "spec.registry.type") {
 		return
 	}
 	installed := []string{c.Spec.Runtime.Type}
@@ -70,8 +74,8 @@ func (d *document) validateRuntime(c *Cluster) {
 		installed = append(installed, "docker") // which Harbor runs in
 	}
 	for _, kind := range runtimes() {
-		if !slices.Contains(installed, kind) && d.written["spec.runtime."+kind] {
-			d.warn("spec.runtime."+kind, "leave it out", "means nothing where the runtime is %s", c.Spec.Runtime.Type)
+		if !slices.Contains(installed, kind) && d.Written("spec.runtime."+kind) {
+			d.Warn("spec.runtime."+kind, "leave it out", "means nothing where the runtime is %s", c.Spec.Runtime.Type)
 		}
 	}
 }

@@ -4,29 +4,31 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 const podsField, servicesField = "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR"
 
 // validateRanges finds address ranges that overlap or do not fit.
-func (d *document) validateRanges(c *Cluster) {
+func (d *config) validateRanges(c *Cluster) {
 	pods := d.families(podsField, c.Spec.Network.KubePodsCIDR)
 	services := d.families(servicesField, c.Spec.Network.KubeServiceCIDR)
 	for _, p := range pods {
 		for _, s := range services {
 			if p.Overlaps(s) {
-				d.fail(d.firstWrittenOf(servicesField, podsField), "choose ranges that do not overlap", "the service range %s overlaps the pod range %s", s, p)
+				d.Fail(d.firstWrittenOf(servicesField, podsField), "choose ranges that do not overlap", "the service range %s overlaps the pod range %s", s, p)
 			}
 		}
 		d.maskFits(c, p)
 	}
 	for _, s := range services {
 		if limit := map[bool]int{true: 12, false: 108}[s.Addr().Is4()]; s.Bits() < limit {
-			d.fail(servicesField, "write a prefix length of "+strconv.Itoa(limit)+" or more", "%s is larger than the API server takes", s)
+			d.Fail(servicesField, "write a prefix length of "+strconv.Itoa(limit)+" or more", "%s is larger than the API server takes", s)
 		}
 	}
-	if len(pods) > 0 && len(services) > 0 && families(pods) != families(services) && d.sound(podsField, servicesField) {
-		d.fail(d.firstWrittenOf(servicesField, podsField), "write ranges of the same families for pods and services",
+	if len(pods) > 0 && len(services) > 0 && families(pods) != families(services) && d.Sound(podsField, servicesField) {
+		d.Fail(d.firstWrittenOf(servicesField, podsField), "write ranges of the same families for pods and services",
 			"the services have %s, and the pods have %s", families(services), families(pods))
 	}
 	d.addressesOutside(c, pods, services)
@@ -47,9 +49,9 @@ func families(rs []netip.Prefix) string {
 
 // firstWrittenOf gives the first of the fields that the document holds, and the
 // last of them where it holds none.
-func (d *document) firstWrittenOf(paths ...string) string {
+func (d *config) firstWrittenOf(paths ...string) string {
 	for _, p := range paths {
-		if d.written[p] {
+		if d.Written(p) {
 			return p
 		}
 	}
@@ -58,39 +60,39 @@ func (d *document) firstWrittenOf(paths ...string) string {
 
 // addressesOutside finds machines inside the cluster's own ranges, and machines
 // that lack a family.
-func (d *document) addressesOutside(c *Cluster, pods, services []netip.Prefix) {
+func (d *config) addressesOutside(c *Cluster, pods, services []netip.Prefix) {
 	all := append(slices.Clone(pods), services...)
 	for i, h := range c.Spec.Hosts {
-		path := indexed("spec.hosts", i)
+		path := document.Indexed("spec.hosts", i)
 		check := func(at, address string) {
 			ip, err := netip.ParseAddr(address)
 			for _, r := range all {
 				if err == nil && r.Contains(ip) {
-					d.fail(at, "choose other ranges in spec.network", "%s lies in the range %s of pods or services", address, r)
+					d.Fail(at, "choose other ranges in spec.network", "%s lies in the range %s of pods or services", address, r)
 				}
 			}
 		}
 		check(path+".address", h.Address)
 		for j, a := range h.InternalAddress {
-			if at := indexed(path+".internalAddress", j); d.written[at] {
+			if at := document.Indexed(path+".internalAddress", j); d.Written(at) {
 				check(at, a)
 			}
 		}
-		if len(pods) == 2 && len(h.InternalAddress) == 1 && d.sound(podsField) {
-			d.fail(path+".internalAddress", "write one IPv4 and one IPv6 address", "has one family, and the pods have two")
+		if len(pods) == 2 && len(h.InternalAddress) == 1 && d.Sound(podsField) {
+			d.Fail(path+".internalAddress", "write one IPv4 and one IPv6 address", "has one family, and the pods have two")
 		}
 	}
 	if vip, err := netip.ParseAddr(c.Spec.ControlPlaneEndpoint.Address); err == nil {
 		for _, r := range all {
 			if r.Contains(vip) {
-				d.fail("spec.controlPlaneEndpoint.address", "choose an address outside of the ranges in spec.network", "%s lies in the range %s of pods or services", vip, r)
+				d.Fail("spec.controlPlaneEndpoint.address", "choose an address outside of the ranges in spec.network", "%s lies in the range %s of pods or services", vip, r)
 			}
 		}
 	}
 }
 
 // families parses ranges and wants one of each family at most.
-func (d *document) families(at string, cidrs []string) []netip.Prefix {
+func (d *config) families(at string, cidrs []string) []netip.Prefix {
 	var out []netip.Prefix
 	for i, s := range cidrs {
 		p, err := netip.ParsePrefix(s)
@@ -98,7 +100,7 @@ func (d *document) families(at string, cidrs []string) []netip.Prefix {
 			continue // reported already
 		}
 		if slices.ContainsFunc(out, func(q netip.Prefix) bool { return q.Addr().Is4() == p.Addr().Is4() }) {
-			d.fail(indexed(at, i), "write one IPv4 and one IPv6 range at most", "%s is a second range of its family", p)
+			d.Fail(document.Indexed(at, i), "write one IPv4 and one IPv6 range at most", "%s is a second range of its family", p)
 			continue
 		}
 		out = append(out, p)
@@ -107,29 +109,29 @@ func (d *document) families(at string, cidrs []string) []netip.Prefix {
 }
 
 // maskFits checks that the pod range can be cut into ranges for the nodes.
-func (d *document) maskFits(c *Cluster, p netip.Prefix) {
+func (d *config) maskFits(c *Cluster, p netip.Prefix) {
 	mask, field := c.Spec.Kubernetes.NodeCIDRMaskSize, "spec.kubernetes.nodeCidrMaskSize"
 	if p.Addr().Is6() {
 		mask, field = c.Spec.Kubernetes.NodeCIDRMaskSizeIPv6, "spec.kubernetes.nodeCidrMaskSizeIPv6"
 	}
-	if !d.sound(field, podsField) {
+	if !d.Sound(field, podsField) {
 		return
 	}
 	at, name := d.firstWrittenOf(field, podsField), field[len("spec.kubernetes."):]
 	switch {
 	case mask <= p.Bits():
-		d.fail(at, "write a longer mask, or a larger pod range", "%s of %d leaves no range for a second node in %s", name, mask, p)
+		d.Fail(at, "write a longer mask, or a larger pod range", "%s of %d leaves no range for a second node in %s", name, mask, p)
 	case mask-p.Bits() > 16:
-		d.fail(at, "write a mask of at most "+strconv.Itoa(p.Bits()+16), "%s of %d cuts %s into more than 65536 ranges, which the controller refuses", name, mask, p)
+		d.Fail(at, "write a mask of at most "+strconv.Itoa(p.Bits()+16), "%s of %d cuts %s into more than 65536 ranges, which the controller refuses", name, mask, p)
 	case len(c.Spec.Hosts) > 1<<(mask-p.Bits()):
-		d.fail(at, "write a longer mask, or a larger pod range", "%s of %d gives %d ranges in %s, and there are %d hosts", name, mask, 1<<(mask-p.Bits()), p, len(c.Spec.Hosts))
+		d.Fail(at, "write a longer mask, or a larger pod range", "%s of %d gives %d ranges in %s, and there are %d hosts", name, mask, 1<<(mask-p.Bits()), p, len(c.Spec.Hosts))
 	}
 	free := min(p.Addr().BitLen()-mask, 32) // bits
-	if pods := c.Spec.Kubernetes.MaxPods; mask > p.Bits() && free >= 0 && (free > 0 || p.Addr().Is6()) && pods > 1<<free-2 && d.sound("spec.kubernetes.maxPods") {
-		d.fail(d.firstWrittenOf("spec.kubernetes.maxPods", field), "write fewer pods, or a shorter mask", "%d pods do not fit into a node's /%d", pods, mask)
+	if pods := c.Spec.Kubernetes.MaxPods; mask > p.Bits() && free >= 0 && (free > 0 || p.Addr().Is6()) && pods > 1<<free-2 && d.Sound("spec.kubernetes.maxPods") {
+		d.Fail(d.firstWrittenOf("spec.kubernetes.maxPods", field), "write fewer pods, or a shorter mask", "%d pods do not fit into a node's /%d", pods, mask)
 	}
 	block := c.Spec.Network.IPPool.BlockSize
-	if p.Addr().Is4() && c.Spec.Network.Plugin == "calico" && block < p.Bits() && d.sound("spec.network.ippool.blockSize") {
-		d.fail(d.firstWrittenOf("spec.network.ippool.blockSize", podsField), "write a longer block size, or a larger pod range", "a block of /%d does not fit into the pod range %s", block, p)
+	if p.Addr().Is4() && c.Spec.Network.Plugin == "calico" && block < p.Bits() && d.Sound("spec.network.ippool.blockSize") {
+		d.Fail(d.firstWrittenOf("spec.network.ippool.blockSize", podsField), "write a longer block size, or a larger pod range", "a block of /%d does not fit into the pod range %s", block, p)
 	}
 }

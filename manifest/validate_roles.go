@@ -3,6 +3,8 @@ package manifest
 import (
 	"slices"
 	"strings"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // maxNames is the most names that all roles together may stand for.
@@ -10,31 +12,31 @@ const maxNames = 100_000
 
 var allRoles = []string{RoleEtcd, RoleMaster, RoleWorker, RoleRegistry, RoleLoadBalancer}
 
-func (d *document) validateRoles(c *Cluster) {
-	if !d.sound("spec.hosts") && len(c.Spec.Hosts) == 0 {
+func (d *config) validateRoles(c *Cluster) {
+	if !d.Sound("spec.hosts") && len(c.Spec.Hosts) == 0 {
 		return // which hosts there are is not known
 	}
 	names := c.Spec.RoleGroups.anyone()
 	switch {
 	case len(c.Spec.Hosts) == 0 && names:
-		d.fail("spec.roleGroups", "list the hosts in spec.hosts", "names hosts, and spec.hosts has none")
+		d.Fail("spec.roleGroups", "list the hosts in spec.hosts", "names hosts, and spec.hosts has none")
 		return
 	case len(c.Spec.Hosts) == 0:
 		return
 	case !names:
-		if d.sound("spec.hosts") {
-			d.fail("spec.roleGroups", "say which hosts are etcd, master and worker", "names no host")
+		if d.Sound("spec.hosts") {
+			d.Fail("spec.roleGroups", "say which hosts are etcd, master and worker", "names no host")
 		}
 		return
 	}
 	used := d.roleNames(c)
 	d.roleRules(c)
-	if !d.sound("spec.roleGroups") {
+	if !d.Sound("spec.roleGroups") {
 		return // a host without a role may be one whose name has a mistake there
 	}
 	for i, h := range c.Spec.Hosts {
 		if !used[h.Name] && h.Name != "" && !slices.Contains(c.Spec.System.NTPServers, h.Name) {
-			d.warn(indexed("spec.hosts", i), "name it in spec.roleGroups, or leave it out", "%s has no role", h.Name)
+			d.Warn(document.Indexed("spec.hosts", i), "name it in spec.roleGroups, or leave it out", "%s has no role", h.Name)
 		}
 	}
 }
@@ -45,7 +47,7 @@ func (r RoleGroups) anyone() bool {
 }
 
 // roleNames holds the names in roles against the hosts, and gives those that are named.
-func (d *document) roleNames(c *Cluster) (used map[string]bool) {
+func (d *config) roleNames(c *Cluster) (used map[string]bool) {
 	known, allNamed := map[string]bool{}, true
 	for _, h := range c.Spec.Hosts {
 		known[h.Name] = true
@@ -56,14 +58,14 @@ func (d *document) roleNames(c *Cluster) (used map[string]bool) {
 	for _, role := range allRoles {
 		seen := map[string]bool{}
 		for i, entry := range c.Spec.RoleGroups.entries(role) {
-			at := indexed("spec.roleGroups."+role, i)
+			at := document.Indexed("spec.roleGroups."+role, i)
 			names, err := ExpandRange(entry)
 			if err != nil {
-				d.fail(at, "write a name, or a range as in node[5:7]", "%v", err)
+				d.Fail(at, "write a name, or a range as in node[5:7]", "%v", err)
 				continue
 			}
 			if total += len(names); total > maxNames {
-				d.fail("spec.roleGroups", "write smaller ranges", "stands for more than %d names", maxNames)
+				d.Fail("spec.roleGroups", "write smaller ranges", "stands for more than %d names", maxNames)
 				return used
 			}
 			var missing, twice []string
@@ -77,10 +79,10 @@ func (d *document) roleNames(c *Cluster) (used map[string]bool) {
 				seen[n], used[n] = true, true
 			}
 			if len(missing) > 0 && allNamed { // a host whose name has an error may be the one
-				d.fail(at, hostAdvice(entry, known), "%s: not in spec.hosts", someOf(missing))
+				d.Fail(at, hostAdvice(entry, known), "%s: not in spec.hosts", someOf(missing))
 			}
 			if len(twice) > 0 {
-				d.warn(at, "name it once", "%s: named twice in this role", someOf(twice))
+				d.Warn(at, "name it once", "%s: named twice in this role", someOf(twice))
 			}
 		}
 	}
@@ -101,43 +103,43 @@ func hostAdvice(name string, known map[string]bool) string {
 		names = append(names, n)
 	}
 	slices.Sort(names)
-	if n := nearest(name, names); n != "" && !strings.Contains(name, "[") {
+	if n := document.Nearest(name, names); n != "" && !strings.Contains(name, "[") {
 		return "did you mean " + n + "?"
 	}
 	return "add it there, or take it out here"
 }
 
-func (d *document) roleRules(c *Cluster) {
+func (d *config) roleRules(c *Cluster) {
 	r, etcd := c.Spec.RoleGroups, c.Spec.Etcd.Type
 	if len(r.Master) == 0 {
-		d.fail("spec.roleGroups.master", "name at least one host", "has no host")
+		d.Fail("spec.roleGroups.master", "name at least one host", "has no host")
 	}
 	if n := len(r.Names(RoleRegistry)); n > 1 {
-		d.fail("spec.roleGroups.registry", "name one host", "%d hosts have the role, and only one can", n)
+		d.Fail("spec.roleGroups.registry", "name one host", "%d hosts have the role, and only one can", n)
 	}
-	if d.sound("spec.etcd.type") {
+	if d.Sound("spec.etcd.type") {
 		d.etcdRoles(r, etcd)
 	}
 	if len(r.Worker) == 0 {
-		d.warn("spec.roleGroups.worker", "name hosts that run pods", "has no host: only what tolerates masters will run")
+		d.Warn("spec.roleGroups.worker", "name hosts that run pods", "has no host: only what tolerates masters will run")
 	}
 	for _, n := range r.Names(RoleLoadBalancer) {
 		if slices.Contains(r.Names(RoleMaster), n) && c.Spec.ControlPlaneEndpoint.Port == 6443 {
-			d.fail("spec.roleGroups.loadbalancer", "use hosts of their own, or another controlPlaneEndpoint.port",
+			d.Fail("spec.roleGroups.loadbalancer", "use hosts of their own, or another controlPlaneEndpoint.port",
 				"%s is a master too, whose API server listens on port 6443 already", n)
 		}
 	}
 }
 
-func (d *document) etcdRoles(r RoleGroups, etcd string) {
+func (d *config) etcdRoles(r RoleGroups, etcd string) {
 	if etcd != "kubexm" && len(r.Etcd) > 0 {
-		d.warn("spec.roleGroups.etcd", "leave it out", "means nothing where spec.etcd.type is %s", etcd)
+		d.Warn("spec.roleGroups.etcd", "leave it out", "means nothing where spec.etcd.type is %s", etcd)
 		return
 	}
 	if n := len(r.Names(RoleEtcd)); n > 0 && n%2 == 0 {
-		d.warn("spec.roleGroups.etcd", "use an odd number", "%d members tolerate no more failures than %d", n, n-1)
+		d.Warn("spec.roleGroups.etcd", "use an odd number", "%d members tolerate no more failures than %d", n, n-1)
 	}
 	if n := len(r.Names(RoleMaster)); etcd == "kubeadm" && n > 0 && n%2 == 0 {
-		d.warn("spec.roleGroups.master", "use an odd number", "each master runs an etcd member, and %d tolerate no more failures than %d", n, n-1)
+		d.Warn("spec.roleGroups.master", "use an odd number", "each master runs an etcd member, and %d tolerate no more failures than %d", n, n-1)
 	}
 }

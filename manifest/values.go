@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mensylisir/kubexm/manifest/document"
 )
 
 // writtenAt is a part of the document that a Cluster was decoded from.
@@ -14,11 +16,11 @@ type writtenAt struct {
 
 // valuesPlaces remembers where the values of each add-on stand, or the add-on
 // itself where it has none: whether they suit its chart is found later.
-func (d *document) valuesPlaces(c *Cluster) []writtenAt {
+func (d *config) valuesPlaces(c *Cluster) []writtenAt {
 	var out []writtenAt
 	for i := range c.Spec.Addons {
-		at := indexed("spec.addons", i) + ".values"
-		out = append(out, writtenAt{path: d.asWritten(at), node: d.nearestPlace(at)})
+		at := document.Indexed("spec.addons", i) + ".values"
+		out = append(out, writtenAt{path: d.AsWritten(at), node: d.Place(at)})
 	}
 	return out
 }
@@ -26,7 +28,7 @@ func (d *document) valuesPlaces(c *Cluster) []writtenAt {
 // ValuesProblem is an error in the values of the add-on with an index, at the
 // place of the value, or of the nearest one around it that is written.
 func (c *Cluster) ValuesProblem(addon int, path []string, message, advice string) Problem {
-	p := Problem{Path: indexed("spec.addons", addon) + ".values", Message: message, Advice: advice}
+	p := Problem{Path: document.Indexed("spec.addons", addon) + ".values", Message: message, Advice: advice}
 	var n *yaml.Node
 	if addon < len(c.values) {
 		p.Path, n = c.values[addon].path, c.values[addon].node
@@ -42,7 +44,7 @@ func (c *Cluster) ValuesProblem(addon int, path []string, message, advice string
 		if inList {
 			p.Path += "[" + name + "]"
 		} else {
-			p.Path = join(p.Path, name)
+			p.Path = document.Join(p.Path, name)
 		}
 		if n = value; n != nil {
 			p.Line, p.Column = key.Line, key.Column
@@ -53,8 +55,8 @@ func (c *Cluster) ValuesProblem(addon int, path []string, message, advice string
 
 // child gives what a mapping has under a name, with its key, or a list at a place.
 func child(n *yaml.Node, name string) (key, value *yaml.Node, inList bool) {
-	for i := 0; n != nil && n.Kind == yaml.AliasNode && i < maxDepth; i++ {
-		n = n.Alias
+	if n != nil {
+		n = document.Follow(n)
 	}
 	switch {
 	case n == nil:

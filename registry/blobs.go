@@ -11,7 +11,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -40,7 +40,7 @@ func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor
 		if err != nil {
 			return nil, err
 		}
-		return bundle.Body(rc, s.o.Sent), nil
+		return transfer.Body(rc, s.o.Sent), nil
 	}
 	err = again(ctx, func() error {
 		if from := s.homeOf(d.Digest.String()); from != "" && from != repo.Reference.Repository && !s.unmounted.Load() {

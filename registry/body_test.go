@@ -32,14 +32,14 @@ func (r *touchy) Read(p []byte) (int, error) {
 
 func (r *touchy) Close() error { r.closed.Store(true); return nil }
 
-// slowShelf gives its layers slowly.
-type slowShelf struct {
-	*shelf
+// slowSource gives its layers slowly.
+type slowSource struct {
+	*memorySource
 	late atomic.Bool
 }
 
-func (s *slowShelf) Blob(d string) (io.ReadCloser, int64, error) {
-	rc, n, err := s.shelf.Blob(d)
+func (s *slowSource) Blob(d string) (io.ReadCloser, int64, error) {
+	rc, n, err := s.memorySource.Blob(d)
 	if n > 100<<10 {
 		return &touchy{closed: &atomic.Bool{}, late: &s.late, left: int(n >> 12)}, n, err
 	}
@@ -49,7 +49,7 @@ func (s *slowShelf) Blob(d string) (io.ReadCloser, int64, error) {
 // A registry may refuse an upload before it was read. The client goes on reading the
 // body for a moment then, and the blob must not be given back under it.
 func TestRefusedUploadsAreNotReadFurther(t *testing.T) {
-	src := &slowShelf{shelf: &shelf{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}}
+	src := &slowSource{memorySource: &memorySource{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}}
 	im := src.image("quay.io/a/b:1", make([]byte, 400<<10))
 	site := newSite(t)
 	inner := site.Config.Handler

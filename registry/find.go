@@ -14,7 +14,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 )
 
 // Find looks for blobs in a registry: first in the repositories of the images
@@ -134,7 +134,7 @@ func (s *seeder) repositories(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	reg.PlainHTTP, reg.Client = s.target.PlainHTTP, bundle.Pages(s.client, maxPages)
+	reg.PlainHTTP, reg.Client = s.target.PlainHTTP, transfer.Pages(s.client, maxPages)
 	var names []string
 	err = reg.Repositories(ctx, "", func(page []string) error {
 		if names = append(names, page...); len(names) > maxRepositories {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 )
 
 // PlainHTTPError is why a request is not sent: it would go over plain HTTP to a
@@ -29,7 +29,7 @@ func (t Target) client() *http.Client {
 		c = *t.Client
 	}
 	if c.Transport == nil {
-		c.Transport = bundle.Waits{}.Transport(nil)
+		c.Transport = transfer.Waits{}.Transport(nil)
 	}
 	c.Transport = &encrypted{base: c.Transport, plainHTTP: t.PlainHTTP}
 	c.CheckRedirect = withoutLogin

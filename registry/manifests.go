@@ -13,6 +13,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -61,7 +62,7 @@ func (s *seeder) manifest(ctx context.Context, repo *remote.Repository, d v1.Des
 		return err
 	}
 	defer rc.Close()
-	return bundle.Sparse(d, put(ctx, repo, d, rc, tag))
+	return transfer.Sparse(d, put(ctx, repo, d, rc, tag))
 }
 
 // instead sends a narrowed index; err is why the whole one was refused.

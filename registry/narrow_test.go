@@ -14,7 +14,7 @@ const dockerList = "application/vnd.docker.distribution.manifest.list.v2+json"
 // An index within an index is narrowed from below, and whatever else stands in
 // either, in fields that nobody here knows, stays.
 func TestNarrow(t *testing.T) {
-	s, _ := newShelf()
+	s, _ := newMemorySource()
 	held := s.put(v1.MediaTypeImageManifest, []byte(`{"layers":[]}`))
 	gone := digest.FromString("gone").String()
 	child := func(d v1.Descriptor, more string) string {
@@ -64,7 +64,7 @@ func TestNarrow(t *testing.T) {
 }
 
 func TestNarrowRefusesWhatIsNoIndex(t *testing.T) {
-	s, _ := newShelf()
+	s, _ := newMemorySource()
 	for _, text := range []string{``, `[]`, `{"manifests":{}}`, `{}`, `{"manifests":[{"digest":5}]}`, `{"manifests":[{}]}`} {
 		if got, err := narrow(s, []v1.Descriptor{s.put(v1.MediaTypeImageIndex, []byte(text))}); err == nil {
 			t.Errorf("%q: %v", text, got)

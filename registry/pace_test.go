@@ -25,7 +25,7 @@ func TestUploadsAreSentAgain(t *testing.T) {
 		"refused":   {func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shelf, images := newShelf()
+			src, images := newMemorySource()
 			site := newSite(t)
 			inner, n := site.Config.Handler, 0
 			var mu sync.Mutex
@@ -43,11 +43,11 @@ func TestUploadsAreSentAgain(t *testing.T) {
 				}
 				inner.ServeHTTP(w, r)
 			})
-			_, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 2})
+			_, err := send(t.Context(), site.target(), src, images, Options{Parallel: 2})
 			if (err == nil) != test.again {
 				t.Fatalf("send: %v", err)
 			}
-			if test.again && missing(t, site.target(), shelf, images) > 0 {
+			if test.again && missing(t, site.target(), src, images) > 0 {
 				t.Error("images are missing")
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/registry/registrytest"
 )
@@ -241,7 +242,7 @@ func TestNothingIsNarrowedUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = registry.Fill(t.Context(), target, b, c, registry.Options{Parallel: 2})
-	var sparse *bundle.SparseError
+	var sparse *transfer.SparseError
 	if !errors.As(err, &sparse) || p.Manifest("site/registry.k8s.io/pause", "3.10") != "" {
 		t.Errorf("%v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -111,7 +112,7 @@ type seeder struct {
 }
 
 func newSeeder(t Target, src Source, o Options) *seeder {
-	hc := http.Client{Transport: bundle.Waits{}.Transport(nil)}
+	hc := http.Client{Transport: transfer.Waits{}.Transport(nil)}
 	if t.Client != nil {
 		hc = *t.Client
 	}

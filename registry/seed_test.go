@@ -22,22 +22,23 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// shelf is a Source in memory.
-type shelf struct {
+// memorySource is a Source in memory.
+type memorySource struct {
 	blobs map[string][]byte
 	trees map[string][]v1.Descriptor
 }
 
-func (s *shelf) put(mediaType string, b []byte) v1.Descriptor {
+func (s *memorySource) put(mediaType string, b []byte) v1.Descriptor {
 	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))}
 	s.blobs[d.Digest.String()] = b
 	return d
 }
 
-func (s *shelf) Blob(d string) (io.ReadCloser, int64, error) {
+func (s *memorySource) Blob(d string) (io.ReadCloser, int64, error) {
 	b, ok := s.blobs[d]
 	if !ok {
 		return nil, 0, errors.New("no such blob")
@@ -45,13 +46,13 @@ func (s *shelf) Blob(d string) (io.ReadCloser, int64, error) {
 	return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
 }
 
-func (s *shelf) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
+func (s *memorySource) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
 	return s.trees[im.Reference], nil
 }
 
 // image adds an image; others are named by its index and absent, as platforms
 // that a bundle does not carry are.
-func (s *shelf) image(ref string, base []byte, others ...v1.Descriptor) manifest.ImagePin {
+func (s *memorySource) image(ref string, base []byte, others ...v1.Descriptor) manifest.ImagePin {
 	layer := s.put(v1.MediaTypeImageLayerGzip, base)
 	own := s.put(v1.MediaTypeImageLayerGzip, []byte("layer of "+ref))
 	config := s.put(v1.MediaTypeImageConfig, fmt.Appendf(nil, `{"os":"linux","architecture":"amd64","ref":%q}`, ref))
@@ -117,8 +118,8 @@ func (s *site) digestOf(t *testing.T, path string) string {
 	return "sha256:" + hex.EncodeToString(h[:])
 }
 
-func newShelf() (*shelf, []manifest.ImagePin) {
-	s := &shelf{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}
+func newMemorySource() (*memorySource, []manifest.ImagePin) {
+	s := &memorySource{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}
 	base := bytes.Repeat([]byte("base"), 100<<10)
 	return s, []manifest.ImagePin{s.image("registry.k8s.io/pause:3.10", base), s.image("registry.k8s.io/coredns/coredns:v1.11.3", base), s.image("docker.io/library/nginx:1", base)}
 }
@@ -144,13 +145,13 @@ func missing(t *testing.T, target Target, src Source, images []manifest.ImagePin
 }
 
 func TestSendThenNothingIsMissing(t *testing.T) {
-	shelf, images := newShelf()
+	src, images := newMemorySource()
 	site := newSite(t)
-	if n := missing(t, site.target(), shelf, images); n != 3 {
+	if n := missing(t, site.target(), src, images); n != 3 {
 		t.Fatal(n)
 	}
 	var sent atomic.Int64
-	done, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 4, Sent: func(n int64) { sent.Add(n) }})
+	done, err := send(t.Context(), site.target(), src, images, Options{Parallel: 4, Sent: func(n int64) { sent.Add(n) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,11 +167,11 @@ func TestSendThenNothingIsMissing(t *testing.T) {
 			t.Errorf("%s is %s at the site, %s upstream", im.Reference, got, im.Digest)
 		}
 	}
-	if n := missing(t, site.target(), shelf, images); n != 0 {
+	if n := missing(t, site.target(), src, images); n != 0 {
 		t.Errorf("still missing: %d", n)
 	}
 	before := site.uploads.Load()
-	if _, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 4}); err != nil {
+	if _, err := send(t.Context(), site.target(), src, images, Options{Parallel: 4}); err != nil {
 		t.Fatal(err)
 	}
 	if n := site.uploads.Load() - before; n != 0 {
@@ -182,12 +183,12 @@ func TestSendThenNothingIsMissing(t *testing.T) {
 // turn; afterwards every tag that answers leads to a whole image, and a second
 // run completes the rest.
 func TestSendInterruptedAnywhere(t *testing.T) {
-	shelf, images := newShelf()
+	src, images := newMemorySource()
 	for k := 1; ; k++ {
 		site := newSite(t)
 		n, broke := 0, false
 		site.refuse = func(*http.Request) bool { n++; broke = broke || n >= k; return n >= k }
-		_, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 2})
+		_, err := send(t.Context(), site.target(), src, images, Options{Parallel: 2})
 		site.mu.Lock()
 		whole := !broke
 		site.mu.Unlock()
@@ -208,7 +209,7 @@ func TestSendInterruptedAnywhere(t *testing.T) {
 			if site.digestOf(t, path+"/manifests/"+tag) != im.Digest {
 				continue
 			}
-			for _, d := range shelf.trees[im.Reference] {
+			for _, d := range src.trees[im.Reference] {
 				kind := "/blobs/"
 				if bundle.IsManifest(d.MediaType) {
 					kind = "/manifests/"
@@ -218,10 +219,10 @@ func TestSendInterruptedAnywhere(t *testing.T) {
 				}
 			}
 		}
-		if _, err := send(t.Context(), site.target(), shelf, images, Options{Parallel: 2}); err != nil {
+		if _, err := send(t.Context(), site.target(), src, images, Options{Parallel: 2}); err != nil {
 			t.Fatalf("broken at request %d, then: %v", k, err)
 		}
-		if n := missing(t, site.target(), shelf, images); n > 0 {
+		if n := missing(t, site.target(), src, images); n > 0 {
 			t.Fatalf("broken at request %d: %d missing", k, n)
 		}
 		site.Close()
@@ -229,23 +230,23 @@ func TestSendInterruptedAnywhere(t *testing.T) {
 }
 
 func TestCompareSeesAnotherDigest(t *testing.T) {
-	shelf, images := newShelf()
+	src, images := newMemorySource()
 	site := newSite(t)
-	if _, err := send(t.Context(), site.target(), shelf, images, Options{}); err != nil {
+	if _, err := send(t.Context(), site.target(), src, images, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	images[1].Digest = images[0].Digest
-	c, err := Compare(t.Context(), site.target(), shelf, images, 1)
+	c, err := Compare(t.Context(), site.target(), src, images, 1)
 	if err != nil || c.Missing() != 1 || c.Images[1].Held || c.Images[1].Was == "" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func TestSparseIndexRefused(t *testing.T) {
-	shelf, _ := newShelf()
-	sparse := shelf.image("quay.io/a/b:1", []byte("x"), v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("absent"), Size: 3})
-	_, err := send(t.Context(), newSite(t).target(), shelf, []manifest.ImagePin{sparse}, Options{})
-	var refused *bundle.SparseError
+	src, _ := newMemorySource()
+	sparse := src.image("quay.io/a/b:1", []byte("x"), v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("absent"), Size: 3})
+	_, err := send(t.Context(), newSite(t).target(), src, []manifest.ImagePin{sparse}, Options{})
+	var refused *transfer.SparseError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "validation.manifests.indexes") {
 		t.Errorf("%v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -87,7 +88,7 @@ func (s *survey) catalog(ctx context.Context, todo map[string]string) error {
 		if err != nil {
 			continue // a name that no client can speak of
 		}
-		repo.Client = bundle.Pages(s.client, maxPages)
+		repo.Client = transfer.Pages(s.client, maxPages)
 		err = repo.Tags(ctx, "", func(tags []string) error {
 			for _, tag := range tags {
 				if _, ok := todo[name+" "+tag]; !ok {

@@ -112,10 +112,10 @@ func (s *strict) drop(d string) {
 	}
 }
 
-func seeded(t *testing.T) (*strict, Target, *shelf, []manifest.ImagePin) {
+func seeded(t *testing.T) (*strict, Target, *memorySource, []manifest.ImagePin) {
 	t.Helper()
 	s, target := newStrict(t)
-	src := &shelf{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}
+	src := &memorySource{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}
 	images := []manifest.ImagePin{
 		src.image("registry.k8s.io/pause:3.10", []byte("base"), v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("s390x"), Size: 5}),
 		src.image("docker.io/library/busybox:1", []byte("base")),
@@ -198,7 +198,7 @@ func TestFindAndMount(t *testing.T) {
 
 	// What the source has from the registry is mounted, and not read.
 	next := src.image("quay.io/new/one:2", []byte("base"))
-	away := &homed{shelf: src, away: map[string]string{base: "registry.k8s.io/pause"}}
+	away := &homed{memorySource: src, away: map[string]string{base: "registry.k8s.io/pause"}}
 	before := s.mounts
 	if _, err := send(t.Context(), target, away, []manifest.ImagePin{next}, Options{}); err != nil {
 		t.Fatal(err)
@@ -211,9 +211,9 @@ func TestFindAndMount(t *testing.T) {
 	}
 }
 
-// homed is a shelf some of whose blobs lie in the registry.
+// homed is a source some of whose blobs lie in the registry.
 type homed struct {
-	*shelf
+	*memorySource
 	away map[string]string
 	mu   sync.Mutex
 	read []string
@@ -227,5 +227,5 @@ func (h *homed) Blob(d string) (io.ReadCloser, int64, error) {
 		h.read = append(h.read, d)
 		h.mu.Unlock()
 	}
-	return h.shelf.Blob(d)
+	return h.memorySource.Blob(d)
 }

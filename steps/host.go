@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -56,7 +56,7 @@ type Host struct {
 	Applied func() Applied
 	// Waits bound how long registries and stores that are asked through the host may
 	// say nothing; the zero Waits has defaults.
-	Waits bundle.Waits
+	Waits transfer.Waits
 	// Direct connects from the machine kubexm runs on, not through the host; nil is
 	// the machine's own network.
 	Direct func(ctx context.Context, network, address string) (net.Conn, error)

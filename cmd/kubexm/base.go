@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/delta"
 )
 
 // baseFlags name the archives that hold what a delta leaves out.
@@ -37,8 +38,8 @@ func checkArchives(flag string, paths []string) error {
 // advice; nil where err is about something else.
 func refusedDelta(err error) error {
 	var lack *bundle.LackError
-	var base *bundle.BaseError
-	var cluster *bundle.ClusterError
+	var base *delta.BaseError
+	var cluster *delta.ClusterError
 	switch {
 	case errors.As(err, &lack):
 		return &coded{error: err, code: exitRefused, word: wordLacks,

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/delta"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/manifest"
@@ -207,7 +208,7 @@ func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, err
 		return nil, err
 	}
 	if i.Cluster != l.Cluster {
-		return nil, refused(&bundle.ClusterError{Inventory: i.Cluster, Lock: l.Cluster})
+		return nil, refused(&delta.ClusterError{Inventory: i.Cluster, Lock: l.Cluster})
 	}
 	return i, nil
 }

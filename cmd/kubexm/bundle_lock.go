@@ -92,9 +92,9 @@ func (a *app) printLocked(r *resolution, l *manifest.Lock, changes []bundle.Chan
 func trustText(x manifest.Artifact) string {
 	switch {
 	case x.Kind == manifest.Packages && x.Trust == manifest.FromPublished:
-		return count(len(bundle.PackagesOf(x)), "package") + ", as its repositories' signatures say"
+		return count(len(x.PackageList()), "package") + ", as its repositories' signatures say"
 	case x.Kind == manifest.Packages:
-		return count(len(bundle.PackagesOf(x)), "package") + " as served when they were pinned; no signature vouches for them"
+		return count(len(x.PackageList()), "package") + " as served when they were pinned; no signature vouches for them"
 	case x.Trust == manifest.FromPublished:
 		return "digest as published beside the file when it was pinned"
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/bundle/transfer"
 )
 
 // remoteFlags say how to speak to a registry.
@@ -29,8 +30,8 @@ func (f *remoteFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("docker-config", "json")
 }
 
-func (f *remoteFlags) remote(reference string) bundle.Remote {
-	return bundle.Remote{
+func (f *remoteFlags) remote(reference string) transfer.Remote {
+	return transfer.Remote{
 		Reference: reference, PlainHTTP: f.plainHTTP, CAFile: f.caFile, DockerConfig: f.dockerConfig,
 		UserAgent: "kubexm/" + ownVersion(),
 	}
@@ -71,7 +72,7 @@ the whole bundle.`,
 			settle()
 			p := a.progress(a.output != "text")
 			p.phase("push")
-			done, err := b.Push(cmd.Context(), f.remote(args[1]), bundle.PushOptions{Parallel: f.parallel, Sent: p.add, Planned: p.expect})
+			done, err := transfer.Push(cmd.Context(), b, f.remote(args[1]), transfer.PushOptions{Parallel: f.parallel, Sent: p.add, Planned: p.expect})
 			p.stop()
 			if err != nil {
 				return remoteRefused(err)
@@ -130,7 +131,7 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 				return err
 			}
 			p.phase("pull")
-			built, err := bundle.Pull(cmd.Context(), bundle.PullRequest{
+			built, err := transfer.Pull(cmd.Context(), transfer.PullRequest{
 				From: from, Policy: policy, Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.total,
 			})
 			p.stop()
@@ -161,13 +162,13 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 
 // remoteRefused gives what can go wrong with a registry its exit code and advice.
 func remoteRefused(err error) error {
-	var reference *bundle.ReferenceError
+	var reference *transfer.ReferenceError
 	switch {
 	case errors.As(err, &reference):
 		return &coded{error: err, code: exitUsage}
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no type for it
 		return &coded{error: err, code: exitFailed, advice: "--plain-http speaks HTTP without TLS, where that is meant"}
-	case errors.Is(err, bundle.ErrNoBundle):
+	case errors.Is(err, transfer.ErrNoBundle):
 		return &coded{error: err, code: exitFailed, advice: "look at the tags there: oras repo tags, crane ls"}
 	}
 	return refused(err)

@@ -50,7 +50,7 @@ func lockRows(l *manifest.Lock) []row {
 		}
 		if x.Kind == manifest.Packages {
 			r.Want = x.Packages.Want
-			for _, p := range bundle.PackagesOf(x) {
+			for _, p := range x.PackageList() {
 				r.Packages = append(r.Packages, packageRow{p.Name, p.Version, p.Arch, p.Size, "sha256:" + p.SHA256, p.Path})
 			}
 		}

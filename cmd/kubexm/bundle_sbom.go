@@ -4,10 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/sbom"
 )
 
 func (a *app) bundleSBOM() *cobra.Command {
-	f, format := &policyFlags{}, bundle.SPDX
+	f, format := &policyFlags{}, sbom.SPDX
 	cmd := &cobra.Command{
 		Use:   "sbom ARCHIVE",
 		Short: "Print a bundle's bill of materials",
@@ -37,7 +38,7 @@ that nobody of them signed is refused.`,
 			return err
 		},
 	}
-	formats := []string{bundle.SPDX, bundle.CycloneDX}
+	formats := []string{sbom.SPDX, sbom.CycloneDX}
 	cmd.Flags().Var(&choice{value: &format, allowed: formats}, "format", "spdx or cyclonedx")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	f.add(cmd)

@@ -157,20 +157,20 @@ func (p *progress) Start(name string, _ int64) fetch.Transfer {
 	defer p.mu.Unlock()
 	p.next++
 	p.current[p.next] = plainText(name)
-	return &transfer{p: p, id: p.next}
+	return &download{p: p, id: p.next}
 }
 
-type transfer struct {
+type download struct {
 	p  *progress
 	id int
 }
 
-func (t *transfer) Add(n int64) { t.p.add(n) }
+func (d *download) Add(n int64) { d.p.add(n) }
 
-func (t *transfer) Done(error) {
-	t.p.mu.Lock()
-	defer t.p.mu.Unlock()
-	delete(t.p.current, t.id)
+func (d *download) Done(error) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	delete(d.p.current, d.id)
 }
 
 // items names what is under way, the oldest first.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/sbom"
 )
 
 // version is set by the release build with -ldflags -X.
@@ -57,7 +57,7 @@ func (a *app) printOwnSBOM() error {
 	if !ok {
 		return errors.New("this program was built without a list of its modules; build it with go build")
 	}
-	text, err := bundle.ProgramSBOM("kubexm", ownVersion(), info)
+	text, err := sbom.Program("kubexm", ownVersion(), info)
 	if err != nil {
 		return err
 	}

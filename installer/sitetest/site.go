@@ -35,7 +35,7 @@ type Site struct {
 	Cluster  *manifest.Cluster
 	Kube     *steptest.Kube
 	Sims     map[string]*conntest.Sim
-	Bundle   *Shelf
+	Bundle   *Bundle
 	Registry *registrydtest.Registry // nil: it exists already, or there is none
 	Outside  *Outside                // where the registry exists already
 	Workdir  string
@@ -88,7 +88,7 @@ func Of(t TB, o Options) *Site {
 	for _, h := range s.Cluster.Spec.Hosts {
 		s.addHost(h)
 	}
-	s.Bundle = newShelf(t, s.Graph(pipeline.Create, nil), o.Root)
+	s.Bundle = newBundle(t, s.Graph(pipeline.Create, nil), o.Root)
 	s.Bundle.Repositories = map[string]steptest.Repository{}
 	formats := map[string]string{"debian-12": manifest.Deb, "rocky-9.4": manifest.RPM}
 	for system, format := range o.Repositories {

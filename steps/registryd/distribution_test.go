@@ -35,7 +35,7 @@ type real struct {
 	*wire
 	cluster    *manifest.Cluster
 	host       *steps.Host
-	shelf      *shelf
+	bundle     *imageBundle
 	pull, push string // addresses
 	log        bytes.Buffer
 }
@@ -72,8 +72,8 @@ func startReal(t *testing.T) *real {
 	c := steptest.Cluster(t, steptest.Small+"  registry: {privateRegistry: 'registry.site.example:5000'}\n")
 	store := t.TempDir()
 	c.Spec.Registry.RegistryDataDir = store
-	r := &real{cluster: c, shelf: newShelf(t, "registry.k8s.io/kube-proxy:v1.32.2", "registry.k8s.io/pause:3.10"), pull: freePort(t), push: freePort(t)}
-	kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), Artifacts: r.shelf}
+	r := &real{cluster: c, bundle: newImageBundle(t, "registry.k8s.io/kube-proxy:v1.32.2", "registry.k8s.io/pause:3.10"), pull: freePort(t), push: freePort(t)}
+	kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), Artifacts: r.bundle}
 	r.wire = &wire{Sim: kase.Sim(t)}
 	install := registryd.Install(c)
 	if err := install.Run(t.Context(), kase.NewHost(t, r.Sim, install)); err != nil {
@@ -174,9 +174,9 @@ func TestNodesCannotWrite(t *testing.T) {
 		t.Fatalf("%v, %v", v, err)
 	}
 	const repo = "/v2/registry.k8s.io/kube-proxy"
-	proxy, pause := r.shelf.pins[0], r.shelf.pins[1]
-	blob := r.shelf.trees[pause.Reference][1].Digest.String()
-	other := string(r.shelf.blobs[pause.Digest])
+	proxy, pause := r.bundle.pins[0], r.bundle.pins[1]
+	blob := r.bundle.trees[pause.Reference][1].Digest.String()
+	other := string(r.bundle.blobs[pause.Digest])
 	for name, c := range map[string]struct {
 		method, path, media, body string
 	}{
@@ -205,20 +205,20 @@ func TestNodesCannotWrite(t *testing.T) {
 			}
 		}
 	}
-	if status, text := r.ask(t, r.pull, registryd.PullUser, http.MethodGet, repo+"/manifests/v1.32.2", proxy.MediaType, ""); status != http.StatusOK || text != string(r.shelf.blobs[proxy.Digest]) {
+	if status, text := r.ask(t, r.pull, registryd.PullUser, http.MethodGet, repo+"/manifests/v1.32.2", proxy.MediaType, ""); status != http.StatusOK || text != string(r.bundle.blobs[proxy.Digest]) {
 		t.Errorf("after all that the tag is %d %s", status, text)
 	}
 	r.isRead(t)
 
 	tags := registryd.TagsAt(r.cluster)
-	if err := tags(t.Context(), r.host, r.shelf.pins); err != nil {
+	if err := tags(t.Context(), r.host, r.bundle.pins); err != nil {
 		t.Fatal(err)
 	}
 	if status, answer := r.ask(t, r.push, registryd.PushUser, http.MethodPut, "/v2/registry.k8s.io/pause/manifests/3.10", "application/vnd.oci.image.index.v1+json",
 		`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}`); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, answer)
 	}
-	err := tags(t.Context(), r.host, r.shelf.pins)
+	err := tags(t.Context(), r.host, r.bundle.pins)
 	var changed *registryd.TagError
 	if !errors.As(err, &changed) || changed.Reference != pause.Reference || changed.Want != pause.Digest || strings.Contains(err.Error(), "kube-proxy") {
 		t.Errorf("a changed tag: %v", err)
@@ -229,7 +229,7 @@ func TestNodesCannotWrite(t *testing.T) {
 	if changed != nil && !strings.Contains(r.log.String(), changed.Digest) {
 		t.Errorf("the filling does not say what was there:\n%s", &r.log)
 	}
-	if err := tags(t.Context(), r.host, r.shelf.pins); err != nil {
+	if err := tags(t.Context(), r.host, r.bundle.pins); err != nil {
 		t.Errorf("after the bundle's image was put back: %v", err)
 	}
 }
@@ -242,11 +242,11 @@ func (r *real) isRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer target.Client.CloseIdleConnections()
-	has, err := registry.Survey(t.Context(), target, r.shelf.pins, 2)
+	has, err := registry.Survey(t.Context(), target, r.bundle.pins, 2)
 	if err != nil || len(has.Images) != 2 || len(has.Layers) != 2 {
 		t.Errorf("a survey found %+v, %v", has, err)
 	}
-	layer := r.shelf.trees[r.shelf.pins[0].Reference][1].Digest.String()
+	layer := r.bundle.trees[r.bundle.pins[0].Reference][1].Digest.String()
 	home, err := registry.Find(t.Context(), target, map[string][]string{layer: nil}, nil, 1)
 	if err != nil || home[layer] == "" {
 		t.Errorf("a layer is found in %v, %v", home, err)

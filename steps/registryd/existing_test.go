@@ -58,7 +58,7 @@ func stand(t *testing.T, reached bool) *standing {
 			"  extra: {hosts: [{domain: example.com, address: 192.0.2.99}]}\n", certs)
 	s.cluster = steptest.Cluster(t, config)
 	s.User, s.Password = "robot", "canary-x"
-	s.kase = steptest.Case{Cluster: s.cluster, Workdir: t.TempDir(), Artifacts: newShelf(t, "registry.k8s.io/pause:3.10", "docker.io/library/nginx:1.29")}
+	s.kase = steptest.Case{Cluster: s.cluster, Workdir: t.TempDir(), Artifacts: newImageBundle(t, "registry.k8s.io/pause:3.10", "docker.io/library/nginx:1.29")}
 	s.wire = &wire{Sim: s.kase.Sim(t), to: srv.Listener.Addr().String()}
 	s.host = s.on(t, registryd.Seed(s.cluster, nil), func(ctx context.Context, network, address string) (net.Conn, error) {
 		s.direct.Add(1)

@@ -49,21 +49,21 @@ func (*wire) Listen(context.Context, string, string) (net.Listener, error) {
 	return nil, errors.New("nobody listens here")
 }
 
-// shelf is a bundle of images.
-type shelf struct {
+// imageBundle is a bundle of images.
+type imageBundle struct {
 	steptest.Artifacts
 	blobs map[string][]byte
 	trees map[string][]v1.Descriptor
 	pins  []manifest.ImagePin
 }
 
-func (s *shelf) Images() []manifest.ImagePin { return s.pins }
+func (s *imageBundle) Images() []manifest.ImagePin { return s.pins }
 
-func (s *shelf) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
+func (s *imageBundle) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
 	return s.trees[im.Reference], nil
 }
 
-func (s *shelf) Blob(d string) (io.ReadCloser, int64, error) {
+func (s *imageBundle) Blob(d string) (io.ReadCloser, int64, error) {
 	b, ok := s.blobs[d]
 	if !ok {
 		return nil, 0, errors.New("no such blob")
@@ -71,7 +71,7 @@ func (s *shelf) Blob(d string) (io.ReadCloser, int64, error) {
 	return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
 }
 
-func (s *shelf) put(t *testing.T, mediaType string, v any) v1.Descriptor {
+func (s *imageBundle) put(t *testing.T, mediaType string, v any) v1.Descriptor {
 	t.Helper()
 	b, ok := v.([]byte)
 	if !ok {
@@ -85,9 +85,9 @@ func (s *shelf) put(t *testing.T, mediaType string, v any) v1.Descriptor {
 	return d
 }
 
-func newShelf(t *testing.T, references ...string) *shelf {
+func newImageBundle(t *testing.T, references ...string) *imageBundle {
 	t.Helper()
-	s := &shelf{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}
+	s := &imageBundle{blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}
 	for _, ref := range references {
 		layer := s.put(t, v1.MediaTypeImageLayerGzip, []byte("layer of "+ref))
 		config := s.put(t, v1.MediaTypeImageConfig, map[string]string{"os": "linux", "architecture": "amd64", "ref": ref})
@@ -126,7 +126,7 @@ func site(t *testing.T, s *conntest.Sim, user, password string) (address string,
 
 func TestSeedFillsTheRegistryThroughTheWire(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), Artifacts: newShelf(t, "registry.k8s.io/pause:3.10", "docker.io/library/nginx:1.29")}
+	kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), Artifacts: newImageBundle(t, "registry.k8s.io/pause:3.10", "docker.io/library/nginx:1.29")}
 	w := &wire{Sim: kase.Sim(t)}
 	install := registryd.Install(c)
 	if err := install.Run(t.Context(), kase.NewHost(t, w.Sim, install)); err != nil {
@@ -171,7 +171,7 @@ func TestSeedFillsTheRegistryThroughTheWire(t *testing.T) {
 
 func TestSeedTrustsNoOtherCertificate(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), Artifacts: newShelf(t, "registry.k8s.io/pause:3.10")}
+	kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), Artifacts: newImageBundle(t, "registry.k8s.io/pause:3.10")}
 	stranger := steptest.Case{Cluster: c, Workdir: t.TempDir()}
 	w := &wire{Sim: kase.Sim(t)}
 	install := registryd.Install(c)

@@ -14,7 +14,7 @@ import (
 // push overwrites a tag of a registry, as anybody may who has its login.
 func push(t *testing.T, s *standing, repository, tag, text string) {
 	t.Helper()
-	srv := s.kase.Artifacts.(*shelf)
+	srv := s.kase.Artifacts.(*imageBundle)
 	m := srv.put(t, "application/vnd.oci.image.index.v1+json", []byte(text))
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://example.com/v2/"+repository+"/manifests/"+tag, strings.NewReader(text))
 	if err != nil {
@@ -52,7 +52,7 @@ func TestAChangedTagIsNamed(t *testing.T) {
 	if err := seed.Run(t.Context(), s.host); err != nil {
 		t.Fatal(err)
 	}
-	pins := s.kase.Artifacts.(*shelf).pins
+	pins := s.kase.Artifacts.(*imageBundle).pins
 	ask := func() error { return registryd.TagsAt(s.cluster)(t.Context(), s.host, pins) }
 	if err := ask(); err != nil {
 		t.Fatalf("before anybody pushed: %v", err)

@@ -35,7 +35,7 @@ func (t *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (t *target) empty() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.to = ggcr.New(ggcr.Logger(silent()), ggcr.WithBlobHandler(shelf(t.dir)))
+	t.to = ggcr.New(ggcr.Logger(silent()), ggcr.WithBlobHandler(blobFolder(t.dir)))
 	return errors.Join(os.RemoveAll(t.dir), os.MkdirAll(t.dir, 0o750))
 }
 
@@ -44,14 +44,14 @@ func (t *target) bytes() int64 {
 	return size(t.dir, func(i fs.FileInfo) int64 { return i.Size() })
 }
 
-// shelf keeps blobs in a folder. The library's own hashes a whole blob whenever it
+// blobFolder keeps blobs in a folder. The library's own hashes a whole blob whenever it
 // is asked whether it has it.
-type shelf string
+type blobFolder string
 
-func (s shelf) path(h v1.Hash) string { return filepath.Join(string(s), h.Hex) }
+func (s blobFolder) path(h v1.Hash) string { return filepath.Join(string(s), h.Hex) }
 
 // Stat implements the library's BlobStatHandler.
-func (s shelf) Stat(_ context.Context, _ string, h v1.Hash) (int64, error) {
+func (s blobFolder) Stat(_ context.Context, _ string, h v1.Hash) (int64, error) {
 	info, err := os.Stat(s.path(h))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, ggcr.ErrNotFound
@@ -63,7 +63,7 @@ func (s shelf) Stat(_ context.Context, _ string, h v1.Hash) (int64, error) {
 }
 
 // Get implements the library's BlobHandler.
-func (s shelf) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, error) {
+func (s blobFolder) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, error) {
 	f, err := os.Open(s.path(h))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ggcr.ErrNotFound
@@ -72,7 +72,7 @@ func (s shelf) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, error
 }
 
 // Put implements the library's BlobPutHandler; rc fails when the digest is wrong.
-func (s shelf) Put(_ context.Context, _ string, h v1.Hash, rc io.ReadCloser) error {
+func (s blobFolder) Put(_ context.Context, _ string, h v1.Hash, rc io.ReadCloser) error {
 	f, err := os.CreateTemp(string(s), "upload-")
 	if err != nil {
 		return err

@@ -34,8 +34,8 @@ import (
 // wantedPackages are not in the lab's image, but for socat.
 var wantedPackages = []string{"conntrack", "ebtables", "ipset", "ipvsadm", "nfs-common", "open-iscsi", "nothing-of-the-kind | bash-completion", "socat"}
 
-// shelf is a bundle of packages alone, out of the lab's mirror.
-type shelf struct {
+// packageBundle is a bundle of packages alone, out of the lab's mirror.
+type packageBundle struct {
 	steps.Artifacts // nothing else is asked for
 	repo            manifest.Artifact
 	own             map[string][]byte
@@ -43,11 +43,11 @@ type shelf struct {
 }
 
 // Open gives what is at an address of the mirror. It is packaging.Web's.
-func (s *shelf) Open(_ context.Context, address string) (io.ReadCloser, error) {
+func (s *packageBundle) Open(_ context.Context, address string) (io.ReadCloser, error) {
 	return os.Open(filepath.Join(s.files, strings.TrimPrefix(address, "https://"+mirror.Host+"/")))
 }
 
-func newShelf(t *testing.T) *shelf {
+func newPackageBundle(t *testing.T) *packageBundle {
 	t.Helper()
 	cache, err := components.DefaultCache()
 	if err != nil {
@@ -58,7 +58,7 @@ func newShelf(t *testing.T) *shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shelf{files: m.Files(), own: map[string][]byte{}}
+	s := &packageBundle{files: m.Files(), own: map[string][]byte{}}
 	p := manifest.Platform{OS: "linux", Arch: "amd64", Distribution: "debian", Release: "12"}
 	a := manifest.Artifact{
 		ID: "packages/debian-12", Kind: manifest.Packages, Name: p.System(), Version: p.Release, Platform: p,
@@ -78,14 +78,14 @@ func newShelf(t *testing.T) *shelf {
 	return s
 }
 
-func (s *shelf) Repository(n manifest.Need, _ manifest.Platform) (manifest.Artifact, error) {
+func (s *packageBundle) Repository(n manifest.Need, _ manifest.Platform) (manifest.Artifact, error) {
 	if n.Name != s.repo.Name {
 		return manifest.Artifact{}, fmt.Errorf("no packages of %s", n.Name)
 	}
 	return s.repo, nil
 }
 
-func (s *shelf) File(ctx context.Context, n manifest.Need, _ manifest.Platform) (io.ReadCloser, manifest.Blob, error) {
+func (s *packageBundle) File(ctx context.Context, n manifest.Need, _ manifest.Platform) (io.ReadCloser, manifest.Blob, error) {
 	_, file, _ := strings.Cut(n.Name, "/")
 	i := slices.IndexFunc(s.repo.Members, func(m manifest.Member) bool { return m.Path == file })
 	if i < 0 {
@@ -104,7 +104,7 @@ func (s *shelf) File(ctx context.Context, n manifest.Need, _ manifest.Platform) 
 type packageHost struct {
 	*lab.Lab
 	host    *lab.Host
-	shelf   *shelf
+	bundle  *packageBundle
 	cluster *manifest.Cluster
 	user    string
 	verbs   func(runner.Ran) // hears of every command
@@ -156,7 +156,7 @@ func (p *packageHost) hands(t *testing.T) *steps.Host {
 		t.Fatal(err)
 	}
 	return &steps.Host{
-		Host: manifest.Host{Name: p.host.Name, Arch: "amd64"}, Runner: r, Cluster: p.cluster, Facts: facts, Artifacts: p.shelf,
+		Host: manifest.Host{Name: p.host.Name, Arch: "amd64"}, Runner: r, Cluster: p.cluster, Facts: facts, Artifacts: p.bundle,
 		Platform: manifest.Platform{OS: "linux", Arch: "amd64"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 }
@@ -213,10 +213,10 @@ spec:
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	s := newShelf(t)
+	s := newPackageBundle(t)
 	install, remove := node.InstallPackages(cluster), node.RemovePackages(cluster)
 	on := func(i int, user string) *packageHost {
-		return &packageHost{Lab: l, host: &l.Hosts[i], shelf: s, cluster: cluster, user: user}
+		return &packageHost{Lab: l, host: &l.Hosts[i], bundle: s, cluster: cluster, user: user}
 	}
 
 	t.Run("through the connection", func(t *testing.T) {

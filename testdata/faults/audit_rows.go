@@ -53,11 +53,13 @@ func (s *site) output(ctx context.Context, args ...string) ([]byte, ended) {
 }
 
 // auditLog is where the log lies.
-func (g *ground) auditLog() string { return filepath.Join(g.workdir, ".kubexm", "demo", "audit.jsonl") }
+func (g *clusterSite) auditLog() string {
+	return filepath.Join(g.workdir, ".kubexm", "demo", "audit.jsonl")
+}
 
 // audited has kubexm read the audit log to its end, and wants no break of its chain. A
 // process that was killed at once has begun none.
-func (g *ground) audited(ctx context.Context) (r audit.Report, err error) {
+func (g *clusterSite) audited(ctx context.Context) (r audit.Report, err error) {
 	if !exists(g.auditLog()) {
 		return r, nil
 	}
@@ -75,7 +77,7 @@ func (l *lab) auditedKills(ctx context.Context, first int) (string, error) {
 	}
 	killed, torn, pace := 0, 0, 1.0
 	for i := first; i < first+n; i++ {
-		g, err := l.ground(ctx, fmt.Sprintf("audit-%d", i))
+		g, err := l.clusterSite(ctx, fmt.Sprintf("audit-%d", i))
 		if err != nil {
 			return "", err
 		}
@@ -94,7 +96,7 @@ func (l *lab) auditedKills(ctx context.Context, first int) (string, error) {
 
 // auditedKill tells how many of two kills came before the end, and how many lines of
 // the log were cut off. pace is how fast the machine is, against when it was measured.
-func (g *ground) auditedKill(ctx context.Context, i, of int, pace *float64) (killed, torn int, err error) {
+func (g *clusterSite) auditedKill(ctx context.Context, i, of int, pace *float64) (killed, torn int, err error) {
 	m, err := g.model(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -149,7 +151,7 @@ func (g *ground) auditedKill(ctx context.Context, i, of int, pace *float64) (kil
 }
 
 // logged is how long the audit log is.
-func (g *ground) logged() int64 {
+func (g *clusterSite) logged() int64 {
 	info, err := os.Stat(g.auditLog())
 	if err != nil {
 		return 0
@@ -161,7 +163,7 @@ func (g *ground) logged() int64 {
 // chance has it: the lines behind the one that says that the run begins, which is
 // synced. It tells whether it went through a line. Half of the time the length stays,
 // and the content is gone.
-func (g *ground) losePowerHere(from int64, rng *rand.Rand) (within bool, err error) {
+func (g *clusterSite) losePowerHere(from int64, rng *rand.Rand) (within bool, err error) {
 	text, err := os.ReadFile(g.auditLog())
 	if err != nil {
 		return false, err
@@ -187,7 +189,7 @@ func (g *ground) losePowerHere(from int64, rng *rand.Rand) (within bool, err err
 
 // receipted verifies the newest receipt, and compares what it says with the bundle,
 // the hosts and the log.
-func (g *ground) receipted(ctx context.Context, k *keys, log audit.Report) error {
+func (g *clusterSite) receipted(ctx context.Context, k *keys, log audit.Report) error {
 	all, err := filepath.Glob(filepath.Join(g.workdir, ".kubexm", "demo", "receipts", "*.sigstore.json"))
 	if err != nil || len(all) == 0 {
 		return fmt.Errorf("there is no signed receipt: %w", err)
@@ -219,7 +221,7 @@ func (g *ground) receipted(ctx context.Context, k *keys, log audit.Report) error
 
 // auditControl touches a log, to show that it would be found.
 func auditControl(ctx context.Context, l *lab) (string, error) {
-	g, err := l.ground(ctx, "audit-control")
+	g, err := l.clusterSite(ctx, "audit-control")
 	if err != nil {
 		return "", err
 	}

@@ -69,7 +69,7 @@ const nearly = time.Second
 // twoAtOnce begins a second install some time after a first one. Every other pair is
 // from two folders. It gives how long the one that was refused took.
 func (l *lab) twoAtOnce(ctx context.Context, i int, later time.Duration) (time.Duration, error) {
-	g, err := l.ground(ctx, fmt.Sprintf("two-installs-%d", i))
+	g, err := l.clusterSite(ctx, fmt.Sprintf("two-installs-%d", i))
 	if err != nil {
 		return 0, err
 	}

@@ -79,13 +79,13 @@ func wrongBy(by time.Duration, mirrored bool) string {
 }
 
 // setClock puts a host's clock ahead, or behind.
-func (g *ground) setClock(host string, by time.Duration) {
+func (g *clusterSite) setClock(host string, by time.Duration) {
 	g.hosts[host].sim.SetMachine(func(m *conntest.Machine) { m.ClockAhead = by })
 }
 
 // skewed installs with wrong clocks, and once more with right ones.
 func (l *lab) skewed(ctx context.Context, who string, by time.Duration) (string, error) {
-	g, err := l.ground(ctx, fmt.Sprintf("clock-%s-%s", who, by))
+	g, err := l.clusterSite(ctx, fmt.Sprintf("clock-%s-%s", who, by))
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +111,7 @@ func (l *lab) skewed(ctx context.Context, who string, by time.Duration) (string,
 }
 
 // refusedFor installs, and wants to be refused for the clocks of these hosts.
-func (g *ground) refusedFor(ctx context.Context, hosts []string) (string, error) {
+func (g *clusterSite) refusedFor(ctx context.Context, hosts []string) (string, error) {
 	r := g.run(ctx, g.install()...)
 	if r.code != 3 || !strings.Contains(r.stderr, "clock") {
 		return "", fmt.Errorf("exit %d, want 3 for a clock: %s", r.code, clip(r.stderr, 1200))
@@ -126,7 +126,7 @@ func (g *ground) refusedFor(ctx context.Context, hosts []string) (string, error)
 
 // untouched says what a refused installation made all the same: a key or certificate
 // here, kubeadm's work, any change of a host.
-func (g *ground) untouched() error {
+func (g *clusterSite) untouched() error {
 	g.mu.Lock()
 	parts := slices.Clone(g.parts)
 	g.mu.Unlock()
@@ -160,7 +160,7 @@ func (l *lab) nearly(ctx context.Context, by time.Duration) (string, error) {
 	if _, err := l.model(ctx); err != nil {
 		return "", err
 	}
-	g, err := l.ground(ctx, fmt.Sprintf("clock-within-%s", by))
+	g, err := l.clusterSite(ctx, fmt.Sprintf("clock-within-%s", by))
 	if err != nil {
 		return "", err
 	}
@@ -183,7 +183,7 @@ func (l *lab) jumped(ctx context.Context, first int) (string, error) {
 	}
 	failed, late := 0, 0
 	for i := first; i < first+len(skews); i++ {
-		g, err := l.ground(ctx, fmt.Sprintf("clock-jump-%d", i))
+		g, err := l.clusterSite(ctx, fmt.Sprintf("clock-jump-%d", i))
 		if err != nil {
 			return "", err
 		}
@@ -204,9 +204,9 @@ func (l *lab) jumped(ctx context.Context, first int) (string, error) {
 
 // jump tells the exit code, and whether an error was another than preflight's. kubeadm
 // joins with no certificate that is not valid by its host's clock, as any client of TLS.
-func (g *ground) jump(ctx context.Context, i int) (code int, late bool, err error) {
+func (g *clusterSite) jump(ctx context.Context, i int) (code int, late bool, err error) {
 	by, struck := skews[i%len(skews)], ""
-	onCommand(70, func(g *ground, h *host, _ *rand.Rand) {
+	onCommand(70, func(g *clusterSite, h *host, _ *rand.Rand) {
 		g.mu.Lock()
 		struck = h.name
 		g.mu.Unlock()

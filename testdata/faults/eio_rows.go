@@ -17,7 +17,7 @@ const eioPoints = 24
 // are gone, and the next sync says that all is well.
 func eioRows() []row {
 	var rows []row
-	for _, d := range deeds() {
+	for _, d := range operations() {
 		for _, kind := range []brittle.Kind{brittle.Write, brittle.Sync, brittle.Rename, brittle.Close} {
 			rows = append(rows, row{
 				group: "eio", fault: fmt.Sprintf("%s, %s", d.name, kind), quick: kind == brittle.Sync && d.quick(),
@@ -31,7 +31,7 @@ func eioRows() []row {
 	})
 }
 
-func (l *lab) failing(ctx context.Context, d deed, kind brittle.Kind) (string, error) {
+func (l *lab) failing(ctx context.Context, d operation, kind brittle.Kind) (string, error) {
 	sizes, err := l.sizesOf(ctx, d)
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (l *lab) failing(ctx context.Context, d deed, kind brittle.Kind) (string, e
 
 // fail carries out d, and has one call in one of its commands fail. It tells whether
 // there was such a call.
-func (l *lab) fail(ctx context.Context, d deed, in int, kind brittle.Kind, at int) (struck bool, err error) {
+func (l *lab) fail(ctx context.Context, d operation, in int, kind brittle.Kind, at int) (struck bool, err error) {
 	s, err := l.stand(ctx, fmt.Sprintf("eio-%s-%d-%s-%d", d.name, in, kind, at), d, false)
 	if err != nil {
 		return false, err
@@ -119,7 +119,7 @@ func (s *stand) judge(ctx context.Context, p phase, r ended, path string) error 
 
 // naiveEIO lets writes of a naive writer fail.
 func naiveEIO(ctx context.Context, l *lab) (string, error) {
-	p, found, n := l.naiveDeed().phases[0], 0, l.batch()
+	p, found, n := l.naiveOperation().phases[0], 0, l.batch()
 	whole, count := "", 0
 	for i := range n + 1 {
 		s, err := l.naiveStand(ctx, fmt.Sprintf("naive-eio-%d", i))

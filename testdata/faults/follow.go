@@ -21,7 +21,7 @@ type event struct {
 
 // follow runs kubexm to its end and gives its events. at is told of each as it
 // comes, counted from 1, with what kills kubexm; it may be nil.
-func (g *ground) follow(ctx context.Context, args []string, at func(n int, e event, kill func())) (ended, []event) {
+func (g *clusterSite) follow(ctx context.Context, args []string, at func(n int, e event, kill func())) (ended, []event) {
 	c := g.command(ctx, g.binary, args)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr

@@ -24,7 +24,7 @@ type host struct {
 	name   string
 	sim    *conntest.Sim
 	server *sshtest.Server
-	wire   *cable
+	wire   *tcpProxy
 	dial   func(address string) (net.Conn, error) // from the host to one of its own ports
 
 	mu      sync.Mutex
@@ -59,7 +59,7 @@ func newHost(name, address string, sim *conntest.Sim) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.wire, err = newCable(address, h.server.Addr); err != nil {
+	if h.wire, err = newTCPProxy(address, h.server.Addr); err != nil {
 		h.server.Close()
 	}
 	return h, err

@@ -16,8 +16,8 @@ type blow struct {
 	batch int // in one row
 	quick bool
 	waits bool
-	// strike arms it on a ground: the i-th of n.
-	strike func(g *ground, i, n int, deletes bool)
+	// strike arms it on a site: the i-th of n.
+	strike func(g *clusterSite, i, n int, deletes bool)
 	// says is what the interrupted command prints where it fails; empty: anything
 	says string
 	// within is how long a connection may be silent until kubexm gives it up; 0: nobody asks
@@ -33,9 +33,9 @@ func hostRows() []row {
 		{name: "a host loses its power", count: 50, batch: 5, quick: true, strike: losePower},
 		{name: "a host loses its power within kubeadm", count: 20, batch: 5, strike: losePowerInKubeadm},
 		{name: "a command on a host is killed", count: 50, batch: 5, strike: killCommand},
-		{name: "the connection is cut", count: 50, batch: 5, quick: true, strike: onCable(cut)},
-		{name: "the connection is reset", count: 50, batch: 5, strike: onCable(reset)},
-		{name: "the connection goes silent", count: 12, batch: 1, waits: true, strike: onCable(stall), within: mostSilence},
+		{name: "the connection is cut", count: 50, batch: 5, quick: true, strike: onConnection(cut)},
+		{name: "the connection is reset", count: 50, batch: 5, strike: onConnection(reset)},
+		{name: "the connection goes silent", count: 12, batch: 1, waits: true, strike: onConnection(stall), within: mostSilence},
 		{name: "the registry is restarted while it is filled", count: 10, batch: 5, strike: restartRegistry},
 		{name: "the disk of a host is full", count: 30, batch: 5, quick: true, strike: fillDisk, says: "No space left on device"},
 	} {
@@ -63,7 +63,7 @@ func (b blow) run(ctx context.Context, l *lab, first int) (string, error) {
 	failed := 0
 	var silent time.Duration
 	for i := first; i < first+n; i++ {
-		at, err := l.ground(ctx, fmt.Sprintf("blow-%s-%d", b.name, i))
+		at, err := l.clusterSite(ctx, fmt.Sprintf("blow-%s-%d", b.name, i))
 		if err != nil {
 			return "", err
 		}
@@ -85,7 +85,7 @@ func (b blow) run(ctx context.Context, l *lab, first int) (string, error) {
 	return came, nil
 }
 
-func (b blow) hit(ctx context.Context, g *ground, i int) (failed int, err error) {
+func (b blow) hit(ctx context.Context, g *clusterSite, i int) (failed int, err error) {
 	for _, deletes := range []bool{false, true} {
 		what, args, look := "install", g.install, func() error { return g.made(ctx) }
 		if deletes {
@@ -115,7 +115,7 @@ func (b blow) hit(ctx context.Context, g *ground, i int) (failed int, err error)
 
 // hush says which connection was silent for longer than it may be until kubexm gave it
 // up; that a process ended does so too.
-func (g *ground) hush(most time.Duration) error {
+func (g *clusterSite) hush(most time.Duration) error {
 	if most == 0 {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (g *ground) hush(most time.Duration) error {
 }
 
 // calm ends every blow.
-func (g *ground) calm() {
+func (g *clusterSite) calm() {
 	for _, h := range g.hosts {
 		h.onStrike(nil)
 		h.fill(false)
@@ -146,7 +146,7 @@ func (g *ground) calm() {
 
 // commands is how many commands the hosts were given when nothing disturbed, so
 // that blows fall on all of them.
-func (g *ground) commands(name string, deletes bool) int {
+func (g *clusterSite) commands(name string, deletes bool) int {
 	m := g.models.model
 	if deletes {
 		return m.undoes[name]
@@ -159,11 +159,11 @@ func chance(i int, salt uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed+salt, uint64(i))) //nolint:gosec // what is tried, always the same
 }
 
-func pickHost(g *ground, rng *rand.Rand) *host { return g.hosts[g.names[rng.IntN(len(g.names))]] }
+func pickHost(g *clusterSite, rng *rand.Rand) *host { return g.hosts[g.names[rng.IntN(len(g.names))]] }
 
 // onCommand does something on one host at one of its commands.
-func onCommand(salt uint64, do func(g *ground, h *host, rng *rand.Rand)) func(*ground, int, int, bool) {
-	return func(g *ground, i, n int, deletes bool) {
+func onCommand(salt uint64, do func(g *clusterSite, h *host, rng *rand.Rand)) func(*clusterSite, int, int, bool) {
+	return func(g *clusterSite, i, n int, deletes bool) {
 		rng := chance(i, salt)
 		if deletes {
 			rng = chance(i, salt+1)
@@ -178,7 +178,7 @@ func onCommand(salt uint64, do func(g *ground, h *host, rng *rand.Rand)) func(*g
 	}
 }
 
-var losePower = onCommand(10, func(_ *ground, h *host, rng *rand.Rand) {
+var losePower = onCommand(10, func(_ *clusterSite, h *host, rng *rand.Rand) {
 	go h.powerCycle(rng.IntN, loses(rng))
 	time.Sleep(5 * time.Millisecond) // until it is off
 })
@@ -196,7 +196,7 @@ func loses(rng *rand.Rand) func() bool {
 }
 
 // losePowerInKubeadm takes it between two parts of kubeadm's work.
-func losePowerInKubeadm(g *ground, i, n int, deletes bool) {
+func losePowerInKubeadm(g *clusterSite, i, n int, deletes bool) {
 	rng := chance(i, 20)
 	parts := g.models.model.parts
 	if deletes {
@@ -218,11 +218,11 @@ func losePowerInKubeadm(g *ground, i, n int, deletes bool) {
 	}
 }
 
-var killCommand = onCommand(30, func(_ *ground, h *host, _ *rand.Rand) { h.end("") })
+var killCommand = onCommand(30, func(_ *clusterSite, h *host, _ *rand.Rand) { h.end("") })
 
-// onCable does something to a connection after so many bytes.
-func onCable(how func(*pair)) func(*ground, int, int, bool) {
-	return func(g *ground, i, n int, deletes bool) {
+// onConnection does something to a connection after so many bytes.
+func onConnection(how func(*pair)) func(*clusterSite, int, int, bool) {
+	return func(g *clusterSite, i, n int, deletes bool) {
 		rng := chance(i, 40)
 		h := pickHost(g, rng)
 		all := g.models.model.bytes[h.name]
@@ -234,7 +234,7 @@ func onCable(how func(*pair)) func(*ground, int, int, bool) {
 }
 
 // restartRegistry restarts it at one of the uploads.
-func restartRegistry(g *ground, i, n int, _ bool) {
+func restartRegistry(g *clusterSite, i, n int, _ bool) {
 	target := 1 + i*g.models.model.puts/n
 	g.reg.StrikeAt(func(at int) {
 		if at == target {
@@ -243,4 +243,4 @@ func restartRegistry(g *ground, i, n int, _ bool) {
 	})
 }
 
-var fillDisk = onCommand(50, func(_ *ground, h *host, _ *rand.Rand) { h.fill(true) })
+var fillDisk = onCommand(50, func(_ *clusterSite, h *host, _ *rand.Rand) { h.fill(true) })

@@ -84,9 +84,9 @@ func installControl(ctx context.Context, l *lab) (string, error) {
 
 // halfInstalled gives hosts of an installation that was stopped within. The machine
 // may be faster than when it was measured how long one takes: then it is stopped earlier.
-func (l *lab) halfInstalled(ctx context.Context, after time.Duration) (*ground, error) {
+func (l *lab) halfInstalled(ctx context.Context, after time.Duration) (*clusterSite, error) {
 	for try := range 8 {
-		g, err := l.ground(ctx, fmt.Sprintf("install-control-%d", try+1))
+		g, err := l.clusterSite(ctx, fmt.Sprintf("install-control-%d", try+1))
 		if err != nil {
 			return nil, err
 		}
@@ -129,10 +129,10 @@ func (l *lab) killedInstalls(ctx context.Context, first int) (string, error) {
 	for i := first; i < first+n; i++ {
 		name := fmt.Sprintf("install-kill-%d", i)
 		ran, err := l.killedBoth(ctx, name, killer{
-			install: func(g *ground) (bool, error) {
+			install: func(g *clusterSite) (bool, error) {
 				return stopAfter(g.command(ctx, g.binary, g.install()), at(i, m.install, 0))
 			},
-			destroy: func(g *ground) (bool, error) {
+			destroy: func(g *clusterSite) (bool, error) {
 				return stopAfter(g.command(ctx, g.binary, g.destroy()), at(i, m.destroy, 1000))
 			},
 		})
@@ -151,13 +151,13 @@ func (l *lab) killedInstalls(ctx context.Context, first int) (string, error) {
 
 // killer interrupts each command once, and tells whether it still ran.
 type killer struct {
-	install, destroy func(g *ground) (bool, error)
+	install, destroy func(g *clusterSite) (bool, error)
 }
 
 // killedBoth installs and deletes, each interrupted once and then run again, and
 // compares the hosts after each.
 func (l *lab) killedBoth(ctx context.Context, name string, k killer) (during int, err error) {
-	g, err := l.ground(ctx, name)
+	g, err := l.clusterSite(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -199,8 +199,8 @@ func (l *lab) killedAtBoundaries(ctx context.Context, part int) (string, error) 
 				kill()
 			}
 		}
-		boundary := func(args func(...string) []string) func(g *ground) (bool, error) {
-			return func(g *ground) (bool, error) {
+		boundary := func(args func(...string) []string) func(g *clusterSite) (bool, error) {
+			return func(g *clusterSite) (bool, error) {
 				r, _ := g.follow(ctx, args("-o", "json"), at)
 				if r.code > 0 {
 					return false, fmt.Errorf("it failed by itself: %s", clip(r.stderr, 800))
@@ -209,8 +209,8 @@ func (l *lab) killedAtBoundaries(ctx context.Context, part int) (string, error) 
 			}
 		}
 		ran, err := l.killedBoth(ctx, fmt.Sprintf("boundary-%d", n), killer{
-			install: func(g *ground) (bool, error) { return boundary(g.install)(g) },
-			destroy: func(g *ground) (bool, error) { return boundary(g.destroy)(g) },
+			install: func(g *clusterSite) (bool, error) { return boundary(g.install)(g) },
+			destroy: func(g *clusterSite) (bool, error) { return boundary(g.destroy)(g) },
 		})
 		if err != nil {
 			return "", fmt.Errorf("at event %d (%s; %s): %w", n, nth(m.events, n), nth(m.undoing, n), err)

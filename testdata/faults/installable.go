@@ -38,7 +38,7 @@ const podNetwork = `{apiVersion: v1, kind: Namespace, metadata: {name: kube-flan
 {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: kube-flannel-ds, namespace: kube-flannel}}
 `
 
-// installable builds a bundle for groundConfig and gives its path, and the version
+// installable builds a bundle for siteConfig and gives its path, and the version
 // of Kubernetes that it is of.
 func (l *lab) installable(ctx context.Context) (path, version string, err error) {
 	b := &l.bundles
@@ -57,11 +57,11 @@ func (l *lab) makeInstallable(ctx context.Context) (path, version string, err er
 		return "", "", err
 	}
 	hosts := ""
-	for i, n := range groundHosts {
+	for i, n := range siteHosts {
 		hosts += fmt.Sprintf("    - {name: %s, address: 192.0.2.%d}\n", n, 10+i)
 	}
 	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, groundConfig, hosts, version), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, siteConfig, hosts, version), 0o600); err != nil {
 		return "", "", err
 	}
 	path = filepath.Join(dir, "demo.tar.zst")

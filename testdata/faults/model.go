@@ -23,7 +23,7 @@ type model struct {
 
 	// What hosts were asked to do meanwhile, by their names.
 	does, undoes   map[string]int   // commands
-	bytes, unbytes map[string]int64 // that their cables carried
+	bytes, unbytes map[string]int64 // that their proxies carried
 	parts, unparts []string         // of kubeadm's work, in order
 	puts           int              // uploads to the registry
 }
@@ -63,7 +63,7 @@ func (l *lab) newModel(ctx context.Context) (*model, error) {
 	m := &model{varies: map[string]bool{}}
 	var first map[string]string
 	for i := range 2 {
-		g, err := l.ground(ctx, fmt.Sprintf("model-%d", i))
+		g, err := l.clusterSite(ctx, fmt.Sprintf("model-%d", i))
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (l *lab) newModel(ctx context.Context) (*model, error) {
 }
 
 // tally gives what the hosts were asked to do since the last time.
-func (g *ground) tally() (commands map[string]int, bytes map[string]int64, parts []string) {
+func (g *clusterSite) tally() (commands map[string]int, bytes map[string]int64, parts []string) {
 	commands, bytes = map[string]int{}, map[string]int64{}
 	for n, h := range g.hosts {
 		commands[n], bytes[n] = h.asked(), h.wire.carried()

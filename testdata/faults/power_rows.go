@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// powerPoints is at how many points of a deed the machine loses power, and powerBatch
+// powerPoints is at how many points of an operation the machine loses power, and powerBatch
 // how many of them are in one row.
 const (
 	powerPoints = 50
@@ -17,7 +17,7 @@ const (
 // it was told to keep, and of the rest what chance wants.
 func powerRows() []row {
 	var rows []row
-	for _, d := range deeds() {
+	for _, d := range operations() {
 		for i := 0; i < powerPoints; i += powerBatch {
 			rows = append(rows, row{
 				group: "power", fault: fmt.Sprintf("%s, %d to %d of %d", d.name, i+1, i+powerBatch, powerPoints), quick: i == 0 && d.quick(),
@@ -32,7 +32,7 @@ func powerRows() []row {
 }
 
 // points is how many of a batch are tried.
-func (l *lab) points(d deed) int {
+func (l *lab) points(d operation) int {
 	switch {
 	case !l.quick:
 		return powerBatch
@@ -42,7 +42,7 @@ func (l *lab) points(d deed) int {
 	return 3
 }
 
-func (l *lab) powerless(ctx context.Context, d deed, first int) (string, error) {
+func (l *lab) powerless(ctx context.Context, d operation, first int) (string, error) {
 	sizes, err := l.sizesOf(ctx, d)
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (l *lab) powerless(ctx context.Context, d deed, first int) (string, error) 
 }
 
 // losePower carries out d, and takes the power away once in each of its commands.
-func (l *lab) losePower(ctx context.Context, d deed, sizes []size, i, n int) (lost int, err error) {
+func (l *lab) losePower(ctx context.Context, d operation, sizes []size, i, n int) (lost int, err error) {
 	rng := chance(i, 60)
 	s, err := l.stand(ctx, fmt.Sprintf("power-%s-%d", d.name, i), d, rng.IntN(3) == 0)
 	if err != nil {
@@ -94,9 +94,9 @@ func (l *lab) losePower(ctx context.Context, d deed, sizes []size, i, n int) (lo
 	return lost, nil
 }
 
-// naiveDeed is the naive writer on the disk of a stand.
-func (l *lab) naiveDeed() deed {
-	return deed{name: "naive", phases: []phase{{
+// naiveOperation is the naive writer on the disk of a stand.
+func (l *lab) naiveOperation() operation {
+	return operation{name: "naive", phases: []phase{{
 		name: "write naively", args: func(s *stand) []string { return l.naiveArgs(s.site) },
 		done: func(context.Context, *stand) error { return nil },
 	}}}
@@ -104,7 +104,7 @@ func (l *lab) naiveDeed() deed {
 
 // naiveStand is a stand whose program is this one.
 func (l *lab) naiveStand(ctx context.Context, name string) (*stand, error) {
-	s, err := l.stand(ctx, name, l.naiveDeed(), false)
+	s, err := l.stand(ctx, name, l.naiveOperation(), false)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (l *lab) naiveStand(ctx context.Context, name string) (*stand, error) {
 
 // naivePower lets a naive writer lose power as often as one batch of builds.
 func naivePower(ctx context.Context, l *lab) (string, error) {
-	p, found, n := l.naiveDeed().phases[0], 0, l.batch()
+	p, found, n := l.naiveOperation().phases[0], 0, l.batch()
 	s, err := l.naiveStand(ctx, "naive-power")
 	if err != nil {
 		return "", err

@@ -40,7 +40,7 @@ func newPrinted(t *testing.T) *printed {
 		t.Fatal(err)
 	}
 	p := &printed{t: t, base: filepath.Join(l.dir, "base"), bin: filepath.Join(l.dir, "bin"), version: lock.Sets[0].Name,
-		ground: &ground{site: &site{lab: l, root: l.dir}, hosts: map[string]*host{}, workdir: filepath.Join(l.dir, "work")}}
+		clusterSite: &clusterSite{site: &site{lab: l, root: l.dir}, hosts: map[string]*host{}, workdir: filepath.Join(l.dir, "work")}}
 	for _, dir := range []string{p.base, p.bin, p.workdir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func (p *printed) hostsOf() {
 		p.kube.On(sim, n)
 	}
 	p.reg = registrydtest.Start(p.cluster, sims["r1"], func() http.Handler {
-		return &shelf{inner: ggcr.New(ggcr.Logger(silent())), count: map[string]int{}, kept: map[string]document{}, fine: true}
+		return &faultyRegistry{inner: ggcr.New(ggcr.Logger(silent())), count: map[string]int{}, kept: map[string]document{}, fine: true}
 	})
 	p.t.Cleanup(p.reg.Stop)
 	p.kube.Holds = p.reg.Holds

@@ -34,7 +34,7 @@ spec:
 
 // printed is a folder in which printed lines are typed, beside a simulated site.
 type printed struct {
-	*ground
+	*clusterSite
 	t        *testing.T
 	base     string // what each source begins with
 	bin      string

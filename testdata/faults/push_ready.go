@@ -22,8 +22,8 @@ type pushes struct {
 	archive string // signed
 	key     string // the public one
 	carried func(digest string) bool
-	whole   map[string]*depot   // by command
-	bytes   map[string][2]int64 // into an empty registry, and into one that has half
+	whole   map[string]*memoryRegistry // by command
+	bytes   map[string][2]int64        // into an empty registry, and into one that has half
 	err     error
 }
 
@@ -68,9 +68,9 @@ func (p *pushes) make(ctx context.Context, l *lab) error {
 		return err
 	}
 	p.carried = func(digest string) bool { return inside[digest] }
-	p.whole, p.bytes = map[string]*depot{}, map[string][2]int64{}
+	p.whole, p.bytes = map[string]*memoryRegistry{}, map[string][2]int64{}
 	for _, command := range []string{registryPush, bundlePush} {
-		d := newDepot(p.carried)
+		d := newMemoryRegistry(p.carried)
 		empty, err := p.measure(ctx, s, d, command)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (c children) all() []v1.Descriptor {
 }
 
 // measure pushes with nothing broken, and gives the bytes that it takes.
-func (p *pushes) measure(ctx context.Context, s *site, d *depot, command string) (int64, error) {
+func (p *pushes) measure(ctx context.Context, s *site, d *memoryRegistry, command string) (int64, error) {
 	w, err := newWay(d) //nolint:contextcheck // it lasts as long as this
 	if err != nil {
 		return 0, err
@@ -135,5 +135,5 @@ func (p *pushes) measure(ctx context.Context, s *site, d *depot, command string)
 	if r := s.run(ctx, w.push(p, command)...); r.code != 0 {
 		return 0, fmt.Errorf("%s with nothing broken: %s", command, r)
 	}
-	return w.cable.carried(), d.sound()
+	return w.proxy.carried(), d.sound()
 }

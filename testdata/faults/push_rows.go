@@ -42,33 +42,33 @@ func pushRows() []row {
 	})
 }
 
-// way is a registry behind a cable.
+// way is a registry behind a proxy.
 type way struct {
-	*depot
+	*memoryRegistry
 	server *httptest.Server
-	cable  *cable
+	proxy  *tcpProxy
 }
 
-func newWay(d *depot) (*way, error) {
-	w := &way{depot: d, server: httptest.NewUnstartedServer(d)}
+func newWay(d *memoryRegistry) (*way, error) {
+	w := &way{memoryRegistry: d, server: httptest.NewUnstartedServer(d)}
 	w.server.Config.ErrorLog = silent()
 	w.server.Start()
 	var err error
-	if w.cable, err = newCable("127.0.0.1:0", strings.TrimPrefix(w.server.URL, "http://")); err != nil {
+	if w.proxy, err = newTCPProxy("127.0.0.1:0", strings.TrimPrefix(w.server.URL, "http://")); err != nil {
 		w.server.Close()
 	}
 	return w, err
 }
 
 func (w *way) close() {
-	w.cable.close()
+	w.proxy.close()
 	w.server.CloseClientConnections()
 	w.server.Close()
 }
 
 // push gives the arguments of a push of the signed bundle over the way.
 func (w *way) push(p *pushes, command string) []string {
-	host := fmt.Sprintf("127.0.0.1:%d", w.cable.port())
+	host := fmt.Sprintf("127.0.0.1:%d", w.proxy.port())
 	common := []string{"--key", p.key, "--plain-http", "-p", "4"}
 	if command == bundlePush {
 		return slices.Concat([]string{"bundle", "push", p.archive, host + "/bundles/demo:1"}, common)
@@ -115,7 +115,7 @@ type cutCame struct {
 // cutPush cuts one push. Every second registry has half of it already. Of four ways
 // two come back at once, and two stay away until the command has ended.
 func (l *lab) cutPush(ctx context.Context, command string, i, of int) (came cutCame, err error) {
-	d, whole := newDepot(l.pushes.carried), l.pushes.whole[command]
+	d, whole := newMemoryRegistry(l.pushes.carried), l.pushes.whole[command]
 	if i%2 == 1 {
 		d = whole.half()
 	}
@@ -127,11 +127,11 @@ func (l *lab) cutPush(ctx context.Context, command string, i, of int) (came cutC
 	rng := chance(i, 60)
 	at := 1 + int64((float64(i%of)+rng.Float64())/float64(of)*float64(l.pushes.bytes[command][i%2]))
 	broke := make(chan struct{})
-	w.cable.strikeAfter(at, func(p *pair) {
+	w.proxy.strikeAfter(at, func(p *pair) {
 		close(broke)
 		if i/2%2 == 0 {
-			w.cable.unplug()
-			w.cable.each(reset)
+			w.proxy.unplug()
+			w.proxy.each(reset)
 		}
 		reset(p)
 	})
@@ -142,7 +142,7 @@ func (l *lab) cutPush(ctx context.Context, command string, i, of int) (came cutC
 		came.struck = true
 	default:
 	}
-	w.cable.plug()
+	w.proxy.plug()
 	d.mu.Lock()
 	came.tags = len(d.tags)
 	d.mu.Unlock()
@@ -169,7 +169,7 @@ func naivePush(ctx context.Context, l *lab) (string, error) {
 		return "", err
 	}
 	whole := l.pushes.whole[registryPush]
-	d := newDepot(l.pushes.carried)
+	d := newMemoryRegistry(l.pushes.carried)
 	send := func(url string, x document) error {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPut, url, bytes.NewReader(x.body))
 		r.Header.Set("Content-Type", x.typ)

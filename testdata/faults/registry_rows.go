@@ -23,7 +23,7 @@ type registryFault struct {
 	quick bool
 	// strike answers a request in the registry's stead and tells that it did. It
 	// is told how many requests of this kind came before, and are under way.
-	strike func(w http.ResponseWriter, r *http.Request, s *shelf) bool
+	strike func(w http.ResponseWriter, r *http.Request, s *faultyRegistry) bool
 }
 
 func registryRows() []row {
@@ -61,7 +61,7 @@ func (f registryFault) run(ctx context.Context, l *lab) (string, error) {
 		return "", err
 	}
 	defer b.Close()
-	s := &shelf{inner: memory.New(memory.Logger(silent())), fault: f, count: map[string]int{}, kept: map[string]document{}}
+	s := &faultyRegistry{inner: memory.New(memory.Logger(silent())), fault: f, count: map[string]int{}, kept: map[string]document{}}
 	s.Server = httptest.NewServer(s)
 	defer s.Close()
 	t := registry.Target{Mapper: registry.Mapper{Host: strings.TrimPrefix(s.URL, "http://")}, PlainHTTP: true}

@@ -37,7 +37,7 @@ func (l *lab) resumed(ctx context.Context, first int) (string, error) {
 	}
 	passed := 0
 	for i := first; i < first+n; i++ {
-		g, err := l.ground(ctx, fmt.Sprintf("resume-%d", i))
+		g, err := l.clusterSite(ctx, fmt.Sprintf("resume-%d", i))
 		if err != nil {
 			return "", err
 		}
@@ -54,7 +54,7 @@ func (l *lab) resumed(ctx context.Context, first int) (string, error) {
 	return fmt.Sprintf("the same hosts; %d steps were passed over in %d resumed runs", passed, 2*n), nil
 }
 
-func (g *ground) resumeBoth(ctx context.Context, i, of int, m *model) (passed int, err error) {
+func (g *clusterSite) resumeBoth(ctx context.Context, i, of int, m *model) (passed int, err error) {
 	if _, err := stopAfter(g.command(ctx, g.binary, g.install()), moment(i, of, m.install, 2000)); err != nil {
 		return 0, err
 	}
@@ -85,7 +85,7 @@ func (g *ground) resumeBoth(ctx context.Context, i, of int, m *model) (passed in
 }
 
 // resume runs a command again with --resume, and tells how many steps it passed over.
-func (g *ground) resume(ctx context.Context, args []string) (passed int, err error) {
+func (g *clusterSite) resume(ctx context.Context, args []string) (passed int, err error) {
 	for _, h := range g.hosts {
 		if err := h.quiet(ctx); err != nil {
 			return 0, err
@@ -109,7 +109,7 @@ func resumesNothing(ctx context.Context, l *lab) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	g, err := l.ground(ctx, "resume-nothing")
+	g, err := l.clusterSite(ctx, "resume-nothing")
 	if err != nil {
 		return "", err
 	}

@@ -178,7 +178,7 @@ func plantedAll(text string) error {
 // secretsInstalled logs in by a password of each form, has a host say all that it could
 // know, makes the cluster and deletes it.
 func secretsInstalled(ctx context.Context, l *lab) (string, error) {
-	g, err := l.ground(ctx, "secrets-installed")
+	g, err := l.clusterSite(ctx, "secrets-installed")
 	if err != nil {
 		return "", err
 	}
@@ -269,7 +269,7 @@ func secretsInstalled(ctx context.Context, l *lab) (string, error) {
 }
 
 // holders are files of hosts that hold a secret; nobody but root may read one.
-func (g *ground) holders(c canaries) (held []string, err error) {
+func (g *clusterSite) holders(c canaries) (held []string, err error) {
 	for _, n := range g.names {
 		for _, p := range g.hosts[n].sim.Below("") {
 			f, ok := g.hosts[n].sim.File(p)

@@ -16,18 +16,18 @@ import (
 	"github.com/mensylisir/kubexm/testdata/faults/brittle"
 )
 
-// stand is a site with a brittle disk, on which everything is that a deed writes.
+// stand is a site with a brittle disk, on which everything is that an operation writes.
 type stand struct {
 	*site
-	ground *ground // of a deed that has hosts
-	disk   *brittle.Disk
-	mount  *brittle.Mount
-	dir    string // where the disk is
-	exe    string // what is run
+	clusterSite *clusterSite // of an operation that has hosts
+	disk        *brittle.Disk
+	mount       *brittle.Mount
+	dir         string // where the disk is
+	exe         string // what is run
 }
 
-// deed is something that kubexm does, in one command or in several.
-type deed struct {
+// operation is something that kubexm does, in one command or in several.
+type operation struct {
 	name    string
 	prepare func(ctx context.Context, s *stand) error // leaves what the commands find, synced
 	phases  []phase
@@ -46,7 +46,7 @@ type phase struct {
 }
 
 // stand makes a site with a disk for d. A disk that cannot be mounted is errSkipped.
-func (l *lab) stand(ctx context.Context, name string, d deed, eager bool) (*stand, error) {
+func (l *lab) stand(ctx context.Context, name string, d operation, eager bool) (*stand, error) {
 	s := &stand{disk: brittle.New(eager), exe: l.binary}
 	var err error
 	if s.site, err = l.site(ctx, name, l.up); err != nil {
@@ -74,8 +74,8 @@ func (l *lab) stand(ctx context.Context, name string, d deed, eager bool) (*stan
 }
 
 func (s *stand) end() {
-	if s.ground != nil {
-		s.ground.close()
+	if s.clusterSite != nil {
+		s.clusterSite.close()
 	}
 	if s.mount != nil {
 		_ = s.mount.Unmount() // the folder below stays then, and is in a folder of the run
@@ -147,7 +147,7 @@ type size struct {
 	counts map[brittle.Kind]int
 }
 
-// measures are found out once for each deed.
+// measures are found out once for each operation.
 type measures struct {
 	mu  sync.Mutex
 	all map[string][]size
@@ -157,8 +157,8 @@ type measures struct {
 	blobs int        // of a layout that is whole
 }
 
-// sizesOf runs a deed that nothing disturbs, and counts.
-func (l *lab) sizesOf(ctx context.Context, d deed) ([]size, error) {
+// sizesOf runs an operation that nothing disturbs, and counts.
+func (l *lab) sizesOf(ctx context.Context, d operation) ([]size, error) {
 	l.measured.mu.Lock()
 	defer l.measured.mu.Unlock()
 	if out, ok := l.measured.all[d.name]; ok {

@@ -136,7 +136,7 @@ func (l *Lab) tell(ctx context.Context, h *Host) func(units string) {
 // restart starts a host that is off, from its disk.
 func (l *Lab) restart(ctx context.Context, h *Host) error {
 	l.hangUp(ctx, h)
-	if err := l.cable(ctx, h); err != nil {
+	if err := l.relink(ctx, h); err != nil {
 		return err
 	}
 	// Groups that its last life left would be there before their units are.
@@ -153,9 +153,9 @@ func (l *Lab) restart(ctx context.Context, h *Host) error {
 	return l.save() // before it is up, so that Down knows of it
 }
 
-// cable puts a host on the network anew: its links and rules were in memory.
-func (l *Lab) cable(ctx context.Context, h *Host) error {
-	// A namespace goes some time after its name does, so the cable is taken away first.
+// relink puts a host on the network anew: its links and rules were in memory.
+func (l *Lab) relink(ctx context.Context, h *Host) error {
+	// A namespace goes some time after its name does, so the link is taken away first.
 	link := exec.CommandContext(ctx, "ip", "-n", l.netns(""), "link", "show", "v"+h.Name)
 	if link.Run() == nil {
 		if err := command(ctx, "ip", "-n", l.netns(""), "link", "del", "v"+h.Name); err != nil {

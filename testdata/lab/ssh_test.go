@@ -45,7 +45,7 @@ func TestLabSSH(t *testing.T) {
 	}
 	begun := time.Now()
 	if out, err := l.SSH(ctx, h, RootUser, "true").CombinedOutput(); err == nil || time.Since(begun) > 30*time.Second {
-		t.Errorf("a host without a cable: %q, %v, after %s", out, err, time.Since(begun))
+		t.Errorf("a host without its link: %q, %v, after %s", out, err, time.Since(begun))
 	}
 	if err := l.Plug(ctx, h); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,123 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/errdef"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+// PullRequest says what to pull and where to.
+type PullRequest struct {
+	From     Remote
+	Policy   bundle.Policy // asked about the root before anything else is fetched
+	Output   string        // the archive's path; written beside it first, and renamed
+	Cache    *fetch.Cache
+	Client   Registry // over From.Sources()
+	Parallel int
+
+	// Planned, if set, is told what is to be done before a byte of payload moves.
+	Planned func(bundle.Plan)
+}
+
+// ErrNoBundle is why nothing can be pulled: there is no such tag.
+var ErrNoBundle = errors.New("no such bundle in the registry")
+
+// Pull fetches a whole bundle from a registry into an archive, with its
+// signatures. The root is the same digest for digest; the archive has the bytes
+// that were pushed when it was built by the same version of kubexm, whose
+// choice of what to compress it follows. What was fetched stays in the cache: a
+// pull that broke off goes on.
+func Pull(ctx context.Context, r PullRequest) (*bundle.Built, error) {
+	repo, err := r.From.repository()
+	if err != nil {
+		return nil, err
+	}
+	root, err := repo.Resolve(ctx, repo.Reference.Reference)
+	if errors.Is(err, errdef.ErrNotFound) {
+		return nil, fmt.Errorf("%s: %w", r.From.Reference, ErrNoBundle)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask for %s: %w", r.From.Reference, err)
+	}
+	if root.MediaType != v1.MediaTypeImageIndex {
+		return nil, &bundle.FormatError{Code: bundle.CodeDocument, What: fmt.Sprintf("%s is a %s", r.From.Reference, root.MediaType)}
+	}
+	signatures, err := pulledSignatures(ctx, repo, root)
+	if err != nil {
+		return nil, err
+	}
+	p := &puller{PullRequest: r, pin: manifest.ImagePin{Reference: r.From.Reference}}
+	from := bundle.Published{Name: r.From.Reference, Root: plain(root), Signatures: signatures, Document: p.document}
+	return bundle.Copy(ctx, from, r.Policy, bundle.BuildRequest{Output: r.Output, Cache: r.Cache, Fetcher: p, Parallel: r.Parallel, Planned: r.Planned})
+}
+
+// mediaFile is the media type of what has none of its own.
+const mediaFile = "application/octet-stream"
+
+// puller is one Pull at work; as a Fetcher it finds everything in one repository.
+type puller struct {
+	PullRequest
+	pin manifest.ImagePin // the repository, as the client takes it
+}
+
+// document brings a small blob into the cache and reads it, checked.
+func (p *puller) document(ctx context.Context, d v1.Descriptor, role fetch.Role) ([]byte, error) {
+	for again := range 2 {
+		if err := p.FetchContent(ctx, p.pin, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType, Role: role}); err != nil {
+			return nil, err
+		}
+		f, err := p.Cache.Open(d.Digest.Encoded())
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(io.LimitReader(f, d.Size+1))
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		if digest.FromBytes(text) == d.Digest {
+			return text, nil
+		}
+		if again == 0 { // a damaged cache
+			if err := p.Cache.Discard(d.Digest.Encoded()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, &archive.Error{Code: archive.ErrDigest, Offset: -1, Detail: "document " + d.Digest.String() + " has other content"}
+}
+
+// FetchArtifact implements Fetcher: an artifact's files are blobs of the repository.
+func (p *puller) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
+	for _, b := range a.Blobs() {
+		if err := p.FetchContent(ctx, p.pin, fetch.Content{Digest: "sha256:" + b.SHA256, Size: b.Size, MediaType: mediaFile, Role: fetch.LayerRole}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FetchMember implements Fetcher.
+func (p *puller) FetchMember(ctx context.Context, _ manifest.Artifact, m manifest.Member) error {
+	return p.FetchContent(ctx, p.pin, fetch.Content{Digest: "sha256:" + m.SHA256, Size: m.Size, MediaType: mediaFile, Role: fetch.LayerRole})
+}
+
+// ImageContent implements Fetcher.
+func (p *puller) ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error) {
+	im.Reference = p.pin.Reference
+	return p.Client.ImageContent(ctx, im)
+}
+
+// FetchContent implements Fetcher.
+func (p *puller) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.Content) error {
+	return p.Client.FetchContent(ctx, p.pin, c)
+}
