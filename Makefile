@@ -21,6 +21,11 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev
 # import_test.go checks that the list is complete.
 TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./testdata/e2e/... ./testdata/fair/... ./testdata/faults/... ./testdata/hostile/... ./testdata/lab/... ./testdata/scenarios/... ./testdata/stage/... ./testdata/testall/... ./testdata/upstream/... ./testdata/vulns/...
 
+# Programs of the tests that are modules of their own, so that kubexm's go.mod lists
+# what kubexm is made of. import_test.go checks that the list is complete.
+MODULES := testdata/faults/brittle
+in_each  = for module in $(MODULES); do (cd "$$module"; $(1)); done
+
 # The packages that run goroutines or share memory between them: what `make race`
 # looks at. import_test.go checks that the list is complete, and holds no other. Go
 # begins them in this order: those that take longest are first, so that none of them
@@ -45,11 +50,11 @@ endif
 # go test, with one more try for a test that fails; see testdata/stage. Flags have
 # their value after an equals sign. `make vet` vets all packages, once. Memory is
 # there: with GOGC tests compute a sixth less. Those that measure memory set their own.
-GOTEST := GOGC=400 build/stage test -- -vet=off
+GOTEST := GOGC=400 "$(CURDIR)/build/stage" test -- -vet=off
 
 # Tools are pinned in a module of their own, so that kubexm's go.mod lists what
 # kubexm is made of. Go's build cache keeps them built.
-TOOL := go tool -modfile=testdata/tools/go.mod
+TOOL := go tool -modfile="$(CURDIR)/testdata/tools/go.mod"
 
 # The config that `make upstream` serves everything for.
 CONFIG ?= testdata/configs/quickstart.yaml
@@ -87,6 +92,12 @@ build/stage:
 	@mkdir -p build
 	@go build -o $@ ./testdata/stage
 
+# The disk that loses what was not synced: tests that need it build it by this.
+.PHONY: build/brittle
+build/brittle:
+	@mkdir -p build
+	@cd testdata/faults/brittle && go build -buildvcs=false -o "$(CURDIR)/build/brittle" .
+
 .PHONY: test
 test: build/stage ## Run everything that CI runs, stage by stage as testdata/stage/stages.yaml lists it (LEVELS=BCD)
 	@build/stage run $(LEVELS)
@@ -108,6 +119,7 @@ times: build/stage
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted, run gofmt -w on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./... $(TESTDATA)
+	$(call in_each,go vet ./...)
 
 # Never from the test cache: what it reads is the whole tree.
 .PHONY: house
@@ -117,6 +129,7 @@ house:
 .PHONY: unit
 unit: modules build build/stage ## Run all tests without the race detector; Go's cache knows those whose code is unchanged
 	$(GOTEST) -timeout=30m '-skip=$(ALONE)' $(SLOW) ./... $(TESTDATA)
+	$(call in_each,$(GOTEST) -timeout=10m ./...)
 
 # scrypt, which opens a key with its password, is arithmetic on memory of its own, and
 # takes ten times as long where the race detector looks at each read.
@@ -131,6 +144,7 @@ race: modules build/stage ## Run the packages that have concurrency under the ra
 .PHONY: race-all
 race-all: modules build/stage ## Run all tests under the race detector, nothing sampled
 	CGO_ENABLED=1 $(GOTEST) $(WITH_RACE) -timeout=90m '-skip=$(ALONE)' $(SLOW) ./... $(TESTDATA)
+	$(call in_each,CGO_ENABLED=1 $(GOTEST) -race -timeout=30m ./...)
 
 # Beside make test, and without a second try: who fails now and then is found here.
 .PHONY: shuffle
@@ -153,6 +167,7 @@ test-all: needs lab-ready rpm-tools ## Run everything there is, for hours; goes 
 .PHONY: modules
 modules:
 	@bash testdata/tools/thrice.sh go mod download
+	@thrice="$(CURDIR)/testdata/tools/thrice.sh"; $(call in_each,bash "$$thrice" go mod download)
 	@bash testdata/tools/thrice.sh go mod download -modfile=testdata/tools/go.mod
 	@modules=$$(sed -nE 's/^[ -]+module: //p' bundle/testdata/upstream.yaml testdata/e2e/testdata/charts.yaml | sort -u); \
 	    thrice=$$PWD/testdata/tools/thrice.sh; cd / && bash "$$thrice" go mod download $$modules
@@ -229,6 +244,7 @@ budget: ## Record how many modules and bytes kubexm has by now
 .PHONY: lint
 lint: ## Run golangci-lint as .golangci.yml sets it, in its pinned version
 	$(TOOL) golangci-lint run --allow-serial-runners ./... $(TESTDATA)
+	$(call in_each,$(TOOL) golangci-lint run --allow-serial-runners ./...)
 
 .PHONY: generate
 generate: ## Write every generated file anew
@@ -259,7 +275,7 @@ fuzz-changed: ## Run fuzz targets of the packages that differ from BASE for a mi
 	@bash testdata/tools/fuzz.sh changed $(BASE)
 
 .PHONY: faults
-faults: build ## Break what a build and a transfer stand on, and print what came of it; goes on where it stopped (FAULTS=kill)
+faults: build build/brittle ## Break what a build and a transfer stand on, and print what came of it; goes on where it stopped (FAULTS=kill)
 	@go build -o build/faults ./testdata/faults
 	@build/faults -kubexm build/kubexm -progress build/faults.jsonl -only '$(FAULTS)'
 

@@ -262,6 +262,20 @@ func TestMakefileNamesTestdata(t *testing.T) {
 	}
 }
 
+// TestMakefileNamesModules: ./... leaves out other modules too.
+func TestMakefileNamesModules(t *testing.T) {
+	var own []string
+	for folder := range kubexm.folders {
+		if _, err := os.Stat(path.Join(folder, "go.mod")); err == nil {
+			own = append(own, folder)
+		}
+	}
+	slices.Sort(own)
+	if diff := cmp.Diff(own, words(t, "MODULES")); diff != "" {
+		t.Errorf("modules with Go of ours, and the Makefile's MODULES (-is +named):\n%s", diff)
+	}
+}
+
 // findings lists every break of the rules in tree, sorted.
 func (h house) findings(t *testing.T, tree fs.FS) []string {
 	t.Helper()

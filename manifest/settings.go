@@ -47,7 +47,8 @@ const Ciphers = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_
 // k8s.io/apiserver v0.32.2, pkg/features/kube_features.go).
 const configurableAnonymous = 32
 
-// Settings lists them all, in the order of the document.
+// Settings lists those that no host's files hold, in the order of the document. Files are of
+// the parts that a cluster is made of: part.Settings has them as well.
 func Settings() []Setting {
 	out := append(serverSettings(), kubeletSettings()...)
 	for _, s := range []struct{ name, value string }{
@@ -55,7 +56,7 @@ func Settings() []Setting {
 	} {
 		out = append(out, Setting{Of: OfEtcd, Name: s.name, Value: s.value, Field: "spec.etcd.extraArgs", Why: "who has no certificate of its CA is not heard"})
 	}
-	return append(append(out, kernelSettings()...), fileSettings()...)
+	return append(out, kernelSettings()...)
 }
 
 func serverSettings() []Setting {
@@ -130,33 +131,6 @@ func kernelSettings() []Setting {
 		{"kernel.keys.root_maxbytes", "25000000", "25 bytes for each"},
 	} {
 		out = append(out, Setting{Of: OfKernel, Name: s.name, Value: s.value, Group: RelaxKernelDefaults, Why: s.why})
-	}
-	return out
-}
-
-func fileSettings() []Setting {
-	var out []Setting
-	for _, s := range []struct{ path, mode, why string }{
-		{"/etc/kubernetes/*.conf", "0600", "credentials of the cluster's administrator and components"},
-		{"/etc/kubernetes/manifests/*.yaml", "0600", "what the kubelet runs as root"},
-		{"/etc/kubernetes/pki", "0700", "the cluster's keys"},
-		{"/etc/kubernetes/pki/*", "0600", "the cluster's keys and certificates"},
-		{"/etc/kubernetes/pki/etcd", "0700", "the store's keys, where kubeadm runs it"},
-		{"/etc/kubernetes/pki/etcd/*", "0600", "the store's keys, where kubeadm runs it"},
-		{HardeningDir, "0700", "what the API server reads"},
-		{HardeningDir + "/*", "0600", "what the API server reads"},
-		{AuditDir, "0700", "the audit log"},
-		{AuditDir + "/*", "0600", "the audit log"},
-		{"/var/lib/kubelet/config.yaml", "0600", "the kubelet's configuration"},
-		{"/etc/systemd/system/kubelet.service", "0600", "the kubelet's unit"},
-		{"/etc/cni/net.d/*", "0600", "the pod network's configuration"},
-		{"/etc/containerd/config.toml", "0600", "containerd's configuration"},
-		{"/etc/etcd/pki", "0700", "keys of etcd as a service"},
-		{"/etc/etcd/pki/*.key", "0600", "keys of etcd as a service"},
-		{"/etc/kubernetes/etcd", "0700", "what API servers reach an etcd with that is no pod of theirs"},
-		{"/etc/kubernetes/etcd/*.key", "0600", "what API servers reach an etcd with that is no pod of theirs"},
-	} {
-		out = append(out, Setting{Of: OfFile, Name: s.path, Value: s.mode, Why: s.why})
 	}
 	return out
 }

@@ -2,8 +2,6 @@ package manifest
 
 import (
 	"crypto/tls"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +45,7 @@ func TestSettings(t *testing.T) {
 		if _, ok := root.Find(s.Field); s.Field != "" && !ok {
 			t.Errorf("%s: %s is no field", id, s.Field)
 		}
-		if s.Field == "" && s.Group == "" && s.Of != OfFile {
+		if s.Field == "" && s.Group == "" {
 			t.Errorf("%s: nothing changes it", id)
 		}
 	}
@@ -60,7 +58,7 @@ func TestSettings(t *testing.T) {
 
 // TestRelaxing: a word leaves out its group and no other setting.
 func TestRelaxing(t *testing.T) {
-	all := []string{OfAPIServer, OfControllerManager, OfScheduler, OfKubelet, OfEtcd, OfKernel, OfFile}
+	all := []string{OfAPIServer, OfControllerManager, OfScheduler, OfKubelet, OfEtcd, OfKernel}
 	count := func(version string, relax ...string) (n int, groups []string) {
 		c := &Cluster{}
 		c.Spec.Kubernetes.Version, c.Spec.Kubernetes.Hardening.Relax = version, relax
@@ -85,54 +83,4 @@ func TestRelaxing(t *testing.T) {
 			t.Errorf("%s leaves %d of %d settings", word, n, want)
 		}
 	}
-}
-
-const hardeningPage = "../docs/hardening.md"
-
-// TestHardeningPage: docs/hardening.md says what the table says; -update writes it.
-func TestHardeningPage(t *testing.T) {
-	text, err := os.ReadFile(hardeningPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- settings: written by `go test ./manifest -update` -->\n", "<!-- end of settings -->\n"
-	head, rest, ok := strings.Cut(string(text), begin)
-	_, tail, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatal("no place for the table")
-	}
-	want := head + begin + settingsTable() + end + tail
-	if *update {
-		if err := os.WriteFile(hardeningPage, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if string(text) != want {
-		t.Errorf("%s is not what the table says: go test ./manifest -update writes it anew", hardeningPage)
-	}
-}
-
-func settingsTable() string {
-	var b strings.Builder
-	b.WriteString("\n| of | setting | value | relaxed by | changed by | what for |\n|---|---|---|---|---|---|\n")
-	code := func(s string) string {
-		if s == "" {
-			return ""
-		}
-		return "`" + s + "`"
-	}
-	for _, s := range Settings() {
-		name, value := s.Name, s.Value
-		switch s.Of {
-		case OfAPIServer, OfControllerManager, OfScheduler, OfEtcd:
-			name = "--" + name
-		}
-		if s.From > 0 {
-			value = fmt.Sprintf("%s` from 1.%d on `", value, s.From)
-		}
-		field := code(strings.TrimPrefix(s.Field, "spec."))
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", s.Of, name, strings.ReplaceAll(strings.TrimSuffix(code(value), " ``"), ",", ", "), code(s.Group), field, s.Why)
-	}
-	return b.String() + "\n"
 }

@@ -56,15 +56,16 @@ func kubernetesWants(c *manifest.Cluster) []want {
 }
 
 func etcdWants(c *manifest.Cluster) []want {
-	e := c.Spec.Etcd
-	switch e.Type {
-	case "external":
+	w := want{version: c.Spec.Etcd.Version, path: "spec.etcd.version"}
+	switch part.StoreOf(c).Kind {
+	case part.External:
 		return nil
-	case "kubeadm":
-		return []want{{component: "etcd-image", parts: images, version: e.Version, path: "spec.etcd.version"}}
-	default:
-		return []want{{component: "etcd", parts: files, version: e.Version, path: "spec.etcd.version"}}
+	case part.Stacked:
+		w.component, w.parts = "etcd-image", images
+	case part.Service:
+		w.component, w.parts = "etcd", files
 	}
+	return []want{w}
 }
 
 func runtimeWants(c *manifest.Cluster) []want {
@@ -82,12 +83,12 @@ func runtimeWants(c *manifest.Cluster) []want {
 }
 
 func networkWants(c *manifest.Cluster) []want {
-	n := c.Spec.Network
+	n, plugin := c.Spec.Network, part.NetworkOf(c)
 	var ws []want
-	if n.Plugin != "none" {
-		ws = append(ws, want{component: n.Plugin, parts: files | images, version: n.Version, path: "spec.network.version"})
+	if plugin.Name != "" {
+		ws = append(ws, want{component: plugin.Name, parts: files | images, version: n.Version, path: "spec.network.version"})
 	}
-	for _, name := range part.NetworkOf(c).Beside {
+	for _, name := range plugin.Beside {
 		ws = append(ws, want{component: name, parts: files, path: "spec.network.version"})
 	}
 	if n.Multus.Enabled {
@@ -97,20 +98,22 @@ func networkWants(c *manifest.Cluster) []want {
 }
 
 func registryWants(c *manifest.Cluster) []want {
-	r := c.Spec.Registry
-	switch r.Type {
-	case "registry":
-		return []want{{component: "registry", parts: files, version: r.Version, path: "spec.registry.version"}}
-	case "harbor":
-		// Harbor runs in containers of Docker on its own host, whatever the nodes run.
-		on := registryPlatforms(c)
-		return []want{
-			{component: "harbor", parts: files, version: r.Version, path: "spec.registry.version", on: on},
-			{component: "docker", parts: files, version: dockerVersion(c), path: "spec.registry.type", on: on},
-			{component: "docker-compose", parts: files, path: "spec.registry.type", on: on},
+	r := part.RegistryOf(c)
+	var ws []want
+	for i, name := range r.Components {
+		w := want{component: name, parts: files, path: "spec.registry.type"}
+		switch {
+		case i == 0:
+			w.version, w.path = c.Spec.Registry.Version, "spec.registry.version"
+		case name == part.Docker:
+			w.version = dockerVersion(c)
 		}
+		if r.Containers {
+			w.on = registryPlatforms(c)
+		}
+		ws = append(ws, w)
 	}
-	return nil
+	return ws
 }
 
 // registryPlatforms gives the platforms of the registry hosts; none without such a host.

@@ -6,14 +6,11 @@
 //	docs/config-not-yet-built.md. `go generate ./manifest` runs it.
 //
 //	docgen steps: docs/steps.md, the catalogue of steps: what each does, needs and
-//	changes, what undoes it, and which of the names in the design's five documents
-//	it answers. It reads the plans of testdata/clusters and the comments of the
-//	packages under steps. `go generate ./cmd/docgen` runs it.
+//	changes, and what undoes it. It reads the plans of testdata/clusters and the
+//	comments of the packages under steps. `go generate ./cmd/docgen` runs it.
 //
-// The files of asked answer every name of a step in those documents: with steps, with a
-// piece that steps are made of, with what it waits for, or with the reason why
-// there is none. They say of other steps what these are for, and what undoes a step that
-// the code does not tell; a new step may bring a file of its own.
+// The files of notes say what undoes a step where the code does not tell, and why a step
+// is there; a new step may bring a file of its own.
 package main
 
 //go:generate go run . steps -root ../.. -page ../../docs/steps.md

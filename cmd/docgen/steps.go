@@ -13,7 +13,7 @@ import (
 type catalogue struct {
 	steps  map[string]*step
 	source source
-	table  table
+	notes  notes
 	undoes map[string]bool // the steps that are the inverse of another
 }
 
@@ -22,27 +22,27 @@ func load(root string) (*catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	src, err := read(root, "steps", "registry", "bundle", "installer", "packaging", "versions")
+	src, err := read(filepath.Join(root, "steps"))
 	if err != nil {
 		return nil, err
 	}
-	t, err := readAsked(askedFiles)
+	n, err := readNotes(noteFiles)
 	if err != nil {
 		return nil, err
 	}
-	c := &catalogue{steps: found, source: src, table: t}
+	c := &catalogue{steps: found, source: src, notes: n}
 	c.join()
 	return c, nil
 }
 
-// join gives each step what comments and asked say of it.
+// join gives each step what comments and notes say of it.
 func (c *catalogue) join() {
 	looks := map[string]string{}
 	for _, check := range preflight.Checks() {
 		looks[check.Name] = "Looks " + check.Asks + "."
 	}
 	pairs := c.source.inverses()
-	maps.Copy(pairs, c.table.Inverses)
+	maps.Copy(pairs, c.notes.Inverses)
 	c.undoes = map[string]bool{}
 	back := map[string]string{}
 	for _, want := range slices.Sorted(maps.Keys(pairs)) {
@@ -53,7 +53,7 @@ func (c *catalogue) join() {
 	for name, s := range c.steps {
 		s.does = c.source.does[name]
 		if t := looks[name]; t != "" {
-			s.does, s.check = t, true
+			s.does = t
 		}
 		switch {
 		case s.meta.LooksOnly:
@@ -66,17 +66,5 @@ func (c *catalogue) join() {
 		if strings.HasPrefix(s.does, "Is its inverse") && c.undoes[name] {
 			s.does = "The inverse of " + back[name] + strings.TrimPrefix(s.does, "Is its inverse")
 		}
-	}
-	for _, a := range c.table.Asked {
-		for name, documents := range a.Names {
-			for _, to := range a.Steps {
-				if s := c.steps[to]; s != nil {
-					s.asked = append(s.asked, name+" ("+list(documents)+")")
-				}
-			}
-		}
-	}
-	for _, s := range c.steps {
-		slices.Sort(s.asked)
 	}
 }

@@ -14,82 +14,47 @@ import (
 
 // source is what the code says of steps.
 type source struct {
-	does   map[string]string // a step's name: the comment of the function that makes it
-	lists  map[string]string // a list of resources, written as Go: the step that wants it
-	gone   map[string]string // a step that takes a list away: that list
-	pieces map[string]bool   // steps/op.Unit and whatever else is exported under steps, registry, bundle
+	does  map[string]string // a step's name: the comment of the function that makes it
+	lists map[string]string // a list of resources, written as Go: the step that wants it
+	gone  map[string]string // a step that takes a list away: that list
 }
 
 var stepName = regexp.MustCompile(`^[a-z]+\.[a-z0-9-]+$`)
 
-// read parses the packages under folders of root.
-func read(root string, folders ...string) (source, error) {
-	s := source{does: map[string]string{}, lists: map[string]string{}, gone: map[string]string{}, pieces: map[string]bool{}}
-	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			dir, err := filepath.Rel(root, filepath.Dir(path))
-			if err != nil {
-				return err
-			}
-			s.file(filepath.ToSlash(dir), f)
-			return nil
-		})
-		if err != nil {
-			return source{}, err
+// read parses the packages under a folder.
+func read(root string) (source, error) {
+	s := source{does: map[string]string{}, lists: map[string]string{}, gone: map[string]string{}}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
 		}
-	}
-	return s, nil
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		s.file(filepath.Dir(path), f)
+		return nil
+	})
+	return s, err
 }
 
 // file takes what one file says. A function makes a step if it holds the step's name.
 func (s source) file(dir string, f *ast.File) {
 	for _, d := range f.Decls {
-		switch d := d.(type) {
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch t := spec.(type) {
-				case *ast.TypeSpec:
-					s.pieces[dir+"."+t.Name.Name] = t.Name.IsExported()
-				case *ast.ValueSpec:
-					for _, name := range t.Names {
-						s.pieces[dir+"."+name.Name] = name.IsExported()
-					}
-				}
-			}
-		case *ast.FuncDecl:
-			if d.Name.IsExported() {
-				s.pieces[dir+"."+method(d)+d.Name.Name] = true
-			}
-			ast.Inspect(d, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.BasicLit:
-					s.made(d, literal(n))
-				case *ast.CallExpr:
-					s.list(dir, n)
-				}
-				return true
-			})
+		d, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
 		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BasicLit:
+				s.made(d, literal(n))
+			case *ast.CallExpr:
+				s.list(dir, n)
+			}
+			return true
+		})
 	}
-}
-
-// method gives "Receiver." of a method.
-func method(d *ast.FuncDecl) string {
-	if d.Recv == nil || len(d.Recv.List) == 0 {
-		return ""
-	}
-	t := d.Recv.List[0].Type
-	if p, ok := t.(*ast.StarExpr); ok {
-		t = p.X
-	}
-	return types.ExprString(t) + "."
 }
 
 func literal(e ast.Expr) string {

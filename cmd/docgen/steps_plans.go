@@ -27,8 +27,6 @@ type step struct {
 	resources []string // of a list that is wanted, or wanted gone
 	meta      steps.Meta
 	inverse   string // the step, or why there is none
-	check     bool   // of the preflight
-	asked     []string
 }
 
 // variable matches the steps that are made once for each add-on.

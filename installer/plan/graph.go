@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -42,6 +43,17 @@ func (g *Graph) Hosts() []manifest.Host {
 		}
 	}
 	return out
+}
+
+// checkSkipped proves that no check is in the graph which was to be left out.
+func (g *Graph) checkSkipped(names []string) error {
+	var errs []error
+	for _, n := range g.all() {
+		if name := n.Step.Meta().Name; slices.Contains(names, name) {
+			errs = append(errs, fmt.Errorf("%s cannot be left out: its task does not ask Scope.Checks", n.ID))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // checkNodes proves that no node is in the graph twice (the same Fragment value

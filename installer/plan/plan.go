@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/steps"
 )
 
 // Scope is all that a planner may know: what is wanted, what exists, which set of the
@@ -17,7 +18,7 @@ type Scope struct {
 	Set     string             // of the lock; "" is its first
 	Targets []string           // host names; none means all
 	Away    []string           // host names
-	Skip    []string           // checks that are left out, by their steps' names
+	Skip    []string           // checks that Checks leaves out, by their steps' names
 	Batch   Batch              // how many hosts a rolling change visits at once; masters and members go one by one
 }
 
@@ -41,6 +42,12 @@ func (s Scope) Only(all []manifest.Host) []manifest.Host {
 		}
 	}
 	return out
+}
+
+// Checks gives those of some checks that are not left out. A task that puts in a check which
+// may be left out asks this; Build refuses a plan that holds one of Skip.
+func (s Scope) Checks(all ...steps.Step) []steps.Step {
+	return slices.DeleteFunc(all, func(c steps.Step) bool { return slices.Contains(s.Skip, c.Meta().Name) })
 }
 
 // Whole is the same scope without targets.
@@ -81,13 +88,13 @@ func Build(p Pipeline, s Scope) (*Graph, error) {
 			if t.When != nil && !t.When(s) {
 				return Fragment{}
 			}
-			f := t.Plan(s).Without(s.Skip...)
+			f := t.Plan(s)
 			label(f, m.Name, t.Name)
 			return f
 		}))
 	}
 	g := &Graph{Pipeline: p, Nodes: Seq(all...).nodes, Leads: s.Leads()}
-	if err := g.checkNodes(); err != nil {
+	if err := errors.Join(g.checkNodes(), g.checkSkipped(s.Skip)); err != nil {
 		return nil, fmt.Errorf("plan %s: %w", p.Name, err)
 	}
 	if err := errors.Join(g.checkOutputs()...); err != nil {

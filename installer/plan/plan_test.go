@@ -35,18 +35,19 @@ func pipeline(ts ...Task) Pipeline {
 	return Pipeline{Name: "test", Modules: []Module{{Name: "m", Plan: InTurn(ts...)}}}
 }
 
-// TestWithout: what waited for a step that is left out waits for what that waited for.
-func TestWithout(t *testing.T) {
+// TestChecksAreLeftOut: what waited for a check that is left out waits for what that waited
+// for, and a check that a task puts in all the same is refused.
+func TestChecksAreLeftOut(t *testing.T) {
 	shape := func(skip ...string) string {
-		g, err := Build(pipeline(task("t", func(Scope) Fragment {
+		g, err := Build(pipeline(task("t", func(s Scope) Fragment {
 			return Seq(
 				On(hosts("a"), named("first")),
-				Par(On(hosts("a"), named("one"), named("two"), named("three")), On(hosts("a"), named("beside"))).Without(skip...),
+				Par(On(hosts("a"), s.Checks(named("one"), named("two"), named("three"))...), On(hosts("a"), s.Checks(named("beside"))...)),
 				On(hosts("a"), named("last")),
 			)
-		})), Scope{})
+		})), Scope{Skip: skip})
 		if err != nil {
-			t.Fatal(err)
+			return err.Error()
 		}
 		var out []string
 		for _, n := range g.Nodes {
@@ -67,6 +68,7 @@ func TestWithout(t *testing.T) {
 		{[]string{"one", "two"}, "first, three after:first, beside after:first, last after:three after:beside"},
 		{[]string{"three", "beside"}, "first, one after:first, two lane:one, last after:two"},
 		{[]string{"one", "two", "three", "beside"}, "first, last after:first"},
+		{[]string{"last"}, "plan test: m/t/last cannot be left out: its task does not ask Scope.Checks"},
 	} {
 		if got := shape(c.skip...); got != c.want {
 			t.Errorf("without %v: %s, want %s", c.skip, got, c.want)

@@ -14,7 +14,7 @@ func CheckEtcd() plan.Task {
 	return plan.Task{Name: "check-etcd", Plan: func(s plan.Scope) plan.Fragment {
 		switch part.StoreOf(s.Want).Kind {
 		case part.External:
-			return plan.On(s.Role(manifest.RoleMaster), etcd.CheckExternal(s.Want))
+			return plan.On(s.Role(manifest.RoleMaster), s.Checks(etcd.CheckExternal(s.Want))...)
 		case part.Service:
 			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Want))
 		case part.Stacked:
@@ -26,7 +26,7 @@ func CheckEtcd() plan.Task {
 // CheckKept looks on every host for data of a deletion that preserved it.
 func CheckKept() plan.Task {
 	return plan.Task{Name: "check-kept-data", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Hosts(), kubeadm.CheckKept(s.Want))
+		return plan.On(s.Hosts(), s.Checks(kubeadm.CheckKept(s.Want))...)
 	}}
 }
 

@@ -29,14 +29,15 @@ func Preflight() plan.Task {
 		lanes := map[preflight.Where][]steps.Step{}
 		var slow, compared []plan.Fragment
 		for _, c := range preflight.Checks() {
+			step := s.Checks(c.Step(o))
 			switch {
 			case c.Packages && !hasPackages(s), c.Endpoint && !part.EndpointOf(s.Want).Exists():
 			case c.Slow && c.Compares:
-				compared = append(compared, plan.On(onHosts(s, c.On), c.Step(o)))
+				compared = append(compared, plan.On(onHosts(s, c.On), step...))
 			case c.Slow:
-				slow = append(slow, plan.On(onHosts(s, c.On), c.Step(o)))
+				slow = append(slow, plan.On(onHosts(s, c.On), step...))
 			default:
-				lanes[c.On] = append(lanes[c.On], c.Step(o))
+				lanes[c.On] = append(lanes[c.On], step...)
 			}
 		}
 		compared = append(compared, plan.On(onHosts(s, preflight.OnFirst), lanes[preflight.OnFirst]...))

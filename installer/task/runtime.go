@@ -16,8 +16,8 @@ import (
 func CheckRegistry() plan.Task {
 	return plan.Task{Name: "check-registry", When: registryStands, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Par(
-			plan.On(nodes(s), registryd.CheckPull(s.Want)),
-			plan.On(s.Lead(), registryd.CheckPush(s.Want)),
+			plan.On(nodes(s), s.Checks(registryd.CheckPull(s.Want))...),
+			plan.On(s.Lead(), s.Checks(registryd.CheckPush(s.Want))...),
 		)
 	}}
 }

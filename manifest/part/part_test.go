@@ -96,7 +96,7 @@ func TestRegistryOf(t *testing.T) {
 		pairs []string
 		want  part.Registry
 	}{
-		"its own":  {nil, part.Registry{Kind: part.OwnRegistry, Hosts: part.RegistryHosts.Hosts(with(t)), Port: 5000, DataDir: "/data/registry"}},
+		"its own":  {nil, part.Registry{Kind: part.OwnRegistry, Hosts: part.RegistryHosts.Hosts(with(t)), Port: 5000, DataDir: "/data/registry", Components: []string{"registry"}}},
 		"outside":  {[]string{line, "type: external, privateRegistry: images.site.local", hosts, ""}, part.Registry{Kind: part.ExternalRegistry, Port: 443}},
 		"none":     {[]string{line, "type: none", hosts, ""}, part.Registry{}},
 		"unspoken": {[]string{"  registry: {" + line + "}\n", "", hosts, ""}, part.Registry{}},

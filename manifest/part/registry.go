@@ -23,6 +23,19 @@ type Registry struct {
 	Hosts   []manifest.Host // that run it; none of an external one
 	Port    uint16          // of its name
 	DataDir string          // on these hosts
+	// Components are what the bundle has for one of kubexm's own: the one that
+	// spec.registry.version is the version of, and those beside it.
+	Components []string
+	// Containers: it runs in containers of Docker on its hosts, whatever the nodes run.
+	Containers bool
+}
+
+// registries are the rows of those that kubexm installs, by spec.registry.type.
+func registries() map[string]Registry {
+	return map[string]Registry{
+		"registry": {Components: []string{"registry"}},
+		"harbor":   {Components: []string{"harbor", Docker, "docker-compose"}, Containers: true},
+	}
 }
 
 func registryKind(c *manifest.Cluster) RegistryKind {
@@ -37,7 +50,8 @@ func registryKind(c *manifest.Cluster) RegistryKind {
 
 // RegistryOf gives the registry of a config.
 func RegistryOf(c *manifest.Cluster) Registry {
-	r := Registry{Kind: registryKind(c), Hosts: RegistryHosts.Hosts(c)}
+	r := registries()[c.Spec.Registry.Type]
+	r.Kind, r.Hosts = registryKind(c), RegistryHosts.Hosts(c)
 	if r.Kind != NoRegistry {
 		r.Port = portOf(c.Spec.Registry.PrivateRegistry)
 	}

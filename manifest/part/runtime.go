@@ -19,6 +19,7 @@ type Runtime struct {
 	Components []string
 	Unit       string // of systemd, which runs it
 	Program    string // that Unit runs: it is on record of a host from the beginning, and tells its version
+	Config     string // the file that it is configured by
 	Socket     string // where the kubelet and crictl reach it
 	DataDir    string // with images and what runs of them
 }
@@ -50,7 +51,8 @@ func runtimes(r manifest.Runtime) []Runtime {
 	return []Runtime{
 		{
 			Name: "containerd", Supported: true, Components: []string{"containerd", "runc", "nerdctl"},
-			Unit: "containerd.service", Program: "/usr/local/bin/containerd", Socket: "unix:///run/containerd/containerd.sock",
+			Unit: "containerd.service", Program: "/usr/local/bin/containerd",
+			Config: "/etc/containerd/config.toml", Socket: "unix:///run/containerd/containerd.sock",
 			DataDir: cmp.Or(r.Containerd.DataDir, "/var/lib/containerd"),
 		},
 		{Name: Docker, Components: []string{"docker", "cri-dockerd"}},

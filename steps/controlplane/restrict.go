@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -48,7 +49,7 @@ type openFile struct {
 // is passed over: a worker has no keys of the cluster.
 func openFiles(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]openFile, error) {
 	var out []openFile
-	for _, s := range c.SettingsOf(manifest.OfFile) {
+	for _, s := range part.FilesOf(c) {
 		mode, err := strconv.ParseUint(s.Value, 8, 12)
 		if err != nil {
 			return nil, err

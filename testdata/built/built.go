@@ -14,12 +14,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// once builds one time for all tests of a process.
-var once = sync.OnceValues(build)
+// program is one that the Makefile builds into the folder build.
+type program struct {
+	name   string   // of the file in the folder build
+	target string   // of the Makefile
+	module string   // the folder of its module
+	path   string   // its package, seen from there
+	beside []string // further files that decide what is built
+}
+
+var (
+	kubexm  = program{name: "kubexm", target: "build", module: ".", path: "./cmd/kubexm", beside: []string{"testdata/tools/build.sh"}}
+	brittle = program{name: "brittle", target: "build/brittle", module: "testdata/faults/brittle", path: "."}
+)
+
+// Each is built one time for all tests of a process.
+var (
+	onceKubexm  = sync.OnceValues(kubexm.build)
+	onceBrittle = sync.OnceValues(brittle.build)
+)
 
 // Kubexm gives the path of build/kubexm, which it brings up to date first. It is
 // called in a test, as Go's cache takes no note of what TestMain reads.
-func Kubexm(t testing.TB) string {
+func Kubexm(t testing.TB) string { return kubexm.built(t, onceKubexm) }
+
+// Brittle gives the path of build/brittle, the disk of testdata/faults, in the same way.
+func Brittle(t testing.TB) string { return brittle.built(t, onceBrittle) }
+
+func (p program) built(t testing.TB, once func() (*sources, error)) string {
 	t.Helper()
 	s, err := once()
 	if err != nil {
@@ -30,49 +52,49 @@ func Kubexm(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	return filepath.Join(s.root, "build", "kubexm")
+	return filepath.Join(s.root, "build", p.name)
 }
 
-// sources are the files and folders that kubexm is built of.
+// sources are the files and folders that a program is built of.
 type sources struct {
-	root  string // of the module
+	root  string // of the repository
 	paths []string
 	seen  string // their state before the build
 }
 
-func build() (*sources, error) {
-	s, err := find()
+func (p program) build() (*sources, error) {
+	s, err := p.find()
 	if err != nil {
 		return nil, err
 	}
 	// Not the command's Dir: os/exec asks for its time, which is another one in each clone.
-	if out, err := exec.Command("make", "-C", s.root, "build").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("make build: %w\n%s", err, out)
+	if out, err := exec.Command("make", "-C", s.root, p.target).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("make %s: %w\n%s", p.target, err, out)
 	}
 	return s, nil
 }
 
-// places are printed of each package of the module: the module's folder, its own,
-// and its embedded files.
-const places = `{{with .Module}}{{if .Main}}module {{.Dir}}
-folder {{$.Dir}}
+// places are printed of each package of the module: its folder and its embedded files.
+const places = `{{with .Module}}{{if .Main}}folder {{$.Dir}}
 {{range $.EmbedFiles}}embedded {{$.Dir}}/{{.}}
 {{end}}{{end}}{{end}}`
 
 // find reads the folders and the files of the module that decide what is built, in
 // ways that Go's test cache takes note of. It does not ask for the working
 // directory: that would make $PWD an input.
-func find() (*sources, error) {
-	out, err := exec.Command("go", "list", "-deps", "-f", places, "github.com/mensylisir/kubexm/cmd/kubexm").Output()
+func (p program) find() (*sources, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return nil, fmt.Errorf("list the packages of kubexm: %w", err)
+		return nil, fmt.Errorf("find the folder of the repository: %w", err)
 	}
-	s := &sources{}
+	s := &sources{root: strings.TrimSpace(string(out))}
+	module := filepath.Join(s.root, p.module)
+	if out, err = exec.Command("go", "list", "-C", module, "-deps", "-f", places, p.path).Output(); err != nil {
+		return nil, fmt.Errorf("list the packages of %s: %w", p.name, err)
+	}
 	var folders []string
 	for line := range strings.Lines(string(out)) {
 		switch what, path, _ := strings.Cut(strings.TrimSpace(line), " "); what {
-		case "module":
-			s.root = path
 		case "folder":
 			folders = append(folders, path)
 		case "embedded":
@@ -92,7 +114,8 @@ func find() (*sources, error) {
 			}
 		}
 	}
-	for _, name := range []string{"go.mod", "go.sum", "Makefile", "testdata/tools/build.sh"} {
+	files := []string{filepath.Join(p.module, "go.mod"), filepath.Join(p.module, "go.sum"), "Makefile"}
+	for _, name := range append(files, p.beside...) {
 		path := filepath.Join(s.root, name)
 		if _, err := os.Stat(path); err != nil {
 			return nil, err

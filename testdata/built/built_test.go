@@ -10,24 +10,31 @@ import (
 	"time"
 )
 
-// TestFind: every file of this module that kubexm is built of is found.
+// TestFind: every file of its module that a program is built of is found.
 func TestFind(t *testing.T) {
-	s, err := find()
+	for p, least := range map[*program]int{&kubexm: 100, &brittle: 5} {
+		t.Run(p.name, func(t *testing.T) { p.findsAll(t, least) })
+	}
+}
+
+func (p program) findsAll(t *testing.T, least int) {
+	s, err := p.find()
 	if err != nil {
 		t.Fatal(err)
 	}
+	module := filepath.Join(s.root, p.module)
 	const files = `{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$.Dir}}/{{.}} {{end}}{{range $.EmbedFiles}}{{$.Dir}}/{{.}} {{end}}{{end}}{{end}}`
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", files, filepath.Join(s.root, "cmd/kubexm")).Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-C", module, "-deps", "-f", files, p.path).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Fields(string(out))
-	if len(want) < 100 {
+	if len(want) < least {
 		t.Fatalf("only %d files", len(want))
 	}
-	for _, path := range append(want, filepath.Join(s.root, "go.sum")) {
+	for _, path := range append(want, filepath.Join(module, "go.sum"), filepath.Join(s.root, "Makefile")) {
 		if !slices.Contains(s.paths, path) || !slices.Contains(s.paths, filepath.Dir(path)) && filepath.Dir(path) != s.root {
-			t.Errorf("kubexm is built of %s, which is not read", path)
+			t.Errorf("%s is built of %s, which is not read", p.name, path)
 		}
 	}
 }

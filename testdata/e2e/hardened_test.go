@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/testdata/lab"
 )
 
@@ -19,7 +20,7 @@ import (
 func (s *labSite) hardened(t testing.TB, c hardenedCluster) {
 	t.Helper()
 	held := map[string]int{}
-	table := slices.DeleteFunc(manifest.Settings(), func(st manifest.Setting) bool { return slices.Contains(c.others, st.Of+" "+st.Name) })
+	table := slices.DeleteFunc(part.Settings(), func(st manifest.Setting) bool { return slices.Contains(c.others, st.Of+" "+st.Name) })
 	for _, st := range table {
 		held[st.Of]++
 	}

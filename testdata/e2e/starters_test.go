@@ -83,7 +83,7 @@ func (s *labSite) typesTheReadme(t *testing.T, starter string) {
 		}
 		if strings.Contains(line, " delete cluster ") {
 			s.isUsed(t, starter)
-			said(t, s.typed(t, lines[i-3]), 0, "0 steps ran")
+			said(t, s.typed(t, installLine(lines[:i])), 0, "0 steps ran")
 		}
 		r := s.typed(t, line)
 		if r.code != 0 {
@@ -119,10 +119,28 @@ func readmeLines(t *testing.T) []string {
 	if i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, " delete cluster ") }); i >= 0 {
 		lines = lines[:i+1] // what follows shows further uses of an archive
 	}
-	if len(lines) < 10 || !strings.Contains(lines[len(lines)-4], "kubexm install") {
-		t.Fatalf("the README's lines are\n%s", strings.Join(lines, "\n"))
-	}
 	return lines
+}
+
+// installLine is the line of lines that makes the cluster; empty where there is none.
+func installLine(lines []string) string {
+	i := slices.IndexFunc(lines, func(l string) bool {
+		return strings.HasPrefix(l, "kubexm install ") && !strings.Contains(l, "--dry-run")
+	})
+	if i < 0 {
+		return ""
+	}
+	return lines[i]
+}
+
+// TestReadmeLines: the chapter has what TestStarters types, from the config to the
+// deletion.
+func TestReadmeLines(t *testing.T) {
+	lines := readmeLines(t)
+	begins := func(i int, word string) bool { return strings.HasPrefix(lines[i], "kubexm "+word+" ") }
+	if len(lines) < 10 || !begins(0, "keys") || !begins(1, "config init") || installLine(lines) == "" || !begins(len(lines)-1, "delete cluster") {
+		t.Errorf("the README's lines are\n%s", strings.Join(lines, "\n"))
+	}
 }
 
 // logsIn gives the person who types a key that hosts let in, and knows their keys.

@@ -11,7 +11,7 @@
 // Each has to end, when it is run again, where one ends that nothing disturbed.
 //
 // The disk of the machine that kubexm runs on loses power and refuses calls too: it
-// is a file system of package brittle, which forgets what it was not told to keep.
+// is a file system of the program brittle, which forgets what it was not told to keep.
 //
 // `make faults` runs all of it against the real binary and notes each row in
 // build/faults.jsonl, so that a run that was interrupted goes on; a smaller part

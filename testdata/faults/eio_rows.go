@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/mensylisir/kubexm/testdata/faults/brittle"
 )
 
 // eioPoints is how many of the calls of a kind fail, one at a time, in each command. All
@@ -18,9 +16,9 @@ const eioPoints = 24
 func eioRows() []row {
 	var rows []row
 	for _, d := range operations() {
-		for _, kind := range []brittle.Kind{brittle.Write, brittle.Sync, brittle.Rename, brittle.Close} {
+		for _, kind := range []callKind{callWrite, callSync, callRename, callClose} {
 			rows = append(rows, row{
-				group: "eio", fault: fmt.Sprintf("%s, %s", d.name, kind), quick: kind == brittle.Sync && d.quick(),
+				group: "eio", fault: fmt.Sprintf("%s, %s", d.name, kind), quick: kind == callSync && d.quick(),
 				expect: "an error that names the file; nothing half under a final name; then the same as ever",
 				run:    func(ctx context.Context, l *lab) (string, error) { return l.failing(ctx, d, kind) },
 			})
@@ -31,7 +29,7 @@ func eioRows() []row {
 	})
 }
 
-func (l *lab) failing(ctx context.Context, d operation, kind brittle.Kind) (string, error) {
+func (l *lab) failing(ctx context.Context, d operation, kind callKind) (string, error) {
 	sizes, err := l.sizesOf(ctx, d)
 	if err != nil {
 		return "", err
@@ -62,7 +60,7 @@ func (l *lab) failing(ctx context.Context, d operation, kind brittle.Kind) (stri
 
 // fail carries out d, and has one call in one of its commands fail. It tells whether
 // there was such a call.
-func (l *lab) fail(ctx context.Context, d operation, in int, kind brittle.Kind, at int) (struck bool, err error) {
+func (l *lab) fail(ctx context.Context, d operation, in int, kind callKind, at int) (struck bool, err error) {
 	s, err := l.stand(ctx, fmt.Sprintf("eio-%s-%d-%s-%d", d.name, in, kind, at), d, false)
 	if err != nil {
 		return false, err
@@ -72,13 +70,19 @@ func (l *lab) fail(ctx context.Context, d operation, in int, kind brittle.Kind, 
 		if j > in {
 			break
 		}
-		s.disk.FailAt("", 0)
+		failing := callKind("")
 		if j == in {
-			s.disk.FailAt(kind, at)
+			failing = kind
+		}
+		if err := s.disk.failAt(failing, at); err != nil {
+			return false, err
 		}
 		r := s.try(ctx, p.args(s), nil)
-		path := s.disk.Struck()
-		if path == "" {
+		state, err := s.disk.state()
+		if err != nil {
+			return false, err
+		}
+		if state.Struck == "" {
 			if r.code != 0 {
 				return false, fmt.Errorf("it failed by itself: %s", clip(r.stderr, 1000))
 			}
@@ -87,28 +91,29 @@ func (l *lab) fail(ctx context.Context, d operation, in int, kind brittle.Kind, 
 			}
 			continue
 		}
-		if err := s.judge(ctx, p, r, path); err != nil {
-			return true, fmt.Errorf("%s: %w", path, err)
+		if err := s.judge(ctx, p, r, state); err != nil {
+			return true, fmt.Errorf("%s: %w", state.Struck, err)
 		}
 		return true, nil
 	}
 	return false, nil
 }
 
-// judge looks at a command one of whose calls on path failed.
-func (s *stand) judge(ctx context.Context, p phase, r ended, path string) error {
+// judge looks at a command one of whose calls failed.
+func (s *stand) judge(ctx context.Context, p phase, r ended, state diskState) error {
 	switch {
-	case r.code == 0 && s.disk.Harmless():
+	case r.code == 0 && state.Harmless:
 		return p.done(ctx, s)
 	case r.code == 0:
 		return errors.New("EXIT 0: nobody is told")
 	case !strings.Contains(r.stderr, "input/output error"):
 		return fmt.Errorf("exit %d does not say what went wrong: %s", r.code, clip(r.stderr, 600))
-	case !strings.Contains(r.stderr, plainName(path)):
+	case !strings.Contains(r.stderr, plainName(state.Struck)):
 		return fmt.Errorf("exit %d does not name the file: %s", r.code, clip(r.stderr, 600))
 	}
-	s.disk.FailAt("", 0)
-	s.disk.Forget()
+	if err := errors.Join(s.disk.failAt("", 0), s.disk.forget()); err != nil {
+		return err
+	}
 	if p.whole != nil {
 		if err := p.whole(s); err != nil {
 			return err
@@ -126,11 +131,16 @@ func naiveEIO(ctx context.Context, l *lab) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		s.disk.FailAt(brittle.Write, i*count/(n+1)) // the first time none
+		err = s.disk.failAt(callWrite, i*count/(n+1)) // the first time none
 		r := s.try(ctx, p.args(s), nil)
+		state, serr := s.disk.state()
+		if err := errors.Join(err, serr); err != nil {
+			s.end()
+			return "", err
+		}
 		got, herr := hashFile(s.archive())
 		if i == 0 {
-			whole, count = got, s.disk.Counts()[brittle.Write]
+			whole, count = got, state.Counts[callWrite]
 		} else if herr == nil && got != whole {
 			found++
 		}

@@ -15,7 +15,11 @@ import (
 
 // TestSmoke tries the rows that are quick, against the real binary.
 func TestSmoke(t *testing.T) {
-	l, err := openLab(t.Context(), built.Kubexm(t), "../configs/quickstart.yaml", t.TempDir())
+	p, err := programsAt(built.Kubexm(t), built.Brittle(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := openLab(t.Context(), p, "../configs/quickstart.yaml", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,5 +115,5 @@ func (l *lab) serveFor(ctx context.Context, config, dir string, single bool) (*s
 		server.Close()
 		return nil, err
 	}
-	return &site{server: server, lab: &lab{binary: l.binary, config: config, lock: filepath.Join(dir, "kubexm.lock")}, root: dir, cache: filepath.Join(dir, "cache"), paths: paths}, nil
+	return &site{server: server, lab: &lab{programs: l.programs, config: config, lock: filepath.Join(dir, "kubexm.lock")}, root: dir, cache: filepath.Join(dir, "cache"), paths: paths}, nil
 }

@@ -25,8 +25,7 @@ import (
 // lab is what all rows share: content, the lock that pins it, and the archive
 // that comes of it when nothing breaks.
 type lab struct {
-	binary string // kubexm
-	self   string // this program
+	programs
 	config string
 	dir    string // a folder for everything that is written
 	up     *upstream.Server
@@ -49,15 +48,12 @@ type lab struct {
 const scale = 0.02
 
 // openLab makes content for a config, pins it and builds it once.
-func openLab(ctx context.Context, binary, config, dir string) (*lab, error) {
-	self, err := os.Executable()
+func openLab(ctx context.Context, p programs, config, dir string) (*lab, error) {
+	config, err := withPackages(config, dir)
 	if err != nil {
 		return nil, err
 	}
-	if config, err = withPackages(config, dir); err != nil {
-		return nil, err
-	}
-	l := &lab{binary: binary, self: self, config: config, dir: dir, lock: filepath.Join(dir, "kubexm.lock"), whole: filepath.Join(dir, "whole.tar.zst")}
+	l := &lab{programs: p, config: config, dir: dir, lock: filepath.Join(dir, "kubexm.lock"), whole: filepath.Join(dir, "whole.tar.zst")}
 	resolved, err := resolve(config)
 	if err != nil {
 		return nil, err

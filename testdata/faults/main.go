@@ -28,13 +28,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("faults", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	binary := fs.String("kubexm", "build/kubexm", "the binary that is tried")
+	brittle := fs.String("brittle", "build/brittle", "the program that serves a disk that fails")
 	config := fs.String("f", "testdata/configs/quickstart.yaml", "the cluster config that is built")
 	progress := fs.String("progress", "build/faults.jsonl", "where results are kept; one that is there of the same programs goes on")
 	only := fs.String("only", "", "rows whose names hold this text")
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
-	failed, err := try(ctx, *binary, *config, *progress, *only, stdout, stderr)
+	p, err := programsAt(*binary, *brittle)
+	if err != nil {
+		fmt.Fprintln(stderr, "error:", err)
+		return 1
+	}
+	failed, err := try(ctx, p, *config, *progress, *only, stdout, stderr)
 	switch {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "interrupted; run the same command again to go on")
@@ -49,12 +55,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // try walks the rows and prints their table.
-func try(ctx context.Context, binary, config, progress, only string, stdout, stderr io.Writer) (failed int, err error) {
+func try(ctx context.Context, p programs, config, progress, only string, stdout, stderr io.Writer) (failed int, err error) {
 	begin := time.Now()
-	if binary, err = filepath.Abs(binary); err != nil {
-		return 0, err
-	}
-	of, err := programs(binary)
+	of, err := p.name()
 	if err != nil {
 		return 0, err
 	}
@@ -79,7 +82,7 @@ func try(ctx context.Context, binary, config, progress, only string, stdout, std
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	l, err := openLab(ctx, binary, config, dir)
+	l, err := openLab(ctx, p, config, dir)
 	if err != nil {
 		return 0, err
 	}
@@ -110,20 +113,34 @@ func everyRow() []row {
 	return append(rows, resumeRows()...)
 }
 
-// programs names the binary and this program: with another of them old results
-// say nothing.
-func programs(binary string) (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
+// programs are the paths of what is run.
+type programs struct {
+	binary  string // kubexm
+	brittle string
+	self    string // this program
+}
+
+func programsAt(binary, brittle string) (p programs, err error) {
+	if p.self, err = os.Executable(); err != nil {
+		return p, err
 	}
-	one, err := hashFile(binary)
-	if err != nil {
-		return "", err
+	if p.binary, err = filepath.Abs(binary); err != nil {
+		return p, err
 	}
-	two, err := hashFile(self)
-	if err != nil {
-		return "", err
+	p.brittle, err = filepath.Abs(brittle)
+	return p, err
+}
+
+// name names the programs by what they are: with another of them old results say
+// nothing.
+func (p programs) name() (string, error) {
+	var out []string
+	for _, path := range []string{p.binary, p.self, p.brittle} {
+		hash, err := hashFile(path)
+		if err != nil {
+			return "", err
+		}
+		out = append(out, hash[:16])
 	}
-	return one[:16] + "+" + two[:16], nil
+	return strings.Join(out, "+"), nil
 }

@@ -119,12 +119,12 @@ func naivePower(ctx context.Context, l *lab) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.disk.CutAt(0, nil)
+	err = s.disk.cutAt(0)
 	r := s.try(ctx, p.args(s), nil)
-	steps := s.disk.Steps()
-	whole, err := hashFile(s.archive())
+	state, serr := s.disk.state()
+	whole, herr := hashFile(s.archive())
 	s.end()
-	if r.code != 0 || err != nil {
+	if err := errors.Join(err, serr, herr); r.code != 0 || err != nil {
 		return "", errors.Join(errors.New(r.String()), err)
 	}
 	for i := range n {
@@ -132,7 +132,7 @@ func naivePower(ctx context.Context, l *lab) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, err = s.loseAt(ctx, p, spread(i, n, steps, chance(i, 61)), chance(i, 62))
+		_, err = s.loseAt(ctx, p, spread(i, n, state.Steps, chance(i, 61)), chance(i, 62))
 		if got, herr := hashFile(s.archive()); err == nil && herr == nil && got != whole {
 			found++
 		}

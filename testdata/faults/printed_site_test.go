@@ -31,7 +31,7 @@ import (
 func newPrinted(t *testing.T) *printed {
 	t.Helper()
 	binary := built.Kubexm(t)
-	l, err := openLab(t.Context(), binary, "../configs/quickstart.yaml", t.TempDir())
+	l, err := openLab(t.Context(), programs{binary: binary}, "../configs/quickstart.yaml", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

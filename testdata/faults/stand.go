@@ -13,15 +13,13 @@ import (
 	"sync"
 
 	"github.com/mensylisir/kubexm/manifest/durable"
-	"github.com/mensylisir/kubexm/testdata/faults/brittle"
 )
 
 // stand is a site with a brittle disk, on which everything is that an operation writes.
 type stand struct {
 	*site
 	clusterSite *clusterSite // of an operation that has hosts
-	disk        *brittle.Disk
-	mount       *brittle.Mount
+	disk        *disk
 	dir         string // where the disk is
 	exe         string // what is run
 }
@@ -47,7 +45,7 @@ type phase struct {
 
 // stand makes a site with a disk for d. A disk that cannot be mounted is errSkipped.
 func (l *lab) stand(ctx context.Context, name string, d operation, eager bool) (*stand, error) {
-	s := &stand{disk: brittle.New(eager), exe: l.binary}
+	s := &stand{exe: l.binary}
 	var err error
 	if s.site, err = l.site(ctx, name, l.up); err != nil {
 		return nil, err
@@ -57,10 +55,9 @@ func (l *lab) stand(ctx context.Context, name string, d operation, eager bool) (
 		s.end()
 		return nil, err
 	}
-	if s.mount, err = s.disk.Mount(s.dir); err != nil {
-		s.mount = nil
+	if s.disk, err = mountDisk(ctx, l.brittle, s.dir, eager); err != nil {
 		s.end()
-		return nil, fmt.Errorf("%w: root and /dev/fuse mount a disk that fails: %w", errSkipped, err)
+		return nil, err
 	}
 	s.out, s.cache = filepath.Join(s.dir, "out"), filepath.Join(s.dir, "cache")
 	if err = durable.MkdirAll(s.out, 0o750); err == nil && d.prepare != nil {
@@ -77,8 +74,8 @@ func (s *stand) end() {
 	if s.clusterSite != nil {
 		s.clusterSite.close()
 	}
-	if s.mount != nil {
-		_ = s.mount.Unmount() // the folder below stays then, and is in a folder of the run
+	if s.disk != nil {
+		_ = s.disk.unmount() // the folder below stays then, and is in a folder of the run
 	}
 	s.close()
 }
@@ -91,16 +88,16 @@ func (s *stand) program(ctx context.Context, args []string) *exec.Cmd {
 }
 
 // try runs kubexm to its end. started, if not nil, is told of the process.
-func (s *stand) try(ctx context.Context, args []string, started func(*os.Process)) ended {
+func (s *stand) try(ctx context.Context, args []string, started func(*os.Process) error) ended {
 	c := s.program(ctx, args)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	err := c.Start()
 	if err == nil {
 		if started != nil {
-			started(c.Process)
+			err = started(c.Process)
 		}
-		err = c.Wait()
+		err = errors.Join(err, c.Wait())
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -124,27 +121,27 @@ func (s *stand) finish(ctx context.Context, p phase) error {
 // loseAt runs p and takes the power away before the n-th call that changes the disk.
 // It tells whether p still ran.
 func (s *stand) loseAt(ctx context.Context, p phase, n int, rng *rand.Rand) (ran bool, err error) {
-	running := make(chan *os.Process, 1)
-	s.disk.CutAt(n, func() { _ = (<-running).Kill() }) // it has begun: its calls are what is counted
-	r := s.try(ctx, p.args(s), func(p *os.Process) { running <- p })
-	if !s.disk.WasCut() {
+	if err := s.disk.cutAt(n); err != nil {
+		return false, err
+	}
+	r := s.try(ctx, p.args(s), s.disk.victim)
+	state, err := s.disk.state()
+	if err != nil {
+		return false, err
+	}
+	if !state.WasCut {
 		if r.code != 0 {
 			return false, fmt.Errorf("it failed by itself: %s", clip(r.stderr, 1000))
 		}
 		return false, nil
 	}
-	if err := s.mount.Unmount(); err != nil {
-		return true, err
-	}
-	s.disk = s.disk.LosePower(rng)
-	s.mount, err = s.disk.Mount(s.dir)
-	return true, err
+	return true, s.disk.losePower(rng)
 }
 
 // size is how much there is to break in one phase.
 type size struct {
 	steps  int
-	counts map[brittle.Kind]int
+	counts map[callKind]int
 }
 
 // measures are found out once for each operation.
@@ -171,12 +168,17 @@ func (l *lab) sizesOf(ctx context.Context, d operation) ([]size, error) {
 	defer s.end()
 	var out []size
 	for _, p := range d.phases {
-		s.disk.FailAt("", 0)
-		s.disk.CutAt(0, nil)
+		if err := errors.Join(s.disk.failAt("", 0), s.disk.cutAt(0)); err != nil {
+			return nil, err
+		}
 		if r := s.try(ctx, p.args(s), nil); r.code != 0 {
 			return nil, fmt.Errorf("%s with nothing broken: exit %d: %s", p.name, r.code, clip(r.stderr, 1500))
 		}
-		out = append(out, size{s.disk.Steps(), s.disk.Counts()})
+		state, err := s.disk.state()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, size{state.Steps, state.Counts})
 		if err := p.done(ctx, s); err != nil {
 			return nil, fmt.Errorf("%s with nothing broken: %w", p.name, err)
 		}

@@ -83,12 +83,12 @@ func StopService(c *manifest.Cluster, m *cri.Mirrors, keep bool) steps.Step {
 // pause is the image that every pod's sandbox runs.
 var pause = manifest.Need{Kind: manifest.Image, Name: "pause"}
 
-// config is /etc/containerd/config.toml. It names the sandbox image, which the
+// config is what it is configured by. It names the sandbox image, which the
 // bundle's lock knows.
 type config struct{ cluster *manifest.Cluster }
 
 func (c config) file() op.File {
-	return op.File{Path: "/etc/containerd/config.toml", Attr: runner.Attr{Mode: 0o600, Owner: "root", Group: "root"}, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
+	return op.File{Path: part.RuntimeOf(c.cluster).Config, Attr: runner.Attr{Mode: 0o600, Owner: "root", Group: "root"}, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
 		im, err := h.Image(pause)
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package brittle
+package main
 
 import (
 	"maps"

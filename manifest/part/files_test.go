@@ -1,0 +1,91 @@
+package part
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
+
+var update = flag.Bool("update", false, "rewrite the table in docs/hardening.md")
+
+// TestFiles: each is there once, with a mode that lets nobody but root read it, and that of
+// the runtime is the cluster's own.
+func TestFiles(t *testing.T) {
+	for kind, config := range map[string]string{"": "/etc/containerd/config.toml", "containerd": "/etc/containerd/config.toml", Docker: ""} {
+		c := &manifest.Cluster{}
+		c.Spec.Runtime.Type = kind
+		seen := map[string]bool{}
+		for _, s := range FilesOf(c) {
+			mode, err := strconv.ParseUint(s.Value, 8, 12)
+			if err != nil || mode&0o077 != 0 || !path.IsAbs(s.Name) || s.Why == "" || s.Of != manifest.OfFile || seen[s.Name] {
+				t.Errorf("%+v: %v", s, err)
+			}
+			seen[s.Name] = true
+		}
+		for _, r := range Runtimes() {
+			if seen[r.Config] != (r.Config == config) {
+				t.Errorf("with the runtime %q: %s: %t", kind, r.Config, seen[r.Config])
+			}
+		}
+	}
+	if all := Settings(); !slices.Contains(all, manifest.Setting{Of: manifest.OfFile, Name: "/etc/containerd/config.toml", Value: "0600", Why: "containerd's configuration"}) {
+		t.Errorf("%v", all)
+	}
+}
+
+const hardeningPage = "../../docs/hardening.md"
+
+// TestHardeningPage: docs/hardening.md says what the table says; -update writes it.
+func TestHardeningPage(t *testing.T) {
+	text, err := os.ReadFile(hardeningPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- settings: written by `go test ./manifest/part -update` -->\n", "<!-- end of settings -->\n"
+	head, rest, ok := strings.Cut(string(text), begin)
+	_, tail, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatal("no place for the table")
+	}
+	want := head + begin + settingsTable() + end + tail
+	if *update {
+		if err := os.WriteFile(hardeningPage, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Errorf("%s is not what the table says: go test ./manifest/part -update writes it anew", hardeningPage)
+	}
+}
+
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("\n| of | setting | value | relaxed by | changed by | what for |\n|---|---|---|---|---|---|\n")
+	code := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return "`" + s + "`"
+	}
+	for _, s := range Settings() {
+		name, value := s.Name, s.Value
+		switch s.Of {
+		case manifest.OfAPIServer, manifest.OfControllerManager, manifest.OfScheduler, manifest.OfEtcd:
+			name = "--" + name
+		}
+		if s.From > 0 {
+			value = fmt.Sprintf("%s` from 1.%d on `", value, s.From)
+		}
+		field := code(strings.TrimPrefix(s.Field, "spec."))
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", s.Of, name, strings.ReplaceAll(strings.TrimSuffix(code(value), " ``"), ",", ", "), code(s.Group), field, s.Why)
+	}
+	return b.String() + "\n"
+}
