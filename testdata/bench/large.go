@@ -19,6 +19,8 @@ type large struct {
 	Run     sample  `json:"run"`     // a cluster made, and asked for again
 	Seconds float64 `json:"seconds"` // of the first of the two
 	Again   float64 `json:"again"`   // of the second
+	First   float64 `json:"first"`   // cpu of the first
+	Second  float64 `json:"second"`  // and of the second
 	Ran     int     `json:"ran"`     // steps on hosts, of the first
 	Rerun   int     `json:"rerun"`   // of the second
 }
@@ -59,12 +61,14 @@ func (w *work) large(ctx context.Context, hosts int) (l large, err error) {
 	}
 	var told []struct {
 		Seconds float64
+		CPU     float64
 		Ran     int
 	}
 	if err := json.NewDecoder(&out).Decode(&told); err != nil || len(told) != 2 {
 		return l, fmt.Errorf("%s told of %d runs: %w", w.runs, len(told), err)
 	}
 	l.Seconds, l.Again, l.Ran, l.Rerun = told[0].Seconds, told[1].Seconds, told[0].Ran, told[1].Ran
+	l.First, l.Second = told[0].CPU, told[1].CPU
 	return l, nil
 }
 
@@ -85,12 +89,13 @@ func largeConfig(n int) string {
 func (m measured) ofLarge() []figure {
 	of := func(f func(round) float64) float64 { return median(m.Rounds, f) }
 	return []figure{
-		{Name: "a plan for 1,000 hosts", Unit: "s", Ours: of(func(r round) float64 { return r.Large.Plan.Wall })},
-		{Name: "peak memory of that plan", Unit: "MB", Ours: m.megabytes(func(r round) int64 { return r.Large.Plan.Memory })},
+		{Name: "a plan for 1,000 hosts", Unit: "s", Goal: most(1, 0.5), Step: "plan", Ours: of(func(r round) float64 { return r.Large.Plan.Wall })},
+		{Name: "peak memory of that plan", Unit: "MB", Goal: most(200, 100), Step: "plan", Ours: m.megabytes(func(r round) int64 { return r.Large.Plan.Memory })},
 		{Name: "a run over 1,000 simulated hosts", Unit: "s", Ours: of(func(r round) float64 { return r.Large.Seconds })},
 		{Name: "cpu of both runs over 1,000 hosts / ten times that over 100", Ours: of(func(r round) float64 { return r.Large.Run.CPU / r.Few.Run.CPU / (largeHosts / fewHosts) })},
 		{Name: "peak memory of both runs, the simulated hosts' too", Unit: "MB", Ours: m.megabytes(func(r round) int64 { return r.Large.Run.Memory })},
 		{Name: "the second run / the first", Ours: of(func(r round) float64 { return r.Large.Again / r.Large.Seconds })},
+		{Name: "cpu of the second run / of the first", Ours: of(func(r round) float64 { return r.Large.Second / r.Large.First })},
 		{Name: "steps that the second run does", Unit: "steps", Goal: most(0, 0), Ours: of(func(r round) float64 { return float64(r.Large.Rerun) })},
 	}
 }
