@@ -46,7 +46,7 @@ func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
 			}
 			return nil
 		}}
-	g, err := plan.Build(plan.Pipeline{Name: pipeline, Keeps: pipeline == "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: pipeline, Keeps: pipeline == "create", Away: pipeline == "delete", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), first, second)
 	}})}}}, plan.Scope{Want: r.session.Cluster})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,7 +140,7 @@ func (r *runLines) failed(err error) {
 		for _, e := range flatten(err) {
 			f := failureOf(e)
 			var c *coded
-			if errors.As(e, &c) && c.advice != "" {
+			if errors.As(e, &c) && c.advice != "" && !slices.Contains(f.Advice, c.advice) {
 				f.Advice = append(f.Advice, c.advice)
 			}
 			r.failure(f)

@@ -101,6 +101,9 @@ func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
 	if err != nil {
 		return err
 	}
+	if p().Operates() {
+		return s.operate(all, s.Cluster, s.Graph(p, change))
+	}
 	return s.walk(all, s.Graph(p, change), nil)
 }
 
