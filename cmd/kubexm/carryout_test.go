@@ -59,6 +59,7 @@ func does(name string, act func(context.Context, *steps.Host) error) steps.Step 
 			done.Store(h.Name, true)
 			return nil
 		},
+		Undo: op.Unwound,
 	}
 }
 

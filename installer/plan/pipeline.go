@@ -17,7 +17,7 @@ type Pipeline struct {
 
 	Bundle Use
 	// Asks says what it does that a person has to confirm with --yes: "destroys it", of
-	// the cluster; nil where nobody is asked.
+	// the cluster. Where it is nil, Question finds in the plan whether somebody is asked.
 	Asks func(*manifest.Cluster) string
 	// Looks says that it changes nothing: what its checks find is its result.
 	Looks bool
