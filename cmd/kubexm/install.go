@@ -28,6 +28,7 @@ type siteFlags struct {
 	parallel  int
 	dryRun    bool
 	resume    bool
+	rollback  string // what a step that fails takes with it
 	yes       bool
 	keep      bool // etcd's data and the images
 	keepSaid  bool

@@ -38,7 +38,9 @@ type runLine struct {
 
 	// Outcome of a step: "started", then one of "ran", "already done", "checked" (it
 	// only looks), "would run" (dry run), "failed", "interrupted"; between them "tried
-	// again" and "waiting", after them "rolled back". "resumed" stands alone: it was not looked at.
+	// again" and "waiting", after them "rolled back". A task's rollback has "rolling back" and
+	// "rolled back" for each step, and "kept" for one that cannot be undone. "resumed" stands
+	// alone: it was not looked at.
 	Outcome engine.Outcome `json:"outcome,omitempty"`
 	// Seconds is how long the step took.
 	Seconds float64 `json:"seconds,omitempty"`
@@ -52,7 +54,8 @@ type runLine struct {
 	// has none.
 	Code string `json:"code,omitempty"`
 	// Message says what is wrong; of a finding, an error, and of a step that failed,
-	// is tried again, or could not be rolled back. Of a step that waits, what it waits for.
+	// is tried again, or could not be rolled back. Of a step that waits, what it waits for,
+	// and of one that is kept, why.
 	Message string `json:"message,omitempty"`
 	// Command is the command on the host that an error comes from.
 	Command *failedCommand `json:"command,omitempty"`
