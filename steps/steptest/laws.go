@@ -30,6 +30,7 @@ func Ensure(t *testing.T, c Case, install, remove steps.Step) {
 		must(t, install.Rollback(t.Context(), h))
 		same(t, "a rollback leaves the host as it was", first, s.Snapshot())
 	})
+	t.Run("drift", func(t *testing.T) { c.drift(t, install) })
 	t.Run("back", func(t *testing.T) { c.back(t, install, remove) })
 	t.Run("untouched", func(t *testing.T) {
 		s := c.Sim(t)
