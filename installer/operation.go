@@ -72,9 +72,12 @@ func NewOperation(ctx context.Context, g *plan.Graph, c *manifest.Cluster, dir, 
 	if was != nil {
 		o.is.From = was.Set
 	}
-	if o.away {
+	switch {
+	case o.away:
 		o.is.To = ""
 		return o, nil
+	case !g.Keeps: // it installs nothing
+		o.is.To = o.is.From
 	}
 	open, err := state.Operation(ctx, c, dir, asked)
 	if err != nil {
@@ -198,10 +201,13 @@ func (o *Operation) add(ctx context.Context, e cluster.Ended) error {
 }
 
 // CheckOperation is an *OperationError where an operation of another kind than a
-// pipeline's is open.
+// pipeline's is open, which that would not begin beside.
 func (s *Session) CheckOperation(ctx context.Context, p plan.Pipeline) error {
+	if !p.Operates() || p.Away {
+		return nil
+	}
 	asked, err := standing(s.Workdir.Dir, s.Host)
-	if err != nil || !p.Keeps {
+	if err != nil {
 		return err
 	}
 	open, err := state.Operation(ctx, s.Cluster, s.Workdir.Dir, asked)
@@ -213,7 +219,7 @@ func (s *Session) CheckOperation(ctx context.Context, p plan.Pipeline) error {
 
 // operationOf gives the operation of a run; nil where it changes no cluster.
 func (s *Session) operationOf(ctx context.Context, g *plan.Graph, o RunOptions) (*Operation, error) {
-	if o.DryRun || s.part || !g.Keeps && !g.Away {
+	if o.DryRun || s.part || !g.Operates() {
 		return nil, nil
 	}
 	is, err := NewOperation(ctx, g, s.Cluster, s.Workdir.Dir, Who(s.LookupEnv), s.Host)

@@ -2,6 +2,7 @@ package installer_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
@@ -179,4 +181,67 @@ func TestAnotherKindOfOperationIsRefused(t *testing.T) {
 		}
 		s.Must(pipeline.Delete, "a deletion ends what is open")
 	})
+}
+
+// TestARestartIsAnOperation: it is on record from its first restart to its end, holds the
+// place of others meanwhile and waits for theirs, and leaves what was applied as it is.
+func TestARestartIsAnOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := made(t)
+		exists := func() *manifest.Existing {
+			e, err := state.Exists(t.Context(), s.Cluster, s.Workdir, s.Hosts())
+			if err != nil || e == nil {
+				t.Fatalf("%v, %v", e, err)
+			}
+			return e
+		}
+		applied := exists()
+		set := s.Cluster.Spec.Kubernetes.Version
+		if err := s.Run(pipeline.RestartNodes, failsAt("kubernetes.restart-kubelet")); err == nil {
+			t.Fatal("the run did not fail")
+		}
+		was := s.open("m1")
+		if was == nil || was.Kind != "restart-nodes" || was.State != cluster.OperationFailed || was.From != set || was.To != set || was.Who != "tester@site" {
+			t.Fatalf("after a failure: %+v", was)
+		}
+		for _, p := range []pipe{pipeline.Create, pipeline.RestartAll} {
+			before := s.State(true)
+			err := s.Run(p, nil)
+			var other *installer.OperationError
+			if !errors.As(err, &other) || other.ID != was.ID || len(s.ran()) > 0 {
+				t.Errorf("%s: %v, ran %q", p().Name, err, s.ran())
+			}
+			s.Same("what is refused changes nothing", before, s.State(true))
+		}
+		time.Sleep(time.Hour)
+		s.Must(pipeline.RestartNodes, "the same command again")
+		all, err := cluster.HistoryHere(s.Workdir)
+		if err != nil || len(all) != 3 || all[1].ID != was.ID || all[2].ID != was.ID || all[2].Outcome != "done" || all[2].To != set {
+			t.Errorf("history: %+v, %v", all, err)
+		}
+		if err := s.Run(pipeline.RestartNodes, failsAt("kubernetes.restart-kubelet")); err == nil {
+			t.Fatal("the run did not fail")
+		}
+		if abandoned, err := installer.Abandon(t.Context(), s.Cluster, s.Workdir, s.Hosts()); err != nil || abandoned == nil || abandoned.Kind != "restart-nodes" {
+			t.Errorf("%+v, %v", abandoned, err)
+		}
+		if o := s.open(); o != nil || len(s.files()) > 0 {
+			t.Errorf("abandoned, and open: %+v, %q", o, s.files())
+		}
+		if got := s.history(); got != "create done, restart-nodes failed, restart-nodes done, restart-nodes failed, restart-nodes abandoned" {
+			t.Errorf("history: %s", got)
+		}
+		if after := exists(); !reflect.DeepEqual(applied, after) {
+			t.Errorf("a restart changed the record of what was applied: %+v, before %+v", after, applied)
+		}
+	})
+}
+
+// TestHostsAloneAreNoOperation: what makes hosts ready is about no cluster.
+func TestHostsAloneAreNoOperation(t *testing.T) {
+	for _, p := range pipeline.All() {
+		if got, want := p.Operates(), p.Name != "preflight" && p.Name != "prepare" && p.Name != "restore"; got != want {
+			t.Errorf("%s is an operation on a cluster: %t, want %t", p.Name, got, want)
+		}
+	}
 }

@@ -239,6 +239,7 @@ func readJournal(text []byte) (head Head, done map[string]string, err error) {
 			if key := engine.Key(e.Node, e.At()); e.Outcome != engine.Resumed || done[key] == "" { // that it was passed over is said twice
 				done[key] = e.Host
 			}
+		case engine.Kept: // as it was
 		default: // begun again, failed, taken back: who knows
 			delete(done, engine.Key(e.Node, e.At()))
 		}

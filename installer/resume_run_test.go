@@ -3,9 +3,11 @@ package installer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
@@ -21,6 +23,10 @@ type resuming struct {
 	session *Session
 	mended  bool
 	looked  int // at the first step
+
+	made     bool // by the first step
+	oneWay   bool // it cannot be undone
+	rollback engine.Rollback
 }
 
 func newResuming(t *testing.T) *resuming {
@@ -34,10 +40,11 @@ func newResuming(t *testing.T) *resuming {
 // run carries the pipeline out, and gives what it took over.
 func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
 	r.t.Helper()
-	made, done := false, false
-	first := &op.Do{M: steps.Meta{Name: "x.first"},
-		Done: func(context.Context, *steps.Host) (bool, error) { r.looked++; return made, nil },
-		Act:  func(context.Context, *steps.Host) error { made = true; return nil }}
+	done := false
+	first := &op.Do{M: steps.Meta{Name: "x.first", OneWay: r.oneWay},
+		Done: func(context.Context, *steps.Host) (bool, error) { r.looked++; return r.made, nil },
+		Act:  func(context.Context, *steps.Host) error { r.made = true; return nil },
+		Undo: func(context.Context, *steps.Host) error { r.made = false; return nil }}
 	second := &op.Do{M: steps.Meta{Name: "x.second"},
 		Done: func(context.Context, *steps.Host) (bool, error) { return done, nil },
 		Act: func(context.Context, *steps.Host) error {
@@ -46,7 +53,7 @@ func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
 			}
 			return nil
 		}}
-	g, err := plan.Build(plan.Pipeline{Name: pipeline, Keeps: pipeline == "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: pipeline, Keeps: pipeline == "create", Away: pipeline == "delete", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), first, second)
 	}})}}}, plan.Scope{Want: r.session.Cluster})
 	if err != nil {
@@ -54,7 +61,7 @@ func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
 	}
 	r.looked = 0
 	var took Resumption
-	_, err = r.session.Run(r.t.Context(), g, RunOptions{Parallel: 1, Resume: resume, Resumed: func(x Resumption) { took = x }})
+	_, err = r.session.Run(r.t.Context(), g, RunOptions{Parallel: 1, Resume: resume, Rollback: r.rollback, Resumed: func(x Resumption) { took = x }})
 	return took, err
 }
 
@@ -108,6 +115,40 @@ func TestADeletionLeavesNoNote(t *testing.T) {
 		}
 		if had := len(r.sim.Below("/run")) > before; had != (pipeline == "create") {
 			t.Errorf("after %s: %v", pipeline, r.sim.Below("/run"))
+		}
+	}
+}
+
+// TestResumeDoesAgainWhatWasUndone: what a task's rollback took back is not done any more,
+// and what it kept is.
+func TestResumeDoesAgainWhatWasUndone(t *testing.T) {
+	for oneWay, passed := range map[bool]int{false: 0, true: 1} {
+		r := newResuming(t)
+		r.rollback, r.oneWay = engine.RollbackTask, oneWay
+		if _, err := r.run("create", false); err == nil {
+			t.Fatal("it was to fail")
+		}
+		if r.made != oneWay {
+			t.Errorf("after the rollback the first step is done: %t", r.made)
+		}
+		r.mended = true
+		took, err := r.run("create", true)
+		if err != nil || took.Passed != passed || took.Why != "" || !r.made {
+			t.Errorf("%+v, done: %t, %v", took, r.made, err)
+		}
+	}
+}
+
+// TestARollbackThatIsKilled: what is about to be undone is not done any more.
+func TestARollbackThatIsKilled(t *testing.T) {
+	for last, want := range map[engine.Outcome]bool{engine.Ran: true, engine.RollingBack: false, engine.RolledBack: false, engine.Kept: true} {
+		text := `{"head":{"run":"r","pipeline":"create"}}` + "\n"
+		for _, o := range []engine.Outcome{engine.Ran, last} {
+			text += fmt.Sprintf(`{"node":"a","host":"h","outcome":%q}`+"\n", o)
+		}
+		_, done, err := readJournal([]byte(text))
+		if _, ok := done[engine.Key("a", "h")]; err != nil || ok != want {
+			t.Errorf("%s: done %t, want %t, %v", last, ok, want, err)
 		}
 	}
 }

@@ -29,6 +29,8 @@ type RunOptions struct {
 	Version string
 	// Skipped are the checks that the plan leaves out because a person wants it.
 	Skipped []string
+	// Rollback says what a step that fails takes with it on its host.
+	Rollback engine.Rollback
 	// Resume passes over what the last run saw done, without a look; Resumed is told
 	// what that comes to before anything happens.
 	Resume  bool
@@ -102,7 +104,7 @@ func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed 
 	}
 	e := &engine.Engine{
 		Host: s.Host, Lead: NewWayIn(g.Leads, s.Host).Lead, Commands: max(o.Parallel, 1), Uploads: max(o.Parallel/2, 1), Timeout: 10 * time.Minute, DryRun: o.DryRun, Stop: o.Stop,
-		Passed: keys,
+		Passed: keys, Rollback: o.Rollback,
 		Report: func(ev engine.Event) {
 			if err := enc.Encode(ev); written == nil && err != nil { // the first says enough
 				written = fmt.Errorf("journal: %w", err)

@@ -18,7 +18,7 @@ const (
 )
 
 // Risk says what a step may cost the people who use the cluster. A plan shows it, and a
-// pipeline with a step that Destroys has to ask for confirmation: a test holds it to that.
+// person confirms one that Destroys: plan.Pipeline.Question.
 type Risk int
 
 const (
@@ -49,7 +49,8 @@ type Step interface {
 	// Run brings the host into the wanted state. It is called when Precheck says
 	// Todo, and when a declared output has not been given yet.
 	Run(context.Context, *Host) error
-	// Rollback undoes a Run, as far as it came; best effort.
+	// Rollback undoes a Run, as far as it came, also one that has ended well; best effort.
+	// OneWay and Final in Meta say otherwise. It is called within the run that acted.
 	Rollback(context.Context, *Host) error
 }
 
@@ -73,7 +74,8 @@ type Meta struct {
 	Writes  []AnyKey        // outputs it gives
 	Timeout time.Duration   // of one try; 0 is the engine's default
 	Retry   Retry
-	OneWay  bool // cannot be undone: a rollback passes it over
+	OneWay  bool // cannot be undone: no rollback calls it, and that of its task ends there
+	Final   bool // cannot be undone once it has ended well: then the rollback of its task ends there
 	Always  bool // nothing to observe (wait, restart): no check after Run
 	Upload  bool // moves much data: counts against the limit for uploads
 	Risk    Risk

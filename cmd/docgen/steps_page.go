@@ -16,6 +16,7 @@ Everything that kubexm does to a host is one of these steps, or made of them. ` 
 which of them a config leads to, on which hosts, and in what order. A step looks before it acts, and does nothing where all is as
 it wants it. What it *needs* is in the bundle, and a bundle that lacks it is refused before the trip. What it *changes* is what the
 list of that step names for some cluster; how it comes back is the *inverse*.
+A step that fails half way is *undone*, unless it says otherwise here.
 `
 
 // page writes the catalogue.
@@ -54,6 +55,12 @@ func (c *catalogue) entry(b *strings.Builder, s *step) {
 		ways = append(ways, "runs each time, there is nothing to look at")
 	}
 	row("risk", strings.Join(ways, ", "))
+	switch {
+	case s.meta.OneWay:
+		row("undone", "never")
+	case s.meta.Final:
+		row("undone", "until it has ended well")
+	}
 	row("within", limit(s.meta.Timeout))
 	row("why", c.notes.Why[s.name])
 }

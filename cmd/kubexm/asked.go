@@ -8,10 +8,11 @@ import (
 
 // asked tells what a person has to confirm.
 func (s *site) asked() error {
-	if s.pipeline.Asks == nil {
+	what := s.pipeline.Question(s.cluster, s.graph)
+	if what == "" {
 		return nil
 	}
-	return &coded{error: errors.New(s.pipeline.Name + " of cluster " + s.cluster.Metadata.Name + " " + s.pipeline.Asks(s.cluster)), code: exitUsage, advice: "--yes does it; --dry-run says what it would do"}
+	return &coded{error: errors.New(s.pipeline.Name + " of cluster " + s.cluster.Metadata.Name + " " + what), code: exitUsage, advice: "--yes does it; --dry-run says what it would do"}
 }
 
 // bundled tells whether a bundle is missing that hosts are to get packages from.

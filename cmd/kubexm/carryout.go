@@ -25,6 +25,7 @@ func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, run carry) er
 	a.orderly.Store(true)
 	journal, err := run(ctx, s.graph, installer.RunOptions{
 		DryRun: f.dryRun, Parallel: f.parallel, Stop: a.stop, Report: r.event, Version: ownVersion(), Resume: f.resume, Resumed: r.resumed, Skipped: s.skipped,
+		Rollback: engine.Rollback(f.rollback),
 	})
 	a.orderly.Store(false)
 	end()
@@ -167,7 +168,7 @@ func (r *runReport) event(e engine.Event) {
 	switch e.Outcome {
 	case engine.Started:
 		return
-	case engine.Skipped, engine.Resumed, engine.Looked, engine.Would: // a dry run tells all at its end
+	case engine.Skipped, engine.Resumed, engine.Looked, engine.RollingBack, engine.Would: // a dry run tells all at its end
 		if !r.verbose {
 			return
 		}

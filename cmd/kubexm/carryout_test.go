@@ -59,6 +59,7 @@ func does(name string, act func(context.Context, *steps.Host) error) steps.Step 
 			done.Store(h.Name, true)
 			return nil
 		},
+		Undo: op.Unwound,
 	}
 }
 
@@ -87,7 +88,7 @@ func newTrial(c *manifest.Cluster, output string, shape func(plan.Scope) plan.Fr
 // onEngine runs a plan as a session does, on hosts that nobody reaches.
 func onEngine(ctx context.Context, g *plan.Graph, o installer.RunOptions) (string, error) {
 	e := &engine.Engine{
-		Commands: o.Parallel, Uploads: 1, DryRun: o.DryRun, Stop: o.Stop, Report: o.Report,
+		Commands: o.Parallel, Uploads: 1, DryRun: o.DryRun, Stop: o.Stop, Report: o.Report, Rollback: o.Rollback,
 		Host: func(h manifest.Host) *steps.Host { return &steps.Host{Host: h, Log: slog.New(slog.DiscardHandler)} },
 	}
 	return ".kubexm/demo/runs/now.jsonl", e.Run(ctx, g)
@@ -170,6 +171,24 @@ func stories() map[string]func(s plan.Scope) plan.Fragment {
 		"panic": func(s plan.Scope) plan.Fragment {
 			return plan.On(s.Hosts()[:1], does("x.panics", func(context.Context, *steps.Host) error { return errors.New("step panicked: oh\ngoroutine 1\nmore") }))
 		},
+		"task": func(s plan.Scope) plan.Fragment {
+			undo := func(name string, undo op.Fn) steps.Step {
+				x := does(name, nil).(*op.Do)
+				x.Undo = undo
+				return x
+			}
+			var begun sync.WaitGroup // both begin before the first fails
+			begun.Add(2)
+			fails := func(name string) steps.Step {
+				return does(name, func(context.Context, *steps.Host) error {
+					begun.Done()
+					begun.Wait()
+					return errors.New("out of luck")
+				})
+			}
+			stuck := undo("b.stuck", func(context.Context, *steps.Host) error { return errors.New("device is busy") })
+			return plan.Par(plan.On(workers(s)[:1], undo("a.for-good", nil), does("a.undone", nil), fails("a.fails")), plan.On(workers(s)[1:2], stuck, fails("b.fails")))
+		},
 		"good": func(s plan.Scope) plan.Fragment {
 			return plan.Seq(plan.On(s.Hosts(), check("preflight.system", nil)), plan.On(s.Hosts()[:1], does("a.one", nil), does("a.two", nil)))
 		},
@@ -185,8 +204,11 @@ func TestRunsAsTold(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if name == "same" {
+				if name == "same" || name == "task" {
 					x.flags.parallel = 8
+				}
+				if name == "task" {
+					x.flags.rollback = "task"
 				}
 				said := x.said(x.run(t.Context()))
 				if name == "good" {
@@ -204,7 +226,7 @@ func TestSchemaIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"started", "ran", "already done", "checked", "would run", "tried again", "failed", "rolled back", "interrupted"}
+	want := []string{"started", "ran", "already done", "checked", "would run", "tried again", "failed", "rolled back", "rolling back", "kept", "interrupted"}
 	for _, typ := range []reflect.Type{reflect.TypeFor[runLine](), reflect.TypeFor[runSummary](), reflect.TypeFor[failedCommand](), reflect.TypeFor[tally]()} {
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")

@@ -13,9 +13,6 @@ import (
 // say of it what it does not do. Then it cleans the hosts that a deletion has left: what
 // comes next meets them as they were before. A dry run says so only.
 func (a *app) keepExisting(ctx context.Context, f *siteFlags, s *site, session *installer.Session) error {
-	if err := session.CheckOperation(ctx, s.pipeline); err != nil {
-		return otherOperation(err)
-	}
 	found, err := session.Existing(ctx)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -25,6 +26,8 @@ type failure struct {
 	Code    string // of what is wrong with a bundle
 	Command *failedCommand
 	Advice  []string // each once
+
+	later bool // it came of undoing what another failure is about
 }
 
 // failedCommand is the command on a host that a failure comes from. Secrets are
@@ -36,7 +39,7 @@ type failedCommand struct {
 }
 
 // failures takes an error of a run apart, without its findings: in the order of
-// the plan and of the hosts in the config.
+// the plan and of the hosts in the config; last what could not be undone.
 func failures(err error, g *plan.Graph, c *manifest.Cluster) []failure {
 	var out []failure
 	for _, e := range flatten(err) {
@@ -51,7 +54,15 @@ func failures(err error, g *plan.Graph, c *manifest.Cluster) []failure {
 	host := func(f failure) int {
 		return slices.IndexFunc(c.Spec.Hosts, func(h manifest.Host) bool { return slices.Contains(f.Hosts, h.Name) })
 	}
-	slices.SortStableFunc(out, func(a, b failure) int { return cmp.Or(cmp.Compare(node(a), node(b)), cmp.Compare(host(a), host(b))) })
+	first := func(f failure) int {
+		if f.later {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(a, b failure) int {
+		return cmp.Or(first(a)-first(b), cmp.Compare(node(a), node(b)), cmp.Compare(host(a), host(b)))
+	})
 	return out
 }
 
@@ -66,6 +77,7 @@ func failureOf(err error) failure {
 		f.Hosts, err = []string{unreached.Host}, unreached.Err
 	}
 	f.Message, f.Code = err.Error(), errorCode(err)
+	_, f.later = errors.AsType[*engine.UndoError](err)
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) && cmd.Verb == connector.VerbExec && len(cmd.Argv) > 0 {
 		f.Command = &failedCommand{Argv: cmd.Argv, Exit: cmd.Exit, Stderr: cmp.Or(strings.TrimSpace(cmd.Stderr), strings.TrimSpace(cmd.Stdout))}

@@ -28,6 +28,7 @@ type siteFlags struct {
 	parallel  int
 	dryRun    bool
 	resume    bool
+	rollback  string // what a step that fails takes with it
 	yes       bool
 	keep      bool // etcd's data and the images
 	keepSaid  bool
@@ -218,6 +219,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
 	}
 	if err := s.passOver(ctx, session); err != nil {
 		return err
+	}
+	if err := session.CheckOperation(ctx, s.pipeline); err != nil {
+		return otherOperation(err)
 	}
 	if s.bundle != nil && s.pipeline.Keeps {
 		if err := session.CheckSerial(ctx, f.older); err != nil {

@@ -63,6 +63,7 @@ func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 	a.outputFlag(cmd, "text", "json")
 	if p.Bundle != plan.BundleUnused { // what it brings, it looks at hosts for
 		f.addSkip(cmd, "skip-preflight")
+		f.addRollback(cmd)
 	}
 	if p.Keeps || p.Away || p.Rolls {
 		f.addResume(cmd)

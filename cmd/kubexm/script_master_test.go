@@ -23,12 +23,13 @@ import (
 
 // master starts a simulated host over SSH, and writes CLUSTER.yaml, the config of a
 // cluster of which it is the one master. With "bare" nothing was installed on it; with
-// "second" it is the second of three masters, and nobody listens at the others:
-// master CLUSTER [bare | second].
+// "second" it is the second of three masters, and nobody listens at the others; with
+// "open" an upgrade is open on it:
+// master CLUSTER [bare | second | open].
 func master(ts *testscript.TestScript, _ bool, args []string) {
 	how := strings.Join(args[min(1, len(args)):], " ")
-	if len(args) == 0 || how != "" && how != "bare" && how != "second" {
-		ts.Fatalf("usage: master CLUSTER [bare | second]")
+	if len(args) == 0 || how != "" && how != "bare" && how != "second" && how != "open" {
+		ts.Fatalf("usage: master CLUSTER [bare | second | open]")
 	}
 	sim := conntest.New(nil)
 	server, err := sshtest.Serve(sshtest.Config{Password: "secret", NoSignals: true, Run: onSim(sim)})
@@ -48,6 +49,9 @@ spec:
 	ts.Check(problems.Err())
 	if how != "bare" {
 		steptest.Standing(cluster)(sim)
+	}
+	if how == "open" {
+		ts.Check(remember(cluster, "m1", sim, true))
 	}
 	if how == "second" {
 		text = strings.Replace(text, "hosts: [", `hosts: [{name: m0, address: 127.0.0.2, port: 1, internalAddress: 192.0.2.10}, {name: m2, address: 127.0.0.3, port: 1, internalAddress: 192.0.2.12}, `, 1)

@@ -57,7 +57,7 @@ spec:
 	both, problems := manifest.Decode(strings.NewReader(config("m1, m2")))
 	ts.Check(problems.Err())
 	steptest.Standing(alone)(sim)
-	ts.Check(remember(both, sim, len(args) == 2))
+	ts.Check(remember(both, "m2", sim, len(args) == 2))
 	home := ts.MkAbs("home")
 	ts.Setenv("HOME", home)
 	ts.Setenv("SSH_PASSWORD", "secret")
@@ -66,16 +66,17 @@ spec:
 	ts.Check(os.WriteFile(filepath.Join(home, ".ssh", "known_hosts"), []byte(knownhosts.Line([]string{server.Addr}, server.HostKey())+"\n"), 0o600))
 }
 
-// remember leaves on the second master of c what the end of a creation leaves there.
-func remember(c *manifest.Cluster, sim *conntest.Sim, open bool) error {
+// remember leaves on a master of c what the end of a creation leaves there; with open an
+// upgrade is open.
+func remember(c *manifest.Cluster, master string, sim *conntest.Sim, open bool) error {
 	ctx := context.Background()
 	public, err := c.Public()
 	if err != nil {
 		return err
 	}
-	m2, _ := c.Host("m2")
+	m, _ := c.Host(master)
 	h := &steps.Host{
-		Host: m2, Runner: runner.New(sim, runner.Options{}), Platform: manifest.Platform{OS: "linux", Arch: "amd64"}, Cluster: c, Log: slog.New(slog.DiscardHandler),
+		Host: m, Runner: runner.New(sim, runner.Options{}), Platform: manifest.Platform{OS: "linux", Arch: "amd64"}, Cluster: c, Log: slog.New(slog.DiscardHandler),
 		Applied: func() steps.Applied {
 			return steps.Applied{Config: public, Lock: []byte("kind: Lock\n"), Serial: "7", Root: "sha256:r", Set: "v1.34.10", Operation: "op-1", Components: map[string]string{"kubelet": "v1.34.10"}}
 		},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +38,9 @@ type runLine struct {
 
 	// Outcome of a step: "started", then one of "ran", "already done", "checked" (it
 	// only looks), "would run" (dry run), "failed", "interrupted"; between them "tried
-	// again" and "waiting", after them "rolled back". "resumed" stands alone: it was not looked at.
+	// again" and "waiting", after them "rolled back". A task's rollback has "rolling back" and
+	// "rolled back" for each step, and "kept" for one that cannot be undone. "resumed" stands
+	// alone: it was not looked at.
 	Outcome engine.Outcome `json:"outcome,omitempty"`
 	// Seconds is how long the step took.
 	Seconds float64 `json:"seconds,omitempty"`
@@ -51,7 +54,8 @@ type runLine struct {
 	// has none.
 	Code string `json:"code,omitempty"`
 	// Message says what is wrong; of a finding, an error, and of a step that failed,
-	// is tried again, or could not be rolled back. Of a step that waits, what it waits for.
+	// is tried again, or could not be rolled back. Of a step that waits, what it waits for,
+	// and of one that is kept, why.
 	Message string `json:"message,omitempty"`
 	// Command is the command on the host that an error comes from.
 	Command *failedCommand `json:"command,omitempty"`
@@ -139,7 +143,7 @@ func (r *runLines) failed(err error) {
 		for _, e := range flatten(err) {
 			f := failureOf(e)
 			var c *coded
-			if errors.As(e, &c) && c.advice != "" {
+			if errors.As(e, &c) && c.advice != "" && !slices.Contains(f.Advice, c.advice) {
 				f.Advice = append(f.Advice, c.advice)
 			}
 			r.failure(f)

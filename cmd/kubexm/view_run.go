@@ -75,7 +75,7 @@ func (v *runView) event(e engine.Event) {
 	v.tally.add(e.Outcome)
 	key := e.Node + "@" + e.Host
 	switch e.Outcome {
-	case engine.Started:
+	case engine.Started, engine.RollingBack:
 		v.busy[key] = &busy{host: e.Host, step: e.Step, task: e.Task, since: v.now()}
 	case engine.Retried:
 		if b := v.busy[key]; b != nil {

@@ -43,8 +43,10 @@ func (r *run) goBack(ctx context.Context) {
 func (r *run) back(ctx context.Context, g *plan.Guard, host string) bool {
 	// What was done there is undone from here on. It is said before it is so: a run that
 	// is killed meanwhile must not leave a journal that holds it done.
+	var along []*unit
 	for _, u := range slices.Backward(r.all) {
 		if g.For(u.at) == host && u.ok && !u.meta.LooksOnly && slices.Contains(u.node.Guards, g) {
+			u.wentBack, along = true, append(along, u)
 			r.report(u, Event{Outcome: RolledBack})
 		}
 	}
@@ -63,6 +65,9 @@ func (r *run) back(ctx context.Context, g *plan.Guard, host string) bool {
 			}
 			r.report(u, Event{Outcome: RolledBack, Err: err})
 			if err != nil {
+				for _, u := range along {
+					u.left = true
+				}
 				return false
 			}
 		}

@@ -27,6 +27,8 @@ type Engine struct {
 	// Undo is the longest that undoing one step on one host may take; 0 means 15
 	// minutes. A host that says nothing would hold up a run that was broken off.
 	Undo time.Duration
+	// Rollback says what a step that fails takes with it.
+	Rollback Rollback
 	// DryRun looks and reports, and changes nothing.
 	DryRun bool
 	// Passed are the steps on hosts that are not looked at, as Resumable gives
@@ -61,6 +63,11 @@ type unit struct {
 	ok     bool
 	found  bool // it only looks, and holds something against the host
 	unsure bool // in a dry run: it, or something before it, did not do its work
+	failed bool // it ended badly by itself, and was not broken off
+
+	// Of what is undone after the run.
+	left     bool // it could not be undone
+	wentBack bool // a guard's way back took it along
 }
 
 // check tells whether u looks and does nothing else. A wait is none: it looks
@@ -91,7 +98,7 @@ type run struct {
 
 // Run walks g. The first failure stops new starts and lets running steps end;
 // then what failed half way is rolled back, and hosts on which a guarded step failed go
-// their way back. A check that holds something against
+// their way back; with RollbackTask the rest of the task follows there. A check that holds something against
 // a host stops every change, and lets the other checks look: a person wants to
 // read all that is to be mended. All failures are returned, joined, each a
 // *steps.Error.
@@ -120,6 +127,9 @@ func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
 	if len(r.errs) > 0 && !e.DryRun {
 		r.rollback(context.WithoutCancel(ctx))
 		r.goBack(context.WithoutCancel(ctx))
+		if e.Rollback == RollbackTask {
+			r.rollbackTasks(context.WithoutCancel(ctx))
+		}
 	}
 	return r.result(ctx)
 }
@@ -296,7 +306,7 @@ func (r *run) end(ctx context.Context, u *unit, e Event) {
 		r.errs = append(r.errs, e.Err)
 		r.stop()
 	default:
-		e.Outcome = Failed
+		e.Outcome, u.failed = Failed, true
 		e.Err = &steps.Error{Node: u.node.ID, Host: u.name(), Err: e.Err}
 		r.errs = append(r.errs, e.Err)
 		var findings steps.Findings

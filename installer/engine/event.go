@@ -20,7 +20,9 @@ const (
 	Resumed     Outcome = "resumed"   // an earlier run saw it done: not looked at
 	Retried     Outcome = "tried again"
 	Failed      Outcome = "failed"
+	RollingBack Outcome = "rolling back" // what it did before is about to be undone
 	RolledBack  Outcome = "rolled back"
+	Kept        Outcome = "kept" // the rollback of its task ends here: it cannot be undone
 	Interrupted Outcome = "interrupted"
 	Found       Outcome = "found"   // a finding, while the step goes on
 	Waits       Outcome = "waiting" // it goes on, and says what for
@@ -43,7 +45,8 @@ type Event struct {
 	Error   string        `json:"error,omitempty"`
 	// Finding is what a step reports that lets it pass; of a Found event, and of no other.
 	Finding *steps.Finding `json:"finding,omitempty"`
-	// For is what a step waits for; of a Waits event, and of no other.
+	// For is what a step waits for, or why it is kept; of a Waits and a Kept event, and of no
+	// other.
 	For string `json:"for,omitempty"`
 }
 

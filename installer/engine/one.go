@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer/plan"
@@ -136,32 +134,4 @@ func because(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
-}
-
-// rollback undoes, newest first, the steps that failed half way. What was done
-// before them stays: the next run goes on from there.
-func (r *run) rollback(ctx context.Context) {
-	for _, u := range slices.Backward(r.finished) {
-		if u.ok || !u.ran || u.meta.LooksOnly || u.meta.OneWay {
-			continue
-		}
-		begin := time.Now()
-		err := r.undoOne(ctx, u)
-		r.report(u, Event{Outcome: RolledBack, Err: err, Took: time.Since(begin)})
-	}
-}
-
-// undoTime is how long undoing one step may take, unless the engine says otherwise.
-const undoTime = 15 * time.Minute
-
-func (r *run) undoOne(ctx context.Context, u *unit) (err error) {
-	limit := cmp.Or(r.Undo, undoTime)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %s", limit))
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("rollback panicked: %v", p)
-		}
-	}()
-	return because(ctx, u.node.Step.Rollback(steps.WithNode(ctx, u.node.ID), u.host))
 }

@@ -43,6 +43,9 @@ command says what is undone there, and the cluster's record names it. docs/hosts
 takes. It goes by the journal of that run, and only where config, bundle and kubexm are the same,
 on hosts that have not booted since and that no other run has changed.
 
+A step that fails on a host is undone there, and what was done before stays. --rollback task undoes all
+that this run did there in the same task, up to a step that cannot be undone. docs/faults.md tells more.
+
 The config is the bundle's own unless -f gives another. Secrets are not in a bundle: give
 them in -f, or in the environment variables that the command names when they are missing.
 

@@ -18,7 +18,7 @@ passes over what is done. docs/hosts.md tells what is changed, and how to leave 
 
 The packages come from the bundle: it is needed where the config names operating systems.`,
 		Example: "  kubexm hosts prepare -f config.yaml --bundle demo.tar.zst \\\n    --key cosign.pub\n  kubexm hosts prepare -f config.yaml --dry-run",
-		Bundle:  plan.BundleNeeded,
+		Bundle:  plan.BundleNeeded, HostsOnly: true,
 		Modules: []plan.Module{module.Preflight(), module.Prepare()},
 	}
 }
@@ -31,7 +31,7 @@ func Restore() plan.Pipeline {
 		Long: `Undo what "kubexm hosts prepare" did, by what each host has on record: what was there before comes
 back. Hosts on which a cluster was made are refused; delete cluster and reset give those back.`,
 		Example: "  kubexm hosts restore -f config.yaml --yes\n  kubexm hosts restore -f config.yaml --dry-run",
-		Asks:    func(*manifest.Cluster) string { return "takes away what makes its hosts ready" },
+		Asks:    func(*manifest.Cluster) string { return "takes away what makes its hosts ready" }, HostsOnly: true,
 		Modules: []plan.Module{module.Restore()},
 	}
 }

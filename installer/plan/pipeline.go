@@ -17,13 +17,16 @@ type Pipeline struct {
 
 	Bundle Use
 	// Asks says what it does that a person has to confirm with --yes: "destroys it", of
-	// the cluster; nil where nobody is asked.
+	// the cluster. Where it is nil, Question finds in the plan whether somebody is asked.
 	Asks func(*manifest.Cluster) string
 	// Looks says that it changes nothing: what its checks find is its result.
 	Looks bool
 	// Keeps says that it ends by recording what was applied, with a receipt. A cluster
 	// that exists is held against that record before it begins, and kept from harm.
 	Keeps bool
+	// HostsOnly says that it makes hosts ready or gives them back, of whatever cluster: it
+	// is no operation on one.
+	HostsOnly bool
 	// Away says that it takes a cluster away: it works on what was applied, whatever the
 	// config says by now, and can do without hosts that do not answer.
 	Away bool
@@ -35,6 +38,11 @@ type Pipeline struct {
 
 	Modules []Module
 }
+
+// Operates tells whether it is an operation on a cluster: on record from its first change
+// to its end, and refused while one of another kind is open. Each is that changes a
+// cluster.
+func (p Pipeline) Operates() bool { return !p.Looks && !p.HostsOnly }
 
 // Args is what follows a pipeline's command.
 type Args int

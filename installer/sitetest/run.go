@@ -101,6 +101,9 @@ func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
 	if err != nil {
 		return err
 	}
+	if p().Operates() {
+		return s.operate(all, s.Cluster, s.Graph(p, change))
+	}
 	return s.walk(all, s.Graph(p, change), nil)
 }
 
@@ -217,7 +220,7 @@ func (s *Site) walk(all hosts, g *plan.Graph, begin func(context.Context) error)
 	if s.Passed != nil {
 		passed = engine.Resumable(g, s.Passed)
 	}
-	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewWayIn(g.Leads, all.of).Lead, Begin: begin,
+	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewWayIn(g.Leads, all.of).Lead, Begin: begin, Rollback: s.Rollback,
 		Report: func(e engine.Event) {
 			if e.Finding != nil {
 				s.Said = append(s.Said, e.Finding.What)

@@ -39,7 +39,8 @@ type Site struct {
 	Registry *registrydtest.Registry // nil: it exists already, or there is none
 	Outside  *Outside                // where the registry exists already
 	Workdir  string
-	AtOnce   int          // how many steps run at once; 8 where it is 0
+	AtOnce   int // how many steps run at once; 8 where it is 0
+	Rollback engine.Rollback
 	Log      *audit.Log   // nil: nothing is on record
 	Debug    *slog.Logger // nil: nothing is logged
 	Secrets  []string     // beside "secret"

@@ -67,6 +67,7 @@ func keepHere(name string, of files) steps.Step {
 			}
 			return nil
 		},
+		Undo: op.Unwound,
 	}
 }
 

@@ -25,7 +25,7 @@ type Operation struct {
 	ID     string         `json:"id"`
 	Kind   string         `json:"kind"`             // the name of the pipeline: "create"
 	From   string         `json:"from,omitempty"`   // the release before; "" for a first creation
-	To     string         `json:"to"`               // the release that is wanted
+	To     string         `json:"to"`               // the release that is wanted; the same where nothing is installed
 	Plan   string         `json:"plan,omitempty"`   // "sha256:…" of the plan's text
 	Config string         `json:"config,omitempty"` // "sha256:…" of the config without its secrets
 	Who    string         `json:"who"`              // user and machine: "root@wd1"

@@ -39,7 +39,7 @@ func Lead(c *manifest.Cluster) steps.Step {
 		return false, own, "", steps.Advise(errors.New("no member leads the store"), "see `etcdctl endpoint status --cluster` on %s", h.Name)
 	}
 	return &op.Do{
-		M: steps.Meta{Name: "etcd.lead", Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 3 * time.Second}, OneWay: true},
+		M: steps.Meta{Name: "etcd.lead", Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 3 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			is, _, _, err := leads(ctx, h)
 			return is, err

@@ -64,7 +64,7 @@ func NoteWorkloads() steps.Step {
 // ForgetWorkloads is its inverse, at the end of an operation.
 func ForgetWorkloads() steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "gate.forget-workloads", Timeout: time.Minute, OneWay: true},
+		M: steps.Meta{Name: "gate.forget-workloads", Timeout: time.Minute},
 		Done: func(_ context.Context, h *steps.Host) (bool, error) {
 			_, err := os.Stat(levelsFile(h))
 			if errors.Is(err, fs.ErrNotExist) {

@@ -45,7 +45,7 @@ func images(names ...string) []manifest.Need {
 // does not end it, and the next run finds it and waits.
 func Init(c *manifest.Cluster) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.init", Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
+		M: steps.Meta{Name: "kubeadm.init", Final: true, Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			if whole, err := controlplane.Complete(ctx, h); !whole || err != nil {
 				return false, err

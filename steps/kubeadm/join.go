@@ -106,7 +106,7 @@ const joinFile = "/run/kubexm/kubeadm-join.yaml"
 // JoinWorker makes a node a worker of the cluster.
 func JoinWorker(c *manifest.Cluster) steps.Step {
 	return &op.Do{
-		M:    steps.Meta{Name: "kubeadm.join-worker", Reads: []steps.AnyKey{Join}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
+		M:    steps.Meta{Name: "kubeadm.join-worker", Final: true, Reads: []steps.AnyKey{Join}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
 		Done: joined,
 		Act: func(ctx context.Context, h *steps.Host) error {
 			if done, err := startKubelet(ctx, h); done || err != nil {

@@ -154,7 +154,7 @@ func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 // JoinMaster makes a host a master of the cluster, beside those that are.
 func JoinMaster(c *manifest.Cluster) steps.Step {
 	return &op.Do{
-		M:    steps.Meta{Name: "kubeadm.join-master", Reads: []steps.AnyKey{MasterJoin}, Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
+		M:    steps.Meta{Name: "kubeadm.join-master", Final: true, Reads: []steps.AnyKey{MasterJoin}, Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
 		Done: masterStands,
 		Act: func(ctx context.Context, h *steps.Host) error {
 			t, err := MasterJoin.Get(h)

@@ -14,7 +14,7 @@ import (
 // came about. A plan has such a step once for each host.
 func Again(name string, act Fn, opts ...Option) steps.Step {
 	done := steps.NewKey[bool](name)
-	m := steps.Meta{Name: name, Writes: []steps.AnyKey{done}, Timeout: 5 * time.Minute, OneWay: true, Risk: steps.Disruptive}
+	m := steps.Meta{Name: name, Writes: []steps.AnyKey{done}, Timeout: 5 * time.Minute, Risk: steps.Disruptive}
 	for _, o := range opts {
 		o(&m)
 	}

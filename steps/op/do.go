@@ -14,13 +14,18 @@ type Do struct {
 	M    steps.Meta
 	Done func(context.Context, *steps.Host) (bool, error)
 	Act  Fn
-	Undo Fn // nil: nothing to undo
+	Undo Fn // nil: it cannot be undone
 }
 
-// Meta gives M, and Always where there is nothing to observe.
+// Unwound is the Undo of a Do whose Act registers all that is to be undone.
+func Unwound(context.Context, *steps.Host) error { return nil }
+
+// Meta gives M, Always where there is nothing to observe, and OneWay where a change has
+// no Undo.
 func (d *Do) Meta() steps.Meta {
 	m := d.M
 	m.Always = m.Always || d.Done == nil
+	m.OneWay = m.OneWay || d.Undo == nil && !m.LooksOnly
 	return m
 }
 

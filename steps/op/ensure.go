@@ -63,7 +63,7 @@ func Ensure(name string, rs []Resource, opts ...Option) steps.Step {
 // installation, so the two cannot drift apart. It is not rolled back: one that
 // was cut off is run again.
 func Remove(name string, rs []Resource, opts ...Option) steps.Step {
-	m := steps.Meta{Name: name}
+	m := steps.Meta{Name: name, OneWay: true}
 	for _, o := range opts {
 		o(&m)
 	}
@@ -82,7 +82,7 @@ func EnsureOn(name string, of func(*steps.Host) []Resource, opts ...Option) step
 
 // RemoveOn is its inverse.
 func RemoveOn(name string, of func(*steps.Host) []Resource, opts ...Option) steps.Step {
-	m := steps.Meta{Name: name}
+	m := steps.Meta{Name: name, OneWay: true}
 	for _, o := range opts {
 		o(&m)
 	}

@@ -31,6 +31,9 @@ type Case struct {
 	Workdir string
 	// Varies are files whose content differs from host to host: hashes with salt.
 	Varies []string
+	// Unseen are parts of the names of files that a look at what differs does not miss: of
+	// objects that Helm looks after.
+	Unseen []string
 	// Every tries the break of the wire at every n-th command only: for steps whose
 	// commands take long to work out. A short run tries every third of these places.
 	Every int

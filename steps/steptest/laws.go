@@ -18,6 +18,9 @@ import (
 func Ensure(t *testing.T, c Case, install, remove steps.Step) {
 	t.Helper()
 	c = c.complete(t)
+	if install.Meta().OneWay || install.Meta().Final || !remove.Meta().OneWay {
+		t.Errorf("an installation is undone, and a removal is not: %+v, %+v", install.Meta(), remove.Meta())
+	}
 	t.Run("there", func(t *testing.T) { c.there(t, install) })
 	t.Run("rollback", func(t *testing.T) {
 		s := c.Sim(t)
@@ -27,6 +30,7 @@ func Ensure(t *testing.T, c Case, install, remove steps.Step) {
 		must(t, install.Rollback(t.Context(), h))
 		same(t, "a rollback leaves the host as it was", first, s.Snapshot())
 	})
+	t.Run("drift", func(t *testing.T) { c.drift(t, install) })
 	t.Run("back", func(t *testing.T) { c.back(t, install, remove) })
 	t.Run("untouched", func(t *testing.T) {
 		s := c.Sim(t)
@@ -45,6 +49,9 @@ func Do(t *testing.T, c Case, step steps.Step, undoes bool) {
 	t.Helper()
 	c = c.complete(t)
 	t.Run("there", func(t *testing.T) { c.there(t, step) })
+	if m := step.Meta(); !m.LooksOnly && m.OneWay == undoes {
+		t.Errorf("it is undone: %t, and its Meta.OneWay is %t", undoes, m.OneWay)
+	}
 	if !undoes {
 		return
 	}

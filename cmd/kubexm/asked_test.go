@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/op"
+)
+
+// TestWhatAPlanDestroysIsAsked: also where the pipeline does not say so itself.
+func TestWhatAPlanDestroysIsAsked(t *testing.T) {
+	for risk, want := range map[steps.Risk]string{steps.Destroys: "p of cluster demo deletes data that cannot be had back: x.wipe", steps.Disruptive: ""} {
+		p := plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+			return plan.On(s.Hosts(), &op.Do{M: steps.Meta{Name: "x.wipe", Risk: risk}})
+		}})}}}
+		c := small(1)
+		g, err := plan.Build(p, plan.Scope{Want: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = (&site{pipeline: p, graph: g, cluster: c}).asked()
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", risk, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || exitCode(t.Context(), err) != exitUsage):
+			t.Errorf("%s: %v", risk, err)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package steptest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/connector/conntest"
+)
+
+// drift holds the look at what an installation has left to its laws: nothing differs
+// after it but units that a later step starts, each new file that somebody takes away by
+// hand does, and asking changes nothing. Records of kubexm's own are none of it, nor is the
+// link by which a unit is enabled that does not run yet.
+func (c Case) drift(t *testing.T, install steps.Step) {
+	t.Helper()
+	d, ok := install.(steps.Drifter)
+	if !ok {
+		t.Skip("it has no pieces to look at")
+	}
+	s := c.Sim(t)
+	first := s.Snapshot()
+	must(t, install.Run(t.Context(), c.On(t, s, install)))
+	end := s.Snapshot()
+	differs := slices.DeleteFunc(c.differing(t, d, s, install), func(name string) bool { return strings.HasPrefix(name, "unit ") })
+	if len(differs) > 0 {
+		t.Errorf("right after the run these differ: %q", differs)
+	}
+	same(t, "asking what differs changes nothing", end, s.Snapshot())
+	before := c.differing(t, d, s, install)
+	for _, file := range written(first, end) {
+		if slices.ContainsFunc(append([]string{"/kubexm-objects.", ".wants/"}, c.Unseen...), func(of string) bool { return strings.Contains(file, of) }) {
+			continue
+		}
+		s := c.Sim(t)
+		must(t, install.Run(t.Context(), c.On(t, s, install)))
+		s.RemoveAll(file)
+		changed := s.Snapshot()
+		if slices.Equal(c.differing(t, d, s, install), before) {
+			t.Errorf("%s was taken away by hand, and nothing differs", file)
+		}
+		same(t, "asking what differs mends nothing", changed, s.Snapshot())
+	}
+}
+
+// differing names the pieces that are not as they should be, or cannot be looked at.
+func (c Case) differing(t *testing.T, d steps.Drifter, s *conntest.Sim, step steps.Step) []string {
+	t.Helper()
+	var out []string
+	for _, p := range d.Drift(t.Context(), c.On(t, s, step)) {
+		if p.What != "" || p.Err != nil {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// written lists the files that are new, without kubexm's records.
+func written(first, end conntest.Snapshot) []string {
+	var out []string
+	for _, l := range end {
+		words := strings.Fields(l)
+		if words[0] == "file" && strings.HasPrefix(words[2], "-") && !strings.HasPrefix(words[1], "/var/lib/kubexm/") &&
+			!slices.ContainsFunc(first, func(was string) bool { return strings.HasPrefix(was, "file "+words[1]+" ") }) {
+			out = append(out, words[1])
+		}
+	}
+	return out
+}
