@@ -25,7 +25,7 @@ TESTDATA := ./testdata/bench/... ./testdata/budget/... ./testdata/built/... ./te
 # looks at. import_test.go checks that the list is complete, and holds no other. Go
 # begins them in this order: those that take longest are first, so that none of them
 # runs alone in the end.
-RACE := ./cmd/kubexm ./installer ./bundle ./bundle/archive ./bundle/fetch ./installer/audit ./installer/engine \
+RACE := ./cmd/kubexm ./cmd/kubexm/console ./installer ./bundle ./bundle/archive ./bundle/fetch ./installer/audit ./installer/engine \
     ./packaging/rpm ./packaging/system ./registry ./registry/serve \
     ./steps ./steps/cluster ./steps/connector ./steps/connector/local ./steps/connector/ssh ./steps/kubeadm \
     ./steps/packages ./steps/preflight ./steps/registryd ./steps/runner

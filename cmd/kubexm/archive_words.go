@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // checkArchiveWords refuses what is plainly no bundle where a command takes one, before
@@ -34,7 +36,7 @@ func checkArchiveWords(cmd *cobra.Command, args []string) error {
 	}
 	for _, path := range paths {
 		if what := noArchive(path); what != "" && (what != aLock || cmd.Name() != "diff") {
-			return &coded{error: fmt.Errorf("%s is %s; a bundle is NAME.tar.zst", path, what), code: exitUsage, advice: "name a bundle; `kubexm bundle build -f CONFIG` makes one"}
+			return &refusal.Error{Err: fmt.Errorf("%s is %s; a bundle is NAME.tar.zst", path, what), Kind: refusal.Usage, Advice: "name a bundle; `kubexm bundle build -f CONFIG` makes one"}
 		}
 	}
 	return nil

@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
@@ -65,7 +67,7 @@ func (f *clusterFlags) folder(a *app) (installer.Workdir, error) {
 		}
 	}
 	if !folderName.MatchString(name) {
-		return installer.Workdir{}, &coded{error: fmt.Errorf("--cluster %q is no cluster's name", name), code: exitUsage, advice: "the name is metadata.name of its config"}
+		return installer.Workdir{}, &refusal.Error{Err: fmt.Errorf("--cluster %q is no cluster's name", name), Kind: refusal.Usage, Advice: "the name is metadata.name of its config"}
 	}
 	return installer.Workdir{Dir: filepath.Join(f.workdir, ".kubexm", name)}, nil
 }
@@ -89,14 +91,14 @@ func (f *clusterFlags) only() (string, error) {
 	if len(names) == 0 {
 		err = fmt.Errorf("no cluster has a folder below %s", filepath.Join(f.workdir, ".kubexm"))
 	}
-	return "", &coded{error: err, code: exitUsage, advice: "name it: --cluster NAME, or -f its config; --workdir says where .kubexm lies"}
+	return "", &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name it: --cluster NAME, or -f its config; --workdir says where .kubexm lies"}
 }
 
 // openAudit opens a cluster's log to read it.
 func openAudit(w installer.Workdir) (*os.File, error) {
 	f, err := os.Open(w.Audit())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &coded{error: fmt.Errorf("there is no audit log: %w", err), code: exitUsage, advice: "the first command that calls a host begins one"}
+		return nil, &refusal.Error{Err: fmt.Errorf("there is no audit log: %w", err), Kind: refusal.Usage, Advice: "the first command that calls a host begins one"}
 	}
 	return f, err
 }
@@ -146,7 +148,7 @@ func sinceOf(text string, now time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, &coded{error: fmt.Errorf("--since %q is neither a time nor a duration", text), code: exitUsage, advice: "write 90m, 24h or 2026-01-31T08:00:00Z"}
+		return t, &refusal.Error{Err: fmt.Errorf("--since %q is neither a time nor a duration", text), Kind: refusal.Usage, Advice: "write 90m, 24h or 2026-01-31T08:00:00Z"}
 	}
 	return t, nil
 }
@@ -171,7 +173,7 @@ func knownHosts(w installer.Workdir, hosts []string) error {
 	delete(seen, "") // lines about the log itself
 	for _, h := range hosts {
 		if !seen[h] {
-			return &coded{error: fmt.Errorf("no such host: %s%s", h, didYouMean(h, sortedKeys(seen))), code: exitUsage, advice: "hosts are " + strings.Join(sortedKeys(seen), ", ")}
+			return &refusal.Error{Err: fmt.Errorf("no such host: %s%s", h, refusal.DidYouMean(h, sortedKeys(seen))), Kind: refusal.Usage, Advice: "hosts are " + strings.Join(sortedKeys(seen), ", ")}
 		}
 	}
 	return nil
@@ -200,7 +202,7 @@ func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
 		}); err != nil {
 			return err
 		}
-		return a.printYAML(lines)
+		return a.printValue(lines)
 	}
 	before := "[\n"
 	err = audit.Show(log, filter, func(_ audit.Line, text []byte) error {
@@ -225,7 +227,7 @@ func auditLine(x audit.Line) string {
 	case audit.TypeRun, audit.TypeEnd:
 		return fmt.Sprintf("%s  %s, by %s, kubexm %s%s", when, x.Message, x.Who, x.Kubexm, colon(x.Error))
 	case audit.TypeTorn:
-		return fmt.Sprintf("%s  %s before this one cut off while written: kubexm was killed, or the machine lost power", when, count(len(x.Torn), "line"))
+		return fmt.Sprintf("%s  %s before this one cut off while written: kubexm was killed, or the machine lost power", when, console.Count(len(x.Torn), "line"))
 	}
 	how := "no end on record"
 	switch {

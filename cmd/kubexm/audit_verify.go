@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) auditVerify() *cobra.Command {
@@ -52,7 +54,7 @@ func headsOf(texts []string) ([]audit.Anchor, error) {
 		n, sum, _ := strings.Cut(text, ":")
 		lines, err := strconv.ParseInt(n, 10, 64)
 		if b, bad := hex.DecodeString(sum); err != nil || bad != nil || len(b) != 32 || lines < 1 {
-			return nil, &coded{error: fmt.Errorf("--head %q is no head of a log", text), code: exitUsage, advice: "write it as `kubexm audit verify` prints it: LINES:SHA256"}
+			return nil, &refusal.Error{Err: fmt.Errorf("--head %q is no head of a log", text), Kind: refusal.Usage, Advice: "write it as `kubexm audit verify` prints it: LINES:SHA256"}
 		}
 		out = append(out, audit.Anchor{Head: audit.Head{Lines: lines, SHA256: strings.ToLower(sum)}, From: "--head " + n})
 	}
@@ -71,7 +73,7 @@ func (a *app) verifyAudit(w installer.Workdir, known []audit.Anchor) error {
 	if err != nil {
 		return err
 	}
-	broken := &coded{error: errSaid, code: exitRefused}
+	broken := &refusal.Error{Err: errSaid, Kind: refusal.Content}
 	if a.structured() {
 		if err := a.printValue(r); err != nil || len(r.Problems) == 0 {
 			return err
@@ -93,12 +95,12 @@ func (a *app) verifyAudit(w installer.Workdir, known []audit.Anchor) error {
 func (a *app) sayAudit(w installer.Workdir, r audit.Report) {
 	fmt.Fprintf(a.out, "%s\n", w.Audit())
 	fmt.Fprintf(a.out, "  cluster  %s, %s to %s\n", r.Cluster, r.Since.UTC().Format(time.RFC3339), r.Until.UTC().Format(time.RFC3339))
-	fmt.Fprintf(a.out, "  holds    %d lines: %s, %d of them looks\n", r.Head.Lines, count(r.Commands, "command"), r.Looks)
+	fmt.Fprintf(a.out, "  holds    %d lines: %s, %d of them looks\n", r.Head.Lines, console.Count(r.Commands, "command"), r.Looks)
 	if r.Torn > 0 {
-		fmt.Fprintf(a.out, "  cut off  %s while written: kubexm was killed, or the machine lost power\n", count(r.Torn, "line"))
+		fmt.Fprintf(a.out, "  cut off  %s while written: kubexm was killed, or the machine lost power\n", console.Count(r.Torn, "line"))
 	}
 	if len(r.Open) > 0 {
-		fmt.Fprintf(a.out, "  open     %s that may change something, with no end on record: lines %s\n", count(len(r.Open), "command"), numbers(r.Open))
+		fmt.Fprintf(a.out, "  open     %s that may change something, with no end on record: lines %s\n", console.Count(len(r.Open), "command"), numbers(r.Open))
 	}
 	chain := "whole"
 	if len(r.Problems) > 0 {

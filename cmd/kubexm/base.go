@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/site"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // baseFlags name the archives that hold what a delta leaves out.
@@ -27,7 +30,7 @@ func (f *baseFlags) check() error { return checkArchives("--base", f.bases) }
 func checkArchives(flag string, paths []string) error {
 	for _, path := range paths {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return &coded{error: fmt.Errorf("%s: %w", flag, err), code: exitUsage, advice: "name an archive, or the first of its volumes"}
+			return &refusal.Error{Err: fmt.Errorf("%s: %w", flag, err), Kind: refusal.Usage, Advice: "name an archive, or the first of its volumes"}
 		}
 	}
 	return nil
@@ -41,14 +44,14 @@ func refusedDelta(err error) error {
 	var cluster *bundle.ClusterError
 	switch {
 	case errors.As(err, &lack):
-		return &coded{error: err, code: exitRefused, word: wordLacks,
-			advice: "name the archive of that root with --base; where the site has it no more, carry it, or the whole bundle, in again"}
+		return &refusal.Error{Err: err, Kind: refusal.Content, Word: site.WordLacks,
+			Advice: "name the archive of that root with --base; where the site has it no more, carry it, or the whole bundle, in again"}
 	case errors.As(err, &base):
-		return &coded{error: err, code: exitRefused, advice: "name the archive that the site had when its inventory was taken; `kubexm bundle show` prints an archive's root"}
+		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: "name the archive that the site had when its inventory was taken; `kubexm bundle show` prints an archive's root"}
 	case errors.As(err, &cluster):
-		return &coded{error: err, code: exitUsage, advice: "take the inventory of that cluster's site: kubexm site inventory -f …"}
+		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "take the inventory of that cluster's site: kubexm site inventory -f …"}
 	case errors.Is(err, bundle.ErrWhole):
-		return &coded{error: err, code: exitUsage, advice: "use it as it is"}
+		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "use it as it is"}
 	}
 	return nil
 }
@@ -87,13 +90,13 @@ func (v *deltaView) expected() string {
 		return "a delta for cluster " + v.Cluster + ", whole with its base"
 	}
 	return fmt.Sprintf("a delta for cluster %s: %s (%s) are not in it and expected from %s", v.Cluster,
-		count(v.AbsentBlobs, "blob"), bundle.Bytes(v.AbsentBytes), v.against())
+		console.Count(v.AbsentBlobs, "blob"), bundle.Bytes(v.AbsentBytes), v.against())
 }
 
 // complete makes the whole bundle of a delta and its bases.
 func (a *app) complete(cmd *cobra.Command, args []string, f *policyFlags, base *baseFlags, force bool) error {
 	if len(args) < 2 {
-		return &coded{error: errors.New("no name for the whole bundle"), code: exitUsage, advice: "kubexm bundle join DELTA ARCHIVE --base BASE"}
+		return &refusal.Error{Err: errors.New("no name for the whole bundle"), Kind: refusal.Usage, Advice: "kubexm bundle join DELTA ARCHIVE --base BASE"}
 	}
 	if err := base.check(); err != nil {
 		return err
@@ -106,11 +109,11 @@ func (a *app) complete(cmd *cobra.Command, args []string, f *policyFlags, base *
 		return err
 	}
 	p := a.progress(a.output != "text")
-	p.phase("join")
+	p.Phase("join")
 	built, err := bundle.Complete(cmd.Context(), bundle.CompleteRequest{
-		Delta: args[0], Policy: policy, Bases: base.bases, Output: args[1], Parallel: runtime.GOMAXPROCS(0), Progress: p.add, Planned: p.expect,
+		Delta: args[0], Policy: policy, Bases: base.bases, Output: args[1], Parallel: runtime.GOMAXPROCS(0), Progress: p.Add, Planned: p.Expect,
 	})
-	p.stop()
+	p.Stop()
 	if err != nil {
 		return refused(err)
 	}

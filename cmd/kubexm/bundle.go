@@ -13,6 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/packaging/apt"
 )
 
@@ -77,7 +78,7 @@ func (a *app) cache(f *sourceFlags) (*fetch.Cache, error) {
 	if dir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return nil, &coded{error: err, code: exitUsage, advice: "name a folder with --cache-dir"}
+			return nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name a folder with --cache-dir"}
 		}
 		dir = filepath.Join(base, "kubexm")
 	}
@@ -104,7 +105,7 @@ func noBundle(err *fs.PathError) error {
 	if first := err.Path + bundle.FirstVolume; stands(first) {
 		advice = "it is in volumes: name " + first
 	}
-	return &coded{error: &fs.PathError{Op: "open", Path: err.Path, Err: err.Err}, code: exitUsage, advice: advice}
+	return &refusal.Error{Err: &fs.PathError{Op: "open", Path: err.Path, Err: err.Err}, Kind: refusal.Usage, Advice: advice}
 }
 
 func stands(path string) bool {
@@ -115,6 +116,9 @@ func stands(path string) bool {
 // refused gives an error about a bundle, a lock or an artifact its exit code
 // and, where there is something to do, advice.
 func refused(err error) error {
+	if _, known := errors.AsType[*refusal.Error](err); known {
+		return err // it says itself what to do
+	}
 	var format *bundle.FormatError
 	var damaged *archive.Error
 	var wrong *fetch.DigestError
@@ -132,28 +136,28 @@ func refused(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong), errors.As(err, &size), refusedPackages(err):
-		return &coded{error: err, code: exitRefused} // says itself what to do
+		return &refusal.Error{Err: err, Kind: refusal.Content} // says itself what to do
 	case errors.As(err, &name):
-		return &coded{error: err, code: exitUsage, advice: "`kubexm bundle ls` lists what it holds"}
+		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "`kubexm bundle ls` lists what it holds"}
 	case errors.As(err, &exists):
-		return &coded{error: err, code: exitUsage, advice: "name a new folder"}
+		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name a new folder"}
 	case errors.Is(err, archive.ErrBusy):
-		return &coded{error: err, code: exitFailed, advice: "wait for the other build, or choose another name for the archive"}
+		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "wait for the other build, or choose another name for the archive"}
 	case errors.Is(err, archive.ErrInput):
 		errors.As(err, &damaged)
-		return &coded{error: err, code: exitUsage, advice: damaged.Advice}
+		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: damaged.Advice}
 	case errors.As(err, &damaged) && damaged.Advice != "":
-		return &coded{error: err, code: exitRefused, advice: damaged.Advice}
+		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: damaged.Advice}
 	case errors.As(err, &format), errors.As(err, &damaged):
 		advice := "carry the archive again, or build it anew"
 		if format != nil && format.Advice != "" {
 			advice = format.Advice
 		}
-		return &coded{error: err, code: exitRefused, advice: advice}
+		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: advice}
 	case errors.As(err, &path) && path.Op == "stat" && errors.Is(path, fs.ErrNotExist):
 		return noBundle(path)
 	case errors.As(err, &space):
-		return &coded{error: err, code: exitFailed, advice: "choose another place for the archive, or for the cache with --cache-dir"}
+		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "choose another place for the archive, or for the cache with --cache-dir"}
 	}
 	return err
 }

@@ -12,7 +12,10 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 type buildFlags struct {
@@ -88,7 +91,7 @@ not what the lock says, 130 interrupted.`,
 
 func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error {
 	if f.parity != 0 && f.size == 0 {
-		return &coded{error: errors.New("--parity without --volume-size"), code: exitUsage, advice: "parity mends volumes: say how large they are to be"}
+		return &refusal.Error{Err: errors.New("--parity without --volume-size"), Kind: refusal.Usage, Advice: "parity mends volumes: say how large they are to be"}
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -130,14 +133,14 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	}
 	defer release()
 	p := a.progress(a.output != "text")
-	defer p.stop()
+	defer p.Stop()
 	c, err := a.client(&f.sourceFlags, cache, r.cluster, p)
 	if err != nil {
 		return err
 	}
 	lock := r.previous
 	if !r.current() {
-		p.phase("pin")
+		p.Phase("pin")
 		if lock, err = a.pin(ctx, r, c, f.parallel); err != nil {
 			return err
 		}
@@ -152,7 +155,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 		return err
 	}
 	built, err := a.build(ctx, f, r, lock, inventory, cache, c, p, output, signer)
-	p.stop()
+	p.Stop()
 	if err != nil {
 		return err
 	}
@@ -165,8 +168,8 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 }
 
 func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
-	c *fetch.Client, p *progress, output string, signer *sign.Signer) (*bundle.Built, error) {
-	p.phase("build")
+	c *fetch.Client, p *console.Progress, output string, signer *sign.Signer) (*bundle.Built, error) {
+	p.Phase("build")
 	var lines func(digest.Digest) ([][]byte, error)
 	if signer != nil {
 		lines = func(root digest.Digest) ([][]byte, error) {
@@ -180,7 +183,7 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *man
 	built, err := bundle.Build(ctx, bundle.BuildRequest{
 		Lock: lock, Config: r.config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
 		Volumes: f.options(), Since: inventory, Sign: lines,
-		Planned: func(plan bundle.Plan) { p.total(plan) },
+		Planned: func(plan bundle.Plan) { p.Total(plan) },
 	})
 	return built, refused(err)
 }
@@ -199,7 +202,7 @@ func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, err
 	}
 	r, closing, err := a.openInput(path)
 	if err != nil {
-		return nil, &coded{error: err, code: exitUsage, advice: "name what `kubexm site inventory` wrote at the site"}
+		return nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name what `kubexm site inventory` wrote at the site"}
 	}
 	defer closing()
 	i, problems := manifest.DecodeInventory(r)
@@ -216,9 +219,9 @@ func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, err
 func driftError(r *resolution) error {
 	advice := "run `kubexm bundle lock -f …`, look at what changed, and commit it"
 	if r.previous == nil {
-		return &coded{error: fmt.Errorf("there is no lock at %s", r.path), code: exitRefused, advice: advice}
+		return &refusal.Error{Err: fmt.Errorf("there is no lock at %s", r.path), Kind: refusal.Content, Advice: advice}
 	}
-	return &coded{error: fmt.Errorf("%s does not answer the config:%s", r.path, listChanges(r.changes, 20)), code: exitRefused, advice: advice}
+	return &refusal.Error{Err: fmt.Errorf("%s does not answer the config:%s", r.path, listChanges(r.changes, 20)), Kind: refusal.Content, Advice: advice}
 }
 
 // printBuilt closes a build: what stands where, and the next command to type.
@@ -237,17 +240,17 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer,
 	fmt.Fprintf(a.out, "%s: %s, Kubernetes %s, %d files%s, %d images, serial %d\n", b.Path, bundle.Bytes(b.Bytes),
 		strings.Join(sets, ", "), s.Files, packagesText(s, false), s.Images, s.Serial)
 	if b.Volumes > 0 {
-		fmt.Fprintf(a.out, "  in    %s; carry %s too, on each disk\n", count(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
+		fmt.Fprintf(a.out, "  in    %s; carry %s too, on each disk\n", console.Count(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
 	}
 	if d := b.Delta; d != nil {
-		fmt.Fprintf(a.out, "  delta %s, %s of %s; the site holds the rest\n", count(d.Blobs, "blob"), bundle.Bytes(d.Bytes), bundle.Bytes(d.AllBytes))
+		fmt.Fprintf(a.out, "  delta %s, %s of %s; the site holds the rest\n", console.Count(d.Blobs, "blob"), bundle.Bytes(d.Bytes), bundle.Bytes(d.AllBytes))
 	}
 	verify := "--allow-unsigned"
 	if signer != nil {
 		fmt.Fprintf(a.out, "  by    key %s\n", signer.KeyID())
 		verify = publicKeyFlag(key)
 	}
-	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify %s %s\n", b.Root, verify, words(b.Path))
+	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify %s %s\n", b.Root, verify, report.CommandLine(b.Path))
 	return nil
 }
 

@@ -45,8 +45,8 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			}
 			defer b.Close()
 			p := a.progress(a.output != "text")
-			p.phase("extract")
-			o := bundle.ExtractOptions{Names: args[1:], Progress: p.add}
+			p.Phase("extract")
+			o := bundle.ExtractOptions{Names: args[1:], Progress: p.Add}
 			var n int
 			switch {
 			case files != "":
@@ -56,7 +56,7 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			default:
 				n, err = b.ExtractLayout(cmd.Context(), layout, o)
 			}
-			p.stop()
+			p.Stop()
 			if err != nil {
 				return refused(err)
 			}

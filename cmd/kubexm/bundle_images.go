@@ -61,13 +61,13 @@ func (a *app) runImages(ctx context.Context, f *sourceFlags) error {
 	}
 	defer release()
 	p := a.progress(a.output != "text")
-	defer p.stop()
+	defer p.Stop()
 	c, err := a.client(f, cache, r.cluster, p)
 	if err != nil {
 		return err
 	}
 	found, err := a.discover(ctx, r, c, r.lock)
-	p.stop()
+	p.Stop()
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -42,14 +43,14 @@ When nothing changed, the file stays as it is.`,
 			}
 			defer release()
 			p := a.progress(a.output != "text")
-			defer p.stop()
-			p.phase("pin")
+			defer p.Stop()
+			p.Phase("pin")
 			c, err := a.client(f, cache, r.cluster, p)
 			if err != nil {
 				return err
 			}
 			l, err := a.pin(cmd.Context(), r, c, f.parallel)
-			p.stop()
+			p.Stop()
 			if err != nil {
 				return err
 			}
@@ -92,9 +93,9 @@ func (a *app) printLocked(r *resolution, l *manifest.Lock, changes []bundle.Chan
 func trustText(x manifest.Artifact) string {
 	switch {
 	case x.Kind == manifest.Packages && x.Trust == manifest.FromPublished:
-		return count(len(bundle.PackagesOf(x)), "package") + ", as its repositories' signatures say"
+		return console.Count(len(bundle.PackagesOf(x)), "package") + ", as its repositories' signatures say"
 	case x.Kind == manifest.Packages:
-		return count(len(bundle.PackagesOf(x)), "package") + " as served when they were pinned; no signature vouches for them"
+		return console.Count(len(bundle.PackagesOf(x)), "package") + " as served when they were pinned; no signature vouches for them"
 	case x.Trust == manifest.FromPublished:
 		return "digest as published beside the file when it was pinned"
 	}
@@ -107,7 +108,7 @@ func packagesText(s bundle.Summary, size bool) string {
 	case s.Packages == 0:
 		return ""
 	case size:
-		return fmt.Sprintf(", %s (%s)", count(s.Packages, "package"), bundle.Bytes(s.PackageBytes))
+		return fmt.Sprintf(", %s (%s)", console.Count(s.Packages, "package"), bundle.Bytes(s.PackageBytes))
 	}
-	return ", " + count(s.Packages, "package")
+	return ", " + console.Count(s.Packages, "package")
 }

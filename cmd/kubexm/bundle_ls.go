@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) bundleLs() *cobra.Command {
@@ -159,7 +160,7 @@ func (a *app) showArtifact(b *bundle.Bundle, word string) error {
 		}
 	}
 	if len(found) == 0 {
-		return &coded{error: fmt.Errorf("%s is not in the bundle%s", word, didYouMean(word, names)), code: exitUsage, advice: "see `kubexm bundle ls`"}
+		return &refusal.Error{Err: fmt.Errorf("%s is not in the bundle%s", word, refusal.DidYouMean(word, names)), Kind: refusal.Usage, Advice: "see `kubexm bundle ls`"}
 	}
 	if a.structured() {
 		return a.printValue(found)

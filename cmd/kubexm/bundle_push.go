@@ -9,6 +9,8 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // remoteFlags say how to speak to a registry.
@@ -70,9 +72,9 @@ the whole bundle.`,
 			defer b.Close()
 			settle()
 			p := a.progress(a.output != "text")
-			p.phase("push")
-			done, err := b.Push(cmd.Context(), f.remote(args[1]), bundle.PushOptions{Parallel: f.parallel, Sent: p.add, Planned: p.expect})
-			p.stop()
+			p.Phase("push")
+			done, err := b.Push(cmd.Context(), f.remote(args[1]), bundle.PushOptions{Parallel: f.parallel, Sent: p.Add, Planned: p.Expect})
+			p.Stop()
 			if err != nil {
 				return remoteRefused(err)
 			}
@@ -80,7 +82,7 @@ the whole bundle.`,
 				return a.printValue(done)
 			}
 			_, err = fmt.Fprintf(a.out, "%s: %s sent in %s, %d were there already\n  root  %s\n", done.Reference, bundle.Bytes(done.Bytes),
-				count(done.Sent, "part"), done.Held, done.Root)
+				console.Count(done.Sent, "part"), done.Held, done.Root)
 			return err
 		},
 	}
@@ -121,7 +123,7 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			}
 			defer release()
 			p := a.progress(a.output != "text")
-			defer p.stop()
+			defer p.Stop()
 			from := f.remote(args[0])
 			client, err := fetch.New(fetch.Options{
 				Cache: cache, Sources: from.Sources(), Log: a.log, Progress: p, Parallel: f.parallel, UserAgent: from.UserAgent,
@@ -129,11 +131,11 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			if err != nil {
 				return err
 			}
-			p.phase("pull")
+			p.Phase("pull")
 			built, err := bundle.Pull(cmd.Context(), bundle.PullRequest{
-				From: from, Policy: policy, Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.total,
+				From: from, Policy: policy, Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.Total,
 			})
-			p.stop()
+			p.Stop()
 			if err != nil {
 				return remoteRefused(err)
 			}
@@ -164,11 +166,11 @@ func remoteRefused(err error) error {
 	var reference *bundle.ReferenceError
 	switch {
 	case errors.As(err, &reference):
-		return &coded{error: err, code: exitUsage}
+		return &refusal.Error{Err: err, Kind: refusal.Usage}
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no type for it
-		return &coded{error: err, code: exitFailed, advice: "--plain-http speaks HTTP without TLS, where that is meant"}
+		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "--plain-http speaks HTTP without TLS, where that is meant"}
 	case errors.Is(err, bundle.ErrNoBundle):
-		return &coded{error: err, code: exitFailed, advice: "look at the tags there: oras repo tags, crane ls"}
+		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "look at the tags there: oras repo tags, crane ls"}
 	}
 	return refused(err)
 }

@@ -16,8 +16,11 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/versions"
 )
 
@@ -42,8 +45,8 @@ func pinLocal(f *sourceFlags, l *manifest.Lock) error {
 		}
 		pinned, err := fetch.Local(f.base(), x)
 		if err != nil {
-			return &coded{error: fmt.Errorf("%s: add-on %s: %w", f.config, x.Name, err), code: exitUsage,
-				advice: "a path starts from the config's folder; an address has a scheme, as in https://"}
+			return &refusal.Error{Err: fmt.Errorf("%s: add-on %s: %w", f.config, x.Name, err), Kind: refusal.Usage,
+				Advice: "a path starts from the config's folder; an address has a scheme, as in https://"}
 		}
 		l.Artifacts[i] = pinned
 	}
@@ -51,11 +54,14 @@ func pinLocal(f *sourceFlags, l *manifest.Lock) error {
 }
 
 // base is the folder that paths in the config start from.
-func (f *sourceFlags) base() string {
-	if f.config == "-" {
+func (f *sourceFlags) base() string { return folderOf(f.config) }
+
+// folderOf is the folder that paths in a config start from.
+func folderOf(config string) string {
+	if config == "-" {
 		return "."
 	}
-	return filepath.Dir(f.config)
+	return filepath.Dir(config)
 }
 
 // current tells whether the lock that stands answers the config.
@@ -84,11 +90,11 @@ func (a *app) resolve(f *sourceFlags) (*resolution, error) {
 		return nil, err
 	}
 	a.printWarnings(problems)
-	if err := planned(cluster, r.resolved); err != nil {
-		return nil, &coded{error: fmt.Errorf("%s: %w", f.config, err), code: exitUsage,
-			advice: "name the platforms of all hosts in spec.bundle.platforms, and what the version matrix does not know by --versions"}
+	if err := site.Complete(cluster, r.resolved); err != nil {
+		return nil, &refusal.Error{Err: fmt.Errorf("%s: %w", f.config, err), Kind: refusal.Usage,
+			Advice: "name the platforms of all hosts in spec.bundle.platforms, and what the version matrix does not know by --versions"}
 	}
-	a.printWarnings(append(carriedOnly(cluster, r.resolved), direct(cluster.Spec.Sources, r.resolved)...).In(f.config))
+	a.printWarnings(append(site.CarriedOnly(cluster, r.resolved), direct(cluster.Spec.Sources, r.resolved)...).In(f.config))
 	r.resolved.Config = digest.FromBytes(r.config).String()
 	if err := pinLocal(f, r.resolved); err != nil {
 		return nil, err
@@ -113,7 +119,7 @@ func (a *app) loadCatalog(path string) (*versions.Catalog, error) {
 	if path != "" {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, &coded{error: err, code: exitUsage}
+			return nil, &refusal.Error{Err: err, Kind: refusal.Usage}
 		}
 		defer f.Close()
 		overlays = append(overlays, f)
@@ -158,11 +164,11 @@ func forget(l *manifest.Lock) *manifest.Lock {
 }
 
 // client is the network side of a build, with progress shown to the user.
-func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p *progress) (*fetch.Client, error) {
+func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p *console.Progress) (*fetch.Client, error) {
 	return fetch.New(fetch.Options{
 		Cache: cache, Sources: cluster.Spec.Sources, Log: a.log, Progress: p, Parallel: f.parallel,
 		UserAgent: "kubexm/" + ownVersion(), Base: f.base(), Helm: a.helmRepositories(),
-		Note: p.note,
+		Note: p.Note,
 	})
 }
 
@@ -211,7 +217,7 @@ func (a *app) now() (time.Time, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return time.Time{}, &coded{error: fmt.Errorf("SOURCE_DATE_EPOCH=%q is not a number of seconds", s), code: exitUsage}
+		return time.Time{}, &refusal.Error{Err: fmt.Errorf("SOURCE_DATE_EPOCH=%q is not a number of seconds", s), Kind: refusal.Usage}
 	}
 	return time.Unix(n, 0), nil
 }

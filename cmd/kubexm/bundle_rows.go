@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -106,9 +107,9 @@ func (a *app) printRows(rows []row, wide bool) error {
 		last := shown(r.Digest)
 		switch {
 		case len(r.Packages) > 0:
-			last = count(len(r.Packages), "package")
+			last = console.Count(len(r.Packages), "package")
 		case len(r.Want) > 0:
-			last = "all that " + count(len(r.Want), "package") + " need"
+			last = "all that " + console.Count(len(r.Want), "package") + " need"
 		}
 		line(r.Kind, r.Name, r.Version, r.Platform, r.Size, last)
 		if !wide {

@@ -18,6 +18,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 type signFlags struct {
@@ -135,7 +136,7 @@ func (f *signFlags) claim(l *manifest.Lock) (bundle.Claim, error) {
 		return c, nil
 	}
 	if err := bundle.CheckVersion(f.minimum); err != nil {
-		return c, &coded{error: fmt.Errorf("--minimum-kubexm %s: %w", f.minimum, err), code: exitUsage, advice: "write a version as in 0.3.0; `kubexm version` prints this one's"}
+		return c, &refusal.Error{Err: fmt.Errorf("--minimum-kubexm %s: %w", f.minimum, err), Kind: refusal.Usage, Advice: "write a version as in 0.3.0; `kubexm version` prints this one's"}
 	}
 	c.MinimumKubexm = f.minimum
 	return c, nil
@@ -186,14 +187,14 @@ func (a *app) attach(ctx context.Context, f *signFlags, path string, root digest
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, text); err != nil {
-		return &coded{error: fmt.Errorf("%s: %w", f.attach, err), code: exitUsage, advice: "name what cosign wrote with --bundle"}
+		return &refusal.Error{Err: fmt.Errorf("%s: %w", f.attach, err), Kind: refusal.Usage, Advice: "name what cosign wrote with --bundle"}
 	}
 	st, err := sign.Peek(line.Bytes())
 	if err != nil {
-		return &coded{error: fmt.Errorf("%s: %w", f.attach, err), code: exitUsage, advice: "sign the statement with `cosign attest-blob --statement … --bundle …`"}
+		return &refusal.Error{Err: fmt.Errorf("%s: %w", f.attach, err), Kind: refusal.Usage, Advice: "sign the statement with `cosign attest-blob --statement … --bundle …`"}
 	}
 	if st.PredicateType != bundle.TypeClaim || !st.About(root.String()) {
-		return &coded{error: fmt.Errorf("%s is not about the bundle %s", f.attach, root), code: exitUsage, advice: "sign what `kubexm bundle sign --print-statement " + path + "` prints"}
+		return &refusal.Error{Err: fmt.Errorf("%s is not about the bundle %s", f.attach, root), Kind: refusal.Usage, Advice: "sign what `kubexm bundle sign --print-statement " + path + "` prints"}
 	}
 	if err := bundle.AddSignatures(ctx, path, [][]byte{line.Bytes()}, func(old []byte) bool { return !bytes.Equal(old, line.Bytes()) }); err != nil {
 		return refused(err)

@@ -52,11 +52,11 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 				return err
 			}
 			p := a.progress(a.output != "text")
-			p.phase("verify")
-			p.expect(data)
+			p.Phase("verify")
+			p.Expect(data)
 			start := time.Now()
-			b, err := bundle.Verify(cmd.Context(), args[0], policy, workers, p.add, base.bases...)
-			p.stop()
+			b, err := bundle.Verify(cmd.Context(), args[0], policy, workers, p.Add, base.bases...)
+			p.Stop()
 			if err != nil {
 				return refused(err)
 			}

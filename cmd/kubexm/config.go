@@ -5,8 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/manifest/schema"
 )
 
@@ -65,7 +68,7 @@ func (a *app) validate(path, overlay string) error {
 		if err != nil {
 			return err
 		}
-		not = refusedBy(pipeline.Create(), c, l).In(path)
+		not = site.RefusedBy(pipeline.Create(), c, l).In(path)
 		more, err := a.advised(c, l)
 		if err != nil {
 			return err
@@ -80,7 +83,7 @@ func (a *app) validate(path, overlay string) error {
 			return err
 		}
 		if failed != nil {
-			return &coded{error: errSaid, code: exitUsage}
+			return &refusal.Error{Err: errSaid, Kind: refusal.Usage}
 		}
 		return nil
 	}
@@ -88,7 +91,7 @@ func (a *app) validate(path, overlay string) error {
 		return failed
 	}
 	a.printWarnings(problems)
-	fmt.Fprintf(a.out, "%s: ok, %s\n", path, count(len(problems), "warning"))
+	fmt.Fprintf(a.out, "%s: ok, %s\n", path, console.Count(len(problems), "warning"))
 	if c != nil {
 		fmt.Fprintln(a.out, notInstalled(not))
 	}
@@ -115,14 +118,6 @@ type validated struct {
 	Installable    bool              `json:"installable"`
 	Problems       manifest.Problems `json:"problems"`
 	NotInstallable manifest.Problems `json:"notInstallable,omitempty"`
-}
-
-// count gives "1 warning", "2 warnings".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (a *app) configSchema() *cobra.Command {

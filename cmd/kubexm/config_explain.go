@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) configExplain() *cobra.Command {
@@ -89,9 +90,9 @@ func findField(path string) (f manifest.Field, alias string, err error) {
 			return f, path, nil
 		}
 	}
-	return f, "", &coded{
-		error: fmt.Errorf("%s is no field of the config%s", path, nearField(root, path)),
-		code:  exitUsage, advice: "kubexm config explain",
+	return f, "", &refusal.Error{
+		Err:  fmt.Errorf("%s is no field of the config%s", path, nearField(root, path)),
+		Kind: refusal.Usage, Advice: "kubexm config explain",
 	}
 }
 
@@ -109,7 +110,7 @@ func nearField(root manifest.Field, path string) string {
 	if len(same) > 0 {
 		return "; did you mean " + strings.Join(same[:min(len(same), 3)], " or ") + "?"
 	}
-	return didYouMean(path, all)
+	return refusal.DidYouMean(path, all)
 }
 
 // explanation is a field as people and programs read it.

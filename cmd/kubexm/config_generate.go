@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // machines are the flags of config init that name the hosts, by address.
@@ -38,7 +40,7 @@ const mostInRange = 256
 func addresses(flag string, words []string) ([]string, error) {
 	var out []string
 	for _, w := range words {
-		wrong := &coded{error: fmt.Errorf("--%s %s: not an address or a range of them", flag, w), code: exitUsage, advice: "write 10.0.0.11, or 10.0.0.11-13"}
+		wrong := &refusal.Error{Err: fmt.Errorf("--%s %s: not an address or a range of them", flag, w), Kind: refusal.Usage, Advice: "write 10.0.0.11, or 10.0.0.11-13"}
 		first, last, ranged := strings.Cut(w, "-")
 		at, err := netip.ParseAddr(first)
 		if err != nil || ranged && !at.Is4() {
@@ -79,9 +81,9 @@ func (m *machines) config(starter []byte) ([]byte, error) {
 	version := starterVersion.FindSubmatch(starter)
 	switch {
 	case len(masters) == 0:
-		return nil, &coded{error: errors.New("--masters is missing: a cluster has at least one"), code: exitUsage, advice: "kubexm config init --masters 10.0.0.11-13 --workers 10.0.0.21-40"}
+		return nil, &refusal.Error{Err: errors.New("--masters is missing: a cluster has at least one"), Kind: refusal.Usage, Advice: "kubexm config init --masters 10.0.0.11-13 --workers 10.0.0.21-40"}
 	case len(registry) > 1:
-		return nil, &coded{error: errors.New("--registry: more than one host"), code: exitUsage, advice: "name one"}
+		return nil, &refusal.Error{Err: errors.New("--registry: more than one host"), Kind: refusal.Usage, Advice: "name one"}
 	case version == nil:
 		return nil, errors.New("the starter names no version of Kubernetes")
 	}

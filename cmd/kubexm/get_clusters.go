@@ -15,6 +15,7 @@ import (
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
@@ -127,8 +128,8 @@ func (a *app) clusterAsked(ctx context.Context, f *getFlags, c *manifest.Cluster
 			return err
 		}
 		if e == nil && open == nil {
-			return &coded{error: fmt.Errorf("there is no record of cluster %s, neither on its masters nor here: its creation has not ended", c.Metadata.Name),
-				code: exitFailed, advice: "make it, or go on with it: kubexm install ARCHIVE -f " + f.config}
+			return &refusal.Error{Err: fmt.Errorf("there is no record of cluster %s, neither on its masters nor here: its creation has not ended", c.Metadata.Name),
+				Kind: refusal.Failed, Advice: "make it, or go on with it: kubexm install ARCHIVE -f " + f.config}
 		}
 		v, err = viewOf(c.Metadata.Name, e, open)
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
@@ -61,7 +62,7 @@ A host that does not answer is listed as such, and ends the command with exit co
 			if err := a.show(l); err != nil || !failed {
 				return err
 			}
-			return &coded{code: exitFailed, error: errSaid}
+			return &refusal.Error{Kind: refusal.Failed, Err: errSaid}
 		},
 	}
 	f.add(a, cmd, true, "")

@@ -12,7 +12,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // The environment variables that hold the password of a private key.
@@ -61,7 +63,7 @@ func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags)
 	}
 	for _, path := range []string{private, public} {
 		if stands(path) {
-			return &coded{error: fmt.Errorf("%s exists", path), code: exitUsage, advice: "choose another name with --output-key-prefix; a key that is lost cannot be made again"}
+			return &refusal.Error{Err: fmt.Errorf("%s exists", path), Kind: refusal.Usage, Advice: "choose another name with --output-key-prefix; a key that is lost cannot be made again"}
 		}
 	}
 	password, err := a.keyPassword(ctx, f, "Password for the new key: ", true)
@@ -111,7 +113,7 @@ func (a *app) sayKeys(private, public string) error {
 func createFile(path string, content []byte, mode os.FileMode) error {
 	err := durable.Create(path, content, mode)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return &coded{error: err, code: exitUsage, advice: "choose another name"}
+		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "choose another name"}
 	}
 	return err
 }
@@ -138,8 +140,8 @@ func (a *app) keyPassword(ctx context.Context, f *passwordFlags, prompt string, 
 	}
 	in, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return nil, &coded{error: errors.New("no password for the private key"), code: exitUsage,
-			advice: "set " + passwordVariable + ", or name a file with --key-password-file; here is no terminal to ask on"}
+		return nil, &refusal.Error{Err: errors.New("no password for the private key"), Kind: refusal.Usage,
+			Advice: "set " + passwordVariable + ", or name a file with --key-password-file; here is no terminal to ask on"}
 	}
 	password, err := a.ask(ctx, in, prompt)
 	if err != nil || !twice {
@@ -150,7 +152,7 @@ func (a *app) keyPassword(ctx context.Context, f *passwordFlags, prompt string, 
 		return nil, err
 	}
 	if !bytes.Equal(password, again) {
-		return nil, &coded{error: errors.New("the two differ"), code: exitUsage}
+		return nil, &refusal.Error{Err: errors.New("the two differ"), Kind: refusal.Usage}
 	}
 	return password, nil
 }
@@ -188,12 +190,12 @@ func (a *app) ask(ctx context.Context, terminal *os.File, prompt string) ([]byte
 func readSecret(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, &coded{error: err, code: exitUsage}
+		return nil, &refusal.Error{Err: err, Kind: refusal.Usage}
 	}
 	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
-		return nil, &coded{
-			error: &sign.Error{Code: sign.ErrKeyMode, Detail: fmt.Sprintf("%s: others than its owner may use it (mode %04o)", path, mode.Perm())},
-			code:  exitUsage, advice: "chmod 600 " + words(path) + "; whoever could read it so far may know it",
+		return nil, &refusal.Error{
+			Err:  &sign.Error{Code: sign.ErrKeyMode, Detail: fmt.Sprintf("%s: others than its owner may use it (mode %04o)", path, mode.Perm())},
+			Kind: refusal.Usage, Advice: "chmod 600 " + report.CommandLine(path) + "; whoever could read it so far may know it",
 		}
 	}
 	return readSmall(path)

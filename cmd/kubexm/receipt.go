@@ -14,6 +14,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) receiptCommand() *cobra.Command {
@@ -37,7 +38,7 @@ func (f *siteFlags) addReceipt(cmd *cobra.Command) {
 }
 
 // openSigner opens the key while there is somebody to ask for its password.
-func (a *app) openSigner(ctx context.Context, f *siteFlags, s *site) (err error) {
+func (a *app) openSigner(ctx context.Context, f *siteFlags, s *siteRun) (err error) {
 	if f.signing.key == "" || f.dryRun {
 		return nil
 	}
@@ -46,10 +47,10 @@ func (a *app) openSigner(ctx context.Context, f *siteFlags, s *site) (err error)
 }
 
 // writeReceipt ends an install.
-func (a *app) writeReceipt(f *siteFlags, s *site, session *installer.Session) error {
-	path, err := session.Receipt(s.journal, s.signer)
+func (a *app) writeReceipt(f *siteFlags, s *siteRun) error {
+	path, err := s.Session.Receipt(s.journal, s.signer)
 	if err != nil {
-		return &coded{error: fmt.Errorf("the cluster is made, and its receipt is not: %w", err), code: exitFailed, advice: "make room in the workdir and run the same command again: what is done is passed over"}
+		return &refusal.Error{Err: fmt.Errorf("the cluster is made, and its receipt is not: %w", err), Kind: refusal.Failed, Advice: "make room in the workdir and run the same command again: what is done is passed over"}
 	}
 	if s.receipt = path; a.lines != nil {
 		return nil
@@ -88,7 +89,7 @@ func (a *app) receiptShow() *cobra.Command {
 			}
 			v := receiptView{}
 			if v.Receipt, v.Root, v.Signed, err = installer.ReadReceipt(text); err != nil {
-				return &coded{error: fmt.Errorf("%s: %w", args[0], err), code: exitRefused}
+				return &refusal.Error{Err: fmt.Errorf("%s: %w", args[0], err), Kind: refusal.Content}
 			}
 			return a.printReceipt(args[0], v)
 		},
@@ -142,9 +143,9 @@ func (a *app) verifyReceipt(keys []string, path string) error {
 	if err := errors.Join(refusals...); err != nil {
 		advice := "find out who wrote it; `kubexm receipt show` prints what it says"
 		if _, _, signed, bad := installer.ReadReceipt(text); bad == nil && !signed {
-			return &coded{error: fmt.Errorf("%s: it is not signed: anybody may have written it", path), code: exitRefused, advice: advice}
+			return &refusal.Error{Err: fmt.Errorf("%s: it is not signed: anybody may have written it", path), Kind: refusal.Content, Advice: advice}
 		}
-		return &coded{error: err, code: exitRefused, advice: advice}
+		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: advice}
 	}
 	if err := v.besideLog(path); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (a *app) verifyReceipt(keys []string, path string) error {
 			fmt.Fprintf(a.err, "error: audit log: %s\n", p)
 		}
 	}
-	return &coded{error: errSaid, code: exitRefused}
+	return &refusal.Error{Err: errSaid, Kind: refusal.Content}
 }
 
 // besideLog holds the audit log of the receipt's cluster against it.

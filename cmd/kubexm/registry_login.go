@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
 
 	"github.com/spf13/cobra"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/registry/serve"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -81,20 +81,16 @@ func (a *app) openRegistry(ctx context.Context, workdir string, c *manifest.Clus
 	}
 	hosts := c.HostsWith(role)
 	if len(hosts) == 0 || c.Spec.Registry.PrivateRegistry == "" {
-		return nil, &coded{error: errors.New("the config has no registry"), code: exitUsage, advice: "name another one with --to, or a host in spec.roleGroups.registry"}
+		return nil, &refusal.Error{Err: errors.New("the config has no registry"), Kind: refusal.Usage, Advice: "name another one with --to, or a host in spec.roleGroups.registry"}
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = "/root"
-	}
-	session, host, err := installer.ReachOne(ctx, installer.Options{Cluster: c, Base: workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: 1, Version: ownVersion()}, hosts)
+	session, host, err := installer.ReachOne(ctx, a.options(workdir, 1, c), hosts)
 	if err != nil {
 		return nil, err
 	}
 	s := &siteRegistry{session: session, host: host.Name}
 	s.Target, err = registryd.Push(ctx, c, host)
 	if errors.Is(err, registryd.ErrNone) {
-		err = &coded{error: fmt.Errorf("there is no registry of cluster %s on %s", c.Metadata.Name, s.host), code: exitFailed, advice: "make it: kubexm install --bundle …"}
+		err = &refusal.Error{Err: fmt.Errorf("there is no registry of cluster %s on %s", c.Metadata.Name, s.host), Kind: refusal.Failed, Advice: "make it: kubexm install --bundle …"}
 	}
 	if err != nil {
 		return nil, errors.Join(err, session.Close())
@@ -104,16 +100,16 @@ func (a *app) openRegistry(ctx context.Context, workdir string, c *manifest.Clus
 
 func (a *app) login(ctx context.Context, f *loginFlags) error {
 	if host, _, err := net.SplitHostPort(f.listen); err != nil || !net.ParseIP(host).IsLoopback() {
-		return &coded{error: fmt.Errorf("--listen %s is no loopback address with a port", f.listen), code: exitUsage, advice: "write it as 127.0.0.1:PORT"}
+		return &refusal.Error{Err: fmt.Errorf("--listen %s is no loopback address with a port", f.listen), Kind: refusal.Usage, Advice: "write it as 127.0.0.1:PORT"}
 	}
 	c, err := a.loadCluster(f.config, "")
 	if err != nil {
 		return err
 	}
-	fromConfig(c, f.config)
+	c.PlaceFiles(folderOf(f.config))
 	if at := c.Spec.Registry; registryd.Stands(c) {
-		return &coded{error: fmt.Errorf("registry %s is not one that kubexm installed", at.PrivateRegistry), code: exitUsage,
-			advice: fmt.Sprintf("log in there yourself: docker login %s --username %s", at.PrivateRegistry, orWord(at.Auth(at.PrivateRegistry).Username, "USER"))}
+		return &refusal.Error{Err: fmt.Errorf("registry %s is not one that kubexm installed", at.PrivateRegistry), Kind: refusal.Usage,
+			Advice: fmt.Sprintf("log in there yourself: docker login %s --username %s", at.PrivateRegistry, orWord(at.Auth(at.PrivateRegistry).Username, "USER"))}
 	}
 	s, err := a.openRegistry(ctx, f.workdir, c)
 	if err != nil {
@@ -121,11 +117,11 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 	}
 	defer s.session.Close()
 	if err := registry.AskPull(ctx, s.Target); err != nil {
-		return &coded{error: fmt.Errorf("registry %s on %s: %w", s.Host, s.host, err), code: exitFailed, advice: "see `systemctl status kubexm-registry-push` on " + s.host}
+		return &refusal.Error{Err: fmt.Errorf("registry %s on %s: %w", s.Host, s.host, err), Kind: refusal.Failed, Advice: "see `systemctl status kubexm-registry-push` on " + s.host}
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return &coded{error: err, code: exitFailed, advice: "choose another address with --listen; port 0 is any that is free"}
+		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "choose another address with --listen; port 0 is any that is free"}
 	}
 	address := l.Addr().String()
 	forget, err := writeLogin(ctx, f.dockerConfig, address, auth.Credential{Username: s.Username, Password: s.Password})

@@ -11,8 +11,8 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
-	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // policyFlags are the flags of the commands that trust what they read.
@@ -40,15 +40,6 @@ func (f *policyFlags) add(cmd *cobra.Command) {
 // addDowngrade adds the flag that takes a bundle older than the cluster's.
 func (f *siteFlags) addDowngrade(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.older, "allow-downgrade", false, "accept a bundle with a lower serial than one that the cluster has had")
-}
-
-// notOlder looks at this machine's record of the cluster. The cluster itself is
-// asked once its hosts are reached.
-func (f *siteFlags) notOlder(s *site) error {
-	if f.older || !s.pipeline.Keeps {
-		return nil
-	}
-	return installer.CheckSerial(f.workdir, s.bundle.Lock, s.cluster.Metadata.Name)
 }
 
 // policy is what the flags say, and of what they leave open what the config does.
@@ -97,7 +88,7 @@ func (a *app) ownConfig(path string) (*manifest.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	fromConfig(c, path)
+	c.PlaceFiles(folderOf(path))
 	return c, nil
 }
 
@@ -108,7 +99,7 @@ const rootAge = 180 * 24 * time.Hour
 func (a *app) trustIdentity(t manifest.BundleTrust) (*sign.Trust, error) {
 	info, err := os.Stat(t.TrustedRoot)
 	if err != nil {
-		return nil, &coded{error: fmt.Errorf("trusted root: %w", err), code: exitUsage, advice: "carry in what `cosign trusted-root` or TUF gives: trusted_root.json"}
+		return nil, &refusal.Error{Err: fmt.Errorf("trusted root: %w", err), Kind: refusal.Usage, Advice: "carry in what `cosign trusted-root` or TUF gives: trusted_root.json"}
 	}
 	text, err := readSmall(t.TrustedRoot)
 	if err != nil {
@@ -131,7 +122,7 @@ const maxSmallFile = 1 << 20
 func readSmall(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &coded{error: err, code: exitUsage}
+		return nil, &refusal.Error{Err: err, Kind: refusal.Usage}
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1))
@@ -139,16 +130,16 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxSmallFile {
-		return nil, &coded{error: fmt.Errorf("%s: larger than %s", path, bundle.Bytes(maxSmallFile)), code: exitUsage}
+		return nil, &refusal.Error{Err: fmt.Errorf("%s: larger than %s", path, bundle.Bytes(maxSmallFile)), Kind: refusal.Usage}
 	}
 	return text, nil
 }
 
 func readKeyFile(path string) ([]byte, error) {
 	text, err := readSmall(path)
-	var c *coded
-	if errors.As(err, &c) && c.advice == "" {
-		c.advice = "name a file with a key; `kubexm keys generate` makes a pair"
+	var c *refusal.Error
+	if errors.As(err, &c) && c.Advice == "" {
+		c.Advice = "name a file with a key; `kubexm keys generate` makes a pair"
 	}
 	return text, err
 }
@@ -162,7 +153,7 @@ func keyRefused(path string, err error) error {
 	case errors.Is(err, sign.ErrPassword):
 		advice = "is " + passwordVariable + ", " + cosignPasswordVariable + " or --key-password-file that key's password?"
 	}
-	return &coded{error: fmt.Errorf("%s: %w", path, err), code: exitUsage, advice: advice}
+	return &refusal.Error{Err: fmt.Errorf("%s: %w", path, err), Kind: refusal.Usage, Advice: advice}
 }
 
 // untrusted gives why a policy refuses a bundle its exit code and advice; nil
@@ -186,5 +177,5 @@ func untrusted(err error) error {
 	case errors.Is(err, sign.ErrKey), errors.Is(err, sign.ErrIdentity):
 		advice = "is that the key, or the identity, of who made the bundle? Ask; do not use it before that is clear"
 	}
-	return &coded{error: err, code: exitRefused, advice: advice}
+	return &refusal.Error{Err: err, Kind: refusal.Content, Advice: advice}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/versions"
 )
 
@@ -54,9 +55,9 @@ func (a *app) showVersions(f versionsFlags, args []string) error {
 		known := false
 		if kubernetes, known = c.KubernetesRelease(f.kubernetes); !known {
 			minors := c.Minors()
-			return &coded{
-				error: fmt.Errorf("kubernetes %s is not in the matrix, which holds %s to %s", f.kubernetes, versions.Minor(minors[len(minors)-1]), minors[0]),
-				code:  exitUsage, advice: "kubexm versions kubernetes",
+			return &refusal.Error{
+				Err:  fmt.Errorf("kubernetes %s is not in the matrix, which holds %s to %s", f.kubernetes, versions.Minor(minors[len(minors)-1]), minors[0]),
+				Kind: refusal.Usage, Advice: "kubexm versions kubernetes",
 			}
 		}
 	}
@@ -75,9 +76,9 @@ func (a *app) showVersions(f versionsFlags, args []string) error {
 func (a *app) showComponent(c *versions.Catalog, name, kubernetes string) error {
 	x, ok := c.Component(name)
 	if !ok {
-		return &coded{
-			error: fmt.Errorf("%s is no component of the matrix%s", name, didYouMean(name, c.Names())),
-			code:  exitUsage, advice: "kubexm versions",
+		return &refusal.Error{
+			Err:  fmt.Errorf("%s is no component of the matrix%s", name, refusal.DidYouMean(name, c.Names())),
+			Kind: refusal.Usage, Advice: "kubexm versions",
 		}
 	}
 	rows := []releaseRow{}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // zoneVariable names a zone for whoever builds, where neither config nor --sources
@@ -18,7 +19,7 @@ func (a *app) zone(s *manifest.Sources) error {
 		return nil
 	}
 	if zones := manifest.Zones(); !slices.Contains(zones, zone) {
-		return &coded{error: fmt.Errorf("%s=%s is no zone", zoneVariable, zone), code: exitUsage, advice: "use one of " + strings.Join(zones, ", ") + ", or unset it"}
+		return &refusal.Error{Err: fmt.Errorf("%s=%s is no zone", zoneVariable, zone), Kind: refusal.Usage, Advice: "use one of " + strings.Join(zones, ", ") + ", or unset it"}
 	}
 	s.Zone = zone
 	return nil

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ import (
 // redrawEvery is how often a live frame follows the clock and the window.
 const redrawEvery = 200 * time.Millisecond
 
-// screen is where lines for people go, as plainWriter writes them. While a frame is shown, lines scroll by
+// Screen is where lines for people go, as Writer writes them. While a frame is shown, lines scroll by
 // above it. It does not hide the cursor or take the window over: whatever ends
 // the process, the terminal is as it was.
-type screen struct {
+type Screen struct {
 	mu    sync.Mutex
 	out   io.Writer
 	size  func() (width, height int)           // of the terminal
@@ -30,9 +30,10 @@ type screen struct {
 	after func(time.Duration) <-chan time.Time // the clock of redrawing
 }
 
-func newScreen(out io.Writer) *screen {
-	out = bare(out)
-	return &screen{out: out, after: time.After, size: func() (int, int) {
+// NewScreen writes to out.
+func NewScreen(out io.Writer) *Screen {
+	out = Bare(out)
+	return &Screen{out: out, after: time.After, size: func() (int, int) {
 		if f, ok := out.(*os.File); ok {
 			if w, h, err := term.GetSize(int(f.Fd())); err == nil {
 				return w, h
@@ -42,8 +43,14 @@ func newScreen(out io.Writer) *screen {
 	}}
 }
 
+// Width is how wide the terminal is.
+func (s *Screen) Width() int {
+	width, _ := s.size()
+	return width
+}
+
 // Write prints lines, above the frame where one is shown.
-func (s *screen) Write(b []byte) (int, error) {
+func (s *Screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.frame == nil {
@@ -60,23 +67,23 @@ func (s *screen) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// setColor has the words that begin lines coloured.
-func (s *screen) setColor(on bool) {
+// SetColor has the words that begin lines coloured.
+func (s *Screen) SetColor(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.color = on
 }
 
-func (s *screen) shown(lines string) string {
+func (s *Screen) shown(lines string) string {
 	if s.color {
-		return colorText(plainText(lines), false)
+		return colorText(PlainText(lines), false)
 	}
-	return plainText(lines)
+	return PlainText(lines)
 }
 
-// show puts a frame under the lines and keeps it up to date. The function that
+// Show puts a frame under the lines and keeps it up to date. The function that
 // it gives takes the frame away; it may be called twice.
-func (s *screen) show(frame func(width, height int) []string) (hide func()) {
+func (s *Screen) Show(frame func(width, height int) []string) (hide func()) {
 	s.mu.Lock()
 	s.frame = frame
 	_ = s.paint("") // a lost frame is no failure
@@ -112,12 +119,12 @@ func (s *screen) show(frame func(width, height int) []string) (hide func()) {
 
 // paint writes lines in the place of the frame, and the frame anew below them,
 // in one piece: a terminal that shows it half way flickers.
-func (s *screen) paint(lines string) error {
+func (s *Screen) paint(lines string) error {
 	width, height := s.size()
 	text := s.erase(width) + s.shown(lines)
 	s.drawn = nil
 	for _, l := range s.frame(width, max(height-1, 0)) { // the cursor stands in the line below
-		l = clip(strings.ReplaceAll(plainText(l), "\n", " "), width)
+		l = Clip(strings.ReplaceAll(PlainText(l), "\n", " "), width)
 		s.drawn = append(s.drawn, l)
 		text += l + "\n"
 	}
@@ -127,7 +134,7 @@ func (s *screen) paint(lines string) error {
 
 // erase goes back to where the frame begins and clears all below. A window that
 // became narrower has folded the lines that stand there.
-func (s *screen) erase(width int) string {
+func (s *Screen) erase(width int) string {
 	rows := 0
 	for _, l := range s.drawn {
 		rows += 1 + max(utf8.RuneCountInString(l)-1, 0)/max(width, 1)
@@ -138,8 +145,8 @@ func (s *screen) erase(width int) string {
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", rows)
 }
 
-// clip cuts a line to a width. Frames hold ids and numbers: one rune, one column.
-func clip(line string, width int) string {
+// Clip cuts a line to a width. Frames hold ids and numbers: one rune, one column.
+func Clip(line string, width int) string {
 	line = strings.TrimRight(line, " ")
 	if utf8.RuneCountInString(line) <= width {
 		return line

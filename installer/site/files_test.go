@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"errors"
@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -19,7 +21,11 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 	here := func(from string, e manifest.ExternalEtcd) manifest.ExternalEtcd {
 		c := &manifest.Cluster{}
 		c.Spec.Etcd.External = e
-		fromConfig(c, from)
+		dir := "."
+		if filepath.IsAbs(from) {
+			dir = filepath.Dir(from)
+		}
+		c.PlaceFiles(dir)
 		return c.Spec.Etcd.External
 	}
 	written := manifest.ExternalEtcd{CAFile: "etcd/ca.crt", CertFile: "/keys/c.crt"}
@@ -35,9 +41,12 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 
 	c := steptest.Cluster(t, steptest.Small)
 	c.Spec.Etcd.Type, c.Spec.Etcd.External = "external", here(config, manifest.ExternalEtcd{Endpoints: []string{"https://192.0.2.41:2379"}, CAFile: "ca.crt"})
-	f := &siteFlags{config: config}
+	checkFiles := func(p plan.Pipeline) error {
+		s := Site{Request: Request{Options: installer.Options{Cluster: c}, Config: config, Pipeline: p}}
+		return s.checkFiles()
+	}
 	for _, p := range pipeline.All() {
-		err := checkFiles(f, &site{cluster: c, pipeline: p})
+		err := checkFiles(p)
 		ps, found := errors.AsType[manifest.Problems](err)
 		if found != (p.Name == "create") {
 			t.Fatalf("%s: %v", p.Name, err)
@@ -49,7 +58,7 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkFiles(f, &site{cluster: c, pipeline: pipeline.Create()}); err == nil {
+	if err := checkFiles(pipeline.Create()); err == nil {
 		t.Error("a file that holds no certificate was taken")
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 // says again that all of it is there.
 func TestAProgressThatIsDoneSaysSoOnce(t *testing.T) {
 	var out bytes.Buffer
-	p := &progress{out: &out, current: map[int]string{}}
-	p.phase("build")
-	defer p.stop()
-	p.total(bundle.Plan{Blobs: 2, Bytes: 300, Download: 200})
+	p := &Progress{out: &out, current: map[int]string{}}
+	p.Phase("build")
+	defer p.Stop()
+	p.Total(bundle.Plan{Blobs: 2, Bytes: 300, Download: 200})
 	p.start = time.Now().Add(-20 * time.Second)
 	one := p.Start("binary/a", 200)
 	one.Add(150)
@@ -38,15 +38,15 @@ func TestAProgressThatIsDoneSaysSoOnce(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 	// All of the next one is cached.
-	p.phase("build")
-	p.total(bundle.Plan{Blobs: 2, Bytes: 300, Cached: 300})
+	p.Phase("build")
+	p.Total(bundle.Plan{Blobs: 2, Bytes: 300, Cached: 300})
 	if got := p.line(); got != "build: packing, 0s so far" {
 		t.Error(got)
 	}
 	// Other work has nothing after its bytes.
-	p.phase("verify")
-	p.expect(10)
-	p.add(10)
+	p.Phase("verify")
+	p.Expect(10)
+	p.Add(10)
 	if got := p.line(); got != "verify: 10 B of 10 B (100 %), …" {
 		t.Error(got)
 	}

@@ -1,7 +1,8 @@
-package main
+package console
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/engine"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // golden compares got with a file in testdata, or with -update writes it.
 func golden(t *testing.T, name, got string) {
@@ -36,16 +39,16 @@ func golden(t *testing.T, name, got string) {
 }
 
 // watching is a view of n hosts that joined one after another, at a fixed time.
-func watching(n, pressed int) *runView {
+func watching(n, pressed int) *RunView {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	begin := now
-	v := &runView{
+	v := &RunView{
 		title: "create demo", begin: begin, busy: map[string]*busy{},
 		now: func() time.Time { return now }, pressed: func() int { return pressed },
 	}
 	v.tally.Total = 3*n + 10
 	send := func(o engine.Outcome, task, step, host string) {
-		v.event(engine.Event{Outcome: o, Task: task, Step: step, Node: task + "/" + step, Host: host})
+		v.Event(engine.Event{Outcome: o, Task: task, Step: step, Node: task + "/" + step, Host: host})
 	}
 	for i := range n {
 		host := fmt.Sprintf("worker-%03d", i+1)
@@ -75,10 +78,10 @@ func TestFrames(t *testing.T) {
 		{100, 80, 5, 0}, {100, 80, 3, 0}, {100, 80, 1, 0}, {3, 100, 24, 1}, {3, 100, 24, 2}, {0, 80, 24, 0},
 	} {
 		v := watching(c.hosts, c.pressed)
-		lines := v.frame(c.width, c.height)
+		lines := v.Frame(c.width, c.height)
 		fmt.Fprintf(&b, "-- %d hosts, window of %d x %d, Ctrl-C %d times --\n", c.hosts, c.width, c.height, c.pressed)
 		for _, l := range lines {
-			l = clip(l, c.width)
+			l = Clip(l, c.width)
 			fmt.Fprintln(&b, l)
 			if n := len([]rune(l)); n > c.width {
 				t.Errorf("a line of %d columns in a window of %d: %s", n, c.width, l)
@@ -178,9 +181,9 @@ func (m *terminal) shows() string {
 }
 
 // hand gives a screen whose clock the test turns.
-func hand(m *terminal) (*screen, chan time.Time) {
+func hand(m *terminal) (*Screen, chan time.Time) {
 	tick := make(chan time.Time)
-	return &screen{out: m, size: m.size, after: func(time.Duration) <-chan time.Time { return tick }}, tick
+	return &Screen{out: m, size: m.size, after: func(time.Duration) <-chan time.Time { return tick }}, tick
 }
 
 // TestScreen: lines scroll by above the frame, whatever happens to the window,
@@ -189,7 +192,7 @@ func TestScreen(t *testing.T) {
 	m := &terminal{width: 40, height: 8}
 	s, tick := hand(m)
 	fmt.Fprintln(s, "before")
-	hide := s.show(func(w, _ int) []string {
+	hide := s.Show(func(w, _ int) []string {
 		return []string{"head " + strings.Repeat("=", w), "  worker-001  kubeadm.join-worker", "foot"}
 	})
 	want := func(when string, lines ...string) {
@@ -221,16 +224,16 @@ func TestScreen(t *testing.T) {
 // goroutines.
 func TestScreenIsShared(t *testing.T) {
 	m := &terminal{width: 80, height: 24}
-	s := &screen{out: m, size: m.size, after: func(time.Duration) <-chan time.Time { return time.After(100 * time.Microsecond) }}
+	s := &Screen{out: m, size: m.size, after: func(time.Duration) <-chan time.Time { return time.After(100 * time.Microsecond) }}
 	v := watching(3, 0)
-	hide := s.show(v.frame)
+	hide := s.Show(v.Frame)
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
 			for j := range 50 {
-				v.event(engine.Event{Outcome: engine.Started, Node: "n", Host: fmt.Sprint(i, j)})
+				v.Event(engine.Event{Outcome: engine.Started, Node: "n", Host: fmt.Sprint(i, j)})
 				fmt.Fprintf(s, "line %d %d\n", i, j)
-				v.event(engine.Event{Outcome: engine.Ran, Node: "n", Host: fmt.Sprint(i, j)})
+				v.Event(engine.Event{Outcome: engine.Ran, Node: "n", Host: fmt.Sprint(i, j)})
 			}
 		})
 	}
@@ -244,7 +247,7 @@ func TestScreenIsShared(t *testing.T) {
 // TestScreenWithoutFrame passes everything on as it comes.
 func TestScreenWithoutFrame(t *testing.T) {
 	var b bytes.Buffer
-	s := newScreen(&b)
+	s := NewScreen(&b)
 	fmt.Fprint(s, "half a line")
 	if b.String() != "half a line" {
 		t.Errorf("%q", b.String())

@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"strings"
@@ -42,13 +42,13 @@ func TestAddonsThatCanBeInstalled(t *testing.T) {
 		case refused != "" && (len(ps) != 1 || !strings.Contains(ps[0].Message, refused) || ps[0].Advice == "" || !strings.HasPrefix(ps[0].Path, "spec.addons[0]")):
 			t.Errorf("%s: %v, want %s", addon, ps, refused)
 		}
-		for _, p := range carriedOnly(c, lock) {
+		for _, p := range CarriedOnly(c, lock) {
 			if p.Severity != manifest.Warning || !strings.Contains(p.Message, refused) || !strings.Contains(p.Message, "images are carried") {
 				t.Errorf("%s: %v", addon, p)
 			}
 		}
 		// What is refused can still be carried; what is not is proved complete.
-		if err := planned(c, lock); err != nil {
+		if err := Complete(c, lock); err != nil {
 			t.Errorf("%s: %v", addon, err)
 		}
 	}

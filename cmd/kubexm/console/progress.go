@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"encoding/json"
@@ -21,9 +21,9 @@ import (
 // terminal: often enough for a log, seldom enough to read one.
 const plainEvery = 5 * time.Second
 
-// progress shows long work on standard error: a live bar with rate, time left
+// Progress shows long work on standard error: a live bar with rate, time left
 // and current items on a terminal, a line every few seconds elsewhere.
-type progress struct {
+type Progress struct {
 	out   io.Writer
 	quiet bool
 	live  bool
@@ -44,18 +44,24 @@ type progress struct {
 	tick chan struct{} // closed to end the plain lines
 }
 
-// progress starts showing; quiet shows nothing.
-func (a *app) progress(quiet bool) *progress {
-	mode := a.display.progress
-	return &progress{
-		out: a.err, quiet: quiet && (mode == progressAuto || mode == "") || mode == progressNone, live: a.live(), json: mode == progressJSON,
-		current: map[int]string{},
+// Shown says how progress is shown.
+type Shown struct {
+	Display
+	Quiet bool // nothing is shown, unless --progress says how
+	Live  bool // a bar that moves
+}
+
+// NewProgress shows progress on out.
+func NewProgress(out io.Writer, how Shown) *Progress {
+	mode := how.Progress
+	return &Progress{
+		out: out, quiet: how.Quiet && (mode == Auto || mode == "") || mode == None, live: how.Live, json: mode == JSON, current: map[int]string{},
 	}
 }
 
-// phase begins a new piece of work whose size is not known yet.
-func (p *progress) phase(name string) {
-	p.stop()
+// Phase begins a new piece of work whose size is not known yet.
+func (p *Progress) Phase(name string) {
+	p.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.name, p.start, p.done, p.expected, p.then, p.waited = name, time.Now(), 0, 0, "", 0
@@ -69,12 +75,12 @@ func (p *progress) phase(name string) {
 	}
 }
 
-// total tells what a build will do, once that is known.
-func (p *progress) total(plan bundle.Plan) {
+// Total tells what a build will do, once that is known.
+func (p *Progress) Total(plan bundle.Plan) {
 	p.mu.Lock()
 	p.done, p.then, p.waited = 0, "packing", 0
 	p.mu.Unlock()
-	p.expect(plan.Download)
+	p.Expect(plan.Download)
 	var space []string
 	for _, s := range plan.Space {
 		space = append(space, fmt.Sprintf("up to %s on the file system of %s, %s free there", bundle.Bytes(s.Need), strings.Join(s.Dirs, " and "), bundle.Bytes(s.Free)))
@@ -83,8 +89,8 @@ func (p *progress) total(plan bundle.Plan) {
 		bundle.Bytes(plan.Cached), bundle.Bytes(plan.Download), strings.Join(space, "; ")))
 }
 
-// expect sets how many bytes the phase will take.
-func (p *progress) expect(n int64) {
+// Expect sets how many bytes the phase will take.
+func (p *Progress) Expect(n int64) {
 	p.mu.Lock()
 	p.expected = n
 	bar := p.bar
@@ -94,8 +100,8 @@ func (p *progress) expect(n int64) {
 	}
 }
 
-// add counts n bytes; it may be negative when a download starts anew.
-func (p *progress) add(n int64) {
+// Add counts n bytes; it may be negative when a download starts anew.
+func (p *Progress) Add(n int64) {
 	p.mu.Lock()
 	p.done += n
 	done, bar := p.done, p.bar
@@ -106,7 +112,7 @@ func (p *progress) add(n int64) {
 }
 
 // say prints a line without breaking the bar.
-func (p *progress) say(line string) {
+func (p *Progress) say(line string) {
 	p.mu.Lock()
 	bars := p.bars
 	p.mu.Unlock()
@@ -118,26 +124,26 @@ func (p *progress) say(line string) {
 			fmt.Fprintf(p.out, "%s\n", line)
 		}
 	case bars != nil:
-		_, _ = bars.Write([]byte(plainText(line) + "\n")) // a lost line of progress is no failure
+		_, _ = bars.Write([]byte(PlainText(line) + "\n")) // a lost line of progress is no failure
 	default:
 		fmt.Fprintln(p.out, line)
 	}
 }
 
-// note prints what a person should know, also where no progress is shown.
-func (p *progress) note(text string) {
+// Note prints what a person should know, also where no progress is shown.
+func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	bars := p.bars
 	p.mu.Unlock()
 	if bars != nil {
-		_, _ = bars.Write([]byte("note: " + plainText(text) + "\n")) // as in say
+		_, _ = bars.Write([]byte("note: " + PlainText(text) + "\n")) // as in say
 		return
 	}
 	fmt.Fprintln(p.out, "note: "+text)
 }
 
-// stop ends the phase; it may be called twice.
-func (p *progress) stop() {
+// Stop ends the phase; it may be called twice.
+func (p *Progress) Stop() {
 	p.mu.Lock()
 	bars, bar, tick := p.bars, p.bar, p.tick
 	p.bars, p.bar, p.tick = nil, nil, nil
@@ -152,20 +158,20 @@ func (p *progress) stop() {
 }
 
 // Start implements fetch.Progress.
-func (p *progress) Start(name string, _ int64) fetch.Transfer {
+func (p *Progress) Start(name string, _ int64) fetch.Transfer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next++
-	p.current[p.next] = plainText(name)
+	p.current[p.next] = PlainText(name)
 	return &transfer{p: p, id: p.next}
 }
 
 type transfer struct {
-	p  *progress
+	p  *Progress
 	id int
 }
 
-func (t *transfer) Add(n int64) { t.p.add(n) }
+func (t *transfer) Add(n int64) { t.p.Add(n) }
 
 func (t *transfer) Done(error) {
 	t.p.mu.Lock()
@@ -174,7 +180,7 @@ func (t *transfer) Done(error) {
 }
 
 // items names what is under way, the oldest first.
-func (p *progress) items(limit int) string {
+func (p *Progress) items(limit int) string {
 	ids := slices.Sorted(maps.Keys(p.current))
 	var names []string
 	for _, id := range ids[:min(limit, len(ids))] {
@@ -186,8 +192,8 @@ func (p *progress) items(limit int) string {
 	return strings.Join(names, ", ")
 }
 
-func (p *progress) startBar() {
-	p.bars = mpb.New(mpb.WithOutput(bare(p.out)), mpb.WithAutoRefresh(), mpb.WithWidth(40))
+func (p *Progress) startBar() {
+	p.bars = mpb.New(mpb.WithOutput(Bare(p.out)), mpb.WithAutoRefresh(), mpb.WithWidth(40))
 	p.bar = p.bars.AddBar(0,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
 			p.mu.Lock()
@@ -202,12 +208,12 @@ func (p *progress) startBar() {
 }
 
 // after tells whether only what follows the bytes is left.
-func (p *progress) after() bool {
+func (p *Progress) after() bool {
 	return p.then != "" && p.done >= p.expected && len(p.current) == 0
 }
 
 // amount says how much is done, and of how much where that is known.
-func (p *progress) amount() string {
+func (p *Progress) amount() string {
 	if p.after() {
 		return p.then
 	}
@@ -218,7 +224,7 @@ func (p *progress) amount() string {
 }
 
 // lines prints where the work is until done is closed.
-func (p *progress) lines(done <-chan struct{}) {
+func (p *Progress) lines(done <-chan struct{}) {
 	t := time.NewTicker(plainEvery)
 	defer t.Stop()
 	for {
@@ -244,7 +250,7 @@ type progressLine struct {
 	Items []string `json:"items,omitempty"` // under way, the oldest first
 }
 
-func (p *progress) jsonLine() string {
+func (p *Progress) jsonLine() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := progressLine{Type: "progress", Phase: p.name, Bytes: p.done, Of: p.expected}
@@ -263,7 +269,7 @@ func (p *progress) jsonLine() string {
 const waitEvery = 6
 
 // line says where the work is, empty where that is nothing new.
-func (p *progress) line() string {
+func (p *Progress) line() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.after() {
@@ -281,7 +287,7 @@ func (p *progress) line() string {
 
 // pace gives the rate since the phase began and, where the end is known, the
 // time left at that rate.
-func (p *progress) pace() string {
+func (p *Progress) pace() string {
 	elapsed := time.Since(p.start).Seconds()
 	if p.after() {
 		return time.Since(p.start).Round(time.Second).String()

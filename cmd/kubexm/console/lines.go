@@ -1,8 +1,7 @@
-package main
+package console
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,15 +9,17 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// runLine is one line of -o json of the commands that work on hosts: install,
+// Line is one line of -o json of the commands that work on hosts: install,
 // create, delete and reset. Each line is one JSON object; the last one, and only
 // that, is of the type summary. Fields and words are added in later versions, and
 // neither renamed nor taken away; docs/run-events.md lists them.
-type runLine struct {
+type Line struct {
 	// Type says which of the other fields are there: "step", "finding", "error" or
 	// "summary".
 	Type string `json:"type"`
@@ -54,16 +55,16 @@ type runLine struct {
 	// is tried again, or could not be rolled back. Of a step that waits, what it waits for.
 	Message string `json:"message,omitempty"`
 	// Command is the command on the host that an error comes from.
-	Command *failedCommand `json:"command,omitempty"`
+	Command *report.Command `json:"command,omitempty"`
 	// Advice is what can be done about a finding or an error.
 	Advice []string `json:"advice,omitempty"`
 
 	// Summary is how the whole command ended.
-	Summary *runSummary `json:"summary,omitempty"`
+	Summary *Summary `json:"summary,omitempty"`
 }
 
-// runSummary ends the lines of a run.
-type runSummary struct {
+// Summary ends the lines of a run.
+type Summary struct {
 	// Pipeline is what was asked for, by the name that `kubexm plan` takes.
 	Pipeline string `json:"pipeline,omitempty"`
 	Cluster  string `json:"cluster,omitempty"`
@@ -73,7 +74,7 @@ type runSummary struct {
 	// Skipped are the checks that were left out.
 	Skipped []string `json:"skipped,omitempty"`
 	// Steps counts steps on hosts by how they ended.
-	Steps tally `json:"steps"`
+	Steps report.Tally `json:"steps"`
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
 	// Journal is the file with every event of the run; empty where no host was reached.
@@ -82,23 +83,24 @@ type runSummary struct {
 	Receipt string `json:"receipt,omitempty"`
 }
 
-// runLines writes them, one at a time.
-type runLines struct {
+// Lines writes them, one at a time.
+type Lines struct {
 	mu  sync.Mutex
 	enc interface{ Encode(any) error }
 	err error // the first that writing met
 }
 
-func newRunLines(w io.Writer, format string) *runLines {
+// NewLines writes to w, in a format that is json or yaml.
+func NewLines(w io.Writer, format string) *Lines {
 	if format == "yaml" {
-		return &runLines{enc: yamlStream{w}}
+		return &Lines{enc: yamlStream{w}}
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return &runLines{enc: e}
+	return &Lines{enc: e}
 }
 
-func (r *runLines) write(l runLine) {
+func (r *Lines) write(l Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.Time.IsZero() {
@@ -109,46 +111,58 @@ func (r *runLines) write(l runLine) {
 	}
 }
 
-func (r *runLines) event(e engine.Event) {
-	r.write(runLine{
+// Event writes one event of the engine.
+func (r *Lines) Event(e engine.Event) {
+	r.write(Line{
 		Type: "step", Time: e.Time, Module: e.Module, Task: e.Task, Node: e.Node, Step: e.Step, Host: e.Host,
 		Outcome: e.Outcome, Seconds: e.Took.Seconds(), Changes: e.Changes, Message: cmp.Or(e.Error, e.For),
 	})
 }
 
-func (r *runLines) finding(f steps.Finding) {
-	l := runLine{Type: "finding", Step: f.Check, Host: f.Host, Severity: f.Level(), Message: f.What}
+// Finding writes what a check found.
+func (r *Lines) Finding(f steps.Finding) {
+	l := Line{Type: "finding", Step: f.Check, Host: f.Host, Severity: f.Level(), Message: f.What}
 	if f.Advice != "" {
 		l.Advice = []string{f.Advice}
 	}
 	r.write(l)
 }
 
-func (r *runLines) failure(f failure) {
-	l := runLine{Type: "error", Code: f.Code, Node: f.Node, Message: f.Message, Command: f.Command, Advice: f.Advice}
+// Failure writes what went wrong.
+func (r *Lines) Failure(f report.Failure) {
+	l := Line{Type: "error", Code: f.Code, Node: f.Node, Message: f.Message, Command: f.Command, Advice: f.Advice}
 	if len(f.Hosts) > 0 {
 		l.Host = f.Hosts[0]
 	}
 	r.write(l)
 }
 
-// failed writes an error that came before the first step.
-func (r *runLines) failed(err error) {
+// Write writes a value of the caller's own.
+func (r *Lines) Write(v any) error { return r.enc.Encode(v) }
+
+// End writes the last line, and gives the first error that writing met.
+func (r *Lines) End(sum Summary) error {
+	r.write(Line{Type: "summary", Summary: &sum})
+	return r.err
+}
+
+// Failed writes an error that came before the first step.
+func (r *Lines) Failed(err error) {
 	var problems manifest.Problems
 	if !errors.As(err, &problems) {
-		for _, e := range flatten(err) {
-			f := failureOf(e)
-			var c *coded
-			if errors.As(e, &c) && c.advice != "" {
-				f.Advice = append(f.Advice, c.advice)
+		for _, e := range steps.Each(err) {
+			f := report.FailureOf(e)
+			var c *refusal.Error
+			if errors.As(e, &c) && c.Advice != "" {
+				f.Advice = append(f.Advice, c.Advice)
 			}
-			r.failure(f)
+			r.Failure(f)
 		}
 		return
 	}
 	for _, p := range problems {
 		if p.Severity != manifest.Warning {
-			l := runLine{Type: "error"}
+			l := Line{Type: "error"}
 			if p.Advice != "" {
 				l.Advice = []string{p.Advice}
 			}
@@ -157,23 +171,6 @@ func (r *runLines) failed(err error) {
 			r.write(l)
 		}
 	}
-}
-
-// end writes the last line, and gives the error that ends the command.
-func (r *runLines) end(ctx context.Context, s *site, err error) error {
-	code := exitCode(ctx, err)
-	if err != nil && !errors.Is(err, errSaid) && code != exitInterrupted {
-		r.failed(err)
-	}
-	sum := &runSummary{Pipeline: s.pipeline.Name, DryRun: s.dryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal, Receipt: s.receipt, Skipped: s.skipped}
-	if s.cluster != nil {
-		sum.Cluster = s.cluster.Metadata.Name
-	}
-	r.write(runLine{Type: "summary", Summary: sum})
-	if err == nil {
-		return r.err
-	}
-	return err
 }
 
 // yamlStream writes one YAML document for each value, begun by a line of dashes.

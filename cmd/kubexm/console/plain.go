@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"golang.org/x/term"
 )
 
-// plainWriter is what every command prints through. Text of hosts, bundles,
+// Writer is what every command prints through. Text of hosts, bundles,
 // registries and documents could steer a terminal, or show lines that are not
 // there: control characters but newline and tab, and those that change the
 // direction of text, are written as \uXXXX. In JSON that means the same character.
-type plainWriter struct {
+type Writer struct {
 	to   io.Writer
 	mu   sync.Mutex
 	rest []byte // the begin of a character
@@ -24,16 +24,16 @@ type plainWriter struct {
 	within bool // what was written ended within a line
 }
 
-// setColor has the words that begin lines coloured.
-func (w *plainWriter) setColor(on bool) {
+// SetColor has the words that begin lines coloured.
+func (w *Writer) SetColor(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.color = on
 }
 
 // shown is text as it is written.
-func (w *plainWriter) shown(text string) string {
-	text = plainText(text)
+func (w *Writer) shown(text string) string {
+	text = PlainText(text)
 	if text == "" {
 		return ""
 	}
@@ -45,30 +45,30 @@ func (w *plainWriter) shown(text string) string {
 	return text
 }
 
-// plainly gives a plainWriter to w, or w where it is one.
-func plainly(w io.Writer) io.Writer {
-	if _, ok := w.(*plainWriter); ok || w == nil {
+// Plainly gives a Writer to w, or w where it is one.
+func Plainly(w io.Writer) io.Writer {
+	if _, ok := w.(*Writer); ok || w == nil {
 		return w
 	}
-	return &plainWriter{to: w}
+	return &Writer{to: w}
 }
 
-// bare gives the writer below, for what may steer a terminal.
-func bare(w io.Writer) io.Writer {
-	if p, ok := w.(*plainWriter); ok {
+// Bare gives the writer below, for what may steer a terminal.
+func Bare(w io.Writer) io.Writer {
+	if p, ok := w.(*Writer); ok {
 		return p.to
 	}
 	return w
 }
 
-// isTerminal tells whether w is one.
-func isTerminal(w io.Writer) bool {
-	f, ok := bare(w).(*os.File)
+// IsTerminal tells whether w is one.
+func IsTerminal(w io.Writer) bool {
+	f, ok := Bare(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Write keeps the begin of a character for the next call.
-func (w *plainWriter) Write(b []byte) (int, error) {
+func (w *Writer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := append(w.rest, b...)
@@ -88,8 +88,8 @@ func (w *plainWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flush writes the begin of a character that never came to its end.
-func (w *plainWriter) flush() error {
+// Flush writes the begin of a character that never came to its end.
+func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := w.shown(string(w.rest))
@@ -98,8 +98,8 @@ func (w *plainWriter) flush() error {
 	return err
 }
 
-// plainText gives text as plainWriter writes it.
-func plainText(text string) string {
+// PlainText gives text as Writer writes it.
+func PlainText(text string) string {
 	var b strings.Builder
 	from := 0
 	for i, r := range text {

@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestNothingIsCarriedForNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var files []string
-	for _, pattern := range []string{"starters/*.yaml", "../../testdata/clusters/*.txtar"} {
+	for _, pattern := range []string{"../../cmd/kubexm/starters/*.yaml", "../../testdata/clusters/*.txtar"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -1,8 +1,7 @@
-package main
+package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/mensylisir/kubexm/installer/engine"
@@ -10,13 +9,14 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// dryRun collects what steps would change, to be printed host by host.
-type dryRun struct {
+// DryRun collects what steps would change, to be told host by host.
+type DryRun struct {
 	would map[string]map[string][]string // host, node id: changes
 	done  map[string]int                 // host: steps that have nothing to do
 }
 
-func (d *dryRun) event(e engine.Event) {
+// Event takes one event in.
+func (d *DryRun) Event(e engine.Event) {
 	if d.would == nil {
 		d.would, d.done = map[string]map[string][]string{}, map[string]int{}
 	}
@@ -31,46 +31,42 @@ func (d *dryRun) event(e engine.Event) {
 	}
 }
 
-// hostPlan is what is to be done on a host.
-type hostPlan struct {
-	text  string
-	would int
-	done  int
+// Hosts is how many hosts would be changed.
+func (d *DryRun) Hosts() int { return len(d.would) }
+
+// HostPlan is what is to be done on hosts that have the very same changes.
+type HostPlan struct {
+	Text  string // the changes, in the order of the plan
+	Would int    // steps that would run
+	Done  int    // steps that have nothing to do
+	Hosts []string
 }
 
-// writeTo writes the changes in the order of the hosts and of the plan. Hosts with
-// the very same changes share one list.
-func (d *dryRun) writeTo(w io.Writer, g *plan.Graph, c *manifest.Cluster) {
-	var plans []hostPlan
-	hosts := map[hostPlan][]string{}
+// Plans gives the changes in the order of the hosts and of the plan.
+func (d *DryRun) Plans(g *plan.Graph, c *manifest.Cluster) []HostPlan {
+	type key struct {
+		text        string
+		would, done int
+	}
+	var out []HostPlan
+	at := map[key]int{}
 	for _, h := range c.Spec.Hosts {
-		p := hostPlan{text: d.host(h.Name, g), would: len(d.would[h.Name]), done: d.done[h.Name]}
-		if p.would+p.done == 0 {
+		k := key{text: d.host(h.Name, g), would: len(d.would[h.Name]), done: d.done[h.Name]}
+		if k.would+k.done == 0 {
 			continue
 		}
-		if hosts[p] == nil {
-			plans = append(plans, p)
+		i, ok := at[k]
+		if !ok {
+			i, at[k] = len(out), len(out)
+			out = append(out, HostPlan{Text: k.text, Would: k.would, Done: k.done})
 		}
-		hosts[p] = append(hosts[p], h.Name)
+		out[i].Hosts = append(out[i].Hosts, h.Name)
 	}
-	for _, p := range plans {
-		each := ""
-		if len(hosts[p]) > 1 {
-			each = ", each"
-		}
-		said := count(p.would, "step") + " would run"
-		switch {
-		case p.would == 0:
-			said = "nothing to do, " + count(p.done, "step") + " done already"
-		case p.done > 0:
-			said += fmt.Sprintf(", %d done already", p.done)
-		}
-		fmt.Fprintf(w, "%s%s: %s\n%s\n", hostList(c, hosts[p]), each, said, p.text)
-	}
+	return out
 }
 
 // host is the list of one host.
-func (d *dryRun) host(name string, g *plan.Graph) string {
+func (d *DryRun) host(name string, g *plan.Graph) string {
 	var b strings.Builder
 	for _, n := range g.Nodes {
 		changes, ok := d.would[name][n.ID]

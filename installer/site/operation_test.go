@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"errors"
@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
-// TestAnotherOperationHasItsExitCode: with whose it is, since when, and what to do.
-func TestAnotherOperationHasItsExitCode(t *testing.T) {
+// TestAnotherOperationIsRefused: with whose it is, since when, and what to do.
+func TestAnotherOperationIsRefused(t *testing.T) {
 	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for state, says := range map[cluster.OperationState]string{
 		cluster.OperationOpen:    "upgrade op-7 of anna@wd2 is open since 2026-03-04T05:06:07Z",
@@ -19,12 +20,12 @@ func TestAnotherOperationHasItsExitCode(t *testing.T) {
 		cluster.OperationWaiting: "upgrade op-7 of anna@wd2 waits to be continued since 2026-03-04T05:06:07Z",
 	} {
 		err := otherOperation(&installer.OperationError{Operation: cluster.Operation{ID: "op-7", Kind: "upgrade", Who: "anna@wd2", Since: since, State: state}})
-		c, ok := errors.AsType[*coded](err)
-		if !ok || exitCode(t.Context(), err) != exitPreflight || err.Error() != says || !strings.Contains(c.advice, "kubexm operation abandon") {
-			t.Errorf("%v, exit code %d", err, exitCode(t.Context(), err))
+		c, ok := errors.AsType[*refusal.Error](err)
+		if !ok || c.Kind != refusal.Hosts || err.Error() != says || !strings.Contains(c.Advice, "kubexm operation abandon") {
+			t.Errorf("%v: %+v", err, c)
 		}
 	}
-	if err := errors.New("no luck"); !errors.Is(otherOperation(err), err) || exitCode(t.Context(), otherOperation(err)) != exitFailed {
+	if err := errors.New("no luck"); !errors.Is(otherOperation(err), err) {
 		t.Error("another error is another")
 	}
 }

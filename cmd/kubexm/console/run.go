@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"cmp"
@@ -9,42 +9,16 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
-// tally counts how steps on hosts ended.
-type tally struct {
-	Total   int `json:"total"`   // steps on hosts that the plan has
-	Ran     int `json:"ran"`     // changed something
-	Done    int `json:"done"`    // passed over: the host was in the wanted state
-	Checked int `json:"checked"` // only looked, and found all well
-	Would   int `json:"would"`   // would run, in a dry run
-	Failed  int `json:"failed"`
-}
-
-func (t *tally) add(o engine.Outcome) {
-	switch o {
-	case engine.Skipped, engine.Resumed:
-		t.Done++
-	case engine.Ran:
-		t.Ran++
-	case engine.Looked:
-		t.Checked++
-	case engine.Would:
-		t.Would++
-	case engine.Failed, engine.Interrupted:
-		t.Failed++
-	}
-}
-
-func (t *tally) ended() int { return t.Ran + t.Done + t.Checked + t.Would + t.Failed }
-
-// said tells in words what was counted.
-func (t *tally) said() string {
+// TallyText tells in words what was counted.
+func TallyText(t report.Tally) string {
 	were := "were"
 	if t.Done == 1 {
 		were = "was"
 	}
-	return fmt.Sprintf("%s ran, %d %s done already, %s passed", count(t.Ran, "step"), t.Done, were, count(t.Checked, "check"))
+	return fmt.Sprintf("%s ran, %d %s done already, %s passed", Count(t.Ran, "step"), t.Done, were, Count(t.Checked, "check"))
 }
 
 // busy is one step that runs on a host.
@@ -55,24 +29,30 @@ type busy struct {
 	waits            string // what for; empty where it does not say
 }
 
-// runView is what a person watching a run sees: what runs where, for how long,
+// RunView is what a person watching a run sees: what runs where, for how long,
 // and how much is over.
-type runView struct {
+type RunView struct {
 	title   string
 	pressed func() int // how often Ctrl-C was
 	now     func() time.Time
 	begin   time.Time
 
 	mu    sync.Mutex
-	tally tally
+	tally report.Tally
 	busy  map[string]*busy // by node and host
 }
 
-// event takes one event in.
-func (v *runView) event(e engine.Event) {
+// NewRunView is the view of a run that begins now, with total steps on hosts; pressed
+// tells how often Ctrl-C was.
+func NewRunView(title string, total int, pressed func() int) *RunView {
+	return &RunView{title: title, now: time.Now, begin: time.Now(), busy: map[string]*busy{}, pressed: pressed, tally: report.Tally{Total: total}}
+}
+
+// Event takes one event in.
+func (v *RunView) Event(e engine.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.tally.add(e.Outcome)
+	v.tally.Add(e.Outcome)
 	key := e.Node + "@" + e.Host
 	switch e.Outcome {
 	case engine.Started:
@@ -90,15 +70,31 @@ func (v *runView) event(e engine.Event) {
 	}
 }
 
-// counted gives the counts so far.
-func (v *runView) counted() tally {
+// Counted gives the counts so far.
+func (v *RunView) Counted() report.Tally {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.tally
 }
 
+// Longest gives the host and the name of the step that runs longest, for how long, and how
+// many others run; ok is false where none does.
+func (v *RunView) Longest() (host, step string, since time.Duration, others int, ok bool) {
+	bs := v.working()
+	if len(bs) == 0 {
+		return "", "", 0, 0, false
+	}
+	return bs[0].host, bs[0].step, time.Since(bs[0].since), len(bs) - 1, true
+}
+
+// Took is how long the run takes so far.
+func (v *RunView) Took() time.Duration { return time.Since(v.begin) }
+
+// Title is what the run is called.
+func (v *RunView) Title() string { return v.title }
+
 // working gives what runs, the longest first.
-func (v *runView) working() []busy {
+func (v *RunView) working() []busy {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var out []busy
@@ -115,9 +111,9 @@ func (v *runView) working() []busy {
 // the lines above it.
 const mostBusy = 12
 
-// frame draws the view for a window.
-func (v *runView) frame(width, height int) []string {
-	bs, t := v.working(), v.counted()
+// Frame draws the view for a window.
+func (v *RunView) Frame(width, height int) []string {
+	bs, t := v.working(), v.Counted()
 	out := []string{v.head(width, &t)}
 	foot := v.foot(len(bs), t.Failed > 0)
 	room := min(height-3, mostBusy) // head, tasks and foot
@@ -135,12 +131,12 @@ func (v *runView) frame(width, height int) []string {
 	}
 	host = min(host, max(width/3, 8))
 	for _, b := range shown {
-		line := fmt.Sprintf("  %-*s  %6s  %s", host, clip(b.host, host), brief(v.now().Sub(b.since)), b.step)
+		line := fmt.Sprintf("  %-*s  %6s  %s", host, Clip(b.host, host), Brief(v.now().Sub(b.since)), b.step)
 		if b.tries > 0 {
 			line += fmt.Sprintf("  try %d", b.tries+1)
 		}
 		if b.waits != "" {
-			line = clip(line+": "+b.waits, width)
+			line = Clip(line+": "+b.waits, width)
 		}
 		out = append(out, line)
 	}
@@ -151,10 +147,10 @@ func (v *runView) frame(width, height int) []string {
 }
 
 // foot is the line that says what is waited for, and what Ctrl-C does.
-func (v *runView) foot(running int, failed bool) string {
+func (v *RunView) foot(running int, failed bool) string {
 	waiting := "undoing what was left half way"
 	if running > 0 {
-		waiting = "waiting for the end of " + count(running, "running step")
+		waiting = "waiting for the end of " + Count(running, "running step")
 	}
 	switch n := v.pressed(); {
 	case n > 1:
@@ -169,8 +165,8 @@ func (v *runView) foot(running int, failed bool) string {
 
 // head is the line that says how far the run is. A narrow window loses the bar
 // first, then the counts.
-func (v *runView) head(width int, t *tally) string {
-	far := fmt.Sprintf("%d/%d  %s", t.ended(), t.Total, brief(v.now().Sub(v.begin)))
+func (v *RunView) head(width int, t *report.Tally) string {
+	far := fmt.Sprintf("%d/%d  %s", t.Ended(), t.Total, Brief(v.now().Sub(v.begin)))
 	var parts []string
 	for _, p := range []struct {
 		n    int
@@ -184,7 +180,7 @@ func (v *runView) head(width int, t *tally) string {
 	const bar = 24
 	filled := bar
 	if t.Total > 0 {
-		filled = min(bar*t.ended()/t.Total, bar)
+		filled = min(bar*t.Ended()/t.Total, bar)
 	}
 	drawn := "[" + strings.Repeat("=", filled) + strings.Repeat("-", bar-filled) + "]"
 	for _, line := range []string{
@@ -213,8 +209,8 @@ func tasks(bs []busy) string {
 	return strings.Join(names, ", ")
 }
 
-// brief says how long something takes, in the digits that matter.
-func brief(d time.Duration) string {
+// Brief says how long something takes, in the digits that matter.
+func Brief(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "0s"
