@@ -105,13 +105,13 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if err != nil {
 		return err
 	}
-	if f.locked && !r.current() {
-		return driftError(r)
+	if err := r.Drift(); f.locked && err != nil {
+		return err
 	}
 	if err := buildOnly(r, f.only); err != nil {
 		return err
 	}
-	inventory, err := a.inventory(f.since, r.lock)
+	inventory, err := a.inventory(f.since, r.Lock)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 			return err
 		}
 	}
-	if _, err := f.signing.claim(r.lock); err != nil {
+	if _, err := f.signing.claim(r.Lock); err != nil {
 		return err
 	}
 	cache, release, err := a.heldCache(ctx, &f.sourceFlags)
@@ -134,12 +134,12 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	defer release()
 	p := a.progress(a.output != "text")
 	defer p.Stop()
-	c, err := a.client(&f.sourceFlags, cache, r.cluster, p)
+	c, err := a.client(&f.sourceFlags, cache, r.Cluster, p)
 	if err != nil {
 		return err
 	}
-	lock := r.previous
-	if !r.current() {
+	lock := r.Previous
+	if !r.Current() {
 		p.Phase("pin")
 		if lock, err = a.pin(ctx, r, c, f.parallel); err != nil {
 			return err
@@ -167,7 +167,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	return a.printBuilt(built, lock, signer, f.signing.key)
 }
 
-func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
+func (a *app) build(ctx context.Context, f *buildFlags, r *bundle.Resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
 	c *fetch.Client, p *console.Progress, output string, signer *sign.Signer) (*bundle.Built, error) {
 	p.Phase("build")
 	var lines func(digest.Digest) ([][]byte, error)
@@ -181,7 +181,7 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *man
 		}
 	}
 	built, err := bundle.Build(ctx, bundle.BuildRequest{
-		Lock: lock, Config: r.config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
+		Lock: lock, Config: r.Config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
 		Volumes: f.options(), Since: inventory, Sign: lines,
 		Planned: func(plan bundle.Plan) { p.Total(plan) },
 	})
@@ -213,15 +213,6 @@ func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, err
 		return nil, refused(&bundle.ClusterError{Inventory: i.Cluster, Lock: l.Cluster})
 	}
 	return i, nil
-}
-
-// driftError says why --locked refuses.
-func driftError(r *resolution) error {
-	advice := "run `kubexm bundle lock -f …`, look at what changed, and commit it"
-	if r.previous == nil {
-		return &refusal.Error{Err: fmt.Errorf("there is no lock at %s", r.path), Kind: refusal.Content, Advice: advice}
-	}
-	return &refusal.Error{Err: fmt.Errorf("%s does not answer the config:%s", r.path, listChanges(r.changes, 20)), Kind: refusal.Content, Advice: advice}
 }
 
 // printBuilt closes a build: what stands where, and the next command to type.
@@ -256,22 +247,22 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer,
 
 // printPlan lists what the lock and the config ask for. A size that nobody has
 // asked for yet is a question mark.
-func (a *app) printPlan(r *resolution) error {
-	rows := lockRows(r.lock)
+func (a *app) printPlan(r *bundle.Resolution) error {
+	rows := lockRows(r.Lock)
 	if a.structured() {
 		return a.printValue(struct {
 			Lock    string          `json:"lock"`
 			Changes []bundle.Change `json:"changes"`
 			Rows    []row           `json:"artifacts"`
-		}{r.path, r.changes, rows})
+		}{r.Path, r.Changes, rows})
 	}
 	if err := a.printRows(rows, false); err != nil {
 		return err
 	}
-	if r.current() {
-		fmt.Fprintf(a.out, "%s is current: nothing has to be pinned\n", r.path)
+	if r.Current() {
+		fmt.Fprintf(a.out, "%s is current: nothing has to be pinned\n", r.Path)
 	} else {
-		fmt.Fprintf(a.out, "%s would change:%s\n", r.path, listChanges(r.changes, 20))
+		fmt.Fprintf(a.out, "%s would change:%s\n", r.Path, bundle.ListChanges(r.Changes, 20))
 	}
 	return nil
 }

@@ -34,8 +34,8 @@ When nothing changed, the file stays as it is.`,
 			if err != nil {
 				return err
 			}
-			if r.current() {
-				return a.printLocked(r, r.previous, nil)
+			if r.Current() {
+				return a.printLocked(r, r.Previous, nil)
 			}
 			cache, release, err := a.heldCache(cmd.Context(), f)
 			if err != nil {
@@ -45,7 +45,7 @@ When nothing changed, the file stays as it is.`,
 			p := a.progress(a.output != "text")
 			defer p.Stop()
 			p.Phase("pin")
-			c, err := a.client(f, cache, r.cluster, p)
+			c, err := a.client(f, cache, r.Cluster, p)
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ When nothing changed, the file stays as it is.`,
 			if err != nil {
 				return err
 			}
-			_, changes := bundle.Adopt(l, r.previous)
+			_, changes := bundle.Adopt(l, r.Previous)
 			return a.printLocked(r, l, changes)
 		},
 	}
@@ -64,22 +64,22 @@ When nothing changed, the file stays as it is.`,
 	return cmd
 }
 
-// printLocked says what the lock at r.path holds and what changed in it.
-func (a *app) printLocked(r *resolution, l *manifest.Lock, changes []bundle.Change) error {
+// printLocked says what the lock at r.Path holds and what changed in it.
+func (a *app) printLocked(r *bundle.Resolution, l *manifest.Lock, changes []bundle.Change) error {
 	s := bundle.Summarize(l)
 	if a.structured() {
 		return a.printValue(struct {
 			Path    string          `json:"path"`
 			Summary bundle.Summary  `json:"summary"`
 			Changes []bundle.Change `json:"changes"`
-		}{r.path, s, changes})
+		}{r.Path, s, changes})
 	}
 	state := fmt.Sprintf("%d changes", len(changes))
 	if len(changes) == 0 {
 		state = "unchanged"
 	}
-	fmt.Fprintf(a.out, "%s: serial %d, %d files (%s)%s, %d images (%s), %s%s\n", r.path, s.Serial,
-		s.Files, bundle.Bytes(s.FileBytes), packagesText(s, true), s.Images, bundle.Bytes(s.ImageBytes), state, listChanges(changes, 20))
+	fmt.Fprintf(a.out, "%s: serial %d, %d files (%s)%s, %d images (%s), %s%s\n", r.Path, s.Serial,
+		s.Files, bundle.Bytes(s.FileBytes), packagesText(s, true), s.Images, bundle.Bytes(s.ImageBytes), state, bundle.ListChanges(changes, 20))
 	for _, x := range l.Artifacts {
 		if x.Trust == manifest.FromPublished || x.Trust == manifest.FromContent {
 			fmt.Fprintf(a.out, "  %s: %s\n", x.ID, trustText(x))

@@ -106,7 +106,7 @@ func (a *app) advised(c *manifest.Cluster, l *manifest.Lock) (manifest.Problems,
 	}
 	ps := c.PackageAdvice()
 	if l != nil {
-		ps = append(ps, direct(c.Spec.Sources, l)...)
+		ps = append(ps, c.Spec.Sources.Unmirrored(l)...)
 	}
 	return ps, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
@@ -16,16 +17,16 @@ import (
 // buildOnly refuses to build a bundle for a cluster that this version cannot install,
 // unless a person says that the bundle is wanted all the same. A config without hosts
 // asks for no cluster.
-func buildOnly(r *resolution, said bool) error {
-	if said || len(r.cluster.Spec.Hosts) == 0 {
+func buildOnly(r *bundle.Resolution, said bool) error {
+	if said || len(r.Cluster.Spec.Hosts) == 0 {
 		return nil
 	}
-	ps := site.RefusedBy(pipeline.Create(), r.cluster, r.resolved)
+	ps := site.RefusedBy(pipeline.Create(), r.Cluster, r.Resolved)
 	if len(ps) == 0 {
 		return nil
 	}
-	return &refusal.Error{Err: errors.New(r.file + ": " + notInstalled(ps)), Kind: refusal.Usage,
-		Advice: "`kubexm config validate -f " + r.file + "` tells more; to build the bundle all the same, add --build-only"}
+	return &refusal.Error{Err: errors.New(r.File + ": " + notInstalled(ps)), Kind: refusal.Usage,
+		Advice: "`kubexm config validate -f " + r.File + "` tells more; to build the bundle all the same, add --build-only"}
 }
 
 // notInstalled is the one line that ends a look at a config; of one that can be
