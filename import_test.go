@@ -84,7 +84,7 @@ var kubexm = house{
 		"bundle/chart":                  nil,
 		"bundle/discover":               nil,
 		"bundle/fetch":                  {"bundle/chart"},
-		"bundle/sign":                   {"bundle"},
+		"bundle/sign":                   {"bundle", "bundle/archive"},
 		"packaging":                     nil,
 		"packaging/apt":                 {"packaging"},
 		"packaging/rpm":                 {"packaging"},
@@ -97,6 +97,7 @@ var kubexm = house{
 		"manifest/part":                 {"manifest"},
 		"manifest/refusal":              nil,
 		"manifest/schema":               {"manifest"},
+		"manifest/starter":              {"manifest/refusal"},
 
 		"testdata/bench":              nil,
 		"testdata/built":              nil,
@@ -152,7 +153,7 @@ var kubexm = house{
 		"bundle/chart":             nil,
 		"bundle/discover":          nil,
 		"bundle/fetch":             {"packaging", "packaging/system", "manifest", "manifest/durable"},
-		"bundle/sign":              {"manifest"},
+		"bundle/sign":              {"manifest", "manifest/durable", "manifest/refusal"},
 		// What only reads and reckons writes no file.
 		"packaging/apt":   {"manifest", "versions"},
 		"packaging/rpm":   {"manifest", "versions"},

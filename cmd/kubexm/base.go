@@ -6,12 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
-	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
@@ -54,43 +52,6 @@ func refusedDelta(err error) error {
 		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "use it as it is"}
 	}
 	return nil
-}
-
-// deltaView is what verify and show say of a delta.
-type deltaView struct {
-	Cluster     string   `json:"cluster" yaml:"cluster"`         // whose site the rest lies at
-	Bases       []string `json:"bases" yaml:"bases"`             // roots
-	AbsentBlobs int      `json:"absentBlobs" yaml:"absentBlobs"` // that neither it nor a base given holds
-	AbsentBytes int64    `json:"absentBytes" yaml:"absentBytes"`
-}
-
-func viewDelta(b *bundle.Bundle) *deltaView {
-	if b.Delta == nil {
-		return nil
-	}
-	v := &deltaView{Cluster: b.Delta.Cluster, Bases: []string{}}
-	v.AbsentBlobs, v.AbsentBytes = b.Absent()
-	for _, r := range b.Delta.Bases {
-		v.Bases = append(v.Bases, r.String())
-	}
-	return v
-}
-
-// against names the bases of a delta.
-func (v *deltaView) against() string {
-	if len(v.Bases) == 0 {
-		return "the registry of cluster " + v.Cluster
-	}
-	return "base " + strings.Join(v.Bases, " or ")
-}
-
-// expected says what is left to a base.
-func (v *deltaView) expected() string {
-	if v.AbsentBlobs == 0 {
-		return "a delta for cluster " + v.Cluster + ", whole with its base"
-	}
-	return fmt.Sprintf("a delta for cluster %s: %s (%s) are not in it and expected from %s", v.Cluster,
-		console.Count(v.AbsentBlobs, "blob"), bundle.Bytes(v.AbsentBytes), v.against())
 }
 
 // complete makes the whole bundle of a delta and its bases.

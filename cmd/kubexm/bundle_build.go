@@ -124,7 +124,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 			return err
 		}
 	}
-	if _, err := f.signing.claim(r.Lock); err != nil {
+	if _, err := sign.ClaimOf(r.Lock, f.signing.minimum); err != nil {
 		return err
 	}
 	cache, release, err := a.heldCache(ctx, &f.sourceFlags)
@@ -160,7 +160,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 		return err
 	}
 	if signer != nil && built.Volumes == 0 {
-		if err := writeDetached(signer, built.Path); err != nil {
+		if err := signer.WriteDetached(built.Path); err != nil {
 			return err
 		}
 	}
@@ -173,11 +173,11 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *bundle.Resolution, lo
 	var lines func(digest.Digest) ([][]byte, error)
 	if signer != nil {
 		lines = func(root digest.Digest) ([][]byte, error) {
-			claim, err := f.signing.claim(lock)
+			claim, err := sign.ClaimOf(lock, f.signing.minimum)
 			if err != nil {
 				return nil, err
 			}
-			return a.signedLines(signer, root, lock, claim)
+			return a.maker(signer).Lines(root, lock, claim)
 		}
 	}
 	built, err := bundle.Build(ctx, bundle.BuildRequest{
@@ -248,12 +248,12 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer,
 // printPlan lists what the lock and the config ask for. A size that nobody has
 // asked for yet is a question mark.
 func (a *app) printPlan(r *bundle.Resolution) error {
-	rows := lockRows(r.Lock)
+	rows := bundle.Rows(r.Lock)
 	if a.structured() {
 		return a.printValue(struct {
 			Lock    string          `json:"lock"`
 			Changes []bundle.Change `json:"changes"`
-			Rows    []row           `json:"artifacts"`
+			Rows    []bundle.Row    `json:"artifacts"`
 		}{r.Path, r.Changes, rows})
 	}
 	if err := a.printRows(rows, false); err != nil {

@@ -83,11 +83,11 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 		}
 	}
 	result := struct {
-		Set    string      `json:"set"`
-		Lacks  []plan.Lack `json:"lacks"`
-		Unused []string    `json:"unused,omitempty"`
-		Delta  *deltaView  `json:"delta,omitempty"`
-	}{Set: set, Lacks: []plan.Lack{}, Delta: viewDelta(b)}
+		Set    string            `json:"set"`
+		Lacks  []plan.Lack       `json:"lacks"`
+		Unused []string          `json:"unused,omitempty"`
+		Delta  *bundle.DeltaView `json:"delta,omitempty"`
+	}{Set: set, Lacks: []plan.Lack{}, Delta: b.DeltaView()}
 	if lack != nil {
 		result.Lacks = lack.Lacks
 	}
@@ -109,7 +109,7 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 	}
 	fmt.Fprintf(a.out, "%s: complete for cluster %s, Kubernetes %s\n", archive, c.Metadata.Name, set)
 	if result.Delta != nil {
-		fmt.Fprintf(a.out, "  part  %s\n", result.Delta.expected())
+		fmt.Fprintf(a.out, "  part  %s\n", result.Delta.Expected())
 	}
 	if f.unused {
 		fmt.Fprintf(a.out, "%s that no plan needs\n", console.Count(len(result.Unused), "artifact"))

@@ -73,7 +73,7 @@ func (a *app) loadCatalog(path string) (*versions.Catalog, error) {
 func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p *console.Progress) (*fetch.Client, error) {
 	return fetch.New(fetch.Options{
 		Cache: cache, Sources: cluster.Spec.Sources, Log: a.log, Progress: p, Parallel: f.parallel,
-		UserAgent: "kubexm/" + ownVersion(), Base: f.base(), Helm: a.helmRepositories(),
+		UserAgent: "kubexm/" + ownVersion(), Base: f.base(), Helm: fetch.HelmRepositories(a.env),
 		Note: p.Note,
 	})
 }

@@ -63,21 +63,21 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			defer b.Close()
 			if a.structured() {
 				return a.printValue(struct {
-					Root     string           `json:"root"`
-					Signed   bool             `json:"signed"`
-					Bytes    int64            `json:"bytes"`
-					Vouchers []bundle.Voucher `json:"vouchers"`
-					Delta    *deltaView       `json:"delta,omitempty"`
-					Summary  bundle.Summary   `json:"summary"`
-				}{b.Root.Digest.String(), b.Signed, size, append([]bundle.Voucher{}, b.Vouchers...), viewDelta(b), b.Summary})
+					Root     string            `json:"root"`
+					Signed   bool              `json:"signed"`
+					Bytes    int64             `json:"bytes"`
+					Vouchers []bundle.Voucher  `json:"vouchers"`
+					Delta    *bundle.DeltaView `json:"delta,omitempty"`
+					Summary  bundle.Summary    `json:"summary"`
+				}{b.Root.Digest.String(), b.Signed, size, append([]bundle.Voucher{}, b.Vouchers...), b.DeltaView(), b.Summary})
 			}
-			what, v := fmt.Sprintf("whole, %s in %d files%s and %d images", bundle.Bytes(size), b.Summary.Files, packagesText(b.Summary, false), b.Summary.Images), viewDelta(b)
+			what, v := fmt.Sprintf("whole, %s in %d files%s and %d images", bundle.Bytes(size), b.Summary.Files, packagesText(b.Summary, false), b.Summary.Images), b.DeltaView()
 			if v != nil {
 				what = fmt.Sprintf("every byte in it is right, %s", bundle.Bytes(size))
 			}
 			fmt.Fprintf(a.out, "%s: %s read in %s\n  root  %s\n", args[0], what, time.Since(start).Round(100*time.Millisecond), b.Root.Digest)
 			if v != nil {
-				fmt.Fprintf(a.out, "  part  %s\n", v.expected())
+				fmt.Fprintf(a.out, "  part  %s\n", v.Expected())
 			}
 			for _, x := range b.Vouchers {
 				fmt.Fprintf(a.out, "  by    %s\n", x.By)

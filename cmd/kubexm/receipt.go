@@ -83,7 +83,7 @@ func (a *app) receiptShow() *cobra.Command {
 		Example: "  kubexm receipt show .kubexm/demo/receipts/2026-01-31T08-00-00.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := readSmall(args[0])
+			text, err := sign.ReadFile(args[0])
 			if err != nil {
 				return err
 			}
@@ -119,20 +119,16 @@ Exit codes: 0 good, 2 a key that is none, 4 unsigned, signed by another, or an a
 }
 
 func (a *app) verifyReceipt(keys []string, path string) error {
-	text, err := readSmall(path)
+	text, err := sign.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	v := receiptView{Signed: true, Verified: true}
 	var refusals []error
 	for _, key := range keys {
-		public, err := readKeyFile(key)
+		trust, err := sign.TrustFile(key)
 		if err != nil {
 			return err
-		}
-		trust, err := sign.TrustKey(public)
-		if err != nil {
-			return keyRefused(key, err)
 		}
 		if v.Receipt, v.Root, err = installer.VerifyReceipt(text, trust); err == nil {
 			refusals = nil

@@ -3,9 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,30 +48,11 @@ func (a *app) policy(f *policyFlags, c *manifest.Cluster) (bundle.Policy, error)
 	if len(f.keys) > 0 || f.identity != "" { // who is named here replaces who is named there
 		t.Keys, t.TrustedRoot, t.CertificateIdentity, t.CertificateOIDCIssuer = f.keys, f.trustedRoot, f.identity, f.issuer
 	}
-	var v sign.Verifier
-	for _, path := range t.Keys {
-		text, err := readKeyFile(path)
-		if err != nil {
-			return bundle.Policy{}, err
-		}
-		trust, err := sign.TrustKey(text)
-		if err != nil {
-			return bundle.Policy{}, keyRefused(path, err)
-		}
-		v = append(v, trust)
+	p, err := sign.PolicyOf(t, ownVersion(), func(text string) { fmt.Fprintf(a.err, "warning: %s\n", text) })
+	if err != nil {
+		return bundle.Policy{}, err
 	}
-	if t.CertificateIdentity != "" {
-		trust, err := a.trustIdentity(t)
-		if err != nil {
-			return bundle.Policy{}, err
-		}
-		v = append(v, trust)
-	}
-	// Who names a key or an identity wants a signature, unless the flag says otherwise.
-	p := bundle.Policy{AllowUnsigned: f.allowUnsigned || t.AllowUnsigned && len(v) == 0, Kubexm: ownVersion()}
-	if len(v) > 0 {
-		p.Verifier = v
-	}
+	p.AllowUnsigned = p.AllowUnsigned || f.allowUnsigned // whatever else is said
 	return p, nil
 }
 
@@ -90,70 +68,6 @@ func (a *app) ownConfig(path string) (*manifest.Cluster, error) {
 	}
 	c.PlaceFiles(folderOf(path))
 	return c, nil
-}
-
-// rootAge is how old a trusted root may be before a warning says so: Sigstore
-// changes its keys about once a year.
-const rootAge = 180 * 24 * time.Hour
-
-func (a *app) trustIdentity(t manifest.BundleTrust) (*sign.Trust, error) {
-	info, err := os.Stat(t.TrustedRoot)
-	if err != nil {
-		return nil, &refusal.Error{Err: fmt.Errorf("trusted root: %w", err), Kind: refusal.Usage, Advice: "carry in what `cosign trusted-root` or TUF gives: trusted_root.json"}
-	}
-	text, err := readSmall(t.TrustedRoot)
-	if err != nil {
-		return nil, err
-	}
-	trust, err := sign.TrustIdentity(text, sign.Identity{Name: t.CertificateIdentity, Issuer: t.CertificateOIDCIssuer})
-	if err != nil {
-		return nil, keyRefused(t.TrustedRoot, err)
-	}
-	if age := time.Since(info.ModTime()); age > rootAge {
-		fmt.Fprintf(a.err, "warning: %s is %d days old: keys that were withdrawn since still count, newer ones do not\n", t.TrustedRoot, int(age.Hours()/24))
-	}
-	return trust, nil
-}
-
-// maxSmallFile bounds keys, trusted roots and signatures.
-const maxSmallFile = 1 << 20
-
-// readSmall reads a file that a person named.
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &refusal.Error{Err: err, Kind: refusal.Usage}
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxSmallFile {
-		return nil, &refusal.Error{Err: fmt.Errorf("%s: larger than %s", path, bundle.Bytes(maxSmallFile)), Kind: refusal.Usage}
-	}
-	return text, nil
-}
-
-func readKeyFile(path string) ([]byte, error) {
-	text, err := readSmall(path)
-	var c *refusal.Error
-	if errors.As(err, &c) && c.Advice == "" {
-		c.Advice = "name a file with a key; `kubexm keys generate` makes a pair"
-	}
-	return text, err
-}
-
-// keyRefused says what is wrong with a file that a person named as a key.
-func keyRefused(path string, err error) error {
-	advice := ""
-	switch {
-	case errors.Is(err, sign.ErrKeyFile):
-		advice = "a public key is cosign.pub, a private one cosign.key: `kubexm keys generate` makes both"
-	case errors.Is(err, sign.ErrPassword):
-		advice = "is " + passwordVariable + ", " + cosignPasswordVariable + " or --key-password-file that key's password?"
-	}
-	return &refusal.Error{Err: fmt.Errorf("%s: %w", path, err), Kind: refusal.Usage, Advice: advice}
 }
 
 // untrusted gives why a policy refuses a bundle its exit code and advice; nil

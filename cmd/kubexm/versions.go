@@ -81,14 +81,14 @@ func (a *app) showComponent(c *versions.Catalog, name, kubernetes string) error 
 			Kind: refusal.Usage, Advice: "kubexm versions",
 		}
 	}
-	rows := []releaseRow{}
+	rows := []versions.ReleaseRow{}
 	for _, v := range c.Versions(name) {
 		if kubernetes == "" || c.Together(name, v, kubernetes) {
-			rows = append(rows, newReleaseRow(c, name, v))
+			rows = append(rows, versions.NewReleaseRow(c, name, v))
 		}
 	}
 	if len(rows) == 0 {
-		rows = append(rows, newReleaseRow(c, name, ""))
+		rows = append(rows, versions.NewReleaseRow(c, name, ""))
 	}
 	if a.output != "table" {
 		return a.printValue(rows)
@@ -101,10 +101,10 @@ func (a *app) showComponent(c *versions.Catalog, name, kubernetes string) error 
 
 // showTogether lists what goes together with one Kubernetes release.
 func (a *app) showTogether(c *versions.Catalog, kubernetes string) error {
-	rows := []releaseRow{}
+	rows := []versions.ReleaseRow{}
 	for _, name := range c.ByFamily() {
 		v, _ := c.Default(name, kubernetes)
-		rows = append(rows, newReleaseRow(c, name, v))
+		rows = append(rows, versions.NewReleaseRow(c, name, v))
 	}
 	if a.output != "table" {
 		return a.printValue(rows)
@@ -119,9 +119,9 @@ func (a *app) showTogether(c *versions.Catalog, kubernetes string) error {
 func (a *app) showMatrix(c *versions.Catalog) error {
 	minors := c.Minors()
 	minors = minors[:min(shownMinors, len(minors))]
-	rows := []matrixRow{}
+	rows := []versions.MatrixRow{}
 	for _, name := range c.ByFamily() {
-		rows = append(rows, newMatrixRow(c, name, minors))
+		rows = append(rows, versions.NewMatrixRow(c, name, minors))
 	}
 	if a.output != "table" {
 		return a.printValue(rows)
