@@ -45,7 +45,7 @@ var kubexm = house{
 		"installer/pipeline":            {"installer/module", "installer/plan"},
 		"installer/plan":                nil,
 		"installer/report":              {"installer", "installer/engine", "installer/plan"},
-		"installer/site":                {"installer", "installer/engine", "installer/pipeline", "installer/plan", "installer/state"},
+		"installer/site":                {"installer", "installer/engine", "installer/pipeline", "installer/plan", "installer/report", "installer/state"},
 		"installer/sitetest":            {"installer", "installer/audit", "installer/engine", "installer/pipeline", "installer/plan", "installer/state"},
 		"installer/state":               nil,
 		"installer/task":                {"installer/plan"},
@@ -128,7 +128,7 @@ var kubexm = house{
 	// Plans are made and walked without knowing what a step does; what acts on a
 	// host knows of no bundle; the archive's bytes mean nothing to who writes them.
 	narrow: map[string][]string{
-		"installer/audit":    {"steps", "steps/connector", "manifest/durable"},
+		"installer/audit":    {"steps", "steps/connector", "manifest/durable", "manifest/refusal"},
 		"installer/engine":   {"steps", "manifest"},
 		"installer/module":   nil,
 		"installer/pipeline": {"manifest", "manifest/part"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,7 +29,7 @@ the head that this command prints elsewhere, and give it back with --head.`,
   kubexm audit verify -o json | jq .head`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			known, err := headsOf(heads)
+			known, err := audit.ParseHeads(heads)
 			if err != nil {
 				return err
 			}
@@ -47,22 +46,8 @@ the head that this command prints elsewhere, and give it back with --head.`,
 	return cmd
 }
 
-// headsOf reads the heads that a person gives.
-func headsOf(texts []string) ([]audit.Anchor, error) {
-	var out []audit.Anchor
-	for _, text := range texts {
-		n, sum, _ := strings.Cut(text, ":")
-		lines, err := strconv.ParseInt(n, 10, 64)
-		if b, bad := hex.DecodeString(sum); err != nil || bad != nil || len(b) != 32 || lines < 1 {
-			return nil, &refusal.Error{Err: fmt.Errorf("--head %q is no head of a log", text), Kind: refusal.Usage, Advice: "write it as `kubexm audit verify` prints it: LINES:SHA256"}
-		}
-		out = append(out, audit.Anchor{Head: audit.Head{Lines: lines, SHA256: strings.ToLower(sum)}, From: "--head " + n})
-	}
-	return out, nil
-}
-
 func (a *app) verifyAudit(w installer.Workdir, known []audit.Anchor) error {
-	log, err := openAudit(w)
+	log, err := w.OpenAudit()
 	if err != nil {
 		return err
 	}

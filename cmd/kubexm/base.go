@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
-	"github.com/mensylisir/kubexm/installer/site"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
@@ -30,26 +30,6 @@ func checkArchives(flag string, paths []string) error {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return &refusal.Error{Err: fmt.Errorf("%s: %w", flag, err), Kind: refusal.Usage, Advice: "name an archive, or the first of its volumes"}
 		}
-	}
-	return nil
-}
-
-// refusedDelta gives what is wrong with a delta and its base its exit code and
-// advice; nil where err is about something else.
-func refusedDelta(err error) error {
-	var lack *bundle.LackError
-	var base *bundle.BaseError
-	var cluster *bundle.ClusterError
-	switch {
-	case errors.As(err, &lack):
-		return &refusal.Error{Err: err, Kind: refusal.Content, Word: site.WordLacks,
-			Advice: "name the archive of that root with --base; where the site has it no more, carry it, or the whole bundle, in again"}
-	case errors.As(err, &base):
-		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: "name the archive that the site had when its inventory was taken; `kubexm bundle show` prints an archive's root"}
-	case errors.As(err, &cluster):
-		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "take the inventory of that cluster's site: kubexm site inventory -f …"}
-	case errors.Is(err, bundle.ErrWhole):
-		return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "use it as it is"}
 	}
 	return nil
 }
@@ -76,7 +56,7 @@ func (a *app) complete(cmd *cobra.Command, args []string, f *policyFlags, base *
 	})
 	p.Stop()
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	if a.structured() {
 		return a.printValue(built)

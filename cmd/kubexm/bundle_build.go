@@ -14,6 +14,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
@@ -108,7 +109,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if err := r.Drift(); f.locked && err != nil {
 		return err
 	}
-	if err := buildOnly(r, f.only); err != nil {
+	if err := site.BuildOnly(r); err != nil && !f.only {
 		return err
 	}
 	inventory, err := a.inventory(f.since, r.Lock)
@@ -185,7 +186,7 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *bundle.Resolution, lo
 		Volumes: f.options(), Since: inventory, Sign: lines,
 		Planned: func(plan bundle.Plan) { p.Total(plan) },
 	})
-	return built, refused(err)
+	return built, report.Refused(err)
 }
 
 // inventory reads what --since names; nil without it.
@@ -210,7 +211,7 @@ func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, err
 		return nil, err
 	}
 	if i.Cluster != l.Cluster {
-		return nil, refused(&bundle.ClusterError{Inventory: i.Cluster, Lock: l.Cluster})
+		return nil, report.Refused(&bundle.ClusterError{Inventory: i.Cluster, Lock: l.Cluster})
 	}
 	return i, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
@@ -64,7 +65,7 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 	}
 	b, err := bundle.OpenPart(ctx, archive, policy, bundle.Bases{Given: f.bases})
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	defer b.Close()
 	c, err := site.Config(own, cmp.Or(f.config, "config of "+archive), b, pipeline.Create())
@@ -79,7 +80,7 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 	}
 	if len(f.bases) > 0 {
 		if err := b.Whole(); err != nil {
-			return refused(err)
+			return report.Refused(err)
 		}
 	}
 	result := struct {

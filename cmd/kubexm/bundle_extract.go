@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 func (a *app) bundleExtract() *cobra.Command {
@@ -41,7 +42,7 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			}
 			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{Given: base.bases})
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			p := a.progress(a.output != "text")
@@ -58,7 +59,7 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			}
 			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			if a.structured() {
 				return a.printValue(map[string]any{"dir": files + oci + layout, "extracted": n})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -56,7 +57,7 @@ func (a *app) runImages(ctx context.Context, f *sourceFlags) error {
 	found, err := r.Discover(ctx, c, r.Lock)
 	p.Stop()
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	result := struct {
 		Images  []bundle.FoundImage `json:"images"`

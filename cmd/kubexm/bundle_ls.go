@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
@@ -30,7 +31,7 @@ identity a bundle that nobody of them signed is refused.`,
 			}
 			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			rows := bundle.Rows(b.Lock)
@@ -67,7 +68,7 @@ refused.`,
 			}
 			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			if part != "" {

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
-	"github.com/mensylisir/kubexm/manifest/refusal"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 // remoteFlags say how to speak to a registry.
@@ -67,7 +65,7 @@ the whole bundle.`,
 			settle := frugal(a.env)
 			b, err := bundle.Open(cmd.Context(), args[0], policy, base.bases...)
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			settle()
@@ -76,7 +74,7 @@ the whole bundle.`,
 			done, err := b.Push(cmd.Context(), f.remote(args[1]), bundle.PushOptions{Parallel: f.parallel, Sent: p.Add, Planned: p.Expect})
 			p.Stop()
 			if err != nil {
-				return remoteRefused(err)
+				return report.RemoteRefused(err)
 			}
 			if a.structured() {
 				return a.printValue(done)
@@ -137,7 +135,7 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			})
 			p.Stop()
 			if err != nil {
-				return remoteRefused(err)
+				return report.RemoteRefused(err)
 			}
 			if a.structured() {
 				return a.printValue(built)
@@ -159,18 +157,4 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 	}
 	a.outputFlag(cmd, "text", "json")
 	return cmd
-}
-
-// remoteRefused gives what can go wrong with a registry its exit code and advice.
-func remoteRefused(err error) error {
-	var reference *bundle.ReferenceError
-	switch {
-	case errors.As(err, &reference):
-		return &refusal.Error{Err: err, Kind: refusal.Usage}
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no type for it
-		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "--plain-http speaks HTTP without TLS, where that is meant"}
-	case errors.Is(err, bundle.ErrNoBundle):
-		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "look at the tags there: oras repo tags, crane ls"}
-	}
-	return refused(err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/refusal"
@@ -87,7 +88,7 @@ func (a *app) pin(ctx context.Context, r *bundle.Resolution, c *fetch.Client, pa
 	l, err := r.Pin(ctx, c, bundle.PinOptions{Parallel: parallel, Now: now}, func(l *manifest.Lock, found []bundle.Found) {
 		a.sayFound(r.Cluster, l, found)
 	})
-	return l, refused(err)
+	return l, report.Refused(err)
 }
 
 // now is the time that goes into a new lock; SOURCE_DATE_EPOCH sets it, as

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 type signFlags struct {
@@ -68,7 +69,7 @@ Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
 func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 	u, err := sign.OpenUnsigned(ctx, path)
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	claim, err := sign.ClaimOf(u.Lock, f.minimum)
 	if err != nil {
@@ -83,7 +84,7 @@ func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 		return a.printValue(st)
 	case f.attach != "":
 		if err := sign.Attach(ctx, u, f.attach); err != nil {
-			return refused(err)
+			return report.Refused(err)
 		}
 		return a.printSigned(path, u.Root, "", "")
 	}
@@ -92,7 +93,7 @@ func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 		return err
 	}
 	if err := a.maker(s).SignArchive(ctx, u, claim); err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	return a.printSigned(path, u.Root, "key "+s.KeyID(), path+bundle.DetachedSuffix)
 }

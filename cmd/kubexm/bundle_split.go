@@ -11,6 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
@@ -64,7 +65,7 @@ With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large 
 			}
 			fi, err := os.Stat(args[0])
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			if err := refuseExisting(args[0]+bundle.FirstVolume, force); err != nil {
 				return err
@@ -77,7 +78,7 @@ With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large 
 			first, err := bundle.Split(cmd.Context(), args[0], args[0], o, p.Add)
 			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			return a.printVolumes(first)
 		},
@@ -140,7 +141,7 @@ copied as they are, and whoever uses the archive is asked then.`,
 			}
 			t, err := archive.Volumes(args[0])
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			to := trimVolume(args[0])
 			if len(args) == 2 {
@@ -158,7 +159,7 @@ copied as they are, and whoever uses the archive is asked then.`,
 			to, err = bundle.Join(cmd.Context(), args[0], to, p.Add)
 			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			if a.structured() {
 				return a.printValue(map[string]any{"path": to, "bytes": t.Size})
@@ -193,7 +194,7 @@ The first volume is named whether or not it is there.`,
 			mended, err := archive.Repair(cmd.Context(), args[0], p.Add)
 			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			if a.structured() {
 				return a.printValue(map[string]any{"mended": append([]string{}, mended...)})
@@ -222,7 +223,7 @@ func (a *app) verifyVolume(cmd *cobra.Command, first, word string) error {
 		return &refusal.Error{Err: err, Kind: refusal.Usage}
 	}
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	if a.structured() {
 		return a.printValue(v)

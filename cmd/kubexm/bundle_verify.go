@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 func (a *app) bundleVerify() *cobra.Command {
@@ -58,7 +59,7 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			b, err := bundle.Verify(cmd.Context(), args[0], policy, workers, p.Add, base.bases...)
 			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			if a.structured() {
@@ -109,7 +110,7 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 func verifySizes(ctx context.Context, path string, policy bundle.Policy, bases []string) (size, data int64, err error) {
 	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{Given: bases})
 	if err != nil {
-		return 0, 0, refused(err)
+		return 0, 0, report.Refused(err)
 	}
 	defer b.Close()
 	return b.Size(), b.DataBytes(), nil

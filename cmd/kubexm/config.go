@@ -73,7 +73,7 @@ func (a *app) validate(path, overlay string) error {
 		if err != nil {
 			return err
 		}
-		problems = append(problems, append(asWarnings(not, problems), more...).In(path)...)
+		problems = append(problems, append(site.AsWarnings(not, problems), more...).In(path)...)
 	}
 	if a.structured() {
 		if problems == nil {
@@ -93,7 +93,7 @@ func (a *app) validate(path, overlay string) error {
 	a.printWarnings(problems)
 	fmt.Fprintf(a.out, "%s: ok, %s\n", path, console.Count(len(problems), "warning"))
 	if c != nil {
-		fmt.Fprintln(a.out, notInstalled(not))
+		fmt.Fprintln(a.out, site.NotInstalled(not))
 	}
 	return nil
 }

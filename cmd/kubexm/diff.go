@@ -13,7 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/installer/site"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/refusal"
@@ -75,11 +75,11 @@ func (a *app) runDiff(ctx context.Context, f *siteFlags) (err error) {
 			return err
 		}
 		if o.Bundle, err = bundle.OpenPart(ctx, f.bundle, policy, bundle.Bases{Given: f.bases}); err != nil {
-			return refused(err)
+			return report.Refused(err)
 		}
 		defer o.Bundle.Close()
 		if err := installer.FindBases(ctx, o.Bundle, f.workdir, c.Metadata.Name); err != nil {
-			return refused(err)
+			return report.Refused(err)
 		}
 	}
 	session, unreached, err := installer.ReachRecorded(ctx, o)
@@ -100,7 +100,7 @@ func diffRefused(err error) error {
 	var bundle *installer.OtherBundleError
 	switch {
 	case errors.As(err, &bundle):
-		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: bundle.Advice(), Word: site.WordLacks}
+		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: bundle.Advice(), Word: report.WordLacks}
 	case errors.As(err, &other):
 		return &refusal.Error{Err: err, Kind: refusal.Hosts, Advice: other.Advice()}
 	case errors.Is(err, installer.ErrNoRecord):

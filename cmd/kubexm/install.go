@@ -107,7 +107,7 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *siteRun) error {
 		}
 	}
 	s.Site, err = site.Open(ctx, r)
-	return refused(err)
+	return report.Refused(err)
 }
 
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.
@@ -148,13 +148,13 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *siteRun) (err error) 
 	}
 	if s.Keeps() {
 		if err := s.Session.CheckSerial(ctx, f.older); err != nil {
-			return refused(err)
+			return report.Refused(err)
 		}
 		if err := a.keepExisting(ctx, s); err != nil {
 			return err
 		}
 		if err := s.Supply(ctx); err != nil {
-			return refused(err)
+			return report.Refused(err)
 		}
 	}
 	s.kubeconfig = cluster.KubeconfigPath(s.Session.Workdir.Dir)
@@ -201,7 +201,7 @@ func (a *app) readBundle(ctx context.Context, s *siteRun) error {
 	p.Expect(s.Bundle.DataBytes())
 	err := s.Bundle.Verify(ctx, runtime.GOMAXPROCS(0), p.Add)
 	p.Stop()
-	return refused(err)
+	return report.Refused(err)
 }
 
 // tellEnd says what a run leaves behind that ended well: hosts that it passed over, and a

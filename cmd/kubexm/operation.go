@@ -35,7 +35,7 @@ command goes on with it. Until it has ended, no other kind of change begins.`,
 				if err != nil {
 					return err
 				}
-				l := listing{kind: "operation", narrow: 6, values: viewsOf(c.Metadata.Name, nil, open), nothing: "no operation is open on cluster " + c.Metadata.Name,
+				l := listing{kind: "operation", narrow: 6, values: state.OperationViews(c.Metadata.Name, nil, open), nothing: "no operation is open on cluster " + c.Metadata.Name,
 					head: []string{"ID", "KIND", "FROM", "TO", "STATE", "SINCE", "WHO"}}
 				if open != nil {
 					l.rows = [][]string{{open.ID, open.Kind, open.From, open.To, string(open.State), open.Since.Format(time.RFC3339), open.Who}}

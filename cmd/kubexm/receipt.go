@@ -2,18 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
@@ -63,19 +58,6 @@ func (a *app) writeReceipt(f *siteFlags, s *siteRun) error {
 	return err
 }
 
-// receiptView is what -o json prints of a receipt.
-type receiptView struct {
-	installer.Receipt
-	Root string `json:"root"` // of the bundle
-	// Signed says that there is a signature, Verified that it is one that counts.
-	Signed   bool `json:"signed"`
-	Verified bool `json:"verified"`
-	// AuditLog says whether the audit log beside holds the receipt's head: "whole",
-	// "broken", "not there".
-	AuditLog string   `json:"auditLog,omitempty"`
-	Problems []string `json:"problems,omitempty"`
-}
-
 func (a *app) receiptShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show FILE",
@@ -87,7 +69,7 @@ func (a *app) receiptShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := receiptView{}
+			v := installer.CheckedReceipt{}
 			if v.Receipt, v.Root, v.Signed, err = installer.ReadReceipt(text); err != nil {
 				return &refusal.Error{Err: fmt.Errorf("%s: %w", args[0], err), Kind: refusal.Content}
 			}
@@ -119,31 +101,8 @@ Exit codes: 0 good, 2 a key that is none, 4 unsigned, signed by another, or an a
 }
 
 func (a *app) verifyReceipt(keys []string, path string) error {
-	text, err := sign.ReadFile(path)
+	v, err := installer.CheckReceipt(path, keys)
 	if err != nil {
-		return err
-	}
-	v := receiptView{Signed: true, Verified: true}
-	var refusals []error
-	for _, key := range keys {
-		trust, err := sign.TrustFile(key)
-		if err != nil {
-			return err
-		}
-		if v.Receipt, v.Root, err = installer.VerifyReceipt(text, trust); err == nil {
-			refusals = nil
-			break
-		}
-		refusals = append(refusals, fmt.Errorf("%s: by %s: %w", path, key, err))
-	}
-	if err := errors.Join(refusals...); err != nil {
-		advice := "find out who wrote it; `kubexm receipt show` prints what it says"
-		if _, _, signed, bad := installer.ReadReceipt(text); bad == nil && !signed {
-			return &refusal.Error{Err: fmt.Errorf("%s: it is not signed: anybody may have written it", path), Kind: refusal.Content, Advice: advice}
-		}
-		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: advice}
-	}
-	if err := v.besideLog(path); err != nil {
 		return err
 	}
 	if err := a.printReceipt(path, v); err != nil || len(v.Problems) == 0 {
@@ -157,26 +116,7 @@ func (a *app) verifyReceipt(keys []string, path string) error {
 	return &refusal.Error{Err: errSaid, Kind: refusal.Content}
 }
 
-// besideLog holds the audit log of the receipt's cluster against it.
-func (v *receiptView) besideLog(path string) error {
-	dir := filepath.Dir(filepath.Dir(path))
-	w := installer.Workdir{Dir: dir}
-	if _, err := os.Stat(w.Audit()); errors.Is(err, fs.ErrNotExist) {
-		v.AuditLog = "not there"
-		return nil
-	}
-	r, err := installer.Verify(w, []audit.Anchor{{Head: v.Audit, From: "the receipt"}})
-	if err != nil {
-		return err
-	}
-	v.AuditLog, v.Problems = "whole", r.Problems
-	if len(r.Problems) > 0 {
-		v.AuditLog = "broken"
-	}
-	return nil
-}
-
-func (a *app) printReceipt(path string, v receiptView) error {
+func (a *app) printReceipt(path string, v installer.CheckedReceipt) error {
 	if a.structured() {
 		return a.printValue(v)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/registry/serve"
@@ -106,7 +107,7 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	}
 	b, err := bundle.Open(ctx, f.bundle, policy, f.bases...)
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	defer b.Close()
 	if f.namespace == "" {
@@ -118,7 +119,7 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	}
 	h, err := serve.New(ctx, b, b.Lock, serve.Options{Namespace: f.namespace, Log: a.log, Key: key})
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {

@@ -3,21 +3,18 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	orasregistry "oras.land/oras-go/v2/registry"
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/registry"
@@ -129,16 +126,16 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 	}
 	b, err := bundle.Open(ctx, f.bundle, policy, f.bases...)
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	defer b.Close()
 	var t registry.Target
 	if c == nil {
 		t, err = a.fillTarget(f)
 	} else {
-		var s *siteRegistry
-		if s, err = a.openRegistry(ctx, f.workdir, c); err == nil {
-			defer s.session.Close()
+		var s *installer.Registry
+		if s, err = installer.OpenRegistry(ctx, a.options(f.workdir, 1, c)); err == nil {
+			defer s.Session.Close()
 			t, f.to = s.Target, c.Spec.Registry.Namespaced()
 		}
 	}
@@ -156,7 +153,7 @@ func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *
 	c, err := registry.Compare(ctx, t, b, b.Lock.Images, f.parallel)
 	p.Stop()
 	if err != nil {
-		return fillRefused(err)
+		return report.FillRefused(err)
 	}
 	out := filled{Registry: f.to, DryRun: f.dryRun, Missing: c.Missing(), Lacking: lack{c.Blobs, c.Bytes, c.Mounts}, Images: c.Images}
 	if !f.dryRun {
@@ -172,7 +169,7 @@ func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *
 		out.Sent, out.Images, err = registry.Fill(ctx, t, b, c, registry.Options{Parallel: f.parallel, Sent: add, Narrow: true})
 		p.Stop()
 		if err != nil {
-			return fillRefused(err)
+			return report.FillRefused(err)
 		}
 	}
 	if a.structured() {
@@ -207,22 +204,6 @@ func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
 		}
 	}
 	return t, nil
-}
-
-// fillRefused gives what a registry refuses its advice.
-func fillRefused(err error) error {
-	var r *errcode.ErrorResponse
-	is := func(statuses ...int) bool { return errors.As(err, &r) && slices.Contains(statuses, r.StatusCode) }
-	var unknown x509.UnknownAuthorityError
-	switch {
-	case errors.As(err, &unknown):
-		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "--ca-file names the certificate that the registry's is signed with"}
-	case errors.Is(err, auth.ErrBasicCredentialNotFound), is(http.StatusUnauthorized, http.StatusForbidden):
-		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "log in as somebody who may push there, with --username or `docker login`; a project has to exist already"}
-	case is(http.StatusNotFound):
-		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "create the project first, or name one that exists with --to HOST/PROJECT"}
-	}
-	return remoteRefused(err)
 }
 
 // printFilled says what came of a push to people.

@@ -11,6 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/durable"
 	"github.com/mensylisir/kubexm/manifest/refusal"
@@ -92,7 +93,7 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 	}
 	i, passed, err := installer.Inventory(ctx, a.options(f.workdir, f.parallel, c), f.bundles, policy)
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	unasked, unreached := 0, 0
 	for _, err := range passed {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -9,7 +8,6 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // policyFlags are the flags of the commands that trust what they read.
@@ -68,28 +66,4 @@ func (a *app) ownConfig(path string) (*manifest.Cluster, error) {
 	}
 	c.PlaceFiles(folderOf(path))
 	return c, nil
-}
-
-// untrusted gives why a policy refuses a bundle its exit code and advice; nil
-// where err is about something else.
-func untrusted(err error) error {
-	if !errors.Is(err, bundle.ErrUntrusted) {
-		return nil
-	}
-	advice := "ask its maker; do not use it before that is clear"
-	switch {
-	case errors.Is(err, bundle.TrustUnsigned):
-		advice = "--allow-unsigned accepts it, if you know where it comes from; `kubexm bundle sign` signs it"
-	case errors.Is(err, bundle.TrustNobody):
-		advice = "name its maker's public key with --key; --allow-unsigned accepts it, if you know where it comes from"
-	case errors.Is(err, bundle.TrustKubexm):
-		advice = "use a newer version of kubexm"
-	case errors.Is(err, bundle.TrustSerial):
-		advice = "use the newest bundle; --allow-downgrade accepts this one, where that is meant"
-	case errors.Is(err, bundle.TrustSerialUnknown):
-		advice = "bring up the API server of a master and run again; --allow-downgrade goes on without knowing"
-	case errors.Is(err, sign.ErrKey), errors.Is(err, sign.ErrIdentity):
-		advice = "is that the key, or the identity, of who made the bundle? Ask; do not use it before that is clear"
-	}
-	return &refusal.Error{Err: err, Kind: refusal.Content, Advice: advice}
 }

@@ -34,7 +34,7 @@ func (a *app) vouched(ctx context.Context, f *policyFlags, path string) error {
 	}
 	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{})
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	return b.Close()
 }

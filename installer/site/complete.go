@@ -8,13 +8,10 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
-
-// WordLacks is the code of bundles that are whole and trusted, and made for another
-// config: other versions, hosts of another platform, or a delta without its base.
-const WordLacks = "bundle-lacks"
 
 // RefusedBy names what a config asks for and a pipeline cannot carry out: better before
 // the first host is reached than half way. l is the lock of the bundle, which knows the
@@ -114,5 +111,5 @@ func Complete(c *manifest.Cluster, l *manifest.Lock) error {
 
 // Lacking says that a bundle was made for another config.
 func Lacking(err error) error {
-	return &refusal.Error{Err: err, Kind: refusal.Content, Word: WordLacks, Advice: "build the bundle from this config: kubexm bundle build -f …"}
+	return &refusal.Error{Err: err, Kind: refusal.Content, Word: report.WordLacks, Advice: "build the bundle from this config: kubexm bundle build -f …"}
 }
