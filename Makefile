@@ -30,7 +30,7 @@ in_each  = for module in $(MODULES); do (cd "$$module"; $(1)); done
 # looks at. import_test.go checks that the list is complete, and holds no other. Go
 # begins them in this order: those that take longest are first, so that none of them
 # runs alone in the end.
-RACE := ./cmd/kubexm ./installer ./bundle ./bundle/archive ./bundle/fetch ./bundle/transfer ./installer/audit ./installer/engine \
+RACE := ./cmd/kubexm ./cmd/kubexm/console ./installer ./bundle ./bundle/archive ./bundle/fetch ./bundle/transfer ./installer/audit ./installer/engine \
     ./packaging/rpm ./packaging/system ./registry ./registry/serve \
     ./steps ./steps/cluster ./steps/connector ./steps/connector/local ./steps/connector/ssh ./steps/kubeadm \
     ./steps/packages ./steps/preflight ./steps/registryd ./steps/runner

@@ -21,7 +21,7 @@ var firstMasters = map[string]string{
 	"installer/plan/lead.go":      "where kubeadm init runs",
 	"installer/state/replaced.go": "where kubeadm init would make a second cluster",
 	"steps/kubeadm/keep.go":       "what a store that stays was made by",
-	"cmd/kubexm/skip_host.go":     "the same",
+	"installer/site/skip.go":      "the same",
 }
 
 // TestAnyMasterIsTheWayIn: nobody goes to the first master because it is the first. A

@@ -1,6 +1,7 @@
 // Package bundle owns what a bundle is: a lock turned into one archive with
 // every byte that the lock names, and read back with every byte checked.
 //
+//	Resolve  a config becomes a lock with the pins that exist already
 //	Pin      a resolved lock gains sizes and the digests still missing (network)
 //	Drift    what a resolved lock asks for that a pinned one does not say
 //	Build    a pinned lock becomes an archive

@@ -124,7 +124,7 @@ func argvFindings(t *testing.T, overlay map[string][]byte) []string {
 	t.Helper()
 	pkgs, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports, Overlay: overlay,
-	}, "./...", "../installer/...", "../registry/...", "../cmd/kubexm")
+	}, "./...", "../installer/...", "../registry/...", "../cmd/kubexm/...")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -109,4 +110,31 @@ func (f Findings) OrNil() error {
 		return nil
 	}
 	return f
+}
+
+// Split takes the error of a run apart: what checks hold against hosts, and the single
+// errors of all else.
+func Split(err error) (found []Finding, failed []error) {
+	for _, e := range Each(err) {
+		var fs Findings
+		switch {
+		case errors.As(e, &fs):
+			found = append(found, fs...)
+		case e != nil:
+			failed = append(failed, e)
+		}
+	}
+	return found, failed
+}
+
+// Each gives the single errors of a joined one; of another that one.
+func Each(err error) []error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok { // the outermost join alone is taken apart
+		var out []error
+		for _, e := range j.Unwrap() {
+			out = append(out, Each(e)...)
+		}
+		return out
+	}
+	return []error{err}
 }

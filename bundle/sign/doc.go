@@ -7,6 +7,8 @@
 //	Trust          whose signatures count: holders of keys, or one identity
 //	Trust.Verify   such a line becomes the statement again, if it counts
 //	Verifier       a Trust, as bundle.Policy asks it
+//	PolicyOf       whom a config trusts becomes a bundle.Policy
+//	Maker          signs an archive: its slot, and a file beside it
 //
 // A statement is signed in a DSSE envelope, a file by its SHA-256; both lie in
 // a Sigstore bundle of version 0.3, which cosign reads too. Nothing here asks

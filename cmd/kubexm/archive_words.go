@@ -1,17 +1,15 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // checkArchiveWords refuses what is plainly no bundle where a command takes one, before
@@ -33,58 +31,11 @@ func checkArchiveWords(cmd *cobra.Command, args []string) error {
 		}
 	}
 	for _, path := range paths {
-		if what := noArchive(path); what != "" && (what != aLock || cmd.Name() != "diff") {
-			return &coded{error: fmt.Errorf("%s is %s; a bundle is NAME.tar.zst", path, what), code: exitUsage, advice: "name a bundle; `kubexm bundle build -f CONFIG` makes one"}
+		if what := bundle.NoArchive(path); what != "" && (what != bundle.ALock || cmd.Name() != "diff") {
+			return &refusal.Error{Err: fmt.Errorf("%s is %s; a bundle is NAME.tar.zst", path, what), Kind: refusal.Usage, Advice: "name a bundle; `kubexm bundle build -f CONFIG` makes one"}
 		}
 	}
 	return nil
-}
-
-// aLock is the one document that a command takes in the place of a bundle.
-const aLock = "a lock"
-
-// kindLine is where a document says what it is.
-var kindLine = regexp.MustCompile(`(?:^|[\s{,])"?kind"?:\s*"?(\w+)`)
-
-// noArchive says what a file is that is no archive; "" where it may be one, or is
-// not there.
-func noArchive(path string) string {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return ""
-	case info.IsDir():
-		return "a folder"
-	case !info.Mode().IsRegular():
-		return ""
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	begin := make([]byte, 4096)
-	n, err := io.ReadFull(f, begin)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return ""
-	}
-	begin = begin[:n]
-	for len(begin) > 0 && !utf8.RuneStart(begin[len(begin)-1]) { // the end may be cut
-		begin = begin[:len(begin)-1]
-	}
-	kind := kindLine.FindSubmatch(begin)
-	if kind == nil || !utf8.Valid(begin[:max(len(begin)-1, 0)]) {
-		return ""
-	}
-	switch string(kind[1]) {
-	case "Cluster":
-		return "a cluster config"
-	case "Lock":
-		return aLock
-	case "SiteInventory":
-		return "the inventory of a site"
-	}
-	return "a document of kind " + string(kind[1])
 }
 
 // takeArchive takes the bundle as an argument or as --bundle, and once.

@@ -5,18 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
-	"github.com/mensylisir/kubexm/steps/connector"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -45,60 +39,16 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("workdir")
 }
 
-// folderName is what a cluster's folder may be called.
-var folderName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
-
 // folder gives the folder of the cluster that is meant.
 func (f *clusterFlags) folder(a *app) (installer.Workdir, error) {
-	name := f.cluster
-	switch {
-	case f.config != "":
-		c, err := a.loadCluster(f.config, "")
-		if err != nil {
-			return installer.Workdir{}, err
-		}
-		name = c.Metadata.Name
-	case name == "":
-		var err error
-		if name, err = f.only(); err != nil {
-			return installer.Workdir{}, err
-		}
+	if f.config == "" {
+		return installer.FindWorkdir(f.workdir, f.cluster)
 	}
-	if !folderName.MatchString(name) {
-		return installer.Workdir{}, &coded{error: fmt.Errorf("--cluster %q is no cluster's name", name), code: exitUsage, advice: "the name is metadata.name of its config"}
+	c, err := a.loadCluster(f.config, "")
+	if err != nil {
+		return installer.Workdir{}, err
 	}
-	return installer.Workdir{Dir: filepath.Join(f.workdir, ".kubexm", name)}, nil
-}
-
-// only names the one cluster that has a folder here.
-func (f *clusterFlags) only() (string, error) {
-	entries, err := os.ReadDir(filepath.Join(f.workdir, ".kubexm"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	if len(names) == 1 {
-		return names[0], nil
-	}
-	err = errors.New("several clusters have a folder here: " + strings.Join(names, ", "))
-	if len(names) == 0 {
-		err = fmt.Errorf("no cluster has a folder below %s", filepath.Join(f.workdir, ".kubexm"))
-	}
-	return "", &coded{error: err, code: exitUsage, advice: "name it: --cluster NAME, or -f its config; --workdir says where .kubexm lies"}
-}
-
-// openAudit opens a cluster's log to read it.
-func openAudit(w installer.Workdir) (*os.File, error) {
-	f, err := os.Open(w.Audit())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &coded{error: fmt.Errorf("there is no audit log: %w", err), code: exitUsage, advice: "the first command that calls a host begins one"}
-	}
-	return f, err
+	return installer.FindWorkdir(f.workdir, c.Metadata.Name)
 }
 
 func (a *app) auditShow() *cobra.Command {
@@ -117,7 +67,7 @@ the log is masked here. With -o json the lines are printed as they stand there, 
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
-			if filter.Since, err = sinceOf(since, time.Now()); err != nil {
+			if filter.Since, err = audit.ParseSince(since, time.Now()); err != nil {
 				return err
 			}
 			w, err := f.folder(a)
@@ -136,59 +86,18 @@ the log is masked here. With -o json the lines are printed as they stand there, 
 	return cmd
 }
 
-// sinceOf reads how far back somebody wants to see.
-func sinceOf(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.Add(-d), nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, &coded{error: fmt.Errorf("--since %q is neither a time nor a duration", text), code: exitUsage, advice: "write 90m, 24h or 2026-01-31T08:00:00Z"}
-	}
-	return t, nil
-}
-
-// knownHosts refuses hosts that the log never speaks of.
-func knownHosts(w installer.Workdir, hosts []string) error {
-	if len(hosts) == 0 {
-		return nil
-	}
-	log, err := openAudit(w)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = log.Close() }() // read only: nothing to lose
-	seen := map[string]bool{}
-	if err := audit.Show(log, audit.Filter{}, func(x audit.Line, _ []byte) error {
-		seen[x.Host] = true
-		return nil
-	}); err != nil {
-		return err
-	}
-	delete(seen, "") // lines about the log itself
-	for _, h := range hosts {
-		if !seen[h] {
-			return &coded{error: fmt.Errorf("no such host: %s%s", h, didYouMean(h, sortedKeys(seen))), code: exitUsage, advice: "hosts are " + strings.Join(sortedKeys(seen), ", ")}
-		}
-	}
-	return nil
-}
-
 func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
-	if err := knownHosts(w, filter.Hosts); err != nil {
+	if err := w.CheckHosts(filter.Hosts); err != nil {
 		return err
 	}
-	log, err := openAudit(w)
+	log, err := w.OpenAudit()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }() // read only: nothing to lose
 	if !a.structured() {
 		return audit.Show(log, filter, func(x audit.Line, _ []byte) error {
-			_, err := fmt.Fprintln(a.out, auditLine(x))
+			_, err := fmt.Fprintln(a.out, x.String())
 			return err
 		})
 	}
@@ -200,7 +109,7 @@ func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
 		}); err != nil {
 			return err
 		}
-		return a.printYAML(lines)
+		return a.printValue(lines)
 	}
 	before := "[\n"
 	err = audit.Show(log, filter, func(_ audit.Line, text []byte) error {
@@ -214,53 +123,4 @@ func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
 	}
 	_, said := fmt.Fprintln(a.out, end)
 	return errors.Join(err, said)
-}
-
-// auditLine is a line for people.
-func auditLine(x audit.Line) string {
-	when := x.Time.Local().Format("2006-01-02 15:04:05.000")
-	switch x.Type {
-	case audit.TypeHead:
-		return fmt.Sprintf("%s  log of cluster %s begun by %s, kubexm %s", when, x.Cluster, x.Who, x.Kubexm)
-	case audit.TypeRun, audit.TypeEnd:
-		return fmt.Sprintf("%s  %s, by %s, kubexm %s%s", when, x.Message, x.Who, x.Kubexm, colon(x.Error))
-	case audit.TypeTorn:
-		return fmt.Sprintf("%s  %s before this one cut off while written: kubexm was killed, or the machine lost power", when, count(len(x.Torn), "line"))
-	}
-	how := "no end on record"
-	switch {
-	case x.Exit != nil:
-		how = fmt.Sprintf("exit %d", *x.Exit)
-	case x.Error != "":
-		how = "error"
-	case x.Type == audit.TypeDid:
-		how = "done"
-	}
-	var more []string
-	if x.Sudo {
-		more = append(more, "sudo")
-	}
-	if c := x.Stdin; c != nil && c.Bytes > 0 {
-		sum := "holds a secret"
-		if !c.Secret {
-			sum = "sha256:" + c.SHA256
-		}
-		more = append(more, fmt.Sprintf("stdin %d bytes %s", c.Bytes, sum))
-	}
-	line := fmt.Sprintf("%s  %s  %s  %s %s  (%s)", when, x.Host, how, x.Verb, connector.Quote(x.Argv), strings.Join(append([]string{stepName(x.Step)}, more...), ", "))
-	return strings.ReplaceAll(line, "\n", "\\n") + colon(x.Error)
-}
-
-func stepName(id string) string {
-	if id == "" {
-		return "outside of a plan"
-	}
-	return id
-}
-
-func colon(text string) string {
-	if text == "" {
-		return ""
-	}
-	return ": " + strings.ReplaceAll(text, "\n", "; ")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) auditVerify() *cobra.Command {
@@ -28,7 +29,7 @@ the head that this command prints elsewhere, and give it back with --head.`,
   kubexm audit verify -o json | jq .head`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			known, err := headsOf(heads)
+			known, err := audit.ParseHeads(heads)
 			if err != nil {
 				return err
 			}
@@ -45,22 +46,8 @@ the head that this command prints elsewhere, and give it back with --head.`,
 	return cmd
 }
 
-// headsOf reads the heads that a person gives.
-func headsOf(texts []string) ([]audit.Anchor, error) {
-	var out []audit.Anchor
-	for _, text := range texts {
-		n, sum, _ := strings.Cut(text, ":")
-		lines, err := strconv.ParseInt(n, 10, 64)
-		if b, bad := hex.DecodeString(sum); err != nil || bad != nil || len(b) != 32 || lines < 1 {
-			return nil, &coded{error: fmt.Errorf("--head %q is no head of a log", text), code: exitUsage, advice: "write it as `kubexm audit verify` prints it: LINES:SHA256"}
-		}
-		out = append(out, audit.Anchor{Head: audit.Head{Lines: lines, SHA256: strings.ToLower(sum)}, From: "--head " + n})
-	}
-	return out, nil
-}
-
 func (a *app) verifyAudit(w installer.Workdir, known []audit.Anchor) error {
-	log, err := openAudit(w)
+	log, err := w.OpenAudit()
 	if err != nil {
 		return err
 	}
@@ -71,7 +58,7 @@ func (a *app) verifyAudit(w installer.Workdir, known []audit.Anchor) error {
 	if err != nil {
 		return err
 	}
-	broken := &coded{error: errSaid, code: exitRefused}
+	broken := &refusal.Error{Err: errSaid, Kind: refusal.Content}
 	if a.structured() {
 		if err := a.printValue(r); err != nil || len(r.Problems) == 0 {
 			return err
@@ -93,12 +80,12 @@ func (a *app) verifyAudit(w installer.Workdir, known []audit.Anchor) error {
 func (a *app) sayAudit(w installer.Workdir, r audit.Report) {
 	fmt.Fprintf(a.out, "%s\n", w.Audit())
 	fmt.Fprintf(a.out, "  cluster  %s, %s to %s\n", r.Cluster, r.Since.UTC().Format(time.RFC3339), r.Until.UTC().Format(time.RFC3339))
-	fmt.Fprintf(a.out, "  holds    %d lines: %s, %d of them looks\n", r.Head.Lines, count(r.Commands, "command"), r.Looks)
+	fmt.Fprintf(a.out, "  holds    %d lines: %s, %d of them looks\n", r.Head.Lines, console.Count(r.Commands, "command"), r.Looks)
 	if r.Torn > 0 {
-		fmt.Fprintf(a.out, "  cut off  %s while written: kubexm was killed, or the machine lost power\n", count(r.Torn, "line"))
+		fmt.Fprintf(a.out, "  cut off  %s while written: kubexm was killed, or the machine lost power\n", console.Count(r.Torn, "line"))
 	}
 	if len(r.Open) > 0 {
-		fmt.Fprintf(a.out, "  open     %s that may change something, with no end on record: lines %s\n", count(len(r.Open), "command"), numbers(r.Open))
+		fmt.Fprintf(a.out, "  open     %s that may change something, with no end on record: lines %s\n", console.Count(len(r.Open), "command"), numbers(r.Open))
 	}
 	chain := "whole"
 	if len(r.Problems) > 0 {

@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
-	"github.com/mensylisir/kubexm/bundle/delta"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // baseFlags name the archives that hold what a delta leaves out.
@@ -28,73 +28,16 @@ func (f *baseFlags) check() error { return checkArchives("--base", f.bases) }
 func checkArchives(flag string, paths []string) error {
 	for _, path := range paths {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return &coded{error: fmt.Errorf("%s: %w", flag, err), code: exitUsage, advice: "name an archive, or the first of its volumes"}
+			return &refusal.Error{Err: fmt.Errorf("%s: %w", flag, err), Kind: refusal.Usage, Advice: "name an archive, or the first of its volumes"}
 		}
 	}
 	return nil
 }
 
-// refusedDelta gives what is wrong with a delta and its base its exit code and
-// advice; nil where err is about something else.
-func refusedDelta(err error) error {
-	var lack *bundle.LackError
-	var base *delta.BaseError
-	var cluster *delta.ClusterError
-	switch {
-	case errors.As(err, &lack):
-		return &coded{error: err, code: exitRefused, word: wordLacks,
-			advice: "name the archive of that root with --base; where the site has it no more, carry it, or the whole bundle, in again"}
-	case errors.As(err, &base):
-		return &coded{error: err, code: exitRefused, advice: "name the archive that the site had when its inventory was taken; `kubexm bundle show` prints an archive's root"}
-	case errors.As(err, &cluster):
-		return &coded{error: err, code: exitUsage, advice: "take the inventory of that cluster's site: kubexm site inventory -f …"}
-	case errors.Is(err, bundle.ErrWhole):
-		return &coded{error: err, code: exitUsage, advice: "use it as it is"}
-	}
-	return nil
-}
-
-// deltaView is what verify and show say of a delta.
-type deltaView struct {
-	Cluster     string   `json:"cluster" yaml:"cluster"`         // whose site the rest lies at
-	Bases       []string `json:"bases" yaml:"bases"`             // roots
-	AbsentBlobs int      `json:"absentBlobs" yaml:"absentBlobs"` // that neither it nor a base given holds
-	AbsentBytes int64    `json:"absentBytes" yaml:"absentBytes"`
-}
-
-func viewDelta(b *bundle.Bundle) *deltaView {
-	if b.Delta == nil {
-		return nil
-	}
-	v := &deltaView{Cluster: b.Delta.Cluster, Bases: []string{}}
-	v.AbsentBlobs, v.AbsentBytes = b.Absent()
-	for _, r := range b.Delta.Bases {
-		v.Bases = append(v.Bases, r.String())
-	}
-	return v
-}
-
-// against names the bases of a delta.
-func (v *deltaView) against() string {
-	if len(v.Bases) == 0 {
-		return "the registry of cluster " + v.Cluster
-	}
-	return "base " + strings.Join(v.Bases, " or ")
-}
-
-// expected says what is left to a base.
-func (v *deltaView) expected() string {
-	if v.AbsentBlobs == 0 {
-		return "a delta for cluster " + v.Cluster + ", whole with its base"
-	}
-	return fmt.Sprintf("a delta for cluster %s: %s (%s) are not in it and expected from %s", v.Cluster,
-		count(v.AbsentBlobs, "blob"), bundle.Bytes(v.AbsentBytes), v.against())
-}
-
 // complete makes the whole bundle of a delta and its bases.
 func (a *app) complete(cmd *cobra.Command, args []string, f *policyFlags, base *baseFlags, force bool) error {
 	if len(args) < 2 {
-		return &coded{error: errors.New("no name for the whole bundle"), code: exitUsage, advice: "kubexm bundle join DELTA ARCHIVE --base BASE"}
+		return &refusal.Error{Err: errors.New("no name for the whole bundle"), Kind: refusal.Usage, Advice: "kubexm bundle join DELTA ARCHIVE --base BASE"}
 	}
 	if err := base.check(); err != nil {
 		return err
@@ -107,13 +50,13 @@ func (a *app) complete(cmd *cobra.Command, args []string, f *policyFlags, base *
 		return err
 	}
 	p := a.progress(a.output != "text")
-	p.phase("join")
+	p.Phase("join")
 	built, err := bundle.Complete(cmd.Context(), bundle.CompleteRequest{
-		Delta: args[0], Policy: policy, Bases: base.bases, Output: args[1], Parallel: runtime.GOMAXPROCS(0), Progress: p.add, Planned: p.expect,
+		Delta: args[0], Policy: policy, Bases: base.bases, Output: args[1], Parallel: runtime.GOMAXPROCS(0), Progress: p.Add, Planned: p.Expect,
 	})
-	p.stop()
+	p.Stop()
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	if a.structured() {
 		return a.printValue(built)

@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mensylisir/kubexm/bundle"
-	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/bundle/fetch"
-	"github.com/mensylisir/kubexm/packaging/apt"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) bundleCommand() *cobra.Command {
@@ -77,7 +73,7 @@ func (a *app) cache(f *sourceFlags) (*fetch.Cache, error) {
 	if dir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return nil, &coded{error: err, code: exitUsage, advice: "name a folder with --cache-dir"}
+			return nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name a folder with --cache-dir"}
 		}
 		dir = filepath.Join(base, "kubexm")
 	}
@@ -98,71 +94,7 @@ func (a *app) heldCache(ctx context.Context, f *sourceFlags) (*fetch.Cache, func
 	return c, release, err
 }
 
-// noBundle says that there is no archive of a name, and which one may be meant.
-func noBundle(err *fs.PathError) error {
-	advice := "name a bundle: NAME.tar.zst, or NAME.tar.zst.001 where it is in volumes"
-	if first := err.Path + bundle.FirstVolume; stands(first) {
-		advice = "it is in volumes: name " + first
-	}
-	return &coded{error: &fs.PathError{Op: "open", Path: err.Path, Err: err.Err}, code: exitUsage, advice: advice}
-}
-
 func stands(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// refused gives an error about a bundle, a lock or an artifact its exit code
-// and, where there is something to do, advice.
-func refused(err error) error {
-	var format *bundle.FormatError
-	var damaged *archive.Error
-	var wrong *fetch.DigestError
-	var size *fetch.SizeError
-	var space *bundle.SpaceError
-	var exists *bundle.ExistsError
-	var name *bundle.NameError
-	var path *fs.PathError
-	for _, of := range []func(error) error{refusedDelta, untrusted} {
-		if known := of(err); known != nil {
-			return known
-		}
-	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &wrong), errors.As(err, &size), refusedPackages(err):
-		return &coded{error: err, code: exitRefused} // says itself what to do
-	case errors.As(err, &name):
-		return &coded{error: err, code: exitUsage, advice: "`kubexm bundle ls` lists what it holds"}
-	case errors.As(err, &exists):
-		return &coded{error: err, code: exitUsage, advice: "name a new folder"}
-	case errors.Is(err, archive.ErrBusy):
-		return &coded{error: err, code: exitFailed, advice: "wait for the other build, or choose another name for the archive"}
-	case errors.Is(err, archive.ErrInput):
-		errors.As(err, &damaged)
-		return &coded{error: err, code: exitUsage, advice: damaged.Advice}
-	case errors.As(err, &damaged) && damaged.Advice != "":
-		return &coded{error: err, code: exitRefused, advice: damaged.Advice}
-	case errors.As(err, &format), errors.As(err, &damaged):
-		advice := "carry the archive again, or build it anew"
-		if format != nil && format.Advice != "" {
-			advice = format.Advice
-		}
-		return &coded{error: err, code: exitRefused, advice: advice}
-	case errors.As(err, &path) && path.Op == "stat" && errors.Is(path, fs.ErrNotExist):
-		return noBundle(path)
-	case errors.As(err, &space):
-		return &coded{error: err, code: exitFailed, advice: "choose another place for the archive, or for the cache with --cache-dir"}
-	}
-	return err
-}
-
-// refusedPackages tells whether err is about a repository of packages, or about its
-// metadata, that is not what it has to be.
-func refusedPackages(err error) bool {
-	var repository *apt.Refusal
-	var unvouched *fetch.UnvouchedError
-	var metadata *fetch.MetadataError
-	return errors.As(err, &repository) || errors.As(err, &unvouched) || errors.As(err, &metadata)
 }

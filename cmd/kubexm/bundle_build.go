@@ -13,7 +13,11 @@ import (
 	"github.com/mensylisir/kubexm/bundle/delta"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 type buildFlags struct {
@@ -89,7 +93,7 @@ not what the lock says, 130 interrupted.`,
 
 func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error {
 	if f.parity != 0 && f.size == 0 {
-		return &coded{error: errors.New("--parity without --volume-size"), code: exitUsage, advice: "parity mends volumes: say how large they are to be"}
+		return &refusal.Error{Err: errors.New("--parity without --volume-size"), Kind: refusal.Usage, Advice: "parity mends volumes: say how large they are to be"}
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -103,13 +107,13 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if err != nil {
 		return err
 	}
-	if f.locked && !r.current() {
-		return driftError(r)
-	}
-	if err := buildOnly(r, f.only); err != nil {
+	if err := r.Drift(); f.locked && err != nil {
 		return err
 	}
-	inventory, err := a.inventory(f.since, r.lock)
+	if err := site.BuildOnly(r); err != nil && !f.only {
+		return err
+	}
+	inventory, err := a.inventory(f.since, r.Lock)
 	if err != nil {
 		return err
 	}
@@ -122,7 +126,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 			return err
 		}
 	}
-	if _, err := f.signing.claim(r.lock); err != nil {
+	if _, err := sign.ClaimOf(r.Lock, f.signing.minimum); err != nil {
 		return err
 	}
 	cache, release, err := a.heldCache(ctx, &f.sourceFlags)
@@ -131,14 +135,14 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	}
 	defer release()
 	p := a.progress(a.output != "text")
-	defer p.stop()
-	c, err := a.client(&f.sourceFlags, cache, r.cluster, p)
+	defer p.Stop()
+	c, err := a.client(&f.sourceFlags, cache, r.Cluster, p)
 	if err != nil {
 		return err
 	}
-	lock := r.previous
-	if !r.current() {
-		p.phase("pin")
+	lock := r.Previous
+	if !r.Current() {
+		p.Phase("pin")
 		if lock, err = a.pin(ctx, r, c, f.parallel); err != nil {
 			return err
 		}
@@ -153,37 +157,37 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 		return err
 	}
 	built, err := a.build(ctx, f, r, lock, inventory, cache, c, p, output, signer)
-	p.stop()
+	p.Stop()
 	if err != nil {
 		return err
 	}
 	if signer != nil && built.Volumes == 0 {
-		if err := writeDetached(signer, built.Path); err != nil {
+		if err := signer.WriteDetached(built.Path); err != nil {
 			return err
 		}
 	}
 	return a.printBuilt(built, lock, signer, f.signing.key)
 }
 
-func (a *app) build(ctx context.Context, f *buildFlags, r *resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
-	c *fetch.Client, p *progress, output string, signer *sign.Signer) (*bundle.Built, error) {
-	p.phase("build")
+func (a *app) build(ctx context.Context, f *buildFlags, r *bundle.Resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
+	c *fetch.Client, p *console.Progress, output string, signer *sign.Signer) (*bundle.Built, error) {
+	p.Phase("build")
 	var lines func(digest.Digest) ([][]byte, error)
 	if signer != nil {
 		lines = func(root digest.Digest) ([][]byte, error) {
-			claim, err := f.signing.claim(lock)
+			claim, err := sign.ClaimOf(lock, f.signing.minimum)
 			if err != nil {
 				return nil, err
 			}
-			return a.signedLines(signer, root, lock, claim)
+			return a.maker(signer).Lines(root, lock, claim)
 		}
 	}
 	built, err := bundle.Build(ctx, bundle.BuildRequest{
-		Lock: lock, Config: r.config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
+		Lock: lock, Config: r.Config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
 		Volumes: f.options(), Since: inventory, Sign: lines,
-		Planned: func(plan bundle.Plan) { p.total(plan) },
+		Planned: func(plan bundle.Plan) { p.Total(plan) },
 	})
-	return built, refused(err)
+	return built, report.Refused(err)
 }
 
 // inventory reads what --since names; nil without it.
@@ -200,7 +204,7 @@ func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, err
 	}
 	r, closing, err := a.openInput(path)
 	if err != nil {
-		return nil, &coded{error: err, code: exitUsage, advice: "name what `kubexm site inventory` wrote at the site"}
+		return nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name what `kubexm site inventory` wrote at the site"}
 	}
 	defer closing()
 	i, problems := manifest.DecodeInventory(r)
@@ -208,18 +212,9 @@ func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, err
 		return nil, err
 	}
 	if i.Cluster != l.Cluster {
-		return nil, refused(&delta.ClusterError{Inventory: i.Cluster, Lock: l.Cluster})
+		return nil, report.Refused(&delta.ClusterError{Inventory: i.Cluster, Lock: l.Cluster})
 	}
 	return i, nil
-}
-
-// driftError says why --locked refuses.
-func driftError(r *resolution) error {
-	advice := "run `kubexm bundle lock -f …`, look at what changed, and commit it"
-	if r.previous == nil {
-		return &coded{error: fmt.Errorf("there is no lock at %s", r.path), code: exitRefused, advice: advice}
-	}
-	return &coded{error: fmt.Errorf("%s does not answer the config:%s", r.path, listChanges(r.changes, 20)), code: exitRefused, advice: advice}
 }
 
 // printBuilt closes a build: what stands where, and the next command to type.
@@ -238,38 +233,38 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer,
 	fmt.Fprintf(a.out, "%s: %s, Kubernetes %s, %d files%s, %d images, serial %d\n", b.Path, bundle.Bytes(b.Bytes),
 		strings.Join(sets, ", "), s.Files, packagesText(s, false), s.Images, s.Serial)
 	if b.Volumes > 0 {
-		fmt.Fprintf(a.out, "  in    %s; carry %s too, on each disk\n", count(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
+		fmt.Fprintf(a.out, "  in    %s; carry %s too, on each disk\n", console.Count(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
 	}
 	if d := b.Delta; d != nil {
-		fmt.Fprintf(a.out, "  delta %s, %s of %s; the site holds the rest\n", count(d.Blobs, "blob"), bundle.Bytes(d.Bytes), bundle.Bytes(d.AllBytes))
+		fmt.Fprintf(a.out, "  delta %s, %s of %s; the site holds the rest\n", console.Count(d.Blobs, "blob"), bundle.Bytes(d.Bytes), bundle.Bytes(d.AllBytes))
 	}
 	verify := "--allow-unsigned"
 	if signer != nil {
 		fmt.Fprintf(a.out, "  by    key %s\n", signer.KeyID())
 		verify = publicKeyFlag(key)
 	}
-	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify %s %s\n", b.Root, verify, words(b.Path))
+	fmt.Fprintf(a.out, "  root  %s\n  next  kubexm bundle verify %s %s\n", b.Root, verify, report.CommandLine(b.Path))
 	return nil
 }
 
 // printPlan lists what the lock and the config ask for. A size that nobody has
 // asked for yet is a question mark.
-func (a *app) printPlan(r *resolution) error {
-	rows := lockRows(r.lock)
+func (a *app) printPlan(r *bundle.Resolution) error {
+	rows := bundle.Rows(r.Lock)
 	if a.structured() {
 		return a.printValue(struct {
 			Lock    string          `json:"lock"`
 			Changes []bundle.Change `json:"changes"`
-			Rows    []row           `json:"artifacts"`
-		}{r.path, r.changes, rows})
+			Rows    []bundle.Row    `json:"artifacts"`
+		}{r.Path, r.Changes, rows})
 	}
 	if err := a.printRows(rows, false); err != nil {
 		return err
 	}
-	if r.current() {
-		fmt.Fprintf(a.out, "%s is current: nothing has to be pinned\n", r.path)
+	if r.Current() {
+		fmt.Fprintf(a.out, "%s is current: nothing has to be pinned\n", r.Path)
 	} else {
-		fmt.Fprintf(a.out, "%s would change:%s\n", r.path, listChanges(r.changes, 20))
+		fmt.Fprintf(a.out, "%s would change:%s\n", r.Path, bundle.ListChanges(r.Changes, 20))
 	}
 	return nil
 }

@@ -1,18 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
-	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/installer/site"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 type checkFlags struct {
@@ -63,35 +65,35 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 	}
 	b, err := bundle.OpenPart(ctx, archive, policy, bundle.Bases{Given: f.bases})
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	defer b.Close()
-	c, err := a.siteConfig(&siteFlags{config: f.config, bundle: archive}, own, b, pipeline.Create())
+	c, err := site.Config(own, cmp.Or(f.config, "config of "+archive), b, pipeline.Create())
 	if err != nil {
 		return err
 	}
 	set := c.Spec.Kubernetes.Version
-	lacks := planned(c, b.Lock)
+	lacks := site.Complete(c, b.Lock)
 	var lack *plan.LackError
 	if lacks != nil && !errors.As(lacks, &lack) {
-		return lacking(lacks)
+		return site.Lacking(lacks)
 	}
 	if len(f.bases) > 0 {
 		if err := b.Whole(); err != nil {
-			return refused(err)
+			return report.Refused(err)
 		}
 	}
 	result := struct {
-		Set    string      `json:"set"`
-		Lacks  []plan.Lack `json:"lacks"`
-		Unused []string    `json:"unused,omitempty"`
-		Delta  *deltaView  `json:"delta,omitempty"`
-	}{Set: set, Lacks: []plan.Lack{}, Delta: viewDelta(b)}
+		Set    string            `json:"set"`
+		Lacks  []plan.Lack       `json:"lacks"`
+		Unused []string          `json:"unused,omitempty"`
+		Delta  *bundle.DeltaView `json:"delta,omitempty"`
+	}{Set: set, Lacks: []plan.Lack{}, Delta: b.DeltaView()}
 	if lack != nil {
 		result.Lacks = lack.Lacks
 	}
 	if f.unused {
-		gs, err := plans(c)
+		gs, err := site.Plans(c)
 		if err != nil {
 			return err
 		}
@@ -101,69 +103,20 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 		if err := a.printValue(result); err != nil || lack == nil {
 			return err
 		}
-		return &coded{error: errSaid, code: exitRefused}
+		return &refusal.Error{Err: errSaid, Kind: refusal.Content}
 	}
 	if lack != nil {
-		return lacking(lacks)
+		return site.Lacking(lacks)
 	}
 	fmt.Fprintf(a.out, "%s: complete for cluster %s, Kubernetes %s\n", archive, c.Metadata.Name, set)
 	if result.Delta != nil {
-		fmt.Fprintf(a.out, "  part  %s\n", result.Delta.expected())
+		fmt.Fprintf(a.out, "  part  %s\n", result.Delta.Expected())
 	}
 	if f.unused {
-		fmt.Fprintf(a.out, "%s that no plan needs\n", count(len(result.Unused), "artifact"))
+		fmt.Fprintf(a.out, "%s that no plan needs\n", console.Count(len(result.Unused), "artifact"))
 		for _, id := range result.Unused {
 			fmt.Fprintln(a.out, "  "+id)
 		}
 	}
 	return nil
-}
-
-// plans gives the plan of every request for a config.
-func plans(c *manifest.Cluster) ([]*plan.Graph, error) {
-	var out []*plan.Graph
-	for _, p := range pipeline.All() {
-		g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, g)
-	}
-	return out, nil
-}
-
-// planned proves that l holds all that the plans of c need. A config that cannot
-// be installed yet has no plans to ask.
-func planned(c *manifest.Cluster, l *manifest.Lock) error {
-	if len(refusedBy(pipeline.Create(), c, l)) > 0 {
-		return nil
-	}
-	set := c.Spec.Kubernetes.Version
-	if !slices.ContainsFunc(l.Sets, func(s manifest.Set) bool { return s.Name == set }) {
-		var have []string
-		for _, s := range l.Sets {
-			have = append(have, s.Name)
-		}
-		return fmt.Errorf("the config asks for Kubernetes %s, the bundle holds %s", set, strings.Join(have, ", "))
-	}
-	gs, err := plans(c)
-	if err != nil {
-		return err
-	}
-	var all []plan.Lack
-	for _, g := range gs {
-		var lack *plan.LackError
-		if err := g.CheckBundle(l, set); errors.As(err, &lack) {
-			all = append(all, lack.Lacks...)
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return &plan.LackError{Lacks: all}
-}
-
-// lacking says that a bundle was made for another config.
-func lacking(err error) error {
-	return &coded{error: err, code: exitRefused, word: wordLacks, advice: "build the bundle from this config: kubexm bundle build -f …"}
 }

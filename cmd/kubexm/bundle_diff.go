@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 func (a *app) bundleDiff() *cobra.Command {
@@ -33,7 +34,7 @@ that it can be. With --key or an identity an archive that nobody of them signed 
 			for i, path := range args {
 				s, err := bundle.ReadSide(cmd.Context(), path, policy)
 				if err != nil {
-					return refused(err)
+					return report.Refused(err)
 				}
 				sides[i] = s
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 func (a *app) bundleExtract() *cobra.Command {
@@ -41,12 +42,12 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			}
 			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{Given: base.bases})
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			p := a.progress(a.output != "text")
-			p.phase("extract")
-			o := bundle.ExtractOptions{Names: args[1:], Progress: p.add}
+			p.Phase("extract")
+			o := bundle.ExtractOptions{Names: args[1:], Progress: p.Add}
 			var n int
 			switch {
 			case files != "":
@@ -56,9 +57,9 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			default:
 				n, err = b.ExtractLayout(cmd.Context(), layout, o)
 			}
-			p.stop()
+			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			if a.structured() {
 				return a.printValue(map[string]any{"dir": files + oci + layout, "extracted": n})

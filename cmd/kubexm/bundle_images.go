@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -11,8 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
-	"github.com/mensylisir/kubexm/bundle/discover"
-	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -40,16 +38,6 @@ Charts and manifests are fetched where the cache lacks them; nothing else is wri
 	return cmd
 }
 
-// imageRow is one image that was found, or that is listed alone.
-type imageRow struct {
-	discover.Image
-	Addons    []string `json:"addons"`
-	Sets      []string `json:"sets"`
-	Listed    bool     `json:"listed"` // in the matrix or the config
-	Digest    string   `json:"digest,omitempty"`
-	Platforms []string `json:"platforms"` // that the lock pins; none while it does not know
-}
-
 func (a *app) runImages(ctx context.Context, f *sourceFlags) error {
 	r, err := a.resolve(f)
 	if err != nil {
@@ -61,47 +49,27 @@ func (a *app) runImages(ctx context.Context, f *sourceFlags) error {
 	}
 	defer release()
 	p := a.progress(a.output != "text")
-	defer p.stop()
-	c, err := a.client(f, cache, r.cluster, p)
+	defer p.Stop()
+	c, err := a.client(f, cache, r.Cluster, p)
 	if err != nil {
 		return err
 	}
-	found, err := a.discover(ctx, r, c, r.lock)
-	p.stop()
+	found, err := r.Discover(ctx, c, r.Lock)
+	p.Stop()
 	if err != nil {
-		return err
+		return report.Refused(err)
 	}
 	result := struct {
-		Images  []imageRow `json:"images"`
-		Unasked []string   `json:"unasked"`
-	}{imageRows(bundle.AddFound(r.lock, found), found), append([]string{}, bundle.Unasked(r.cluster, found)...)}
+		Images  []bundle.FoundImage `json:"images"`
+		Unasked []string            `json:"unasked"`
+	}{bundle.FoundImages(bundle.AddFound(r.Lock, found), found), append([]string{}, bundle.Unasked(r.Cluster, found)...)}
 	if a.structured() {
 		return a.printValue(result)
 	}
 	return a.printImages(result.Images, result.Unasked)
 }
 
-// imageRows says of each image what l knows of it.
-func imageRows(l *manifest.Lock, found []bundle.Found) []imageRow {
-	rows := []imageRow{}
-	for _, f := range found {
-		row := imageRow{Image: f.Image, Addons: f.Owners, Sets: f.Sets, Platforms: []string{}}
-		for _, im := range l.Images {
-			if !bundle.Answers(im, f.Reference) {
-				continue
-			}
-			row.Listed, row.Digest = im.Trust != manifest.FromUpstream, im.Digest
-			for _, p := range im.Platforms {
-				row.Platforms = append(row.Platforms, p.Platform.String())
-			}
-			break
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func (a *app) printImages(rows []imageRow, unasked []string) error {
+func (a *app) printImages(rows []bundle.FoundImage, unasked []string) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "IMAGE\tPLATFORMS\tFOUND IN")
 	for _, r := range rows {
@@ -110,7 +78,7 @@ func (a *app) printImages(rows []imageRow, unasked []string) error {
 			if i > 0 {
 				name, platforms = "", ""
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\n", name, platforms, placeText(p))
+			fmt.Fprintf(w, "%s\t%s\t%s\n", name, platforms, p)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -122,31 +90,11 @@ func (a *app) printImages(rows []imageRow, unasked []string) error {
 	return nil
 }
 
-// placeText is a place on one line.
-func placeText(p discover.Place) string {
-	var parts []string
-	for _, s := range []string{p.Chart, p.Template, strings.Trim(p.Kind+"/"+p.Name, "/"), p.Path} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// discover finds the images of what r's config applies.
-func (a *app) discover(ctx context.Context, r *resolution, c *fetch.Client, l *manifest.Lock) ([]bundle.Found, error) {
-	found, err := bundle.Discover(ctx, c, r.cluster, l)
-	if wrong, ok := errors.AsType[manifest.Problems](err); ok {
-		return nil, wrong.In(r.file)
-	}
-	return found, refused(err)
-}
-
 // sayFound tells which images nobody had listed, and which are listed in vain.
 func (a *app) sayFound(c *manifest.Cluster, l *manifest.Lock, found []bundle.Found) {
-	for _, row := range imageRows(l, found) {
+	for _, row := range bundle.FoundImages(l, found) {
 		if !row.Listed {
-			fmt.Fprintf(a.err, "note: %s is added: %s asks for it (%s)\n", row.Reference, strings.Join(row.Addons, ", "), placeText(row.Places[0]))
+			fmt.Fprintf(a.err, "note: %s is added: %s asks for it (%s)\n", row.Reference, strings.Join(row.Addons, ", "), row.Places[0])
 		}
 	}
 	for _, ref := range bundle.Unasked(c, found) {

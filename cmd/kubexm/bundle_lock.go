@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -33,8 +34,8 @@ When nothing changed, the file stays as it is.`,
 			if err != nil {
 				return err
 			}
-			if r.current() {
-				return a.printLocked(r, r.previous, nil)
+			if r.Current() {
+				return a.printLocked(r, r.Previous, nil)
 			}
 			cache, release, err := a.heldCache(cmd.Context(), f)
 			if err != nil {
@@ -42,18 +43,18 @@ When nothing changed, the file stays as it is.`,
 			}
 			defer release()
 			p := a.progress(a.output != "text")
-			defer p.stop()
-			p.phase("pin")
-			c, err := a.client(f, cache, r.cluster, p)
+			defer p.Stop()
+			p.Phase("pin")
+			c, err := a.client(f, cache, r.Cluster, p)
 			if err != nil {
 				return err
 			}
 			l, err := a.pin(cmd.Context(), r, c, f.parallel)
-			p.stop()
+			p.Stop()
 			if err != nil {
 				return err
 			}
-			_, changes := bundle.Adopt(l, r.previous)
+			_, changes := bundle.Adopt(l, r.Previous)
 			return a.printLocked(r, l, changes)
 		},
 	}
@@ -63,22 +64,22 @@ When nothing changed, the file stays as it is.`,
 	return cmd
 }
 
-// printLocked says what the lock at r.path holds and what changed in it.
-func (a *app) printLocked(r *resolution, l *manifest.Lock, changes []bundle.Change) error {
+// printLocked says what the lock at r.Path holds and what changed in it.
+func (a *app) printLocked(r *bundle.Resolution, l *manifest.Lock, changes []bundle.Change) error {
 	s := bundle.Summarize(l)
 	if a.structured() {
 		return a.printValue(struct {
 			Path    string          `json:"path"`
 			Summary bundle.Summary  `json:"summary"`
 			Changes []bundle.Change `json:"changes"`
-		}{r.path, s, changes})
+		}{r.Path, s, changes})
 	}
 	state := fmt.Sprintf("%d changes", len(changes))
 	if len(changes) == 0 {
 		state = "unchanged"
 	}
-	fmt.Fprintf(a.out, "%s: serial %d, %d files (%s)%s, %d images (%s), %s%s\n", r.path, s.Serial,
-		s.Files, bundle.Bytes(s.FileBytes), packagesText(s, true), s.Images, bundle.Bytes(s.ImageBytes), state, listChanges(changes, 20))
+	fmt.Fprintf(a.out, "%s: serial %d, %d files (%s)%s, %d images (%s), %s%s\n", r.Path, s.Serial,
+		s.Files, bundle.Bytes(s.FileBytes), packagesText(s, true), s.Images, bundle.Bytes(s.ImageBytes), state, bundle.ListChanges(changes, 20))
 	for _, x := range l.Artifacts {
 		if x.Trust == manifest.FromPublished || x.Trust == manifest.FromContent {
 			fmt.Fprintf(a.out, "  %s: %s\n", x.ID, trustText(x))
@@ -92,9 +93,9 @@ func (a *app) printLocked(r *resolution, l *manifest.Lock, changes []bundle.Chan
 func trustText(x manifest.Artifact) string {
 	switch {
 	case x.Kind == manifest.Packages && x.Trust == manifest.FromPublished:
-		return count(len(x.PackageList()), "package") + ", as its repositories' signatures say"
+		return console.Count(len(x.PackageList()), "package") + ", as its repositories' signatures say"
 	case x.Kind == manifest.Packages:
-		return count(len(x.PackageList()), "package") + " as served when they were pinned; no signature vouches for them"
+		return console.Count(len(x.PackageList()), "package") + " as served when they were pinned; no signature vouches for them"
 	case x.Trust == manifest.FromPublished:
 		return "digest as published beside the file when it was pinned"
 	}
@@ -107,7 +108,7 @@ func packagesText(s bundle.Summary, size bool) string {
 	case s.Packages == 0:
 		return ""
 	case size:
-		return fmt.Sprintf(", %s (%s)", count(s.Packages, "package"), bundle.Bytes(s.PackageBytes))
+		return fmt.Sprintf(", %s (%s)", console.Count(s.Packages, "package"), bundle.Bytes(s.PackageBytes))
 	}
-	return ", " + count(s.Packages, "package")
+	return ", " + console.Count(s.Packages, "package")
 }

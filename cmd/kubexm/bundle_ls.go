@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) bundleLs() *cobra.Command {
@@ -29,10 +31,10 @@ identity a bundle that nobody of them signed is refused.`,
 			}
 			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
-			rows := lockRows(b.Lock)
+			rows := bundle.Rows(b.Lock)
 			if a.structured() {
 				return a.printValue(rows)
 			}
@@ -66,7 +68,7 @@ refused.`,
 			}
 			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			if part != "" {
@@ -97,11 +99,11 @@ func (a *app) printPart(b *bundle.Bundle, part string) error {
 func (a *app) showBundle(b *bundle.Bundle) error {
 	if a.output != "text" {
 		return a.printValue(struct {
-			Root    string         `json:"root" yaml:"root"`
-			Signed  bool           `json:"signed" yaml:"signed"`
-			Delta   *deltaView     `json:"delta,omitempty" yaml:"delta,omitempty"`
-			Summary bundle.Summary `json:"summary" yaml:"summary"`
-		}{b.Root.Digest.String(), b.Signed, viewDelta(b), b.Summary})
+			Root    string            `json:"root" yaml:"root"`
+			Signed  bool              `json:"signed" yaml:"signed"`
+			Delta   *bundle.DeltaView `json:"delta,omitempty" yaml:"delta,omitempty"`
+			Summary bundle.Summary    `json:"summary" yaml:"summary"`
+		}{b.Root.Digest.String(), b.Signed, b.DeltaView(), b.Summary})
 	}
 	s := b.Summary
 	signed := "no"
@@ -119,8 +121,8 @@ func (a *app) showBundle(b *bundle.Bundle) error {
 	}
 	fmt.Fprintf(a.out, "cluster    %s\nserial     %d\ncreated    %s\nroot       %s\nsigned     %s\n",
 		s.Cluster, s.Serial, s.Created.Format("2006-01-02 15:04:05 MST"), b.Root.Digest, signed)
-	if v := viewDelta(b); v != nil {
-		fmt.Fprintf(a.out, "part       %s\n", v.expected())
+	if v := b.DeltaView(); v != nil {
+		fmt.Fprintf(a.out, "part       %s\n", v.Expected())
 	}
 	var platforms []string
 	for _, p := range s.Platforms {
@@ -153,13 +155,13 @@ func (a *app) showArtifact(b *bundle.Bundle, word string) error {
 	}
 	for _, im := range b.Lock.Images {
 		names = append(names, im.Names...)
-		repo, _ := splitTag(im.Reference)
+		repo, _ := bundle.SplitTag(im.Reference)
 		if im.ID == word || im.Reference == word || repo == word || slices.Contains(im.Names, word) {
 			found = append(found, im)
 		}
 	}
 	if len(found) == 0 {
-		return &coded{error: fmt.Errorf("%s is not in the bundle%s", word, didYouMean(word, names)), code: exitUsage, advice: "see `kubexm bundle ls`"}
+		return &refusal.Error{Err: fmt.Errorf("%s is not in the bundle%s", word, refusal.DidYouMean(word, names)), Kind: refusal.Usage, Advice: "see `kubexm bundle ls`"}
 	}
 	if a.structured() {
 		return a.printValue(found)

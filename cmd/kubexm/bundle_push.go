@@ -1,15 +1,15 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/bundle/transfer"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 // remoteFlags say how to speak to a registry.
@@ -66,22 +66,22 @@ the whole bundle.`,
 			settle := frugal(a.env)
 			b, err := bundle.Open(cmd.Context(), args[0], policy, base.bases...)
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			settle()
 			p := a.progress(a.output != "text")
-			p.phase("push")
-			done, err := transfer.Push(cmd.Context(), b, f.remote(args[1]), transfer.PushOptions{Parallel: f.parallel, Sent: p.add, Planned: p.expect})
-			p.stop()
+			p.Phase("push")
+			done, err := transfer.Push(cmd.Context(), b, f.remote(args[1]), transfer.PushOptions{Parallel: f.parallel, Sent: p.Add, Planned: p.Expect})
+			p.Stop()
 			if err != nil {
-				return remoteRefused(err)
+				return report.RemoteRefused(err)
 			}
 			if a.structured() {
 				return a.printValue(done)
 			}
 			_, err = fmt.Fprintf(a.out, "%s: %s sent in %s, %d were there already\n  root  %s\n", done.Reference, bundle.Bytes(done.Bytes),
-				count(done.Sent, "part"), done.Held, done.Root)
+				console.Count(done.Sent, "part"), done.Held, done.Root)
 			return err
 		},
 	}
@@ -122,7 +122,7 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			}
 			defer release()
 			p := a.progress(a.output != "text")
-			defer p.stop()
+			defer p.Stop()
 			from := f.remote(args[0])
 			client, err := fetch.New(fetch.Options{
 				Cache: cache, Sources: from.Sources(), Log: a.log, Progress: p, Parallel: f.parallel, UserAgent: from.UserAgent,
@@ -130,13 +130,13 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 			if err != nil {
 				return err
 			}
-			p.phase("pull")
+			p.Phase("pull")
 			built, err := transfer.Pull(cmd.Context(), transfer.PullRequest{
-				From: from, Policy: policy, Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.total,
+				From: from, Policy: policy, Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.Total,
 			})
-			p.stop()
+			p.Stop()
 			if err != nil {
-				return remoteRefused(err)
+				return report.RemoteRefused(err)
 			}
 			if a.structured() {
 				return a.printValue(built)
@@ -158,18 +158,4 @@ What was fetched stays in the cache: run again, a pull that broke off goes on.`,
 	}
 	a.outputFlag(cmd, "text", "json")
 	return cmd
-}
-
-// remoteRefused gives what can go wrong with a registry its exit code and advice.
-func remoteRefused(err error) error {
-	var reference *transfer.ReferenceError
-	switch {
-	case errors.As(err, &reference):
-		return &coded{error: err, code: exitUsage}
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no type for it
-		return &coded{error: err, code: exitFailed, advice: "--plain-http speaks HTTP without TLS, where that is meant"}
-	case errors.Is(err, transfer.ErrNoBundle):
-		return &coded{error: err, code: exitFailed, advice: "look at the tags there: oras repo tags, crane ls"}
-	}
-	return refused(err)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sbom"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 func (a *app) bundleSBOM() *cobra.Command {
@@ -27,12 +28,12 @@ that nobody of them signed is refused.`,
 			}
 			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			text, err := b.SBOM(format)
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			_, err = a.out.Write(text)
 			return err

@@ -1,23 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
-	"github.com/mensylisir/kubexm/bundle/archive"
 	"github.com/mensylisir/kubexm/bundle/sign"
-	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 type signFlags struct {
@@ -75,134 +67,40 @@ Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
 }
 
 func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
-	if err := archive.RestoreSignatures(path); err != nil {
-		return refused(err)
-	}
-	b, err := bundle.OpenPart(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
+	u, err := sign.OpenUnsigned(ctx, path)
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
-	root, lock := b.Root.Digest, b.Lock
-	if err := b.Close(); err != nil {
-		return err
-	}
-	claim, err := f.claim(lock)
+	claim, err := sign.ClaimOf(u.Lock, f.minimum)
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.print:
-		st, err := sign.NewStatement(claim.Cluster, root.String(), bundle.TypeClaim, claim)
+		st, err := sign.NewStatement(claim.Cluster, u.Root.String(), bundle.TypeClaim, claim)
 		if err != nil {
 			return err
 		}
 		return a.printValue(st)
 	case f.attach != "":
-		return a.attach(ctx, f, path, root)
+		if err := sign.Attach(ctx, u, f.attach); err != nil {
+			return report.Refused(err)
+		}
+		return a.printSigned(path, u.Root, "", "")
 	}
 	s, err := a.signer(ctx, f.key, &f.passwordFlags)
 	if err != nil {
 		return err
 	}
-	lines, err := a.signedLines(s, root, lock, claim)
-	if err != nil {
-		return err
+	if err := a.maker(s).SignArchive(ctx, u, claim); err != nil {
+		return report.Refused(err)
 	}
-	public, err := s.PublicKey()
-	if err != nil {
-		return err
-	}
-	own, err := sign.TrustKey(public)
-	if err != nil {
-		return err
-	}
-	if err := a.addLines(ctx, path, lines, func(line []byte) bool {
-		_, err := own.Verify(line)
-		return err != nil
-	}); err != nil {
-		return refused(err)
-	}
-	if err := writeDetached(s, path); err != nil {
-		return err
-	}
-	return a.printSigned(path, root, "key "+s.KeyID(), path+bundle.DetachedSuffix)
+	return a.printSigned(path, u.Root, "key "+s.KeyID(), path+bundle.DetachedSuffix)
 }
 
-// claim is what is to be signed of a bundle.
-func (f *signFlags) claim(l *manifest.Lock) (bundle.Claim, error) {
-	c := bundle.ClaimOf(l)
-	if f.minimum == "" {
-		return c, nil
-	}
-	if err := bundle.CheckVersion(f.minimum); err != nil {
-		return c, &coded{error: fmt.Errorf("--minimum-kubexm %s: %w", f.minimum, err), code: exitUsage, advice: "write a version as in 0.3.0; `kubexm version` prints this one's"}
-	}
-	c.MinimumKubexm = f.minimum
-	return c, nil
-}
-
-// mostProvenance is how long a line that says how a bundle was made may be: the
-// slot has 256 KiB for all that several people sign.
-const mostProvenance = 112 << 10
-
-// signedLines are the lines of the slot that s signs: what the bundle is, and how
-// it was made, where that is not too long.
-func (a *app) signedLines(s *sign.Signer, root digest.Digest, l *manifest.Lock, c bundle.Claim) ([][]byte, error) {
-	line, err := s.SignRoot(root.String(), c)
-	if err != nil {
-		return nil, err
-	}
-	made, err := s.SignProvenance(root.String(), c.Cluster, bundle.ProvenanceOf(l, ownVersion()))
-	if err != nil {
-		return nil, err
-	}
-	if len(made) > mostProvenance {
-		a.log.Warn("the provenance is too long for the archive and left out; the lock in it names every input", "bytes", len(made))
-		return [][]byte{line}, nil
-	}
-	return [][]byte{line, made}, nil
-}
-
-// addLines puts what somebody signs into the slot, beside what others did; without
-// how the bundle was made, where the slot has no room for that any more.
-func (a *app) addLines(ctx context.Context, path string, lines [][]byte, keep func([]byte) bool) error {
-	err := bundle.AddSignatures(ctx, path, lines, keep)
-	if len(lines) < 2 || !errors.Is(err, archive.ErrSlot) {
-		return err
-	}
-	if err := bundle.AddSignatures(ctx, path, lines[:1], keep); err != nil {
-		return err
-	}
-	a.log.WarnContext(ctx, "there is no room for the provenance beside the signatures of others: it is left out; the lock in the bundle names every input")
-	return nil
-}
-
-// attach puts a signature into the archive that somebody else made. Whose it is,
-// is asked when the bundle is used; here it has to be one about this bundle.
-func (a *app) attach(ctx context.Context, f *signFlags, path string, root digest.Digest) error {
-	text, err := readSmall(f.attach)
-	if err != nil {
-		return err
-	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, text); err != nil {
-		return &coded{error: fmt.Errorf("%s: %w", f.attach, err), code: exitUsage, advice: "name what cosign wrote with --bundle"}
-	}
-	st, err := sign.Peek(line.Bytes())
-	if err != nil {
-		return &coded{error: fmt.Errorf("%s: %w", f.attach, err), code: exitUsage, advice: "sign the statement with `cosign attest-blob --statement … --bundle …`"}
-	}
-	if st.PredicateType != bundle.TypeClaim || !st.About(root.String()) {
-		return &coded{error: fmt.Errorf("%s is not about the bundle %s", f.attach, root), code: exitUsage, advice: "sign what `kubexm bundle sign --print-statement " + path + "` prints"}
-	}
-	if err := bundle.AddSignatures(ctx, path, [][]byte{line.Bytes()}, func(old []byte) bool { return !bytes.Equal(old, line.Bytes()) }); err != nil {
-		return refused(err)
-	}
-	stale := path + bundle.DetachedSuffix
-	if err := os.Remove(stale); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return a.printSigned(path, root, "", "")
+// maker signs with s.
+func (a *app) maker(s *sign.Signer) sign.Maker {
+	return sign.Maker{Signer: s, Version: ownVersion(), Log: a.log}
 }
 
 func (a *app) printSigned(path string, root digest.Digest, by, detached string) error {
@@ -219,22 +117,4 @@ func (a *app) printSigned(path string, root digest.Digest, by, detached string) 
 		fmt.Fprintf(a.out, "  by    %s\n  file  %s, for cosign verify-blob\n", by, detached)
 	}
 	return nil
-}
-
-// writeDetached signs the archive's bytes as they are, into a file beside it.
-func writeDetached(s *sign.Signer, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	text, err := s.SignDigest(digest.NewDigest(digest.SHA256, h).String())
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path+bundle.DetachedSuffix, append(text, '\n'), 0o644)
 }

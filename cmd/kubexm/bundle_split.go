@@ -10,6 +10,9 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // volumeFlags are the flags of the commands that write volumes.
@@ -29,10 +32,10 @@ func (f *volumeFlags) check() error {
 	advice := "make them as large as what carries them: 4GiB, 650MB"
 	switch {
 	case f.size != 0 && f.size < archive.MinVolumeSize:
-		return &coded{error: fmt.Errorf("volumes of %s are too small, the least are %s", bundle.Bytes(int64(f.size)), bundle.Bytes(archive.MinVolumeSize)), code: exitUsage, advice: advice}
+		return &refusal.Error{Err: fmt.Errorf("volumes of %s are too small, the least are %s", bundle.Bytes(int64(f.size)), bundle.Bytes(archive.MinVolumeSize)), Kind: refusal.Usage, Advice: advice}
 	case f.parity < 0 || f.parity >= archive.MaxShards:
-		return &coded{error: fmt.Errorf("--parity %d: volumes and those of parity are at most %d together", f.parity, archive.MaxShards), code: exitUsage,
-			advice: "one or two mend what carrying loses"}
+		return &refusal.Error{Err: fmt.Errorf("--parity %d: volumes and those of parity are at most %d together", f.parity, archive.MaxShards), Kind: refusal.Usage,
+			Advice: "one or two mend what carrying loses"}
 	}
 	return nil
 }
@@ -62,20 +65,20 @@ With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large 
 			}
 			fi, err := os.Stat(args[0])
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			if err := refuseExisting(args[0]+bundle.FirstVolume, force); err != nil {
 				return err
 			}
 			p := a.progress(a.output != "text")
-			p.phase("split")
-			p.expect(2 * fi.Size()) // copied, then read to hash it
+			p.Phase("split")
+			p.Expect(2 * fi.Size()) // copied, then read to hash it
 			o := f.options()
-			o.Sealing = p.add
-			first, err := bundle.Split(cmd.Context(), args[0], args[0], o, p.add)
-			p.stop()
+			o.Sealing = p.Add
+			first, err := bundle.Split(cmd.Context(), args[0], args[0], o, p.Add)
+			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			return a.printVolumes(first)
 		},
@@ -103,7 +106,7 @@ func (a *app) printVolumes(first string) error {
 			Parity  []archive.Volume `json:"parity"`
 		}{first, t.Size, t.Volumes, append([]archive.Volume{}, t.Parity...)})
 	}
-	fmt.Fprintf(a.out, "%s: %s in %s", first, bundle.Bytes(t.Size), count(len(t.Volumes), "volume"))
+	fmt.Fprintf(a.out, "%s: %s in %s", first, bundle.Bytes(t.Size), console.Count(len(t.Volumes), "volume"))
 	if n := len(t.Parity); n > 0 {
 		fmt.Fprintf(a.out, ", and %d of parity, which mend as many", n)
 	}
@@ -138,7 +141,7 @@ copied as they are, and whoever uses the archive is asked then.`,
 			}
 			t, err := archive.Volumes(args[0])
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			to := trimVolume(args[0])
 			if len(args) == 2 {
@@ -151,17 +154,17 @@ copied as they are, and whoever uses the archive is asked then.`,
 				return err
 			}
 			p := a.progress(a.output != "text")
-			p.phase("join")
-			p.expect(t.Size)
-			to, err = bundle.Join(cmd.Context(), args[0], to, p.add)
-			p.stop()
+			p.Phase("join")
+			p.Expect(t.Size)
+			to, err = bundle.Join(cmd.Context(), args[0], to, p.Add)
+			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			if a.structured() {
 				return a.printValue(map[string]any{"path": to, "bytes": t.Size})
 			}
-			fmt.Fprintf(a.out, "%s: %s from %s, each as its digest says\n", to, bundle.Bytes(t.Size), count(len(t.Volumes), "volume"))
+			fmt.Fprintf(a.out, "%s: %s from %s, each as its digest says\n", to, bundle.Bytes(t.Size), console.Count(len(t.Volumes), "volume"))
 			return a.printVerify(cmd.Context(), f, to)
 		},
 	}
@@ -187,11 +190,11 @@ The first volume is named whether or not it is there.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := a.progress(a.output != "text")
-			p.phase("repair")
-			mended, err := archive.Repair(cmd.Context(), args[0], p.add)
-			p.stop()
+			p.Phase("repair")
+			mended, err := archive.Repair(cmd.Context(), args[0], p.Add)
+			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			if a.structured() {
 				return a.printValue(map[string]any{"mended": append([]string{}, mended...)})
@@ -213,14 +216,14 @@ The first volume is named whether or not it is there.`,
 // verifyVolume checks one volume alone, while its disk is at hand.
 func (a *app) verifyVolume(cmd *cobra.Command, first, word string) error {
 	p := a.progress(a.output != "text")
-	p.phase("verify")
-	v, err := archive.VerifyVolume(cmd.Context(), first, word, p.add)
-	p.stop()
+	p.Phase("verify")
+	v, err := archive.VerifyVolume(cmd.Context(), first, word, p.Add)
+	p.Stop()
 	if errors.Is(err, fs.ErrNotExist) {
-		return &coded{error: err, code: exitUsage}
+		return &refusal.Error{Err: err, Kind: refusal.Usage}
 	}
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	if a.structured() {
 		return a.printValue(v)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 func (a *app) bundleVerify() *cobra.Command {
@@ -52,32 +53,32 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 				return err
 			}
 			p := a.progress(a.output != "text")
-			p.phase("verify")
-			p.expect(data)
+			p.Phase("verify")
+			p.Expect(data)
 			start := time.Now()
-			b, err := bundle.Verify(cmd.Context(), args[0], policy, workers, p.add, base.bases...)
-			p.stop()
+			b, err := bundle.Verify(cmd.Context(), args[0], policy, workers, p.Add, base.bases...)
+			p.Stop()
 			if err != nil {
-				return refused(err)
+				return report.Refused(err)
 			}
 			defer b.Close()
 			if a.structured() {
 				return a.printValue(struct {
-					Root     string           `json:"root"`
-					Signed   bool             `json:"signed"`
-					Bytes    int64            `json:"bytes"`
-					Vouchers []bundle.Voucher `json:"vouchers"`
-					Delta    *deltaView       `json:"delta,omitempty"`
-					Summary  bundle.Summary   `json:"summary"`
-				}{b.Root.Digest.String(), b.Signed, size, append([]bundle.Voucher{}, b.Vouchers...), viewDelta(b), b.Summary})
+					Root     string            `json:"root"`
+					Signed   bool              `json:"signed"`
+					Bytes    int64             `json:"bytes"`
+					Vouchers []bundle.Voucher  `json:"vouchers"`
+					Delta    *bundle.DeltaView `json:"delta,omitempty"`
+					Summary  bundle.Summary    `json:"summary"`
+				}{b.Root.Digest.String(), b.Signed, size, append([]bundle.Voucher{}, b.Vouchers...), b.DeltaView(), b.Summary})
 			}
-			what, v := fmt.Sprintf("whole, %s in %d files%s and %d images", bundle.Bytes(size), b.Summary.Files, packagesText(b.Summary, false), b.Summary.Images), viewDelta(b)
+			what, v := fmt.Sprintf("whole, %s in %d files%s and %d images", bundle.Bytes(size), b.Summary.Files, packagesText(b.Summary, false), b.Summary.Images), b.DeltaView()
 			if v != nil {
 				what = fmt.Sprintf("every byte in it is right, %s", bundle.Bytes(size))
 			}
 			fmt.Fprintf(a.out, "%s: %s read in %s\n  root  %s\n", args[0], what, time.Since(start).Round(100*time.Millisecond), b.Root.Digest)
 			if v != nil {
-				fmt.Fprintf(a.out, "  part  %s\n", v.expected())
+				fmt.Fprintf(a.out, "  part  %s\n", v.Expected())
 			}
 			for _, x := range b.Vouchers {
 				fmt.Fprintf(a.out, "  by    %s\n", x.By)
@@ -109,7 +110,7 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 func verifySizes(ctx context.Context, path string, policy bundle.Policy, bases []string) (size, data int64, err error) {
 	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{Given: bases})
 	if err != nil {
-		return 0, 0, refused(err)
+		return 0, 0, report.Refused(err)
 	}
 	defer b.Close()
 	return b.Size(), b.DataBytes(), nil

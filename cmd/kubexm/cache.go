@@ -12,6 +12,8 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) cacheCommand() *cobra.Command {
@@ -66,7 +68,7 @@ func (a *app) cacheLs() *cobra.Command {
 			if err := w.Flush(); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s, %s\n", c.Dir(), count(len(all), "file"), bundle.Bytes(total))
+			_, err = fmt.Fprintf(a.out, "%s: %s, %s\n", c.Dir(), console.Count(len(all), "file"), bundle.Bytes(total))
 			return err
 		},
 	}
@@ -106,7 +108,7 @@ Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
 			}
 			p, err := c.Prune(cmd.Context(), o)
 			if errors.Is(err, fetch.ErrInUse) {
-				return &coded{error: err, code: exitFailed, advice: "try again when the command that uses it has ended"}
+				return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "try again when the command that uses it has ended"}
 			}
 			if err != nil {
 				return err
@@ -118,8 +120,8 @@ Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
 			if dryRun {
 				done = "would remove"
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s %s, %s; left %s, %s\n", c.Dir(), done, count(p.Removed, "file"), bundle.Bytes(p.RemovedBytes),
-				count(p.Left, "file"), bundle.Bytes(p.LeftBytes))
+			_, err = fmt.Fprintf(a.out, "%s: %s %s, %s; left %s, %s\n", c.Dir(), done, console.Count(p.Removed, "file"), bundle.Bytes(p.RemovedBytes),
+				console.Count(p.Left, "file"), bundle.Bytes(p.LeftBytes))
 			return err
 		},
 	}

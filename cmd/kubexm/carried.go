@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // addDial adds the flags that say how hosts are dialed.
@@ -22,42 +21,13 @@ func (f *siteFlags) addDial(cmd *cobra.Command) {
 		"which SSH host keys are trusted: strict, accept-new; replaces hostKeyPolicy of the config")
 }
 
-// ownHosts refuses what a config out of a bundle says of this machine, and has all
-// hosts trust the host keys that the flag names.
-func (f *siteFlags) ownHosts(c *manifest.Cluster) error {
-	if f.config == "" { // whoever made the bundle wrote it
-		if err := c.CheckCarried(f.hostKeys != "").In("config of " + f.bundle).Err(); err != nil {
-			return err
-		}
-	}
-	f.trustKeysBy(c)
-	return nil
-}
-
-// trustKeysBy has all hosts of a config trust host keys as the flag says.
-func (f *siteFlags) trustKeysBy(c *manifest.Cluster) {
-	if f.hostKeys == "" {
-		return
-	}
-	set := func(s *manifest.SSH) {
-		s.HostKeyPolicy, s.HostKey = f.hostKeys, ""
-		if s.JumpHost != nil {
-			s.JumpHost.HostKeyPolicy, s.JumpHost.HostKey = f.hostKeys, ""
-		}
-	}
-	set(&c.Spec.SSH)
-	for i := range c.Spec.Hosts {
-		set(&c.Spec.Hosts[i].SSH)
-	}
-}
-
 // confirmHosts asks before hosts are dialed that only the bundle's config names and
 // that no earlier run of the workdir has dialed.
-func (a *app) confirmHosts(ctx context.Context, f *siteFlags, s *site) error {
-	if f.config != "" || f.yes {
+func (a *app) confirmHosts(ctx context.Context, f *siteFlags, s *siteRun) error {
+	if f.yes {
 		return nil
 	}
-	unseen, err := installer.Unseen(f.workdir, s.cluster)
+	unseen, err := s.Unseen()
 	if err != nil || len(unseen) == 0 {
 		return err
 	}
@@ -65,7 +35,7 @@ func (a *app) confirmHosts(ctx context.Context, f *siteFlags, s *site) error {
 		unseen = append(unseen[:10:10], fmt.Sprintf("and %d more", n-10))
 	}
 	what := fmt.Sprintf("the config of %s names hosts that no run of this workdir has connected to: %s", f.bundle, strings.Join(unseen, ", "))
-	no := &coded{error: errors.New(what), code: exitUsage, advice: "--yes connects to them with your SSH keys and passwords; -f gives a config of your own"}
+	no := &refusal.Error{Err: errors.New(what), Kind: refusal.Usage, Advice: "--yes connects to them with your SSH keys and passwords; -f gives a config of your own"}
 	in, ok := a.in.(*os.File)
 	if !ok || a.structured() || !term.IsTerminal(int(in.Fd())) {
 		return no

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -30,8 +31,7 @@ func TestHostsOfABundleAreAskedAbout(t *testing.T) {
 		}
 		var screen bytes.Buffer
 		a := &app{in: slave, err: &screen}
-		f := &siteFlags{bundle: "demo.tar.zst", workdir: t.TempDir()}
-		err := a.confirmHosts(t.Context(), f, &site{cluster: c})
+		err := a.confirmHosts(t.Context(), &siteFlags{}, carried(c, t.TempDir(), ""))
 		if (err == nil) != agrees {
 			t.Errorf("%q: %v", answer, err)
 		}
@@ -42,29 +42,37 @@ func TestHostsOfABundleAreAskedAbout(t *testing.T) {
 		}
 	}
 	// A workdir that knows them is not asked about; nor is who names the config.
-	f := &siteFlags{bundle: "demo.tar.zst", workdir: t.TempDir()}
+	workdir := t.TempDir()
 	a := &app{in: strings.NewReader("")}
-	if err := a.confirmHosts(t.Context(), f, &site{cluster: c}); err == nil {
+	if err := a.confirmHosts(t.Context(), &siteFlags{}, carried(c, workdir, "")); err == nil {
 		t.Error("without a terminal and without --yes hosts are dialed")
 	}
 	var seen []string
 	for _, h := range append(c.Spec.Hosts, manifest.Host{Address: "192.0.2.99"}) {
 		seen = append(seen, h.Address+":22")
 	}
-	if err := os.MkdirAll(filepath.Join(f.workdir, ".kubexm", "demo"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(workdir, ".kubexm", "demo"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(f.workdir, ".kubexm", "demo", "dialed"), []byte(strings.Join(seen, "\n")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(workdir, ".kubexm", "demo", "dialed"), []byte(strings.Join(seen, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := installer.Unseen(f.workdir, c); err != nil || len(left) > 0 {
+	if left, err := installer.Unseen(workdir, c); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
 	}
-	for _, f := range []*siteFlags{f, {workdir: t.TempDir(), yes: true}, {workdir: t.TempDir(), config: "config.yaml"}} {
-		if err := a.confirmHosts(t.Context(), f, &site{cluster: c}); err != nil {
+	for _, x := range []struct {
+		s   *siteRun
+		yes bool
+	}{{carried(c, workdir, ""), false}, {carried(c, t.TempDir(), ""), true}, {carried(c, t.TempDir(), "config.yaml"), false}} {
+		if err := a.confirmHosts(t.Context(), &siteFlags{yes: x.yes}, x.s); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// carried is a run for a cluster out of a bundle, or out of a config.
+func carried(c *manifest.Cluster, workdir, config string) *siteRun {
+	return &siteRun{Site: &site.Site{Request: site.Request{Options: installer.Options{Cluster: c, Base: workdir}, Archive: "demo.tar.zst", Config: config}}}
 }
 
 func pseudoTerminal(t *testing.T) (master, slave *os.File) {

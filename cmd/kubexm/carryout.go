@@ -8,9 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -19,28 +22,27 @@ import (
 type carry func(context.Context, *plan.Graph, installer.RunOptions) (journal string, err error)
 
 // carryOut runs the plan of s and shows what happens.
-func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, run carry) error {
-	r := a.newRunReport(f, s)
+func (a *app) carryOut(ctx context.Context, f *siteFlags, s *siteRun, run carry) error {
+	r := a.newRunReport(s)
 	end := r.begin()
 	a.orderly.Store(true)
-	journal, err := run(ctx, s.graph, installer.RunOptions{
-		DryRun: f.dryRun, Parallel: f.parallel, Stop: a.stop, Report: r.event, Version: ownVersion(), Resume: f.resume, Resumed: r.resumed, Skipped: s.skipped,
-		Rollback: engine.Rollback(f.rollback),
-	})
+	o := s.RunOptions()
+	o.Report, o.Resume, o.Resumed, o.Rollback = r.event, f.resume, r.resumed, engine.Rollback(f.rollback)
+	journal, err := run(ctx, s.Graph, o)
 	a.orderly.Store(false)
 	end()
 	s.journal = journal
-	s.tally, s.took = r.view.counted(), time.Since(r.view.begin)
+	s.tally, s.took = r.view.Counted(), r.view.Took()
 	switch {
 	case err == nil:
 		r.done(journal, s.took)
 		return nil
 	case ctx.Err() != nil:
 		r.cut("broken off", journal)
-		return &coded{code: exitInterrupted, error: errSaid}
+		return &refusal.Error{Kind: refusal.Interrupted, Err: errSaid}
 	case errors.Is(err, engine.ErrStopped):
 		r.cut("stopped", journal)
-		return &coded{code: exitInterrupted, error: errSaid}
+		return &refusal.Error{Kind: refusal.Interrupted, Err: errSaid}
 	}
 	return r.failed(err, journal)
 }
@@ -48,54 +50,50 @@ func (a *app) carryOut(ctx context.Context, f *siteFlags, s *site, run carry) er
 // runReport tells a person, or a program, what a run does.
 type runReport struct {
 	*app
-	site   *site
-	view   *runView
-	dry    dryRun
+	site   *siteRun
+	view   *console.RunView
+	dry    report.DryRun
 	dryRun bool
 	live   bool // a frame on a terminal; else lines
 	width  int  // of the column of hosts
 	checks map[string]bool
-	events *runLines // of --progress json
+	events *console.Lines // of --progress json
 
 	mu       sync.Mutex
 	warnings []steps.Finding // not said yet
 	last     time.Time       // when a line was printed
 }
 
-func (a *app) newRunReport(f *siteFlags, s *site) *runReport {
-	r := &runReport{app: a, site: s, dryRun: f.dryRun, live: a.live(), checks: map[string]bool{}}
-	now := time.Now()
-	r.last = now
-	r.view = &runView{
-		title: s.graph.Name + " " + s.cluster.Metadata.Name, now: time.Now, begin: now, busy: map[string]*busy{},
-		pressed: func() int { return int(a.pressed.Load()) },
-	}
-	for _, n := range s.graph.Nodes {
+func (a *app) newRunReport(s *siteRun) *runReport {
+	r := &runReport{app: a, site: s, dryRun: s.DryRun, live: a.live(), checks: map[string]bool{}, last: time.Now()}
+	total := 0
+	for _, n := range s.Graph.Nodes {
 		m := n.Step.Meta()
 		r.checks[n.ID] = m.LooksOnly && m.Always
-		r.view.tally.Total += len(n.Hosts)
+		total += len(n.Hosts)
 		for _, h := range n.Hosts {
 			r.width = min(max(r.width, len(h.Name)), 24)
 		}
 	}
+	r.view = console.NewRunView(s.Graph.Name+" "+s.Cluster.Metadata.Name, total, func() int { return int(a.pressed.Load()) })
 	return r
 }
 
 // begin starts to show the run, until the function that it gives is called.
 func (r *runReport) begin() (end func()) {
-	if r.lines != nil || r.display.progress == progressNone {
+	if r.lines != nil || r.display.Progress == console.None {
 		return func() {}
 	}
-	if r.display.progress == progressJSON {
-		r.events = newRunLines(r.err, progressJSON)
+	if r.display.Progress == console.JSON {
+		r.events = console.NewLines(r.err, console.JSON)
 		return func() {}
 	}
-	fmt.Fprintf(r.screen, "%s: %s on %s\n", r.view.title, count(r.view.tally.Total, "step"), count(len(r.site.cluster.Spec.Hosts), "host"))
-	if s := r.site.skipped; len(s) > 0 {
+	fmt.Fprintf(r.screen, "%s: %s on %s\n", r.view.Title(), console.Count(r.view.Counted().Total, "step"), console.Count(len(r.site.Cluster.Spec.Hosts), "host"))
+	if s := r.site.Skipped; len(s) > 0 {
 		fmt.Fprintf(r.screen, "checks left out: %s\n", shortNames(s))
 	}
 	if r.live {
-		return r.screen.show(r.view.frame)
+		return r.screen.Show(r.view.Frame)
 	}
 	over, gone := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -125,20 +123,20 @@ func (r *runReport) signs(over <-chan struct{}) {
 		r.mu.Lock()
 		quiet := time.Since(r.last)
 		r.mu.Unlock()
-		if bs := r.view.working(); quiet >= quietFor && len(bs) > 0 {
+		if host, step, since, others, ok := r.view.Longest(); quiet >= quietFor && ok {
 			more := ""
-			if len(bs) > 1 {
-				more = fmt.Sprintf(", and %d more", len(bs)-1)
+			if others > 0 {
+				more = fmt.Sprintf(", and %d more", others)
 			}
-			r.say(fmt.Sprintf("still at   %-*s  %s (%s)%s", r.width, bs[0].host, bs[0].step, brief(time.Since(bs[0].since)), more))
+			r.say(fmt.Sprintf("still at   %-*s  %s (%s)%s", r.width, host, step, console.Brief(since), more))
 		}
 	}
 }
 
 // say prints one line of the run, with the time and how far it is.
 func (r *runReport) say(line string) {
-	t := r.view.counted()
-	fmt.Fprintf(r.screen, "%6s  %*d/%d  %s\n", brief(time.Since(r.view.begin)), len(fmt.Sprint(t.Total)), t.ended(), t.Total, line)
+	t := r.view.Counted()
+	fmt.Fprintf(r.screen, "%6s  %*d/%d  %s\n", console.Brief(r.view.Took()), len(fmt.Sprint(t.Total)), t.Ended(), t.Total, line)
 	r.mu.Lock()
 	r.last = time.Now()
 	r.mu.Unlock()
@@ -150,16 +148,16 @@ func (r *runReport) event(e engine.Event) {
 		r.warn(*e.Finding)
 		return
 	}
-	r.view.event(e)
-	r.dry.event(e)
+	r.view.Event(e)
+	r.dry.Event(e)
 	switch {
 	case r.lines != nil:
-		r.lines.event(e)
+		r.lines.Event(e)
 		return
 	case r.events != nil:
-		r.events.event(e)
+		r.events.Event(e)
 		return
-	case r.display.progress == progressNone:
+	case r.display.Progress == console.None:
 		return
 	}
 	if !r.checks[e.Node] {
@@ -173,12 +171,12 @@ func (r *runReport) event(e engine.Event) {
 			return
 		}
 	}
-	if len(findings(e.Err)) > 0 && !r.verbose { // they become one table
+	if found, _ := steps.Split(e.Err); len(found) > 0 && !r.verbose { // they become one table
 		return
 	}
 	line := fmt.Sprintf("%-12s  %-*s  %s", e.Outcome, r.width, e.Host, e.Node)
 	if e.Took >= 100*time.Millisecond {
-		line += "  (" + brief(e.Took) + ")"
+		line += "  (" + console.Brief(e.Took) + ")"
 	}
 	if e.For != "" {
 		line += ": " + firstLine(e.For)
@@ -192,7 +190,7 @@ func (r *runReport) event(e engine.Event) {
 // warn takes what a check found and let pass.
 func (r *runReport) warn(x steps.Finding) {
 	if r.lines != nil {
-		r.lines.finding(x)
+		r.lines.Finding(x)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,21 +204,22 @@ func (r *runReport) flush() {
 	r.warnings = nil
 	r.mu.Unlock()
 	if len(ws) > 0 {
-		printFindings(r.screen, ws, r.site.cluster, r.tableWidth(r.err))
+		console.PrintFindings(r.screen, ws, r.site.Cluster, r.tableWidth(r.err))
 	}
 }
 
 // failed prints every failure as a block: what, where, what to do, and where the
 // whole story is.
 func (r *runReport) failed(err error, journal string) error {
-	c, code, next := r.site.cluster, exitFailed, "run the same command again: it goes on where it stopped"
-	found, fs := findings(err), failures(err, r.site.graph, c)
+	c, kind, next := r.site.Cluster, refusal.Failed, "run the same command again: it goes on where it stopped"
+	fs := report.Failures(err, r.site.Graph, c)
+	found, _ := steps.Split(err)
 	if r.lines != nil {
-		for _, x := range sortedFindings(found, c) {
-			r.lines.finding(x)
+		for _, x := range report.SortedFindings(found, c) {
+			r.lines.Finding(x)
 		}
 		for _, f := range fs {
-			r.lines.failure(f)
+			r.lines.Failure(f)
 		}
 	}
 	if len(found) > 0 {
@@ -228,46 +227,46 @@ func (r *runReport) failed(err error, journal string) error {
 		all := slices.Concat(found, r.warnings)
 		r.warnings = nil
 		r.mu.Unlock()
-		printFindings(r.screen, all, c, r.tableWidth(r.err))
+		console.PrintFindings(r.screen, all, c, r.tableWidth(r.err))
 		next = "mend what the checks found, then run the same command again"
-		if t := r.view.counted(); t.Ran == 0 && len(fs) == 0 {
+		if t := r.view.Counted(); t.Ran == 0 && len(fs) == 0 {
 			next = "nothing was changed; " + next
 		}
 		if len(fs) == 0 {
-			code = exitPreflight
+			kind = refusal.Hosts
 		}
 	}
 	r.flush()
-	for _, f := range grouped(fs, c) {
-		f.writeTo(r.screen, c)
+	for _, f := range report.Grouped(fs, c) {
+		console.PrintFailure(r.screen, f, c)
 	}
 	if journal != "" { // a run that was kept away wrote none
 		fmt.Fprintf(r.screen, "  log   %s\n", journal)
 	}
 	fmt.Fprintf(r.screen, "next: %s\n", next)
-	return &coded{code: code, error: errSaid}
+	return &refusal.Error{Kind: kind, Err: errSaid}
 }
 
 // cut tells of a run that was stopped from outside.
 func (r *runReport) cut(how, journal string) {
 	r.flush()
-	t := r.view.counted()
+	t := r.view.Counted()
 	fmt.Fprintf(r.screen, "%s: %s after %s: %d of %s ended\n  log   %s\nnext: run the same command again: it goes on where it stopped\n",
-		r.view.title, how, brief(time.Since(r.view.begin)), t.ended()-t.Failed, count(t.Total, "step"), journal)
+		r.view.Title(), how, console.Brief(r.view.Took()), t.Ended()-t.Failed, console.Count(t.Total, "step"), journal)
 }
 
 // done says how a run ended that went well.
 func (r *runReport) done(journal string, took time.Duration) {
 	r.flush()
-	t, g, c := r.view.counted(), r.site.graph, r.site.cluster
+	t, g, c := r.view.Counted(), r.site.Graph, r.site.Cluster
 	switch {
 	case r.lines != nil:
 	case r.dryRun:
-		r.dry.writeTo(r.out, g, c)
+		console.PrintDryRun(r.out, r.dry.Plans(g, c), c)
 		fmt.Fprintf(r.out, "%s: %s would run on %s, %d are done already, %s passed; nothing was changed\n",
-			g.Name, count(t.Would, "step"), count(len(r.dry.would), "host"), t.Done, count(t.Checked, "check"))
+			g.Name, console.Count(t.Would, "step"), console.Count(r.dry.Hosts(), "host"), t.Done, console.Count(t.Checked, "check"))
 	default:
-		fmt.Fprintf(r.out, "%s of cluster %s: done in %s; %s\n", g.Name, c.Metadata.Name, brief(took), t.said())
+		fmt.Fprintf(r.out, "%s of cluster %s: done in %s; %s\n", g.Name, c.Metadata.Name, console.Brief(took), console.TallyText(t))
 		if g.Keeps {
 			fmt.Fprintf(r.out, "  next  KUBECONFIG=%s kubectl get nodes\n", r.site.kubeconfig)
 		}

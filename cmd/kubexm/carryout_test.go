@@ -19,10 +19,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -67,21 +70,21 @@ func does(name string, act func(context.Context, *steps.Host) error) steps.Step 
 type trial struct {
 	out, err bytes.Buffer
 	app      *app
-	site     *site
+	site     *siteRun
 	flags    siteFlags
 }
 
 func newTrial(c *manifest.Cluster, output string, shape func(plan.Scope) plan.Fragment) (*trial, error) {
-	t := &trial{site: &site{cluster: c, kubeconfig: ".kubexm/demo/kubeconfig"}, flags: siteFlags{parallel: 1}}
+	t := &trial{site: &siteRun{Site: &site.Site{Request: site.Request{Options: installer.Options{Cluster: c, Parallel: 1}}}, kubeconfig: ".kubexm/demo/kubeconfig"}, flags: siteFlags{}}
 	t.app = &app{out: &t.out, err: &t.err, env: func(string) (string, bool) { return "", false }, stop: make(chan struct{}), output: output}
-	t.app.screen = newScreen(&t.err)
+	t.app.screen, t.site.Stop = console.NewScreen(&t.err), t.app.stop
 	if output == "json" {
-		t.app.lines = newRunLines(&t.out, "json")
+		t.app.lines = console.NewLines(&t.out, "json")
 	}
-	t.site.pipeline = pipeline.Create()
-	t.site.pipeline.Modules = []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: shape})}}
+	t.site.Pipeline = pipeline.Create()
+	t.site.Pipeline.Modules = []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: shape})}}
 	var err error
-	t.site.graph, err = plan.Build(t.site.pipeline, plan.Scope{Want: c})
+	t.site.Graph, err = plan.Build(t.site.Pipeline, plan.Scope{Want: c})
 	return t, err
 }
 
@@ -98,10 +101,7 @@ func (t *trial) run(ctx context.Context) int {
 	t.out.Reset()
 	t.err.Reset()
 	err := t.app.carryOut(ctx, &t.flags, t.site, onEngine)
-	if t.app.lines != nil {
-		err = t.app.lines.end(ctx, t.site, err)
-	}
-	return t.app.report(ctx, err)
+	return t.app.report(ctx, t.app.endLines(ctx, t.site, err))
 }
 
 // times are what differs from run to run.
@@ -205,7 +205,7 @@ func TestRunsAsTold(t *testing.T) {
 					t.Fatal(err)
 				}
 				if name == "same" || name == "task" {
-					x.flags.parallel = 8
+					x.site.Parallel = 8
 				}
 				if name == "task" {
 					x.flags.rollback = "task"
@@ -227,7 +227,7 @@ func TestSchemaIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"started", "ran", "already done", "checked", "would run", "tried again", "failed", "rolled back", "rolling back", "kept", "interrupted"}
-	for _, typ := range []reflect.Type{reflect.TypeFor[runLine](), reflect.TypeFor[runSummary](), reflect.TypeFor[failedCommand](), reflect.TypeFor[tally]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[console.Line](), reflect.TypeFor[console.Summary](), reflect.TypeFor[report.Command](), reflect.TypeFor[report.Tally]()} {
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
 			want = append(want, name)
@@ -271,7 +271,7 @@ func TestTableFolds(t *testing.T) {
 	}
 	for _, width := range []int{0, 80, 40} {
 		fmt.Fprintf(&b, "-- width %d --\n", width)
-		printFindings(&b, all, c, width)
+		console.PrintFindings(&b, all, c, width)
 	}
 	golden(t, "findings-folded.txt", b.String())
 }
@@ -289,7 +289,7 @@ func TestDryRunReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.flags.dryRun = true
+	x.site.DryRun = true
 	golden(t, "dry-run.txt", x.said(x.run(t.Context())))
 }
 
@@ -332,7 +332,7 @@ func slowMain() int {
 	if err != nil {
 		return 99
 	}
-	x.app.err, x.app.screen = os.Stderr, newScreen(os.Stderr)
+	x.app.err, x.app.screen = os.Stderr, console.NewScreen(os.Stderr)
 	signal.Reset()
 	x.app.listen(cancel)
 	return x.app.report(ctx, x.app.carryOut(ctx, &x.flags, x.site, onEngine))
@@ -411,11 +411,11 @@ func TestLinesAreJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.flags.parallel = 8 // steps of some stories wait for each other
+		x.site.Parallel = 8 // steps of some stories wait for each other
 		code := x.run(t.Context())
-		var last runLine
+		var last console.Line
 		for line := range strings.Lines(x.out.String()) {
-			last = runLine{}
+			last = console.Line{}
 			d := json.NewDecoder(strings.NewReader(line))
 			d.DisallowUnknownFields()
 			if err := d.Decode(&last); err != nil {
@@ -435,8 +435,8 @@ func TestFindingsThatNameOthers(t *testing.T) {
 	for _, h := range c.Spec.Hosts {
 		all = append(all, steps.Finding{Host: h.Name, Check: "preflight.endpoint", What: "the load balancer refuses", Advice: "have it pass TCP to " + c.Spec.Hosts[0].Address + ":6443"})
 	}
-	rows := findingRows(all, c)
-	if len(rows) != 1 || len(rows[0].hosts) != len(c.Spec.Hosts) || !strings.Contains(rows[0].Advice, c.Spec.Hosts[0].Address) {
+	rows := report.FindingRows(all, c)
+	if len(rows) != 1 || len(rows[0].Hosts) != len(c.Spec.Hosts) || !strings.Contains(rows[0].Advice, c.Spec.Hosts[0].Address) {
 		t.Errorf("%d rows: %+v", len(rows), rows)
 	}
 }

@@ -5,8 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/manifest/schema"
 )
 
@@ -65,12 +68,12 @@ func (a *app) validate(path, overlay string) error {
 		if err != nil {
 			return err
 		}
-		not = refusedBy(pipeline.Create(), c, l).In(path)
+		not = site.RefusedBy(pipeline.Create(), c, l).In(path)
 		more, err := a.advised(c, l)
 		if err != nil {
 			return err
 		}
-		problems = append(problems, append(asWarnings(not, problems), more...).In(path)...)
+		problems = append(problems, append(site.AsWarnings(not, problems), more...).In(path)...)
 	}
 	if a.structured() {
 		if problems == nil {
@@ -80,7 +83,7 @@ func (a *app) validate(path, overlay string) error {
 			return err
 		}
 		if failed != nil {
-			return &coded{error: errSaid, code: exitUsage}
+			return &refusal.Error{Err: errSaid, Kind: refusal.Usage}
 		}
 		return nil
 	}
@@ -88,9 +91,9 @@ func (a *app) validate(path, overlay string) error {
 		return failed
 	}
 	a.printWarnings(problems)
-	fmt.Fprintf(a.out, "%s: ok, %s\n", path, count(len(problems), "warning"))
+	fmt.Fprintf(a.out, "%s: ok, %s\n", path, console.Count(len(problems), "warning"))
 	if c != nil {
-		fmt.Fprintln(a.out, notInstalled(not))
+		fmt.Fprintln(a.out, site.NotInstalled(not))
 	}
 	return nil
 }
@@ -103,7 +106,7 @@ func (a *app) advised(c *manifest.Cluster, l *manifest.Lock) (manifest.Problems,
 	}
 	ps := c.PackageAdvice()
 	if l != nil {
-		ps = append(ps, direct(c.Spec.Sources, l)...)
+		ps = append(ps, c.Spec.Sources.Unmirrored(l)...)
 	}
 	return ps, nil
 }
@@ -115,14 +118,6 @@ type validated struct {
 	Installable    bool              `json:"installable"`
 	Problems       manifest.Problems `json:"problems"`
 	NotInstallable manifest.Problems `json:"notInstallable,omitempty"`
-}
-
-// count gives "1 warning", "2 warnings".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (a *app) configSchema() *cobra.Command {

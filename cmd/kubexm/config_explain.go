@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) configExplain() *cobra.Command {
@@ -57,11 +58,11 @@ func completeFields(_ *cobra.Command, args []string, typed string) ([]string, co
 }
 
 func (a *app) explain(path string) error {
-	f, alias, err := findField(path)
-	if err != nil {
-		return err
+	f, alias, ok := manifest.FindField(path)
+	if !ok {
+		return &refusal.Error{Err: fmt.Errorf("%s is no field of the config%s", path, nearField(path)), Kind: refusal.Usage, Advice: "kubexm config explain"}
 	}
-	e := newExplanation(f)
+	e := manifest.Explain(f)
 	if a.structured() {
 		return a.printValue(e)
 	}
@@ -70,101 +71,22 @@ func (a *app) explain(path string) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprint(a.out, e.text())
+	_, err := fmt.Fprint(a.out, explanationText(e))
 	return err
-}
-
-// findField finds a field by its path or a second spelling of it.
-func findField(path string) (f manifest.Field, alias string, err error) {
-	root := manifest.ConfigFields()
-	if f, ok := root.Find(path); ok {
-		return f, "", nil
-	}
-	for _, a := range manifest.Aliases() {
-		rest, ok := strings.CutPrefix(path, a.From)
-		if !ok || a.From == a.To || rest != "" && rest[0] != '.' {
-			continue
-		}
-		if f, ok := root.Find(a.To + rest); ok {
-			return f, path, nil
-		}
-	}
-	return f, "", &coded{
-		error: fmt.Errorf("%s is no field of the config%s", path, nearField(root, path)),
-		code:  exitUsage, advice: "kubexm config explain",
-	}
 }
 
 // nearField names the fields that a person may have meant: those of the same
 // last name first.
-func nearField(root manifest.Field, path string) string {
-	last := path[strings.LastIndexByte(path, '.')+1:]
-	var same, all []string
-	for _, f := range root.All() {
-		if f.Name == last && last != "" {
-			same = append(same, f.Path)
-		}
-		all = append(all, f.Path)
-	}
+func nearField(path string) string {
+	same, all := manifest.FieldsNamed(path)
 	if len(same) > 0 {
 		return "; did you mean " + strings.Join(same[:min(len(same), 3)], " or ") + "?"
 	}
-	return didYouMean(path, all)
+	return refusal.DidYouMean(path, all)
 }
 
-// explanation is a field as people and programs read it.
-type explanation struct {
-	Field       string     `json:"field"`
-	Type        string     `json:"type"`
-	Required    bool       `json:"required,omitempty"`
-	Default     string     `json:"default,omitempty"`
-	Allowed     string     `json:"allowed,omitempty"`
-	AlsoWritten []string   `json:"alsoWritten,omitempty"`
-	Meaning     string     `json:"meaning"`
-	Effect      []string   `json:"effect,omitempty"`
-	Change      string     `json:"change,omitempty"`
-	Install     string     `json:"install,omitempty"`
-	NotYetBuilt string     `json:"notYetBuilt,omitempty"`
-	Fields      []subField `json:"fields,omitempty"`
-}
-
-type subField struct {
-	Name    string `json:"name"`
-	Type    string `json:"type"`
-	Summary string `json:"summary"`
-}
-
-func newExplanation(f manifest.Field) explanation {
-	e := explanation{
-		Field: f.Path, Type: f.Type(), Required: f.Required, Default: f.DefaultText(), Allowed: f.Allowed(),
-		AlsoWritten: manifest.OtherSpellings(f.Path), Meaning: f.Meaning(), NotYetBuilt: manifest.WaitingFor(f.Path),
-	}
-	for _, x := range f.Effect.Each() {
-		e.Effect = append(e.Effect, string(x))
-	}
-	if len(e.Effect) > 0 && e.NotYetBuilt == "" {
-		e.Change, e.Install = f.Effect.Says(manifest.Anywhere), f.Install.Does(f.Effect)
-	}
-	if f.Scalar != "" {
-		e.AlsoWritten = append(e.AlsoWritten, "a plain value, which is its "+f.Scalar)
-	}
-	if f.ShortForm != "" {
-		e.AlsoWritten = append(e.AlsoWritten, f.ShortForm)
-	}
-	for _, sub := range f.Fields {
-		e.Fields = append(e.Fields, subField{sub.Name, sub.Type(), sub.Summary()})
-		if f.Path != "" {
-			continue
-		}
-		for _, x := range sub.Fields { // the document itself has little to show
-			e.Fields = append(e.Fields, subField{x.Path, x.Type(), x.Summary()})
-		}
-	}
-	return e
-}
-
-// text lays the explanation out for a terminal.
-func (e explanation) text() string {
+// explanationText lays the explanation out for a terminal.
+func explanationText(e manifest.Explanation) string {
 	var b strings.Builder
 	if e.Field != "" {
 		b.WriteString(e.Field + "\n\n")

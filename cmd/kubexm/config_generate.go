@@ -1,128 +1,19 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"net/netip"
-	"regexp"
-	"strconv"
-	"strings"
-
 	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/manifest/starter"
 )
 
-// machines are the flags of config init that name the hosts, by address.
-type machines struct {
-	masters, workers, registry []string
-	user                       string
-}
-
-func (m *machines) add(cmd *cobra.Command) {
+// addMachines adds the flags of config init that name the hosts, by address.
+func addMachines(cmd *cobra.Command, m *starter.Machines) {
 	fs := cmd.Flags()
-	fs.StringSliceVar(&m.masters, "masters", nil, "addresses of the masters: 10.0.0.11-13,10.0.1.4; writes a config for these hosts")
-	fs.StringSliceVar(&m.workers, "workers", nil, "addresses of the workers; without it masters run pods")
-	fs.StringSliceVar(&m.registry, "registry", nil, "address of the registry host; without it there is no registry, and each node is sent the images")
-	fs.StringVar(&m.user, "user", "root", "who logs in on the hosts")
+	fs.StringSliceVar(&m.Masters, "masters", nil, "addresses of the masters: 10.0.0.11-13,10.0.1.4; writes a config for these hosts")
+	fs.StringSliceVar(&m.Workers, "workers", nil, "addresses of the workers; without it masters run pods")
+	fs.StringSliceVar(&m.Registry, "registry", nil, "address of the registry host; without it there is no registry, and each node is sent the images")
+	fs.StringVar(&m.User, "user", "root", "who logs in on the hosts")
 	for _, name := range []string{"masters", "workers", "registry", "user"} {
 		cmd.MarkFlagsMutuallyExclusive("template", name)
 	}
-}
-
-// given tells whether hosts are named.
-func (m *machines) given() bool { return len(m.masters)+len(m.workers)+len(m.registry) > 0 }
-
-// mostInRange is how many hosts one range names at most.
-const mostInRange = 256
-
-// addresses writes out what was typed as addresses and ranges of them.
-func addresses(flag string, words []string) ([]string, error) {
-	var out []string
-	for _, w := range words {
-		wrong := &coded{error: fmt.Errorf("--%s %s: not an address or a range of them", flag, w), code: exitUsage, advice: "write 10.0.0.11, or 10.0.0.11-13"}
-		first, last, ranged := strings.Cut(w, "-")
-		at, err := netip.ParseAddr(first)
-		if err != nil || ranged && !at.Is4() {
-			return nil, wrong
-		}
-		n := 1
-		if ranged {
-			end, err := strconv.Atoi(last)
-			if n = end - int(at.AsSlice()[3]) + 1; err != nil || n < 1 || end > 255 || n > mostInRange {
-				return nil, wrong
-			}
-		}
-		for range n {
-			out = append(out, at.String())
-			at = at.Next()
-		}
-	}
-	return out, nil
-}
-
-// starterVersion is where a starter says which Kubernetes it is for.
-var starterVersion = regexp.MustCompile(`(?m)^\s+version: (v\S+)`)
-
-// config writes a config for the machines. Its Kubernetes is that of starter.
-func (m *machines) config(starter []byte) ([]byte, error) {
-	masters, err := addresses("masters", m.masters)
-	if err != nil {
-		return nil, err
-	}
-	workers, err := addresses("workers", m.workers)
-	if err != nil {
-		return nil, err
-	}
-	registry, err := addresses("registry", m.registry)
-	if err != nil {
-		return nil, err
-	}
-	version := starterVersion.FindSubmatch(starter)
-	switch {
-	case len(masters) == 0:
-		return nil, &coded{error: errors.New("--masters is missing: a cluster has at least one"), code: exitUsage, advice: "kubexm config init --masters 10.0.0.11-13 --workers 10.0.0.21-40"}
-	case len(registry) > 1:
-		return nil, &coded{error: errors.New("--registry: more than one host"), code: exitUsage, advice: "name one"}
-	case version == nil:
-		return nil, errors.New("the starter names no version of Kubernetes")
-	}
-	var hosts strings.Builder
-	names := map[string]string{} // by address
-	group := func(role string, all []string) string {
-		var in []string
-		for i, at := range all {
-			if names[at] == "" {
-				names[at] = role + strconv.Itoa(i+1)
-				fmt.Fprintf(&hosts, "    - {name: %s, address: %q}\n", names[at], at)
-			}
-			in = append(in, names[at])
-		}
-		return strings.Join(in, ", ")
-	}
-	master := group("master", masters)
-	if len(workers) == 0 {
-		workers = masters
-	}
-	worker := group("worker", workers)
-	roles := fmt.Sprintf("    master: [%s]\n    worker: [%s]\n", master, worker)
-	if len(registry) > 0 {
-		roles += fmt.Sprintf("    registry: [%s]\n", group("registry", registry))
-	}
-	return fmt.Appendf(nil, `# Written by kubexm config init. "kubexm config explain" says what each field means.
-apiVersion: kubexm.mensylisir.io/v1alpha1
-kind: Cluster
-metadata:
-  name: demo # names the archive, and the folder of the cluster's keys
-spec:
-  ssh:
-    user: %q
-    privateKeyPath: ~/.ssh/id_ed25519
-  roleGroups:
-%s  hosts:
-%s  kubernetes:
-    version: %s
-  etcd:
-    type: kubeadm # a pod on each master
-  network:
-    plugin: flannel
-`, m.user, roles, &hosts, version[1]), nil
 }

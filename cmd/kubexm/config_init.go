@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/manifest/starter"
 )
 
 // starters are commented configs, one a template.
@@ -17,7 +19,7 @@ var templates = []string{"single", "ha", "registry", "dual-stack"}
 
 func (a *app) configInit() *cobra.Command {
 	template, out, force := templates[0], "", false
-	hosts := &machines{}
+	hosts := &starter.Machines{}
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented config to start from",
@@ -44,8 +46,8 @@ config explain" says what every field means.`,
 			if err != nil {
 				return err
 			}
-			if hosts.given() {
-				if text, err = hosts.config(text); err != nil {
+			if hosts.Given() {
+				if text, err = hosts.Config(text); err != nil {
 					return err
 				}
 			}
@@ -62,7 +64,7 @@ config explain" says what every field means.`,
 	cmd.Flags().BoolVar(&force, "force", false, useForce)
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templates, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("out", "yaml", "yml")
-	hosts.add(cmd)
+	addMachines(cmd, hosts)
 	return cmd
 }
 

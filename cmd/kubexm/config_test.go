@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/versions"
 )
@@ -47,10 +48,10 @@ func TestStarters(t *testing.T) {
 		for _, p := range problems {
 			t.Errorf("%s: %s", name, p)
 		}
-		for _, p := range refusedBy(pipeline.Create(), c, lock) {
+		for _, p := range site.RefusedBy(pipeline.Create(), c, lock) {
 			t.Errorf("%s cannot be installed: %s", name, p)
 		}
-		if err := planned(c, lock); err != nil {
+		if err := site.Complete(c, lock); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if lock == nil || len(lock.Artifacts) == 0 || len(lock.Images) == 0 {

@@ -11,9 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // diffCommand is the command that tells what of a cluster is not as it was applied.
@@ -60,28 +63,26 @@ func (a *app) runDiff(ctx context.Context, f *siteFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	fromConfig(c, f.config)
-	if err := f.ownHosts(c); err != nil {
-		return err
-	}
+	c.PlaceFiles(folderOf(f.config))
+	c.TrustHostKeys(f.hostKeys)
 	if err := installer.CheckWorkdir(f.workdir, c.Metadata.Name); err != nil {
 		return err
 	}
-	s := &site{cluster: c}
+	o := a.options(f.workdir, f.parallel, c)
 	if f.bundle != "" {
 		policy, err := a.policy(&f.policyFlags, c)
 		if err != nil {
 			return err
 		}
-		if s.bundle, err = bundle.OpenPart(ctx, f.bundle, policy, bundle.Bases{Given: f.bases}); err != nil {
-			return refused(err)
+		if o.Bundle, err = bundle.OpenPart(ctx, f.bundle, policy, bundle.Bases{Given: f.bases}); err != nil {
+			return report.Refused(err)
 		}
-		defer s.bundle.Close()
-		if err := installer.FindBases(ctx, s.bundle, f.workdir, c.Metadata.Name); err != nil {
-			return refused(err)
+		defer o.Bundle.Close()
+		if err := installer.FindBases(ctx, o.Bundle, f.workdir, c.Metadata.Name); err != nil {
+			return report.Refused(err)
 		}
 	}
-	session, unreached, err := installer.ReachRecorded(ctx, a.options(f, s))
+	session, unreached, err := installer.ReachRecorded(ctx, o)
 	if err != nil {
 		return diffRefused(err)
 	}
@@ -99,11 +100,11 @@ func diffRefused(err error) error {
 	var bundle *installer.OtherBundleError
 	switch {
 	case errors.As(err, &bundle):
-		return &coded{error: err, code: exitRefused, advice: bundle.Advice(), word: wordLacks}
+		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: bundle.Advice(), Word: report.WordLacks}
 	case errors.As(err, &other):
-		return &coded{error: err, code: exitPreflight, advice: other.Advice()}
+		return &refusal.Error{Err: err, Kind: refusal.Hosts, Advice: other.Advice()}
 	case errors.Is(err, installer.ErrNoRecord):
-		return &coded{error: err, code: exitPreflight, advice: "make the cluster: kubexm install ARCHIVE"}
+		return &refusal.Error{Err: err, Kind: refusal.Hosts, Advice: "make the cluster: kubexm install ARCHIVE"}
 	}
 	return err
 }
@@ -125,7 +126,7 @@ func (a *app) tellDrift(c *manifest.Cluster, found []installer.Drift) error {
 	if err := a.printDrift(driftReport{Cluster: c.Metadata.Name, Same: same, Drift: found}, c); err != nil || same {
 		return err
 	}
-	return &coded{code: exitPreflight, error: errSaid}
+	return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
 }
 
 func (a *app) printDrift(r driftReport, c *manifest.Cluster) error {
@@ -170,7 +171,7 @@ func (a *app) printDrift(r driftReport, c *manifest.Cluster) error {
 		a.printDriftCells(cells)
 	}
 	fmt.Fprintf(a.out, "%s of %s differ from what was applied: %d in all, %d not looked at; nothing was changed\n",
-		fmt.Sprint(len(differs)), count(len(c.Spec.Hosts), "host"), len(r.Drift)-unseen, unseen)
+		fmt.Sprint(len(differs)), console.Count(len(c.Spec.Hosts), "host"), len(r.Drift)-unseen, unseen)
 	return nil
 }
 
@@ -183,11 +184,11 @@ func (a *app) printDriftCells(rows [][]string) {
 		under = append(under, lines)
 	}
 	if !slices.ContainsFunc(under, func(s string) bool { return s != "" }) {
-		printCells(a.out, rows, a.tableWidth(a.out))
+		console.PrintCells(a.out, rows, a.tableWidth(a.out))
 		return
 	}
 	for i := range rows {
-		printCells(a.out, rows[i:i+1], 0)
+		console.PrintCells(a.out, rows[i:i+1], 0)
 		if under[i] != "" {
 			fmt.Fprintf(a.out, "    %s\n", strings.ReplaceAll(under[i], "\n", "\n    "))
 		}

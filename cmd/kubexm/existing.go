@@ -5,40 +5,38 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // keepExisting refuses an installation that would harm a cluster that exists, or would
 // say of it what it does not do. Then it cleans the hosts that a deletion has left: what
 // comes next meets them as they were before. A dry run says so only.
-func (a *app) keepExisting(ctx context.Context, f *siteFlags, s *site, session *installer.Session) error {
-	found, err := session.Existing(ctx)
+func (a *app) keepExisting(ctx context.Context, s *siteRun) error {
+	found, err := s.Existing(ctx)
 	if err != nil {
 		return err
 	}
 	if len(found) > 0 {
-		if a.lines != nil {
-			for _, x := range sortedFindings(found, s.cluster) {
-				a.lines.finding(x)
-			}
-		}
-		printFindings(a.screen, found, s.cluster, a.tableWidth(a.err))
+		a.sayFindings(report.SortedFindings(found, s.Cluster))
+		console.PrintFindings(a.screen, found, s.Cluster, a.tableWidth(a.err))
 		fmt.Fprintln(a.screen, "install ends here: the cluster exists and stays as it is; nothing was changed on any host")
-		return &coded{code: exitPreflight, error: errSaid}
+		return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
 	}
-	if f.dryRun {
+	if s.DryRun {
 		return nil
 	}
-	if err := a.adopt(ctx, session); err != nil {
+	if err := a.adopt(ctx, s.Session); err != nil {
 		return err
 	}
-	report := func(e engine.Event) {
+	cleaned, err := s.Clean(ctx, func(e engine.Event) {
 		if a.lines != nil && e.Finding != nil {
-			a.lines.finding(*e.Finding)
+			a.lines.Finding(*e.Finding)
 		}
-	}
-	cleaned, err := session.Clean(ctx, installer.RunOptions{Parallel: f.parallel, Stop: a.stop, Version: ownVersion(), Report: report})
+	})
 	if len(cleaned) > 0 {
 		fmt.Fprintf(a.screen, "cleaned: %s, which an earlier deletion passed over\n", strings.Join(cleaned, ", "))
 	}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -22,35 +24,24 @@ const (
 	exitInterrupted = 130
 )
 
-// coded is an error that asks for an exit code of its own, with advice for the
-// person who reads it.
-type coded struct {
-	error
-	code   int
-	advice string
-	word   string // docs/bundle-format.md's, of a refusal that no other package words; may be empty
+// exitCodes are those of refusals.
+var exitCodes = map[refusal.Kind]int{
+	refusal.Failed: exitFailed, refusal.Usage: exitUsage, refusal.Hosts: exitPreflight, refusal.Content: exitRefused, refusal.Interrupted: exitInterrupted,
 }
-
-// wordLacks is the code of bundles that are whole and trusted, and made for
-// another config: other versions, hosts of another platform, or a delta without
-// its base.
-const wordLacks = "bundle-lacks"
 
 // errSaid ends a command that has said already what is wrong.
 var errSaid = errors.New("said already")
 
-func (c *coded) Unwrap() error { return c.error }
-
 // usageError marks err as a mistake in the command line.
 func usageError(cmd *cobra.Command, err error) error {
-	return &coded{error: err, code: exitUsage, advice: "see `" + cmd.CommandPath() + " --help`"}
+	return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "see `" + cmd.CommandPath() + " --help`"}
 }
 
 // exitCode is what the command that ends with err tells its caller.
 func exitCode(ctx context.Context, err error) int {
 	var hosts installer.HostErrors
 	var problems manifest.Problems
-	var c *coded
+	var c *refusal.Error
 	switch {
 	case err == nil:
 		return exitDone
@@ -61,7 +52,7 @@ func exitCode(ctx context.Context, err error) int {
 	case errors.As(err, &problems):
 		return exitUsage
 	case errors.As(err, &c):
-		return c.code
+		return exitCodes[c.Kind]
 	}
 	return exitFailed
 }
@@ -71,7 +62,7 @@ func (a *app) report(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
 	var hosts installer.HostErrors
 	var problems manifest.Problems
-	var c *coded
+	var c *refusal.Error
 	if err != nil && a.structured() && a.lines == nil && !a.printed && !errors.Is(err, errSaid) {
 		a.failedJSON(err, code)
 	}
@@ -88,8 +79,8 @@ func (a *app) report(ctx context.Context, err error) int {
 		a.printProblems(problems)
 	case errors.As(err, &c):
 		fmt.Fprintf(a.err, "error: %v\n", err)
-		if c.advice != "" {
-			fmt.Fprintf(a.err, "  try   %s\n", c.advice)
+		if c.Advice != "" {
+			fmt.Fprintf(a.err, "  try   %s\n", c.Advice)
 		}
 	default:
 		fmt.Fprintf(a.err, "error: %v\n", err)
@@ -116,5 +107,5 @@ func (a *app) printProblems(ps manifest.Problems) {
 			errs++
 		}
 	}
-	fmt.Fprintf(a.err, "%s, %s\n", count(errs, "error"), count(warns, "warning"))
+	fmt.Fprintf(a.err, "%s, %s\n", console.Count(errs, "error"), console.Count(warns, "warning"))
 }

@@ -3,11 +3,10 @@ package main
 import (
 	"errors"
 
-	"github.com/mensylisir/kubexm/bundle"
-	"github.com/mensylisir/kubexm/bundle/archive"
-	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -27,30 +26,12 @@ type errorView struct {
 	Advice  []string `json:"advice,omitempty"`
 }
 
-// errorCode gives the word that says what is wrong with a bundle, a signature or a
-// key, the same in every version; "" where nothing is, or something else.
-func errorCode(err error) string {
-	if code, ok := errors.AsType[bundle.TrustCode](err); ok {
-		return string(code)
-	}
-	if code, ok := errors.AsType[archive.Code](err); ok {
-		return string(code)
-	}
-	if code, ok := errors.AsType[sign.Code](err); ok {
-		return string(code)
-	}
-	if c, ok := errors.AsType[*coded](err); ok {
-		return c.word
-	}
-	return ""
-}
-
 // failedJSON tells a program what report tells a person.
 func (a *app) failedJSON(err error, code int) {
 	v := failedView{ExitCode: code, Errors: []errorView{}}
 	var hosts installer.HostErrors
 	var problems manifest.Problems
-	var c *coded
+	var c *refusal.Error
 	switch {
 	case errors.As(err, &hosts):
 		for _, e := range hosts {
@@ -69,9 +50,9 @@ func (a *app) failedJSON(err error, code int) {
 			}
 		}
 	default:
-		x := errorView{Code: errorCode(err), Message: err.Error(), Advice: steps.Advice(err)}
-		if errors.As(err, &c) && c.advice != "" {
-			x.Advice = append(x.Advice, c.advice)
+		x := errorView{Code: report.Code(err), Message: err.Error(), Advice: steps.Advice(err)}
+		if errors.As(err, &c) && c.Advice != "" {
+			x.Advice = append(x.Advice, c.Advice)
 		}
 		v.Errors = append(v.Errors, x)
 	}

@@ -10,14 +10,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/state"
-	"github.com/mensylisir/kubexm/steps/cluster"
 )
-
-// operationView is what get shows of an operation.
-type operationView struct {
-	cluster.Ended
-	Cluster string `json:"cluster"`
-}
 
 func (a *app) getOperations() *cobra.Command {
 	f := &getFlags{}
@@ -48,8 +41,8 @@ those that other machines did, the last 50.`,
 	return cmd
 }
 
-func (a *app) operations(ctx context.Context, f *getFlags) ([]operationView, error) {
-	out := []operationView{}
+func (a *app) operations(ctx context.Context, f *getFlags) ([]state.OperationView, error) {
+	out := []state.OperationView{}
 	if f.config != "" {
 		c, err := a.loadCluster(f.config, "")
 		if err != nil {
@@ -61,38 +54,21 @@ func (a *app) operations(ctx context.Context, f *getFlags) ([]operationView, err
 				return err
 			}
 			open, err := state.Operation(ctx, c, session.Workdir.Dir, session.Host)
-			out = append(out, viewsOf(c.Metadata.Name, all, open)...)
+			out = append(out, state.OperationViews(c.Metadata.Name, all, open)...)
 			return err
 		})
 		return out, err
 	}
-	folders, err := clusterFolders(f.workdir)
+	folders, err := installer.Clusters(f.workdir)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range folders {
-		dir := filepath.Join(f.workdir, ".kubexm", name)
-		all, err := cluster.HistoryHere(dir)
+		views, err := state.OperationsHere(name, filepath.Join(f.workdir, ".kubexm", name))
 		if err != nil {
 			return nil, err
 		}
-		open, err := cluster.OperationHere(dir)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, viewsOf(name, all, open)...)
+		out = append(out, views...)
 	}
 	return out, nil
-}
-
-// viewsOf are the operations that have ended, then the one that is open.
-func viewsOf(name string, all []cluster.Ended, open *cluster.Operation) []operationView {
-	var out []operationView
-	for _, e := range all {
-		out = append(out, operationView{Ended: e, Cluster: name})
-	}
-	if open != nil {
-		out = append(out, operationView{Ended: cluster.Ended{Operation: *open}, Cluster: name})
-	}
-	return out
 }

@@ -10,16 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
-
-// releaseView is what get shows of a host's release.
-type releaseView struct {
-	Host  string   `json:"host"`
-	Roles []string `json:"roles"`
-	*cluster.Release
-	Error string `json:"error,omitempty"` // why it is not known
-}
 
 func (a *app) getReleases() *cobra.Command {
 	f := &getFlags{}
@@ -61,7 +53,7 @@ A host that does not answer is listed as such, and ends the command with exit co
 			if err := a.show(l); err != nil || !failed {
 				return err
 			}
-			return &coded{code: exitFailed, error: errSaid}
+			return &refusal.Error{Kind: refusal.Failed, Err: errSaid}
 		},
 	}
 	f.add(a, cmd, true, "")
@@ -69,7 +61,7 @@ A host that does not answer is listed as such, and ends the command with exit co
 }
 
 // releases asks all hosts of a config, in its order.
-func (a *app) releases(ctx context.Context, f *getFlags) (out []releaseView, err error) {
+func (a *app) releases(ctx context.Context, f *getFlags) (out []installer.HostRelease, err error) {
 	c, err := a.loadCluster(f.config, "")
 	if err != nil {
 		return nil, err
@@ -79,27 +71,5 @@ func (a *app) releases(ctx context.Context, f *getFlags) (out []releaseView, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	why := map[string]error{}
-	for _, e := range unreached {
-		if one, ok := errors.AsType[*installer.HostError](e); ok {
-			why[one.Host] = one
-		}
-	}
-	for _, h := range c.Spec.Hosts {
-		v := releaseView{Host: h.Name, Roles: c.RolesOf(h.Name)}
-		err := why[h.Name]
-		if x := session.Host(h); x != nil {
-			if v.Release, err = cluster.ReadRelease(ctx, x); err != nil {
-				err = &installer.HostError{Host: h.Name, Address: h.Address, Err: err}
-			}
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if err != nil {
-			v.Error = err.Error()
-		}
-		out = append(out, v)
-	}
-	return out, nil
+	return session.Releases(ctx, unreached)
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 )
 
 // TestHelpIsNarrow: no line of a help is wider than 80 columns. Two of them are golden.
@@ -47,7 +49,7 @@ func TestFoldText(t *testing.T) {
 		{"  ab  one two three", "  ab  one\n      two\n      three"},
 		{"  one two three four", "  one two\n  three\n  four"},
 	} {
-		if got := foldText(c.text, 10); got != c.want {
+		if got := console.FoldText(c.text, 10); got != c.want {
 			t.Errorf("%q folded to\n%s\nwant\n%s", c.text, got, c.want)
 		}
 	}

@@ -1,19 +1,24 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
@@ -54,41 +59,34 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 	f.addDial(cmd)
 }
 
-// site is what a command works on, before any host is asked.
-type site struct {
-	cluster  *manifest.Cluster
-	bundle   *bundle.Bundle // nil without --bundle
-	graph    *plan.Graph
-	pipeline plan.Pipeline
-	dryRun   bool
-	deletion *installer.Deletion // of a command that takes a cluster away
-	signer   *sign.Signer        // of the receipt; nil where it is not signed
+// siteRun is a command on a site, and how it went.
+type siteRun struct {
+	*site.Site
+	signer *sign.Signer // of the receipt; nil where it is not signed
 
-	away   []string           // hosts that an installation goes without
-	exists *manifest.Existing // what was applied before; read where hosts are away
-
-	skip      []string        // checks that the plan leaves out
-	batch     plan.Batch      // of a pipeline that rolls
-	skipped   []string        // those of them that a person left out
-	unchecked []steps.Finding // what is not looked at without a bundle
-
-	// How the run went.
 	journal, kubeconfig string
 	receipt             string
-	tally               tally
+	tally               report.Tally
 	took                time.Duration
 }
 
-// scope is what the plan of s is made for.
-func (s *site) scope() plan.Scope {
-	return plan.Scope{Want: s.cluster, Set: s.cluster.Spec.Kubernetes.Version, Skip: s.skip, Away: s.away, Exists: s.exists, Batch: s.batch}
+func newSiteRun(p plan.Pipeline, dryRun bool) *siteRun {
+	return &siteRun{Site: &site.Site{Request: site.Request{Pipeline: p, DryRun: dryRun}}}
 }
 
-// openSite verifies the bundle, reads the config, makes the plan and proves the
-// bundle complete for it: all of that before a host is touched.
-func (a *app) openSite(ctx context.Context, f *siteFlags, s *site) (err error) {
+// options are what a session is opened with.
+func (a *app) options(workdir string, parallel int, c *manifest.Cluster) installer.Options {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "/root"
+	}
+	return installer.Options{Cluster: c, Base: workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: parallel, Version: ownVersion()}
+}
+
+// openSite is all that is done before a host is called.
+func (a *app) openSite(ctx context.Context, f *siteFlags, s *siteRun) error {
 	if f.bundle == "" && f.config == "" {
-		return &coded{error: errors.New("neither -f nor --bundle is given"), code: exitUsage, advice: "name the config, or the bundle that holds it"}
+		return &refusal.Error{Err: errors.New("neither -f nor --bundle is given"), Kind: refusal.Usage, Advice: "name the config, or the bundle that holds it"}
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -97,153 +95,145 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *site) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.bundle != "" {
-		policy, err := a.policy(&f.policyFlags, own)
-		if err != nil {
-			return err
-		}
-		if s.bundle, err = bundle.OpenPart(ctx, f.bundle, policy, bundle.Bases{Given: f.bases}); err != nil {
-			return refused(err)
-		}
-	}
-	if s.cluster, err = a.siteConfig(f, own, s.bundle, s.pipeline); err != nil {
-		return err
-	}
-	if err := f.ownHosts(s.cluster); err != nil {
-		return err
-	}
-	if err := installer.CheckWorkdir(f.workdir, s.cluster.Metadata.Name); err != nil {
-		return err
+	r := site.Request{
+		Options: a.options(f.workdir, f.parallel, own), Pipeline: s.Pipeline, Config: f.config, Archive: f.bundle, Given: f.bases, HostKeys: f.hostKeys,
+		SkipCheck: f.skip, SkipHosts: f.skipHosts, Older: f.older, Batch: f.batch.Batch, DryRun: f.dryRun, Stop: a.stop,
 	}
 	if f.keepSaid {
-		s.cluster.Spec.Etcd.PreserveData = f.keep
+		r.Preserve = &f.keep
 	}
-	if err := f.leaveOut(s); err != nil {
-		return err
-	}
-	if err := f.takeAway(s); err != nil {
-		return err
-	}
-	if !s.pipeline.Away { // what is taken away is known when the hosts are reached
-		if s.graph, err = plan.Build(s.pipeline, s.scope()); err != nil {
+	if f.bundle != "" {
+		if r.Policy, err = a.policy(&f.policyFlags, own); err != nil {
 			return err
 		}
 	}
-	if err := checkFiles(f, s); err != nil {
-		return err
-	}
-	if err := s.bundled(); err != nil {
-		return err
-	}
-	if s.bundle != nil && s.pipeline.Bundle != plan.BundleUnused {
-		if err := planned(s.cluster, s.bundle.Lock); err != nil {
-			return errors.Join(lacking(err), s.bundle.Close())
-		}
-		if err := f.notOlder(s); err != nil {
-			return errors.Join(refused(err), s.bundle.Close())
-		}
-		if err := a.findBases(ctx, f, s); err != nil {
-			return errors.Join(refused(err), s.bundle.Close())
-		}
-	}
-	return nil
-}
-
-// findBases completes a delta with what lies on this machine. Files come from
-// archives alone: without them no host has to be called to refuse.
-func (a *app) findBases(ctx context.Context, f *siteFlags, s *site) error {
-	if err := installer.FindBases(ctx, s.bundle, f.workdir, s.cluster.Metadata.Name); err != nil {
-		return err
-	}
-	return s.bundle.LacksFiles()
-}
-
-// siteConfig is the config that -f names, else the bundle's.
-// It is refused where the pipeline cannot be carried out for it.
-func (a *app) siteConfig(f *siteFlags, c *manifest.Cluster, b *bundle.Bundle, p plan.Pipeline) (*manifest.Cluster, error) {
-	from := cmp.Or(f.config, "config of "+f.bundle)
-	if c == nil {
-		var problems manifest.Problems
-		c, problems = manifest.Decode(bytes.NewReader(b.Config))
-		if err := problems.In(from).Err(); err != nil {
-			return nil, err
-		}
-		fromConfig(c, "")
-	}
-	var l *manifest.Lock
-	if b != nil {
-		l = b.Lock
-	}
-	return c, refusedBy(p, c, l).In(from).Err()
+	s.Site, err = site.Open(ctx, r)
+	return report.Refused(err)
 }
 
 // runSite carries out a pipeline on the hosts, and ends the lines of -o json.
 func (a *app) runSite(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
-	s := &site{pipeline: p, dryRun: f.dryRun, batch: f.batch.Batch}
+	s := newSiteRun(p, f.dryRun)
 	if a.structured() {
-		a.lines = newRunLines(a.out, a.output)
+		a.lines = console.NewLines(a.out, a.output)
 	}
-	err := a.onSite(ctx, f, s)
-	if a.lines == nil {
-		return err
-	}
-	return a.lines.end(ctx, s, err)
+	return a.endLines(ctx, s, a.onSite(ctx, f, s))
 }
 
-func (a *app) onSite(ctx context.Context, f *siteFlags, s *site) error {
+func (a *app) onSite(ctx context.Context, f *siteFlags, s *siteRun) (err error) {
 	if err := a.openSite(ctx, f, s); err != nil {
 		return err
 	}
-	if s.bundle != nil {
-		defer s.bundle.Close()
-	}
+	defer s.Close()
 	if err := a.openSigner(ctx, f, s); err != nil {
 		return err
 	}
-	if err := s.asked(); err != nil && !f.yes && !f.dryRun {
+	if err := s.Confirm(); err != nil && !f.yes && !f.dryRun {
 		return err
 	}
 	if err := a.confirmHosts(ctx, f, s); err != nil {
 		return err
 	}
-	if err := a.wholeBundle(ctx, s); err != nil {
+	if err := a.readBundle(ctx, s); err != nil {
 		return err
 	}
-	session, unreached, err := a.reach(ctx, f, s)
+	unreached, err := s.Reach(ctx)
 	if err != nil {
 		return err
 	}
-	defer session.Close()
 	if len(unreached) > 0 {
-		return a.unreached(ctx, f, s, session, unreached)
+		return a.unreached(ctx, s, unreached)
 	}
-	if err := s.passOver(ctx, session); err != nil {
+	if err := s.PassOver(ctx); err != nil {
 		return err
 	}
-	if err := session.CheckOperation(ctx, s.pipeline); err != nil {
-		return otherOperation(err)
-	}
-	if s.bundle != nil && s.pipeline.Keeps {
-		if err := session.CheckSerial(ctx, f.older); err != nil {
-			return refused(err)
-		}
-		if err := a.keepExisting(ctx, f, s, session); err != nil {
-			return err
-		}
-		if err := session.Recall(ctx); err != nil {
-			return err
-		}
-		if err := session.Supply(ctx); err != nil {
-			return refused(err)
-		}
-	}
-	s.kubeconfig = cluster.KubeconfigPath(session.Workdir.Dir)
-	if s.pipeline.Away {
-		return a.remove(ctx, f, s, session)
-	}
-	if err := a.carryOut(ctx, f, s, session.Run); err != nil || f.dryRun || !s.pipeline.Keeps {
+	if err := s.CheckOperation(ctx); err != nil {
 		return err
 	}
-	a.tellUndone(s)
-	return a.writeReceipt(f, s, session)
+	if s.Keeps() {
+		if err := s.Session.CheckSerial(ctx, f.older); err != nil {
+			return report.Refused(err)
+		}
+		if err := a.keepExisting(ctx, s); err != nil {
+			return err
+		}
+		if err := s.Supply(ctx); err != nil {
+			return report.Refused(err)
+		}
+	}
+	s.kubeconfig = cluster.KubeconfigPath(s.Session.Workdir.Dir)
+	if err := s.Begin(); err != nil {
+		return err
+	}
+	if err := a.carryOut(ctx, f, s, s.Session.Run); err != nil {
+		return err
+	}
+	if err := s.End(); err != nil {
+		return err
+	}
+	return a.tellEnd(f, s)
+}
+
+// endLines writes the last of the lines of -o json, where there are such, and gives the
+// error that ends the command.
+func (a *app) endLines(ctx context.Context, s *siteRun, err error) error {
+	if a.lines == nil {
+		return err
+	}
+	code := exitCode(ctx, err)
+	if err != nil && !errors.Is(err, errSaid) && code != exitInterrupted {
+		a.lines.Failed(err)
+	}
+	sum := console.Summary{Pipeline: s.Pipeline.Name, DryRun: s.DryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal, Receipt: s.receipt, Skipped: s.Skipped}
+	if s.Cluster != nil {
+		sum.Cluster = s.Cluster.Metadata.Name
+	}
+	if lost := a.lines.End(sum); err == nil {
+		return lost
+	}
+	return err
+}
+
+// readBundle reads every byte of a bundle that is sent to hosts: what is damaged is found
+// here, and no host is called for it.
+func (a *app) readBundle(ctx context.Context, s *siteRun) error {
+	if !s.Sends() {
+		return nil
+	}
+	p := a.progress(a.structured())
+	p.Phase("verify")
+	p.Expect(s.Bundle.DataBytes())
+	err := s.Bundle.Verify(ctx, runtime.GOMAXPROCS(0), p.Add)
+	p.Stop()
+	return report.Refused(err)
+}
+
+// tellEnd says what a run leaves behind that ended well: hosts that it passed over, and a
+// receipt.
+func (a *app) tellEnd(f *siteFlags, s *siteRun) error {
+	switch {
+	case s.Pipeline.Away:
+		a.tellLeft(s.Left(), s.Deletion.Whole, "\n        remembered in "+filepath.Join(s.Session.Workdir.Dir, "left.json"))
+		return nil
+	case f.dryRun || !s.Pipeline.Keeps:
+		return nil
+	}
+	a.tellLeft(s.Undone(), s.Cluster, "")
+	return a.writeReceipt(f, s)
+}
+
+func (a *app) tellLeft(found []steps.Finding, c *manifest.Cluster, where string) {
+	for _, x := range found {
+		if a.lines != nil {
+			a.lines.Finding(x)
+			continue
+		}
+		h, _ := c.Host(x.Host)
+		fmt.Fprintf(a.out, "  left  %s (%s) %s%s\n  next  %s\n", x.Host, h.Address, x.What, where, x.Advice)
+	}
+}
+
+// addSkipHost adds --skip-host, for commands that can go on without a host.
+func (f *siteFlags) addSkipHost(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.skipHosts, "skip-host", nil, "go on without this host, and remember what is not done there (repeatable)")
 }

@@ -5,20 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
-	"github.com/mensylisir/kubexm/manifest/durable"
-)
-
-// The environment variables that hold the password of a private key.
-const (
-	passwordVariable       = "KUBEXM_KEY_PASSWORD" //nolint:gosec // the name of one, not a password
-	cosignPasswordVariable = "COSIGN_PASSWORD"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) keysCommand() *cobra.Command {
@@ -37,14 +31,14 @@ func (a *app) keysGenerate() *cobra.Command {
 for you alone, and PREFIX.pub, which goes to every site. cosign takes both. Files that stand
 already are not replaced.
 
-The password is taken from ` + passwordVariable + ` or ` + cosignPasswordVariable + `, from a file, or asked for on the
+The password is taken from ` + sign.PasswordVariable + ` or ` + sign.CosignPasswordVariable + `, from a file, or asked for on the
 terminal. An empty one is accepted, and the key is as good as in the clear then.
 
 Where PREFIX.key stands without PREFIX.pub, because a run was interrupted between the two or
 the public key was lost, that one is made from the key, which stays.`,
 		Example: `  kubexm keys generate
   kubexm keys generate --output-key-prefix site
-  ` + passwordVariable + `="$PASSWORD" kubexm keys generate --output-key-prefix ci`,
+  ` + sign.PasswordVariable + `="$PASSWORD" kubexm keys generate --output-key-prefix ci`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.generateKeys(cmd.Context(), prefix, f) },
 	}
@@ -61,22 +55,15 @@ func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags)
 	}
 	for _, path := range []string{private, public} {
 		if stands(path) {
-			return &coded{error: fmt.Errorf("%s exists", path), code: exitUsage, advice: "choose another name with --output-key-prefix; a key that is lost cannot be made again"}
+			return &refusal.Error{Err: fmt.Errorf("%s exists", path), Kind: refusal.Usage, Advice: "choose another name with --output-key-prefix; a key that is lost cannot be made again"}
 		}
 	}
 	password, err := a.keyPassword(ctx, f, "Password for the new key: ", true)
 	if err != nil {
 		return err
 	}
-	pair, err := sign.Generate(password)
-	if err != nil {
+	if err := sign.CreatePair(private, public, password); err != nil {
 		return err
-	}
-	if err := createFile(private, pair.Private, 0o600); err != nil {
-		return err
-	}
-	if err := createFile(public, pair.Public, 0o644); err != nil {
-		return errors.Join(err, os.Remove(private))
 	}
 	return a.sayKeys(private, public)
 }
@@ -88,11 +75,7 @@ func (a *app) completeKeys(ctx context.Context, private, public string, f *passw
 	if err != nil {
 		return err
 	}
-	text, err := s.PublicKey()
-	if err != nil {
-		return err
-	}
-	if err := createFile(public, text, 0o644); err != nil {
+	if err := s.WritePublic(public); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.err, "%s stands already; %s was made from it\n", private, public)
@@ -107,20 +90,11 @@ func (a *app) sayKeys(private, public string) error {
 	return err
 }
 
-// createFile writes a file that must not be there yet, whole or not at all.
-func createFile(path string, content []byte, mode os.FileMode) error {
-	err := durable.Create(path, content, mode)
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return &coded{error: err, code: exitUsage, advice: "choose another name"}
-	}
-	return err
-}
-
 // passwordFlags say where the password of a private key is.
 type passwordFlags struct{ file string }
 
 func (f *passwordFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "key-password-file", "", "a file with the key's password, without a line feed (default $"+passwordVariable+", else asked for)")
+	cmd.Flags().StringVar(&f.file, "key-password-file", "", "a file with the key's password, without a line feed (default $"+sign.PasswordVariable+", else asked for)")
 	_ = cmd.MarkFlagFilename("key-password-file")
 }
 
@@ -131,15 +105,15 @@ func (a *app) keyPassword(ctx context.Context, f *passwordFlags, prompt string, 
 		text, err := readSecret(f.file)
 		return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), err
 	}
-	for _, name := range []string{passwordVariable, cosignPasswordVariable} {
+	for _, name := range []string{sign.PasswordVariable, sign.CosignPasswordVariable} {
 		if v, ok := a.env(name); ok {
 			return []byte(v), nil
 		}
 	}
 	in, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return nil, &coded{error: errors.New("no password for the private key"), code: exitUsage,
-			advice: "set " + passwordVariable + ", or name a file with --key-password-file; here is no terminal to ask on"}
+		return nil, &refusal.Error{Err: errors.New("no password for the private key"), Kind: refusal.Usage,
+			Advice: "set " + sign.PasswordVariable + ", or name a file with --key-password-file; here is no terminal to ask on"}
 	}
 	password, err := a.ask(ctx, in, prompt)
 	if err != nil || !twice {
@@ -150,7 +124,7 @@ func (a *app) keyPassword(ctx context.Context, f *passwordFlags, prompt string, 
 		return nil, err
 	}
 	if !bytes.Equal(password, again) {
-		return nil, &coded{error: errors.New("the two differ"), code: exitUsage}
+		return nil, &refusal.Error{Err: errors.New("the two differ"), Kind: refusal.Usage}
 	}
 	return password, nil
 }
@@ -182,43 +156,12 @@ func (a *app) ask(ctx context.Context, terminal *os.File, prompt string) ([]byte
 	}
 }
 
-// readSecret reads a private key or a password. A file that others may read is
-// refused: who could read it may sign. What is no file, as a shell's <(…), has no
-// mode that says anything.
-func readSecret(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, &coded{error: err, code: exitUsage}
-	}
-	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
-		return nil, &coded{
-			error: &sign.Error{Code: sign.ErrKeyMode, Detail: fmt.Sprintf("%s: others than its owner may use it (mode %04o)", path, mode.Perm())},
-			code:  exitUsage, advice: "chmod 600 " + words(path) + "; whoever could read it so far may know it",
-		}
-	}
-	return readSmall(path)
-}
+// readSecret reads a private key or a password.
+func readSecret(path string) ([]byte, error) { return sign.ReadSecret(path, report.CommandLine(path)) }
 
 // signer opens the private key at path.
 func (a *app) signer(ctx context.Context, path string, f *passwordFlags) (*sign.Signer, error) {
-	text, err := readKeyFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.Contains(text, []byte("PUBLIC KEY")) || !bytes.Contains(text, []byte("PRIVATE KEY")) {
-		_, err := sign.LoadSigner(text, nil) // refused without a question for its password
-		return nil, keyRefused(path, err)
-	}
-	if text, err = readSecret(path); err != nil {
-		return nil, err
-	}
-	password, err := a.keyPassword(ctx, f, "Password for "+path+": ", false)
-	if err != nil {
-		return nil, err
-	}
-	s, err := sign.LoadSigner(text, password)
-	if err != nil {
-		return nil, keyRefused(path, err)
-	}
-	return s, nil
+	return sign.OpenKey(path, report.CommandLine(path), func() ([]byte, error) {
+		return a.keyPassword(ctx, f, "Password for "+path+": ", false)
+	})
 }

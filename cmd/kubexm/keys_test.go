@@ -14,6 +14,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // TestSecretFiles: what opens a signing key is nobody's but its owner's to read.
@@ -45,8 +46,8 @@ func TestSecretFiles(t *testing.T) {
 				}
 				continue
 			}
-			var c *coded
-			if !errors.Is(err, sign.ErrKeyMode) || !errors.As(err, &c) || c.code != exitUsage || !strings.HasPrefix(c.advice, "chmod 600 "+path) {
+			var c *refusal.Error
+			if !errors.Is(err, sign.ErrKeyMode) || !errors.As(err, &c) || c.Kind != refusal.Usage || !strings.HasPrefix(c.Advice, "chmod 600 "+path) {
 				t.Errorf("%s with mode %o: %v", path, mode, err)
 			}
 			if err := os.Chmod(path, 0o600); err != nil {

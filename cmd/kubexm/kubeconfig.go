@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
@@ -75,10 +77,10 @@ func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string
 		}
 		before, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return &coded{error: err, code: exitUsage}
+			return &refusal.Error{Err: err, Kind: refusal.Usage}
 		}
 		if text, err = cluster.MergeKubeconfig(before, text); err != nil {
-			return &coded{error: fmt.Errorf("%s: %w", merge, err), code: exitUsage, advice: "name a kubeconfig, or write one of its own with --out"}
+			return &refusal.Error{Err: fmt.Errorf("%s: %w", merge, err), Kind: refusal.Usage, Advice: "name a kubeconfig, or write one of its own with --out"}
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
@@ -89,7 +91,7 @@ func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string
 	}
 	next := ""
 	if merge == "" || !a.kubectlReads(merge) {
-		next = "KUBECONFIG=" + words(path) + " "
+		next = "KUBECONFIG=" + report.CommandLine(path) + " "
 	}
 	_, err := fmt.Fprintf(a.err, "%s: context %s\n  next  %skubectl get nodes\n", path, c.Metadata.Name, next)
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // notBuilt begins the warnings about fields that nothing acts on yet.
@@ -72,7 +73,7 @@ func (a *app) problemsOf(path string) (*manifest.Cluster, manifest.Problems, err
 	var c *manifest.Cluster
 	if problems.Err() == nil {
 		if c, _ = manifest.Decode(&text); c != nil { // else it is a document of sources
-			problems = append(problems, bundle.CheckValues(c, (&sourceFlags{config: path}).base())...)
+			problems = append(problems, bundle.CheckValues(c, folderOf(path))...)
 			problems.Sort()
 		}
 	}
@@ -100,7 +101,7 @@ func (a *app) openInput(path string) (io.Reader, func(), error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, &coded{error: err, code: exitUsage, advice: "name a file, or - for standard input; `kubexm config init` writes one to start from"}
+		return nil, nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name a file, or - for standard input; `kubexm config init` writes one to start from"}
 	}
 	return f, func() { _ = f.Close() }, nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 )
 
 func main() { os.Exit(realMain()) }
@@ -15,7 +17,7 @@ func main() { os.Exit(realMain()) }
 func realMain() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, stop: make(chan struct{}), screen: newScreen(os.Stderr)}
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, stop: make(chan struct{}), screen: console.NewScreen(os.Stderr)}
 	if err := noCores(); err != nil {
 		fmt.Fprintf(a.err, "warning: what kubexm holds in memory may get into a core file: %v\n", err)
 	}

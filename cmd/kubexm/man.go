@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 )
 
 func (a *app) manCommand() *cobra.Command {
@@ -43,7 +45,7 @@ SOURCE_DATE_EPOCH gives, or none that changes.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s\n", args[0], count(len(pages), "page"))
+			_, err = fmt.Fprintf(a.out, "%s: %s\n", args[0], console.Count(len(pages), "page"))
 			return err
 		},
 	}

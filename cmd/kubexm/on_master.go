@@ -5,26 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 )
 
 // lookOptions are those of a session that only looks at hosts of c.
 func (a *app) lookOptions(workdir string, c *manifest.Cluster) installer.Options {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = "/root"
-	}
-	return installer.Options{Cluster: c, Base: workdir, Log: slog.New(slog.DiscardHandler), LookupEnv: a.env, Home: home, Parallel: 16, Version: ownVersion()}
+	o := a.options(workdir, 16, c)
+	o.Log = slog.New(slog.DiscardHandler)
+	return o
 }
 
 // hasMaster refuses a config without a master.
 func hasMaster(c *manifest.Cluster) error {
 	if len(c.HostsWith(manifest.RoleMaster)) == 0 {
-		return &coded{error: errors.New("the config has no master"), code: exitUsage}
+		return &refusal.Error{Err: errors.New("the config has no master"), Kind: refusal.Usage}
 	}
 	return nil
 }
@@ -37,7 +35,7 @@ func (a *app) onMaster(ctx context.Context, workdir string, c *manifest.Cluster,
 	}
 	session, h, passed, err := installer.ReachLead(ctx, a.lookOptions(workdir, c))
 	if none, ok := errors.AsType[*installer.NoClusterError](err); ok {
-		return &coded{error: none, code: exitFailed, advice: "make it: kubexm install ARCHIVE"}
+		return &refusal.Error{Err: none, Kind: refusal.Failed, Advice: "make it: kubexm install ARCHIVE"}
 	}
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/state"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) operationCommand() *cobra.Command {
@@ -35,7 +35,7 @@ command goes on with it. Until it has ended, no other kind of change begins.`,
 				if err != nil {
 					return err
 				}
-				l := listing{kind: "operation", narrow: 6, values: viewsOf(c.Metadata.Name, nil, open), nothing: "no operation is open on cluster " + c.Metadata.Name,
+				l := listing{kind: "operation", narrow: 6, values: state.OperationViews(c.Metadata.Name, nil, open), nothing: "no operation is open on cluster " + c.Metadata.Name,
 					head: []string{"ID", "KIND", "FROM", "TO", "STATE", "SINCE", "WHO"}}
 				if open != nil {
 					l.rows = [][]string{{open.ID, open.Kind, open.From, open.To, string(open.State), open.Since.Format(time.RFC3339), open.Who}}
@@ -78,10 +78,10 @@ change may begin. Nothing is undone: the cluster stays as the operation left it.
 func (a *app) abandon(ctx context.Context, session *installer.Session, yes bool) error {
 	name := session.Cluster.Metadata.Name
 	if len(session.Reached()) == 0 {
-		return &coded{error: fmt.Errorf("no master of cluster %s is reached, and what is open on it is written there", name), code: exitPreflight, advice: "bring one back; without any, nothing goes on"}
+		return &refusal.Error{Err: fmt.Errorf("no master of cluster %s is reached, and what is open on it is written there", name), Kind: refusal.Hosts, Advice: "bring one back; without any, nothing goes on"}
 	}
 	if !yes {
-		return &coded{error: fmt.Errorf("operation of cluster %s is given up for good", name), code: exitUsage, advice: "--yes does it; kubexm operation show says what is open"}
+		return &refusal.Error{Err: fmt.Errorf("operation of cluster %s is given up for good", name), Kind: refusal.Usage, Advice: "--yes does it; kubexm operation show says what is open"}
 	}
 	open, err := session.Abandon(ctx)
 	if err != nil {
@@ -92,13 +92,5 @@ func (a *app) abandon(ctx context.Context, session *installer.Session, yes bool)
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "%s %s of cluster %s, of %s, is abandoned; nothing was undone\n", open.Kind, open.ID, name, open.Who)
-	return err
-}
-
-// otherOperation gives the refusal while another kind of operation is open its exit code.
-func otherOperation(err error) error {
-	if other, ok := errors.AsType[*installer.OperationError](err); ok {
-		return &coded{error: err, code: exitPreflight, advice: other.Advice()}
-	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mensylisir/kubexm/bundle/fetch"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/packaging/apt"
 )
 
@@ -17,11 +18,11 @@ func TestRefusedPackages(t *testing.T) {
 		&fetch.MetadataError{Repository: "debian-12", Path: "Packages", Want: "a", Got: "b"},
 	} {
 		err = fmt.Errorf("pin: %w", errors.Join(errors.New("another"), err))
-		if code := exitCode(t.Context(), refused(err)); code != exitRefused {
+		if code := exitCode(t.Context(), report.Refused(err)); code != exitRefused {
 			t.Errorf("%v: exit code %d", err, code)
 		}
 	}
-	if code := exitCode(t.Context(), refused(errors.New("no such package"))); code != exitFailed {
+	if code := exitCode(t.Context(), report.Refused(errors.New("no such package"))); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
@@ -36,7 +37,7 @@ func TestPipelinesHaveCommands(t *testing.T) {
 		asked++
 		code, out, stderr := ran(t, append(p.Command, "-f", config, "--workdir", dir, "-o", "json")...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
-		var last runLine
+		var last console.Line
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Summary == nil {
 			t.Fatalf("%s: %v\n%s", p.Name, err, out)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -17,50 +16,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
-
-func TestPlainWriter(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain\ttext\n":        "plain\ttext\n",
-		"ünïcödé … 字 \ufffd":   "ünïcödé … 字 \ufffd",
-		"\x1b[31mred\x1b[0m":   `\u001b[31mred\u001b[0m`,
-		"one\rtwo\x00\x7f":     `one\u000dtwo\u0000\u007f`,
-		"\u009b2J\u0085":       `\u009b2J\u0085`,
-		"\x9b2J":               `\x9b2J`,
-		"a\u202etxt.exe\u2066": `a\u202etxt.exe\u2066`,
-		"cut \xe2\x80":         `cut \xe2\x80`,
-		"":                     "",
-	} {
-		for size := 1; size <= len(text)+1; size++ { // however it is cut into writes
-			var b bytes.Buffer
-			w := &plainWriter{to: &b}
-			for i := 0; i < len(text); i += size {
-				part := text[i:min(i+size, len(text))]
-				if n, err := io.WriteString(w, part); n != len(part) || err != nil {
-					t.Fatal(n, err)
-				}
-			}
-			if err := w.flush(); err != nil || b.String() != want {
-				t.Errorf("%q in pieces of %d: %q, want %q", text, size, b.String(), want)
-			}
-		}
-	}
-	// In JSON it means what it meant.
-	v := map[string]string{"a\u202e": "\x1b\u009b\u2067\x7f"}
-	var b bytes.Buffer
-	var got map[string]string
-	if err := json.NewEncoder(&plainWriter{to: &b}).Encode(v); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got["a\u202e"] != v["a\u202e"] || strings.ContainsFunc(b.String(), steers) {
-		t.Errorf("%q, %v", b.String(), err)
-	}
-}
 
 // clean ends the test where an output could steer a terminal.
 func clean(t *testing.T, what string, out ...*bytes.Buffer) {
@@ -155,22 +118,22 @@ func ofHosts(t *testing.T, text string) {
 			if perr != nil {
 				t.Fatal(perr)
 			}
-			x.app.out, x.app.err = plainly(&x.out), plainly(&x.err)
+			x.app.out, x.app.err = console.Plainly(&x.out), console.Plainly(&x.err)
 			if output == "json" {
-				x.app.lines = newRunLines(x.app.out, "json")
+				x.app.lines = console.NewLines(x.app.out, "json")
 			}
 			x.run(t.Context())
 			clean(t, fmt.Sprint("a run ", i), &x.out, &x.err)
 			x.app.report(t.Context(), installer.HostErrors{&installer.HostError{Host: text, Address: text, Err: err}})
 			x.app.report(t.Context(), manifest.Problems{{Path: text, Message: text, Advice: text}})
-			x.app.report(t.Context(), &coded{error: err, advice: text, code: exitRefused})
+			x.app.report(t.Context(), &refusal.Error{Err: err, Advice: text, Kind: refusal.Content})
 			clean(t, fmt.Sprint("an error ", i), &x.out, &x.err)
 		}
 	}
 	// A live frame, and lines above it.
 	var b bytes.Buffer
-	s := newScreen(&b)
-	hide := s.show(func(int, int) []string { return []string{text} })
+	s := console.NewScreen(&b)
+	hide := s.Show(func(int, int) []string { return []string{text} })
 	fmt.Fprintln(s, text)
 	hide()
 	if got := frames.ReplaceAllString(b.String(), ""); strings.ContainsFunc(got, steers) {
@@ -202,6 +165,11 @@ func TestNobodyPrintsPastThePlainWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	more, err := filepath.Glob("console/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, more...)
 	direct := regexp.MustCompile(`os\.Std(out|err)|fmt\.Print|\bprintln\(|log\.(Print|Fatal)`)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") || file == "main.go" {
@@ -216,3 +184,6 @@ func TestNobodyPrintsPastThePlainWriter(t *testing.T) {
 		}
 	}
 }
+
+// steers tells whether a character could steer a terminal.
+func steers(r rune) bool { return console.PlainText(string(r)) != string(r) }

@@ -6,9 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/installer/site"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) planCommand() *cobra.Command {
@@ -28,7 +31,7 @@ func (a *app) planCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, ok := pipeline.Named(args[0])
 			if !ok {
-				return &coded{error: fmt.Errorf("there is no pipeline %s%s", args[0], didYouMean(args[0], names)), code: exitUsage, advice: "choose one of " + strings.Join(names, ", ")}
+				return &refusal.Error{Err: fmt.Errorf("there is no pipeline %s%s", args[0], refusal.DidYouMean(args[0], names)), Kind: refusal.Usage, Advice: "choose one of " + strings.Join(names, ", ")}
 			}
 			c, err := a.loadCluster(config, "")
 			if err != nil {
@@ -57,7 +60,7 @@ func (a *app) plannable(p plan.Pipeline, path, versions string, c *manifest.Clus
 	if err != nil {
 		return err
 	}
-	return refusedBy(p, c, l).In(path).Err()
+	return site.RefusedBy(p, c, l).In(path).Err()
 }
 
 func (a *app) printPlanGraph(g *plan.Graph) error {
@@ -74,5 +77,6 @@ func (a *app) printPlanGraph(g *plan.Graph) error {
 		_, err := fmt.Fprint(a.out, g.String())
 		return err
 	}
-	return a.printPlanTable(g)
+	console.PrintPlan(a.out, g, a.tableWidth(a.out))
+	return nil
 }

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/plan"
-	"github.com/mensylisir/kubexm/installer/state"
-	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/installer/report"
+	"github.com/mensylisir/kubexm/installer/site"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
@@ -46,7 +47,7 @@ func (a *app) preflightCommand(p plan.Pipeline) *cobra.Command {
 func checkList() string {
 	var b strings.Builder
 	for _, c := range preflight.Checks() {
-		fmt.Fprintf(&b, "  %-22s  %s\n", shortCheck(c.Name), c.Asks)
+		fmt.Fprintf(&b, "  %-22s  %s\n", preflight.ShortName(c.Name), c.Asks)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -58,7 +59,7 @@ func (f *siteFlags) addSkip(cmd *cobra.Command, old string) {
 	renamed(cmd, old, name)
 	var short []string
 	for _, n := range preflight.Names() {
-		short = append(short, shortCheck(n))
+		short = append(short, preflight.ShortName(n))
 	}
 	_ = cmd.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		before, _ := "", word
@@ -75,91 +76,29 @@ func (f *siteFlags) addSkip(cmd *cobra.Command, old string) {
 	})
 }
 
-// skipped gives the full names of the checks that a person left out, sorted.
-func (f *siteFlags) skipped(known []string) ([]string, error) {
-	var out []string
-	for _, word := range f.skip {
-		name := word
-		if !slices.Contains(known, name) {
-			name = "preflight." + word
-		}
-		if !slices.Contains(known, name) {
-			var words []string
-			for _, n := range known {
-				words = append(words, shortCheck(n))
-			}
-			slices.Sort(words)
-			switch shortCheck(word) {
-			case shortCheck(preflight.Connectivity), shortCheck(preflight.Sudo):
-				return nil, &coded{error: fmt.Errorf("check %s cannot be left out", word), code: exitUsage, advice: "without it nothing else can be looked at"}
-			case shortCheck(state.Check):
-				return nil, &coded{error: fmt.Errorf("check %s cannot be left out", word), code: exitUsage, advice: "it keeps a cluster that exists from harm; do what it says of each finding"}
-			}
-			return nil, &coded{error: fmt.Errorf("there is no check %s%s", word, didYouMean(shortCheck(word), words)), code: exitUsage, advice: "choose among " + strings.Join(words, ", ")}
-		}
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
-}
-
-// leaveOut has the plan of s leave out the checks that the flags name, and those
-// that nothing is known for.
-func (f *siteFlags) leaveOut(s *site) error {
-	p := s.pipeline
-	if len(f.skip) == 0 && (p.Bundle != plan.BundleOptional || s.bundle != nil) {
-		return nil
-	}
-	known, err := installer.ChecksOf(p, s.cluster)
-	if err != nil {
-		return err
-	}
-	if s.skipped, err = f.skipped(known); err != nil {
-		return err
-	}
-	s.skip = slices.Clone(s.skipped)
-	if p.Bundle != plan.BundleOptional || s.bundle != nil {
-		return nil
-	}
-	for _, name := range needBundle(s.cluster) {
-		if slices.Contains(known, name) && !slices.Contains(s.skipped, name) {
-			s.skip = append(s.skip, name)
-			s.unchecked = append(s.unchecked, steps.Finding{Check: name, What: "not looked at without a bundle", Advice: "name it with --bundle", Note: true})
-		}
-	}
-	return nil
-}
-
 // runPreflight looks at all hosts, and tells what it found on standard output.
 func (a *app) runPreflight(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
-	s := &site{pipeline: p, dryRun: true}
+	s := newSiteRun(p, true)
 	if a.structured() {
-		a.lines = newRunLines(a.out, a.output)
+		a.lines = console.NewLines(a.out, a.output)
 	}
-	err := a.lookAtHosts(ctx, f, s)
-	if a.lines == nil {
-		return err
-	}
-	return a.lines.end(ctx, s, err)
+	return a.endLines(ctx, s, a.lookAtHosts(ctx, f, s))
 }
 
-func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *site) error {
+func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *siteRun) error {
 	if err := a.openSite(ctx, f, s); err != nil {
 		return err
 	}
-	if s.bundle != nil {
-		defer s.bundle.Close()
-	}
+	defer s.Close()
 	if err := a.confirmHosts(ctx, f, s); err != nil {
 		return err
 	}
 	begin := time.Now()
-	session, unreached, err := installer.Reach(ctx, a.options(f, s))
+	unreached, err := s.Reach(ctx)
 	if err != nil {
 		return err
 	}
-	defer session.Close()
-	found, err := a.look(ctx, f, s, session, unreached)
+	found, err := a.look(ctx, s, unreached)
 	s.took = time.Since(begin)
 	if err != nil {
 		return err
@@ -167,63 +106,30 @@ func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *site) error {
 	return a.tellFindings(s, found)
 }
 
-// options are what a session of s is opened with.
-func (a *app) options(f *siteFlags, s *site) installer.Options {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = "/root"
-	}
-	return installer.Options{Cluster: s.cluster, Bundle: s.bundle, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel, Version: ownVersion()}
-}
-
 // look makes the checks on the hosts that were reached, and gives all findings,
 // sorted: those that cannot be reached, and what was not looked at, among them.
 // An error is that looking itself failed.
-func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installer.Session, unreached installer.HostErrors) ([]steps.Finding, error) {
-	found := slices.Concat(unreached.Findings(), s.unchecked)
-	var failed []error
-	existing, err := session.Existing(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found = append(found, existing...)
-	if reached := session.Reached(); len(reached) > 0 {
-		scope := s.scope()
-		scope.Targets = reached
-		g, err := plan.Build(s.pipeline, scope)
-		if err != nil {
-			return nil, err
-		}
-		s.graph = g
+func (a *app) look(ctx context.Context, s *siteRun, unreached installer.HostErrors) ([]steps.Finding, error) {
+	found, journal, failed, err := s.Look(ctx, unreached, func(g *plan.Graph) {
 		for _, n := range g.Nodes {
 			s.tally.Total += len(n.Hosts)
 		}
 		a.orderly.Store(true)
-		s.journal, err = session.Run(ctx, g, installer.RunOptions{DryRun: true, Parallel: f.parallel, Stop: a.stop, Version: ownVersion(), Skipped: s.skipped, Report: func(e engine.Event) {
-			if e.Finding != nil {
-				found = append(found, *e.Finding)
-				return
-			}
-			s.tally.add(e.Outcome)
-			if a.lines != nil {
-				a.lines.event(e)
-			}
-		}})
-		a.orderly.Store(false)
-		if ctx.Err() != nil || errors.Is(err, engine.ErrStopped) {
-			return nil, &coded{code: exitInterrupted, error: errors.New("stopped before all was looked at")}
+	}, func(e engine.Event) {
+		s.tally.Add(e.Outcome)
+		if a.lines != nil {
+			a.lines.Event(e)
 		}
-		for _, e := range flatten(err) {
-			var fs steps.Findings
-			switch {
-			case errors.As(e, &fs):
-				found = append(found, fs...)
-			case e != nil:
-				failed = append(failed, e)
-			}
-		}
+	})
+	a.orderly.Store(false)
+	s.journal = journal
+	if errors.Is(err, site.ErrStopped) {
+		return nil, &refusal.Error{Err: err, Kind: refusal.Interrupted}
 	}
-	found = sortedFindings(found, s.cluster)
+	if err != nil {
+		return nil, err
+	}
+	found = report.SortedFindings(found, s.Cluster)
 	if len(failed) > 0 {
 		a.printFound(s, found)
 		return nil, errors.Join(failed...)
@@ -232,28 +138,26 @@ func (a *app) look(ctx context.Context, f *siteFlags, s *site, session *installe
 }
 
 // printFound writes the findings, as a table or as lines of JSON.
-func (a *app) printFound(s *site, found []steps.Finding) {
+func (a *app) printFound(s *siteRun, found []steps.Finding) {
 	if a.lines != nil {
-		for _, x := range found {
-			a.lines.finding(x)
-		}
+		a.sayFindings(found)
 		return
 	}
-	printFindings(a.out, found, s.cluster, a.tableWidth(a.out))
+	console.PrintFindings(a.out, found, s.Cluster, a.tableWidth(a.out))
 }
 
 // tellFindings ends a look.
-func (a *app) tellFindings(s *site, found []steps.Finding) error {
+func (a *app) tellFindings(s *siteRun, found []steps.Finding) error {
 	a.printFound(s, found)
 	bad := slices.ContainsFunc(found, func(x steps.Finding) bool { return x.Level() == steps.LevelError })
 	if a.lines == nil {
-		if len(s.skipped) > 0 {
-			fmt.Fprintf(a.out, "left out: %s\n", shortNames(s.skipped))
+		if len(s.Skipped) > 0 {
+			fmt.Fprintf(a.out, "left out: %s\n", shortNames(s.Skipped))
 		}
-		fmt.Fprintf(a.out, "%s in %s; nothing was changed\n", count(s.tally.ended(), "check"), brief(s.took))
+		fmt.Fprintf(a.out, "%s in %s; nothing was changed\n", console.Count(s.tally.Ended(), "check"), console.Brief(s.took))
 	}
 	if bad {
-		return &coded{code: exitPreflight, error: errSaid}
+		return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
 	}
 	return nil
 }
@@ -261,19 +165,7 @@ func (a *app) tellFindings(s *site, found []steps.Finding) error {
 func shortNames(names []string) string {
 	var out []string
 	for _, n := range names {
-		out = append(out, shortCheck(n))
+		out = append(out, preflight.ShortName(n))
 	}
 	return strings.Join(out, ", ")
-}
-
-// needBundle are the checks that cannot be made without a bundle.
-func needBundle(c *manifest.Cluster) []string {
-	out := []string{"registryd.check-push"}
-	for _, x := range preflight.Checks() {
-		if x.Bundle && (!x.Packages || len(c.Spec.Bundle.OperatingSystems) > 0) {
-			out = append(out, x.Name)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

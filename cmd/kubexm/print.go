@@ -1,97 +1,40 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"slices"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 // printJSON writes v as every command with -o json does.
 func (a *app) printJSON(v any) error {
 	a.printed = true
-	e := json.NewEncoder(a.out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	return console.WriteJSON(a.out, v)
 }
 
 // printLine writes v as printValue does, JSON on one line: of commands that go on.
 func (a *app) printLine(v any) error {
 	a.printed = true
-	return newRunLines(a.out, a.output).enc.Encode(v)
-}
-
-// printYAML writes v with the names that printJSON gives its fields.
-func (a *app) printYAML(v any) error {
-	a.printed = true
-	text, err := yamlText(v)
-	if err != nil {
-		return err
-	}
-	_, err = a.out.Write(text)
-	return err
-}
-
-// mostInRow is how long a list is that stands on one line of YAML.
-const mostInRow = 60
-
-func yamlText(v any) ([]byte, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	var node yaml.Node // JSON is YAML, and a node keeps its order
-	if err := yaml.Unmarshal(text, &node); err != nil {
-		return nil, err
-	}
-	blockStyle(&node)
-	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(2)
-	if err := errors.Join(e.Encode(&node), e.Close()); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-// blockStyle takes JSON's brackets and quotes from a document, except from what is
-// empty and from short lists of words.
-func blockStyle(n *yaml.Node) {
-	words := 0
-	for _, c := range n.Content {
-		words += len(c.Value) + 2
-		if c.Kind != yaml.ScalarNode {
-			words = mostInRow
-		}
-	}
-	if n.Kind != yaml.SequenceNode || words >= mostInRow {
-		n.Style = 0
-	}
-	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
-		n.Style = yaml.FlowStyle
-	}
-	for _, c := range n.Content {
-		blockStyle(c)
-	}
+	return console.NewLines(a.out, a.output).Write(v)
 }
 
 // printValue writes v in the format of -o, json or yaml.
 func (a *app) printValue(v any) error {
+	a.printed = true
 	if a.output == "yaml" {
-		return a.printYAML(v)
+		return console.WriteYAML(a.out, v)
 	}
-	return a.printJSON(v)
+	return console.WriteJSON(a.out, v)
 }
 
 // printWarnings says what was found but does not stop the command.
@@ -112,24 +55,10 @@ func refuseExisting(path string, force bool) error {
 	case err != nil:
 		return err
 	}
-	return &coded{error: fmt.Errorf("%s already exists", path), code: exitUsage, advice: "--force replaces it"}
+	return &refusal.Error{Err: fmt.Errorf("%s already exists", path), Kind: refusal.Usage, Advice: "--force replaces it"}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// didYouMean names the closest of names, if one is close.
-func didYouMean(word string, names []string) string {
-	best, distance := "", len(word)/2+1
-	for _, n := range names {
-		if d := levenshtein.ComputeDistance(word, n); d < distance {
-			best, distance = n, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s?", best)
-}
 
 // completeArchives makes the shell offer archives for the first argument.
 func completeArchives(cmd *cobra.Command) {
@@ -139,4 +68,17 @@ func completeArchives(cmd *cobra.Command) {
 		}
 		return []string{"tar.zst", "001"}, cobra.ShellCompDirectiveFilterFileExt
 	}
+}
+
+// progress starts showing long work; quiet shows nothing.
+func (a *app) progress(quiet bool) *console.Progress {
+	return console.NewProgress(a.err, console.Shown{Display: a.display, Quiet: quiet, Live: a.live()})
+}
+
+// tableWidth is how wide a table may be that is written to w: a log takes any width.
+func (a *app) tableWidth(w io.Writer) int {
+	if !console.IsTerminal(w) {
+		return 0
+	}
+	return a.screen.Width()
 }

@@ -36,7 +36,7 @@ func TestLongestProvenance(t *testing.T) {
 		l := &manifest.Lock{Cluster: "demo", Created: time.Unix(1750000000, 0), Artifacts: []manifest.Artifact{
 			{ID: "file/x/v1", Kind: manifest.File, Address: strings.Repeat("x", address), SHA256: strings.Repeat("a", 64)},
 		}}
-		if lines, err = a.signedLines(signer, root, l, bundle.ClaimOf(l)); err != nil {
+		if lines, err = a.maker(signer).Lines(root, l, bundle.ClaimOf(l)); err != nil {
 			t.Fatal(err)
 		}
 		return lines, log.String()
@@ -78,7 +78,7 @@ func at(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, said bytes.Buffer
 	a := &app{in: strings.NewReader(""), out: &out, err: &said, stop: make(chan struct{}), env: func(name string) (string, bool) {
-		return "canary", name == passwordVariable
+		return "canary", name == sign.PasswordVariable
 	}}
 	code = a.run(t.Context(), args)
 	return code, out.String(), said.String()

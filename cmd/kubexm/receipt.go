@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer"
-	"github.com/mensylisir/kubexm/installer/audit"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) receiptCommand() *cobra.Command {
@@ -37,7 +33,7 @@ func (f *siteFlags) addReceipt(cmd *cobra.Command) {
 }
 
 // openSigner opens the key while there is somebody to ask for its password.
-func (a *app) openSigner(ctx context.Context, f *siteFlags, s *site) (err error) {
+func (a *app) openSigner(ctx context.Context, f *siteFlags, s *siteRun) (err error) {
 	if f.signing.key == "" || f.dryRun {
 		return nil
 	}
@@ -46,10 +42,10 @@ func (a *app) openSigner(ctx context.Context, f *siteFlags, s *site) (err error)
 }
 
 // writeReceipt ends an install.
-func (a *app) writeReceipt(f *siteFlags, s *site, session *installer.Session) error {
-	path, err := session.Receipt(s.journal, s.signer)
+func (a *app) writeReceipt(f *siteFlags, s *siteRun) error {
+	path, err := s.Session.Receipt(s.journal, s.signer)
 	if err != nil {
-		return &coded{error: fmt.Errorf("the cluster is made, and its receipt is not: %w", err), code: exitFailed, advice: "make room in the workdir and run the same command again: what is done is passed over"}
+		return &refusal.Error{Err: fmt.Errorf("the cluster is made, and its receipt is not: %w", err), Kind: refusal.Failed, Advice: "make room in the workdir and run the same command again: what is done is passed over"}
 	}
 	if s.receipt = path; a.lines != nil {
 		return nil
@@ -62,19 +58,6 @@ func (a *app) writeReceipt(f *siteFlags, s *site, session *installer.Session) er
 	return err
 }
 
-// receiptView is what -o json prints of a receipt.
-type receiptView struct {
-	installer.Receipt
-	Root string `json:"root"` // of the bundle
-	// Signed says that there is a signature, Verified that it is one that counts.
-	Signed   bool `json:"signed"`
-	Verified bool `json:"verified"`
-	// AuditLog says whether the audit log beside holds the receipt's head: "whole",
-	// "broken", "not there".
-	AuditLog string   `json:"auditLog,omitempty"`
-	Problems []string `json:"problems,omitempty"`
-}
-
 func (a *app) receiptShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show FILE",
@@ -82,13 +65,13 @@ func (a *app) receiptShow() *cobra.Command {
 		Example: "  kubexm receipt show .kubexm/demo/receipts/2026-01-31T08-00-00.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := readSmall(args[0])
+			text, err := sign.ReadFile(args[0])
 			if err != nil {
 				return err
 			}
-			v := receiptView{}
+			v := installer.CheckedReceipt{}
 			if v.Receipt, v.Root, v.Signed, err = installer.ReadReceipt(text); err != nil {
-				return &coded{error: fmt.Errorf("%s: %w", args[0], err), code: exitRefused}
+				return &refusal.Error{Err: fmt.Errorf("%s: %w", args[0], err), Kind: refusal.Content}
 			}
 			return a.printReceipt(args[0], v)
 		},
@@ -118,35 +101,8 @@ Exit codes: 0 good, 2 a key that is none, 4 unsigned, signed by another, or an a
 }
 
 func (a *app) verifyReceipt(keys []string, path string) error {
-	text, err := readSmall(path)
+	v, err := installer.CheckReceipt(path, keys)
 	if err != nil {
-		return err
-	}
-	v := receiptView{Signed: true, Verified: true}
-	var refusals []error
-	for _, key := range keys {
-		public, err := readKeyFile(key)
-		if err != nil {
-			return err
-		}
-		trust, err := sign.TrustKey(public)
-		if err != nil {
-			return keyRefused(key, err)
-		}
-		if v.Receipt, v.Root, err = installer.VerifyReceipt(text, trust); err == nil {
-			refusals = nil
-			break
-		}
-		refusals = append(refusals, fmt.Errorf("%s: by %s: %w", path, key, err))
-	}
-	if err := errors.Join(refusals...); err != nil {
-		advice := "find out who wrote it; `kubexm receipt show` prints what it says"
-		if _, _, signed, bad := installer.ReadReceipt(text); bad == nil && !signed {
-			return &coded{error: fmt.Errorf("%s: it is not signed: anybody may have written it", path), code: exitRefused, advice: advice}
-		}
-		return &coded{error: err, code: exitRefused, advice: advice}
-	}
-	if err := v.besideLog(path); err != nil {
 		return err
 	}
 	if err := a.printReceipt(path, v); err != nil || len(v.Problems) == 0 {
@@ -157,29 +113,10 @@ func (a *app) verifyReceipt(keys []string, path string) error {
 			fmt.Fprintf(a.err, "error: audit log: %s\n", p)
 		}
 	}
-	return &coded{error: errSaid, code: exitRefused}
+	return &refusal.Error{Err: errSaid, Kind: refusal.Content}
 }
 
-// besideLog holds the audit log of the receipt's cluster against it.
-func (v *receiptView) besideLog(path string) error {
-	dir := filepath.Dir(filepath.Dir(path))
-	w := installer.Workdir{Dir: dir}
-	if _, err := os.Stat(w.Audit()); errors.Is(err, fs.ErrNotExist) {
-		v.AuditLog = "not there"
-		return nil
-	}
-	r, err := installer.Verify(w, []audit.Anchor{{Head: v.Audit, From: "the receipt"}})
-	if err != nil {
-		return err
-	}
-	v.AuditLog, v.Problems = "whole", r.Problems
-	if len(r.Problems) > 0 {
-		v.AuditLog = "broken"
-	}
-	return nil
-}
-
-func (a *app) printReceipt(path string, v receiptView) error {
+func (a *app) printReceipt(path string, v installer.CheckedReceipt) error {
 	if a.structured() {
 		return a.printValue(v)
 	}

@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/registry/serve"
 )
 
@@ -104,7 +107,7 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	}
 	b, err := bundle.Open(ctx, f.bundle, policy, f.bases...)
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	defer b.Close()
 	if f.namespace == "" {
@@ -116,11 +119,11 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	}
 	h, err := serve.New(ctx, b, b.Lock, serve.Options{Namespace: f.namespace, Log: a.log, Key: key})
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return &coded{error: err, code: exitFailed, advice: "choose another address with --listen; port 0 is any that is free"}
+		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "choose another address with --listen; port 0 is any that is free"}
 	}
 	at := url.URL{Scheme: "http", Host: l.Addr().String()}
 	if secure != nil {
@@ -146,7 +149,7 @@ func (a *app) packagesKey(ctx context.Context, f *serveFlags) (*serve.Key, error
 		return a.keyPassword(ctx, &f.passwordFlags, "Password for "+f.signKey+": ", false)
 	})
 	if errors.Is(err, serve.ErrKey) {
-		return nil, &coded{error: fmt.Errorf("--packages-key %s: %w", f.signKey, err), code: exitUsage, advice: "gpg --armor --export-secret-keys FINGERPRINT > packages.key"}
+		return nil, &refusal.Error{Err: fmt.Errorf("--packages-key %s: %w", f.signKey, err), Kind: refusal.Usage, Advice: "gpg --armor --export-secret-keys FINGERPRINT > packages.key"}
 	}
 	return key, err
 }
@@ -157,18 +160,18 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 		if err != nil {
-			return nil, &coded{error: fmt.Errorf("read the certificate: %w", err), code: exitUsage, advice: "name both as PEM: --tls-cert and --tls-key"}
+			return nil, &refusal.Error{Err: fmt.Errorf("read the certificate: %w", err), Kind: refusal.Usage, Advice: "name both as PEM: --tls-cert and --tls-key"}
 		}
 		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 	}
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
-		return nil, &coded{error: fmt.Errorf("--listen %s: %w", f.listen, err), code: exitUsage, advice: "write it as ADDRESS:PORT"}
+		return nil, &refusal.Error{Err: fmt.Errorf("--listen %s: %w", f.listen, err), Kind: refusal.Usage, Advice: "write it as ADDRESS:PORT"}
 	}
 	if ip := net.ParseIP(host); !f.plainHTTP && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, &coded{
-			error: fmt.Errorf("%s is not the loopback address, and no certificate was given", f.listen), code: exitUsage,
-			advice: "--tls-cert and --tls-key, or --plain-http where that is meant",
+		return nil, &refusal.Error{
+			Err: fmt.Errorf("%s is not the loopback address, and no certificate was given", f.listen), Kind: refusal.Usage,
+			Advice: "--tls-cert and --tls-key, or --plain-http where that is meant",
 		}
 	}
 	return nil, nil //nolint:nilnil // neither TLS nor an error
@@ -199,7 +202,7 @@ func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at
 		}{at.String(), b.Root.Digest.String(), f.namespace, signedBy, c})
 	}
 	text := fmt.Sprintf("serving %s on %s, until interrupted\n  images    %s in %s below %s/\n", f.bundle, at.String(),
-		count(c.Images, "image"), repositories(c.Repositories), strings.TrimSuffix(at.Host+"/"+f.namespace, "/"))
+		console.Count(c.Images, "image"), repositories(c.Repositories), strings.TrimSuffix(at.Host+"/"+f.namespace, "/"))
 	if c.Files > 0 {
 		text += fmt.Sprintf("  files     %s/files/\n", at.String())
 	}

@@ -3,21 +3,20 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	orasregistry "oras.land/oras-go/v2/registry"
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
+	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/registry"
 )
 
@@ -119,7 +118,7 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 		if c, err = a.loadCluster(f.config, ""); err != nil {
 			return err
 		}
-		fromConfig(c, f.config)
+		c.PlaceFiles(folderOf(f.config))
 	}
 	policy, err := a.policy(&f.policyFlags, c)
 	if err != nil {
@@ -127,16 +126,16 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 	}
 	b, err := bundle.Open(ctx, f.bundle, policy, f.bases...)
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	defer b.Close()
 	var t registry.Target
 	if c == nil {
 		t, err = a.fillTarget(f)
 	} else {
-		var s *siteRegistry
-		if s, err = a.openRegistry(ctx, f.workdir, c); err == nil {
-			defer s.session.Close()
+		var s *installer.Registry
+		if s, err = installer.OpenRegistry(ctx, a.options(f.workdir, 1, c)); err == nil {
+			defer s.Session.Close()
 			t, f.to = s.Target, c.Spec.Registry.Namespaced()
 		}
 	}
@@ -149,28 +148,28 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 // fillFrom sends what t lacks of b.
 func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *bundle.Bundle) error {
 	p := a.progress(a.output != "text")
-	defer p.stop()
-	p.phase("ask")
+	defer p.Stop()
+	p.Phase("ask")
 	c, err := registry.Compare(ctx, t, b, b.Lock.Images, f.parallel)
-	p.stop()
+	p.Stop()
 	if err != nil {
-		return fillRefused(err)
+		return report.FillRefused(err)
 	}
 	out := filled{Registry: f.to, DryRun: f.dryRun, Missing: c.Missing(), Lacking: lack{c.Blobs, c.Bytes, c.Mounts}, Images: c.Images}
 	if !f.dryRun {
-		p.phase("push")
-		p.expect(c.Bytes)
+		p.Phase("push")
+		p.Expect(c.Bytes)
 		var sent atomic.Int64
 		add := func(n int64) {
-			p.add(n)
+			p.Add(n)
 			if all := sent.Add(n); all > c.Bytes { // what was to be mounted is sent, or something once more
-				p.expect(all)
+				p.Expect(all)
 			}
 		}
 		out.Sent, out.Images, err = registry.Fill(ctx, t, b, c, registry.Options{Parallel: f.parallel, Sent: add, Narrow: true})
-		p.stop()
+		p.Stop()
 		if err != nil {
-			return fillRefused(err)
+			return report.FillRefused(err)
 		}
 	}
 	if a.structured() {
@@ -188,7 +187,7 @@ func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
 		err = where.ValidateRepository()
 	}
 	if err != nil || strings.Contains(f.to, "://") {
-		return registry.Target{}, &coded{error: fmt.Errorf("--to %s names no registry", f.to), code: exitUsage, advice: "write it as HOST[:PORT][/PROJECT], without https://"}
+		return registry.Target{}, &refusal.Error{Err: fmt.Errorf("--to %s names no registry", f.to), Kind: refusal.Usage, Advice: "write it as HOST[:PORT][/PROJECT], without https://"}
 	}
 	client, err := f.remote(f.to).Client()
 	if err != nil {
@@ -201,26 +200,10 @@ func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
 	if f.username != "" {
 		line, err := bufio.NewReader(a.in).ReadString('\n')
 		if t.Password = strings.TrimRight(line, "\r\n"); t.Password == "" {
-			return registry.Target{}, &coded{error: errors.Join(errors.New("no password on standard input"), err), code: exitUsage, advice: "pipe it in: … --password-stdin < FILE"}
+			return registry.Target{}, &refusal.Error{Err: errors.Join(errors.New("no password on standard input"), err), Kind: refusal.Usage, Advice: "pipe it in: … --password-stdin < FILE"}
 		}
 	}
 	return t, nil
-}
-
-// fillRefused gives what a registry refuses its advice.
-func fillRefused(err error) error {
-	var r *errcode.ErrorResponse
-	is := func(statuses ...int) bool { return errors.As(err, &r) && slices.Contains(statuses, r.StatusCode) }
-	var unknown x509.UnknownAuthorityError
-	switch {
-	case errors.As(err, &unknown):
-		return &coded{error: err, code: exitFailed, advice: "--ca-file names the certificate that the registry's is signed with"}
-	case errors.Is(err, auth.ErrBasicCredentialNotFound), is(http.StatusUnauthorized, http.StatusForbidden):
-		return &coded{error: err, code: exitFailed, advice: "log in as somebody who may push there, with --username or `docker login`; a project has to exist already"}
-	case is(http.StatusNotFound):
-		return &coded{error: err, code: exitFailed, advice: "create the project first, or name one that exists with --to HOST/PROJECT"}
-	}
-	return remoteRefused(err)
 }
 
 // printFilled says what came of a push to people.
@@ -228,11 +211,11 @@ func (a *app) printFilled(f filled) error {
 	var text strings.Builder
 	there := len(f.Images) - f.Missing
 	if f.DryRun {
-		fmt.Fprintf(&text, "%s: lacks %s of %d: %s (%s) would be sent, %s mounted\n", f.Registry, count(f.Missing, "image"), len(f.Images),
-			count(f.Lacking.Blobs, "blob"), bundle.Bytes(f.Lacking.Bytes), count(f.Lacking.Mounts, "blob"))
+		fmt.Fprintf(&text, "%s: lacks %s of %d: %s (%s) would be sent, %s mounted\n", f.Registry, console.Count(f.Missing, "image"), len(f.Images),
+			console.Count(f.Lacking.Blobs, "blob"), bundle.Bytes(f.Lacking.Bytes), console.Count(f.Lacking.Mounts, "blob"))
 	} else {
-		fmt.Fprintf(&text, "%s: %s sent, %s were there already\n  sent  %s (%s), and %d mounted\n", f.Registry, count(f.Sent.Images, "image"), count(there, "image"),
-			count(f.Sent.Blobs, "blob"), bundle.Bytes(f.Sent.Bytes), f.Sent.Mounted)
+		fmt.Fprintf(&text, "%s: %s sent, %s were there already\n  sent  %s (%s), and %d mounted\n", f.Registry, console.Count(f.Sent.Images, "image"), console.Count(there, "image"),
+			console.Count(f.Sent.Blobs, "blob"), bundle.Bytes(f.Sent.Bytes), f.Sent.Mounted)
 	}
 	for _, at := range f.Images {
 		switch {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 )
 
@@ -17,7 +18,7 @@ func (f *siteFlags) addResume(cmd *cobra.Command) {
 // resumed says what a run takes over from the one before.
 func (r *runReport) resumed(x installer.Resumption) {
 	if x.Passed > 0 {
-		fmt.Fprintf(r.screen, "resumed: %s not looked at again, as %s saw them done\n", count(x.Passed, "step"), x.Journal)
+		fmt.Fprintf(r.screen, "resumed: %s not looked at again, as %s saw them done\n", console.Count(x.Passed, "step"), x.Journal)
 	}
 	if x.Why == "" {
 		return

@@ -8,13 +8,15 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 )
 
 // app is what every command shares: where it reads and writes, and the flags
 // of the root command. There is no package-level state.
 type app struct {
 	in       io.Reader
-	out, err io.Writer // once a command runs each is a plainWriter
+	out, err io.Writer // once a command runs each is a console.Writer
 	env      func(string) (string, bool)
 
 	// orderly says that the running command stops in good order when stop is closed.
@@ -22,28 +24,28 @@ type app struct {
 	stop    chan struct{}
 	pressed atomic.Int32 // how often Ctrl-C was, while orderly
 
-	screen *screen   // on err: lines of the commands that show a live frame, and of the log
-	lines  *runLines // of -o json, where the command has such
+	screen *console.Screen // on err: lines of the commands that show a live frame, and of the log
+	lines  *console.Lines  // of -o json, where the command has such
 
 	log     *slog.Logger
 	output  string // -o of the command that runs
 	printed bool   // its one document is on the way: a failure prints none
 	verbose bool
-	display display
+	display console.Display
 }
 
 // run executes one command line and gives its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	a.out, a.err = plainly(a.out), plainly(a.err)
+	a.out, a.err = console.Plainly(a.out), console.Plainly(a.err)
 	if a.screen == nil {
-		a.screen = newScreen(a.err)
+		a.screen = console.NewScreen(a.err)
 	}
 	a.output = askedFormat(args)
 	err := a.execute(ctx, args)
 	code := a.report(ctx, err)
 	for _, w := range []io.Writer{a.out, a.err} {
-		if p, ok := w.(*plainWriter); ok {
-			_ = p.flush() // what could not be written, nobody reads either
+		if p, ok := w.(*console.Writer); ok {
+			_ = p.Flush() // what could not be written, nobody reads either
 		}
 	}
 	return code

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/durable"
+	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) siteCommand() *cobra.Command {
@@ -84,20 +86,14 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 	if err != nil {
 		return err
 	}
-	fromConfig(c, f.config)
+	c.PlaceFiles(folderOf(f.config))
 	policy, err := a.policy(&f.policyFlags, c)
 	if err != nil {
 		return err
 	}
-	home, err := os.UserHomeDir()
+	i, passed, err := installer.Inventory(ctx, a.options(f.workdir, f.parallel, c), f.bundles, policy)
 	if err != nil {
-		home = "/root"
-	}
-	i, passed, err := installer.Inventory(ctx, installer.Options{
-		Cluster: c, Base: f.workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: f.parallel, Version: ownVersion(),
-	}, f.bundles, policy)
-	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	unasked, unreached := 0, 0
 	for _, err := range passed {
@@ -114,10 +110,10 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 		a.printAdvice(err)
 	}
 	if unreached > 0 && !f.partial {
-		fmt.Fprintf(a.err, "error: %s not reached, and no inventory is written\n  try   --partial writes the rest\n", count(unreached, "host"))
+		fmt.Fprintf(a.err, "error: %s not reached, and no inventory is written\n  try   --partial writes the rest\n", console.Count(unreached, "host"))
 	}
 	if f.strict && unasked > 0 || unreached > 0 && !f.partial {
-		return &coded{code: exitPreflight, error: errSaid}
+		return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
 	}
 	text, err := manifest.EncodeInventory(i)
 	if err != nil {
@@ -146,7 +142,7 @@ func (a *app) sayInventory(i *manifest.Inventory, to string, size int) {
 		}
 	}
 	fmt.Fprintf(a.err, "%s: %s, cluster %s\n", to, bundle.Bytes(int64(size)), i.Cluster)
-	fmt.Fprintf(a.err, "  holds %s: %d in %s, %d in the registry (%s); %s\n", count(len(i.Blobs), "blob"), inBundles,
-		count(len(i.Bundles), "bundle"), inRegistry, i.Registry.State, count(len(i.Hosts), "host"))
+	fmt.Fprintf(a.err, "  holds %s: %d in %s, %d in the registry (%s); %s\n", console.Count(len(i.Blobs), "blob"), inBundles,
+		console.Count(len(i.Bundles), "bundle"), inRegistry, i.Registry.State, console.Count(len(i.Hosts), "host"))
 	fmt.Fprintf(a.err, "  next  carry it out, and there: kubexm bundle build -f config.yaml --since %s\n", filepath.Base(to))
 }

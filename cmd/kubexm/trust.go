@@ -1,17 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
-	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -42,15 +37,6 @@ func (f *siteFlags) addDowngrade(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.older, "allow-downgrade", false, "accept a bundle with a lower serial than one that the cluster has had")
 }
 
-// notOlder looks at this machine's record of the cluster. The cluster itself is
-// asked once its hosts are reached.
-func (f *siteFlags) notOlder(s *site) error {
-	if f.older || !s.pipeline.Keeps {
-		return nil
-	}
-	return installer.CheckSerial(f.workdir, s.bundle.Lock, s.cluster.Metadata.Name)
-}
-
 // policy is what the flags say, and of what they leave open what the config does.
 func (a *app) policy(f *policyFlags, c *manifest.Cluster) (bundle.Policy, error) {
 	t := manifest.BundleTrust{}
@@ -60,30 +46,11 @@ func (a *app) policy(f *policyFlags, c *manifest.Cluster) (bundle.Policy, error)
 	if len(f.keys) > 0 || f.identity != "" { // who is named here replaces who is named there
 		t.Keys, t.TrustedRoot, t.CertificateIdentity, t.CertificateOIDCIssuer = f.keys, f.trustedRoot, f.identity, f.issuer
 	}
-	var v sign.Verifier
-	for _, path := range t.Keys {
-		text, err := readKeyFile(path)
-		if err != nil {
-			return bundle.Policy{}, err
-		}
-		trust, err := sign.TrustKey(text)
-		if err != nil {
-			return bundle.Policy{}, keyRefused(path, err)
-		}
-		v = append(v, trust)
+	p, err := sign.PolicyOf(t, ownVersion(), func(text string) { fmt.Fprintf(a.err, "warning: %s\n", text) })
+	if err != nil {
+		return bundle.Policy{}, err
 	}
-	if t.CertificateIdentity != "" {
-		trust, err := a.trustIdentity(t)
-		if err != nil {
-			return bundle.Policy{}, err
-		}
-		v = append(v, trust)
-	}
-	// Who names a key or an identity wants a signature, unless the flag says otherwise.
-	p := bundle.Policy{AllowUnsigned: f.allowUnsigned || t.AllowUnsigned && len(v) == 0, Kubexm: ownVersion()}
-	if len(v) > 0 {
-		p.Verifier = v
-	}
+	p.AllowUnsigned = p.AllowUnsigned || f.allowUnsigned // whatever else is said
 	return p, nil
 }
 
@@ -97,94 +64,6 @@ func (a *app) ownConfig(path string) (*manifest.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	fromConfig(c, path)
+	c.PlaceFiles(folderOf(path))
 	return c, nil
-}
-
-// rootAge is how old a trusted root may be before a warning says so: Sigstore
-// changes its keys about once a year.
-const rootAge = 180 * 24 * time.Hour
-
-func (a *app) trustIdentity(t manifest.BundleTrust) (*sign.Trust, error) {
-	info, err := os.Stat(t.TrustedRoot)
-	if err != nil {
-		return nil, &coded{error: fmt.Errorf("trusted root: %w", err), code: exitUsage, advice: "carry in what `cosign trusted-root` or TUF gives: trusted_root.json"}
-	}
-	text, err := readSmall(t.TrustedRoot)
-	if err != nil {
-		return nil, err
-	}
-	trust, err := sign.TrustIdentity(text, sign.Identity{Name: t.CertificateIdentity, Issuer: t.CertificateOIDCIssuer})
-	if err != nil {
-		return nil, keyRefused(t.TrustedRoot, err)
-	}
-	if age := time.Since(info.ModTime()); age > rootAge {
-		fmt.Fprintf(a.err, "warning: %s is %d days old: keys that were withdrawn since still count, newer ones do not\n", t.TrustedRoot, int(age.Hours()/24))
-	}
-	return trust, nil
-}
-
-// maxSmallFile bounds keys, trusted roots and signatures.
-const maxSmallFile = 1 << 20
-
-// readSmall reads a file that a person named.
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &coded{error: err, code: exitUsage}
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxSmallFile {
-		return nil, &coded{error: fmt.Errorf("%s: larger than %s", path, bundle.Bytes(maxSmallFile)), code: exitUsage}
-	}
-	return text, nil
-}
-
-func readKeyFile(path string) ([]byte, error) {
-	text, err := readSmall(path)
-	var c *coded
-	if errors.As(err, &c) && c.advice == "" {
-		c.advice = "name a file with a key; `kubexm keys generate` makes a pair"
-	}
-	return text, err
-}
-
-// keyRefused says what is wrong with a file that a person named as a key.
-func keyRefused(path string, err error) error {
-	advice := ""
-	switch {
-	case errors.Is(err, sign.ErrKeyFile):
-		advice = "a public key is cosign.pub, a private one cosign.key: `kubexm keys generate` makes both"
-	case errors.Is(err, sign.ErrPassword):
-		advice = "is " + passwordVariable + ", " + cosignPasswordVariable + " or --key-password-file that key's password?"
-	}
-	return &coded{error: fmt.Errorf("%s: %w", path, err), code: exitUsage, advice: advice}
-}
-
-// untrusted gives why a policy refuses a bundle its exit code and advice; nil
-// where err is about something else.
-func untrusted(err error) error {
-	if !errors.Is(err, bundle.ErrUntrusted) {
-		return nil
-	}
-	advice := "ask its maker; do not use it before that is clear"
-	switch {
-	case errors.Is(err, bundle.TrustUnsigned):
-		advice = "--allow-unsigned accepts it, if you know where it comes from; `kubexm bundle sign` signs it"
-	case errors.Is(err, bundle.TrustNobody):
-		advice = "name its maker's public key with --key; --allow-unsigned accepts it, if you know where it comes from"
-	case errors.Is(err, bundle.TrustKubexm):
-		advice = "use a newer version of kubexm"
-	case errors.Is(err, bundle.TrustSerial):
-		advice = "use the newest bundle; --allow-downgrade accepts this one, where that is meant"
-	case errors.Is(err, bundle.TrustSerialUnknown):
-		advice = "bring up the API server of a master and run again; --allow-downgrade goes on without knowing"
-	case errors.Is(err, sign.ErrKey), errors.Is(err, sign.ErrIdentity):
-		advice = "is that the key, or the identity, of who made the bundle? Ask; do not use it before that is clear"
-	}
-	return &coded{error: err, code: exitRefused, advice: advice}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/bundle/sign"
-	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/installer/report"
 )
 
 // reading is the policy of commands that tell what an archive says of itself. They
@@ -34,7 +34,7 @@ func (a *app) vouched(ctx context.Context, f *policyFlags, path string) error {
 	}
 	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{})
 	if err != nil {
-		return refused(err)
+		return report.Refused(err)
 	}
 	return b.Close()
 }
@@ -51,7 +51,7 @@ func (a *app) printVerify(ctx context.Context, f *policyFlags, path string) erro
 	if cerr := b.Close(); err != nil || cerr != nil {
 		return cerr
 	}
-	_, err = fmt.Fprintf(a.out, "  next  kubexm bundle verify %s %s\n", f.words(signatures), words(path))
+	_, err = fmt.Fprintf(a.out, "  next  kubexm bundle verify %s %s\n", f.words(signatures), report.CommandLine(path))
 	return err
 }
 
@@ -68,24 +68,18 @@ func (f *policyFlags) words(signatures []byte) string {
 		if f.identity != "" {
 			argv = append(argv, "--trusted-root", f.trustedRoot, "--certificate-identity", f.identity, "--certificate-oidc-issuer", f.issuer)
 		}
-		return words(argv...)
+		return report.CommandLine(argv...)
 	case sign.Keyless(signatures):
 		return "--trusted-root trusted_root.json --certificate-identity … --certificate-oidc-issuer …"
 	}
 	return publicKeyFlag("")
 }
 
-// words are arguments as a person types them behind a command's name.
-func words(argv ...string) string {
-	const command = "./" // the first word stands for itself where it has a slash
-	return strings.TrimPrefix(connector.Quote(append([]string{command}, argv...)), command+" ")
-}
-
 // publicKeyFlag names the public half of a private key: the file beside it, where
 // there is one.
 func publicKeyFlag(private string) string {
 	if public, ok := strings.CutSuffix(private, ".key"); ok && stands(public+".pub") {
-		return words("--key", public+".pub")
+		return report.CommandLine("--key", public+".pub")
 	}
 	return "--key cosign.pub"
 }

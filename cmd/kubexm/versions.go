@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/manifest/refusal"
 	"github.com/mensylisir/kubexm/versions"
 )
 
@@ -54,9 +55,9 @@ func (a *app) showVersions(f versionsFlags, args []string) error {
 		known := false
 		if kubernetes, known = c.KubernetesRelease(f.kubernetes); !known {
 			minors := c.Minors()
-			return &coded{
-				error: fmt.Errorf("kubernetes %s is not in the matrix, which holds %s to %s", f.kubernetes, versions.Minor(minors[len(minors)-1]), minors[0]),
-				code:  exitUsage, advice: "kubexm versions kubernetes",
+			return &refusal.Error{
+				Err:  fmt.Errorf("kubernetes %s is not in the matrix, which holds %s to %s", f.kubernetes, versions.Minor(minors[len(minors)-1]), minors[0]),
+				Kind: refusal.Usage, Advice: "kubexm versions kubernetes",
 			}
 		}
 	}
@@ -75,19 +76,19 @@ func (a *app) showVersions(f versionsFlags, args []string) error {
 func (a *app) showComponent(c *versions.Catalog, name, kubernetes string) error {
 	x, ok := c.Component(name)
 	if !ok {
-		return &coded{
-			error: fmt.Errorf("%s is no component of the matrix%s", name, didYouMean(name, c.Names())),
-			code:  exitUsage, advice: "kubexm versions",
+		return &refusal.Error{
+			Err:  fmt.Errorf("%s is no component of the matrix%s", name, refusal.DidYouMean(name, c.Names())),
+			Kind: refusal.Usage, Advice: "kubexm versions",
 		}
 	}
-	rows := []releaseRow{}
+	rows := []versions.ReleaseRow{}
 	for _, v := range c.Versions(name) {
 		if kubernetes == "" || c.Together(name, v, kubernetes) {
-			rows = append(rows, newReleaseRow(c, name, v))
+			rows = append(rows, versions.NewReleaseRow(c, name, v))
 		}
 	}
 	if len(rows) == 0 {
-		rows = append(rows, newReleaseRow(c, name, ""))
+		rows = append(rows, versions.NewReleaseRow(c, name, ""))
 	}
 	if a.output != "table" {
 		return a.printValue(rows)
@@ -100,10 +101,10 @@ func (a *app) showComponent(c *versions.Catalog, name, kubernetes string) error 
 
 // showTogether lists what goes together with one Kubernetes release.
 func (a *app) showTogether(c *versions.Catalog, kubernetes string) error {
-	rows := []releaseRow{}
+	rows := []versions.ReleaseRow{}
 	for _, name := range c.ByFamily() {
 		v, _ := c.Default(name, kubernetes)
-		rows = append(rows, newReleaseRow(c, name, v))
+		rows = append(rows, versions.NewReleaseRow(c, name, v))
 	}
 	if a.output != "table" {
 		return a.printValue(rows)
@@ -118,9 +119,9 @@ func (a *app) showTogether(c *versions.Catalog, kubernetes string) error {
 func (a *app) showMatrix(c *versions.Catalog) error {
 	minors := c.Minors()
 	minors = minors[:min(shownMinors, len(minors))]
-	rows := []matrixRow{}
+	rows := []versions.MatrixRow{}
 	for _, name := range c.ByFamily() {
-		rows = append(rows, newMatrixRow(c, name, minors))
+		rows = append(rows, versions.NewMatrixRow(c, name, minors))
 	}
 	if a.output != "table" {
 		return a.printValue(rows)

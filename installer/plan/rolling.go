@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -91,4 +93,28 @@ func (f Fragment) under(name string) Fragment {
 		n.suffix = name + n.suffix
 	}
 	return f
+}
+
+// String is the batch as a person types it; "" is the default.
+func (b Batch) String() string {
+	switch {
+	case b.Percent > 0:
+		return strconv.Itoa(b.Percent) + "%"
+	case b.Size > 0:
+		return strconv.Itoa(b.Size)
+	}
+	return ""
+}
+
+// ParseBatch reads "3", or "10%".
+func ParseBatch(text string) (Batch, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(number)
+	switch {
+	case err != nil || n < 1, percent && n > 100:
+		return Batch{}, fmt.Errorf("%q is neither a number of hosts, such as 3, nor a percentage from 1%% to 100%%", text)
+	case percent:
+		return Batch{Percent: n}, nil
+	}
+	return Batch{Size: n}, nil
 }

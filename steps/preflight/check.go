@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -142,3 +143,6 @@ func repositories(o Options) []manifest.Need {
 func byFacts(look func(*steps.Host) steps.Findings) func(context.Context, *steps.Host, Options) (steps.Findings, error) {
 	return func(_ context.Context, h *steps.Host, _ Options) (steps.Findings, error) { return look(h), nil }
 }
+
+// ShortName is a check's name as tables have it, and as --skip-checks takes it.
+func ShortName(name string) string { return strings.TrimPrefix(name, "preflight.") }

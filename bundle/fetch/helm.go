@@ -1,0 +1,19 @@
+package fetch
+
+import "path/filepath"
+
+// HelmRepositories is where `helm repo add` keeps the logins of chart
+// repositories, as Helm looks for it; "" where there is no place for it.
+func HelmRepositories(env func(string) (string, bool)) string {
+	if file, _ := env("HELM_REPOSITORY_CONFIG"); file != "" {
+		return file
+	}
+	for _, at := range []struct{ variable, below string }{
+		{"HELM_CONFIG_HOME", ""}, {"XDG_CONFIG_HOME", "helm"}, {"HOME", ".config/helm"},
+	} {
+		if dir, _ := env(at.variable); dir != "" {
+			return filepath.Join(dir, at.below, "repositories.yaml")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,44 @@
+package installer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mensylisir/kubexm/steps/cluster"
+)
+
+// HostRelease is the release that a host has.
+type HostRelease struct {
+	Host  string   `json:"host"`
+	Roles []string `json:"roles"`
+	*cluster.Release
+	Error string `json:"error,omitempty"` // why it is not known
+}
+
+// Releases asks all hosts of the cluster, in its order; unreached are those that the
+// session has not.
+func (s *Session) Releases(ctx context.Context, unreached HostErrors) (out []HostRelease, err error) {
+	why := map[string]error{}
+	for _, e := range unreached {
+		if one, ok := errors.AsType[*HostError](e); ok {
+			why[one.Host] = one
+		}
+	}
+	for _, h := range s.Cluster.Spec.Hosts {
+		v := HostRelease{Host: h.Name, Roles: s.Cluster.RolesOf(h.Name)}
+		err := why[h.Name]
+		if x := s.Host(h); x != nil {
+			if v.Release, err = cluster.ReadRelease(ctx, x); err != nil {
+				err = &HostError{Host: h.Name, Address: h.Address, Err: err}
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			v.Error = err.Error()
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
