@@ -23,10 +23,10 @@ var largeHosts = flag.Int("hosts", 0, "how many hosts TestLargeSite has; make be
 type largeRun struct {
 	Seconds float64
 	CPU     float64 // seconds of it
-	Heap    uint64 // live bytes after it, the simulated hosts' own among them
-	Ran     int    // steps on hosts
-	Looked  int    // that were done already, or only look
-	Lines   int64  // of the audit log so far
+	Heap    uint64  // live bytes after it, the simulated hosts' own among them
+	Ran     int     // steps on hosts
+	Looked  int     // that were done already, or only look
+	Lines   int64   // of the audit log so far
 }
 
 // TestLargeSite makes a cluster of many simulated hosts and asks for it again:
