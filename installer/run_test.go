@@ -32,6 +32,7 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 			M:    steps.Meta{Name: name},
 			Done: func(context.Context, *steps.Host) (bool, error) { return *done, nil },
 			Act:  func(context.Context, *steps.Host) error { *done = err == nil; return err },
+			Undo: op.Unwound,
 		}
 	}
 	before, never := true, false

@@ -64,8 +64,10 @@ func TestRollbackTask(t *testing.T) {
 				t.Errorf("%q, want %q at its end", got, c.want)
 			}
 			var errs []string
-			for _, e := range err.(interface{ Unwrap() []error }).Unwrap() { //nolint:errorlint // each of them is looked at
-				errs = append(errs, e.Error())
+			if j, ok := err.(interface{ Unwrap() []error }); ok {
+				for _, e := range j.Unwrap() {
+					errs = append(errs, e.Error())
+				}
 			}
 			if !slices.Equal(errs, c.errs) {
 				t.Errorf("%q, want %q", errs, c.errs)
