@@ -1,15 +1,9 @@
 package kubexm_test
 
 import (
-	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
-	"path"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,35 +12,16 @@ import (
 // TestPartsAreAskedFor: what follows from the kind of a part is asked of manifest/part,
 // where one more kind is a row. The simulator knows for itself what there is.
 func TestPartsAreAskedFor(t *testing.T) {
-	tree := os.DirFS(".")
-	for _, top := range []string{"cmd", "installer", "steps", "registry", "bundle", "packaging", "versions"} {
-		err := fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && (d.Name() == "testdata" || isTestHelp(d.Name())):
-				return fs.SkipDir
-			case d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-				return nil
-			}
-			source, err := fs.ReadFile(tree, name)
-			if err != nil {
-				return err
-			}
-			for _, l := range kindsCompared(t, name, source) {
-				t.Errorf("%s: a part's kind is compared: ask manifest/part", l)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+	eachSource(t, func(s source) {
+		for _, l := range kindsCompared(s) {
+			t.Errorf("%s: a part's kind is compared: ask manifest/part", l)
 		}
-	}
+	}, "cmd", "installer", "steps", "registry", "bundle", "packaging", "versions")
 }
 
 // TestKindsComparedAreFound runs the same look over each form of it.
 func TestKindsComparedAreFound(t *testing.T) {
-	const source = `package x
+	const text = `package x
 func f(c *Cluster) bool {
 	if c.Spec.Etcd.Type == "kubexm" || "" != c.Spec.Registry.Type {
 		return roles[c.Spec.Etcd.Type] != ""
@@ -57,7 +32,7 @@ func f(c *Cluster) bool {
 	}
 	return c.Spec.Network.Plugin == name && c.Spec.Bundle.Type == "x"
 }`
-	got := kindsCompared(t, "x.go", []byte(source))
+	got := kindsCompared(parsed(t, "x.go", text))
 	if d := cmp.Diff([]string{"x.go:3: Etcd.Type", "x.go:3: Registry.Type", "x.go:4: Etcd.Type", "x.go:8: Network.Plugin"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -65,13 +40,7 @@ func f(c *Cluster) bool {
 
 // kindsCompared gives the places where such a field is compared with a word, decides a
 // switch, or looks something up.
-func kindsCompared(t *testing.T, name string, source []byte) []string {
-	t.Helper()
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+func kindsCompared(file source) []string {
 	var out []string
 	look := func(e ast.Expr) {
 		s, ok := e.(*ast.SelectorExpr)
@@ -83,10 +52,10 @@ func kindsCompared(t *testing.T, name string, source []byte) []string {
 			return
 		}
 		if field := of.Sel.Name + "." + s.Sel.Name; slices.Contains([]string{"Etcd.Type", "Network.Plugin", "Registry.Type", "Runtime.Type"}, field) {
-			out = append(out, fmt.Sprintf("%s:%d: %s", name, files.Position(e.Pos()).Line, field))
+			out = append(out, file.at(e)+": "+field)
 		}
 	}
-	ast.Inspect(file, func(n ast.Node) bool {
+	ast.Inspect(file.File, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BinaryExpr:
 			if _, word := n.Y.(*ast.BasicLit); word && (n.Op == token.EQL || n.Op == token.NEQ) {
