@@ -1,15 +1,8 @@
 package kubexm_test
 
 import (
-	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
-	"path"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,33 +20,14 @@ var firstMasters = map[string]string{
 // TestAnyMasterIsTheWayIn: nobody goes to the first master because it is the first. A
 // plan says Scope.Lead, a command installer.ReachLead.
 func TestAnyMasterIsTheWayIn(t *testing.T) {
-	tree := os.DirFS(".")
 	used := map[string]bool{}
-	for _, top := range []string{"cmd", "installer", "steps"} {
-		err := fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && (d.Name() == "testdata" || isTestHelp(d.Name())):
-				return fs.SkipDir
-			case d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-				return nil
+	eachSource(t, func(s source) {
+		for _, l := range firstMasterTaken(s) {
+			if used[s.name] = true; firstMasters[s.name] == "" {
+				t.Errorf("%s: the first master is taken for the way in: use Scope.Lead or installer.ReachLead", l)
 			}
-			source, err := fs.ReadFile(tree, name)
-			if err != nil {
-				return err
-			}
-			for _, l := range firstMasterTaken(t, name, source) {
-				if used[name] = true; firstMasters[name] == "" {
-					t.Errorf("%s: the first master is taken for the way in: use Scope.Lead or installer.ReachLead", l)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
-	}
+	}, "cmd", "installer", "steps")
 	for name := range firstMasters {
 		if !used[name] {
 			t.Errorf("%s takes no first master any more: take it off the list", name)
@@ -63,7 +37,7 @@ func TestAnyMasterIsTheWayIn(t *testing.T) {
 
 // TestFirstMastersAreFound runs the same look over each form of it.
 func TestFirstMastersAreFound(t *testing.T) {
-	const source = `package x
+	const text = `package x
 func f(c *Cluster, s Scope) {
 	_ = c.HostsWith(manifest.RoleMaster)[0]
 	masters, store := c.HostsWith(manifest.RoleMaster), 1
@@ -78,7 +52,7 @@ func f(c *Cluster, s Scope) {
 		_ = m[0]
 	}
 }`
-	got := firstMasterTaken(t, "x.go", []byte(source))
+	got := firstMasterTaken(parsed(t, "x.go", text))
 	if d := cmp.Diff([]string{"x.go:3", "x.go:5", "x.go:6", "x.go:10", "x.go:11", "x.go:13"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -86,15 +60,9 @@ func f(c *Cluster, s Scope) {
 
 // firstMasterTaken gives the places where the first of the masters is taken out of a list
 // of them: directly, or from a variable that the same function filled so.
-func firstMasterTaken(t *testing.T, name string, source []byte) []string {
-	t.Helper()
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+func firstMasterTaken(file source) []string {
 	var out []string
-	found := func(n ast.Node) { out = append(out, fmt.Sprintf("%s:%d", name, files.Position(n.Pos()).Line)) }
+	found := func(n ast.Node) { out = append(out, file.at(n)) }
 	for _, d := range file.Decls {
 		masters := map[string]bool{}
 		ast.Inspect(d, func(n ast.Node) bool {

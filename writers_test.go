@@ -2,11 +2,7 @@ package kubexm_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -43,35 +39,14 @@ var writers = map[string]string{
 // TestWritersAreKnown finds every call that makes or renames a file by name.
 func TestWritersAreKnown(t *testing.T) {
 	found := map[string]map[string]bool{}
-	tree := os.DirFS(".")
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (name == "testdata" || name == "build" || name != "." && strings.HasPrefix(d.Name(), ".") || isTestHelp(d.Name())):
-			return fs.SkipDir
-		case d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		source, err := fs.ReadFile(tree, name)
-		if err != nil {
-			return err
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
-		if err != nil {
-			return err
-		}
-		for word := range writes(file) {
-			if found[name] == nil {
-				found[name] = map[string]bool{}
+	eachSource(t, func(s source) {
+		for word := range writes(s.File) {
+			if found[s.name] == nil {
+				found[s.name] = map[string]bool{}
 			}
-			found[name][word] = true
+			found[s.name][word] = true
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, ".")
 	got, want := map[string]string{}, map[string]string{}
 	for name, words := range found {
 		got[name] = strings.Join(slices.Sorted(maps.Keys(words)), " ")
