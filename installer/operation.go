@@ -45,6 +45,7 @@ type Operation struct {
 	began   time.Time // of this run
 	away    bool      // it takes the cluster away, and with that what is open
 	open    bool      // it is on record
+	begun   bool      // this run has changed something
 }
 
 // NewOperation gives the operation of a run of g on the hosts that of gives, with the
@@ -102,7 +103,8 @@ func (o *Operation) ID() string { return o.is.ID }
 
 // Begin puts the operation on record, before the first change.
 func (o *Operation) Begin(ctx context.Context) error {
-	if o.open = true; o.away {
+	o.open, o.begun = true, true
+	if o.away {
 		return nil
 	}
 	if err := o.write(ctx, &o.is); err != nil {
@@ -160,9 +162,10 @@ func (o *Operation) through(ctx context.Context, what string, do func(*steps.Hos
 const endWait = time.Minute
 
 // End writes down how the run ended, and adds it to the history: an operation that ended
-// well is open no more. Where nothing was changed and none is open it does nothing.
+// well is open no more. Where nothing was changed it does nothing, unless all was as it should
+// be and that ends an operation which is open.
 func (o *Operation) End(ctx context.Context, failed error, journal string) error {
-	if !o.open {
+	if !o.open || failed != nil && !o.begun { // refused before its first change: what is on record is so still
 		return nil
 	}
 	ended := cluster.Ended{Outcome: "done", Journal: journal}

@@ -245,3 +245,22 @@ func TestHostsAloneAreNoOperation(t *testing.T) {
 		}
 	}
 }
+
+// TestARefusedRunLeavesNoTrace: where an operation is open, a run that ends before its first
+// change adds nothing to what is on record of it.
+func TestARefusedRunLeavesNoTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, "masters-stacked")
+		if err := s.Run(pipeline.Create, failsAt("kubeadm.join-worker")); err == nil {
+			t.Fatal("the run did not fail")
+		}
+		before, history := s.State(true), s.history()
+		if err := s.Run(pipeline.Create, failsAt("preflight.clock")); err == nil {
+			t.Fatal("the run was not refused")
+		}
+		s.Same("refused before the first change", before, s.State(true))
+		if got := s.history(); got != history {
+			t.Errorf("the history was %q and is %q", history, got)
+		}
+	})
+}
