@@ -53,6 +53,8 @@ var (
 	digests = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
 	ipv4    = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+(/\d+)?`)
 	times   = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	runs    = regexp.MustCompile(`\bop-\d{8}-\d{6}\b`) // ids of operations
+	lasted  = regexp.MustCompile(`"took": ?"[^"]*"`)
 	basic   = regexp.MustCompile(`\bBasic [A-Za-z0-9+/]+=*`)
 	keys    = regexp.MustCompile(`[A-Za-z0-9+/]{43}=`)       // 32 bytes in base64
 	coded   = regexp.MustCompile(`[A-Za-z0-9+/]{80,}={0,2}`) // longer than any path
@@ -71,6 +73,8 @@ func (m *mask) text(s string, secrets []string) string {
 	s = keys.ReplaceAllString(s, "<key>")
 	s = salted.ReplaceAllString(s, "<salted>")
 	s = times.ReplaceAllString(s, "<time>")
+	s = runs.ReplaceAllString(s, "<operation>")
+	s = lasted.ReplaceAllString(s, `"took": "<time>"`)
 	s = digests.ReplaceAllString(s, "<sha256>")
 	s = ipv4.ReplaceAllStringFunc(s, m.address)
 	return m.names.ReplaceAllString(s, "<host>")

@@ -15,7 +15,13 @@ import (
 )
 
 // told gives the lines of a cluster's creation and deletion.
-func told(t *testing.T, name string, change ...string) (lines []string) {
+func told(t *testing.T, name string, change ...string) []string {
+	t.Helper()
+	return toldAfter(t, 0, name, change...)
+}
+
+// toldAfter is told at a later time.
+func toldAfter(t *testing.T, wait time.Duration, name string, change ...string) (lines []string) {
 	t.Helper()
 	a, err := txtar.ParseFile(filepath.Join("..", "..", "testdata", "clusters", name+".txtar"))
 	if err != nil {
@@ -24,6 +30,7 @@ func told(t *testing.T, name string, change ...string) (lines []string) {
 	config := strings.NewReplacer(change...).Replace(string(a.Files[0].Data))
 	synctest.Test(t, func(t *testing.T) {
 		s := sitetest.Of(t, sitetest.Options{Config: config, Root: "../.."})
+		time.Sleep(wait)
 		tr := s.Transcribe()
 		for _, p := range []sitetest.Pipe{pipeline.Create, pipeline.Delete} {
 			tr.Plan(p)
@@ -40,14 +47,14 @@ func TestTwoMakingsAreToldAlike(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := told(t, name)
-			if d := cmp.Diff(first, told(t, name)); d != "" {
+			if d := cmp.Diff(first, toldAfter(t, 26*time.Hour+5*time.Second, name)); d != "" {
 				t.Errorf("the same cluster is told in two ways:\n%s", d)
 			}
 			if len(first) < 500 {
 				t.Errorf("only %d lines", len(first))
 			}
 			for _, l := range first {
-				for _, part := range []string{"-----BEGIN", "192.0.2.1", time.Now().Format("2006-01-")} {
+				for _, part := range []string{"-----BEGIN", "192.0.2.1", "2000-01-"} {
 					if strings.Contains(l, part) {
 						t.Errorf("%q is in %s", part, l)
 					}
