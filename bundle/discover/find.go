@@ -8,7 +8,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -20,17 +19,6 @@ type Place struct {
 	Kind     string `json:"kind,omitempty" yaml:"kind,omitempty"`         // "Deployment"
 	Name     string `json:"name,omitempty" yaml:"name,omitempty"`         // of the object
 	Path     string `json:"path" yaml:"path"`                             // in the object: "spec.template.spec.containers[0].image"
-}
-
-// String is the place on one line.
-func (p Place) String() string {
-	var parts []string
-	for _, s := range []string{p.Chart, p.Template, strings.Trim(p.Kind+"/"+p.Name, "/"), p.Path} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // Image is one image with every place that asks for it.

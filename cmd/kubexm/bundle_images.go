@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mensylisir/kubexm/bundle"
+	"github.com/mensylisir/kubexm/bundle/discover"
 	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -78,7 +79,7 @@ func (a *app) printImages(rows []bundle.FoundImage, unasked []string) error {
 			if i > 0 {
 				name, platforms = "", ""
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\n", name, platforms, p)
+			fmt.Fprintf(w, "%s\t%s\t%s\n", name, platforms, placeText(p))
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -94,10 +95,21 @@ func (a *app) printImages(rows []bundle.FoundImage, unasked []string) error {
 func (a *app) sayFound(c *manifest.Cluster, l *manifest.Lock, found []bundle.Found) {
 	for _, row := range bundle.FoundImages(l, found) {
 		if !row.Listed {
-			fmt.Fprintf(a.err, "note: %s is added: %s asks for it (%s)\n", row.Reference, strings.Join(row.Addons, ", "), row.Places[0])
+			fmt.Fprintf(a.err, "note: %s is added: %s asks for it (%s)\n", row.Reference, strings.Join(row.Addons, ", "), placeText(row.Places[0]))
 		}
 	}
 	for _, ref := range bundle.Unasked(c, found) {
 		fmt.Fprintf(a.err, "note: %s is listed in spec.bundle.images, and no chart or manifest asks for it\n", ref)
 	}
+}
+
+// placeText is a place on one line.
+func placeText(p discover.Place) string {
+	var parts []string
+	for _, s := range []string{p.Chart, p.Template, strings.Trim(p.Kind+"/"+p.Name, "/"), p.Path} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
