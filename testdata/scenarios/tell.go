@@ -100,7 +100,11 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	return tr.Lines()
+	lines := tr.Lines()
+	for i := range lines { // the record of what was applied names the config's files
+		lines[i] = strings.ReplaceAll(lines[i], dir, "<folder>")
+	}
+	return lines
 }
 
 // writeKeys leaves a client's files of a store that exists already.
