@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -196,7 +195,7 @@ func (c *census) hosts(ctx context.Context, failed HostErrors) {
 func (s *Session) machine(ctx context.Context, h manifest.Host) manifest.InventoryMachine {
 	m := manifest.InventoryMachine{Name: h.Name}
 	for _, role := range []string{manifest.RoleEtcd, manifest.RoleLoadBalancer, manifest.RoleMaster, manifest.RoleRegistry, manifest.RoleWorker} {
-		if slices.Contains(s.Cluster.Spec.RoleGroups.Names(role), h.Name) {
+		if s.Cluster.Spec.RoleGroups.Has(role, h.Name) {
 			m.Roles = append(m.Roles, role)
 		}
 	}

@@ -73,7 +73,7 @@ func TestACreationIsUndoneByADeletion(t *testing.T) {
 			}
 			s.Same("a second creation changes nothing", made, s.State(true))
 			for _, h := range s.Cluster.Spec.Hosts {
-				isNode := slices.Contains(s.Cluster.Spec.RoleGroups.Names("master"), h.Name) || slices.Contains(s.Cluster.Spec.RoleGroups.Names("worker"), h.Name)
+				isNode := s.Cluster.Spec.RoleGroups.Has("master", h.Name) || s.Cluster.Spec.RoleGroups.Has("worker", h.Name)
 				if known := s.Kube.Object("v1", "Node", "", h.Name) != nil; known != isNode {
 					s.t.Errorf("%s is a node: %t, want %t", h.Name, known, isNode)
 				}

@@ -112,7 +112,7 @@ func (c *Cluster) Host(name string) (Host, bool) {
 func (c *Cluster) RolesOf(host string) []string {
 	var out []string
 	for _, role := range []string{RoleEtcd, RoleMaster, RoleWorker, RoleRegistry, RoleLoadBalancer} {
-		if slices.Contains(c.Spec.RoleGroups.Names(role), host) {
+		if c.Spec.RoleGroups.Has(role, host) {
 			out = append(out, role)
 		}
 	}

@@ -21,30 +21,60 @@ func ExpandRange(s string) ([]string, error) {
 	if !strings.ContainsAny(s, "[]") {
 		return []string{s}, nil
 	}
-	m := rangePattern.FindStringSubmatch(s)
-	if m == nil {
-		return nil, fmt.Errorf("%q is no range, as in node[5:6]", s)
+	r, err := parseRange(s)
+	if err != nil {
+		return nil, err
 	}
-	first, err1 := strconv.Atoi(m[2])
-	last, err2 := strconv.Atoi(m[3])
-	if err1 != nil || err2 != nil {
-		return nil, fmt.Errorf("range %q has a number that is too long", s)
-	}
-	if first > last {
-		return nil, fmt.Errorf("range %q runs backwards", s)
-	}
-	if last-first >= maxRange {
-		return nil, fmt.Errorf("range %q stands for more than %d names", s, maxRange)
-	}
-	width := 0
-	if strings.HasPrefix(m[2], "0") {
-		width = len(m[2])
-	}
-	names := make([]string, 0, last-first+1)
-	for n := first; n <= last; n++ {
-		names = append(names, fmt.Sprintf("%s%0*d%s", m[1], width, n, m[4]))
+	names := make([]string, 0, r.last-r.first+1)
+	for n := r.first; n <= r.last; n++ {
+		names = append(names, r.name(n))
 	}
 	return names, nil
+}
+
+// span is a range of names.
+type span struct {
+	before, after      string
+	first, last, width int
+}
+
+func parseRange(s string) (span, error) {
+	m := rangePattern.FindStringSubmatch(s)
+	if m == nil {
+		return span{}, fmt.Errorf("%q is no range, as in node[5:6]", s)
+	}
+	r := span{before: m[1], after: m[4]}
+	var err1, err2 error
+	r.first, err1 = strconv.Atoi(m[2])
+	r.last, err2 = strconv.Atoi(m[3])
+	if err1 != nil || err2 != nil {
+		return r, fmt.Errorf("range %q has a number that is too long", s)
+	}
+	if r.first > r.last {
+		return r, fmt.Errorf("range %q runs backwards", s)
+	}
+	if r.last-r.first >= maxRange {
+		return r, fmt.Errorf("range %q stands for more than %d names", s, maxRange)
+	}
+	if strings.HasPrefix(m[2], "0") {
+		r.width = len(m[2])
+	}
+	return r, nil
+}
+
+func (r span) name(n int) string { return fmt.Sprintf("%s%0*d%s", r.before, r.width, n, r.after) }
+
+// stands tells whether s stands for name, without making all the names that it stands for.
+func stands(s, name string) bool {
+	if !strings.ContainsAny(s, "[]") {
+		return s == name
+	}
+	r, err := parseRange(s)
+	if err != nil || !strings.HasPrefix(name, r.before) || !strings.HasSuffix(name, r.after) {
+		return false
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(name, r.before), r.after))
+	return err == nil && r.first <= n && n <= r.last && r.name(n) == name
 }
 
 // entries gives what is written under a role.
@@ -84,12 +114,23 @@ func (r RoleGroups) Names(role string) []string {
 	return names
 }
 
+// Has tells whether Names of the role has a host.
+func (r RoleGroups) Has(role, host string) bool {
+	return slices.ContainsFunc(r.entries(role), func(e string) bool { return stands(e, host) })
+}
+
 // HostsWith gives the hosts of a role, in the order in which the role lists them.
 func (c *Cluster) HostsWith(role string) []Host {
+	at := map[string]int{}
+	for i := range c.Spec.Hosts {
+		if name := c.Spec.Hosts[i].Name; at[name] == 0 {
+			at[name] = i + 1 // the first of a name
+		}
+	}
 	var hosts []Host
 	for _, name := range c.Spec.RoleGroups.Names(role) {
-		if i := slices.IndexFunc(c.Spec.Hosts, func(h Host) bool { return h.Name == name }); i >= 0 {
-			hosts = append(hosts, c.Spec.Hosts[i])
+		if i := at[name]; i > 0 {
+			hosts = append(hosts, c.Spec.Hosts[i-1])
 		}
 	}
 	return hosts

@@ -150,3 +150,17 @@ func TestHostsWith(t *testing.T) {
 		t.Errorf("platforms without hosts: %v", got)
 	}
 }
+
+// TestHasIsNames: a host is of a role where the role's names have it, and only there.
+func TestHasIsNames(t *testing.T) {
+	entries := []string{"a", "a[1:3]", "a[01:12]b", "n[9:11]", "[5:7]", "x1[0:2]2", "bad[3:1]", "bad[", "", "n[1:99999]"}
+	names := []string{"", "a", "a0", "a1", "a3", "a4", "a01", "a01b", "a1b", "a12b", "a13b", "n9", "n09", "n11", "n+9", "5", "07", "x102", "x112", "x12", "bad3", "bad[", "n5", "[5:7]"}
+	for _, e := range entries {
+		r := RoleGroups{Worker: []string{e}}
+		for _, n := range names {
+			if got, want := r.Has(RoleWorker, n), slices.Contains(r.Names(RoleWorker), n); got != want {
+				t.Errorf("%q has %q: %t, want %t", e, n, got, want)
+			}
+		}
+	}
+}

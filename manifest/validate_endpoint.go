@@ -68,7 +68,7 @@ func (d *config) virtualIP(c *Cluster, ours bool) {
 		if cp.Address != "" && h.has(cp.Address) && (ours || lb.Internal.Type == "kube-vip") {
 			d.Fail("spec.controlPlaneEndpoint.address", "choose an address that no host has", "%s is an address of %s", cp.Address, document.Indexed("spec.hosts", i))
 		}
-		if cp.Address != "" && h.has(cp.Address) && lb.External.Type == "external" && cp.Port == behindBalancer && slices.Contains(c.Spec.RoleGroups.Names(RoleMaster), h.Name) {
+		if cp.Address != "" && h.has(cp.Address) && lb.External.Type == "external" && cp.Port == behindBalancer && c.Spec.RoleGroups.Has(RoleMaster, h.Name) {
 			d.Fail("spec.controlPlaneEndpoint.address", "write the load balancer's address, or leave spec.loadBalancer out",
 				"%s is an address of the master %s, whose API server listens on port %d itself", cp.Address, h.Name, behindBalancer)
 		}

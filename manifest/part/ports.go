@@ -1,8 +1,6 @@
 package part
 
 import (
-	"slices"
-
 	"github.com/mensylisir/kubexm/manifest"
 )
 
@@ -38,7 +36,7 @@ func (g Group) roles(c *manifest.Cluster) []string {
 // In tells whether a host belongs to a group.
 func (g Group) In(c *manifest.Cluster, host string) bool {
 	for _, role := range g.roles(c) {
-		if slices.Contains(c.Spec.RoleGroups.Names(role), host) {
+		if c.Spec.RoleGroups.Has(role, host) {
 			return true
 		}
 	}

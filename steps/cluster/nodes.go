@@ -74,7 +74,7 @@ func labels(c *manifest.Cluster, h manifest.Host) map[string]string {
 	if out == nil {
 		out = map[string]string{}
 	}
-	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleWorker), h.Name) {
+	if c.Spec.RoleGroups.Has(manifest.RoleWorker, h.Name) {
 		out["node-role.kubernetes.io/worker"] = ""
 	}
 	return out
@@ -174,7 +174,7 @@ func Drain(c *manifest.Cluster) steps.Step {
 				return err // nothing runs that could be moved
 			}
 			for _, w := range nodes(c) {
-				if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), w.Name) {
+				if c.Spec.RoleGroups.Has(manifest.RoleMaster, w.Name) {
 					continue
 				}
 				_, err := h.Run(ctx, runner.Cmd{OK: []int{1}, Argv: op.Kubectl(kubectl.AdminConf,

@@ -82,7 +82,7 @@ func registration(c *manifest.Cluster, h *steps.Host) object {
 		"kubeletExtraArgs": args(c, controlplane.With(ours, c.Spec.Kubernetes.Kubelet.ExtraArgs)),
 	}
 	// A master that is a worker too runs pods: it has no taint.
-	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleWorker), h.Name) {
+	if c.Spec.RoleGroups.Has(manifest.RoleWorker, h.Name) {
 		o["taints"] = []object{}
 	}
 	return o

@@ -192,7 +192,7 @@ func JoinConfig(c *manifest.Cluster, h *steps.Host, t Token) ([]byte, error) {
 			"apiServerEndpoint": part.EndpointOf(c).Name(), "token": t.Value, "caCertHashes": []string{t.CAHash},
 		}},
 	}
-	if slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {
+	if c.Spec.RoleGroups.Has(manifest.RoleMaster, h.Name) {
 		o["controlPlane"] = object{"localAPIEndpoint": listening(c, h)}
 	}
 	return controlplane.Encode(o)

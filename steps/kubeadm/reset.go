@@ -2,7 +2,6 @@ package kubeadm
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -19,7 +18,7 @@ import (
 // The same phase would empty a store that is to be kept.
 func reset(ctx context.Context, h *steps.Host, keep bool) error {
 	argv := []string{"kubeadm", "reset", "--force", "--cri-socket", part.RuntimeOf(h.Cluster).Socket}
-	if keep || !stacked(h.Cluster) || !slices.Contains(h.Cluster.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name) {
+	if keep || !stacked(h.Cluster) || !h.Cluster.Spec.RoleGroups.Has(manifest.RoleMaster, h.Name) {
 		argv = append(argv, "--skip-phases=remove-etcd-member")
 	}
 	_, err := h.Run(ctx, runner.Cmd{Argv: argv, Timeout: 8 * time.Minute}) // where most members are dead it waits for each answer in vain

@@ -370,5 +370,5 @@ func (k *Kube) mark(verb, name string, marks []string) connector.Result {
 
 // isMaster tells a host's role.
 func (k *Kube) isMaster(host string) bool {
-	return slices.Contains(k.cluster.Spec.RoleGroups.Names(manifest.RoleMaster), host)
+	return k.cluster.Spec.RoleGroups.Has(manifest.RoleMaster, host)
 }

@@ -198,7 +198,7 @@ func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, need
 }
 
 func isMaster(c *manifest.Cluster, h *steps.Host) bool {
-	return slices.Contains(c.Spec.RoleGroups.Names(manifest.RoleMaster), h.Name)
+	return c.Spec.RoleGroups.Has(manifest.RoleMaster, h.Name)
 }
 
 // lacking gives the images that the node lacks, has unpinned, or has as another one
