@@ -3,7 +3,7 @@ package bundle
 import (
 	"fmt"
 
-	"github.com/opencontainers/image-spec/specs-go/v1"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/bundle/sbom"
 	"github.com/mensylisir/kubexm/manifest"

@@ -2,10 +2,12 @@ package manifest
 
 import "github.com/mensylisir/kubexm/manifest/document"
 
-// The findings in a document; see package document.
 type (
+	// Severity says whether a Problem stops the work.
 	Severity = document.Severity
-	Problem  = document.Problem
+	// Problem is something that is wrong in a document, and where.
+	Problem = document.Problem
+	// Problems are all that is wrong in a document.
 	Problems = document.Problems
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	specs "github.com/opencontainers/image-spec/specs-go"
-	"github.com/opencontainers/image-spec/specs-go/v1"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mensylisir/kubexm/bundle/fetch"
 	"github.com/mensylisir/kubexm/manifest"
@@ -63,11 +63,12 @@ type World struct {
 func New(t *testing.T) *World {
 	t.Helper()
 	w := &World{Blobs: map[string][]byte{}, Config: []byte("kind: Cluster\n")}
-	rnd := rand.New(rand.NewPCG(1, 2))
-	random := func(n int) []byte {
+	rnd := rand.NewChaCha8([32]byte{1, 2})
+	random := func(n int) []byte { // it can be compressed
 		b := make([]byte, n)
+		_, _ = rnd.Read(b) // never fails
 		for i := range b {
-			b[i] = byte(rnd.UintN(17))
+			b[i] %= 17
 		}
 		return b
 	}
@@ -150,7 +151,7 @@ func (w *World) FetchMember(ctx context.Context, _ manifest.Artifact, m manifest
 }
 
 // ImageContent implements bundle.Fetcher.
-func (w *World) ImageContent(ctx context.Context, _ manifest.ImagePin) ([]fetch.Content, error) {
+func (w *World) ImageContent(_ context.Context, _ manifest.ImagePin) ([]fetch.Content, error) {
 	return w.Image, nil
 }
 

@@ -69,6 +69,7 @@ func (d *Document) Problems() Problems {
 	return d.problems
 }
 
+// Add takes down what is wrong at a node, as far as there is room for one more.
 func (d *Document) Add(severity Severity, n *yaml.Node, path, message, advice string) {
 	if d.full() {
 		d.more = true
