@@ -89,7 +89,7 @@ func (p program) find() (*sources, error) {
 	}
 	s := &sources{root: strings.TrimSpace(string(out))}
 	module := filepath.Join(s.root, p.module)
-	if out, err = exec.Command("go", "list", "-C", module, "-deps", "-f", places, p.path).Output(); err != nil {
+	if out, err = p.list(module, places).Output(); err != nil {
 		return nil, fmt.Errorf("list the packages of %s: %w", p.name, err)
 	}
 	var folders []string
@@ -124,6 +124,14 @@ func (p program) find() (*sources, error) {
 	}
 	s.seen = s.state()
 	return s, nil
+}
+
+// list has go print something of the packages in a module. PWD keeps the name that the
+// folder was asked for by: through it a checkout has the same one in each clone.
+func (p program) list(module, format string) *exec.Cmd {
+	cmd := exec.Command("go", "list", "-C", module, "-deps", "-f", format, p.path)
+	cmd.Env = append(os.Environ(), "PWD="+module)
+	return cmd
 }
 
 // state changes with the files. It is not read by package os, so that Go's test

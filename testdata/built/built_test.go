@@ -2,7 +2,6 @@ package built
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ func (p program) findsAll(t *testing.T, least int) {
 	}
 	module := filepath.Join(s.root, p.module)
 	const files = `{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$.Dir}}/{{.}} {{end}}{{range $.EmbedFiles}}{{$.Dir}}/{{.}} {{end}}{{end}}{{end}}`
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-C", module, "-deps", "-f", files, p.path).Output()
+	out, err := p.list(module, files).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
