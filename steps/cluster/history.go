@@ -14,8 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubectl"
-	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // Ended is one line of the history: an operation that is over, or failed.
@@ -89,24 +87,11 @@ func AddHistory(ctx context.Context, h *steps.Host, e Ended) error {
 // AskHistory gives the history that the cluster keeps, the oldest line first; none where h
 // is no master.
 func AskHistory(ctx context.Context, h *steps.Host) ([]Ended, error) {
-	if master, err := administers(ctx, h); err != nil || !master {
+	data, err := askConfigMap(ctx, h, "kubexm-history")
+	if err != nil || data == nil {
 		return nil, err
 	}
-	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "configmap/kubexm-history", "-o", "json")
-	var cmd *runner.CmdError
-	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "(NotFound)") {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var object struct {
-		Data map[string]string `json:"data"`
-	}
-	if err := json.Unmarshal([]byte(out), &object); err != nil {
-		return nil, fmt.Errorf("configmap kubexm-history: %w", err)
-	}
-	return DecodeHistory([]byte(object.Data[keyHistory]), "configmap kubexm-history")
+	return DecodeHistory([]byte(data[keyHistory]), "configmap kubexm-history")
 }
 
 // DecodeHistory reads lines of a history. The last may have been cut off by a kill: then

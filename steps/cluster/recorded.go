@@ -109,14 +109,13 @@ func administers(ctx context.Context, h *steps.Host) (bool, error) {
 	return err == nil, err
 }
 
-// AskRecorded asks the cluster that h is a master of for its record. It gives nil where
-// h is no master, and where the cluster has none: then its creation has not ended. A
-// cluster that does not answer is an error.
-func AskRecorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
+// askConfigMap asks the cluster that h is a master of for a ConfigMap of kubexm's. It
+// gives nil where h is no master, and where the cluster has none.
+func askConfigMap(ctx context.Context, h *steps.Host, name string) (map[string]string, error) {
 	if master, err := administers(ctx, h); err != nil || !master {
 		return nil, err
 	}
-	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "configmap/kubexm", "-o", "json")
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "-n", "kube-system", "get", "configmap/"+name, "-o", "json")
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "(NotFound)") {
 		return nil, nil
@@ -128,12 +127,23 @@ func AskRecorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
 		Data map[string]string `json:"data"`
 	}
 	if err := json.Unmarshal([]byte(out), &object); err != nil {
-		return nil, fmt.Errorf("configmap kubexm: %w", err)
+		return nil, fmt.Errorf("configmap %s: %w", name, err)
 	}
 	if object.Data == nil { // somebody emptied it
 		object.Data = map[string]string{}
 	}
-	r := &Recorded{Summary: object.Data, Config: []byte(object.Data[keyConfig])}
+	return object.Data, nil
+}
+
+// AskRecorded asks the cluster that h is a master of for its record. It gives nil where
+// h is no master, and where the cluster has none: then its creation has not ended. A
+// cluster that does not answer is an error.
+func AskRecorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
+	data, err := askConfigMap(ctx, h, "kubexm")
+	if err != nil || data == nil {
+		return nil, err
+	}
+	r := &Recorded{Summary: data, Config: []byte(data[keyConfig])}
 	delete(r.Summary, keyConfig)
 	return r, nil
 }
