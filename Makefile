@@ -64,7 +64,7 @@ PEERS     ?= oras
 PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
 
 # The tests that are run by themselves.
-ALONE    := ^(TestWalk$$|TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestExistingIsKept$$|TestPreserve$$|TestNoRegistry$$|TestStarters$$|TestResume$$|TestJumpHost$$|.*Emulated$$)
+ALONE    := ^(TestWalk$$|TestLoadBalancers$$|TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestExistingIsKept$$|TestPreserve$$|TestNoRegistry$$|TestStarters$$|TestResume$$|TestJumpHost$$|.*Emulated$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
@@ -128,7 +128,7 @@ house:
 
 .PHONY: unit
 unit: modules build build/stage ## Run all tests without the race detector; Go's cache knows those whose code is unchanged
-	$(GOTEST) -timeout=30m '-skip=$(ALONE)' $(SLOW) ./... $(TESTDATA)
+	$(GOTEST) -timeout=15m '-skip=$(ALONE)' $(SLOW) ./... $(TESTDATA)
 	$(call in_each,$(GOTEST) -timeout=10m ./...)
 
 # scrypt, which opens a key with its password, is arithmetic on memory of its own, and
@@ -281,7 +281,7 @@ faults: build build/brittle ## Break what a build and a transfer stand on, and p
 
 # Beside make test, which tries a part: each row in three ways, and a thousand changes.
 .PHONY: hostile
-hostile: ## Hold kubexm to refusing every hostile bundle of docs/hostile-input.md, and 1,000 random ones
+hostile: ## Hold kubexm to refusing every hostile bundle of docs/reference/hostile-input.md, and 1,000 random ones
 	go test -count=1 -timeout 60m -v ./testdata/hostile -all | grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: bench

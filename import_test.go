@@ -62,11 +62,12 @@ var kubexm = house{
 		"steps/gate":                    append([]string{"steps/etcd", "steps/controlplane", "steps/kubectl"}, domain...), // it asks all that a cluster is made of
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
 		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),  // it speaks to what runs, as its admin
+		"steps/loadbalancer":            append([]string{"steps/kubectl", "steps/pki"}, domain...),           // the cluster's CA signs what it checks servers with
 		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                        // it applies a manifest
 		"steps/node":                    append([]string{"steps/controlplane", "steps/packages"}, domain...), // a name means something else on a master that has joined
 		"steps/packages":                {"steps", "steps/op", "steps/runner"},
-		"steps/preflight":               append([]string{"steps/packages"}, domain...),  // it says which hosts cannot be given any
-		"steps/registryd":               append([]string{"steps/connector"}, domain...), // it reaches the registry through the wire
+		"steps/preflight":               append([]string{"steps/packages", "steps/loadbalancer"}, domain...), // they say which hosts cannot be given any, and which can hold a virtual IP
+		"steps/registryd":               append([]string{"steps/connector"}, domain...),                      // it reaches the registry through the wire
 		"steps/registryd/registrydtest": {"steps/connector", "steps/connector/conntest", "steps/registryd"},
 		"steps/op":                      {"steps", "steps/runner"},
 		"steps/pki":                     nil,
@@ -113,6 +114,7 @@ var kubexm = house{
 		"testdata/hostile":            nil,
 		"testdata/lab":                nil,
 		"testdata/lab/cmd":            nil,
+		"testdata/lab/drivers":        nil,
 		"testdata/lab/components":     nil,
 		"testdata/lab/images":         nil,
 		"testdata/lab/images/labtool": nil,
@@ -142,7 +144,7 @@ var kubexm = house{
 		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/gate", "steps/kubeadm", "steps/network",
+		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/gate", "steps/kubeadm", "steps/loadbalancer", "steps/network",
 			"steps/node", "steps/preflight", "steps/registryd", "steps/runtime", "steps/runtime/cri", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,
@@ -415,7 +417,7 @@ func (c *check) refuse(folder, imported string, test bool) string {
 	return ""
 }
 
-// isTestHelp tells whether a folder helps tests alone, as its name's end says.
+// isTestHelp reports whether a folder helps tests alone, as its name's end says.
 func isTestHelp(folder string) bool { return strings.HasSuffix(folder, "test") }
 
 func list(folders []string) string {

@@ -185,7 +185,7 @@ func (k *kindsRead) isField(s *ast.SelectorExpr) bool {
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == manifestPath && slices.Contains(kinds, named.Obj().Name()+"."+s.Sel.Name)
 }
 
-// is tells whether e is a kind: the field, a variable that holds it, or what a call makes
+// is reports whether e is a kind: the field, a variable that holds it, or what a call makes
 // of one beside nothing but constants, such as a conversion or a default.
 func (k *kindsRead) is(e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
@@ -202,7 +202,7 @@ func (k *kindsRead) is(e ast.Expr) bool {
 
 func (k *kindsRead) isConstant(e ast.Expr) bool { return k.info.Types[e].Value != nil }
 
-// gather finds the variables that hold a kind, and tells whether there are more than before.
+// gather finds the variables that hold a kind, and reports whether there are more than before.
 func (k *kindsRead) gather(files []*ast.File) bool {
 	before := len(k.held)
 	give := func(to, from ast.Expr) {

@@ -23,7 +23,7 @@ type source struct {
 func parsed(t *testing.T, name, text string) source {
 	t.Helper()
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ var writers = map[string]string{
 	"cmd/kubexm/config_init.go":       "WriteFile: a start for a person, who looks at it",
 	"cmd/versionsgen/main.go":         "WriteFile: a maintainer's generator",
 	"cmd/versionsgen/write.go":        "WriteFile: a maintainer's generator",
-	"manifest/durable/beside.go":      "OpenFile: the file beside, exclusive",
+	"manifest/durable/temp_file.go":   "OpenFile: the file beside, exclusive",
 	"manifest/durable/file.go":        "Rename: synced before, its folder after",
 	"installer/audit/log.go":          "OpenFile: added to; a line that was cut off is closed by the next run",
 	"installer/record.go":             "OpenFile: added to; a line that was cut off counts for nothing",

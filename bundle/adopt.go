@@ -14,12 +14,12 @@ type Change struct {
 	What string `json:"what"` // "added", "removed", or what differs
 }
 
-// String gives "id: what".
+// String returns "id: what".
 func (c Change) String() string { return c.ID + ": " + c.What }
 
-// Adopt gives resolved with every pin of previous that still answers it, and
-// the changes that previous does not answer. Without changes the result is
-// previous itself. Nothing is fetched. A nil previous answers nothing.
+// Adopt returns resolved with every pin of previous that still matches it. It also returns
+// the changes, that is, the differences between previous and resolved. Without changes the
+// result is previous itself. Nothing is fetched. A nil previous is an empty lock.
 func Adopt(resolved, previous *manifest.Lock) (*manifest.Lock, []Change) {
 	l := *resolved
 	l.Artifacts = slices.Clone(resolved.Artifacts)
@@ -58,7 +58,7 @@ func Adopt(resolved, previous *manifest.Lock) (*manifest.Lock, []Change) {
 		}
 		if keep {
 			have.Names, have.Sets = want.Names, want.Sets
-			if have.Trust == manifest.FromUpstream { // found before, listed now
+			if have.Trust == manifest.FromUpstream { // discovered before, now listed
 				have.Trust = cmp.Or(want.Trust, manifest.FromContent)
 			}
 			l.Images[i] = have
@@ -91,8 +91,8 @@ func adoptHeader(l, previous *manifest.Lock) []Change {
 	return changes
 }
 
-// artifactChange says how have differs from want ("" when it does not), and
-// whether its pins answer want all the same.
+// artifactChange returns how have differs from want ("" if it does not), and whether its
+// pins can be used for want nevertheless.
 func artifactChange(want, have manifest.Artifact, ok bool) (what string, keep bool) {
 	if ok && want.Kind == manifest.Packages {
 		if what = packagesChange(want, have); what != "" {
@@ -111,9 +111,9 @@ func artifactChange(want, have manifest.Artifact, ok bool) (what string, keep bo
 	case want.SHA256 != "" && want.SHA256 != have.SHA256:
 		return fmt.Sprintf("sha256 %s is now %s", have.SHA256, want.SHA256), false
 	case want.Kind != manifest.Packages && (want.Archive != have.Archive || !slices.EqualFunc(byPath(want.Members), byPath(have.Members), sameMember)):
-		return "other members are wanted", false
+		return "other archive entries are selected", false
 	case want.DigestAddress != have.DigestAddress:
-		return "its digest is published elsewhere", false
+		return "its digest is published at another address", false
 	case !slices.Equal(sorted(want.Sets), sorted(have.Sets)):
 		return fmt.Sprintf("sets %v are now %v", have.Sets, want.Sets), true
 	}

@@ -23,7 +23,7 @@ var (
 	linux = bundletest.Linux
 )
 
-// upstream pins everything, and counts who was asked for.
+// upstream pins everything and records what was requested.
 type upstream struct {
 	mu    sync.Mutex
 	asked []string
@@ -65,7 +65,7 @@ func pinnedLock(t *testing.T) *manifest.Lock {
 	return l
 }
 
-func TestPinAsksForWhatIsMissingAlone(t *testing.T) {
+func TestPinQueriesOnlyMissingPins(t *testing.T) {
 	first := pinnedLock(t)
 	if first.Serial != 20260506120000 || first.Created.Nanosecond() != 0 {
 		t.Errorf("serial %d, created %v", first.Serial, first.Created)
@@ -94,7 +94,7 @@ func TestPinAsksForWhatIsMissingAlone(t *testing.T) {
 	}
 }
 
-func TestPinSaysEveryFailure(t *testing.T) {
+func TestPinReportsEveryFailure(t *testing.T) {
 	gone := errors.New("gone")
 	u := &upstream{fail: map[string]error{"binary/kubelet": gone, "image/pause": gone}}
 	_, err := Pin(context.Background(), u, unpinned(), PinOptions{Parallel: 2, Now: noon})
@@ -111,7 +111,7 @@ func TestPinSaysEveryFailure(t *testing.T) {
 	}
 }
 
-func TestPinStopsWhenTold(t *testing.T) {
+func TestPinStopsOnCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Pin(ctx, &upstream{}, unpinned(), PinOptions{Now: noon}); !errors.Is(err, context.Canceled) {
@@ -119,7 +119,7 @@ func TestPinStopsWhenTold(t *testing.T) {
 	}
 }
 
-func TestAdoptKeepsALockThatAnswers(t *testing.T) {
+func TestAdoptKeepsAMatchingLock(t *testing.T) {
 	first := pinnedLock(t)
 	got, changes := Adopt(unpinned(), first)
 	if got != first || len(changes) != 0 {
@@ -130,7 +130,7 @@ func TestAdoptKeepsALockThatAnswers(t *testing.T) {
 	}
 }
 
-func TestAdoptNamesEveryDrift(t *testing.T) {
+func TestAdoptReportsEveryChange(t *testing.T) {
 	first := pinnedLock(t)
 	arm := manifest.Platform{OS: "linux", Arch: "arm64"}
 	for _, c := range []struct {
@@ -142,8 +142,8 @@ func TestAdoptNamesEveryDrift(t *testing.T) {
 		{"added", func(l *manifest.Lock) { l.Images = append(l.Images, manifest.ImagePin{ID: "image/etcd"}) }, "image/etcd: added", 3},
 		{"removed", func(l *manifest.Lock) { l.Artifacts = l.Artifacts[:1] }, "binary/runc: removed", 2},
 		{"digest", func(l *manifest.Lock) { l.Artifacts[0].SHA256 = hexC }, "binary/kubelet: sha256 " + hexA + " is now " + hexC, 2},
-		{"archive", func(l *manifest.Lock) { l.Artifacts[0].Archive = "tar.gz" }, "other members", 2},
-		{"published", func(l *manifest.Lock) { l.Artifacts[1].DigestAddress = "" }, "published elsewhere", 2},
+		{"archive", func(l *manifest.Lock) { l.Artifacts[0].Archive = "tar.gz" }, "other archive entries", 2},
+		{"published", func(l *manifest.Lock) { l.Artifacts[1].DigestAddress = "" }, "published at another address", 2},
 		{"sets", func(l *manifest.Lock) { l.Artifacts[1].Sets = []string{"v1"} }, "sets [v1.32.2] are now [v1]", 3},
 		{"image digest", func(l *manifest.Lock) { l.Images[0].Digest = "sha256:" + hexA }, "digest sha256:" + hexC, 2},
 		{"platforms", func(l *manifest.Lock) { l.Platforms = append(l.Platforms, arm) }, "image/pause: platforms [linux/amd64] are now [linux/amd64 linux/arm64]", 2},

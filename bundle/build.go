@@ -15,54 +15,54 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// BuildRequest says what to build and where.
+// BuildRequest specifies what to build and where.
 type BuildRequest struct {
 	Lock     *manifest.Lock
 	Config   []byte // the cluster config without secrets; its sha256 is Lock.Config
-	Output   string // the archive's path; written beside it first, and renamed
+	Output   string // the archive's path; written to a temporary file beside it, then renamed
 	Cache    *fetch.Cache
 	Fetcher  Fetcher
 	Parallel int // blobs fetched and written at once; at least 1
 
-	// Volumes, with a size, writes Output.001, Output.002 and so on.
+	// Volumes, if it has a size, splits the archive into Output.001, Output.002 and so on.
 	Volumes archive.VolumeOptions
 
-	// Since, if set, makes a delta: what that site holds is left out, and not fetched.
+	// Since, if set, builds a delta: blobs that this site has are neither fetched nor
+	// included.
 	Since *manifest.Inventory
 
-	// Sign, if set, gives the lines of the signature slot for the bundle's root.
-	// Volumes can be signed in this way alone.
+	// Sign, if set, returns the lines of the signature slot for the bundle's root. Volumes
+	// can be signed in this way only.
 	Sign func(root digest.Digest) ([][]byte, error)
 
-	// Planned, if set, is told what is to be done before a byte of payload moves.
+	// Planned, if set, is called with the plan before payload is downloaded or written.
 	Planned func(Plan)
 }
 
-// Plan is what a build will do.
+// Plan describes the work of a build.
 type Plan struct {
 	Blobs    int   // distinct blobs
-	Bytes    int64 // their bytes
-	Cached   int64 // bytes of them that the cache holds already
-	Download int64 // bytes to download: an archive of files may be smaller than what is wanted of it
+	Bytes    int64 // total size of the blobs
+	Cached   int64 // bytes of the blobs that are already in the cache
+	Download int64 // bytes to download; an archive of files may be smaller than the entries selected from it
 	Space    []Space
 }
 
-// Built says what came of it.
-type Built struct {
-	Path    string        `json:"path"`              // of the first volume, where it is in volumes
-	Root    digest.Digest `json:"root"`              // digest of the root index: the bundle's identity
-	Bytes   int64         `json:"bytes"`             // size of the archive
-	Volumes int           `json:"volumes,omitempty"` // how many, without those of parity
-	Delta   *delta.Saved  `json:"delta,omitempty"`   // nil of a whole bundle
+// BuildResult is the result of a build.
+type BuildResult struct {
+	Path    string         `json:"path"`              // of the first volume, if the archive is in volumes
+	Root    digest.Digest  `json:"root"`              // digest of the root index: the bundle's identity
+	Bytes   int64          `json:"bytes"`             // size of the archive
+	Volumes int            `json:"volumes,omitempty"` // number of data volumes, without parity
+	Delta   *delta.Savings `json:"delta,omitempty"`   // nil for a complete bundle
 }
 
-// Build writes the archive that r.Lock pins. Equal lock and config give equal
-// bytes, whatever the parallelism and the state of the cache. When it fails or
-// is stopped, nothing stands at r.Output that did not stand there before, and
-// what was fetched stays in the cache.
-func Build(ctx context.Context, r BuildRequest) (*Built, error) {
+// Build writes the archive of r.Lock. The same lock and config give the same bytes,
+// independent of parallelism and the state of the cache. If Build fails or is cancelled, no
+// new file exists at r.Output; fetched blobs stay in the cache.
+func Build(ctx context.Context, r BuildRequest) (*BuildResult, error) {
 	if got := digest.FromBytes(r.Config).String(); got != r.Lock.Config {
-		return nil, fmt.Errorf("config has digest %s, the lock was made for %s", got, r.Lock.Config)
+		return nil, fmt.Errorf("config has digest %s, the lock is for a config with digest %s", got, r.Lock.Config)
 	}
 	h, err := newHead(r.Lock, r.Config)
 	if err != nil {
@@ -81,16 +81,16 @@ func Build(ctx context.Context, r BuildRequest) (*Built, error) {
 	return assemble(ctx, r, h, slot)
 }
 
-// assemble writes the archive of a head and of what r.Lock pins.
-func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (*Built, error) {
+// assemble writes the archive from a head and the blobs that r.Lock pins.
+func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (*BuildResult, error) {
 	all, err := jobs(ctx, r.Fetcher, r.Lock, r.Parallel)
 	if err != nil {
 		return nil, err
 	}
-	all = besides(h, all)
-	var saved *delta.Saved
+	all = withoutDocuments(h, all)
+	var saved *delta.Savings
 	if r.Since != nil {
-		if all, saved, err = since(r.Since, r.Lock, h, all); err != nil {
+		if all, saved, err = leaveOutHeld(r.Since, r.Lock, h, all); err != nil {
 			return nil, err
 		}
 	}
@@ -122,9 +122,9 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 	return done, err
 }
 
-// built looks at what was written.
-func built(r BuildRequest, root digest.Digest) (*Built, error) {
-	b := &Built{Path: filepath.Clean(r.Output), Root: root}
+// built describes the archive that was written.
+func built(r BuildRequest, root digest.Digest) (*BuildResult, error) {
+	b := &BuildResult{Path: filepath.Clean(r.Output), Root: root}
 	if r.Volumes.VolumeSize > 0 {
 		b.Path += FirstVolume
 		t, err := archive.Volumes(b.Path)
@@ -142,7 +142,7 @@ func built(r BuildRequest, root digest.Digest) (*Built, error) {
 	return b, nil
 }
 
-// layoutOf places the head and every blob in the archive.
+// layoutOf computes the place of the head and of every blob in the archive.
 func layoutOf(h *head, all []job) (*archive.Layout, error) {
 	contents := [][]byte{h.root.bytes}
 	for _, d := range h.metadata {

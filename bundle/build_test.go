@@ -20,7 +20,7 @@ import (
 )
 
 // world is an upstream whose lock is built here.
-type world struct{ *bundletest.World }
+type world struct{ *bundletest.Upstream }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -71,7 +71,7 @@ func TestBuildIsTheSameBytesEachTime(t *testing.T) {
 	}
 }
 
-func TestOpenGivesBackWhatWasBuilt(t *testing.T) {
+func TestOpenReturnsWhatWasBuilt(t *testing.T) {
 	w := newWorld(t)
 	path := w.build(t, 2)
 	b, err := Verify(context.Background(), path, anyone, 2, nil)
@@ -124,7 +124,9 @@ func TestPolicy(t *testing.T) {
 
 type verdict struct{ err error }
 
-func (v verdict) Verify(context.Context, v1.Descriptor, []byte) ([]Voucher, error) { return nil, v.err }
+func (v verdict) Verify(context.Context, v1.Descriptor, []byte) ([]AcceptedSignature, error) {
+	return nil, v.err
+}
 
 func TestCorruptCacheIsFetchedAgain(t *testing.T) {
 	w := newWorld(t)
@@ -153,7 +155,7 @@ func TestCorruptCacheIsFetchedAgain(t *testing.T) {
 	}
 }
 
-func TestBuildFailsWhole(t *testing.T) {
+func TestFailedBuildLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	delete(w.Blobs, w.Lock.Artifacts[0].SHA256)
 	path := filepath.Join(t.TempDir(), "x.tar.zst")
@@ -179,7 +181,7 @@ func TestOpenRefusesOddBundles(t *testing.T) {
 	}{
 		"a blob too many": {func(w *world, _ *head, blobs *[]archive.Blob) {
 			*blobs = append(*blobs, archive.Blob{Digest: "sha256:" + w.Put([]byte("odd")), Size: 3})
-		}, "belongs to nothing"},
+		}, "is not referenced by anything"},
 		"a blob too few": {func(w *world, _ *head, blobs *[]archive.Blob) {
 			*blobs = dropBlob(*blobs, w.Image[3].Digest)
 		}, "is missing"},
@@ -187,10 +189,10 @@ func TestOpenRefusesOddBundles(t *testing.T) {
 			for _, i := range []int{1, 2, 3} {
 				*blobs = dropBlob(*blobs, w.Image[i].Digest)
 			}
-		}, "is pinned by the lock and not part of the bundle"},
+		}, "is pinned by the lock but missing in the bundle"},
 		"two roots": {func(_ *world, h *head, _ *[]archive.Blob) {
 			h.index = bytes.Replace(h.index, []byte(`"manifests":[`), []byte(`"manifests":[`+descriptorText(h)+`,`), 1)
-		}, "names 2 manifests"},
+		}, "lists 2 manifests"},
 		"a root of another type": {func(_ *world, h *head, _ *[]archive.Blob) {
 			h.index = bytes.Replace(h.index, []byte(v1.MediaTypeImageIndex+`","digest`), []byte(v1.MediaTypeImageManifest+`","digest`), 1)
 		}, "as its root"},
@@ -327,9 +329,9 @@ func TestBuildInVolumes(t *testing.T) {
 	}
 }
 
-// TestAFileLikeADocumentOfOurs: an artifact has the bytes of a document that the
+// TestAFileEqualToAGeneratedDocument: an artifact has the bytes of a document that the
 // bundle makes itself, OCI's empty config, as images of bare artifacts do.
-func TestAFileLikeADocumentOfOurs(t *testing.T) {
+func TestAFileEqualToAGeneratedDocument(t *testing.T) {
 	w := newWorld(t)
 	m := &w.Lock.Artifacts[1].Members[1]
 	m.SHA256, m.Size = w.Put(v1.DescriptorEmptyJSON.Data), v1.DescriptorEmptyJSON.Size

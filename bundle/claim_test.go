@@ -11,11 +11,11 @@ import (
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
-// says is a Verifier that believes a claim.
+// says is a Verifier that accepts a claim.
 type says Claim
 
-func (s says) Verify(context.Context, v1.Descriptor, []byte) ([]Voucher, error) {
-	return []Voucher{{By: "somebody", Claim: Claim(s)}}, nil
+func (s says) Verify(context.Context, v1.Descriptor, []byte) ([]AcceptedSignature, error) {
+	return []AcceptedSignature{{Signer: "somebody", Claim: Claim(s)}}, nil
 }
 
 // TestClaimAgreesWithTheLock: a signature that counts has to say of a bundle what
@@ -58,8 +58,8 @@ func TestClaimAgreesWithTheLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(b.Vouchers) != 1 || b.Close() != nil {
-				t.Errorf("vouchers %v", b.Vouchers)
+			if len(b.AcceptedSignatures) != 1 || b.Close() != nil {
+				t.Errorf("vouchers %v", b.AcceptedSignatures)
 			}
 		})
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// A tree deeper or wider than these is not one that kubexm built.
+// Limits of a bundle's tree. kubexm builds no deeper or wider one.
 const (
 	maxDepth       = 6
 	maxDescriptors = 1 << 18
 	maxDocuments   = 64 << 20 // bytes of manifests and indexes
-	maxFindings    = 100      // told one by one
+	maxFindings    = 100      // reported one by one; the rest is counted
 )
 
-// checkClosure walks from the root to every blob it leads to, and compares that
-// set with what the lock pins and with what the archive holds. Children of an
-// image's index that the lock does not want may be absent: the index stays as
-// published, and the bundle carries the wanted platforms.
+// checkClosure walks from the root to every blob that it references. It compares that set
+// with the blobs that the lock pins and with those in the archive. An image's index stays
+// as published, so it may list platforms that the lock does not select; these may be
+// absent.
 func (b *Bundle) checkClosure(root v1.Index) error {
 	w := &walk{bundle: b, held: b.held(), reached: map[string]bool{}}
 	if b.Delta != nil {
@@ -34,46 +34,46 @@ func (b *Bundle) checkClosure(root v1.Index) error {
 		w.required(d, 1)
 	}
 	if w.cut {
-		return w.found() // what was not looked at is no finding
+		return w.found() // parts that were not walked are not findings
 	}
 	for _, want := range pinnedBlobs(b.Lock) {
 		if !w.reached[want.digest] {
-			w.fail("%s: blob %s is pinned by the lock and not part of the bundle", want.id, want.digest)
+			w.fail("%s: blob %s is pinned by the lock but missing in the bundle", want.id, want.digest)
 		}
 	}
 	for d := range w.held {
 		if !w.reached[d] {
-			w.fail("blob %s belongs to nothing in the bundle", d)
+			w.fail("blob %s is not referenced by anything in the bundle", d)
 		}
 	}
 	return w.found()
 }
 
-// walk collects what a root leads to.
+// walk collects the blobs that a root references.
 type walk struct {
 	bundle  *Bundle
 	held    map[string]int64
-	absent  map[string]int64 // collects what a delta leaves to its base; nil where nothing may be absent
+	absent  map[string]int64 // collects the blobs that a delta leaves to its base; nil if no blob may be absent
 	reached map[string]bool
 	errs    []error
-	more    int  // findings that errs has no room for
-	cut     bool // a part of the tree was not looked at: it is larger than a bundle's can be
+	more    int  // number of findings beyond maxFindings
+	cut     bool // a part of the tree was not walked because it exceeds the limits
 
-	descriptors int   // that were looked at
-	documents   int64 // bytes of manifests and indexes that were read
+	descriptors int   // descriptors walked
+	documents   int64 // bytes of manifests and indexes read
 }
 
 func (w *walk) fail(format string, args ...any) {
 	w.add(&FormatError{Code: CodeTree, What: fmt.Sprintf(format, args...)})
 }
 
-// limit notes that a part of the tree is not looked at.
+// limit records that a part of the tree was not walked because of a limit.
 func (w *walk) limit(format string, args ...any) {
 	w.cut = true
 	w.add(&FormatError{Code: CodeLimit, What: fmt.Sprintf(format, args...)})
 }
 
-// add keeps a finding, and counts those that are too many to tell.
+// add records a finding, or counts it if there are too many.
 func (w *walk) add(err error) {
 	if len(w.errs) >= maxFindings {
 		w.more++
@@ -82,22 +82,21 @@ func (w *walk) add(err error) {
 	w.errs = append(w.errs, err)
 }
 
-// found gives the findings, sorted.
+// found returns the findings, sorted.
 func (w *walk) found() error {
 	slices.SortFunc(w.errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	if w.more > 0 {
-		w.errs = append(w.errs, &FormatError{Code: CodeTree, What: fmt.Sprintf("%d findings more of this kind", w.more)})
+		w.errs = append(w.errs, &FormatError{Code: CodeTree, What: fmt.Sprintf("%d more findings of this kind", w.more)})
 	}
 	return errors.Join(w.errs...)
 }
 
-// tooMuch tells whether the tree has got larger than a bundle's can be; then
-// nothing more of it is looked at.
-func (w *walk) tooMuch() bool {
+// exceedsLimits reports whether the tree exceeds the limits; the walk then stops.
+func (w *walk) exceedsLimits() bool {
 	return w.descriptors > maxDescriptors || w.documents > maxDocuments
 }
 
-// required walks a descriptor whose blob has to be there.
+// required walks a descriptor whose blob must be in the archive.
 func (w *walk) required(d v1.Descriptor, depth int) {
 	name := d.Digest.String()
 	size, ok := w.held[name]
@@ -107,18 +106,18 @@ func (w *walk) required(d v1.Descriptor, depth int) {
 	case !ok:
 		w.fail("blob %s is missing", name)
 	case size != d.Size:
-		w.fail("blob %s has %d bytes, its descriptor says %d", name, size, d.Size)
+		w.fail("blob %s has %d bytes, its descriptor states %d", name, size, d.Size)
 	case depth > maxDepth:
-		w.limit("blob %s lies too deep", name)
+		w.limit("blob %s is nested too deeply", name)
 	case !w.reached[name]:
 		w.reached[name] = true
 		w.children(d, depth)
 	}
 }
 
-// children walks what a manifest or an index names.
+// children walks the descriptors in a manifest or an index.
 func (w *walk) children(d v1.Descriptor, depth int) {
-	if w.tooMuch() {
+	if w.exceedsLimits() {
 		return
 	}
 	children, err := w.bundle.children(d)
@@ -131,7 +130,7 @@ func (w *walk) children(d v1.Descriptor, depth int) {
 	if IsManifest(d.MediaType) {
 		w.documents += d.Size
 	}
-	if w.tooMuch() {
+	if w.exceedsLimits() {
 		w.limit("its tree has more than %d descriptors or %d bytes of documents", maxDescriptors, int64(maxDocuments))
 		return
 	}
@@ -139,36 +138,36 @@ func (w *walk) children(d v1.Descriptor, depth int) {
 		_, ok := w.held[c.Digest.String()]
 		switch {
 		case !ok && w.absent != nil && IsManifest(d.MediaType) && !IsIndex(d.MediaType) && i > 0:
-			w.elsewhere(c)
+			w.recordAbsent(c)
 		case ok || !IsIndex(d.MediaType):
 			w.required(c, depth+1)
 		}
 	}
 }
 
-// elsewhere notes a layer or a file of a delta that its archive does not hold.
-// Documents have to be there: they say what else belongs to the bundle.
-func (w *walk) elsewhere(d v1.Descriptor) {
+// recordAbsent records a layer or a file of a delta that is not in its archive. Documents must
+// be in the archive: they list what else belongs to the bundle.
+func (w *walk) recordAbsent(d v1.Descriptor) {
 	name := d.Digest.String()
 	n, twice := w.absent[name]
 	switch {
 	case d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 || d.Size < 0:
 		w.fail("descriptor with digest %q of %d bytes", name, d.Size)
 	case twice && n != d.Size:
-		w.fail("blob %s has %d bytes in one place and %d in another", name, n, d.Size)
+		w.fail("blob %s is listed with both %d and %d bytes", name, n, d.Size)
 	default:
 		w.reached[name] = true
 		w.absent[name] = d.Size
 	}
 }
 
-// The media types of Docker's form of an index and a manifest.
+// The media types of Docker's index and manifest.
 const (
 	mediaDockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
 	mediaDockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 )
 
-// pinned is a blob that a lock names, with the id of what it belongs to.
+// pinned is a blob that a lock pins, with the id of its artifact or image.
 type pinned struct{ id, digest string }
 
 func pinnedBlobs(l *manifest.Lock) []pinned {

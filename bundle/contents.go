@@ -13,27 +13,27 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Fetcher brings what a lock pins into the cache; *fetch.Client is the one.
+// Fetcher downloads what a lock pins into the cache. *fetch.Client implements it.
 type Fetcher interface {
 	FetchArtifact(ctx context.Context, a manifest.Artifact) error
-	// FetchMember brings one file of a repository of packages.
+	// FetchMember downloads one file of a package repository.
 	FetchMember(ctx context.Context, a manifest.Artifact, m manifest.Member) error
 	ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error)
 	FetchContent(ctx context.Context, im manifest.ImagePin, c fetch.Content) error
 }
 
-// job brings some blobs into the cache: those of one artifact, one file of a
-// repository of packages, or one piece of an image's content.
+// job downloads some blobs into the cache: those of one artifact, one file of a package
+// repository, or one blob of an image.
 type job struct {
 	name  string
-	size  int64 // bytes to download, as far as the lock says
+	size  int64 // bytes to download, if the lock states them
 	part  delta.Part
 	blobs []archive.Blob
 	fetch func(context.Context) error
 }
 
-// jobs lists what has to come for l, each blob in one job alone. The manifests
-// of the images are fetched to know their layers.
+// jobs returns the downloads for l; each blob is in exactly one job. The images' manifests
+// are fetched here, because they list the layers.
 func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job, error) {
 	var all []job
 	for _, a := range l.Artifacts {
@@ -78,9 +78,9 @@ func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job
 	return distinct(all)
 }
 
-// besides drops the blobs that the head has anyway: an artifact may be of the same
-// bytes as a document that is made here, as OCI's empty config is.
-func besides(h *head, all []job) []job {
+// withoutDocuments drops the blobs that are already in the head. An artifact may have the
+// same bytes as a generated document, for example OCI's empty config.
+func withoutDocuments(h *head, all []job) []job {
 	made := map[string]bool{h.root.descriptor.Digest.String(): true}
 	for _, d := range slices.Concat(h.metadata, h.artifacts) {
 		made[d.descriptor.Digest.String()] = true
@@ -95,8 +95,7 @@ func besides(h *head, all []job) []job {
 	return out
 }
 
-// distinct drops the blobs that an earlier job brings already, and the jobs
-// that are left with none.
+// distinct drops blobs that an earlier job already downloads, and jobs without blobs.
 func distinct(all []job) ([]job, error) {
 	sizes := map[string]int64{}
 	var out []job
@@ -105,7 +104,7 @@ func distinct(all []job) ([]job, error) {
 		for _, b := range j.blobs {
 			n, twice := sizes[b.Digest]
 			if twice && n != b.Size {
-				return nil, fmt.Errorf("%s: blob %s has %d bytes here and %d elsewhere", j.name, b.Digest, b.Size, n)
+				return nil, fmt.Errorf("%s: blob %s is listed with both %d and %d bytes", j.name, b.Digest, b.Size, n)
 			}
 			if !twice {
 				own = append(own, b)

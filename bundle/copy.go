@@ -17,20 +17,20 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Published is a bundle as a registry holds it.
+// Published is a bundle in a registry.
 type Published struct {
-	Name       string // where it is, for errors
+	Name       string // its reference, for errors
 	Root       v1.Descriptor
 	Signatures []byte // the lines of its signature slot
-	// Document reads a manifest, an index or a config of it, checked against d.
+	// Document reads one of its manifests, indexes or configs and checks it against d.
 	Document func(ctx context.Context, d v1.Descriptor, role fetch.Role) ([]byte, error)
 }
 
-// Copy writes the archive of a bundle that is published. The policy is asked about the
-// root before anything under it is read. Of r, lock and config are the bundle's own, and
-// Fetcher brings its files and images. The root is the same digest for digest; what is
-// compressed follows the choice of this version of kubexm.
-func Copy(ctx context.Context, from Published, policy Policy, r BuildRequest) (*Built, error) {
+// Copy writes the archive of a published bundle. It asks the policy about the root before
+// it reads anything below it. It sets r.Lock and r.Config from the bundle; r.Fetcher
+// downloads its files and images. The root keeps its digest. Which blobs are compressed is
+// the choice of this version of kubexm.
+func Copy(ctx context.Context, from Published, policy Policy, r BuildRequest) (*BuildResult, error) {
 	if _, err := policy.check(ctx, from.Root, from.Signatures); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,8 @@ func Copy(ctx context.Context, from Published, policy Policy, r BuildRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	// What root, lock and blobs say of each other was the registry's word so far.
+	// Until here only the registry vouched that root, lock and blobs match: check the
+	// archive.
 	whole, err := Open(ctx, r.Output, policy)
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(r.Output))
@@ -53,7 +54,7 @@ func Copy(ctx context.Context, from Published, policy Policy, r BuildRequest) (*
 	return built, whole.Close()
 }
 
-// copier is one Copy at work.
+// copier is the state of one Copy.
 type copier struct {
 	Published
 	texts map[string][]byte // the metadata's documents, by media type
@@ -63,7 +64,7 @@ func (c *copier) documents() (lock, config, summary []byte) {
 	return c.texts[mediaLock], c.texts[mediaConfig], c.texts[mediaSummary]
 }
 
-// document reads a document, if it can be one.
+// document reads a document after checking that d can be one.
 func (c *copier) document(ctx context.Context, d v1.Descriptor, role fetch.Role) (document, error) {
 	if d.Size < 0 || d.Size > maxDocument || d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 {
 		return document{}, &FormatError{Code: CodeDocument, What: fmt.Sprintf("document %q of %d bytes", d.Digest, d.Size)}
@@ -112,24 +113,24 @@ func (c *copier) head(ctx context.Context, root v1.Descriptor) (*head, *manifest
 	}
 	text, config, summary := c.documents()
 	if text == nil || config == nil || summary == nil {
-		return nil, nil, &FormatError{Code: CodeDocument, What: "the metadata is not whole"}
+		return nil, nil, &FormatError{Code: CodeDocument, What: "the metadata is incomplete"}
 	}
 	lock, problems := manifest.DecodeLock(bytes.NewReader(text))
 	if err := problems.In("kubexm.lock").Err(); err != nil {
-		return nil, nil, &FormatError{Code: CodeDocument, What: "the lock in it is not one: " + err.Error()}
+		return nil, nil, &FormatError{Code: CodeDocument, What: "its lock is not valid: " + err.Error()}
 	}
 	h.index, err = indexOf(h.root.descriptor, nil)
 	return h, lock, err
 }
 
-// described tells a child of the root that is about the bundle, and lies in the
-// archive's head, from one that is part of it.
+// described reports whether a child of the root describes the bundle. Such children are
+// stored in the archive's head.
 func described(d v1.Descriptor) bool {
 	return d.ArtifactType == typeMetadata || d.ArtifactType == sbom.MediaSPDX || d.ArtifactType == sbom.MediaCycloneDX
 }
 
-// child fetches a child of the root with the documents under it that follow
-// from no lock: its config, and its layers where they are about the bundle.
+// child fetches a child of the root and its documents that do not follow from the lock: its
+// config, and its layers if they describe the bundle.
 func (c *copier) child(ctx context.Context, d v1.Descriptor) ([]document, error) {
 	m, err := c.document(ctx, d, fetch.ManifestRole)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// since takes what the site holds out of the jobs, and makes h the head of a delta.
-func since(inventory *manifest.Inventory, l *manifest.Lock, h *head, all []job) ([]job, *delta.Saved, error) {
+// leaveOutHeld removes the blobs that the site has from the jobs, and makes h the head of a delta.
+func leaveOutHeld(inventory *manifest.Inventory, l *manifest.Lock, h *head, all []job) ([]job, *delta.Savings, error) {
 	if inventory.Cluster != l.Cluster {
 		return nil, nil, &delta.ClusterError{Inventory: inventory.Cluster, Lock: l.Cluster}
 	}
@@ -21,12 +21,12 @@ func since(inventory *manifest.Inventory, l *manifest.Lock, h *head, all []job) 
 	if h.index, err = indexOf(h.root.descriptor, delta.For(inventory)); err != nil {
 		return nil, nil, err
 	}
-	saved := &delta.Saved{}
+	saved := &delta.Savings{}
 	var lacking []job
 	for _, j := range all {
 		own := j.blobs[:0:0]
 		for _, b := range j.blobs {
-			if saved.Carry(j.part, b.Size, inventory.Blobs[b.Digest]) {
+			if saved.Includes(j.part, b.Size, inventory.Blobs[b.Digest]) {
 				own = append(own, b)
 			}
 		}
@@ -37,7 +37,7 @@ func since(inventory *manifest.Inventory, l *manifest.Lock, h *head, all []job) 
 	return lacking, saved, nil
 }
 
-// indexOf makes index.json: the root, and of a delta what it is.
+// indexOf returns index.json: the root and, for a delta, its annotations.
 func indexOf(root v1.Descriptor, d *delta.Delta) ([]byte, error) {
 	if d != nil {
 		root.Annotations = d.Annotations()
@@ -49,15 +49,14 @@ func indexOf(root v1.Descriptor, d *delta.Delta) ([]byte, error) {
 	})
 }
 
-// whole gives the sizes of all that the root leads to, wherever it lies.
-func (b *Bundle) whole() map[string]int64 {
+// allBlobs returns the sizes of all blobs that the root references, in the archive or not.
+func (b *Bundle) allBlobs() map[string]int64 {
 	all := b.held()
 	maps.Copy(all, b.rest.Absent)
 	return all
 }
 
-// Absent counts the blobs that b is made of and that neither the archive nor its
-// bases hold.
+// Absent counts the blobs of b that are neither in the archive nor in its bases.
 func (b *Bundle) Absent() (blobs int, bytes int64) {
 	for _, n := range b.rest.Absent {
 		bytes += n
@@ -65,8 +64,8 @@ func (b *Bundle) Absent() (blobs int, bytes int64) {
 	return len(b.rest.Absent), bytes
 }
 
-// Payload lists the files and layers that b can read, sorted by digest: what a
-// site that keeps the archive can serve, and a delta for it may leave out.
+// Payload lists the files and layers that b can read, sorted by digest. A site with this
+// archive can serve them, and a delta for it may leave them out.
 func (b *Bundle) Payload() ([]archive.Blob, error) {
 	held, found := b.held(), map[string]bool{}
 	for _, a := range b.Lock.Artifacts {
@@ -101,7 +100,7 @@ func (b *Bundle) Payload() ([]archive.Blob, error) {
 	return out, nil
 }
 
-// AbsentBlobs lists what Absent counts, sorted by digest.
+// AbsentBlobs lists the blobs that Absent counts, sorted by digest.
 func (b *Bundle) AbsentBlobs() []archive.Blob {
 	var out []archive.Blob
 	for _, d := range slices.Sorted(maps.Keys(b.rest.Absent)) {

@@ -14,27 +14,27 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Bases says which archives may hold what a delta leaves out.
+// Bases lists archives that may contain the blobs that a delta leaves out.
 type Bases struct {
-	Given []string // one that is none of the delta's bases is refused
-	Known []string // passed over where they are none, or gone
+	Explicit []string // an archive that is not one of the delta's bases is an error
+	Known    []string // skipped if it is not one of the delta's bases, or does not exist
 }
 
-// Archives lists the archive that b is and those that it takes blobs from.
+// Archives returns b and the archives that b reads blobs from.
 func (b *Bundle) Archives() []*Bundle { return append([]*Bundle{b}, b.bases...) }
 
-// Path is where the archive lies, as it was given to Open.
+// Path is the path of the archive, as given to Open.
 func (b *Bundle) Path() string { return b.path }
 
-// FindBases opens those archives that hold what is absent: none where nothing is.
+// FindBases opens those archives that contain absent blobs; none if no blob is absent.
 func (b *Bundle) FindBases(ctx context.Context, from Bases) error { return b.openBases(ctx, from) }
 
-// openBases opens the archives that hold what is absent, as far as they do.
+// openBases opens the archives of from that are bases of b.
 func (b *Bundle) openBases(ctx context.Context, from Bases) error {
 	if b.Delta == nil {
 		return nil
 	}
-	for _, path := range from.Given {
+	for _, path := range from.Explicit {
 		if err := b.addBase(ctx, path); err != nil {
 			return err
 		}
@@ -51,10 +51,10 @@ func (b *Bundle) openBases(ctx context.Context, from Bases) error {
 	return nil
 }
 
-// addBase opens one archive. Who made it is not asked: each blob that is taken
-// from it is one that the delta's own root names, by its digest.
+// addBase opens one archive as a base. Its signature is not checked: every blob read from
+// it is checked against a digest of the delta's own root.
 func (b *Bundle) addBase(ctx context.Context, path string) error {
-	base, err := OpenPart(ctx, path, Policy{AllowUnsigned: true}, Bases{})
+	base, err := OpenPartial(ctx, path, Policy{AllowUnsigned: true}, Bases{})
 	if err != nil {
 		return fmt.Errorf("base: %w", err)
 	}
@@ -63,47 +63,47 @@ func (b *Bundle) addBase(ctx context.Context, path string) error {
 	}
 	b.bases = append(b.bases, base)
 	has := base.held()
-	b.rest.Take("base "+path, func(d string, size int64) bool { n, ok := has[d]; return ok && n == size }, base.archive.Blob)
+	b.rest.AddSource("base "+path, func(d string, size int64) bool { n, ok := has[d]; return ok && n == size }, base.archive.Blob)
 	return nil
 }
 
-// Supply makes b read absent blobs from a place that is no archive: a registry.
-// Only those in has are asked of it, and what it gives is compared with its
-// digest while it is read.
-func (b *Bundle) Supply(name string, has map[string]bool, open func(digest string) (io.ReadCloser, error)) {
-	b.rest.TakeUnchecked(name, has, open)
+// AddSource lets b read absent blobs from a source that is not an archive, such as a registry.
+// Only blobs in has are requested, and their content is checked against their digests while
+// it is read.
+func (b *Bundle) AddSource(name string, has map[string]bool, open func(digest string) (io.ReadCloser, error)) {
+	b.rest.AddUncheckedSource(name, has, open)
 }
 
-// Lack is an artifact or image of which a delta lacks blobs.
-type Lack struct {
+// IncompleteItem is an artifact or image of which a delta lacks blobs.
+type IncompleteItem struct {
 	ID    string        `json:"id"`
 	Kind  manifest.Kind `json:"kind"`
 	Blobs int           `json:"blobs"`
 	Bytes int64         `json:"bytes"`
 }
 
-// LackError says what a delta does not hold and no base was there to give.
-type LackError struct {
-	Delta digest.Digest   `json:"delta"` // its root
-	Bases []digest.Digest `json:"bases"` // that it was made against
-	Used  []digest.Digest `json:"used"`  // roots of the bases that were at hand
-	Lacks []Lack          `json:"lacks"`
-	Blobs int             `json:"blobs"` // distinct ones
-	Bytes int64           `json:"bytes"`
-	// Passed is why archives that may be bases could not be opened.
+// AbsentBlobsError lists the blobs that neither a delta nor the available bases contain.
+type AbsentBlobsError struct {
+	Delta digest.Digest    `json:"delta"` // its root
+	Bases []digest.Digest  `json:"bases"` // that it was built against
+	Used  []digest.Digest  `json:"used"`  // roots of the bases that were opened
+	Items []IncompleteItem `json:"lacks"`
+	Blobs int              `json:"blobs"` // number of distinct blobs
+	Bytes int64            `json:"bytes"`
+	// Passed has the errors of known archives that could not be opened.
 	Passed []error `json:"-"`
 }
 
-func (e *LackError) Error() string {
+func (e *AbsentBlobsError) Error() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "delta %s lacks %s (%s) that its base holds: it was made against %s", e.Delta, blobCount(e.Blobs), Bytes(e.Bytes), delta.InWords(e.Bases))
+	fmt.Fprintf(&s, "delta %s lacks %s (%s) that its base contains: it was built against %s", e.Delta, blobCount(e.Blobs), Bytes(e.Bytes), delta.FormatBases(e.Bases))
 	if len(e.Used) > 0 {
-		fmt.Fprintf(&s, "; base %s lacks them too", delta.InWords(e.Used))
+		fmt.Fprintf(&s, "; base %s lacks them too", delta.FormatBases(e.Used))
 	}
 	for _, err := range e.Passed {
-		fmt.Fprintf(&s, "\n  passed over: %v", err)
+		fmt.Fprintf(&s, "\n  skipped: %v", err)
 	}
-	for _, l := range e.Lacks {
+	for _, l := range e.Items {
 		fmt.Fprintf(&s, "\n  %s: %s, %s", l.ID, blobCount(l.Blobs), Bytes(l.Bytes))
 	}
 	return s.String()
@@ -116,23 +116,24 @@ func blobCount(n int) string {
 	return fmt.Sprintf("%d blobs", n)
 }
 
-// Whole is nil where every blob of the bundle can be read, else a *LackError.
-func (b *Bundle) Whole() error { return b.lacks(func(string) bool { return true }) }
+// CheckComplete returns nil if every blob of the bundle can be read, else an *AbsentBlobsError.
+func (b *Bundle) CheckComplete() error { return b.checkAbsent(func(string) bool { return true }) }
 
-// LacksFiles is as Whole, of files alone: a registry cannot give these.
-func (b *Bundle) LacksFiles() error {
+// CheckFiles is like CheckComplete for files only, which a registry cannot supply.
+func (b *Bundle) CheckFiles() error {
 	files := map[string]bool{}
 	for _, a := range b.Lock.Artifacts {
 		for _, x := range a.Blobs() {
 			files["sha256:"+x.SHA256] = true
 		}
 	}
-	return b.lacks(func(d string) bool { return files[d] })
+	return b.checkAbsent(func(d string) bool { return files[d] })
 }
 
-// lacks says which of the wanted blobs are absent, and what they belong to.
-func (b *Bundle) lacks(want func(digest string) bool) error {
-	e := &LackError{Delta: b.Root.Digest, Passed: b.passed}
+// checkAbsent returns an *AbsentBlobsError for the selected blobs that are absent, with their
+// artifacts.
+func (b *Bundle) checkAbsent(want func(digest string) bool) error {
+	e := &AbsentBlobsError{Delta: b.Root.Digest, Passed: b.passed}
 	absent := map[string]int64{}
 	for d, n := range b.rest.Absent {
 		if want(d) {
@@ -150,7 +151,7 @@ func (b *Bundle) lacks(want func(digest string) bool) error {
 		e.Used = append(e.Used, x.Root.Digest)
 	}
 	for _, a := range b.Lock.Artifacts {
-		l := Lack{ID: a.ID, Kind: a.Kind}
+		l := IncompleteItem{ID: a.ID, Kind: a.Kind}
 		for _, x := range a.Blobs() {
 			l.count(absent, "sha256:"+x.SHA256)
 		}
@@ -161,7 +162,7 @@ func (b *Bundle) lacks(want func(digest string) bool) error {
 		if err != nil {
 			return err
 		}
-		l := Lack{ID: im.ID, Kind: manifest.Image}
+		l := IncompleteItem{ID: im.ID, Kind: manifest.Image}
 		for _, d := range tree {
 			l.count(absent, d.Digest.String())
 		}
@@ -170,35 +171,35 @@ func (b *Bundle) lacks(want func(digest string) bool) error {
 	return e
 }
 
-func (l *Lack) count(absent map[string]int64, d string) {
+func (l *IncompleteItem) count(absent map[string]int64, d string) {
 	if n, ok := absent[d]; ok {
 		l.Blobs, l.Bytes = l.Blobs+1, l.Bytes+n
 	}
 }
 
-func (e *LackError) add(l Lack) {
+func (e *AbsentBlobsError) add(l IncompleteItem) {
 	if l.Blobs > 0 {
-		e.Lacks = append(e.Lacks, l)
+		e.Items = append(e.Items, l)
 	}
 }
 
-// Blob opens a blob of the bundle. Its bytes are checked as they are read: the
-// last Read gives an error when they are not what the digest says.
+// Blob opens a blob of the bundle. Its content is checked while it is read: the last Read
+// returns an error if it does not match the digest.
 func (b *Bundle) Blob(digest string) (io.ReadCloser, int64, error) {
-	if _, ok := b.rest.Given[digest]; ok {
+	if _, ok := b.rest.Sourced[digest]; ok {
 		return b.rest.Open(digest)
 	}
 	if _, ok := b.rest.Absent[digest]; ok {
-		return nil, 0, b.lacks(func(d string) bool { return d == digest })
+		return nil, 0, b.checkAbsent(func(d string) bool { return d == digest })
 	}
 	return b.archive.Blob(digest)
 }
 
-// BlobAt opens a blob in its midst, at off or before it, and gives where. Its bytes
-// are not compared with its digest where it does not begin at 0: that is for callers
-// who know digests of its parts.
+// BlobAt opens a blob at or before off and returns the actual offset. Unless that is 0, the
+// content is not checked against the digest: the caller must check it by digests of its
+// parts.
 func (b *Bundle) BlobAt(digest string, off int64) (rc io.ReadCloser, at int64, err error) {
-	if _, ok := b.rest.Given[digest]; !ok {
+	if _, ok := b.rest.Sourced[digest]; !ok {
 		if _, ok := b.rest.Absent[digest]; !ok {
 			return b.archive.BlobAt(digest, off)
 		}

@@ -16,36 +16,36 @@ import (
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
-// ErrWhole is why an archive is not completed: nothing is left out of it.
-var ErrWhole = errors.New("is a whole bundle and needs no base")
+// ErrNotDelta means that the archive is a complete bundle, not a delta.
+var ErrNotDelta = errors.New("is a complete bundle and needs no base")
 
-// CompleteRequest says which delta to make whole, and from what.
+// CompleteRequest specifies the delta to complete and its bases.
 type CompleteRequest struct {
 	Delta    string   // the archive, or the first of its volumes
-	Policy   Policy   // asked about the root before anything else is read
-	Bases    []string // archives that hold the rest
-	Output   string   // the whole archive's path; written beside it first, and renamed
+	Policy   Policy   // checks the root before anything else is read
+	Bases    []string // archives that contain the blobs that the delta leaves out
+	Output   string   // path of the complete archive; written to a temporary file beside it, then renamed
 	Parallel int
-	Progress func(int64)       // told how many bytes of blobs were read since the last call; may be nil
-	Planned  func(bytes int64) // told how many there will be; may be nil
+	Progress func(int64)       // receives the bytes of blobs read since the last call; may be nil
+	Planned  func(bytes int64) // receives the total number of bytes before the first read; may be nil
 }
 
-// Complete writes the whole bundle that a delta is a part of: the very bytes that
-// a build from the same lock gives, with the delta's signatures, which are as good
-// for it.
-func Complete(ctx context.Context, r CompleteRequest) (*Built, error) {
-	b, err := OpenPart(ctx, r.Delta, r.Policy, Bases{Given: r.Bases})
+// Complete writes the complete bundle of a delta. The bytes are those of a build from the
+// same lock. The delta's signatures are included; they are valid for the complete bundle
+// too.
+func Complete(ctx context.Context, r CompleteRequest) (*BuildResult, error) {
+	b, err := OpenPartial(ctx, r.Delta, r.Policy, Bases{Explicit: r.Bases})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = b.Close() }() // read only: nothing to lose
 	if b.Delta == nil {
-		return nil, fmt.Errorf("%s %w", r.Delta, ErrWhole)
+		return nil, fmt.Errorf("%s %w", r.Delta, ErrNotDelta)
 	}
-	if err := b.Whole(); err != nil {
+	if err := b.CheckComplete(); err != nil {
 		return nil, err
 	}
-	layout, err := b.wholeLayout()
+	layout, err := b.completeLayout()
 	if err != nil {
 		return nil, fmt.Errorf("complete %s: %w", r.Delta, err)
 	}
@@ -59,15 +59,15 @@ func Complete(ctx context.Context, r CompleteRequest) (*Built, error) {
 		}
 		r.Planned(total)
 	}
-	if err := b.writeWhole(ctx, r, layout); err != nil {
+	if err := b.writeComplete(ctx, r, layout); err != nil {
 		return nil, fmt.Errorf("complete %s: %w", r.Delta, err)
 	}
 	return built(BuildRequest{Output: r.Output}, b.Root.Digest)
 }
 
-// wholeLayout lays out the bundle as Build does: the head as the delta has it, and
-// all blobs, of which the lock says which are compressed.
-func (b *Bundle) wholeLayout() (*archive.Layout, error) {
+// completeLayout computes the layout of the complete bundle as Build does, from the delta's
+// head and all blobs. The lock determines which blobs are compressed.
+func (b *Bundle) completeLayout() (*archive.Layout, error) {
 	index, err := indexOf(v1.Descriptor{
 		MediaType: b.Root.MediaType, Digest: b.Root.Digest, Size: b.Root.Size, ArtifactType: TypeRoot,
 	}, nil)
@@ -116,7 +116,7 @@ func (b *Bundle) wholeLayout() (*archive.Layout, error) {
 	return archive.NewLayout(ociLayout, index, head, blobs)
 }
 
-func (b *Bundle) writeWhole(ctx context.Context, r CompleteRequest, layout *archive.Layout) error {
+func (b *Bundle) writeComplete(ctx context.Context, r CompleteRequest, layout *archive.Layout) error {
 	signatures, err := b.archive.Signatures()
 	if err != nil {
 		return err

@@ -22,9 +22,9 @@ import (
 // holding is the inventory of a site that has kept these archives.
 func holding(t *testing.T, archives ...string) *manifest.Inventory {
 	t.Helper()
-	i := &manifest.Inventory{Cluster: "demo", Blobs: map[string]manifest.HeldIn{}, Registry: manifest.InventoryRegistry{State: manifest.RegistryAbsent}}
+	i := &manifest.Inventory{Cluster: "demo", Blobs: map[string]manifest.BlobLocation{}, Registry: manifest.InventoryRegistry{State: manifest.RegistryAbsent}}
 	for _, path := range archives {
-		b, err := OpenPart(t.Context(), path, anyone, Bases{})
+		b, err := OpenPartial(t.Context(), path, anyone, Bases{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,12 +35,12 @@ func holding(t *testing.T, archives ...string) *manifest.Inventory {
 		for _, x := range blobs {
 			i.Blobs[x.Digest] = manifest.InBundle
 		}
-		i.Bundles = append(i.Bundles, manifest.HeldBundle{Root: b.Root.Digest.String(), File: filepath.Base(path), Bytes: b.Size()})
+		i.Bundles = append(i.Bundles, manifest.InventoryBundle{Root: b.Root.Digest.String(), File: filepath.Base(path), Bytes: b.Size()})
 	}
 	return i
 }
 
-func (w *world) delta(t *testing.T, since *manifest.Inventory, o archive.VolumeOptions) *Built {
+func (w *world) delta(t *testing.T, since *manifest.Inventory, o archive.VolumeOptions) *BuildResult {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "delta.tar.zst")
 	b, err := Build(t.Context(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: 2, Since: since, Volumes: o})
@@ -59,7 +59,7 @@ func readFile(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestDelta builds one, and makes the whole bundle of it and its base again.
+// TestDelta builds a delta and completes it with its base.
 func TestDelta(t *testing.T) {
 	old := newWorld(t)
 	base := old.build(t, 2)
@@ -75,7 +75,7 @@ func TestDelta(t *testing.T) {
 	if again := w.delta(t, site, archive.VolumeOptions{}); !bytes.Equal(readFile(t, d.Path), readFile(t, again.Path)) {
 		t.Error("two deltas of one lock and one inventory differ")
 	}
-	if want := (delta.Saved{Blobs: 2, Bytes: 1<<20 + 1<<19, AllBlobs: 5, AllBytes: 1<<20 + 1<<19 + 5<<20 + 300<<10}); *d.Delta != want {
+	if want := (delta.Savings{Blobs: 2, Bytes: 1<<20 + 1<<19, AllBlobs: 5, AllBytes: 1<<20 + 1<<19 + 5<<20 + 300<<10}); *d.Delta != want {
 		t.Errorf("saved %+v, want %+v", *d.Delta, want)
 	}
 	lines := []byte("{\"a\":1}\n")
@@ -102,7 +102,7 @@ func TestDelta(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if whole.Root.Digest != f.Root.Digest || whole.Whole() != nil || f.Delta != nil {
+	if whole.Root.Digest != f.Root.Digest || whole.CheckComplete() != nil || f.Delta != nil {
 		t.Errorf("the delta's root is %s, the whole bundle's %s", whole.Root.Digest, f.Root.Digest)
 	}
 	var layouts [2]string
@@ -121,7 +121,7 @@ func TestDelta(t *testing.T) {
 	if !bytes.Equal(readFile(t, to), readFile(t, full)) || done.Root != d.Root {
 		t.Error("completed to other bytes than the whole build's")
 	}
-	if _, err := Complete(t.Context(), CompleteRequest{Delta: full, Policy: Policy{AllowUnsigned: true}, Bases: []string{base}, Output: to + "2"}); !errors.Is(err, ErrWhole) {
+	if _, err := Complete(t.Context(), CompleteRequest{Delta: full, Policy: Policy{AllowUnsigned: true}, Bases: []string{base}, Output: to + "2"}); !errors.Is(err, ErrNotDelta) {
 		t.Errorf("a whole bundle completed: %v", err)
 	}
 }
@@ -161,8 +161,8 @@ func TestDeltaOfDelta(t *testing.T) {
 	}
 	defer b.Close()
 	_, err = Open(t.Context(), e.Path, anyone, d.Path)
-	var lack *LackError
-	if !errors.As(err, &lack) || len(lack.Used) != 1 || len(lack.Lacks) != 1 || lack.Lacks[0].ID != "binary/runc" {
+	var lack *AbsentBlobsError
+	if !errors.As(err, &lack) || len(lack.Used) != 1 || len(lack.Items) != 1 || lack.Items[0].ID != "binary/runc" {
 		t.Errorf("with the newer base alone: %v", err)
 	}
 }
@@ -181,26 +181,26 @@ func TestDeltaRefusesAWrongBase(t *testing.T) {
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), site.Bundles[0].Root) || !strings.Contains(err.Error(), string(refused.Root)) || refused.Root == "" {
 		t.Errorf("a wrong base: %v", err)
 	}
-	b, err := OpenPart(t.Context(), d.Path, anyone, Bases{Known: []string{wrong, "absent.tar.zst"}})
+	b, err := OpenPartial(t.Context(), d.Path, anyone, Bases{Known: []string{wrong, "absent.tar.zst"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	for what, err := range map[string]error{
-		"whole": b.Whole(), "files": b.LacksFiles(), "open": second(Open(t.Context(), d.Path, anyone)),
+		"whole": b.CheckComplete(), "files": b.CheckFiles(), "open": second(Open(t.Context(), d.Path, anyone)),
 		"extract":     second(b.ExtractLayout(t.Context(), filepath.Join(t.TempDir(), "x"), ExtractOptions{})),
 		"files of it": second(b.ExtractFiles(t.Context(), filepath.Join(t.TempDir(), "x"), ExtractOptions{Names: []string{"runc"}})),
 		"image":       second(b.ExtractImages(t.Context(), filepath.Join(t.TempDir(), "x"), ExtractOptions{})),
 	} {
-		var lack *LackError
-		if !errors.As(err, &lack) || len(lack.Lacks) == 0 || !strings.Contains(err.Error(), site.Bundles[0].Root) {
+		var lack *AbsentBlobsError
+		if !errors.As(err, &lack) || len(lack.Items) == 0 || !strings.Contains(err.Error(), site.Bundles[0].Root) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if n, err := b.ExtractFiles(t.Context(), filepath.Join(t.TempDir(), "x"), ExtractOptions{Names: []string{"kubelet"}}); n != 1 || err != nil {
 		t.Errorf("what the delta holds was not extracted: %v", err)
 	}
-	if err := b.Whole(); !strings.Contains(err.Error(), "absent.tar.zst") || !strings.Contains(err.Error(), "image/pause") || !strings.Contains(err.Error(), "binary/runc") {
+	if err := b.CheckComplete(); !strings.Contains(err.Error(), "absent.tar.zst") || !strings.Contains(err.Error(), "image/pause") || !strings.Contains(err.Error(), "binary/runc") {
 		t.Errorf("says too little: %v", err)
 	}
 	site.Cluster = "prod"
@@ -238,11 +238,11 @@ func TestDeltaOddOnes(t *testing.T) {
 		"good":                           {as(good, layer, file), ""},
 		"nothing left out":               {as(good), ""},
 		"no annotation":                  {as(nil, layer, file), "is missing"},
-		"another base":                   {as(&delta.Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:" + digest.Digest(hexB)}, Held: good.Held}, layer), "and not a base of delta"},
-		"no base":                        {as(&delta.Delta{Cluster: "demo", Held: good.Held}, layer), "no bundle, but a registry alone"},
-		"a base that is no digest":       {as(&delta.Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:x"}, Held: good.Held}, layer), "as a part of a delta's base"},
-		"a held list that is no digest":  {as(&delta.Delta{Cluster: "demo", Held: "x"}, layer), "as a part of a delta's base"},
-		"without a manifest of an image": {as(good, w.Image[1].Digest), "is pinned by the lock and not part of the bundle"},
+		"another base":                   {as(&delta.Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:" + digest.Digest(hexB)}, Held: good.Held}, layer), "which is not a base of delta"},
+		"no base":                        {as(&delta.Delta{Cluster: "demo", Held: good.Held}, layer), "a registry only, without a bundle"},
+		"a base that is no digest":       {as(&delta.Delta{Cluster: "demo", Bases: []digest.Digest{"sha256:x"}, Held: good.Held}, layer), "for the base of a delta"},
+		"a held list that is no digest":  {as(&delta.Delta{Cluster: "demo", Held: "x"}, layer), "for the base of a delta"},
+		"without a manifest of an image": {as(good, w.Image[1].Digest), "is pinned by the lock but missing in the bundle"},
 		"without a config of an image":   {as(good, w.Image[2].Digest), "is missing"},
 		"without the manifest of a binary": {func(w *world, h *head, blobs *[]archive.Blob) {
 			as(good, h.artifacts[0].descriptor.Digest.String())(w, h, blobs)
@@ -250,7 +250,7 @@ func TestDeltaOddOnes(t *testing.T) {
 		"with a blob too many": {func(w *world, h *head, blobs *[]archive.Blob) {
 			as(good, layer)(w, h, blobs)
 			*blobs = append(*blobs, archive.Blob{Digest: "sha256:" + w.Put([]byte("odd")), Size: 3})
-		}, "belongs to nothing"},
+		}, "is not referenced by anything"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := Open(t.Context(), w.write(t, c.edit), anyone, base)
@@ -271,8 +271,8 @@ func TestDeltaOddOnes(t *testing.T) {
 	}
 }
 
-// TestDeltaWithADamagedBase: the damage is where the delta needs a blob, and who
-// reads it is told.
+// TestDeltaWithADamagedBase: the damage is in a blob that the delta needs, and reading it
+// is an error.
 func TestDeltaWithADamagedBase(t *testing.T) {
 	old := newWorld(t)
 	base := old.build(t, 2)
@@ -315,8 +315,8 @@ func damage(t *testing.T, path, d string) {
 	t.Fatalf("%s is not in %s", d, path)
 }
 
-// TestDeltaFromARegistry: a place that is no archive gives layers, and what it
-// gives is compared with its digest.
+// TestDeltaFromARegistry: a source that is not an archive supplies layers, whose content is
+// compared with their digests.
 func TestDeltaFromARegistry(t *testing.T) {
 	old := newWorld(t)
 	base := old.build(t, 2)
@@ -328,22 +328,22 @@ func TestDeltaFromARegistry(t *testing.T) {
 		site.Blobs[d] = manifest.InRegistry
 	}
 	d := w.delta(t, site, archive.VolumeOptions{})
-	b, err := OpenPart(t.Context(), d.Path, anyone, Bases{})
+	b, err := OpenPartial(t.Context(), d.Path, anyone, Bases{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if err := b.LacksFiles(); err != nil {
+	if err := b.CheckFiles(); err != nil {
 		t.Errorf("files are not in the delta: %v", err)
 	}
 	if left := b.AbsentBlobs(); len(left) != 1 || left[0].Digest != layer {
 		t.Fatalf("absent: %v", left)
 	}
 	content := w.Blobs[hexOf(layer)]
-	b.Supply("the site's registry", map[string]bool{layer: true}, func(string) (io.ReadCloser, error) {
+	b.AddSource("the site's registry", map[string]bool{layer: true}, func(string) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	})
-	if err := b.Whole(); err != nil {
+	if err := b.CheckComplete(); err != nil {
 		t.Fatal(err)
 	}
 	good := content
@@ -376,9 +376,9 @@ func TestDeltaCostsLittle(t *testing.T) {
 	}
 }
 
-// TestVerifySaysHowMuchItReads: the bytes that progress is told are those that
-// were foreseen, compressed blobs and a base included.
-func TestVerifySaysHowMuchItReads(t *testing.T) {
+// TestVerifyReportsBytesRead: the bytes reported to progress equal DataBytes, including
+// compressed blobs and a base.
+func TestVerifyReportsBytesRead(t *testing.T) {
 	old := newWorld(t)
 	base := old.build(t, 2)
 	w := old.newer(t, 1<<18)

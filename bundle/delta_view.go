@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// DeltaView is what verify and show say of a delta.
+// DeltaView describes a delta for bundle verify and bundle show.
 type DeltaView struct {
-	Cluster     string   `json:"cluster" yaml:"cluster"`         // whose site the rest lies at
+	Cluster     string   `json:"cluster" yaml:"cluster"`         // cluster whose site has the other blobs
 	Bases       []string `json:"bases" yaml:"bases"`             // roots
-	AbsentBlobs int      `json:"absentBlobs" yaml:"absentBlobs"` // that neither it nor a base given holds
+	AbsentBlobs int      `json:"absentBlobs" yaml:"absentBlobs"` // neither in the delta nor in an opened base
 	AbsentBytes int64    `json:"absentBytes" yaml:"absentBytes"`
 }
 
-// DeltaView says what of a delta is not here; nil of a whole bundle.
+// DeltaView describes which blobs of a delta are absent; nil for a complete bundle.
 func (b *Bundle) DeltaView() *DeltaView {
 	if b.Delta == nil {
 		return nil
@@ -26,7 +26,7 @@ func (b *Bundle) DeltaView() *DeltaView {
 	return v
 }
 
-// against names the bases of a delta.
+// against returns the bases of a delta in words.
 func (v *DeltaView) against() string {
 	if len(v.Bases) == 0 {
 		return "the registry of cluster " + v.Cluster
@@ -34,15 +34,15 @@ func (v *DeltaView) against() string {
 	return "base " + strings.Join(v.Bases, " or ")
 }
 
-// Expected says what is left to a base.
+// Expected describes what a delta expects from its base.
 func (v *DeltaView) Expected() string {
 	if v.AbsentBlobs == 0 {
-		return "a delta for cluster " + v.Cluster + ", whole with its base"
+		return "a delta for cluster " + v.Cluster + ", complete with its base"
 	}
 	blobs := "1 blob"
 	if v.AbsentBlobs != 1 {
 		blobs = fmt.Sprintf("%d blobs", v.AbsentBlobs)
 	}
-	return fmt.Sprintf("a delta for cluster %s: %s (%s) are not in it and expected from %s", v.Cluster,
+	return fmt.Sprintf("a delta for cluster %s: %s (%s) are left out and expected from %s", v.Cluster,
 		blobs, Bytes(v.AbsentBytes), v.against())
 }

@@ -15,43 +15,43 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Item is one artifact, or one platform of an image, as a diff names it.
+// Item is one artifact, or one platform of an image, in a diff.
 type Item struct {
 	Kind     manifest.Kind `json:"kind"`
 	Name     string        `json:"name"`
 	Version  string        `json:"version"`
 	Platform string        `json:"platform,omitempty"`
-	Size     int64         `json:"size"`   // bytes; 0 is not known
-	Digest   string        `json:"digest"` // "sha256:…"; "" is not known
+	Size     int64         `json:"size"`   // bytes; 0 if unknown
+	Digest   string        `json:"digest"` // "sha256:…"; "" if unknown
 }
 
-// ItemChange is an item that both sides have, in another version or with another digest.
+// ItemChange is an item of both sides with a different version or digest.
 type ItemChange struct {
 	From Item `json:"from"`
 	To   Item `json:"to"`
 }
 
-// Diff is what is different between two bundles.
+// Diff is the difference between two bundles.
 type Diff struct {
 	Added   []Item       `json:"added"`
 	Removed []Item       `json:"removed"`
 	Changed []ItemChange `json:"changed"`
 	Same    int          `json:"same"`
-	// Bytes is what the second has and the first lacks. Between two archives it
-	// is exact, blob by blob; a lock does not name layers, so that an image of
-	// which anything changed counts whole: the most that it can be.
+	// Bytes is the size of what the second has and the first lacks. Between two archives it
+	// is exact, blob by blob. A lock does not list layers, so a changed image counts with
+	// its full size: the result is an upper bound.
 	Bytes int64 `json:"bytes"`
 	Exact bool  `json:"exact"`
 }
 
-// Side is one of the two that are compared: an archive, or a lock alone.
+// Side is one side of a comparison: an archive, or a lock file.
 type Side struct {
 	Lock  *manifest.Lock
 	blobs map[string]int64 // of an archive; nil for a lock
 }
 
-// ReadSide reads an archive, by its first volume where it is in volumes, or a
-// lock file, which nobody signs. Policy is asked about an archive.
+// ReadSide reads an archive (by its first volume if it is in volumes) or a lock file, which
+// is not signed. Policy is applied to an archive.
 func ReadSide(ctx context.Context, path string, policy Policy) (*Side, error) {
 	lock, err := looksLikeLock(path)
 	if err != nil {
@@ -68,19 +68,19 @@ func ReadSide(ctx context.Context, path string, policy Policy) (*Side, error) {
 		}
 		return &Side{Lock: l}, nil
 	}
-	b, err := OpenPart(ctx, path, policy, Bases{}) // a delta says what the whole is made of
+	b, err := OpenPartial(ctx, path, policy, Bases{}) // a delta too lists all blobs of the complete bundle
 	if err != nil {
 		return nil, err
 	}
-	return &Side{Lock: b.Lock, blobs: b.whole()}, b.Close()
+	return &Side{Lock: b.Lock, blobs: b.allBlobs()}, b.Close()
 }
 
-// looksLikeLock tells a text from an archive by its first bytes. A first volume
-// that is missing is for Open to say.
+// looksLikeLock reports whether a file is text with an apiVersion, by its first bytes. For
+// a missing file it returns false: Open reports that, with advice about volumes.
 func looksLikeLock(path string) (bool, error) {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.Mode().IsRegular() {
-		return false, nil //nolint:nilerr // Open says it better, and knows volumes
+		return false, nil //nolint:nilerr // Open reports it, with advice about volumes
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func looksLikeLock(path string) (bool, error) {
 	return bytes.Contains(head[:n], []byte("apiVersion")), f.Close()
 }
 
-// Compare tells what moving from one to the other means.
+// Compare returns what changes from one side to the other.
 func Compare(from, to *Side) Diff {
 	d := Diff{Added: []Item{}, Removed: []Item{}, Changed: []ItemChange{}}
 	old := map[Item][]Item{} // by kind, name and platform
@@ -105,7 +105,7 @@ func Compare(from, to *Side) Diff {
 	var keys []Item
 	for _, x := range items(to.Lock, from.Lock) {
 		k := x.key()
-		// The same version first: what is left over changed its version.
+		// Match equal versions first: the rest has changed its version.
 		if i := slices.IndexFunc(old[k], func(y Item) bool { return y.Version == x.Version }); i >= 0 {
 			y := old[k][i]
 			old[k] = slices.Delete(old[k], i, i+1)
@@ -153,8 +153,8 @@ func (x Item) compare(y Item) int {
 	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Platform, y.Platform), cmp.Compare(x.Version, y.Version))
 }
 
-// items lists a lock, sorted. Repositories of packages that the other one has too
-// are listed package by package.
+// items lists the content of a lock, sorted. A package repository that the other lock has
+// too is listed package by package.
 func items(l, other *manifest.Lock) []Item {
 	var all []Item
 	for _, a := range l.Artifacts {
@@ -191,7 +191,7 @@ func items(l, other *manifest.Lock) []Item {
 	return all
 }
 
-// content gives what a side holds, by digest, with sizes in bytes.
+// content returns the blobs of a side by digest, with sizes in bytes.
 func (s *Side) content(exact bool) map[string]int64 {
 	if exact {
 		return s.blobs
@@ -211,7 +211,7 @@ func (s *Side) content(exact bool) map[string]int64 {
 	return m
 }
 
-// String gives "kind name version platform".
+// String returns "kind name version platform".
 func (x Item) String() string {
 	s := fmt.Sprintf("%s %s %s", x.Kind, x.Name, x.Version)
 	if x.Platform != "" {

@@ -1,22 +1,22 @@
-// Package bundle owns what a bundle is: a lock turned into one archive with
-// every byte that the lock names, and read back with every byte checked.
+// Package bundle resolves, builds, opens and verifies bundles. A bundle is one archive that
+// contains every byte that a lock pins; every byte is checked against its digest when it is
+// read.
 //
-//	Resolve  a config becomes a lock with the pins that exist already
-//	Pin      a resolved lock gains sizes and the digests still missing (network)
-//	Drift    what a resolved lock asks for that a pinned one does not say
-//	Build    a pinned lock becomes an archive
-//	Open     an archive becomes a Bundle, its head verified, its closure complete
-//	Verify   every byte of an archive against its digest
-//	Complete a delta and its base become the whole archive
-//	Copy     a bundle in a registry becomes an archive, see bundle/transfer
+//	Resolve  resolves a config to a lock and adopts existing pins
+//	Pin      adds sizes and missing digests to a resolved lock (network)
+//	Drift    reports where a config and its pinned lock differ
+//	Build    writes the archive of a pinned lock
+//	Open     opens an archive: verified head, complete set of blobs
+//	Verify   checks every byte of an archive against its digest
+//	Complete joins a delta and its base to a complete archive
+//	Copy     writes the archive of a bundle in a registry, see bundle/transfer
 //
-// What a bundle holds is one OCI root index. Its children are manifests and
-// indexes only, so that any OCI registry can hold a whole bundle: one artifact
-// manifest for the lock, the config and the summary; one for each file or
-// archive of files; and each image's own index or manifest, byte for byte as
-// published.
+// A bundle's root is one OCI index. Its children are manifests and indexes only, so that
+// any OCI registry can store a complete bundle. They are: one artifact manifest for the
+// lock, the config and the summary; one for each file or archive of files; and each image's
+// own index or manifest, byte for byte as published.
 //
-// The bytes of the archive are bundle/archive's, getting artifacts is
-// bundle/fetch's, bills of materials bundle/sbom's, the description of deltas
-// bundle/delta's. bundle imports these, versions, manifest and durable.
+// bundle/archive owns the bytes of the archive, bundle/fetch downloads artifacts,
+// bundle/sbom writes bills of materials, and bundle/delta describes deltas. bundle imports
+// these, versions, manifest and durable.
 package bundle

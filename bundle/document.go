@@ -11,18 +11,18 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// The most that one document may hold. An archive has 32,768 members; what has
-// more in it was made to take memory.
+// Limits of one document. An archive has at most 32,768 entries; a document with more than
+// these was made to exhaust memory.
 const (
 	maxElements = 1 << 17 // in its arrays
 	maxKeys     = 1 << 19 // in its objects
 	maxNested   = 64      // objects and arrays in each other
 )
 
-// decodeJSON decodes a document that readers have to agree on: no key stands
-// twice in one object, for tools differ in which of them counts.
+// decodeJSON decodes a document and rejects duplicate keys, because tools differ in which
+// of the two they use.
 func decodeJSON(text []byte, v any) error {
-	if err := plainJSON(text); err != nil {
+	if err := checkJSON(text); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, v); err != nil {
@@ -31,22 +31,22 @@ func decodeJSON(text []byte, v any) error {
 	return nil
 }
 
-// plainJSON looks through a document before anything is made of it.
-func plainJSON(text []byte) error {
+// checkJSON checks a document before it is decoded.
+func checkJSON(text []byte) error {
 	type level struct {
 		keys  map[string]bool // of an object; nil for an array
 		key   bool            // a key comes next
-		exact bool            // the keys are anybody's own words
+		exact bool            // keys are free text and compared exactly
 	}
 	var stack []level
 	elements, keys := 0, 0
 	exact := false // the next object is one of annotations or labels
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // how large a number may be is for its field to say
+	d.UseNumber() // the decoder checks the range of a number
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
-			return nil // whether it was one whole value is for who decodes it to say
+			return nil // the decoder checks that it was one complete value
 		}
 		if err != nil {
 			return &FormatError{Code: CodeDocument, What: err.Error()}
@@ -56,13 +56,13 @@ func plainJSON(text []byte) error {
 			top = &stack[len(stack)-1]
 		}
 		if name, ok := token.(string); ok && top != nil && top.key {
-			// Go takes "Layers" for "layers", other readers do not.
+			// Go decodes "Layers" as "layers", other readers do not.
 			fold := name
 			if !top.exact {
 				fold = strings.ToLower(name)
 			}
 			if top.keys[fold] {
-				return &FormatError{Code: CodeDocument, What: fmt.Sprintf("the key %.80q stands twice in one object, at byte %d", name, d.InputOffset())}
+				return &FormatError{Code: CodeDocument, What: fmt.Sprintf("duplicate key %.80q in one object, at byte %d", name, d.InputOffset())}
 			}
 			top.keys[fold], top.key = true, false
 			exact = name == "annotations" || name == "labels"
@@ -94,7 +94,7 @@ func plainJSON(text []byte) error {
 	}
 }
 
-// parts is what a manifest or an index names, and what it says of itself.
+// parts are the descriptors in a manifest or an index, and its own media type.
 type parts struct {
 	MediaType string          `json:"mediaType"`
 	Manifests []v1.Descriptor `json:"manifests"`
@@ -102,21 +102,21 @@ type parts struct {
 	Layers    []v1.Descriptor `json:"layers"`
 }
 
-// check refuses a document that is one thing to who goes by the media type of its
-// descriptor, and another to who looks into it.
+// check rejects a document whose content contradicts the media type of its descriptor,
+// because readers may trust one or the other.
 func (m *parts) check(d v1.Descriptor) error {
 	what := ""
 	switch index := IsIndex(d.MediaType); {
 	case m.MediaType != "" && m.MediaType != d.MediaType:
-		what = fmt.Sprintf("says that it is a %.80q", m.MediaType)
+		what = fmt.Sprintf("states the media type %.80q", m.MediaType)
 	case index && (m.Config != nil || m.Layers != nil):
-		what = "names layers"
+		what = "has layers"
 	case !index && m.Manifests != nil:
-		what = "names manifests"
+		what = "lists manifests"
 	case !index && m.Config == nil:
-		what = "names no config"
+		what = "has no config"
 	default:
 		return nil
 	}
-	return &FormatError{Code: CodeTree, What: fmt.Sprintf("%s is named as a %s and %s", d.Digest, d.MediaType, what)}
+	return &FormatError{Code: CodeTree, What: fmt.Sprintf("%s is listed as %s but %s", d.Digest, d.MediaType, what)}
 }

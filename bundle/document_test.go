@@ -41,7 +41,7 @@ func TestDocumentsThatReadersDifferOn(t *testing.T) {
 	}
 }
 
-// TestKinds: a document has to be what its descriptor says, to all who read it.
+// TestKinds: a document must match the media type of its descriptor.
 func TestKinds(t *testing.T) {
 	config := &v1.Descriptor{}
 	for _, x := range []struct {

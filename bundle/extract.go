@@ -23,17 +23,17 @@ import (
 
 // ExtractOptions narrows an extraction.
 type ExtractOptions struct {
-	Names    []string    // ids, names, logical names or references; none means all
-	Progress func(int64) // told how many bytes were written since the last call; may be nil
+	Names    []string    // ids, names, logical names or references; empty means all
+	Progress func(int64) // receives the bytes written since the last call; may be nil
 }
 
-// ExistsError says that a folder to extract into is not empty.
+// ExistsError reports that the folder to extract into is not empty.
 type ExistsError struct{ Dir string }
 
 func (e *ExistsError) Error() string { return e.Dir + " is not empty" }
 
-// Document gives one of the documents that describe b, as it is stored:
-// "lock", "config" or "summary".
+// Document returns one of the documents that describe b, as stored: "lock", "config" or
+// "summary".
 func (b *Bundle) Document(name string) ([]byte, error) {
 	media := map[string]string{"lock": mediaLock, "config": mediaConfig, "summary": mediaSummary}
 	text, ok := b.texts[media[name]]
@@ -43,8 +43,8 @@ func (b *Bundle) Document(name string) ([]byte, error) {
 	return text, nil
 }
 
-// ExtractFiles writes the artifacts' files under dir as
-// component/version/os-arch/name and gives their number.
+// ExtractFiles writes the artifacts' files below dir as component/version/os-arch/name and
+// returns their number.
 func (b *Bundle) ExtractFiles(ctx context.Context, dir string, o ExtractOptions) (int, error) {
 	chosen, err := choose(o.Names, b.Lock.Artifacts, func(a manifest.Artifact, n string) bool { return a.ID == n || a.Name == n })
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *Bundle) ExtractFiles(ctx context.Context, dir string, o ExtractOptions)
 			wanted["sha256:"+x.SHA256] = true
 		}
 	}
-	if err := b.lacks(func(d string) bool { return wanted[d] }); err != nil {
+	if err := b.checkAbsent(func(d string) bool { return wanted[d] }); err != nil {
 		return 0, err
 	}
 	t, err := b.target(ctx, dir, o.Progress)
@@ -80,7 +80,7 @@ func (b *Bundle) ExtractFiles(ctx context.Context, dir string, o ExtractOptions)
 	return n, t.sync()
 }
 
-// FilePath is the name that one of a's files is extracted under.
+// FilePath is the path below the folder that one of a's files is extracted to.
 func FilePath(a manifest.Artifact, b manifest.Blob) string {
 	platform := "any"
 	if !a.Platform.IsZero() {
@@ -89,9 +89,9 @@ func FilePath(a manifest.Artifact, b manifest.Blob) string {
 	return path.Join(a.Name, a.Version, platform, b.Name)
 }
 
-// ExtractImages writes images as an OCI layout in dir whose index.json names
-// each by its reference, and gives their number. Indexes stay as published:
-// platforms that the bundle does not carry are named in them and absent.
+// ExtractImages writes images as an OCI layout in dir and returns their number. The
+// layout's index.json lists each image by its reference. Indexes stay as published: they
+// also list platforms that the bundle does not include.
 func (b *Bundle) ExtractImages(ctx context.Context, dir string, o ExtractOptions) (int, error) {
 	chosen, err := choose(o.Names, b.Lock.Images, func(im manifest.ImagePin, n string) bool {
 		return im.ID == n || im.Reference == n || slices.Contains(im.Names, n)
@@ -100,7 +100,7 @@ func (b *Bundle) ExtractImages(ctx context.Context, dir string, o ExtractOptions
 		return 0, err
 	}
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
-	w := &walk{bundle: b, held: b.whole(), reached: map[string]bool{}}
+	w := &walk{bundle: b, held: b.allBlobs(), reached: map[string]bool{}}
 	for _, im := range chosen {
 		d := imageDescriptor(im)
 		index.Manifests = append(index.Manifests, d)
@@ -112,20 +112,20 @@ func (b *Bundle) ExtractImages(ctx context.Context, dir string, o ExtractOptions
 	return len(chosen), b.writeLayout(ctx, dir, index, w.reached, o.Progress)
 }
 
-// ExtractLayout writes the whole bundle as an OCI layout whose index.json names
-// the root alone, and gives the number of its blobs.
+// ExtractLayout writes the complete bundle as an OCI layout whose index.json lists only the
+// root, and returns the number of its blobs.
 func (b *Bundle) ExtractLayout(ctx context.Context, dir string, o ExtractOptions) (int, error) {
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{b.Root}}
 	all := map[string]bool{}
-	for d := range b.whole() {
+	for d := range b.allBlobs() {
 		all[d] = true
 	}
 	return len(all), b.writeLayout(ctx, dir, index, all, o.Progress)
 }
 
-// writeLayout writes blobs, and the index last: a layout with an index.json is whole.
+// writeLayout writes blobs, and index.json last: its presence marks a complete layout.
 func (b *Bundle) writeLayout(ctx context.Context, dir string, index v1.Index, blobs map[string]bool, progress func(int64)) error {
-	if err := b.lacks(func(d string) bool { return blobs[d] }); err != nil {
+	if err := b.checkAbsent(func(d string) bool { return blobs[d] }); err != nil {
 		return err
 	}
 	t, err := b.target(ctx, dir, progress)
@@ -151,17 +151,17 @@ func (b *Bundle) writeLayout(ctx context.Context, dir string, index v1.Index, bl
 	return t.sync()
 }
 
-// target is a folder that is being extracted into.
+// target is a folder to extract into.
 type target struct {
 	ctx      func() error // the context's error
 	bundle   *Bundle
 	root     *os.Root
 	progress func(int64)
-	folders  map[string]bool // those that files were written into, and all above them
+	folders  map[string]bool // folders with new files, and their parents
 }
 
-// target opens dir, which has to be empty or absent. All writing goes through
-// os.Root: no name can lead out of it.
+// target opens dir, which must be empty or absent. All writes go through os.Root, so no
+// name can point outside it.
 func (b *Bundle) target(ctx context.Context, dir string, progress func(int64)) (*target, error) {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -183,10 +183,10 @@ func (b *Bundle) target(ctx context.Context, dir string, progress func(int64)) (
 	return &target{ctx: ctx.Err, bundle: b, root: root, progress: progress, folders: map[string]bool{".": true}}, nil
 }
 
-func (t *target) close() { _ = t.root.Close() } // nothing is written through it any more
+func (t *target) close() { _ = t.root.Close() } // all writes are done
 
-// blob copies one blob to name. It stands there under a name of its own until
-// its last byte was checked.
+// blob copies one blob to name. The file has a temporary name until its last byte was
+// checked.
 func (t *target) blob(d, name string, mode fs.FileMode) error {
 	rc, _, err := t.bundle.Blob(d)
 	if err != nil {
@@ -210,7 +210,7 @@ func (t *target) write(name string, mode fs.FileMode, r io.Reader) error {
 	return durable.Write(t.root, name, mode, &meter{r: r, err: t.ctx, add: t.progress})
 }
 
-// sync makes the names of all files that were written durable.
+// sync syncs the folders of all files that were written.
 func (t *target) sync() error {
 	for _, at := range slices.Sorted(maps.Keys(t.folders)) {
 		if err := durable.SyncFolder(t.root, at); err != nil {
@@ -220,7 +220,7 @@ func (t *target) sync() error {
 	return nil
 }
 
-// meter counts what is read and stops when the context is over.
+// meter counts the bytes read and stops when the context ends.
 type meter struct {
 	r   io.Reader
 	err func() error
@@ -236,8 +236,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// choose gives the items that any of names means, or all without names. A name
-// that means none is an error.
+// choose returns the items that match any of names, or all if names is empty. A name
+// without a match is an error.
 func choose[T any](names []string, all []T, is func(T, string) bool) ([]T, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -256,11 +256,11 @@ func choose[T any](names []string, all []T, is func(T, string) bool) ([]T, error
 	return chosen, nil
 }
 
-// held gives every blob that can be read, with its size: the archive's, and of
-// a delta those of its bases.
+// held returns every blob that can be read, with its size: those of the archive and, for a
+// delta, of its bases.
 func (b *Bundle) held() map[string]int64 {
 	m := map[string]int64{}
-	maps.Copy(m, b.rest.Given)
+	maps.Copy(m, b.rest.Sourced)
 	for _, x := range b.archive.Members() {
 		if strings.HasPrefix(x.Name, "blobs/") {
 			m[x.Digest] = x.Size
@@ -269,7 +269,7 @@ func (b *Bundle) held() map[string]int64 {
 	return m
 }
 
-// NameError says that a bundle holds nothing of a name.
+// NameError reports that the bundle contains nothing with this name.
 type NameError struct{ Name string }
 
 func (e *NameError) Error() string { return e.Name + " is not in the bundle" }

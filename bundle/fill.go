@@ -14,19 +14,19 @@ import (
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
-// builder fills one archive: it fetches, writes the stored blobs where they
-// belong as they come, and compresses the others meanwhile.
+// builder fills one archive: it fetches blobs, writes stored blobs to their places as they
+// arrive, and compresses the others at the same time.
 type builder struct {
 	BuildRequest
 	writer  *archive.Writer
 	jobs    []job
-	of      map[string]job           // who brings a compressed blob
+	of      map[string]job           // the job that fetches a compressed blob
 	arrived map[string]chan struct{} // closed once a compressed blob is in the cache
 }
 
 func newBuilder(r BuildRequest, w *archive.Writer, all []job) *builder {
 	b := &builder{BuildRequest: r, writer: w, jobs: slices.Clone(all), of: map[string]job{}, arrived: map[string]chan struct{}{}}
-	inTurn(b.jobs)
+	sortJobs(b.jobs)
 	for _, j := range all {
 		for _, blob := range j.blobs {
 			if blob.Compress {
@@ -37,10 +37,10 @@ func newBuilder(r BuildRequest, w *archive.Writer, all []job) *builder {
 	return b
 }
 
-// inTurn sorts jobs: first those of compressed blobs, as these follow each other
-// in the archive, because the compressors wait for them; then the largest first,
-// lest the end waits for a large one alone.
-func inTurn(all []job) {
+// sortJobs sorts jobs. First come the jobs of compressed blobs, in the order of the archive,
+// because the compressors wait for them. Then the largest jobs come first, so that the
+// build does not end with a single large download.
+func sortJobs(all []job) {
 	first := func(j job) string {
 		d := "~" // after every digest
 		for _, b := range j.blobs {
@@ -55,7 +55,7 @@ func inTurn(all []job) {
 	})
 }
 
-// fill brings every blob into the archive.
+// fill writes every blob into the archive.
 func (b *builder) fill(ctx context.Context, h *head) error {
 	for _, d := range h.artifacts {
 		if err := b.writer.WriteStored(ctx, d.descriptor.Digest.String(), bytes.NewReader(d.bytes)); err != nil {
@@ -68,7 +68,7 @@ func (b *builder) fill(ctx context.Context, h *head) error {
 	return g.Wait()
 }
 
-// store runs the jobs, several at once.
+// store runs the jobs in parallel.
 func (b *builder) store(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(b.Parallel, 1))
@@ -77,7 +77,7 @@ func (b *builder) store(ctx context.Context) error {
 			break
 		}
 		g.Go(func() error {
-			if err := b.bring(ctx, j); err != nil {
+			if err := b.runJob(ctx, j); err != nil {
 				return named(j.name, err)
 			}
 			return nil
@@ -86,10 +86,9 @@ func (b *builder) store(ctx context.Context) error {
 	return g.Wait()
 }
 
-// bring fetches one job, places its stored blobs, and says that the others are
-// there. A blob that the cache holds but that is not what its name says is
-// thrown away and fetched again, once.
-func (b *builder) bring(ctx context.Context, j job) error {
+// runJob fetches one job, writes its stored blobs, and signals the arrival of the others. A
+// cached blob that does not match its digest is discarded and fetched again, once.
+func (b *builder) runJob(ctx context.Context, j job) error {
 	if err := j.fetch(ctx); err != nil {
 		return err
 	}
@@ -100,7 +99,7 @@ func (b *builder) bring(ctx context.Context, j job) error {
 		}
 		err := b.place(ctx, blob)
 		if corrupt(err) {
-			if err = b.again(ctx, j, blob.Digest); err == nil {
+			if err = b.refetch(ctx, j, blob.Digest); err == nil {
 				err = b.place(ctx, blob)
 			}
 		}
@@ -117,20 +116,20 @@ func (b *builder) place(ctx context.Context, blob archive.Blob) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }() // read only: nothing to lose
+	defer func() { _ = r.Close() }() // opened for reading only
 	return b.writer.WriteStored(ctx, blob.Digest, r)
 }
 
-// again throws away what the cache has of a blob and fetches it anew.
-func (b *builder) again(ctx context.Context, j job, d string) error {
+// refetch discards the cached copy of a blob and fetches it again.
+func (b *builder) refetch(ctx context.Context, j job, d string) error {
 	if err := b.Cache.Discard(hexOf(d)); err != nil {
 		return err
 	}
 	return j.fetch(ctx)
 }
 
-// compress writes the compressed blobs in their order, each once it is there.
-// One that turns out corrupt is fetched again, once.
+// compress writes the compressed blobs in their order, each after it has arrived. A corrupt
+// blob is fetched again, once.
 func (b *builder) compress(ctx context.Context) error {
 	tried := map[string]bool{}
 	for {
@@ -150,7 +149,7 @@ func (b *builder) compress(ctx context.Context) error {
 		j := b.of[at]
 		if corrupt(err) && !tried[at] {
 			tried[at] = true
-			if err = b.again(ctx, j, at); err == nil {
+			if err = b.refetch(ctx, j, at); err == nil {
 				continue
 			}
 		}
@@ -158,8 +157,8 @@ func (b *builder) compress(ctx context.Context) error {
 	}
 }
 
-// open opens a blob of the cache. What was hashed on its way into it is not
-// hashed again.
+// open opens a blob of the cache. Blobs that were hashed when they were written in this run
+// are not hashed again.
 func (b *builder) open(d string) (io.ReadCloser, error) {
 	f, err := b.Cache.Open(hexOf(d))
 	switch {
@@ -171,7 +170,7 @@ func (b *builder) open(d string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// corrupt tells whether err says that content is not what its name says.
+// corrupt reports whether err says that content does not match its digest or size.
 func corrupt(err error) bool {
 	return errors.Is(err, archive.ErrDigest) || errors.Is(err, archive.ErrSize)
 }

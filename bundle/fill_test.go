@@ -8,14 +8,14 @@ import (
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
-func TestInTurn(t *testing.T) {
+func TestSortJobs(t *testing.T) {
 	all := []job{
 		{name: "small layer", size: 1, blobs: []archive.Blob{{Digest: "sha256:00"}}},
 		{name: "second binary", size: 5, blobs: []archive.Blob{{Digest: "sha256:bb", Compress: true}}},
 		{name: "large layer", size: 9, blobs: []archive.Blob{{Digest: "sha256:ff"}}},
 		{name: "first binaries", size: 2, blobs: []archive.Blob{{Digest: "sha256:11"}, {Digest: "sha256:ee", Compress: true}, {Digest: "sha256:aa", Compress: true}}},
 	}
-	inTurn(all)
+	sortJobs(all)
 	var got []string
 	for _, j := range all {
 		got = append(got, j.name)

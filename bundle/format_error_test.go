@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestALaterRootIsNamed, as what another version of kubexm reads.
-func TestALaterRootIsNamed(t *testing.T) {
+// TestNewerRootIsReported, as what another version of kubexm reads.
+func TestNewerRootIsReported(t *testing.T) {
 	for artifactType, later := range map[string]bool{"application/vnd.kubexm.bundle.v2": true, TypeRoot: false, "": false, "application/vnd.example.v2": false} {
 		err := rootError(artifactType)
 		e, ok := errors.AsType[*FormatError](err)

@@ -14,36 +14,36 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Reader pins and reads files and charts; *fetch.Client is the one.
+// Reader pins and reads files and charts. *fetch.Client implements it.
 type Reader interface {
 	PinArtifact(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error)
 	ReadArtifact(ctx context.Context, a manifest.Artifact) ([]byte, error)
 }
 
-// Found is an image that a chart or a manifest asks for.
-type Found struct {
+// ReferencedImage is an image that a chart or a manifest references.
+type ReferencedImage struct {
 	discover.Image
-	Sets   []string // of the lock, whose Kubernetes versions it was found for
+	Sets   []string // sets of the lock whose Kubernetes versions use it
 	Owners []string // add-ons, or the pod network
 }
 
-// search is one look through all that a config applies to its cluster.
+// search is one scan of everything that a config applies to its cluster.
 type search struct {
 	reader  Reader
 	cluster *manifest.Cluster
-	kinds   map[string][]string // set → what its definitions add to a cluster
-	found   []Found
-	wrong   manifest.Problems // values that a chart does not take
+	kinds   map[string][]string // set → API versions and kinds of its custom resource definitions
+	found   []ReferencedImage
+	wrong   manifest.Problems // values that a chart does not accept
 }
 
-// Discover renders every chart that l pins for add-ons of c, with the config's
-// values and for each Kubernetes version of the lock, reads their manifests and
-// the pod network's, and gives the images in them, sorted. Values that charts do
-// not take are manifest.Problems, of all charts at once.
-func Discover(ctx context.Context, r Reader, c *manifest.Cluster, l *manifest.Lock) ([]Found, error) {
+// Discover returns the images that add-ons and the pod network use, sorted. It renders
+// every chart that l pins for add-ons of c, with the config's values and for each
+// Kubernetes version of the lock, and reads the manifests. Values that charts do not accept
+// are returned as manifest.Problems, for all charts together.
+func Discover(ctx context.Context, r Reader, c *manifest.Cluster, l *manifest.Lock) ([]ReferencedImage, error) {
 	s := &search{reader: r, cluster: c, kinds: map[string][]string{}}
-	// A chart may make more of itself where another one's kinds are known: the
-	// first look gathers them.
+	// A chart may render more objects if the kinds of another chart are known: the first
+	// pass collects the kinds.
 	for range 2 {
 		s.found, s.wrong = nil, nil
 		before := fmt.Sprint(s.kinds)
@@ -95,7 +95,7 @@ func (s *search) artifact(ctx context.Context, a manifest.Artifact) error {
 	return nil
 }
 
-// rendered looks into what a chart makes for one add-on and one Kubernetes version.
+// rendered scans the output of a chart for one add-on and one Kubernetes version.
 func (s *search) rendered(c *chart.Chart, addon manifest.Addon, set string) error {
 	values, err := addon.ValuesText()
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *search) rendered(c *chart.Chart, addon manifest.Addon, set string) erro
 	}
 	files, err := c.Render(chart.Options{Release: addon.Name, Namespace: addon.In(), Kubernetes: set, Values: values, APIVersions: s.kinds[set]})
 	if refused, ok := errors.AsType[*chart.ValuesError](err); ok {
-		s.wrong = addNew(s.wrong, valuesProblems(s.cluster, addon, refused))
+		s.wrong = mergeProblems(s.wrong, valuesProblems(s.cluster, addon, refused))
 		return nil
 	}
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *search) text(text []byte, at discover.Place, sets []string, owner strin
 		return err
 	}
 	for _, im := range images {
-		s.found = append(s.found, Found{Image: im, Sets: sets, Owners: []string{owner}})
+		s.found = append(s.found, ReferencedImage{Image: im, Sets: sets, Owners: []string{owner}})
 	}
 	for _, set := range sets {
 		s.kinds[set] = sorted(union(s.kinds[set], discover.Definitions(text)))
@@ -132,8 +132,8 @@ func (s *search) text(text []byte, at discover.Place, sets []string, owner strin
 	return nil
 }
 
-// ownersOf gives the add-ons that an artifact is applied for; the pod network
-// counts as one.
+// ownersOf returns the add-ons that an artifact belongs to; the pod network counts as an
+// add-on.
 func ownersOf(c *manifest.Cluster, a manifest.Artifact) []manifest.Addon {
 	if a.Kind != manifest.Chart && a.Kind != manifest.File {
 		return nil
@@ -151,23 +151,23 @@ func ownersOf(c *manifest.Cluster, a manifest.Artifact) []manifest.Addon {
 	return out
 }
 
-// mergeFound joins what was found of each image.
-func mergeFound(all []Found) []Found {
-	byRef := map[string]*Found{}
+// mergeFound merges the findings of each image.
+func mergeFound(all []ReferencedImage) []ReferencedImage {
+	byRef := map[string]*ReferencedImage{}
 	var lists []discover.Image
 	for _, f := range all {
 		lists = append(lists, f.Image)
 		have, ok := byRef[f.Reference]
 		if !ok {
-			have = &Found{}
+			have = &ReferencedImage{}
 			byRef[f.Reference] = have
 		}
 		have.Sets, have.Owners = union(have.Sets, f.Sets), union(have.Owners, f.Owners)
 	}
-	var out []Found
+	var out []ReferencedImage
 	for _, im := range discover.Merge(lists) {
 		f := byRef[im.Reference]
-		out = append(out, Found{Image: im, Sets: sorted(f.Sets), Owners: sorted(f.Owners)})
+		out = append(out, ReferencedImage{Image: im, Sets: sorted(f.Sets), Owners: sorted(f.Owners)})
 	}
 	return out
 }
@@ -182,9 +182,9 @@ func union(a, b []string) []string {
 	return out
 }
 
-// AddFound gives l with the images that were found and that it does not hold, not
-// pinned yet, and without those that were found once and are not any more.
-func AddFound(l *manifest.Lock, found []Found) *manifest.Lock {
+// AddDiscovered returns l with the discovered images: new ones without a pin, and without those
+// that are no longer referenced.
+func AddDiscovered(l *manifest.Lock, found []ReferencedImage) *manifest.Lock {
 	out := l.Clone()
 	out.Images = nil
 	before := map[string]manifest.ImagePin{}
@@ -212,26 +212,26 @@ func AddFound(l *manifest.Lock, found []Found) *manifest.Lock {
 	return out
 }
 
-// Answers tells whether an image answers a pull of ref: by its tag, or by the
-// digest beside the tag, where that is the very one.
-func Answers(im manifest.ImagePin, ref string) bool {
+// Satisfies reports whether an image satisfies a pull of ref: by its tag, or by tag and
+// digest if the digest is the same.
+func Satisfies(im manifest.ImagePin, ref string) bool {
 	whole := discover.Whole(im.Reference)
 	tagged, digest, _ := strings.Cut(ref, "@")
 	return whole == ref || digest != "" && whole == tagged && im.Digest == digest
 }
 
 func answered(images []manifest.ImagePin, ref string) bool {
-	return slices.ContainsFunc(images, func(im manifest.ImagePin) bool { return Answers(im, ref) })
+	return slices.ContainsFunc(images, func(im manifest.ImagePin) bool { return Satisfies(im, ref) })
 }
 
-// Unasked gives the images that the config lists and that nothing asks for.
-func Unasked(c *manifest.Cluster, found []Found) []string {
+// Unreferenced returns the images that the config lists but nothing references.
+func Unreferenced(c *manifest.Cluster, found []ReferencedImage) []string {
 	var out []string
 	for _, im := range c.Spec.Bundle.Images {
 		whole, _, _ := strings.Cut(discover.Whole(im.Reference), "@")
-		if !slices.ContainsFunc(found, func(f Found) bool {
-			asked, _, _ := strings.Cut(f.Reference, "@")
-			return asked == whole
+		if !slices.ContainsFunc(found, func(f ReferencedImage) bool {
+			used, _, _ := strings.Cut(f.Reference, "@")
+			return used == whole
 		}) {
 			out = append(out, im.Reference)
 		}
@@ -239,10 +239,10 @@ func Unasked(c *manifest.Cluster, found []Found) []string {
 	return out
 }
 
-// Foresee gives resolved with the images that were found for previous: where
-// nothing of the config, its charts and manifests has changed, a look finds the
-// same; where something has, their pins are kept until it is known.
-func Foresee(resolved, previous *manifest.Lock) *manifest.Lock {
+// AdoptDiscovered returns resolved with the images that were discovered for previous. If config,
+// charts and manifests are unchanged, a new discovery finds the same images; otherwise
+// their pins are preserved until it has run.
+func AdoptDiscovered(resolved, previous *manifest.Lock) *manifest.Lock {
 	if previous == nil {
 		return resolved
 	}
@@ -261,9 +261,9 @@ func Foresee(resolved, previous *manifest.Lock) *manifest.Lock {
 	return out
 }
 
-// Certain gives l without the images that were found once and have no pin: they
-// are asked for when they are found again.
-func Certain(l *manifest.Lock) *manifest.Lock {
+// WithoutUnpinned returns l without discovered images that have no pin: they are pinned after
+// they are discovered again.
+func WithoutUnpinned(l *manifest.Lock) *manifest.Lock {
 	out := l.Clone()
 	out.Images = slices.DeleteFunc(out.Images, func(im manifest.ImagePin) bool { return im.Trust == manifest.FromUpstream && !pinnedImage(im) })
 	return out

@@ -92,7 +92,7 @@ image: quay.io/a/monitor:v1
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"nobody/asks:1"}, Unasked(c, found)); d != "" {
+	if d := cmp.Diff([]string{"nobody/asks:1"}, Unreferenced(c, found)); d != "" {
 		t.Error(d)
 	}
 	delete(s, "web")
@@ -103,10 +103,10 @@ image: quay.io/a/monitor:v1
 
 const one, two = "sha256:1111111111111111111111111111111111111111111111111111111111111111", "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 
-func asks(refs ...string) []Found {
-	var out []Found
+func asks(refs ...string) []ReferencedImage {
+	var out []ReferencedImage
 	for _, r := range refs {
-		f := Found{Sets: []string{"v1.32.2"}, Owners: []string{"web"}}
+		f := ReferencedImage{Sets: []string{"v1.32.2"}, Owners: []string{"web"}}
 		f.Reference = r
 		out = append(out, f)
 	}
@@ -121,7 +121,7 @@ func TestAddFound(t *testing.T) {
 		{ID: "image/quay.io/a/kept:1", Reference: "quay.io/a/kept:1", Digest: one, Trust: manifest.FromUpstream},
 		{ID: "image/quay.io/a/gone:1", Reference: "quay.io/a/gone:1", Digest: one, Trust: manifest.FromUpstream},
 	}}
-	out := AddFound(l, asks("docker.io/library/busybox:1", "docker.io/library/busybox:1@"+one, "docker.io/library/busybox:1@"+two, "quay.io/a/kept:1", "quay.io/a/new:1"))
+	out := AddDiscovered(l, asks("docker.io/library/busybox:1", "docker.io/library/busybox:1@"+one, "docker.io/library/busybox:1@"+two, "quay.io/a/kept:1", "quay.io/a/new:1"))
 	var got []string
 	for _, im := range out.Images {
 		got = append(got, fmt.Sprint(im.ID, " ", im.Digest != "", " ", im.Trust, " ", im.Names))
@@ -146,19 +146,19 @@ func TestForesee(t *testing.T) {
 	resolved := &manifest.Lock{Sets: []manifest.Set{{Name: "v1.32.2"}}, Platforms: []manifest.Platform{{OS: "linux", Arch: "amd64"}}}
 	previous := resolved.Clone()
 	previous.Images = []manifest.ImagePin{found}
-	if l, changes := Adopt(Foresee(resolved, previous), previous); len(changes) > 0 || len(l.Images) != 1 {
+	if l, changes := Adopt(AdoptDiscovered(resolved, previous), previous); len(changes) > 0 || len(l.Images) != 1 {
 		t.Errorf("%v", changes)
 	}
 	resolved.Images = []manifest.ImagePin{{ID: found.ID, Reference: found.Reference, Names: []string{found.Reference}, Sets: found.Sets}}
-	l, changes := Adopt(Foresee(resolved, previous), previous)
+	l, changes := Adopt(AdoptDiscovered(resolved, previous), previous)
 	if len(changes) != 1 || len(l.Images) != 1 || l.Images[0].Trust != manifest.FromContent || l.Images[0].Digest != one {
 		t.Errorf("%v %+v", changes, l.Images)
 	}
 	resolved.Images, resolved.Sets = nil, []manifest.Set{{Name: "v1.33.0"}}
-	if l := Foresee(resolved, previous); len(l.Images) != 0 {
+	if l := AdoptDiscovered(resolved, previous); len(l.Images) != 0 {
 		t.Errorf("%+v", l.Images)
 	}
-	l = Certain(&manifest.Lock{Images: []manifest.ImagePin{found, {Reference: "a", Trust: manifest.FromUpstream}, {Reference: "b"}}})
+	l = WithoutUnpinned(&manifest.Lock{Images: []manifest.ImagePin{found, {Reference: "a", Trust: manifest.FromUpstream}, {Reference: "b"}}})
 	if len(l.Images) != 2 || l.Images[0].Reference != found.Reference || l.Images[1].Reference != "b" {
 		t.Errorf("%+v", l.Images)
 	}
@@ -234,9 +234,9 @@ func readJSON(t *testing.T, b *Bundle, digest string, into any) {
 	}
 }
 
-// TestValuesThatChartsDoNotTake are told of all charts at once, and once for all
+// TestValuesThatChartsReject: they are reported for all charts together, and once for all
 // Kubernetes versions.
-func TestValuesThatChartsDoNotTake(t *testing.T) {
+func TestValuesThatChartsReject(t *testing.T) {
 	c, problems := manifest.Decode(strings.NewReader(`apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: demo}
@@ -260,8 +260,8 @@ spec:
 		l.Artifacts = append(l.Artifacts, manifest.Artifact{ID: "chart/" + name, Kind: manifest.Chart, Name: name, Sets: sets, Repository: "https://charts.example"})
 	}
 	_, err := Discover(t.Context(), s, c, l)
-	want := `7:78: error: spec.addons[0].values.tag: is a number, the chart takes a text; chart web 1.0.0 says in its values.schema.json what it takes
-9:77: error: spec.addons[2].values.port: is a text, the chart takes a whole number; chart db 1.0.0 says in its values.schema.json what it takes`
+	want := `7:78: error: spec.addons[0].values.tag: is a number, the chart accepts a string; see values.schema.json of chart web 1.0.0 for the accepted values
+9:77: error: spec.addons[2].values.port: is a string, the chart accepts an integer; see values.schema.json of chart db 1.0.0 for the accepted values`
 	if err == nil {
 		t.Fatal("no error")
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// The media and artifact types that make up a bundle.
+// The media types and artifact types of a bundle.
 const (
 	TypeRoot     = "application/vnd.kubexm.bundle.v1"
 	typeMetadata = "application/vnd.kubexm.metadata.v1"
@@ -18,7 +18,7 @@ const (
 	mediaSummary = "application/vnd.kubexm.summary.v1+json"
 	mediaFile    = "application/octet-stream"
 
-	// Helm's own, so that helm pulls a chart out of any registry that holds a bundle.
+	// Helm's own types, so that helm can pull a chart from any registry with a bundle.
 	mediaChart     = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 	mediaChartMeta = "application/vnd.cncf.helm.config.v1+json"
 )
@@ -31,15 +31,15 @@ const (
 	annotationPlatform = "io.kubexm.platform"
 )
 
-// AnnotationImage is containerd's own word for an image's full reference.
+// AnnotationImage is containerd's annotation for an image's full reference.
 const AnnotationImage = "io.containerd.image.name"
 
-// packed are the endings of files that are compressed already: compressing them
-// again costs time and gains nothing.
+// packed are the extensions of compressed files. Compressing them again would cost time and
+// gain nothing.
 var packed = []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip", ".jar", ".rpm", ".deb"}
 
-// compressFile tells whether a blob of an artifact is worth compressing. It looks
-// at the lock alone: the archive's layout must follow from the lock.
+// compressFile reports whether a blob of an artifact is worth compressing. It reads only
+// the lock, because the archive's layout must follow from the lock.
 func compressFile(a manifest.Artifact, b manifest.Blob) bool {
 	switch a.Kind {
 	case manifest.Chart:
@@ -50,8 +50,8 @@ func compressFile(a manifest.Artifact, b manifest.Blob) bool {
 	return a.Archive != "" || !slices.Contains(packed, path.Ext(a.Address))
 }
 
-// compressContent tells the same of an image's content: layers are compressed
-// as published, except the rare plain tar.
+// compressContent reports the same for an image's content: layers are compressed as
+// published, except the rare plain tar.
 func compressContent(mediaType string) bool {
 	switch mediaType {
 	case "application/vnd.oci.image.layer.v1.tar", "application/vnd.docker.image.rootfs.diff.tar":

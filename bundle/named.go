@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// named says what an error is about, where it does not begin with that itself.
+// named prefixes an error with its subject, unless the error already begins with it.
 func named(what string, err error) error {
 	if rest, ok := strings.CutPrefix(err.Error(), what); ok && (strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, ":")) {
 		return err

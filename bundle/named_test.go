@@ -7,7 +7,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle/fetch"
 )
 
-func TestWhatAnErrorIsAboutIsNamedOnce(t *testing.T) {
+func TestErrorSubjectIsStatedOnce(t *testing.T) {
 	wrong := &fetch.SizeError{Name: "binary/helm/v3", Want: 2, Got: 1}
 	for _, c := range []struct {
 		what string

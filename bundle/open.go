@@ -16,28 +16,28 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Verifier checks the signatures of a bundle: the content of the signature slot
-// against the digest of the root. It gives those that count, at least one, or an
-// error that says why none does. bundle/sign holds the one that people use.
+// Verifier checks the signatures of a bundle: the content of the signature slot against the
+// digest of the root. It returns the accepted signatures, at least one, or an error with
+// the reasons. bundle/sign has the implementation.
 type Verifier interface {
-	Verify(ctx context.Context, root v1.Descriptor, signatures []byte) ([]Voucher, error)
+	Verify(ctx context.Context, root v1.Descriptor, signatures []byte) ([]AcceptedSignature, error)
 }
 
-// Policy says which bundles are trusted. The zero Policy trusts none.
+// Policy specifies which bundles are trusted. The zero Policy trusts none.
 type Policy struct {
 	Verifier Verifier
-	// AllowUnsigned trusts any bundle that is whole, whoever made it. A signature
-	// that Verifier refuses is refused all the same.
+	// AllowUnsigned trusts any complete bundle without a signature. A signature that
+	// Verifier rejects is an error nevertheless.
 	AllowUnsigned bool
-	// Kubexm is this program's own version, which a signature's minimum is
-	// compared with. What is no version, "" and "dev", is new enough for all.
+	// Kubexm is the version of this program, to compare with the minimum version in a
+	// signature. A value that is not a version, "" or "dev", satisfies every minimum.
 	Kubexm string
 }
 
-// ErrUntrusted is why a Policy refuses a bundle.
+// ErrUntrusted means that a Policy refuses the bundle.
 var ErrUntrusted = errors.New("bundle is not trusted")
 
-func (p Policy) check(ctx context.Context, root v1.Descriptor, signatures []byte) ([]Voucher, error) {
+func (p Policy) check(ctx context.Context, root v1.Descriptor, signatures []byte) ([]AcceptedSignature, error) {
 	signed := len(bytes.TrimSpace(signatures)) > 0
 	switch {
 	case signed && p.Verifier != nil:
@@ -54,81 +54,81 @@ func (p Policy) check(ctx context.Context, root v1.Descriptor, signatures []byte
 	case p.AllowUnsigned:
 		return nil, nil
 	case signed:
-		return nil, &TrustError{Code: TrustNobody, Detail: "it is signed, and no key to check that with was given"}
+		return nil, &TrustError{Code: TrustNobody, Detail: "it is signed, but no key to verify the signature with was given"}
 	}
 	return nil, &TrustError{Code: TrustUnsigned, Detail: "it is not signed"}
 }
 
-// CheckVersion tells whether a text is a version, as in 0.3.0.
+// CheckVersion returns an error if text is not a version such as 0.3.0.
 func CheckVersion(text string) error {
 	_, err := semver.NewVersion(text)
 	return err
 }
 
-// newEnough compares this program's version with the oldest that may use a bundle.
+// newEnough compares the version of this program with the minimum version of a bundle.
 func (p Policy) newEnough(minimum string) error {
 	if minimum == "" {
 		return nil
 	}
 	want, err := semver.NewVersion(minimum)
 	if err != nil {
-		return &TrustError{Code: TrustKubexm, Detail: fmt.Sprintf("it asks for kubexm %.40q, which is no version", minimum)}
+		return &TrustError{Code: TrustKubexm, Detail: fmt.Sprintf("it requires kubexm %.40q, which is not a version", minimum)}
 	}
 	own, err := semver.NewVersion(p.Kubexm)
 	if err != nil || !own.LessThan(want) {
 		return nil
 	}
-	return &TrustError{Code: TrustKubexm, Detail: fmt.Sprintf("it asks for kubexm %s or newer, this is %s", minimum, p.Kubexm)}
+	return &TrustError{Code: TrustKubexm, Detail: fmt.Sprintf("it requires kubexm %s or newer, this is %s", minimum, p.Kubexm)}
 }
 
-// Bundle is an archive whose head was checked: its lock, its config, and the
-// complete set of blobs that these name.
+// Bundle is an opened archive. Its head was verified: the lock, the config, and the
+// complete set of blobs that these pin.
 type Bundle struct {
 	Root    v1.Descriptor
 	Lock    *manifest.Lock
 	Config  []byte // the cluster config without secrets, as YAML
 	Summary Summary
-	Signed  bool // the signature slot is not empty; Policy says whether that counts
-	// Vouchers are the signatures that count; none where the policy asked for none.
-	Vouchers []Voucher
-	Delta    *delta.Delta // what the archive is a part for; nil where it holds the whole bundle
-	// Beside is the path of a signature of the archive's file beside it, for cosign;
-	// "" where there is none. It is not looked at: see DetachedSuffix.
-	Beside string
+	Signed  bool // the signature slot is not empty; Policy decides whether a signature is accepted
+	// AcceptedSignatures are the accepted signatures; empty if the policy required none.
+	AcceptedSignatures []AcceptedSignature
+	Delta              *delta.Delta // describes a delta; nil for a complete bundle
+	// DetachedSignature is the path of the detached signature beside the archive, for cosign;
+	// "" if there is none. It is not verified: see DetachedSuffix.
+	DetachedSignature string
 
 	path    string
 	archive *archive.Reader
 	bases   []*Bundle
-	passed  []error           // why known bases are not among these
-	rest    *delta.Rest       // of a delta, what the archive does not hold
-	others  []v1.Descriptor   // children of the root beside the metadata
-	texts   map[string][]byte // the metadata's documents as stored, by media type
+	passed  []error             // errors of known bases that could not be opened
+	rest    *delta.OmittedBlobs // of a delta, the blobs that are not in the archive
+	others  []v1.Descriptor     // children of the root, without the metadata
+	texts   map[string][]byte   // the metadata's documents as stored, by media type
 }
 
-// Open reads the head of the archive at path (or of the one whose first volume
-// that is), asks policy about its root before
-// anything else is looked at, and checks that the archive holds exactly the
-// blobs that the root leads to. No payload is read: see Verify. Of a delta,
-// bases are archives that hold the rest; without all of it, it is not opened.
+// Open opens the archive at path, or the archive whose first volume that is. It asks policy
+// about the root before it reads anything else. It then checks that the archive contains
+// exactly the blobs that the root references. It reads no payload: see Verify. For a delta,
+// bases are archives with the other blobs; if a blob is still absent, Open returns a
+// *AbsentBlobsError.
 func Open(ctx context.Context, path string, policy Policy, bases ...string) (*Bundle, error) {
-	b, err := OpenPart(ctx, path, policy, Bases{Given: bases})
+	b, err := OpenPartial(ctx, path, policy, Bases{Explicit: bases})
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Whole(); err != nil {
+	if err := b.CheckComplete(); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-// OpenPart is Open for those who do without the whole: of a delta, files and
-// layers may be absent after it. See Whole.
-func OpenPart(ctx context.Context, path string, policy Policy, bases Bases) (*Bundle, error) {
+// OpenPartial is like Open for callers that do not need all blobs: of a delta, files and
+// layers may be absent. See CheckComplete.
+func OpenPartial(ctx context.Context, path string, policy Policy, bases Bases) (*Bundle, error) {
 	r, err := archive.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	b := &Bundle{path: path, archive: r, rest: delta.NewRest()}
+	b := &Bundle{path: path, archive: r, rest: delta.NewOmittedBlobs()}
 	if err := b.readHead(ctx, policy); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, r.Close()))
 	}
@@ -165,7 +165,7 @@ func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
 	if err := b.readMetadata(root.Manifests[0]); err != nil {
 		return err
 	}
-	for _, v := range b.Vouchers {
+	for _, v := range b.AcceptedSignatures {
 		if err := v.Claim.agrees(b.Lock); err != nil {
 			return err
 		}
@@ -173,8 +173,8 @@ func (b *Bundle) readHead(ctx context.Context, policy Policy) error {
 	return b.checkClosure(root)
 }
 
-// readRoot takes the root's descriptor from index.json, which is covered by no
-// signature: all it may say is one digest, and the policy judges that.
+// readRoot reads the root's descriptor from index.json, which no signature covers. Only the
+// digest is used from it, and the policy decides about that.
 func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 	text, err := b.archive.File("index.json")
 	if err != nil {
@@ -185,11 +185,11 @@ func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 		return fmt.Errorf("index.json: %w", err)
 	}
 	if len(index.Manifests) != 1 {
-		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("index.json names %d manifests, not the one root", len(index.Manifests))}
+		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("index.json lists %d manifests instead of only the root", len(index.Manifests))}
 	}
 	b.Root = index.Manifests[0]
 	if b.Root.MediaType != v1.MediaTypeImageIndex || b.Root.Digest.Validate() != nil {
-		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("index.json names a %s with digest %q as its root", b.Root.MediaType, b.Root.Digest)}
+		return &FormatError{Code: CodeRoot, What: fmt.Sprintf("index.json lists a %s with digest %q as its root", b.Root.MediaType, b.Root.Digest)}
 	}
 	if b.Delta, err = delta.Read(b.Root.Annotations); err != nil {
 		return &FormatError{Code: CodeRoot, What: "index.json " + err.Error()}
@@ -197,22 +197,22 @@ func (b *Bundle) readRoot(ctx context.Context, policy Policy) error {
 	if err := b.checkFrame(text); err != nil {
 		return err
 	}
-	b.Root.Annotations = nil // the whole bundle's root: what is said of a delta is no part of it
+	b.Root.Annotations = nil // the root is that of the complete bundle; annotations of a delta are not part of it
 	signatures, err := b.archive.Signatures()
 	if err != nil {
 		return err
 	}
 	b.Signed = len(bytes.TrimSpace(signatures)) > 0
-	b.Beside = beside(b.path)
-	b.Vouchers, err = policy.check(ctx, b.Root, signatures)
-	if why, ok := errors.AsType[*TrustError](err); ok && why.Code == TrustUnsigned && b.Beside != "" {
-		why.Detail += fmt.Sprintf(": %s is of the file alone, for cosign verify-blob, and does not count here", b.Beside)
+	b.DetachedSignature = detachedPath(b.path)
+	b.AcceptedSignatures, err = policy.check(ctx, b.Root, signatures)
+	if why, ok := errors.AsType[*TrustError](err); ok && why.Code == TrustUnsigned && b.DetachedSignature != "" {
+		why.Detail += fmt.Sprintf(": %s signs the file only, for cosign verify-blob, and is not accepted here", b.DetachedSignature)
 	}
 	return err
 }
 
-// checkFrame holds the two files that no digest covers to the one form that a
-// builder gives them: what else they said, some other tool might act upon.
+// checkFrame checks the two files that no digest covers byte by byte: other tools might act
+// upon additional content.
 func (b *Bundle) checkFrame(index []byte) error {
 	layout, err := b.archive.File("oci-layout")
 	if err != nil {
@@ -226,7 +226,7 @@ func (b *Bundle) checkFrame(index []byte) error {
 		return err
 	}
 	if !bytes.Equal(index, want) {
-		return &FormatError{Code: CodeRoot, What: "index.json says more than what its root is, or says it in another way"}
+		return &FormatError{Code: CodeRoot, What: "index.json is not exactly the descriptor of its root"}
 	}
 	return nil
 }
@@ -251,11 +251,11 @@ func (b *Bundle) readMetadata(d v1.Descriptor) error {
 	}
 	lock, problems := manifest.DecodeLock(bytes.NewReader(found[mediaLock]))
 	if err := problems.In("kubexm.lock").Err(); err != nil {
-		return &FormatError{Code: CodeDocument, What: "the lock in it is not one: " + err.Error()}
+		return &FormatError{Code: CodeDocument, What: "its lock is not valid: " + err.Error()}
 	}
 	b.Lock, b.Config, b.texts = lock, found[mediaConfig], found
 	if got := digest.FromBytes(b.Config).String(); got != lock.Config {
-		return &FormatError{Code: CodeDocument, What: fmt.Sprintf("its config has digest %s, its lock was made for %s", got, lock.Config)}
+		return &FormatError{Code: CodeDocument, What: fmt.Sprintf("its config has digest %s, its lock is for a config with digest %s", got, lock.Config)}
 	}
 	if err := strictJSON(found[mediaSummary], &b.Summary); err != nil {
 		return fmt.Errorf("summary: %w", err)
@@ -263,10 +263,11 @@ func (b *Bundle) readMetadata(d v1.Descriptor) error {
 	return nil
 }
 
-// maxDocument bounds a manifest, index or other document that is read whole.
+// maxDocument is the maximum size of a manifest, index or other document that is read into
+// memory.
 const maxDocument = 16 << 20
 
-// read gives the bytes of a small blob, checked against its descriptor.
+// read returns the content of a small blob, checked against its descriptor.
 func (b *Bundle) read(d v1.Descriptor) ([]byte, error) {
 	if d.Size > maxDocument {
 		return nil, &FormatError{Code: CodeLimit, What: fmt.Sprintf("document %s has %d bytes", d.Digest, d.Size)}
@@ -277,7 +278,7 @@ func (b *Bundle) read(d v1.Descriptor) ([]byte, error) {
 	}
 	defer rc.Close()
 	if size != d.Size {
-		return nil, &FormatError{Code: CodeTree, What: fmt.Sprintf("blob %s has %d bytes, its descriptor says %d", d.Digest, size, d.Size)}
+		return nil, &FormatError{Code: CodeTree, What: fmt.Sprintf("blob %s has %d bytes, its descriptor states %d", d.Digest, size, d.Size)}
 	}
 	text, err := io.ReadAll(rc)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// packageJobs gives a job for each file of a repository of packages: they are
-// downloaded side by side, and counted as they come.
+// packageJobs returns one job for each file of a package repository, so that they are
+// downloaded in parallel and counted one by one.
 func packageJobs(f Fetcher, a manifest.Artifact) []job {
 	var all []job
 	for i, b := range a.Blobs() {
@@ -21,7 +21,7 @@ func packageJobs(f Fetcher, a manifest.Artifact) []job {
 			blobs: []archive.Blob{{Digest: "sha256:" + b.SHA256, Size: b.Size, Compress: compressFile(a, b)}},
 			fetch: func(ctx context.Context) error { return f.FetchMember(ctx, a, m) },
 		}
-		if m.Package != "" { // metadata is written here, and not downloaded
+		if m.Package != "" { // metadata is generated, not downloaded
 			j.name, j.size = m.Package+" of "+a.Name, m.Size
 		}
 		all = append(all, j)
@@ -29,7 +29,7 @@ func packageJobs(f Fetcher, a manifest.Artifact) []job {
 	return all
 }
 
-// bytesOf counts the bytes of all files of an artifact.
+// bytesOf returns the total size of an artifact's files.
 func bytesOf(a manifest.Artifact) int64 {
 	var n int64
 	for _, b := range a.Blobs() {
@@ -38,14 +38,14 @@ func bytesOf(a manifest.Artifact) int64 {
 	return n
 }
 
-// packagesChange says how a repository that stands differs from one that is
-// wanted; "" where it answers it. What was pinned is wanted as it is: metadata
-// alone, which bears the date of what was read, is no difference.
+// packagesChange returns how an existing package repository differs from the required one;
+// "" if it satisfies it. Metadata that differs only in the date at which it was read is not
+// a difference.
 func packagesChange(want, have manifest.Artifact) string {
 	w, h := want.Packages, have.Packages
 	switch {
 	case w == nil || h == nil:
-		return "is no repository of packages any more"
+		return "is no longer a package repository"
 	case w.Format != h.Format:
 		return fmt.Sprintf("format %s is now %s", h.Format, w.Format)
 	case !slices.Equal(w.Sources, h.Sources):
@@ -53,8 +53,8 @@ func packagesChange(want, have manifest.Artifact) string {
 	case !slices.Equal(w.Keys, h.Keys):
 		return fmt.Sprintf("keys %s are now %s", orNone(strings.Join(h.Keys, ", ")), orNone(strings.Join(w.Keys, ", ")))
 	}
-	if more, less := apart(h.Want, w.Want); len(more)+len(less) > 0 {
-		return cameAndWent("is to install", more, less)
+	if more, less := difference(h.Want, w.Want); len(more)+len(less) > 0 {
+		return formatChanges("installs", more, less)
 	}
 	if len(want.Members) == 0 {
 		return ""
@@ -62,7 +62,7 @@ func packagesChange(want, have manifest.Artifact) string {
 	return pinnedChange(want.PackageList(), have.PackageList())
 }
 
-// pinnedChange says how the packages of two pinned repositories differ.
+// pinnedChange returns how the packages of two pinned repositories differ.
 func pinnedChange(want, have []manifest.Package) string {
 	type key struct{ name, arch string }
 	old, fresh := map[key][]manifest.Package{}, map[key][]manifest.Package{}
@@ -79,9 +79,9 @@ func pinnedChange(want, have []manifest.Package) string {
 		case old[k][i].Version != p.Version:
 			other = append(other, fmt.Sprintf("%s %s is now %s", p.Name, old[k][i].Version, p.Version))
 		case old[k][i].SHA256 != p.SHA256:
-			other = append(other, fmt.Sprintf("%s %s has other content", p.Name, p.Version))
+			other = append(other, fmt.Sprintf("%s %s has different content", p.Name, p.Version))
 		case old[k][i].Member != p.Member:
-			other = append(other, fmt.Sprintf("%s %s is described otherwise", p.Name, p.Version))
+			other = append(other, fmt.Sprintf("%s %s has different metadata", p.Name, p.Version))
 		}
 	}
 	for _, p := range have {
@@ -92,24 +92,24 @@ func pinnedChange(want, have []manifest.Package) string {
 		delete(old, k)
 	}
 	if len(came)+len(went) > 0 {
-		other = append(other, cameAndWent("holds", came, went))
+		other = append(other, formatChanges("contains", came, went))
 	}
 	return few(other, "; ")
 }
 
-// cameAndWent writes two lists as "holds also a, b, and no longer c".
-func cameAndWent(verb string, came, went []string) string {
+// formatChanges formats two lists as "also contains a, b, and no longer contains c".
+func formatChanges(verb string, came, went []string) string {
 	var parts []string
 	if len(came) > 0 {
-		parts = append(parts, "also "+few(came, ", "))
+		parts = append(parts, "also "+verb+" "+few(came, ", "))
 	}
 	if len(went) > 0 {
-		parts = append(parts, "no longer "+few(went, ", "))
+		parts = append(parts, "no longer "+verb+" "+few(went, ", "))
 	}
-	return verb + " " + strings.Join(parts, ", and ")
+	return strings.Join(parts, ", and ")
 }
 
-// few joins the first of many.
+// few joins the first items of a list and counts the rest.
 func few(all []string, between string) string {
 	const most = 8
 	if n := len(all) - most; n > 0 {
@@ -118,8 +118,8 @@ func few(all []string, between string) string {
 	return strings.Join(all, between)
 }
 
-// apart gives what is in b alone, and what is in a alone.
-func apart(a, b []string) (more, less []string) {
+// difference returns what is only in b, and what is only in a.
+func difference(a, b []string) (more, less []string) {
 	for _, x := range b {
 		if !slices.Contains(a, x) {
 			more = append(more, x)

@@ -6,8 +6,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// packageItems gives what a diff names of a repository: its packages, and its
-// metadata as one item with the repository's name.
+// packageItems returns the items of a repository in a diff: its packages, and its metadata
+// as one item with the repository's name.
 func packageItems(a manifest.Artifact) []Item {
 	index := Item{Kind: a.Kind, Name: a.Name, Version: a.Version, Platform: a.Platform.String()}
 	sums := ""

@@ -108,7 +108,7 @@ func (d *debs) pin(t *testing.T, l *manifest.Lock) *manifest.Lock {
 }
 
 // build gives the archive of a lock, and what it was to be.
-func (d *debs) build(t *testing.T, l *manifest.Lock, cache *fetch.Cache, parallel int, since *manifest.Inventory) (string, Plan, *Built) {
+func (d *debs) build(t *testing.T, l *manifest.Lock, cache *fetch.Cache, parallel int, since *manifest.Inventory) (string, Plan, *BuildResult) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.tar.zst")
 	var plan Plan
@@ -225,12 +225,12 @@ func TestPackagesInADelta(t *testing.T) {
 	if words.Name != "words" || plan.Download != words.Size || built.Delta.Blobs != 5 || !cache.Has(words.SHA256, words.Size) { // with two files of metadata for each architecture
 		t.Errorf("planned %+v, saved %+v", plan, built.Delta)
 	}
-	whole, err := OpenPart(t.Context(), path, anyone, Bases{Given: []string{base}})
+	whole, err := OpenPartial(t.Context(), path, anyone, Bases{Explicit: []string{base}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
-	if err := whole.Whole(); err != nil {
+	if err := whole.CheckComplete(); err != nil {
 		t.Error(err)
 	}
 	full, _, _ := d.build(t, newer, openCache(t), 2, nil)
@@ -244,7 +244,7 @@ func TestPackagesInADelta(t *testing.T) {
 }
 
 // A build that a package broke off goes on where it was, and ends in the same bytes.
-func TestBuildOfPackagesGoesOn(t *testing.T) {
+func TestInterruptedBuildOfPackagesIsContinued(t *testing.T) {
 	d := newDebs(t)
 	l := d.pin(t, d.resolved("tool"))
 	want, _, _ := d.build(t, l, openCache(t), 2, nil)
@@ -298,8 +298,8 @@ func TestAdoptPackages(t *testing.T) {
 		want     []string
 	}{
 		"the same": {d.resolved("tool"), nil},
-		"more":     {change(func(s *manifest.PackageSet) { s.Want = []string{"a | b", "tool"} }), []string{"packages/debian-12/12/linux/amd64: is to install also a | b"}},
-		"other":    {change(func(s *manifest.PackageSet) { s.Want = []string{"a"} }), []string{"packages/debian-12/12/linux/amd64: is to install also a, and no longer tool"}},
+		"more":     {change(func(s *manifest.PackageSet) { s.Want = []string{"a | b", "tool"} }), []string{"packages/debian-12/12/linux/amd64: also installs a | b"}},
+		"other":    {change(func(s *manifest.PackageSet) { s.Want = []string{"a"} }), []string{"packages/debian-12/12/linux/amd64: also installs a, and no longer installs tool"}},
 		"sources":  {change(func(s *manifest.PackageSet) { s.Sources = nil }), []string{"packages/debian-12/12/linux/amd64: repositories deb https://deb.example/debian bookworm main are now nothing"}},
 		"keys":     {change(func(s *manifest.PackageSet) { s.Keys = []string{"a", "b"} }), []string{"packages/debian-12/12/linux/amd64: keys key.asc are now a, b"}},
 		"format":   {change(func(s *manifest.PackageSet) { s.Format = manifest.RPM }), []string{"packages/debian-12/12/linux/amd64: format deb is now rpm"}},
@@ -327,8 +327,8 @@ func TestAdoptPackages(t *testing.T) {
 	d.publish(t, 2)
 	_, changes := Adopt(d.pin(t, d.resolved("tool")), old)
 	want := []Change{
-		{"packages/debian-12/12/linux/amd64", "tool 1:2.0-1 is now 1:2.0-2; holds also more 1, and no longer words 3"},
-		{"packages/debian-12/12/linux/arm64", "libtool 5 has other content; tool 1:2.0-1 has other content; holds no longer words 3"},
+		{"packages/debian-12/12/linux/amd64", "tool 1:2.0-1 is now 1:2.0-2; also contains more 1, and no longer contains words 3"},
+		{"packages/debian-12/12/linux/arm64", "libtool 5 has different content; tool 1:2.0-1 has different content; no longer contains words 3"},
 	}
 	if d := cmp.Diff(want, changes); d != "" {
 		t.Errorf("-want +got:\n%s", d)

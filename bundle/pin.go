@@ -12,23 +12,22 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Pinner asks upstream for the digests and sizes that a resolved lock lacks;
-// *fetch.Client is the one.
+// Pinner queries upstream for the digests and sizes that a resolved lock lacks.
+// *fetch.Client implements it.
 type Pinner interface {
 	PinArtifact(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error)
 	PinImage(ctx context.Context, im manifest.ImagePin, platforms []manifest.Platform) (manifest.ImagePin, error)
 }
 
-// PinOptions says how Pin works.
+// PinOptions are the options of Pin.
 type PinOptions struct {
-	Parallel int       // artifacts asked for at once; at least 1
-	Now      time.Time // becomes Created and, as a number, Serial
-	Previous int64     // the serial that the new one has to exceed, or 0
+	Parallel int       // artifacts pinned at the same time; at least 1
+	Now      time.Time // the lock's Created and, as a number, Serial
+	Previous int64     // the previous serial, which the new one must exceed, or 0
 }
 
-// Pin gives l with every artifact and image pinned; those that are pinned
-// already (see Adopt) are not asked for again. It asks for all before it gives
-// up, and returns every failure joined.
+// Pin returns l with every artifact and image pinned. It does not query those that are
+// already pinned (see Adopt). It tries all before it fails, and returns all errors joined.
 func Pin(ctx context.Context, p Pinner, l *manifest.Lock, o PinOptions) (*manifest.Lock, error) {
 	out := *l
 	out.Artifacts = make([]manifest.Artifact, len(l.Artifacts))
@@ -70,7 +69,7 @@ func Pin(ctx context.Context, p Pinner, l *manifest.Lock, o PinOptions) (*manife
 			return nil
 		})
 	}
-	_ = g.Wait() // the functions above keep their errors
+	_ = g.Wait() // the functions above record their errors
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func Pin(ctx context.Context, p Pinner, l *manifest.Lock, o PinOptions) (*manife
 	return &out, nil
 }
 
-// pinnedArtifact tells whether nothing of a is left to ask for.
+// pinnedArtifact reports whether a is completely pinned.
 func pinnedArtifact(a manifest.Artifact) bool {
 	if a.Kind == manifest.Packages {
 		return len(a.Members) > 0
@@ -103,8 +102,8 @@ func pinnedImage(im manifest.ImagePin) bool {
 	return im.Digest != "" && im.Size > 0 && len(im.Platforms) > 0
 }
 
-// serialOf writes a time as the number yyyymmddhhmmss: it grows with time and a
-// person can read it.
+// serialOf returns a time as the number yyyymmddhhmmss, which increases with time and is
+// readable.
 func serialOf(t time.Time) int64 {
 	var n int64
 	if _, err := fmt.Sscanf(t.UTC().Format("20060102150405"), "%d", &n); err != nil {

@@ -7,34 +7,34 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// TypeProvenance is the predicate type of a statement of how something was made:
+// TypeProvenance is the predicate type of a SLSA provenance statement:
 // https://slsa.dev/spec/v1.0/provenance
 const TypeProvenance = "https://slsa.dev/provenance/v1"
 
-// buildType says how kubexm builds: from a config and its lock alone.
+// buildType identifies how kubexm builds: from a config and its lock only.
 const buildType = "https://kubexm.mensylisir.io/bundle-build/v1"
 
-// Provenance says what a bundle was made from, and by which program.
+// Provenance lists what a bundle was built from, and by which program.
 type Provenance struct {
 	BuildDefinition BuildDefinition `json:"buildDefinition"`
 	RunDetails      RunDetails      `json:"runDetails"`
 }
 
-// BuildDefinition is what went in.
+// BuildDefinition lists the inputs of a build.
 type BuildDefinition struct {
 	BuildType            string            `json:"buildType"`
 	ExternalParameters   map[string]string `json:"externalParameters"`
 	ResolvedDependencies []Dependency      `json:"resolvedDependencies"`
 }
 
-// Dependency is one input: what the lock pins, with the digest of what was fetched.
+// Dependency is one input: an entry of the lock, with the digest of what was fetched.
 type Dependency struct {
 	Name   string            `json:"name"` // the lock's id
 	URI    string            `json:"uri,omitempty"`
 	Digest map[string]string `json:"digest"`
 }
 
-// RunDetails says who built.
+// RunDetails identifies the builder.
 type RunDetails struct {
 	Builder struct {
 		ID      string            `json:"id"`
@@ -42,10 +42,9 @@ type RunDetails struct {
 	} `json:"builder"`
 }
 
-// ProvenanceOf says of the bundle that l makes what it is made from. kubexm is the
-// version of the program. Of what is made while building (a repository's metadata,
-// a chart packed from a folder) the files that went in stand there, as far as they
-// were fetched.
+// ProvenanceOf returns the provenance of the bundle of l. kubexm is the version of the
+// program. For files that the build generates (a repository's metadata, a chart packed from
+// a folder), it lists the fetched files that they were generated from.
 func ProvenanceOf(l *manifest.Lock, kubexm string) Provenance {
 	var p Provenance
 	p.BuildDefinition.BuildType = buildType

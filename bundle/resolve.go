@@ -17,32 +17,32 @@ import (
 	"github.com/mensylisir/kubexm/versions"
 )
 
-// ResolveRequest is a config that is to be resolved.
+// ResolveRequest specifies a config to resolve.
 type ResolveRequest struct {
 	Cluster *manifest.Cluster
 	Catalog *versions.Catalog
-	File    string // of the config, as messages name it
-	Dir     string // that paths in the config start from
-	Path    string // of the lock
-	Update  bool   // drop the pins that upstream decides
-	// Check holds what the config resolves to against the plans of the config, and Warn is
-	// told what was found that does not end the resolving.
+	File    string // name of the config in messages
+	Dir     string // folder that paths in the config are relative to
+	Path    string // path of the lock
+	Update  bool   // drop the pins whose values come from upstream
+	// Check validates what the config resolves to against the config's plans. Warn receives
+	// problems that do not stop the resolution.
 	Check func(*manifest.Cluster, *manifest.Lock) (manifest.Problems, error)
 	Warn  func(manifest.Problems)
 }
 
-// Resolution is a config and what it resolves to, before anyone asks upstream.
+// Resolution is a config and the lock it resolves to, before upstream is queried.
 type Resolution struct {
 	ResolveRequest
 	Config   []byte         // without secrets
-	Resolved *manifest.Lock // by the matrix alone
+	Resolved *manifest.Lock // from the version matrix only
 	Previous *manifest.Lock // the lock that exists, or nil
-	Lock     *manifest.Lock // resolved with the pins of Previous that still hold
+	Lock     *manifest.Lock // Resolved with the pins of Previous that still match
 	Changes  []Change
 }
 
-// Resolve resolves a config against the matrix, and adopts what the lock that exists has
-// pinned. Nothing is fetched.
+// Resolve resolves a config with the version matrix and adopts the pins of the existing
+// lock. Nothing is fetched.
 func Resolve(q ResolveRequest) (*Resolution, error) {
 	r := &Resolution{ResolveRequest: q}
 	var err error
@@ -58,7 +58,7 @@ func Resolve(q ResolveRequest) (*Resolution, error) {
 	warnings, err := q.Check(q.Cluster, r.Resolved)
 	if err != nil {
 		return nil, &refusal.Error{Err: fmt.Errorf("%s: %w", q.File, err), Kind: refusal.Usage,
-			Advice: "name the platforms of all hosts in spec.bundle.platforms, and what the version matrix does not know by --versions"}
+			Advice: "list the platforms of all hosts in spec.bundle.platforms, and add what the version matrix lacks with --versions"}
 	}
 	q.Warn(append(warnings, q.Cluster.Spec.Sources.Unmirrored(r.Resolved)...).In(q.File))
 	r.Resolved.Config = digest.FromBytes(r.Config).String()
@@ -73,14 +73,14 @@ func Resolve(q ResolveRequest) (*Resolution, error) {
 	}
 	base := r.Previous
 	if q.Update && base != nil {
-		base = forget(base)
+		base = dropUpstreamPins(base)
 	}
-	r.Lock, r.Changes = Adopt(Foresee(r.Resolved, base), base)
+	r.Lock, r.Changes = Adopt(AdoptDiscovered(r.Resolved, base), base)
 	return r, nil
 }
 
-// pinLocal reads what the config names on this machine: a lock tells whether it
-// has changed.
+// pinLocal pins the local files and folders of the config: the lock must change when they
+// do.
 func (r *Resolution) pinLocal() error {
 	for i, x := range r.Resolved.Artifacts {
 		if !x.Local() {
@@ -89,36 +89,36 @@ func (r *Resolution) pinLocal() error {
 		pinned, err := fetch.Local(r.Dir, x)
 		if err != nil {
 			return &refusal.Error{Err: fmt.Errorf("%s: add-on %s: %w", r.File, x.Name, err), Kind: refusal.Usage,
-				Advice: "a path starts from the config's folder; an address has a scheme, as in https://"}
+				Advice: "a path is relative to the config's folder; an address begins with a scheme such as https://"}
 		}
 		r.Resolved.Artifacts[i] = pinned
 	}
 	return nil
 }
 
-// Current tells whether the lock that exists answers the config.
+// Current reports whether the existing lock matches the config.
 func (r *Resolution) Current() bool { return r.Previous != nil && len(r.Changes) == 0 }
 
-// Drift says why the lock that exists does not answer the config; nil where it does.
+// Drift returns why the existing lock does not match the config; nil if it does.
 func (r *Resolution) Drift() error {
-	const advice = "run `kubexm bundle lock -f …`, look at what changed, and commit it"
+	const advice = "run `kubexm bundle lock -f …`, review the changes, and commit the lock"
 	switch {
 	case r.Current():
 		return nil
 	case r.Previous == nil:
-		return &refusal.Error{Err: fmt.Errorf("there is no lock at %s", r.Path), Kind: refusal.Content, Advice: advice}
+		return &refusal.Error{Err: fmt.Errorf("no lock exists at %s", r.Path), Kind: refusal.Content, Advice: advice}
 	}
-	return &refusal.Error{Err: fmt.Errorf("%s does not answer the config:%s", r.Path, ListChanges(r.Changes, 20)), Kind: refusal.Content, Advice: advice}
+	return &refusal.Error{Err: fmt.Errorf("%s does not match the config:%s", r.Path, ListChanges(r.Changes, 20)), Kind: refusal.Content, Advice: advice}
 }
 
-// Pin completes the lock and writes it, when something of it changed. found is told the
-// images that charts and manifests ask for, with the lock that has them, before they are
-// asked for: one that cannot be had has its reason there.
-func (r *Resolution) Pin(ctx context.Context, c *fetch.Client, o PinOptions, found func(*manifest.Lock, []Found)) (*manifest.Lock, error) {
+// Pin completes the lock and writes it if it changed. found receives the images that charts
+// and manifests reference, with the lock that contains them, before they are pinned, so
+// that an error about one of them can be explained.
+func (r *Resolution) Pin(ctx context.Context, c *fetch.Client, o PinOptions, found func(*manifest.Lock, []ReferencedImage)) (*manifest.Lock, error) {
 	if r.Previous != nil {
 		o.Previous = r.Previous.Serial
 	}
-	l, err := Pin(ctx, c, Certain(r.Lock), o)
+	l, err := Pin(ctx, c, WithoutUnpinned(r.Lock), o)
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +126,13 @@ func (r *Resolution) Pin(ctx context.Context, c *fetch.Client, o PinOptions, fou
 	if err != nil {
 		return nil, err
 	}
-	l = AddFound(l, all)
+	l = AddDiscovered(l, all)
 	found(l, all)
 	if l, err = Pin(ctx, c, l, o); err != nil {
 		return nil, err
 	}
 	if _, changes := Adopt(l, r.Previous); len(changes) == 0 && r.Previous != nil {
-		return r.Previous, nil // asked anew, and nothing was new
+		return r.Previous, nil // pinned again without a difference
 	}
 	text, err := manifest.EncodeLock(l)
 	if err != nil {
@@ -144,8 +144,8 @@ func (r *Resolution) Pin(ctx context.Context, c *fetch.Client, o PinOptions, fou
 	return l, nil
 }
 
-// Discover finds the images of what the config applies.
-func (r *Resolution) Discover(ctx context.Context, c *fetch.Client, l *manifest.Lock) ([]Found, error) {
+// Discover returns the images that the config's add-ons and pod network use.
+func (r *Resolution) Discover(ctx context.Context, c *fetch.Client, l *manifest.Lock) ([]ReferencedImage, error) {
 	found, err := Discover(ctx, c, r.Cluster, l)
 	if wrong, ok := errors.AsType[manifest.Problems](err); ok {
 		return nil, wrong.In(r.File)
@@ -153,7 +153,7 @@ func (r *Resolution) Discover(ctx context.Context, c *fetch.Client, l *manifest.
 	return found, err
 }
 
-// ReadLock gives the lock at path, or nil where there is none.
+// ReadLock returns the lock at path, or nil if there is none.
 func ReadLock(path string) (*manifest.Lock, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,9 +170,9 @@ func ReadLock(path string) (*manifest.Lock, error) {
 	return l, nil
 }
 
-// forget drops the pins that upstream decides, so that they are asked for anew:
-// image tags, and digests that nobody but upstream vouches for.
-func forget(l *manifest.Lock) *manifest.Lock {
+// dropUpstreamPins drops the pins whose values come from upstream, so that they are queried again:
+// image tags, and digests that only upstream published.
+func dropUpstreamPins(l *manifest.Lock) *manifest.Lock {
 	c := *l
 	c.Images = nil
 	c.Artifacts = nil
@@ -184,7 +184,7 @@ func forget(l *manifest.Lock) *manifest.Lock {
 	return &c
 }
 
-// ListChanges gives changes as lines, the first ones only when there are many.
+// ListChanges formats changes as lines, at most limit of them.
 func ListChanges(changes []Change, limit int) string {
 	var b strings.Builder
 	for i, c := range changes {

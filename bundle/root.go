@@ -13,10 +13,10 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// ociLayout is the content of the oci-layout member.
+// ociLayout is the content of the archive's oci-layout file.
 var ociLayout = []byte(`{"imageLayoutVersion":"1.0.0"}`)
 
-// document is one small blob that is made here rather than fetched.
+// document is one small blob that is generated, not fetched.
 type document struct {
 	descriptor v1.Descriptor
 	bytes      []byte
@@ -26,17 +26,16 @@ func newDocument(mediaType string, b []byte) document {
 	return document{bytes: b, descriptor: v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))}}
 }
 
-// head is everything of a bundle that follows from the lock and the config
-// without a byte of payload.
+// head is the part of a bundle that follows from the lock and the config, without payload.
 type head struct {
 	root      document
 	metadata  []document // root's first children and their layers, in the order they are stored
-	artifacts []document // one manifest an artifact, in the lock's order; after a chart's its config
+	artifacts []document // one manifest per artifact, in the lock's order; a chart's is followed by its config
 	index     []byte     // index.json
 }
 
-// newHead makes the root and all documents under it. Its bytes depend on
-// nothing but lock, config and summary.
+// newHead builds the root and all documents below it. Its bytes depend only on the lock,
+// the config and the summary.
 func newHead(l *manifest.Lock, config []byte) (*head, error) {
 	lock, err := manifest.EncodeLock(l)
 	if err != nil {
@@ -80,7 +79,7 @@ func newHead(l *manifest.Lock, config []byte) (*head, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.ID, err)
 		}
-		for _, d := range docs { // two add-ons may be of one chart
+		for _, d := range docs { // two add-ons may use the same chart
 			if !seen[d.descriptor.Digest] {
 				seen[d.descriptor.Digest] = true
 				h.artifacts = append(h.artifacts, d)
@@ -101,8 +100,8 @@ func newHead(l *manifest.Lock, config []byte) (*head, error) {
 	return h, err
 }
 
-// artifactDocuments wraps the blobs of one artifact, so that any OCI tool can
-// pull them by name, and helm a chart. The manifest comes first.
+// artifactDocuments wraps the blobs of one artifact in a manifest, so that any OCI tool can
+// pull them by name, and helm can pull a chart. The manifest is the first element.
 func artifactDocuments(a manifest.Artifact, created string) ([]document, error) {
 	media := mediaFile
 	if a.Kind == manifest.Chart {
@@ -137,12 +136,12 @@ func artifactDocuments(a manifest.Artifact, created string) ([]document, error) 
 	return docs, nil
 }
 
-// artifactManifest makes an OCI 1.1 artifact manifest over layers.
+// artifactManifest builds an OCI 1.1 artifact manifest for layers.
 func artifactManifest(kind, created string, layers []document) (document, error) {
 	return manifestOf(kind, v1.DescriptorEmptyJSON, created, layers)
 }
 
-// manifestOf makes a manifest; kind is "" where the config's media type says it.
+// manifestOf builds a manifest. kind is "" if the config's media type identifies the type.
 func manifestOf(kind string, config v1.Descriptor, created string, layers []document) (document, error) {
 	m := v1.Manifest{
 		Versioned:    specs.Versioned{SchemaVersion: 2},
@@ -163,7 +162,8 @@ func manifestOf(kind string, config v1.Descriptor, created string, layers []docu
 	return d, nil
 }
 
-// imageDescriptor names an image as containerd and OCI tools look for it.
+// imageDescriptor returns the descriptor of an image with the annotations that containerd
+// and OCI tools read.
 func imageDescriptor(im manifest.ImagePin) v1.Descriptor {
 	return v1.Descriptor{
 		MediaType: im.MediaType,
@@ -182,8 +182,8 @@ func titled(d document, title string) document {
 	return d
 }
 
-// encode is the one JSON form of everything made here: Go sorts map keys, so
-// equal values are equal bytes.
+// encode is the canonical JSON form of all generated documents. Go sorts map keys, so equal
+// values have equal bytes.
 func encode(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -66,7 +66,7 @@ func TestRootHoldsManifestsOnly(t *testing.T) {
 	}
 }
 
-func TestBytesForPeople(t *testing.T) {
+func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 30: "5.0 GiB", 3 << 50: "3.0 PiB", 2 << 60: "2048.0 PiB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)

@@ -8,19 +8,19 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Row is one line of what a lock lists.
+// Row is one entry of a listed lock.
 type Row struct {
 	Kind     manifest.Kind  `json:"kind" yaml:"kind"`
 	Name     string         `json:"name" yaml:"name"`
 	Version  string         `json:"version" yaml:"version"`
 	Platform string         `json:"platform" yaml:"platform"`
-	Size     int64          `json:"size" yaml:"size"` // bytes; 0 is not known yet
+	Size     int64          `json:"size" yaml:"size"` // bytes; 0 if not known yet
 	Digest   string         `json:"digest" yaml:"digest"`
 	Trust    manifest.Trust `json:"trust,omitempty" yaml:"trust,omitempty"`
 	Sets     []string       `json:"sets" yaml:"sets,flow"`
 
-	// Of a repository of packages:
-	Want     []string     `json:"want,omitempty" yaml:"want,omitempty,flow"` // what is to be installed
+	// For a package repository:
+	Want     []string     `json:"want,omitempty" yaml:"want,omitempty,flow"` // names to install
 	Packages []PackageRow `json:"packages,omitempty" yaml:"packages,omitempty"`
 }
 
@@ -34,7 +34,7 @@ type PackageRow struct {
 	Path    string `json:"path" yaml:"path"` // in the repository
 }
 
-// Rows lists a lock: each artifact, and each image once for each platform.
+// Rows lists the content of a lock: each artifact, and each image once per platform.
 func Rows(l *manifest.Lock) []Row {
 	var rows []Row
 	for _, x := range l.Artifacts {
@@ -70,7 +70,8 @@ func Rows(l *manifest.Lock) []Row {
 	return rows
 }
 
-// SplitTag cuts the tag off a reference: a colon after the last slash.
+// SplitTag splits a reference into name and tag. The tag follows a colon after the last
+// slash.
 func SplitTag(ref string) (name, tag string) {
 	ref, _, _ = strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(ref, ':'); i > strings.LastIndexByte(ref, '/') {

@@ -9,28 +9,28 @@ import (
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
-// DetachedSuffix is the end of the name of a signature of an archive's file, as
-// cosign has it. It is for those who have cosign alone: it says nothing of the
-// root, and nothing of what the bundle is for, so that no Policy is content with it.
+// DetachedSuffix is the suffix of the file with a detached signature of an archive, as
+// cosign names it. It is for users who have only cosign. It signs neither the root nor a
+// claim about the bundle, so no Policy accepts it.
 const DetachedSuffix = ".sigstore.json"
 
-// beside gives the path of such a signature beside an archive, or "".
-func beside(path string) string {
+// detachedPath returns the path of the detached signature beside an archive, or "".
+func detachedPath(path string) string {
 	if info, err := os.Stat(path + DetachedSuffix); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
 	return path + DetachedSuffix
 }
 
-// Signatures gives the lines of the signature slot, each a JSON object and a line
-// feed; none of an unsigned bundle.
+// Signatures returns the lines of the signature slot, each a JSON object and a line feed;
+// empty for an unsigned bundle.
 func (b *Bundle) Signatures() ([]byte, error) { return b.archive.Signatures() }
 
-// AddSignatures puts lines into the signature slot of the archive at path, behind
-// those that stand there and that keep does not let go. No other byte of the
-// archive changes. An archive in volumes is refused: their table covers the slot.
+// AddSignatures adds lines to the signature slot of the archive at path, after those
+// existing lines for which keep returns true. No other byte of the archive changes. An
+// archive in volumes is refused: the digests in their table cover the slot.
 func AddSignatures(ctx context.Context, path string, lines [][]byte, keep func(line []byte) bool) error {
-	b, err := OpenPart(ctx, path, Policy{AllowUnsigned: true}, Bases{})
+	b, err := OpenPartial(ctx, path, Policy{AllowUnsigned: true}, Bases{})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sorted gives a sorted copy of xs by their text.
+// sorted returns the elements of xs as text, sorted.
 func sorted[T any](xs []T) []string {
 	out := make([]string, len(xs))
 	for i, x := range xs {

@@ -11,16 +11,16 @@ import (
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
-// Space is what a build needs on one file system.
+// Space is the space that a build needs on one file system.
 type Space struct {
-	Dirs []string `json:"dirs"` // the folders on it that are written to
+	Dirs []string `json:"dirs"` // folders on it that the build writes to
 	Need int64    `json:"need"` // bytes that will be written
-	Free int64    `json:"free"` // bytes that an ordinary user may still write
+	Free int64    `json:"free"` // bytes free for an unprivileged user
 
 	device uint64
 }
 
-// SpaceError says which file systems are too small, with figures for each.
+// SpaceError lists the file systems that are too small.
 type SpaceError struct{ Short []Space }
 
 func (e *SpaceError) Error() string {
@@ -32,39 +32,39 @@ func (e *SpaceError) Error() string {
 	return "not enough free space: " + strings.Join(parts, "; ")
 }
 
-// planOf counts what is to be done, and what it takes on each file system.
+// planOf computes the work of a build and the space that it needs on each file system.
 func planOf(r BuildRequest, all []job, l *archive.Layout) Plan {
 	p := Plan{}
 	var missing, largest int64
 	for _, j := range all {
-		here := true
+		cached := true
 		for _, b := range j.blobs {
 			p.Blobs++
 			p.Bytes += b.Size
 			if r.Cache.Has(hexOf(b.Digest), b.Size) {
 				p.Cached += b.Size
 			} else {
-				missing, here = missing+b.Size, false
+				missing, cached = missing+b.Size, false
 			}
 		}
-		if !here {
+		if !cached {
 			p.Download += j.size
 			largest = max(largest, j.size)
 		}
 	}
-	// An archive of files stands in the cache beside what is taken out of it,
-	// one for each of the downloads at work.
+	// An archive of files is in the cache beside the files extracted from it, one for each
+	// concurrent download.
 	inFlight := min(p.Download, largest*int64(max(r.Parallel, 1)))
 	p.Space = addSpace(p.Space, filepath.Dir(r.Output), withParity(l.MaxSize(), r.Volumes))
 	p.Space = addSpace(p.Space, r.Cache.Dir(), missing+inFlight)
 	return p
 }
 
-// addSpace adds need bytes under dir to the file system that holds it.
+// addSpace adds need bytes to the file system of dir.
 func addSpace(all []Space, dir string, need int64) []Space {
 	free, device, err := freeSpace(dir)
 	if err != nil {
-		return all // a file system that does not say cannot be checked
+		return all // without figures the file system cannot be checked
 	}
 	for i := range all {
 		if all[i].device == device {
@@ -89,8 +89,8 @@ func checkSpace(all []Space) error {
 	return &SpaceError{Short: short}
 }
 
-// freeSpace gives the bytes free to an ordinary user under dir, or under its
-// nearest parent that exists, and which file system that is.
+// freeSpace returns the bytes free for an unprivileged user at dir or its nearest existing
+// parent, and the device of that file system.
 func freeSpace(dir string) (free int64, device uint64, err error) {
 	for {
 		var st unix.Stat_t
@@ -109,7 +109,7 @@ func freeSpace(dir string) (free int64, device uint64, err error) {
 	}
 }
 
-// Bytes writes a count of bytes for a person: "512 B", "1.4 GiB".
+// Bytes formats a number of bytes: "512 B", "1.4 GiB".
 func Bytes(n int64) string {
 	const unit = 1024
 	if n < unit {

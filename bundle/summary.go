@@ -6,8 +6,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Summary says what a bundle is in a few lines: `bundle show` prints it, and a
-// person with nothing but tar and zstd can read it.
+// Summary describes a bundle in a few lines. `bundle show` prints it, and it can be read
+// with only tar and zstd.
 type Summary struct {
 	Cluster   string              `json:"cluster"`
 	Serial    int64               `json:"serial"`
@@ -15,17 +15,18 @@ type Summary struct {
 	Sets      []manifest.Set      `json:"sets"`
 	Platforms []manifest.Platform `json:"platforms"`
 	Artifacts int                 `json:"artifacts"` // files, archives of files and repositories of packages
-	Files     int                 `json:"files"`     // files that these hold, without those of packages
+	Files     int                 `json:"files"`     // files in these, without packages
 	FileBytes int64               `json:"fileBytes"`
-	// Packages of operating systems; what is for several of them counts for each.
+	// Packages counts operating system packages; a package for several systems counts for
+	// each.
 	Packages     int   `json:"packages,omitempty"`
 	PackageBytes int64 `json:"packageBytes,omitempty"` // with their repositories' metadata
 	Images       int   `json:"images"`
-	// ImageBytes counts a layer that several images share once for each.
+	// ImageBytes counts a layer that several images share once per image.
 	ImageBytes int64 `json:"imageBytes"`
 }
 
-// Summarize counts what l pins.
+// Summarize computes the summary of l.
 func Summarize(l *manifest.Lock) Summary {
 	s := Summary{
 		Cluster: l.Cluster, Serial: l.Serial, Created: l.Created.UTC(), Sets: l.Sets, Platforms: l.Platforms,

@@ -8,8 +8,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Tree lists what a registry has to hold for an image, each thing after all
-// that it refers to: blobs, then manifests, then the index.
+// Tree lists what a registry must have for an image, each entry after all that it
+// references: blobs, then manifests, then the index.
 func (b *Bundle) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
 	t := &tree{bundle: b, held: b.held(), seen: map[string]bool{}}
 	if err := t.add(imageDescriptor(im), 1); err != nil {
@@ -18,8 +18,8 @@ func (b *Bundle) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
 	return t.out, nil
 }
 
-// Contents lists all that a registry has to hold for b: blobs and manifests, each after
-// what it refers to, the root last.
+// Contents lists everything that a registry must have for b: blobs and manifests, each
+// after all that it references, the root last.
 func (b *Bundle) Contents() ([]v1.Descriptor, error) {
 	t := &tree{bundle: b, held: b.held(), seen: map[string]bool{}}
 	if err := t.add(b.Root, 1); err != nil {
@@ -46,7 +46,7 @@ func (t *tree) add(d v1.Descriptor, depth int) error {
 	}
 	for _, c := range children {
 		if _, ok := t.held[c.Digest.String()]; !ok && IsIndex(d.MediaType) {
-			continue // a platform that the bundle does not carry
+			continue // a platform that the bundle does not include
 		}
 		if err := t.add(c, depth+1); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (t *tree) add(d v1.Descriptor, depth int) error {
 	return nil
 }
 
-// children gives what a manifest or an index names; other blobs name nothing.
+// children returns the descriptors in a manifest or an index; other blobs have none.
 func (b *Bundle) children(d v1.Descriptor) ([]v1.Descriptor, error) {
 	if !IsIndex(d.MediaType) && !IsManifest(d.MediaType) {
 		return nil, nil
@@ -78,13 +78,13 @@ func (b *Bundle) children(d v1.Descriptor) ([]v1.Descriptor, error) {
 	return append([]v1.Descriptor{*m.Config}, m.Layers...), nil
 }
 
-// IsManifest tells whether a registry serves this media type as a manifest and
-// not as a blob; an index is one too.
+// IsManifest reports whether a registry serves this media type as a manifest, not as a
+// blob. This includes indexes.
 func IsManifest(mediaType string) bool {
 	return mediaType == v1.MediaTypeImageManifest || mediaType == mediaDockerManifest || IsIndex(mediaType)
 }
 
-// IsIndex tells whether this media type is an index, OCI or Docker.
+// IsIndex reports whether this media type is an index, OCI or Docker.
 func IsIndex(mediaType string) bool {
 	return mediaType == v1.MediaTypeImageIndex || mediaType == mediaDockerList
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// CheckValues holds the values of the add-ons of c whose charts lie beside the
-// config, in the folder base, against the schemas of these charts, and asks
-// nobody. A chart that lacks charts which it depends on is not looked at: they may
-// bring values of their own.
+// CheckValues validates the values of c's add-ons whose charts are local, in the folder
+// base, against the schemas of these charts. It uses no network. It skips a chart with
+// missing dependencies, because these may bring their own values.
 func CheckValues(c *manifest.Cluster, base string) manifest.Problems {
 	var out manifest.Problems
 	for _, a := range c.Spec.Addons {
@@ -23,7 +22,7 @@ func CheckValues(c *manifest.Cluster, base string) manifest.Problems {
 		}
 		read, err := fetch.LocalChart(base, a.Source)
 		if err != nil {
-			p := c.ValuesProblem(slices.IndexFunc(c.Spec.Addons, same(a)), nil, "cannot be checked: "+err.Error(), "a path starts from the config's folder")
+			p := c.ValuesProblem(slices.IndexFunc(c.Spec.Addons, same(a)), nil, "cannot be checked: "+err.Error(), "a path is relative to the config's folder")
 			p.Severity = manifest.Warning
 			out = append(out, p)
 			continue
@@ -43,8 +42,8 @@ func CheckValues(c *manifest.Cluster, base string) manifest.Problems {
 	return out
 }
 
-// valuesProblems says in terms of the config what a chart has against the values
-// of an add-on.
+// valuesProblems reports the values of an add-on that a chart rejects, as problems of the
+// config.
 func valuesProblems(c *manifest.Cluster, a manifest.Addon, e *chart.ValuesError) manifest.Problems {
 	at := slices.IndexFunc(c.Spec.Addons, same(a))
 	if at < 0 {
@@ -54,9 +53,9 @@ func valuesProblems(c *manifest.Cluster, a manifest.Addon, e *chart.ValuesError)
 	for _, w := range e.Wrong {
 		advice := w.Advice
 		if advice == "" {
-			advice = fmt.Sprintf("chart %s says in its values.schema.json what it takes", e.Chart)
+			advice = fmt.Sprintf("see values.schema.json of chart %s for the accepted values", e.Chart)
 			if _, sub, ok := strings.Cut(w.Schema, "/"); ok {
-				advice = fmt.Sprintf("chart %s says what it takes in the values.schema.json of its subchart %s", e.Chart, sub)
+				advice = fmt.Sprintf("see values.schema.json of subchart %s of chart %s for the accepted values", sub, e.Chart)
 			}
 		}
 		out = append(out, c.ValuesProblem(at, w.Path, w.Message, advice))
@@ -64,14 +63,14 @@ func valuesProblems(c *manifest.Cluster, a manifest.Addon, e *chart.ValuesError)
 	return out
 }
 
-// same finds an add-on: its name and namespace tell it apart.
+// same matches an add-on by its name and namespace, which identify it.
 func same(a manifest.Addon) func(manifest.Addon) bool {
 	return func(x manifest.Addon) bool { return x.Name == a.Name && x.Namespace == a.Namespace }
 }
 
-// addNew adds the problems that are not there yet: what is wrong is wrong for
-// each Kubernetes version.
-func addNew(have, more manifest.Problems) manifest.Problems {
+// mergeProblems adds the problems that are not in have yet: the same mistake occurs for each
+// Kubernetes version.
+func mergeProblems(have, more manifest.Problems) manifest.Problems {
 	for _, p := range more {
 		if !slices.Contains(have, p) {
 			have = append(have, p)

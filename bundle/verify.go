@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Verify opens the archive at path and then reads every byte of it: each blob
-// against its digest, and everything between the blobs against the one form it
-// can have. It returns every finding joined, each with the blob's name.
-// Progress, if set, is told how many bytes were read since the last call.
+// Verify opens the archive at path and reads every byte of it: each blob is checked against
+// its digest, and everything between the blobs against its prescribed form. It returns all
+// findings joined, each with the blob's name. Progress, if set, receives the number of
+// bytes read since the last call.
 //
-// Of a delta, what it leaves out is read from the bases, which then have to hold
-// all of it; without bases that is not looked at, and Absent counts it.
+// For a delta, the blobs that it leaves out are read from the bases, which must then
+// contain all of them. Without bases they are not checked, and Absent counts them.
 func Verify(ctx context.Context, path string, policy Policy, workers int, progress func(int64), bases ...string) (*Bundle, error) {
-	b, err := OpenPart(ctx, path, policy, Bases{Given: bases})
+	b, err := OpenPartial(ctx, path, policy, Bases{Explicit: bases})
 	if err != nil {
 		return nil, err
 	}
 	if len(bases) > 0 {
-		if err := b.Whole(); err != nil {
+		if err := b.CheckComplete(); err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
 	}
@@ -37,8 +37,8 @@ func Verify(ctx context.Context, path string, policy Policy, workers int, progre
 	return b, nil
 }
 
-// Verify reads every byte of the archive, and what comes from bases, as the
-// function of that name does.
+// Verify reads every byte of the archive and of the blobs in its bases, like the function
+// Verify.
 func (b *Bundle) Verify(ctx context.Context, workers int, progress func(int64)) error {
 	err := b.archive.Verify(ctx, max(workers, 1), progress)
 	if err = errors.Join(err, b.verifySupplied(ctx, workers, progress)); err != nil {
@@ -47,20 +47,20 @@ func (b *Bundle) Verify(ctx context.Context, workers int, progress func(int64)) 
 	return nil
 }
 
-// DataBytes is how many bytes Verify reads and tells its progress: everything in
-// the archive as it is unpacked, and what comes from bases.
+// DataBytes is the number of bytes that Verify reads and reports to progress: the unpacked
+// content of the archive, and the blobs in its bases.
 func (b *Bundle) DataBytes() int64 {
 	n := int64(0)
 	for _, m := range b.archive.Members() {
 		n += m.Size
 	}
-	for _, size := range b.rest.Given {
+	for _, size := range b.rest.Sourced {
 		n += size
 	}
 	return n
 }
 
-// verifySupplied reads what comes from bases, and gives every finding.
+// verifySupplied reads the blobs in the bases and returns all findings.
 func (b *Bundle) verifySupplied(ctx context.Context, workers int, progress func(int64)) error {
 	if progress == nil {
 		progress = func(int64) {}
@@ -69,7 +69,7 @@ func (b *Bundle) verifySupplied(ctx context.Context, workers int, progress func(
 	var found []error
 	var g errgroup.Group
 	g.SetLimit(max(workers, 1))
-	for _, d := range slices.Sorted(maps.Keys(b.rest.Given)) {
+	for _, d := range slices.Sorted(maps.Keys(b.rest.Sourced)) {
 		g.Go(func() error {
 			err := b.drain(ctx, d, progress)
 			mu.Lock()

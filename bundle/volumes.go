@@ -10,16 +10,16 @@ import (
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
-// FirstVolume is what the first volume of an archive adds to its name.
+// FirstVolume is the suffix of the first volume of an archive.
 const FirstVolume = ".001"
 
-// withParity is what an archive of n bytes takes on the disk.
+// withParity is the disk space of an archive of n bytes, including parity.
 func withParity(n int64, o archive.VolumeOptions) int64 {
 	return n + int64(o.Parity)*min(n, o.VolumeSize)
 }
 
-// Split cuts the archive at path into volumes, each with its digest in a table
-// beside them, and gives the name of the first. The archive stays.
+// Split splits the archive at path into volumes, with a table of their digests, and returns
+// the name of the first. The archive is not removed.
 func Split(ctx context.Context, path, to string, o archive.VolumeOptions, progress func(int64)) (first string, err error) {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -34,8 +34,8 @@ func Split(ctx context.Context, path, to string, o archive.VolumeOptions, progre
 	return to + FirstVolume, nil
 }
 
-// Join makes one archive of volumes and gives its path, by default the volumes'
-// name without a number. They stay.
+// Join joins volumes to one archive and returns its path, by default the volumes' name
+// without a number. The volumes are not removed.
 func Join(ctx context.Context, first, to string, progress func(int64)) (path string, err error) {
 	t, err := archive.Volumes(first)
 	if err != nil {

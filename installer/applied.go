@@ -10,9 +10,9 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// applied is what the cluster and its hosts are to remember of this run.
+// applied returns what the cluster and its hosts record about this run.
 func (s *Session) applied() steps.Applied {
-	s.brings.Do(func() {
+	s.appliedOnce.Do(func() {
 		lock, err := s.Bundle.Document("lock")
 		if err != nil {
 			lock = nil
@@ -21,19 +21,19 @@ func (s *Session) applied() steps.Applied {
 		if err != nil {
 			config = s.Bundle.Config
 		}
-		s.brought = steps.Applied{
+		s.appliedBase = steps.Applied{
 			Config: config, Lock: lock, ConfigDigest: digest.FromBytes(config).String(), LockDigest: digest.FromBytes(lock).String(),
 			Serial: fmt.Sprint(s.Bundle.Lock.Serial), Root: s.Bundle.Root.Digest.String(), Set: s.Set(),
 			Components: s.Bundle.Lock.Components(s.Set()), Digests: digests(s.Bundle.Lock, s.Set()),
 		}
 	})
-	out := s.brought
-	out.Highest, out.Bundles, out.Operation, out.Away = s.highestSerial(), s.kept(), s.operation, s.Away
+	out := s.appliedBase
+	out.Highest, out.Bundles, out.Operation, out.Away = s.highestSerial(), s.usedBundles(), s.operation, s.Away
 	return out
 }
 
-// digests gives the digests of the files that a set's components are downloaded as, as
-// steps.Applied has them.
+// digests returns the digests of the downloaded files of a set's components, in the form of
+// steps.Applied.
 func digests(l *manifest.Lock, set string) map[string]string {
 	out := map[string]string{}
 	for _, a := range l.Artifacts {

@@ -11,12 +11,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// artifacts gives steps what a bundle holds of the sets of its lock that a plan names.
+// artifacts provides steps with the bundle's artifacts of the lock sets that a plan uses.
 type artifacts struct {
 	bundle *bundle.Bundle
-	set    string            // of needs that name none
-	sets   func() []string   // that the plan names; nil where there is no plan
-	home   map[string]string // blob → the repository of the site's registry that it is read from
+	set    string            // for needs without a set
+	sets   func() []string   // sets that the plan uses; nil without a plan
+	home   map[string]string // blob → the repository in the site's registry that it is read from
 }
 
 func (a artifacts) need(n manifest.Need) manifest.Need {
@@ -55,7 +55,7 @@ func (a artifacts) Images() []manifest.ImagePin {
 	return imagesOf(a.bundle.Lock, sets...)
 }
 
-// imagesOf gives the images of some sets of a lock.
+// imagesOf returns the images of some sets of a lock.
 func imagesOf(l *manifest.Lock, sets ...string) []manifest.ImagePin {
 	var out []manifest.ImagePin
 	for _, im := range l.Images {
@@ -68,7 +68,7 @@ func imagesOf(l *manifest.Lock, sets ...string) []manifest.ImagePin {
 
 func (a artifacts) Blob(digest string) (io.ReadCloser, int64, error) { return a.bundle.Blob(digest) }
 
-// Home implements registry.Homed.
-func (a artifacts) Home(digest string) string { return a.home[digest] }
+// MountRepository implements registry.MountSource.
+func (a artifacts) MountRepository(digest string) string { return a.home[digest] }
 
 func (a artifacts) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) { return a.bundle.Tree(im) }

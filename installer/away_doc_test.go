@@ -16,6 +16,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
@@ -23,7 +24,7 @@ import (
 func asks(what func(*steps.Host) error) func(*site) error {
 	return func(s *site) error {
 		of := s.Reached("m2", "m3")
-		m, err := installer.NewWayIn(s.Cluster.HostsWith(manifest.RoleMaster), of).Lead(s.t.Context())
+		m, err := installer.NewLeadSelector(s.Cluster.HostsWith(manifest.RoleMaster), of).Lead(s.t.Context())
 		if err != nil {
 			return err
 		}
@@ -80,6 +81,16 @@ var awayRows = []struct {
 			}
 		}
 		return errLost // it tells of the others first
+	}, false},
+	{"kubexm get endpoint", func(s *site) error {
+		of := s.Reached("m2", "m3")
+		for _, m := range []string{"m2", "m3"} {
+			h, _ := s.Cluster.Host(m)
+			if ready, err := controlplane.APIServerReady(s.t.Context(), of(h)); err != nil || !ready {
+				s.t.Errorf("%s: ready %v, %v", m, ready, err)
+			}
+		}
+		return errLost // as above
 	}, false},
 	{"kubexm operation show", recalls(func(s *site, of state.Of) error {
 		_, err := state.Operation(s.t.Context(), s.Cluster, s.t.TempDir(), of)

@@ -21,11 +21,11 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// BusyError says that another run works on hosts of the same cluster.
+// BusyError reports that another run works on hosts of the same cluster.
 type BusyError struct {
-	At     string // the folder here, or the host that says so
-	Holder string // who, where, since when, for which cluster; "" where it did not say
-	Other  bool   // it works on another cluster, which has the host as well
+	At     string // the locked folder on this machine, or the host with the lease
+	Holder string // user, machine, start time and cluster of the other run; "" if not recorded
+	Other  bool   // the other run works on another cluster that lists the same host
 }
 
 func (e *BusyError) Error() string {
@@ -35,18 +35,18 @@ func (e *BusyError) Error() string {
 	case e.Other:
 		return fmt.Sprintf("another run works on host %s: %s", e.At, e.Holder)
 	}
-	return fmt.Sprintf("another run works on this cluster, as %s says: %s", e.At, e.Holder)
+	return fmt.Sprintf("another run works on this cluster (lock on %s): %s", e.At, e.Holder)
 }
 
-// Advice says what to do.
+// Advice returns what the user can do; see steps.Advice.
 func (e *BusyError) Advice() string {
 	if e.Other {
-		return "wait for the other run to end, and see why two configs have this host"
+		return "wait for the other run to end, and find out why two configs list this host"
 	}
-	return "wait for the other run to end; two at once would undo each other's work"
+	return "wait for the other run to end: two concurrent runs would undo each other's changes"
 }
 
-// holder is this run in words: "process 712 of root on wd1 since 2026-…".
+// holder describes this run: "process 712 of root on wd1 since 2026-…".
 func holder(now time.Time) string {
 	who, where := "somebody", "a machine without a name"
 	if u, err := user.Current(); err == nil {
@@ -58,34 +58,34 @@ func holder(now time.Time) string {
 	return fmt.Sprintf("process %d of %s on %s since %s", os.Getpid(), who, where, now.Format(time.RFC3339))
 }
 
-// leasePath is the same for all clusters: a host belongs to one of them.
+// leasePath is the same for all clusters, because a host belongs to only one of them.
 const leasePath = "/run/kubexm/kubexm.run"
 
 const forCluster = ", for cluster "
 
-// lease is the claim of this run on a host.
+// lease returns the lease that this run takes on a host.
 func (s *Session) lease() runner.Lease {
 	return runner.Lease{Path: leasePath, Holder: holder(time.Now()) + forCluster + s.Cluster.Metadata.Name}
 }
 
-// busy is why a lease is not to be had.
-func (s *Session) busy(host string, err *runner.HeldError) *BusyError {
+// busyError explains why a lease cannot be acquired.
+func (s *Session) busyError(host string, err *runner.HeldError) *BusyError {
 	_, cluster, found := strings.Cut(err.Holder, forCluster)
 	return &BusyError{At: host, Holder: err.Holder, Other: found && cluster != s.Cluster.Metadata.Name}
 }
 
-// claimWait is how long leases are waited for that another run has: that run may be
-// about to give them back, since it did not get all of its own.
+// claimWait is how long kubexm waits for leases that another run holds. That run may be about
+// to release them because it could not acquire all of its own.
 const claimWait = 400 * time.Millisecond
 
-// claim keeps other runs away from the hosts of a plan, on whatever machine and for
-// whatever cluster they run. It holds a lease on each host, and gives a context that
-// ends when somebody else has taken one of them. A host out of reach for a while, as
-// while it reboots, does not end the run.
+// claim keeps other runs away from the hosts of a plan, whatever machine they run on and
+// whatever cluster they are for. It holds a lease on each host, and returns a context that is
+// cancelled when another run has acquired one of them. A host that is unreachable for a while,
+// for example during a reboot, does not end the run.
 //
-// All leases are asked for at once. Where one is taken all are given back, and are
-// taken one after another, in an order that every run has: of two runs with hosts in
-// common one gets all of them then.
+// All leases are requested concurrently. If one is held by another run, all are released and
+// then acquired one after another, in an order that is the same for every run. Of two runs
+// with hosts in common, one then acquires all of its leases.
 func (s *Session) claim(ctx context.Context, g *plan.Graph) (context.Context, func(), error) {
 	run, lost := context.WithCancelCause(ctx)
 	c := &claims{Session: s, lease: s.lease(), run: run, lost: lost}
@@ -97,7 +97,7 @@ func (s *Session) claim(ctx context.Context, g *plan.Graph) (context.Context, fu
 	err := c.takeAll(hosts)
 	if busy := (*BusyError)(nil); errors.As(err, &busy) && run.Err() == nil {
 		c.release()
-		err = c.takeInTurn(hosts)
+		err = c.takeOneByOne(hosts)
 	}
 	if err == nil {
 		return run, end, nil
@@ -109,8 +109,8 @@ func (s *Session) claim(ctx context.Context, g *plan.Graph) (context.Context, fu
 	return ctx, nil, err
 }
 
-// claimed are the hosts of a plan, each machine once, in the order of their machine
-// ids: names and addresses may differ from one config to another.
+// claimed returns the hosts of a plan, each machine once, ordered by machine id: names and
+// addresses may differ from one config to another.
 func (s *Session) claimed(g *plan.Graph) []*steps.Host {
 	var out []*steps.Host
 	for _, named := range g.Hosts() {
@@ -121,12 +121,12 @@ func (s *Session) claimed(g *plan.Graph) []*steps.Host {
 	slices.SortFunc(out, func(a, b *steps.Host) int {
 		return cmp.Or(cmp.Compare(a.Facts.MachineID, b.Facts.MachineID), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Name, b.Name))
 	})
-	return slices.CompactFunc(out, func(a, b *steps.Host) bool { // a host that is listed twice is for the checks to tell
+	return slices.CompactFunc(out, func(a, b *steps.Host) bool { // the checks report a host that is listed twice
 		return a.Facts.MachineID != "" && a.Facts.MachineID == b.Facts.MachineID && a.Facts.BootID == b.Facts.BootID
 	})
 }
 
-// claims are the leases that a run has taken.
+// claims are the leases that a run holds.
 type claims struct {
 	*Session
 	lease runner.Lease
@@ -137,7 +137,7 @@ type claims struct {
 	held []func()
 }
 
-// release gives all leases back, and waits until they are.
+// release releases all leases and waits until that is done.
 func (c *claims) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +158,7 @@ func (c *claims) takeAll(hosts []*steps.Host) error {
 	return g.Wait()
 }
 
-func (c *claims) takeInTurn(hosts []*steps.Host) error {
+func (c *claims) takeOneByOne(hosts []*steps.Host) error {
 	until := time.Now().Add(claimWait)
 	for _, h := range hosts {
 		for {
@@ -179,7 +179,7 @@ func (c *claims) takeInTurn(hosts []*steps.Host) error {
 	return nil
 }
 
-// take takes the lease of one host, and holds it until it is released.
+// take acquires the lease of one host and holds it until it is released.
 func (c *claims) take(h *steps.Host) error {
 	holding, stop := context.WithCancel(c.run)
 	first, ended := make(chan error, 1), make(chan struct{})
@@ -188,7 +188,7 @@ func (c *claims) take(h *steps.Host) error {
 		if err := c.hold(holding, h, func() {
 			select {
 			case first <- nil:
-			default: // it was taken again
+			default: // acquired again after a lost connection
 			}
 		}); err != nil {
 			select {
@@ -217,8 +217,8 @@ func (c *claims) take(h *steps.Host) error {
 	}
 }
 
-// hold keeps a lease until ctx ends. Once it had it, another holder ends the run, and
-// the loss of the connection does not.
+// hold keeps a lease until ctx ends. After it was acquired, another holder ends the run; a
+// lost connection does not.
 func (c *claims) hold(ctx context.Context, h *steps.Host, got func()) error {
 	held := false
 	for {
@@ -228,15 +228,15 @@ func (c *claims) hold(ctx context.Context, h *steps.Host, got func()) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.As(err, &taken):
-			busy := c.busy(h.Name, taken)
+			busy := c.busyError(h.Name, taken)
 			if held {
 				c.lost(busy)
 			}
 			return busy
 		case !held:
-			return fmt.Errorf("keep other runs away, on host %s: %w", h.Name, err)
+			return fmt.Errorf("acquire the lease of this run on host %s: %w", h.Name, err)
 		}
-		h.Log.DebugContext(ctx, "the lease is to be taken again", "err", err)
+		h.Log.DebugContext(ctx, "the lease is lost and is acquired again", "err", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -245,27 +245,27 @@ func (c *claims) hold(ctx context.Context, h *steps.Host, got func()) error {
 	}
 }
 
-// alone takes the lease of the cluster's keeper and gives it back: who is not alone
-// hears of it before anything else is asked. What else goes wrong with it, the claim
-// of the run will tell.
-func (s *Session) alone(ctx context.Context, keeper *runner.Runner) error {
+// checkAlone acquires the lease on the keeper host and releases it, so that a concurrent run is
+// reported before anything else is requested from hosts. Other lease errors are left to the
+// claim of the run.
+func (s *Session) checkAlone(ctx context.Context, keeper *runner.Runner) error {
 	taken, back := context.WithCancel(ctx)
 	defer back()
 	var held *runner.HeldError
 	err := keeper.Hold(taken, s.lease(), back)
 	if errors.As(err, &held) {
-		return s.busy(s.keeperName(), held)
+		return s.busyError(s.keeperName(), held)
 	}
-	// What this machine's own disk refused (the host's key, to be recorded) is said now: a
-	// second connection would find the key in memory, and nobody would be told.
+	// An error of this machine's own disk (recording the host's key) is reported now: a second
+	// connection would find the key in memory, and the error would be lost.
 	if _, own := errors.AsType[*fs.PathError](err); own {
 		return err
 	}
 	return nil
 }
 
-// keeperName names the host that says which run works on the cluster before anything
-// else is asked: the first master that is not away, and without one the first host.
+// keeperName returns the host whose lease shows which run works on the cluster: the first
+// master that is not skipped, or the first host if there is none.
 func (s *Session) keeperName() string {
 	for _, h := range append(s.Cluster.HostsWith(manifest.RoleMaster), s.Cluster.Spec.Hosts...) {
 		if !slices.Contains(s.Away, h.Name) {

@@ -32,7 +32,7 @@ func onlyOneRunAtATime(t *testing.T) {
 	sim := kase.Sim(t)
 	session := func(act func(context.Context) error) (*Session, *plan.Graph) {
 		step := &op.Do{M: steps.Meta{Name: "x.act", Always: true}, Act: func(ctx context.Context, _ *steps.Host) error { return act(ctx) }}
-		g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+		g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 			return plan.On(s.Hosts(), step)
 		}})}}}, plan.Scope{Want: kase.Cluster})
 		if err != nil {
@@ -59,7 +59,7 @@ func onlyOneRunAtATime(t *testing.T) {
 		t.Errorf("it was refused after %s", took)
 	}
 	third, _ := session(nil)
-	if err := third.alone(t.Context(), third.hosts["node1"].Runner); !errors.As(err, &busy) || busy.At != "node1" {
+	if err := third.checkAlone(t.Context(), third.hosts["node1"].Runner); !errors.As(err, &busy) || busy.At != "node1" {
 		t.Errorf("before anything else is asked: %v", err)
 	}
 	if _, err := second.Run(t.Context(), h, RunOptions{Parallel: 1, DryRun: true}); err != nil {
@@ -69,7 +69,7 @@ func onlyOneRunAtATime(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if err := third.alone(t.Context(), third.hosts["node1"].Runner); err != nil {
+	if err := third.checkAlone(t.Context(), third.hosts["node1"].Runner); err != nil {
 		t.Errorf("alone after the first has ended: %v", err)
 	}
 	if _, err := second.Run(t.Context(), h, RunOptions{Parallel: 1}); err != nil || !ran {
@@ -87,7 +87,7 @@ func siteOf(t *testing.T, cluster string, hosts []string, machines []*conntest.S
 	}
 	c := steptest.Cluster(t, strings.NewReplacer("name: demo", "name: "+cluster, "    - {name: node1, address: 192.0.2.11}\n", lines, "[node1]", "["+hosts[0]+"]").Replace(steptest.Small))
 	step := &op.Do{M: steps.Meta{Name: "x.act", Always: true}, Act: func(context.Context, *steps.Host) error { return nil }}
-	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), step)
 	}})}}}, plan.Scope{Want: c})
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Deletion is the deletion of a cluster, as its record and the hosts that an earlier
-// deletion left say what there is to delete.
+// Deletion is the deletion of a cluster, as described by the cluster record and by the hosts
+// that an earlier deletion skipped.
 type Deletion struct {
 	*state.Deletion
 	session *Session
 }
 
-// ReachDeletion opens a session for a deletion of o.Cluster that passes over the hosts
-// named in skip. What was applied counts, also where o.Cluster says something else by
-// now; o.Cluster says how hosts are reached. Hosts that do not answer are given as Reach
-// gives them: they are those of the record, too.
+// ReachDeletion opens a session for the deletion of o.Cluster without the hosts in skip. The
+// cluster record decides what is deleted, even if o.Cluster differs by now; o.Cluster only
+// specifies how hosts are reached. Hosts that do not answer are returned as by Reach,
+// including those of the record.
 func ReachDeletion(ctx context.Context, o Options, skip []string) (*Session, *Deletion, HostErrors, error) {
 	config := o.Cluster
 	w, err := NewWorkdir(o.Base, config.Metadata.Name)
@@ -33,7 +33,7 @@ func ReachDeletion(ctx context.Context, o Options, skip []string) (*Session, *De
 	}
 	left, err := state.ReadLeft(w.Dir)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("hosts that a deletion has left: %w", err)
+		return nil, nil, nil, fmt.Errorf("list of hosts that a deletion has skipped: %w", err)
 	}
 	r, err := state.Here(w.Dir)
 	if err != nil {
@@ -41,7 +41,7 @@ func ReachDeletion(ctx context.Context, o Options, skip []string) (*Session, *De
 	}
 	d, err := state.NewDeletion(config, r, left, skip)
 	if unknown := (*state.UnknownHostError)(nil); errors.As(err, &unknown) && r == nil {
-		d, err = state.NewDeletion(config, nil, left, known(d, skip)) // the cluster may know the host
+		d, err = state.NewDeletion(config, nil, left, known(d, skip)) // the cluster record may list the host
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -64,7 +64,7 @@ func ReachDeletion(ctx context.Context, o Options, skip []string) (*Session, *De
 	return s, &Deletion{d, s}, append(failed, further...), nil
 }
 
-// known gives the names of skip that the deletion knows.
+// known returns the names in skip that the deletion lists.
 func known(d *state.Deletion, skip []string) []string {
 	var out []string
 	for _, name := range skip {
@@ -75,8 +75,8 @@ func known(d *state.Deletion, skip []string) []string {
 	return out
 }
 
-// widen makes c the session's cluster, and reaches those of its hosts that were not
-// tried yet.
+// widen makes c the session's cluster, and connects to those of its hosts that were not tried
+// yet.
 func (s *Session) widen(ctx context.Context, c *manifest.Cluster) (HostErrors, error) {
 	var fresh []string
 	for _, h := range c.Spec.Hosts {
@@ -100,22 +100,22 @@ func (s *Session) widen(ctx context.Context, c *manifest.Cluster) (HostErrors, e
 	return failed, nil
 }
 
-// Begin remembers the hosts that are passed over: a deletion that breaks off has to
-// find them again.
+// Begin records the skipped hosts: if the deletion is interrupted, the next one must find
+// them.
 func (d *Deletion) Begin() error { return d.Deletion.Begin(d.session.Workdir.Dir, time.Now()) }
 
-// End remembers that the deletion ended well.
+// End records that the deletion succeeded.
 func (d *Deletion) End() error { return d.Deletion.End(d.session.Workdir.Dir) }
 
-// Clean takes everything of a deleted cluster off the hosts that its deletion has left,
-// as far as this session reaches them, and gives their names.
+// Clean removes everything of a deleted cluster from the hosts that its deletion skipped, if
+// this session reaches them, and returns their names.
 func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, err error) {
 	all, err := state.Cleanings(s.Workdir.Dir, s.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range all {
-		if slices.ContainsFunc(c.Spec.Hosts, func(h manifest.Host) bool { return s.Host(h) == nil }) { // it is away, and waits
+		if slices.ContainsFunc(c.Spec.Hosts, func(h manifest.Host) bool { return s.Host(h) == nil }) { // still unreachable: it is cleaned later
 			continue
 		}
 		for _, h := range c.Spec.Hosts {
@@ -131,7 +131,7 @@ func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, er
 	return cleaned, nil
 }
 
-// cleanHost runs a reset of one host as part of c, and asks it anew what it is.
+// cleanHost resets one host as part of c, and reads the host's facts again.
 func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest.Host, o RunOptions) error {
 	g, err := plan.Build(pipeline.Reset(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest
 	one := &Session{Options: options, Workdir: s.Workdir, audit: s.audit, redactor: s.redactor, hosts: map[string]*steps.Host{h.Name: &old}, home: s.home, part: true}
 	o.Resume = false
 	if _, err := one.Run(ctx, g, o); err != nil {
-		return fmt.Errorf("clean host %s, which a deletion left: %w", h.Name, err)
+		return fmt.Errorf("clean host %s, which a deletion has skipped: %w", h.Name, err)
 	}
 	facts, err := s.Host(h).Runner.Facts(ctx)
 	if err != nil {

@@ -84,8 +84,8 @@ func TestADeletionNamesWhatIsLeft(t *testing.T) {
 		err := s.Run(pipeline.Delete, nil)
 		var left *op.LeftError
 		if !errors.As(err, &left) || !slices.Contains(left.What, "folder /var/lib/etcd") ||
-			!strings.Contains(err.Error(), "left on this host, and on record in /var/lib/kubexm/demo/before: folder /var/lib/etcd") ||
-			!strings.Contains(advised(err), "write what the cluster was made with") {
+			!strings.Contains(err.Error(), "resources remain on this host, recorded in /var/lib/kubexm/demo/before: folder /var/lib/etcd") ||
+			!strings.Contains(advised(err), "with the config that the cluster was created with") {
 			t.Fatalf("%v: %s", err, advised(err))
 		}
 		for _, m := range []string{"m1", "m2", "m3"} {
@@ -205,7 +205,7 @@ func TestWhoCannotBePassedOver(t *testing.T) {
 		before := s.State(true)
 		for skip, want := range map[string]string{
 			"w9":          "no host of the cluster is called w9: it has r1, m1, w1, w2",
-			"r1,m1,w1,w2": "all hosts are to be passed over",
+			"r1,m1,w1,w2": "all hosts would be skipped",
 		} {
 			s.Skip = strings.Split(skip, ",")
 			if err := s.Run(pipeline.Delete, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -214,7 +214,7 @@ func TestWhoCannotBePassedOver(t *testing.T) {
 		}
 		s.Skip = []string{"m1"}
 		s.preserving(func() {
-			if err := s.Run(pipeline.Delete, nil); err == nil || !strings.Contains(err.Error(), "host m1 (master) cannot be passed over where etcd's data is to be preserved") {
+			if err := s.Run(pipeline.Delete, nil); err == nil || !strings.Contains(err.Error(), "host m1 (master) cannot be skipped while etcd's data is preserved") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -232,7 +232,7 @@ func TestADeletionOfAnotherClusterIsRefused(t *testing.T) {
 		s.Edit(with(t, s.config, "name: demo", "name: other"))
 		s.elsewhere()
 		var other *state.OtherClusterError
-		if err := s.Run(pipeline.Delete, nil); !errors.As(err, &other) || err.Error() != "the masters hold the cluster demo, and the config is that of other" {
+		if err := s.Run(pipeline.Delete, nil); !errors.As(err, &other) || err.Error() != "the masters belong to cluster demo, but the config describes cluster other" {
 			t.Errorf("%v", err)
 		}
 		s.Same("nothing changed", before, s.State(true))

@@ -126,7 +126,7 @@ func (m *mill) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.Co
 // open opens an archive as install does.
 func open(t *testing.T, path string, bases ...string) *bundle.Bundle {
 	t.Helper()
-	b, err := bundle.OpenPart(t.Context(), path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{Given: bases})
+	b, err := bundle.OpenPartial(t.Context(), path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{Explicit: bases})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,11 +195,11 @@ func (s *deltaSite) session(t *testing.T, b *bundle.Bundle) *Session {
 }
 
 // fill sends to a registry what it lacks of a bundle's images.
-func fill(t *testing.T, to registry.Target, from steps.Artifacts) (registry.Seeded, error) {
+func fill(t *testing.T, to registry.Target, from steps.Artifacts) (registry.FillResult, error) {
 	t.Helper()
 	c, err := registry.Compare(t.Context(), to, from, from.Images(), 1)
 	if err != nil {
-		return registry.Seeded{}, err
+		return registry.FillResult{}, err
 	}
 	done, _, err := registry.Fill(t.Context(), to, from, c, registry.Options{})
 	return done, err
@@ -297,13 +297,13 @@ func TestInventory(t *testing.T) {
 		t.Fatal(err)
 	}
 	i, passed = s.inventory(t)
-	if len(passed) != 1 || !strings.Contains(passed[0].Error(), "by now") || i.Blobs[layer] != manifest.InRegistry || i.Blobs[file] != "" || len(i.Bundles) != 0 {
+	if len(passed) != 1 || !strings.Contains(passed[0].Error(), "is now bundle") || i.Blobs[layer] != manifest.InRegistry || i.Blobs[file] != "" || len(i.Bundles) != 0 {
 		t.Errorf("with another archive: %v, %v", passed, i.Blobs)
 	}
 	if err := os.Remove(full); err != nil {
 		t.Fatal(err)
 	}
-	if _, passed = s.inventory(t); len(passed) != 1 || !errors.As(passed[0], new(*GoneError)) {
+	if _, passed = s.inventory(t); len(passed) != 1 || !errors.As(passed[0], new(*MissingArchiveError)) {
 		t.Errorf("without the archive: %v", passed)
 	}
 
@@ -330,15 +330,15 @@ func TestSupply(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := s.session(t, b)
-		if err := errors.Join(b.Whole(), x.Supply(t.Context())); err != nil {
+		if err := errors.Join(b.CheckComplete(), x.AddRegistrySource(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		kept := x.kept()
+		kept := x.usedBundles()
 		s.keep(t, x)
-		if !bytes.Equal(kept, x.kept()) {
+		if !bytes.Equal(kept, x.usedBundles()) {
 			t.Error("the record changes although nothing did")
 		}
-		all, err := KeptBundles(s.options.Base, "demo")
+		all, err := UsedBundles(s.options.Base, "demo")
 		if err != nil || len(all) != 2 {
 			t.Errorf("the record has %v, %v", all, err)
 		}
@@ -349,15 +349,15 @@ func TestSupply(t *testing.T) {
 		if err := FindBases(t.Context(), b, s.options.Base, "demo"); err != nil {
 			t.Fatal(err)
 		}
-		var lack *bundle.LackError
-		if err := b.LacksFiles(); !errors.As(err, &lack) || lack.Lacks[0].ID != "binary/kubelet" {
+		var lack *bundle.AbsentBlobsError
+		if err := b.CheckFiles(); !errors.As(err, &lack) || lack.Items[0].ID != "binary/kubelet" {
 			t.Errorf("%v", err)
 		}
-		if err := s.session(t, b).Supply(t.Context()); !errors.As(err, &lack) {
+		if err := s.session(t, b).AddRegistrySource(t.Context()); !errors.As(err, &lack) {
 			t.Errorf("%v", err)
 		}
 		again := open(t, delta, away) // by its new name
-		if err := again.Whole(); err != nil {
+		if err := again.CheckComplete(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -369,7 +369,7 @@ func TestSupply(t *testing.T) {
 			t.Fatalf("absent %v", left)
 		}
 		x := s.session(t, b)
-		if err := x.Supply(t.Context()); err != nil {
+		if err := x.AddRegistrySource(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		rc, _, err := b.Blob(base)
@@ -381,8 +381,8 @@ func TestSupply(t *testing.T) {
 			t.Errorf("%q, %v", text, err)
 		}
 		h := x.Host(s.options.Cluster.Spec.Hosts[0])
-		homed, ok := h.Artifacts.(registry.Homed)
-		if !ok || homed.Home(base) != "registry.k8s.io/pause" {
+		homed, ok := h.Artifacts.(registry.MountSource)
+		if !ok || homed.MountRepository(base) != "registry.k8s.io/pause" {
 			t.Error("the registry is not told where its own blob is")
 		}
 		reg, err := x.registry()
@@ -399,10 +399,10 @@ func TestSupply(t *testing.T) {
 	t.Run("a layer that the registry has lost", func(t *testing.T) {
 		hide(t, full)
 		lost := *site
-		lost.Blobs = map[string]manifest.HeldIn{digest.FromString("never there").String(): manifest.InRegistry}
+		lost.Blobs = map[string]manifest.BlobLocation{digest.FromString("never there").String(): manifest.InRegistry}
 		b := open(t, s.mill.build("lost.tar.zst", &lost, "kubelet 1", "base", "never there"))
-		var lack *bundle.LackError
-		if err := s.session(t, b).Supply(t.Context()); !errors.As(err, &lack) || lack.Lacks[0].ID != "image/pause" || lack.Blobs != 1 {
+		var lack *bundle.AbsentBlobsError
+		if err := s.session(t, b).AddRegistrySource(t.Context()); !errors.As(err, &lack) || lack.Items[0].ID != "image/pause" || lack.Blobs != 1 {
 			t.Errorf("%v", err)
 		}
 	})
@@ -416,8 +416,8 @@ func TestSupply(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer x.Close()
-		var lack *bundle.LackError
-		if err := x.Supply(t.Context()); !errors.As(err, &lack) || !errors.Is(err, registryd.ErrNone) {
+		var lack *bundle.AbsentBlobsError
+		if err := x.AddRegistrySource(t.Context()); !errors.As(err, &lack) || !errors.Is(err, registryd.ErrNone) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -445,12 +445,12 @@ func TestDamagedBaseNeverReachesAHost(t *testing.T) {
 	kubelet := strings.Repeat("kubelet 1 ", 1<<16)
 	full := m.build("demo.tar.zst", nil, kubelet, "base")
 	root := open(t, full).Root.Digest.String()
-	site := &manifest.Inventory{Cluster: "demo", Bundles: []manifest.HeldBundle{{Root: root, File: "demo.tar.zst", Bytes: 1}},
-		Blobs: map[string]manifest.HeldIn{digest.FromString(kubelet).String(): manifest.InBundle}}
+	site := &manifest.Inventory{Cluster: "demo", Bundles: []manifest.InventoryBundle{{Root: root, File: "demo.tar.zst", Bytes: 1}},
+		Blobs: map[string]manifest.BlobLocation{digest.FromString(kubelet).String(): manifest.InBundle}}
 	delta := m.build("delta.tar.zst", site, kubelet, "base")
 	damage(t, full, digest.FromString(kubelet).String())
 	b := open(t, delta, full)
-	if err := b.Whole(); err != nil {
+	if err := b.CheckComplete(); err != nil {
 		t.Fatal(err)
 	}
 	step := op.Ensure("test.kubelet", []op.Resource{op.Blob{Path: "/usr/local/bin/kubelet", Need: manifest.Need{Kind: manifest.Binary, Name: "kubelet"}}})
@@ -496,17 +496,17 @@ func damage(t *testing.T, path, d string) {
 
 // TestFindBasesNeedsNoRecord: a cluster that was never made from here.
 func TestFindBasesNeedsNoRecord(t *testing.T) {
-	if all, err := KeptBundles(t.TempDir(), "demo"); err != nil || all != nil {
+	if all, err := UsedBundles(t.TempDir(), "demo"); err != nil || all != nil {
 		t.Errorf("%v, %v", all, err)
 	}
 	w, err := NewWorkdir(t.TempDir(), "demo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(w.Applied(keptName), []byte(`[{"root": 3}]`), 0o600); err != nil {
+	if err := os.WriteFile(w.Applied(usedName), []byte(`[{"root": 3}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readKept(w); err == nil {
+	if _, err := readUsed(w); err == nil {
 		t.Error("a record that is none was read")
 	}
 }

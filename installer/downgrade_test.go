@@ -74,7 +74,7 @@ func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				small := steptest.Cluster(t, steptest.Small)
-				kase := steptest.Case{Cluster: small, Before: steptest.Standing(small), Applied: steps.Applied{Config: []byte("x"), Serial: "5", Highest: "20260601000000"}}
+				kase := steptest.Case{Cluster: small, Before: steptest.ExistingCluster(small), Applied: steps.Applied{Config: []byte("x"), Serial: "5", Highest: "20260601000000"}}
 				sim := kase.Sim(t)
 				sim.AddFile(complete, "x", 0o600)
 				step := cluster.Record()
@@ -101,11 +101,11 @@ func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
 // TestHighestSerialNeverFalls: a run that did not hear of a serial does not lower it.
 func TestHighestSerialNeverFalls(t *testing.T) {
 	small := steptest.Cluster(t, steptest.Small)
-	kase := steptest.Case{Cluster: small, Before: steptest.Standing(small), Workdir: t.TempDir()}
+	kase := steptest.Case{Cluster: small, Before: steptest.ExistingCluster(small), Workdir: t.TempDir()}
 	sim := kase.Sim(t)
 	for _, x := range []struct{ serial, highest, want string }{{"9", "9", "9"}, {"5", "5", "9"}, {"5", "12", "12"}, {"12", "", "12"}} {
 		kase.Applied = steps.Applied{Config: []byte("x"), Serial: x.serial, Highest: x.highest}
-		for _, step := range []steps.Step{cluster.Record(), cluster.KeepApplied()} {
+		for _, step := range []steps.Step{cluster.Record(), cluster.WriteApplied()} {
 			h := kase.NewHost(t, sim, step)
 			if err := step.Run(t.Context(), h); err != nil {
 				t.Fatal(err)

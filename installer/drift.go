@@ -19,44 +19,43 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Drift is one thing of a cluster that is not as its record says, or that could not be
-// looked at.
+// Drift is one item of a cluster that differs from its record, or that could not be checked.
 type Drift struct {
 	Host string `json:"host"`
 	Kind string `json:"kind"` // file, unit, kernel, object, package, account, host, step
-	Name string `json:"name"` // "file /etc/hosts"; the step's own where it has no pieces
+	Name string `json:"name"` // "file /etc/hosts"; the step's name if it has no pieces
 	Step string `json:"step,omitempty"`
-	What string `json:"what,omitempty"` // what would mend it: "write /etc/hosts"
-	Diff string `json:"diff,omitempty"` // lines that come and go; Secrets are not shown
-	// Unseen says why it was not looked at: it may or may not be as it should be.
-	Unseen string `json:"unseen,omitempty"`
-	// Hides are steps that ask programs, and cannot be told while this unit differs.
-	Hides []string `json:"hides,omitempty"`
+	What string `json:"what,omitempty"` // what would repair it: "write /etc/hosts"
+	Diff string `json:"diff,omitempty"` // lines removed and added; Secrets are not shown
+	// NotChecked is the reason why it was not checked; "" if it was.
+	NotChecked string `json:"unseen,omitempty"`
+	// Blocks are steps that query programs and cannot be checked while this unit differs.
+	Blocks []string `json:"hides,omitempty"`
 }
 
-// Counts tells whether it speaks against the cluster: it differs, or nobody can say
-// whether it does. What lacks a bundle alone does not count.
-func (d Drift) Counts() bool { return d.Unseen != ErrNoBundle.Error() }
+// Counts reports whether the item counts as drift: it differs, or its state is unknown. An
+// item that only lacks a bundle does not count.
+func (d Drift) Counts() bool { return d.NotChecked != ErrNoBundle.Error() }
 
-// DriftOptions say how Drifts looks.
+// DriftOptions configure Drifts.
 type DriftOptions struct {
-	Parallel int // how many hosts are looked at at once
+	Parallel int // how many hosts are checked concurrently
 	Timeout  time.Duration
 }
 
-// stepTime is how long a look at one step on one host may take, unless it is said otherwise.
+// stepTime is the default time limit for the check of one step on one host.
 const stepTime = 2 * time.Minute
 
-// Drifts looks at what the steps of g have left on the hosts that of gives, and tells what
-// is not so by now, sorted by host and then in the order of the plan. Nothing is changed,
-// and no look ends because of what another one found. Checks, waits and what leaves no trace
-// are passed over. of gives nil for a host that was not reached: the caller knows why.
+// Drifts checks what the steps of g have left on the hosts and returns all differences, sorted
+// by host and then in the order of the plan. It changes nothing, and a difference does not end
+// the other checks. Preflight checks, waits and steps that leave no trace are skipped. of
+// returns nil for a host that was not reached; the caller knows why.
 func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]Drift, error) {
-	l := &look{of: of, options: o, board: &steps.Board{}, lost: map[string]bool{}, order: map[string]int{}}
-	way := NewWayIn(g.Leads, of)
-	for _, n := range g.Nodes { // in this order what a look gives to another one is there
+	l := &driftRun{of: of, options: o, board: &steps.Board{}, lost: map[string]bool{}, order: map[string]int{}}
+	way := NewLeadSelector(g.Leads, of)
+	for _, n := range g.Nodes { // in the order of the plan, so that outputs exist before they are read
 		m := n.Step.Meta()
-		if m.Always || m.Here || m.LooksOnly {
+		if m.Always || m.WorkdirOnly || m.ReadOnly {
 			continue
 		}
 		var group errgroup.Group
@@ -64,7 +63,7 @@ func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]
 		for _, h := range n.Hosts {
 			if plan.IsLead(h) {
 				lead, err := way.Lead(ctx)
-				if err != nil { // the caller knows why each master was not reached
+				if err != nil { // the caller knows why no master was reached
 					continue
 				}
 				h = lead
@@ -77,7 +76,7 @@ func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]
 				return nil
 			})
 		}
-		_ = group.Wait() // no function gives an error
+		_ = group.Wait() // no function returns an error
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -85,20 +84,20 @@ func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]
 	return l.sorted(g), nil
 }
 
-// look is one call of Drifts.
-type look struct {
+// driftRun is one call of Drifts.
+type driftRun struct {
 	of      state.Of
 	options DriftOptions
 	board   *steps.Board
 	order   map[string]int // of hosts
 
 	mu    sync.Mutex
-	lost  map[string]bool // hosts that answer no more
+	lost  map[string]bool // hosts that no longer answer
 	found []Drift
 }
 
-// at looks at what one step left on one host.
-func (l *look) at(ctx context.Context, n *plan.Node, at manifest.Host) {
+// at checks what one step left on one host.
+func (l *driftRun) at(ctx context.Context, n *plan.Node, at manifest.Host) {
 	facade := l.of(at)
 	l.mu.Lock()
 	gone := l.lost[at.Name]
@@ -112,7 +111,7 @@ func (l *look) at(ctx context.Context, n *plan.Node, at manifest.Host) {
 	defer cancel()
 	h := facade.WithBoard(l.board).InSet(n.Set).ForStep(m)
 	absent, partial := h.Artifacts.(*absentArtifacts)
-	if partial { // who asks for what is not there is told apart step by step
+	if partial { // per step, to know which step requested a missing artifact
 		absent = absent.fresh()
 		h.Artifacts = absent
 	}
@@ -124,23 +123,23 @@ func (l *look) at(ctx context.Context, n *plan.Node, at manifest.Host) {
 	}
 }
 
-// pieces looks at what one step brings about.
-func pieces(ctx context.Context, s steps.Step, h *steps.Host) []steps.Piece {
+// pieces checks the results of one step.
+func pieces(ctx context.Context, s steps.Step, h *steps.Host) []steps.ResourceState {
 	if d, ok := s.(steps.Drifter); ok {
 		out := d.Drift(ctx, h)
 		if len(s.Meta().Writes) == 0 {
 			return out
 		}
-		if _, err := s.Precheck(ctx, h); err != nil { // it gives what others read
-			return append(out, steps.Piece{Name: s.Meta().Name, Err: err})
+		if _, err := s.Precheck(ctx, h); err != nil { // other steps read its output
+			return append(out, steps.ResourceState{Name: s.Meta().Name, Err: err})
 		}
 		return out
 	}
-	p := steps.Piece{Name: s.Meta().Name}
+	p := steps.ResourceState{Name: s.Meta().Name}
 	v, err := s.Precheck(ctx, h)
 	if err != nil || v == steps.Done {
 		p.Err = err
-		return []steps.Piece{p}
+		return []steps.ResourceState{p}
 	}
 	p.What = "run " + p.Name
 	if d, ok := s.(steps.Differ); ok {
@@ -148,11 +147,11 @@ func pieces(ctx context.Context, s steps.Step, h *steps.Host) []steps.Piece {
 			p.What, p.Diff, _ = strings.Cut(strings.Join(lines, "\n"), "\n")
 		}
 	}
-	return []steps.Piece{p}
+	return []steps.ResourceState{p}
 }
 
-// add takes down what a look found.
-func (l *look) add(host, step string, p steps.Piece) {
+// add records one difference.
+func (l *driftRun) add(host, step string, p steps.ResourceState) {
 	if p.Err == nil && p.What == "" {
 		return
 	}
@@ -160,32 +159,32 @@ func (l *look) add(host, step string, p steps.Piece) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.Err != nil {
-		d.What, d.Diff, d.Unseen = "", "", p.Err.Error()
+		d.What, d.Diff, d.NotChecked = "", "", p.Err.Error()
 		switch {
 		case errors.Is(p.Err, ErrNoBundle):
-			d.Unseen = ErrNoBundle.Error()
+			d.NotChecked = ErrNoBundle.Error()
 		case errors.Is(p.Err, syscall.ENOTDIR):
-			d.Unseen = noKeys
+			d.NotChecked = noKeys
 		case isLost(p.Err):
 			if l.lost[host] {
 				return
 			}
 			l.lost[host] = true
-			d = Drift{Host: host, Kind: "host", Name: "host " + host, Unseen: p.Err.Error()}
+			d = Drift{Host: host, Kind: "host", Name: "host " + host, NotChecked: p.Err.Error()}
 		}
 	}
 	l.found = append(l.found, d)
 }
 
-// isLost tells whether a host answers no more: its connection has ended, or a command was
-// not done when its patience was. Every further step would wait as long.
+// isLost reports whether a host no longer answers: its connection has ended, or a command
+// exceeded its timeout. Every further step would wait as long.
 func isLost(err error) bool {
 	var broken *connector.BrokenError
 	var late *connector.TimeoutError
 	return errors.As(err, &broken) || errors.As(err, &late)
 }
 
-// kindOf is the kind of a piece, by the first word of its name.
+// kindOf returns the kind of a piece from the first word of its name.
 func kindOf(name string) string {
 	word, _, several := strings.Cut(name, " ")
 	kind := map[string]string{
@@ -196,13 +195,13 @@ func kindOf(name string) string {
 	case kind != "":
 		return kind
 	case several:
-		return "host" // of the machine as a whole: its name, its swap
+		return "host" // of the whole machine: its name, its swap
 	}
 	return "step"
 }
 
-// sorted gives what was found by host, and then in the order of the plan.
-func (l *look) sorted(g *plan.Graph) []Drift {
+// sorted returns the differences by host, and then in the order of the plan.
+func (l *driftRun) sorted(g *plan.Graph) []Drift {
 	place := map[string]int{}
 	for i, n := range g.Nodes {
 		place[n.Step.Meta().Name] = i
@@ -210,13 +209,14 @@ func (l *look) sorted(g *plan.Graph) []Drift {
 	slices.SortStableFunc(l.found, func(a, b Drift) int {
 		return cmp.Or(cmp.Compare(l.order[a.Host], l.order[b.Host]), cmp.Compare(place[a.Step], place[b.Step]), cmp.Compare(a.Name, b.Name))
 	})
-	return hidden(l.found)
+	return withoutHidden(l.found)
 }
 
-// hidden gives what was found without the steps that cannot be told while a unit differs:
-// what asks the runtime says nothing of itself while that is stopped. The unit names them.
-func hidden(all []Drift) []Drift {
-	isUnit := func(d Drift) bool { return d.Kind == "unit" && d.Unseen == "" }
+// withoutHidden returns the differences without the steps that cannot be checked while a unit
+// differs: a step that queries the runtime reports nothing useful while the runtime is
+// stopped. The unit lists these steps.
+func withoutHidden(all []Drift) []Drift {
+	isUnit := func(d Drift) bool { return d.Kind == "unit" && d.NotChecked == "" }
 	if !slices.ContainsFunc(all, isUnit) {
 		return all
 	}
@@ -230,18 +230,18 @@ func hidden(all []Drift) []Drift {
 	}
 	for _, d := range steps {
 		i := slices.IndexFunc(out, func(x Drift) bool { return isUnit(x) && x.Host == d.Host })
-		if i < 0 { // it asks the cluster, of which the host is part
+		if i < 0 { // it queries the cluster, which the host is part of
 			i = slices.IndexFunc(out, isUnit)
 		}
-		if says := d.Name + " on " + d.Host; !slices.Contains(out[i].Hides, says) {
-			out[i].Hides = append(out[i].Hides, says)
+		if says := d.Name + " on " + d.Host; !slices.Contains(out[i].Blocks, says) {
+			out[i].Blocks = append(out[i].Blocks, says)
 		}
 	}
 	return out
 }
 
-// AsRecorded gives the cluster as it was applied, with the hosts of the record alone: c
-// says how they are reached.
+// AsRecorded returns the cluster as it was applied, with only the hosts of the record: c
+// specifies how they are reached.
 func AsRecorded(c *manifest.Cluster, e *manifest.Existing) (*manifest.Cluster, error) {
 	if e.Config.Metadata.Name != c.Metadata.Name {
 		return nil, &state.OtherClusterError{Is: e.Config.Metadata.Name, Config: c.Metadata.Name}

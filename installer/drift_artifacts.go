@@ -12,29 +12,30 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// ErrNoBundle says that a look needs what a bundle holds, and that there is none.
-var ErrNoBundle = errors.New("not looked at without the bundle that was applied")
+// ErrNoBundle reports that a check requires the content of a bundle, and that there is no
+// bundle.
+var ErrNoBundle = errors.New("not checked without the bundle that was applied")
 
-// absentArtifacts stands in for a bundle that is not there, as far as its lock goes: that
-// names versions and digests, and not the bytes.
+// absentArtifacts represents a bundle that is not available: its lock provides versions and
+// digests, but not the content.
 type absentArtifacts struct {
-	lock *manifest.Lock // nil: it is not known either
+	lock *manifest.Lock // nil: unknown as well
 	set  string
-	list *atomic.Bool // the images were asked for, and are not known
+	list *atomic.Bool // set when the images were requested without a lock
 }
 
-// WithoutBundle stands in for a bundle of which a lock alone is here; nil where that is
-// not here either. set is the set of the lock that the cluster has.
+// WithoutBundle returns artifacts for a bundle of which only the lock is available; l is nil
+// if the lock is missing too. set is the set of the lock that the cluster has.
 func WithoutBundle(l *manifest.Lock, set string) steps.Artifacts {
 	return (&absentArtifacts{lock: l, set: set}).fresh()
 }
 
-// fresh is the same for another look.
+// fresh returns a copy for another check.
 func (a *absentArtifacts) fresh() *absentArtifacts {
 	return &absentArtifacts{lock: a.lock, set: a.set, list: &atomic.Bool{}}
 }
 
-// asked tells whether something was asked for that only looks like an answer.
+// asked reports whether the list of images was requested although it is unknown.
 func (a *absentArtifacts) asked() bool { return a.list.Load() }
 
 func (a *absentArtifacts) need(n manifest.Need) manifest.Need {

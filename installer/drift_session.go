@@ -23,29 +23,29 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// ErrNoRecord says that nobody knows what was applied to a cluster.
-var ErrNoRecord = errors.New("there is no record of what was applied to the cluster: its creation has not ended, or no master and no workdir that knows of it was asked")
+// ErrNoRecord reports that no cluster record was found.
+var ErrNoRecord = errors.New("the cluster has no record: its installation has not ended, or neither a master that answers nor this workdir has the record")
 
-// OtherBundleError says that a bundle is not the one that was applied.
+// OtherBundleError reports that a bundle is not the one that was applied.
 type OtherBundleError struct{ Is, Applied string }
 
 func (e *OtherBundleError) Error() string {
-	return fmt.Sprintf("the bundle's lock is %s, and the one that was applied is %s", e.Is, e.Applied)
+	return fmt.Sprintf("the lock of the bundle is %s, but the applied lock is %s", e.Is, e.Applied)
 }
 
-// Advice says what to do.
+// Advice returns what the user can do; see steps.Advice.
 func (*OtherBundleError) Advice() string {
-	return "give the bundle that the cluster was last installed with, or none"
+	return "specify the bundle that the cluster was last installed with, or none"
 }
 
-// ReachRecorded opens a session on a cluster as its record says; o.Cluster says how hosts
-// are reached. Without o.Bundle it takes the archive that was applied where that still
-// lies here, and else its lock, where the workdir has it. Hosts that do not answer are
-// given as Reach gives them.
+// ReachRecorded opens a session on a cluster as described by its record; o.Cluster specifies
+// how hosts are reached. Without o.Bundle it uses the applied archive if that is still at its
+// path on this machine, or else the copy of its lock in the workdir. Hosts that do not answer
+// are returned as by Reach.
 func ReachRecorded(ctx context.Context, o Options) (*Session, HostErrors, error) {
 	config, given := o.Cluster, o.Bundle != nil
 	if w, err := NewWorkdir(o.Base, config.Metadata.Name); err == nil && !given {
-		o.Bundle = w.keptBundle(ctx, o)
+		o.Bundle = w.usedBundle(ctx, o)
 	}
 	s, failed, err := Reach(ctx, o)
 	if err != nil {
@@ -56,13 +56,13 @@ func ReachRecorded(ctx context.Context, o Options) (*Session, HostErrors, error)
 	}
 	if kept := o.Bundle; kept != nil && !given {
 		unlock := s.unlock
-		s.unlock = func() { unlock(); _ = kept.Close() } // it was read only: nothing to lose
+		s.unlock = func() { unlock(); _ = kept.Close() } // only read: a close error loses no data
 	}
 	further, err := s.asRecorded(ctx, config, given)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	var of HostErrors // of the record: another host that does not answer is none of it
+	var of HostErrors // hosts of the config that are not in the record do not matter
 	for _, err := range append(failed, further...) {
 		if host, ok := errors.AsType[*HostError](err); ok {
 			if _, known := s.Cluster.Host(host.Host); known {
@@ -73,11 +73,11 @@ func ReachRecorded(ctx context.Context, o Options) (*Session, HostErrors, error)
 	return s, of, nil
 }
 
-// asRecorded makes the recorded cluster that of the session.
+// asRecorded makes the recorded cluster the cluster of the session.
 func (s *Session) asRecorded(ctx context.Context, config *manifest.Cluster, given bool) (HostErrors, error) {
 	e, applied, err := state.Recorded(ctx, config, s.Workdir.Dir, s.Host)
 	if err != nil {
-		return nil, fmt.Errorf("what was applied to the cluster: %w", err)
+		return nil, fmt.Errorf("cluster record: %w", err)
 	}
 	if e == nil {
 		return nil, ErrNoRecord
@@ -94,7 +94,7 @@ func (s *Session) asRecorded(ctx context.Context, config *manifest.Cluster, give
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.keysAside()
+	keys, err := s.copyKeys()
 	if err != nil {
 		return nil, err
 	}
@@ -104,39 +104,38 @@ func (s *Session) asRecorded(ctx context.Context, config *manifest.Cluster, give
 	if err := Recall(ctx, c.Only(s.Reached()), s.Host); err != nil {
 		return nil, err
 	}
-	return further, s.closeKeys(keys)
+	return further, s.blockKeys(keys)
 }
 
-// noKeys says that a look would need keys that nobody has.
-const noKeys = "not looked at without keys of the cluster, which lie on hosts that do not answer"
+// noKeys is the reason for a check that requires keys which are not available.
+const noKeys = "not checked without keys of the cluster, which are on hosts that do not answer"
 
-// keysAside copies the keys of the cluster that are in the workdir to a folder beside
-// them, for the time of the session: a step that looks for keys makes them where there
-// are none, and a look leaves nothing behind.
-func (s *Session) keysAside() (string, error) {
-	dir, err := os.MkdirTemp(s.Workdir.Dir, ".look-") // nobody else reads it
+// copyKeys copies the cluster's keys in the workdir to a temporary folder for the time of the
+// session. A step that finds no keys creates them, and a check must leave nothing behind.
+func (s *Session) copyKeys() (string, error) {
+	dir, err := os.MkdirTemp(s.Workdir.Dir, ".look-") // readable by this user only
 	if err != nil {
-		return "", fmt.Errorf("a place for keys: %w", err)
+		return "", fmt.Errorf("temporary folder for keys: %w", err)
 	}
 	unlock := s.unlock
-	s.unlock = func() { _ = os.RemoveAll(dir); unlock() } // the next look has another one
+	s.unlock = func() { _ = os.RemoveAll(dir); unlock() } // the next check creates its own
 	err = os.CopyFS(filepath.Join(dir, "certs"), os.DirFS(s.Workdir.Certs("")))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("the keys of the cluster: %w", err)
+		return "", fmt.Errorf("copy the keys of the cluster: %w", err)
 	}
 	digests, err := os.ReadFile(filepath.Join(s.Workdir.Dir, registryd.DigestsFile))
 	if err == nil {
 		err = durable.WriteFile(filepath.Join(dir, registryd.DigestsFile), digests, 0o600)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("what the registry calls its images: %w", err)
+		return "", fmt.Errorf("copy the digests of the registry's images: %w", err)
 	}
 	return dir, nil
 }
 
-// closeKeys keeps steps from making keys of parts that have theirs on hosts which do not
-// answer: what is made of them could only differ.
-func (s *Session) closeKeys(dir string) error {
+// blockKeys prevents steps from creating keys for components whose keys are on hosts that do
+// not answer: everything derived from new keys would differ.
+func (s *Session) blockKeys(dir string) error {
 	parts := map[string][]manifest.Host{"registry": part.RegistryOf(s.Cluster).Hosts}
 	if store := part.StoreOf(s.Cluster); store.Kind == part.Service {
 		parts["etcd"] = store.Members
@@ -153,7 +152,7 @@ func (s *Session) closeKeys(dir string) error {
 	return nil
 }
 
-// recordedArtifacts are what is here of the bundle that was applied.
+// recordedArtifacts returns what is available on this machine of the applied bundle.
 func (s *Session) recordedArtifacts(e *manifest.Existing, given bool) (steps.Artifacts, error) {
 	if s.Bundle != nil {
 		lock, err := s.Bundle.Document("lock")
@@ -176,37 +175,37 @@ func (s *Session) recordedArtifacts(e *manifest.Existing, given bool) (steps.Art
 	return WithoutBundle(l, s.Set()), problems.Err()
 }
 
-// keptBundle opens the archive that was applied, where it still lies where it did; nil
-// where it does not.
-func (w Workdir) keptBundle(ctx context.Context, o Options) *bundle.Bundle {
+// usedBundle opens the applied archive if it is still at its path; nil otherwise.
+func (w Workdir) usedBundle(ctx context.Context, o Options) *bundle.Bundle {
 	var was struct{ Bundle string }
 	text, err := os.ReadFile(w.Applied("applied.json"))
 	if err != nil || json.Unmarshal(text, &was) != nil || was.Bundle == "" {
 		return nil
 	}
-	kept, err := readKept(w)
+	kept, err := readUsed(w)
 	if err != nil {
-		o.Log.WarnContext(ctx, "the bundles that were applied are not known", "err", err)
+		o.Log.WarnContext(ctx, "cannot read the list of used bundles", "err", err)
 	}
 	for _, k := range kept {
 		if k.Root != was.Bundle {
 			continue
 		}
-		// Who made it was asked when it was applied, and by its root it is the same.
-		b, err := bundle.OpenPart(ctx, k.Path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
+		// The signature was verified when the bundle was applied; the root proves it is the
+		// same.
+		b, err := bundle.OpenPartial(ctx, k.Path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
 		if err == nil && b.Root.Digest.String() == k.Root {
-			_ = FindBases(ctx, b, o.Base, o.Cluster.Metadata.Name) // what is absent then, says who reads it
+			_ = FindBases(ctx, b, o.Base, o.Cluster.Metadata.Name) // reading an absent blob returns the error
 			return b
 		}
 		if err == nil {
-			err = errors.Join(errors.New("it is another bundle by now"), b.Close())
+			err = errors.Join(errors.New("it is another bundle now"), b.Close())
 		}
-		o.Log.WarnContext(ctx, "the bundle that was applied cannot be read", "path", k.Path, "err", err)
+		o.Log.WarnContext(ctx, "cannot read the bundle that was applied", "path", k.Path, "err", err)
 	}
 	return nil
 }
 
-// Drift looks at the hosts of a session of ReachRecorded.
+// Drift checks the hosts of a session of ReachRecorded.
 func (s *Session) Drift(ctx context.Context) ([]Drift, error) {
 	g, err := plan.Build(pipeline.Create(), plan.Scope{Want: s.Cluster, Set: s.Set()})
 	if err != nil {
@@ -215,12 +214,12 @@ func (s *Session) Drift(ctx context.Context) ([]Drift, error) {
 	return Drifts(ctx, g, s.Host, DriftOptions{Parallel: s.Parallel})
 }
 
-// Drifts are the hosts that do not answer, as things that nobody could look at.
+// Drifts returns the hosts that do not answer as items that could not be checked.
 func (e HostErrors) Drifts() []Drift {
 	var out []Drift
 	for _, err := range e {
 		if host, ok := errors.AsType[*HostError](err); ok {
-			out = append(out, Drift{Host: host.Host, Kind: "host", Name: "host " + host.Host, Unseen: host.Err.Error()})
+			out = append(out, Drift{Host: host.Host, Kind: "host", Name: "host " + host.Host, NotChecked: host.Err.Error()})
 		}
 	}
 	return out

@@ -47,7 +47,7 @@ func TestASessionAsRecorded(t *testing.T) {
 	put("config.yaml", config)
 	put("applied.json", []byte(`{"lock": "`+is+`", "bundle": "`+full.Root.Digest.String()+`"}`))
 	put("kubexm.lock", lock)
-	put(keptName, encodeKept([]Kept{{Root: full.Root.Digest.String(), Path: path, Bytes: full.Size()}}))
+	put(usedName, encodeUsed([]UsedBundle{{Root: full.Root.Digest.String(), Path: path, Bytes: full.Size()}}))
 
 	look := func(when string, given bool, check func(*Session)) {
 		t.Helper()

@@ -181,7 +181,7 @@ func TestTheRecordHereCountsWhereTheClusterIsSilent(t *testing.T) {
 		s.Must(pipeline.Create, "create")
 		s.Sims["m1"].KillUnit("containerd.service")
 		s.Edit(with(t, configOf(t, "site"), "v1.32.2", "v1.33.1"))
-		if says := s.refused("a silent cluster"); !strings.Contains(says, "the cluster has v1.32.2, the config says v1.33.1") {
+		if says := s.refused("a silent cluster"); !strings.Contains(says, "the cluster has v1.32.2, the config has v1.33.1") {
 			t.Errorf("says %s", says)
 		}
 	})
@@ -272,7 +272,7 @@ func TestWhatIsPreservedElsewhereIsTakenUp(t *testing.T) {
 				s.elsewhere()
 				s.Must(pipeline.Delete, "delete all of it elsewhere")
 				s.Workdir = here
-				if said := s.refused("deleted elsewhere"); !strings.Contains(said, "if another machine has deleted the cluster") {
+				if said := s.refused("deleted elsewhere"); !strings.Contains(said, "if the cluster was deleted from another machine") {
 					t.Error(said)
 				}
 				s.Must(pipeline.Delete, "delete here too")

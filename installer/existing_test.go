@@ -85,7 +85,7 @@ func TestARegistryThatStandsIsReached(t *testing.T) {
 		// A layer of a delta that only the registry has.
 		delta := s.mill.build("delta.tar.zst", i, "kubelet 2", "one", "two", "three")
 		y := s.session(t, open(t, delta))
-		if err := y.Supply(t.Context()); err != nil {
+		if err := y.AddRegistrySource(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, im := range y.Bundle.Lock.Images {

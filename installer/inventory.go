@@ -23,15 +23,14 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// Inventory asks a site what it holds: the archives that lie on this machine
-// (those that runs here have used, and others by their paths), the site's
-// registry, and its hosts. Nothing is changed anywhere. What could not be asked is
-// in the inventory, and in passed, each with its reason: hosts, a registry that
-// does not answer, archives on record that are no longer what they were.
+// Inventory collects what a site has: the archives on this machine (those that earlier runs
+// used, and others by their paths), the site's registry, and its hosts. It changes nothing.
+// What could not be queried is in the inventory and in passed, each with its reason: hosts, a
+// registry that does not answer, recorded archives that have changed.
 //
-// Policy is asked about the archives that are named: what a forged one claims to
-// hold, the site would lack. Those on record were asked about when they were used,
-// and their roots are compared with the record.
+// policy applies to the archives in bundles: the site would lack whatever a forged archive
+// claims to contain. Recorded archives were verified when they were used, and their roots are
+// compared with the record.
 func Inventory(ctx context.Context, o Options, bundles []string, policy bundle.Policy) (i *manifest.Inventory, passed []error, err error) {
 	s, err := newSession(ctx, o)
 	if err != nil {
@@ -39,7 +38,7 @@ func Inventory(ctx context.Context, o Options, bundles []string, policy bundle.P
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	taken := time.Now().UTC().Truncate(time.Second)
-	c := &census{session: s, out: &manifest.Inventory{Cluster: o.Cluster.Metadata.Name, Taken: &taken, Blobs: map[string]manifest.HeldIn{}}}
+	c := &census{session: s, out: &manifest.Inventory{Cluster: o.Cluster.Metadata.Name, Taken: &taken, Blobs: map[string]manifest.BlobLocation{}}}
 	if err := c.bundles(ctx, bundles, policy); err != nil {
 		return nil, nil, err
 	}
@@ -53,31 +52,31 @@ func Inventory(ctx context.Context, o Options, bundles []string, policy bundle.P
 	return c.out, c.passed, ctx.Err()
 }
 
-// GoneError says that an archive on record lies no more where it did. The site may
-// have thrown it away on purpose: what it held is not counted, and that is all.
-type GoneError struct{ Root, Path string }
+// MissingArchiveError reports that a recorded archive is no longer at its path. The site may
+// have deleted it on purpose: its content is not counted, and the inventory continues.
+type MissingArchiveError struct{ Root, Path string }
 
-func (e *GoneError) Error() string {
-	return fmt.Sprintf("bundle %s is no more at %s, and does not count", e.Root, e.Path)
+func (e *MissingArchiveError) Error() string {
+	return fmt.Sprintf("bundle %s is no longer at %s and is not counted", e.Root, e.Path)
 }
 
-// census is one Inventory at work.
+// census is one running Inventory.
 type census struct {
 	session *Session
 	out     *manifest.Inventory
-	images  []manifest.ImagePin // of every lock that is known here
+	images  []manifest.ImagePin // of every lock known on this machine
 	passed  []error
 }
 
-// bundles looks at the archives. One that a person names has to be good; one on
-// record may be gone, or be another by now.
+// bundles reads the archives. An archive that the user lists must be valid; a recorded one may
+// be missing or replaced.
 func (c *census) bundles(ctx context.Context, named []string, policy bundle.Policy) error {
-	kept, err := readKept(c.session.Workdir)
+	kept, err := readUsed(c.session.Workdir)
 	if err != nil {
 		c.passed = append(c.passed, err)
 	}
 	c.images = appliedImages(c.session.Workdir)
-	if was, err := state.BundleHere(c.session.Workdir.Dir); err == nil { // a damaged record names none
+	if was, err := state.BundleHere(c.session.Workdir.Dir); err == nil { // a damaged record lists none
 		c.out.Applied = was
 	}
 	seen := map[string]bool{}
@@ -95,24 +94,24 @@ func (c *census) bundles(ctx context.Context, named []string, policy bundle.Poli
 			continue
 		}
 		if _, err := os.Stat(k.Path); errors.Is(err, fs.ErrNotExist) {
-			c.passed = append(c.passed, &GoneError{Root: k.Root, Path: k.Path})
+			c.passed = append(c.passed, &MissingArchiveError{Root: k.Root, Path: k.Path})
 			continue
 		}
 		if err := c.bundle(ctx, k.Path, k.Root, bundle.Policy{AllowUnsigned: true}); err != nil {
-			c.passed = append(c.passed, fmt.Errorf("bundle %s, on record here, does not count: %w", k.Root, err))
+			c.passed = append(c.passed, fmt.Errorf("bundle %s, recorded on this machine, is not counted: %w", k.Root, err))
 		}
 	}
 	return nil
 }
 
 func (c *census) bundle(ctx context.Context, path, root string, policy bundle.Policy) (err error) {
-	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{})
+	b, err := bundle.OpenPartial(ctx, path, policy, bundle.Bases{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	if got := b.Root.Digest.String(); root != "" && got != root {
-		return fmt.Errorf("%s is bundle %s by now", path, got)
+		return fmt.Errorf("%s is now bundle %s", path, got)
 	}
 	if b.Lock.Cluster != c.out.Cluster {
 		return fmt.Errorf("%s is a bundle of cluster %s, not %s", path, b.Lock.Cluster, c.out.Cluster)
@@ -124,12 +123,12 @@ func (c *census) bundle(ctx context.Context, path, root string, policy bundle.Po
 	for _, x := range blobs {
 		c.out.Blobs[x.Digest] = manifest.InBundle
 	}
-	c.out.Bundles = append(c.out.Bundles, manifest.HeldBundle{Root: b.Root.Digest.String(), File: filepath.Base(path), Bytes: b.Size(), Delta: b.Delta != nil})
+	c.out.Bundles = append(c.out.Bundles, manifest.InventoryBundle{Root: b.Root.Digest.String(), File: filepath.Base(path), Bytes: b.Size(), Delta: b.Delta != nil})
 	c.images = append(c.images, b.Lock.Images...)
 	return nil
 }
 
-// registry asks the site's registry, whose answer may be that there is none.
+// registry queries the site's registry, if there is one.
 func (c *census) registry(ctx context.Context) {
 	r := &c.out.Registry
 	r.Host, r.State = c.session.Cluster.Spec.Registry.PrivateRegistry, manifest.RegistrySilent
@@ -138,7 +137,7 @@ func (c *census) registry(ctx context.Context) {
 		r.State = manifest.RegistryAbsent
 		return
 	}
-	var found *registry.Holding
+	var found *registry.SurveyResult
 	if err == nil {
 		found, err = registry.Survey(ctx, t, c.images, surveyors)
 	}
@@ -155,41 +154,37 @@ func (c *census) registry(ctx context.Context) {
 	}
 }
 
-// programs are what a host is asked the versions of.
+// programs are the commands that report versions on a host.
 func programs() [][]string {
 	out := [][]string{{"kubelet", "--version"}, {"kubeadm", "version", "-o", "short"}, {"kubectl", "version", "--client"}}
-	for _, r := range part.Runtimes() { // a host has one of them
+	for _, r := range part.Runtimes() { // a host has only one of them
 		out = append(out, []string{path.Base(r.Program), "--version"})
 	}
 	return append(out, []string{"runc", "--version"}, []string{"crictl", "--version"}, []string{"registry", "--version"}, []string{"helm", "version", "--short"})
 }
 
-// versionText is a version as programs print it, among other words.
+// versionText matches a version in the output of a program.
 var versionText = regexp.MustCompile(`\bv?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.-]+)?`)
 
-// hosts tells what each host is and has.
+// hosts adds the facts and versions of each host.
 func (c *census) hosts(ctx context.Context, failed HostErrors) {
-	why := map[string]string{}
-	for _, err := range failed {
-		var h *HostError
-		if errors.As(err, &h) {
-			why[h.Host] = h.Err.Error()
-		}
-	}
+	why := failed.byHost()
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(max(c.session.Parallel, 1))
 	for _, h := range c.session.Cluster.Spec.Hosts {
 		g.Go(func() error {
 			m := c.session.machine(ctx, h)
-			m.Unreachable = why[h.Name]
+			if e := why[h.Name]; e != nil {
+				m.Unreachable = e.Err.Error()
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			c.out.Hosts = append(c.out.Hosts, m)
 			return nil
 		})
 	}
-	_ = g.Wait() // the functions above give no error
+	_ = g.Wait() // the functions above return no error
 }
 
 func (s *Session) machine(ctx context.Context, h manifest.Host) manifest.InventoryMachine {
@@ -210,7 +205,7 @@ func (s *Session) machine(ctx context.Context, h manifest.Host) manifest.Invento
 	defer cancel()
 	for _, argv := range programs() {
 		out, err := host.Exec(ctx, argv...)
-		if v := versionText.FindString(string(out)); err == nil && v != "" { // a program that is not there has no version
+		if v := versionText.FindString(string(out)); err == nil && v != "" { // a missing program has no version
 			m.Components[argv[0]] = v
 		}
 	}

@@ -51,7 +51,7 @@ spec:
   etcd: {type: kubeadm}
   network: {plugin: flannel, kubePodsCIDR: 10.64.0.0/10}
 `, workersOf(n-2), n-2), "")
-	s.AtOnce = max(8, n/4) // joins wait by the clock: a run of few at once is a measure of that
+	s.Parallel = max(8, n/4) // joins wait by the clock: a run of few at once is a measure of that
 	if *largeRecord {
 		s.record()
 	}
@@ -71,7 +71,7 @@ spec:
 			switch e.Outcome {
 			case engine.Ran:
 				runs[i].Ran++
-			case engine.Skipped, engine.Looked:
+			case engine.Skipped, engine.Checked:
 				runs[i].Looked++
 			}
 		}

@@ -17,53 +17,53 @@ import (
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
-// OperationError says that an operation of another kind is open.
+// OperationError reports that an operation of another kind is open.
 type OperationError struct{ cluster.Operation }
 
 func (e *OperationError) Error() string {
 	how := map[cluster.OperationState]string{
-		cluster.OperationWaiting: "waits to be continued", cluster.OperationFailed: "has failed and is open",
+		cluster.OperationWaiting: "waits to be continued", cluster.OperationFailed: "has failed and is still open",
 	}[e.State]
 	if how == "" {
 		how = "is open"
 	}
-	return fmt.Sprintf("%s %s of %s %s since %s", e.Kind, e.ID, e.Who, how, e.Since.Format(time.RFC3339))
+	return fmt.Sprintf("operation %s (%s) %s; %s started it at %s", e.ID, e.Kind, how, e.Who, e.Since.Format(time.RFC3339))
 }
 
-// Advice says what to do.
+// Advice returns what the user can do; see steps.Advice.
 func (e *OperationError) Advice() string {
-	return "run that command again, or give it up: kubexm operation abandon -f CONFIG"
+	return "run that command again to continue it, or abandon it: kubexm operation abandon -f CONFIG"
 }
 
-// Operation is what one run does to a cluster, from its first change to its end. It is on
-// record while it lasts, so that no other kind of change begins in between.
+// Operation is a recorded change of a cluster, from its first change to its end. It stays on
+// record while it is open, so that no other kind of change can start.
 type Operation struct {
 	is      cluster.Operation
 	cluster *manifest.Cluster
 	dir     string
 	of      state.Of
 	began   time.Time // of this run
-	away    bool      // it takes the cluster away, and with that what is open
+	away    bool      // it deletes the cluster, and with it any open operation
 	open    bool      // it is on record
 	begun   bool      // this run has changed something
 }
 
-// NewOperation gives the operation of a run of g on the hosts that of gives, with the
-// cluster's folder dir: the one that is open where it is of the same kind, else a new one.
-// Nothing is written before Begin. An *OperationError says that one of another kind is
-// open; what takes a cluster away ends that.
+// NewOperation returns the operation for a run of g on the hosts that of returns, with the
+// cluster's folder dir: the open one if it is of the same kind, else a new one. Nothing is
+// written before Begin. An *OperationError reports an open operation of another kind; a
+// deletion ends that operation instead.
 func NewOperation(ctx context.Context, g *plan.Graph, c *manifest.Cluster, dir, who string, of state.Of) (*Operation, error) {
-	asked, err := standing(dir, of)
+	asked, err := skipLeft(dir, of)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now().UTC().Truncate(time.Second)
-	o := &Operation{cluster: c, dir: dir, of: asked, began: now, away: g.Away, is: cluster.Operation{
+	o := &Operation{cluster: c, dir: dir, of: asked, began: now, away: g.Deletes, is: cluster.Operation{
 		ID: "op-" + now.Format("20060102-150405"), Kind: g.Name, To: c.Spec.Kubernetes.Version, Who: who, Since: now, State: cluster.OperationOpen,
 	}}
 	var was *manifest.Existing
 	if o.away {
-		was, err = state.Here(dir) // what it takes away may not answer any more
+		was, err = state.Here(dir) // a cluster to be deleted may no longer answer
 	} else {
 		was, err = state.Exists(ctx, c, dir, asked)
 	}
@@ -77,7 +77,7 @@ func NewOperation(ctx context.Context, g *plan.Graph, c *manifest.Cluster, dir, 
 	case o.away:
 		o.is.To = ""
 		return o, nil
-	case !g.Keeps: // it installs nothing
+	case !g.WritesRecord: // it installs nothing
 		o.is.To = o.is.From
 	}
 	open, err := state.Operation(ctx, c, dir, asked)
@@ -98,25 +98,25 @@ func NewOperation(ctx context.Context, g *plan.Graph, c *manifest.Cluster, dir, 
 	return o, nil
 }
 
-// ID is the operation's.
+// ID returns the operation's id.
 func (o *Operation) ID() string { return o.is.ID }
 
-// Begin puts the operation on record, before the first change.
+// Begin records the operation before the first change.
 func (o *Operation) Begin(ctx context.Context) error {
 	o.open, o.begun = true, true
 	if o.away {
 		return nil
 	}
 	if err := o.write(ctx, &o.is); err != nil {
-		return fmt.Errorf("open operation %s: %w", o.is.ID, err)
+		return fmt.Errorf("record operation %s: %w", o.is.ID, err)
 	}
 	return nil
 }
 
-// write puts an operation on record, nil that none is: here, on every master that is
-// reached, and in the cluster where it has a record. Of masters one is enough.
+// write records an operation, or with nil that none is open: on this machine, on every reached
+// master, and in the cluster if it has a record. One master is enough.
 func (o *Operation) write(ctx context.Context, is *cluster.Operation) error {
-	if err := cluster.WriteOperationHere(o.dir, is); err != nil {
+	if err := cluster.WriteWorkdirOperation(o.dir, is); err != nil {
 		return err
 	}
 	var failed []error
@@ -131,11 +131,11 @@ func (o *Operation) write(ctx context.Context, is *cluster.Operation) error {
 	if written == 0 {
 		return errors.Join(failed...)
 	}
-	o.through(ctx, "open operation", func(h *steps.Host) error { return cluster.SetOperation(ctx, h, is) })
+	o.onFirstMaster(ctx, "open operation", func(h *steps.Host) error { return cluster.SetOperation(ctx, h, is) })
 	return nil
 }
 
-// masters are those that are reached.
+// masters returns the masters that were reached.
 func (o *Operation) masters() []*steps.Host {
 	var out []*steps.Host
 	for _, m := range o.cluster.HostsWith(manifest.RoleMaster) {
@@ -146,29 +146,29 @@ func (o *Operation) masters() []*steps.Host {
 	return out
 }
 
-// through does something on the first master on which it ends well. That none does is a
-// warning alone: there may be no API server yet, or none any more.
-func (o *Operation) through(ctx context.Context, what string, do func(*steps.Host) error) {
+// onFirstMaster calls do on the masters until one succeeds. Complete failure is only logged: the API
+// server may not exist yet, or no longer.
+func (o *Operation) onFirstMaster(ctx context.Context, what string, do func(*steps.Host) error) {
 	for _, h := range o.masters() {
 		err := do(h)
 		if err == nil {
 			return
 		}
-		h.Log.DebugContext(ctx, "the cluster does not take it", "what", what, "err", err)
+		h.Log.DebugContext(ctx, "cannot write to the cluster", "what", what, "err", err)
 	}
 }
 
-// endWait bounds what is written at the end of a run that was broken off.
+// endWait bounds the writes at the end of an interrupted run.
 const endWait = time.Minute
 
-// End writes down how the run ended, and adds it to the history: an operation that ended
-// well is open no more. Where nothing was changed it does nothing, unless all was as it should
-// be and that ends an operation which is open.
+// End records how the run ended and adds it to the history; success closes the operation.
+// Without a change it does nothing, except that a run which found everything done closes an
+// open operation.
 func (o *Operation) End(ctx context.Context, failed error, journal string) error {
-	if !o.open || failed != nil && !o.begun { // refused before its first change: what is on record is so still
+	if !o.open || failed != nil && !o.begun { // refused before its first change: the record is still correct
 		return nil
 	}
-	ended := cluster.Ended{Outcome: "done", Journal: journal}
+	ended := cluster.HistoryEntry{Outcome: "done", Journal: journal}
 	is := &o.is
 	switch {
 	case failed == nil:
@@ -187,29 +187,29 @@ func (o *Operation) End(ctx context.Context, failed error, journal string) error
 	return errors.Join(err, o.add(ctx, ended))
 }
 
-// add adds a line to the history, here and in the cluster.
-func (o *Operation) add(ctx context.Context, e cluster.Ended) error {
+// add adds an entry to the history, on this machine and in the cluster.
+func (o *Operation) add(ctx context.Context, e cluster.HistoryEntry) error {
 	e.Operation, e.End = o.is, time.Now().UTC().Truncate(time.Second)
 	e.Took = time.Since(o.began).Truncate(time.Second).String()
 	if e.Outcome == "done" || e.Outcome == "abandoned" {
 		e.State = ""
 	}
-	if err := cluster.AddHistoryHere(o.dir, e); err != nil {
-		return fmt.Errorf("history: %w", err)
+	if err := cluster.AddWorkdirHistory(o.dir, e); err != nil {
+		return fmt.Errorf("history of operations: %w", err)
 	}
 	if !o.away {
-		o.through(ctx, "history", func(h *steps.Host) error { return cluster.AddHistory(ctx, h, e) })
+		o.onFirstMaster(ctx, "history", func(h *steps.Host) error { return cluster.AddHistory(ctx, h, e) })
 	}
 	return nil
 }
 
-// CheckOperation is an *OperationError where an operation of another kind than a
-// pipeline's is open, which that would not begin beside.
+// CheckOperation returns an *OperationError if an operation is open that would prevent p from
+// starting.
 func (s *Session) CheckOperation(ctx context.Context, p plan.Pipeline) error {
-	if !p.Operates() || p.Away {
+	if !p.Operates() || p.Deletes {
 		return nil
 	}
-	asked, err := standing(s.Workdir.Dir, s.Host)
+	asked, err := skipLeft(s.Workdir.Dir, s.Host)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (s *Session) CheckOperation(ctx context.Context, p plan.Pipeline) error {
 	return &OperationError{*open}
 }
 
-// operationOf gives the operation of a run; nil where it changes no cluster.
+// operationOf returns the operation of a run; nil if it changes no cluster.
 func (s *Session) operationOf(ctx context.Context, g *plan.Graph, o RunOptions) (*Operation, error) {
 	if o.DryRun || s.part || !g.Operates() {
 		return nil, nil
@@ -232,15 +232,15 @@ func (s *Session) operationOf(ctx context.Context, g *plan.Graph, o RunOptions) 
 	return is, err
 }
 
-// Abandon gives up the operation that is open on a cluster, and gives it; nil where none
-// is. What it has changed stays as it is.
+// Abandon closes the open operation of a cluster without undoing its changes, and returns it;
+// nil if none is open.
 func (s *Session) Abandon(ctx context.Context) (*cluster.Operation, error) {
 	return Abandon(ctx, s.Cluster, s.Workdir.Dir, s.Host)
 }
 
-// Abandon is the same for hosts that of gives, with the cluster's folder dir.
+// Abandon is the same for the hosts that of returns, with the cluster's folder dir.
 func Abandon(ctx context.Context, c *manifest.Cluster, dir string, of state.Of) (*cluster.Operation, error) {
-	asked, err := standing(dir, of)
+	asked, err := skipLeft(dir, of)
 	if err != nil {
 		return nil, err
 	}
@@ -252,10 +252,10 @@ func Abandon(ctx context.Context, c *manifest.Cluster, dir string, of state.Of) 
 	if err := o.write(ctx, nil); err != nil {
 		return nil, fmt.Errorf("abandon operation %s: %w", open.ID, err)
 	}
-	return open, o.add(ctx, cluster.Ended{Outcome: "abandoned"})
+	return open, o.add(ctx, cluster.HistoryEntry{Outcome: "abandoned"})
 }
 
-// journalName is a journal's without its folder and ending.
+// journalName returns a journal's file name without folder and extension.
 func journalName(file string) string {
 	return strings.TrimSuffix(file[strings.LastIndexByte(file, '/')+1:], ".jsonl")
 }

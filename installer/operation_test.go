@@ -79,7 +79,7 @@ func TestAnOperationIsOnRecord(t *testing.T) {
 		if n := len(s.files()); n != 3 {
 			t.Errorf("%d masters have it in a file: %q", n, s.files())
 		}
-		if here, err := cluster.OperationHere(s.Workdir); err != nil || here == nil || *here != *was {
+		if here, err := cluster.ReadWorkdirOperation(s.Workdir); err != nil || here == nil || *here != *was {
 			t.Errorf("here: %+v, %v", here, err)
 		}
 		time.Sleep(time.Hour)
@@ -87,7 +87,7 @@ func TestAnOperationIsOnRecord(t *testing.T) {
 		if o := s.open(); o != nil || len(s.files()) > 0 {
 			t.Errorf("at the end: %+v, %q", o, s.files())
 		}
-		all, err := cluster.HistoryHere(s.Workdir)
+		all, err := cluster.ReadWorkdirHistory(s.Workdir)
 		if err != nil || len(all) != 2 || all[0].ID != was.ID || all[1].ID != was.ID || all[0].Outcome != "failed" || all[1].Outcome != "done" || !all[1].Since.Equal(was.Since) {
 			t.Errorf("history: %+v, %v", all, err)
 		}
@@ -135,7 +135,7 @@ func TestTheClusterKnowsWhatOtherMachinesDid(t *testing.T) {
 		if got := s.history("m1"); got != "create done, create done" {
 			t.Errorf("then: %q", got)
 		}
-		all, err := cluster.AskHistory(t.Context(), s.Hosts()(s.Cluster.Spec.Hosts[1]))
+		all, err := cluster.FetchHistory(t.Context(), s.Hosts()(s.Cluster.Spec.Hosts[1]))
 		if err != nil || len(all) != 2 {
 			t.Errorf("in the cluster: %+v, %v", all, err)
 		}
@@ -161,7 +161,7 @@ func TestAnotherKindOfOperationIsRefused(t *testing.T) {
 		before := s.State(true)
 		err := s.Run(pipeline.Create, nil)
 		var other *installer.OperationError
-		if !errors.As(err, &other) || len(s.ran()) > 0 || !strings.Contains(err.Error(), "upgrade op-7 of anna@wd2 is open since ") || !strings.Contains(other.Advice(), "kubexm operation abandon") {
+		if !errors.As(err, &other) || len(s.ran()) > 0 || !strings.Contains(err.Error(), "operation op-7 (upgrade) is open; anna@wd2 started it at ") || !strings.Contains(other.Advice(), "kubexm operation abandon") {
 			t.Errorf("%v, ran %q", err, s.ran())
 		}
 		s.Same("what is refused changes nothing", before, s.State(true))
@@ -215,7 +215,7 @@ func TestARestartIsAnOperation(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		s.Must(pipeline.RestartNodes, "the same command again")
-		all, err := cluster.HistoryHere(s.Workdir)
+		all, err := cluster.ReadWorkdirHistory(s.Workdir)
 		if err != nil || len(all) != 3 || all[1].ID != was.ID || all[2].ID != was.ID || all[2].Outcome != "done" || all[2].To != set {
 			t.Errorf("history: %+v, %v", all, err)
 		}

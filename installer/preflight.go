@@ -13,7 +13,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-// Reach is Open that leaves hosts out which cannot be reached, and says why.
+// Reach is like Open, but continues without the hosts that cannot be reached and returns the
+// reasons.
 func Reach(ctx context.Context, o Options) (*Session, HostErrors, error) {
 	s, err := newSession(ctx, o)
 	if err != nil {
@@ -26,7 +27,7 @@ func Reach(ctx context.Context, o Options) (*Session, HostErrors, error) {
 	return s, failed, nil
 }
 
-// Reached names the hosts that were reached, in the config's order.
+// Reached returns the names of the reached hosts, in the order of the config.
 func (s *Session) Reached() []string {
 	var out []string
 	for _, h := range s.Cluster.Spec.Hosts {
@@ -37,7 +38,7 @@ func (s *Session) Reached() []string {
 	return out
 }
 
-// Names gives the hosts, in the errors' order.
+// Names returns the hosts, in the order of the errors.
 func (e HostErrors) Names() []string {
 	var out []string
 	for _, err := range e {
@@ -48,7 +49,7 @@ func (e HostErrors) Names() []string {
 	return out
 }
 
-// Findings are hosts that cannot be reached, as the checks tell of others.
+// Findings returns the unreachable hosts as findings, like those of checks.
 func (e HostErrors) Findings() []steps.Finding {
 	var out []steps.Finding
 	for _, err := range e {
@@ -63,17 +64,16 @@ func (e HostErrors) Findings() []steps.Finding {
 		case errors.As(err, &sudo):
 			f.Check = preflight.Sudo
 		case errors.As(err, &dial) && f.Advice == "":
-			f.Advice = "check address and port of this host in the config, the network and the firewalls in between, and that sshd runs there"
+			f.Advice = "check the host's address and port in the config, the network and firewalls on the way, and that sshd runs on the host"
 		case f.Advice == "":
-			f.Advice = "see by hand: ssh to " + host.Address
+			f.Advice = "test the connection by hand: ssh " + host.Address
 		}
 		out = append(out, f)
 	}
 	return out
 }
 
-// ChecksOf names the checks that p makes for a cluster, those alone that can be
-// left out.
+// ChecksOf returns the names of the checks of p for a cluster that can be skipped.
 func ChecksOf(p plan.Pipeline, c *manifest.Cluster) ([]string, error) {
 	g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
 	if err != nil {
@@ -81,7 +81,7 @@ func ChecksOf(p plan.Pipeline, c *manifest.Cluster) ([]string, error) {
 	}
 	out := preflight.Names()
 	for _, n := range g.Nodes {
-		if m := n.Step.Meta(); m.LooksOnly && m.Always && len(m.Writes) == 0 && !slices.Contains(out, m.Name) {
+		if m := n.Step.Meta(); m.ReadOnly && m.Always && len(m.Writes) == 0 && !slices.Contains(out, m.Name) {
 			out = append(out, m.Name)
 		}
 	}

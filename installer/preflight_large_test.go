@@ -32,7 +32,7 @@ spec:
   etcd: {type: kubeadm}
   network: {plugin: flannel, kubePodsCIDR: 10.64.0.0/10}
 `, workersOf(n-4), n-4), "")
-	s.AtOnce = 32
+	s.Parallel = 32
 	for i, h := range s.Cluster.Spec.Hosts {
 		s.Sims[h.Name].SetMachine(func(m *conntest.Machine) {
 			m.Addresses = []string{h.Address + "/16"}
@@ -45,11 +45,11 @@ spec:
 	took := clock.Took()
 	looked := 0
 	for _, e := range s.Events {
-		if e.Outcome == engine.Looked {
+		if e.Outcome == engine.Checked {
 			looked++
 		}
 	}
-	want := fmt.Sprintf("the machine id %032d is that of w%d and w%d", n-2, n-5, n-4)
+	want := fmt.Sprintf("the machine id %032d is the same on w%d and w%d", n-2, n-5, n-4)
 	if err == nil || err.Error() != "preflight/check-hosts/preflight.duplicates on r1: "+want+"; "+want { // one of each
 		t.Errorf("found %v, want %s", err, want)
 	}

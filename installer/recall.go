@@ -12,19 +12,19 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// Recall brings to this machine what the hosts keep of a cluster's keys, where it
-// has none of its own: a cluster that was made from another machine keeps the
-// authorities that its hosts know. On the hosts it changes nothing.
+// Recall copies the cluster's keys from the hosts to this machine if it has none: a cluster
+// that was created from another machine keeps its certificate authorities. It changes nothing
+// on the hosts.
 func (s *Session) Recall(ctx context.Context) error { return Recall(ctx, s.Cluster, s.Host) }
 
-// Recall is the same for hosts that of gives.
+// Recall is the same for the hosts that of returns.
 func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *steps.Host) error {
 	for _, h := range part.RegistryOf(c).Hosts {
 		if of(h) == nil {
 			continue
 		}
 		if err := registryd.Recall(ctx, of(h)); err != nil {
-			return fmt.Errorf("keys of the registry on %s: %w", h.Name, err)
+			return fmt.Errorf("read the registry's keys from host %s: %w", h.Name, err)
 		}
 	}
 	if err := recallEncryption(ctx, c, of); err != nil {
@@ -41,13 +41,13 @@ func Recall(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *st
 		}
 	}
 	if err := etcd.Recall(ctx, members); err != nil {
-		return fmt.Errorf("keys of etcd: %w", err)
+		return fmt.Errorf("read etcd's keys from hosts: %w", err)
 	}
 	return nil
 }
 
-// recallEncryption asks the first master that was made whole. Where none was, one that
-// was begun may have it.
+// recallEncryption reads from the first complete master, or, if there is none, from an
+// incomplete one.
 func recallEncryption(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *steps.Host) error {
 	var from *steps.Host
 	for _, m := range c.HostsWith(manifest.RoleMaster) {
@@ -57,7 +57,7 @@ func recallEncryption(ctx context.Context, c *manifest.Cluster, of func(manifest
 		}
 		whole, err := controlplane.Complete(ctx, h)
 		if err != nil {
-			return fmt.Errorf("what Secrets are encrypted with, on %s: %w", h.Name, err)
+			return fmt.Errorf("read the encryption key of Secrets from host %s: %w", h.Name, err)
 		}
 		if from == nil || whole {
 			from = h
@@ -70,7 +70,7 @@ func recallEncryption(ctx context.Context, c *manifest.Cluster, of func(manifest
 		return nil
 	}
 	if err := controlplane.Recall(ctx, from); err != nil {
-		return fmt.Errorf("what Secrets are encrypted with, on %s: %w", from.Name, err)
+		return fmt.Errorf("read the encryption key of Secrets from host %s: %w", from.Name, err)
 	}
 	return nil
 }

@@ -17,13 +17,13 @@ import (
 // root of the bundle that was installed.
 const TypeReceipt = "https://kubexm.mensylisir.io/receipt/v1"
 
-// Receipt says what was installed where, by whom, and where the audit log stood.
+// Receipt states what was installed where, by whom, and the head of the audit log.
 type Receipt struct {
 	Cluster    string        `json:"cluster"`
 	Serial     int64         `json:"serial"`     // of the bundle
 	Kubernetes string        `json:"kubernetes"` // version
 	Config     string        `json:"config"`     // sha256:… of the config without its secrets
-	Made       time.Time     `json:"made"`       // when the run had ended
+	Made       time.Time     `json:"made"`       // when the run ended
 	Who        string        `json:"who"`        // user and machine that kubexm ran as and on
 	Kubexm     string        `json:"kubexm"`     // its version
 	Hosts      []ReceiptHost `json:"hosts"`
@@ -37,9 +37,9 @@ type ReceiptHost struct {
 	Address string `json:"address"`
 }
 
-// Receipt writes down what the run with this journal installed, and gives the
-// file's path: a statement, signed where there is a signer. The audit log may not
-// be added to between the run and this.
+// Receipt writes a statement of what the run with this journal installed, signed if there is a
+// signer, and returns the file's path. Nothing may be added to the audit log between the run
+// and this call.
 func (s *Session) Receipt(journal string, signer *sign.Signer) (path string, err error) {
 	config, err := s.Cluster.Public()
 	if err != nil {
@@ -75,12 +75,12 @@ func (s *Session) Receipt(journal string, signer *sign.Signer) (path string, err
 	return path, nil
 }
 
-// ReadReceipt reads a receipt, signed or not, without asking whose signature it
-// is. root is the bundle's.
+// ReadReceipt reads a receipt, signed or not, without verifying its signature. root is the
+// bundle's.
 func ReadReceipt(text []byte) (r Receipt, root string, signed bool, err error) {
 	st, err := sign.Peek(text)
 	if signed = err == nil; !signed {
-		// Whatever is no signature has to be a statement by itself.
+		// Text that is not a signature bundle must itself be a statement.
 		if json.Unmarshal(text, &st) != nil || st.Type != sign.StatementType {
 			return r, "", false, fmt.Errorf("not a receipt: %w", err)
 		}
@@ -89,7 +89,7 @@ func ReadReceipt(text []byte) (r Receipt, root string, signed bool, err error) {
 	return r, root, signed, err
 }
 
-// VerifyReceipt reads a receipt whose signature counts by trust.
+// VerifyReceipt reads a receipt and verifies its signature by trust.
 func VerifyReceipt(text []byte, trust *sign.Trust) (r Receipt, root string, err error) {
 	st, err := trust.Verify(text)
 	if err != nil {
@@ -102,11 +102,11 @@ func receiptOf(st sign.Statement) (r Receipt, root string, err error) {
 	if st.PredicateType != TypeReceipt || len(st.Subject) != 1 {
 		return r, "", fmt.Errorf("not a receipt: a statement of type %.120q", st.PredicateType)
 	}
-	if err := json.Unmarshal(st.Predicate, &r); err != nil { // a newer one may say more
+	if err := json.Unmarshal(st.Predicate, &r); err != nil { // a newer version may have more fields
 		return r, "", fmt.Errorf("not a receipt: %w", err)
 	}
 	if r.Cluster == "" || r.Audit.Lines < 1 || len(r.Audit.SHA256) != 64 {
-		return r, "", errors.New("not a receipt: it names no cluster, or no head of an audit log")
+		return r, "", errors.New("not a receipt: it has no cluster name, or no head of an audit log")
 	}
 	return r, "sha256:" + st.Subject[0].Digest["sha256"], nil
 }

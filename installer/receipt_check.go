@@ -12,21 +12,22 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// CheckedReceipt is a receipt, and what there is to be said of its truth.
+// CheckedReceipt is a receipt with the results of its verification.
 type CheckedReceipt struct {
 	Receipt
 	Root string `json:"root"` // of the bundle
-	// Signed says that there is a signature, Verified that it is one that counts.
+	// Signed reports whether there is a signature, Verified whether it is valid for one of the
+	// given keys.
 	Signed   bool `json:"signed"`
 	Verified bool `json:"verified"`
-	// AuditLog says whether the audit log beside holds the receipt's head: "whole",
-	// "broken", "not there".
+	// AuditLog reports whether the audit log in the same folder contains the receipt's head:
+	// "whole", "broken", "not there".
 	AuditLog string   `json:"auditLog,omitempty"`
 	Problems []string `json:"problems,omitempty"`
 }
 
-// CheckReceipt reads the receipt at path, whose signature has to count by one of some
-// public keys. Where it lies in a cluster's folder, the audit log there is held against it.
+// CheckReceipt reads the receipt at path; its signature must be valid for one of the public
+// keys. If it is in a cluster's folder, the audit log in that folder is compared with it.
 func CheckReceipt(path string, keys []string) (CheckedReceipt, error) {
 	v := CheckedReceipt{Signed: true, Verified: true}
 	text, err := sign.ReadFile(path)
@@ -43,19 +44,19 @@ func CheckReceipt(path string, keys []string) (CheckedReceipt, error) {
 			refusals = nil
 			break
 		}
-		refusals = append(refusals, fmt.Errorf("%s: by %s: %w", path, key, err))
+		refusals = append(refusals, fmt.Errorf("%s: with key %s: %w", path, key, err))
 	}
 	if err := errors.Join(refusals...); err != nil {
 		if _, _, signed, bad := ReadReceipt(text); bad == nil && !signed {
-			err = fmt.Errorf("%s: it is not signed: anybody may have written it", path)
+			err = fmt.Errorf("%s: not signed: its author cannot be verified", path)
 		}
-		return v, &refusal.Error{Err: err, Kind: refusal.Content, Advice: "find out who wrote it; `kubexm receipt show` prints what it says"}
+		return v, &refusal.Error{Err: err, Kind: refusal.Content, Advice: "find out who wrote it; `kubexm receipt show` prints its content"}
 	}
-	return v, v.besideLog(path)
+	return v, v.checkLog(path)
 }
 
-// besideLog holds the audit log of the receipt's cluster against it.
-func (v *CheckedReceipt) besideLog(path string) error {
+// checkLog compares the audit log of the receipt's cluster with the receipt.
+func (v *CheckedReceipt) checkLog(path string) error {
 	dir := filepath.Dir(filepath.Dir(path))
 	w := Workdir{Dir: dir}
 	if _, err := os.Stat(w.Audit()); errors.Is(err, fs.ErrNotExist) {

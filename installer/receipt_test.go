@@ -25,7 +25,7 @@ func TestReceipt(t *testing.T) {
 	site.options = options(t, c, server)
 	site.options.Version = "v1.2.3"
 	s := site.session(t, open(t, site.mill.build("full.tar.zst", nil, "kubelet 1", "one")))
-	g, err := plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: "create", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), op.Check("x.look", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil }))
 	}})}}}, plan.Scope{Want: c})
 	if err != nil {

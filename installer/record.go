@@ -12,8 +12,8 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 )
 
-// Who is the user and the machine that this process runs as and on: "root@wd1", and
-// whom sudo says that it works for.
+// Who returns the user and the machine that this process runs as and on: "root@wd1", and the
+// user that sudo reports.
 func Who(lookup func(string) (string, bool)) string {
 	who, where := "somebody", "a machine without a name"
 	if u, err := user.Current(); err == nil {
@@ -29,14 +29,14 @@ func Who(lookup func(string) (string, bool)) string {
 	return who
 }
 
-// auditLine is the journal's line that says where the audit log stood at the end of
-// the run: it tells later when the log's end was cut off.
+// auditLine is the journal's line with the head of the audit log at the end of the run: it
+// shows later whether the log's end was cut off.
 type auditLine struct {
 	Audit *audit.Head `json:"audit"`
 }
 
-// recorded puts a run on the audit log, from its beginning to its end.
-func (s *Session) recorded(ctx context.Context, g *plan.Graph, o RunOptions, run func() (string, error)) (journal string, err error) {
+// logged adds the start and the end of a run to the audit log.
+func (s *Session) logged(ctx context.Context, g *plan.Graph, o RunOptions, run func() (string, error)) (journal string, err error) {
 	what := "run of " + g.Name
 	if o.DryRun {
 		what = "dry " + what
@@ -62,7 +62,7 @@ func (s *Session) recorded(ctx context.Context, g *plan.Graph, o RunOptions, run
 	return journal, errors.Join(err, appendTo(journal, auditLine{Audit: &head}))
 }
 
-// appendTo adds a line to a journal that stands.
+// appendTo adds a line to an existing journal.
 func appendTo(journal string, line any) error {
 	text, err := json.Marshal(line)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestRunIsOnRecord(t *testing.T) {
 		_, err := h.Exec(ctx, "echo", "secret")
 		return nil, err
 	})
-	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), step)
 	}})}}}, plan.Scope{Want: o.Cluster})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestRunIsOnRecord(t *testing.T) {
 		t.Error("a password is in it")
 	}
 	report, err := Verify(s.Workdir, nil)
-	if err != nil || len(report.Problems) > 0 || report.From != journal || report.Vouched != report.Head.Lines {
+	if err != nil || len(report.Problems) > 0 || report.From != journal || report.Confirmed != report.Head.Lines {
 		t.Errorf("%+v, %v", report, err)
 	}
 	// The end is cut off; the journal tells.

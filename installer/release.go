@@ -2,7 +2,6 @@ package installer
 
 import (
 	"context"
-	"errors"
 
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
@@ -15,18 +14,16 @@ type HostRelease struct {
 	Error string `json:"error,omitempty"` // why it is not known
 }
 
-// Releases asks all hosts of the cluster, in its order; unreached are those that the
-// session has not.
+// Releases queries all hosts of the cluster, in their order; unreached are the hosts that the
+// session did not reach.
 func (s *Session) Releases(ctx context.Context, unreached HostErrors) (out []HostRelease, err error) {
-	why := map[string]error{}
-	for _, e := range unreached {
-		if one, ok := errors.AsType[*HostError](e); ok {
-			why[one.Host] = one
-		}
-	}
+	why := unreached.byHost()
 	for _, h := range s.Cluster.Spec.Hosts {
 		v := HostRelease{Host: h.Name, Roles: s.Cluster.RolesOf(h.Name)}
-		err := why[h.Name]
+		var err error
+		if e := why[h.Name]; e != nil {
+			err = e
+		}
 		if x := s.Host(h); x != nil {
 			if v.Release, err = cluster.ReadRelease(ctx, x); err != nil {
 				err = &HostError{Host: h.Name, Address: h.Address, Err: err}

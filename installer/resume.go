@@ -25,36 +25,36 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Head is the first line of a run's journal: what the run was about. A later run
-// goes on from that journal only if all of it is the same but the run's own name.
+// Head is the first line of a run's journal and describes the run. A later run resumes from
+// that journal only if everything but the run's id is the same.
 type Head struct {
-	Run      string `json:"run"` // made up for this run; the hosts hold it until they boot
+	Run      string `json:"run"` // random id of this run; the hosts store it until they reboot
 	Pipeline string `json:"pipeline"`
 	Config   string `json:"config"`         // sha256 of the config without its secrets
 	Root     string `json:"root,omitempty"` // of the bundle; empty without one
-	Plan     string `json:"plan"`           // sha256 of the steps, on which hosts
-	Kubexm   string `json:"kubexm"`         // the version that carries them out
+	Plan     string `json:"plan"`           // sha256 of the steps and their hosts
+	Kubexm   string `json:"kubexm"`         // the version that executes them
 	DryRun   bool   `json:"dryRun,omitempty"`
-	// Skipped are the checks that a person left out.
+	// Skipped are the checks that the user skipped.
 	Skipped []string `json:"skipped,omitempty"`
-	// Away are the hosts that a person had the run go without.
+	// Away are the hosts that the user skipped.
 	Away []string `json:"away,omitempty"`
 }
 
-// headLine is the line of it.
+// headLine is the JSON line of a Head.
 type headLine struct {
 	Head *Head `json:"head"`
 }
 
-// Resumption says what a run took over from the one before.
+// Resumption describes what a run resumes from the previous one.
 type Resumption struct {
-	Journal string // of the run before; empty where there is none
-	Passed  int    // steps on hosts that are not looked at
-	// Why says why nothing was taken over, or nothing of some hosts.
+	Journal string // of the previous run; empty if there is none
+	Passed  int    // steps on hosts that are not checked again
+	// Why is the reason why nothing was resumed, or nothing of some hosts.
 	Why string
 }
 
-// head says what a run of g is about.
+// head describes a run of g.
 func (s *Session) head(g *plan.Graph, o RunOptions, run string) (Head, error) {
 	config, err := s.Cluster.Public()
 	if err != nil {
@@ -69,29 +69,28 @@ func (s *Session) head(g *plan.Graph, o RunOptions, run string) (Head, error) {
 
 func hashed(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
-// differs says in what an earlier run was another one.
+// differs returns in what an earlier run differs; "" if in nothing.
 func (h Head) differs(before Head) string {
 	switch {
 	case before.Pipeline != h.Pipeline:
 		return "the last run was a " + before.Pipeline
 	case before.Config != h.Config:
-		return "the config is another one"
+		return "the config has changed"
 	case before.Root != h.Root:
-		return "the bundle is another one"
+		return "the bundle has changed"
 	case !slices.Equal(before.Skipped, h.Skipped):
-		return "the last run left out other checks"
+		return "the last run skipped other checks"
 	case !slices.Equal(before.Away, h.Away):
-		return "the last run went without other hosts"
+		return "the last run skipped other hosts"
 	case before.Kubexm != h.Kubexm || before.Plan != h.Plan:
-		return "this kubexm is another one"
+		return "kubexm or its plan has changed"
 	}
 	return ""
 }
 
-// resumption finds out what need not be looked at again: what the journal of the
-// last run says was seen done, on hosts that no other run has touched since and
-// that have not booted.
-// What was done on the lead is trusted where the master is that was the lead.
+// resumption determines which steps need not be checked again: steps that the journal of the
+// last run lists as done, on hosts that no other run has changed since and that have not
+// rebooted. A step on the lead is trusted only for the master that was the lead then.
 func (s *Session) resumption(ctx context.Context, g *plan.Graph, head Head) (map[string]string, Resumption) {
 	path, before, done, err := lastRun(filepath.Join(s.Workdir.Dir, "runs"))
 	r := Resumption{Journal: path}
@@ -116,7 +115,7 @@ func (s *Session) resumption(ctx context.Context, g *plan.Graph, head Head) (map
 		if trusted[h.Name] = err == nil && strings.TrimSpace(string(last)) == before.Run; !trusted[h.Name] {
 			others = append(others, h.Name)
 		}
-		return nil // one that cannot be asked is looked at
+		return nil // a host that cannot be queried is checked completely
 	})
 	passed := map[string]string{}
 	for key := range engine.Resumable(g, func(node, host string) bool { return trusted[done[engine.Key(node, host)]] }) {
@@ -124,16 +123,16 @@ func (s *Session) resumption(ctx context.Context, g *plan.Graph, head Head) (map
 	}
 	if r.Passed = len(passed); len(others) > 0 {
 		slices.Sort(others)
-		r.Why = "all of these hosts is looked at, which booted since, or which another run has changed: " + strings.Join(others, ", ")
+		r.Why = "every step is checked on hosts that have rebooted since or that another run has changed: " + strings.Join(others, ", ")
 	}
 	return passed, r
 }
 
-// lastPath is the file by which a host tells which run was on it last. It lies in
-// memory: after a boot there is none.
+// lastPath is the file in which a host stores the id of the last run. It is in /run, so that a
+// reboot deletes it.
 func (s *Session) lastPath() string { return "/run/kubexm/" + s.Cluster.Metadata.Name + ".last" }
 
-// mark notes on every host of the plan which run works on it.
+// mark writes the id of the run to every host of the plan.
 func (s *Session) mark(ctx context.Context, g *plan.Graph, run string) error {
 	return s.eachHost(g, func(h *steps.Host) error {
 		_, err := h.Mkdir(ctx, "/run/kubexm", runner.Attr{Mode: 0o700})
@@ -141,13 +140,13 @@ func (s *Session) mark(ctx context.Context, g *plan.Graph, run string) error {
 			err = h.WriteFile(ctx, s.lastPath(), []byte(run+"\n"), runner.Attr{Mode: 0o600})
 		}
 		if err != nil {
-			return &HostError{Host: h.Name, Address: h.Address, Err: fmt.Errorf("note the run there: %w", err)}
+			return &HostError{Host: h.Name, Address: h.Address, Err: fmt.Errorf("record the run on the host: %w", err)}
 		}
 		return nil
 	})
 }
 
-// unmark takes the notes away again, with nothing left of the cluster.
+// unmark removes these files when nothing of the cluster is left.
 func (s *Session) unmark(ctx context.Context, g *plan.Graph) error {
 	return s.eachHost(g, func(h *steps.Host) error {
 		if err := h.Remove(ctx, s.lastPath()); err != nil {
@@ -160,7 +159,7 @@ func (s *Session) unmark(ctx context.Context, g *plan.Graph) error {
 	})
 }
 
-// eachHost does something on all hosts of a plan, some at a time.
+// eachHost calls do for all hosts of a plan, at most s.Parallel at a time.
 func (s *Session) eachHost(g *plan.Graph, do func(*steps.Host) error) error {
 	var group errgroup.Group
 	group.SetLimit(max(s.Parallel, 1))
@@ -170,8 +169,8 @@ func (s *Session) eachHost(g *plan.Graph, do func(*steps.Host) error) error {
 	return group.Wait()
 }
 
-// lastRun reads the newest journal of a run that changed something, and which
-// steps it saw done last, by their keys, and on which hosts that was.
+// lastRun reads the newest journal of a run that was not a dry run. It returns the steps that
+// the run saw done, by their keys, with their hosts.
 func lastRun(dir string) (path string, head Head, done map[string]string, err error) {
 	all, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
@@ -194,14 +193,14 @@ func lastRun(dir string) (path string, head Head, done map[string]string, err er
 	return "", head, nil, nil
 }
 
-// runOrder compares the names of two journals: those of one second are numbered.
+// runOrder compares the names of two journals: those of the same second are numbered.
 func runOrder(a, b string) int {
 	cut := func(p string) (string, int) {
 		name := strings.TrimSuffix(filepath.Base(p), ".jsonl")
 		if len(name) <= len(runTime) {
 			return name, 1
 		}
-		n, _ := strconv.Atoi(name[len(runTime)+1:]) // another name is as good as any
+		n, _ := strconv.Atoi(name[len(runTime)+1:]) // any order will do for other names
 		return name[:len(runTime)], n
 	}
 	nameA, nA := cut(a)
@@ -209,8 +208,8 @@ func runOrder(a, b string) int {
 	return cmp.Or(cmp.Compare(nameA, nameB), cmp.Compare(nA, nB))
 }
 
-// readJournal gives what a journal says. Its last line may be torn: then the
-// process was killed while it wrote it. Any other that makes no sense is an error.
+// readJournal parses a journal. An incomplete last line is ignored: the process was killed
+// while writing it. Any other invalid line is an error.
 func readJournal(text []byte) (head Head, done map[string]string, err error) {
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	lines := bufio.NewScanner(bytes.NewReader(whole))
@@ -220,7 +219,7 @@ func readJournal(text []byte) (head Head, done map[string]string, err error) {
 	}
 	first := headLine{Head: &head}
 	if err := json.Unmarshal(lines.Bytes(), &first); err != nil || head.Run == "" {
-		return head, nil, errors.New("it does not say what it is about")
+		return head, nil, errors.New("its first line does not describe a run")
 	}
 	done = map[string]string{}
 	for n := 2; lines.Scan(); n++ {
@@ -236,11 +235,11 @@ func readJournal(text []byte) (head Head, done map[string]string, err error) {
 		}
 		switch e.Outcome {
 		case engine.Ran, engine.Skipped, engine.Resumed:
-			if key := engine.Key(e.Node, e.At()); e.Outcome != engine.Resumed || done[key] == "" { // that it was passed over is said twice
+			if key := engine.Key(e.Node, e.At()); e.Outcome != engine.Resumed || done[key] == "" { // resumed steps are listed twice
 				done[key] = e.Host
 			}
-		case engine.Kept: // as it was
-		default: // begun again, failed, taken back: who knows
+		case engine.RollbackEnded: // unchanged
+		default: // started again, failed or rolled back: unknown
 			delete(done, engine.Key(e.Node, e.At()))
 		}
 	}

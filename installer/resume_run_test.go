@@ -53,7 +53,7 @@ func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
 			}
 			return nil
 		}}
-	g, err := plan.Build(plan.Pipeline{Name: pipeline, Keeps: pipeline == "create", Away: pipeline == "delete", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: pipeline, WritesRecord: pipeline == "create", Deletes: pipeline == "delete", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), first, second)
 	}})}}}, plan.Scope{Want: r.session.Cluster})
 	if err != nil {
@@ -81,7 +81,7 @@ func TestResumePassesOverWhatWasSeenDone(t *testing.T) {
 		{"another machine's run", func(r *resuming) { r.sim.AddFile("/run/kubexm/demo.last", "another\n", 0o600) }, 0, "node1"},
 		{"another config", func(r *resuming) {
 			r.session.Cluster = steptest.Cluster(r.t, strings.Replace(steptest.Small, "v1.34.10", "v1.34.10, maxPods: 42", 1))
-		}, 0, "the config is another one"},
+		}, 0, "the config has changed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newResuming(t)
@@ -141,7 +141,7 @@ func TestResumeDoesAgainWhatWasUndone(t *testing.T) {
 
 // TestARollbackThatIsKilled: what is about to be undone is not done any more.
 func TestARollbackThatIsKilled(t *testing.T) {
-	for last, want := range map[engine.Outcome]bool{engine.Ran: true, engine.RollingBack: false, engine.RolledBack: false, engine.Kept: true} {
+	for last, want := range map[engine.Outcome]bool{engine.Ran: true, engine.RollingBack: false, engine.RolledBack: false, engine.RollbackEnded: true} {
 		text := `{"head":{"run":"r","pipeline":"create"}}` + "\n"
 		for _, o := range []engine.Outcome{engine.Ran, last} {
 			text += fmt.Sprintf(`{"node":"a","host":"h","outcome":%q}`+"\n", o)

@@ -26,7 +26,7 @@ func TestAJournalSaysWhatWasSeenDone(t *testing.T) {
 		{"a wait", about + line("a", "checked"), "", ""},
 		{"torn", about + line("a", "ran") + `{"node":"b","host":"m","outco`, "a@m", ""},
 		{"torn where it reads well", about + strings.TrimSuffix(line("a", "ran"), "\n"), "", ""},
-		{"no head", line("a", "ran"), "", "does not say"},
+		{"no head", line("a", "ran"), "", "does not describe a run"},
 		{"nothing", "", "", "empty"},
 		{"rubbish", about + "rubbish\n" + line("a", "ran"), "", "line 2"},
 	} {
@@ -74,11 +74,11 @@ func TestTheLastRunCounts(t *testing.T) {
 func TestARunThatIsAnother(t *testing.T) {
 	head := Head{Run: "R2", Pipeline: "create", Config: "c", Root: "r", Plan: "p", Kubexm: "v1"}
 	for want, change := range map[string]func(*Head){
-		"":                           func(h *Head) { h.Run = "R3" },
-		"the last run was a delete":  func(h *Head) { h.Pipeline = "delete" },
-		"the config is another one":  func(h *Head) { h.Config = "d" },
-		"the bundle is another one":  func(h *Head) { h.Root = "s" },
-		"this kubexm is another one": func(h *Head) { h.Kubexm = "v2" },
+		"":                               func(h *Head) { h.Run = "R3" },
+		"the last run was a delete":      func(h *Head) { h.Pipeline = "delete" },
+		"the config has changed":         func(h *Head) { h.Config = "d" },
+		"the bundle has changed":         func(h *Head) { h.Root = "s" },
+		"kubexm or its plan has changed": func(h *Head) { h.Kubexm = "v2" },
 	} {
 		before := head
 		change(&before)
@@ -99,7 +99,7 @@ func TestARunThatLeftOutOtherChecks(t *testing.T) {
 		t.Errorf("the same differs: %s", why)
 	}
 	again.Skipped = nil
-	if why := again.differs(head); why != "the last run left out other checks" {
+	if why := again.differs(head); why != "the last run skipped other checks" {
 		t.Errorf("without the same checks left out: %q", why)
 	}
 }

@@ -19,30 +19,29 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// RunOptions say how a plan is carried out.
+// RunOptions configure how a plan is executed.
 type RunOptions struct {
 	DryRun   bool
 	Parallel int
 	Stop     <-chan struct{}
 	Report   func(engine.Event)
-	// Version is kubexm's own.
+	// Version is the version of kubexm.
 	Version string
-	// Skipped are the checks that the plan leaves out because a person wants it.
+	// Skipped are the checks that the user skipped.
 	Skipped []string
-	// Rollback says what a step that fails takes with it on its host.
+	// Rollback selects what is undone on a host when a step fails.
 	Rollback engine.Rollback
-	// Resume passes over what the last run saw done, without a look; Resumed is told
-	// what that comes to before anything happens.
+	// Resume skips what the last run saw done, without checking it; Resumed is called with the
+	// result before anything happens.
 	Resume  bool
 	Resumed func(Resumption)
 }
 
-// Run carries out g and keeps a journal of it, whose path it gives. Its first line
-// is a Head; the others are events: that a step begins, before it does, and how it
-// ended, once that was seen on the host.
-// Its last line says where the audit log stood then.
+// Run executes g and writes a journal, whose path it returns. The first line is a Head. The
+// others are events: that a step starts, before it does, and how it ended, after that was
+// verified on the host. The last line is the head of the audit log.
 func (s *Session) Run(ctx context.Context, g *plan.Graph, o RunOptions) (journal string, err error) {
-	return s.recorded(ctx, g, o, func() (string, error) { return s.run(ctx, g, o) })
+	return s.logged(ctx, g, o, func() (string, error) { return s.run(ctx, g, o) })
 }
 
 func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal string, err error) {
@@ -88,13 +87,13 @@ func (s *Session) run(ctx context.Context, g *plan.Graph, o RunOptions) (journal
 	if is != nil {
 		err = errors.Join(err, is.End(ctx, err, journalName(journal)))
 	}
-	if err == nil && !o.DryRun && !g.Keeps {
+	if err == nil && !o.DryRun && !g.WritesRecord {
 		err = s.unmark(ctx, g)
 	}
 	return journal, errors.Join(err, f.Close())
 }
 
-// walk has the engine carry out g, and writes its events.
+// walk has the engine execute g, and writes its events to the journal.
 func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed map[string]string, journal io.Writer, is *Operation) error {
 	enc := json.NewEncoder(journal)
 	var written error
@@ -103,10 +102,10 @@ func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed 
 		keys[key] = true
 	}
 	e := &engine.Engine{
-		Host: s.Host, Lead: NewWayIn(g.Leads, s.Host).Lead, Commands: max(o.Parallel, 1), Uploads: max(o.Parallel/2, 1), Timeout: 10 * time.Minute, DryRun: o.DryRun, Stop: o.Stop,
+		Host: s.Host, Lead: NewLeadSelector(g.Leads, s.Host).Lead, Commands: max(o.Parallel, 1), Uploads: max(o.Parallel/2, 1), Timeout: 10 * time.Minute, DryRun: o.DryRun, Stop: o.Stop,
 		Passed: keys, Rollback: o.Rollback,
 		Report: func(ev engine.Event) {
-			if err := enc.Encode(ev); written == nil && err != nil { // the first says enough
+			if err := enc.Encode(ev); written == nil && err != nil { // the first error is enough
 				written = fmt.Errorf("journal: %w", err)
 			}
 			if o.Report != nil {
@@ -124,9 +123,9 @@ func (s *Session) walk(ctx context.Context, g *plan.Graph, o RunOptions, passed 
 	return errors.Join(err, written)
 }
 
-// begin writes what a run is about, and what it takes over: the journal tells the
-// next run all of it alone. It is on disk before a host is touched, so that no
-// journal older than a deletion is ever the last one.
+// begin writes the head and the resumed steps, so that the next run needs only this journal.
+// They are synced to disk before a host is changed, so that no journal older than a deletion
+// is ever the last one.
 func begin(f *os.File, head Head, g *plan.Graph, passed map[string]string) error {
 	w := bufio.NewWriter(f)
 	enc := json.NewEncoder(w)
@@ -141,7 +140,7 @@ func begin(f *os.File, head Head, g *plan.Graph, passed map[string]string) error
 			}
 			e := engine.Event{Time: time.Now(), Module: n.Module, Task: n.Task, Node: n.ID, Step: n.Step.Meta().Name, Host: on, Outcome: engine.Resumed}
 			if on != h.Name {
-				e.As = h.Name
+				e.PlanHost = h.Name
 			}
 			if err := enc.Encode(e); err != nil {
 				return err
@@ -154,8 +153,7 @@ func begin(f *os.File, head Head, g *plan.Graph, passed map[string]string) error
 	return durable.SyncDir(filepath.Dir(f.Name()))
 }
 
-// newJournal opens a file of its own for a run, also for one that begins in the
-// second in which another did.
+// newJournal creates a separate file for each run, even for two that start in the same second.
 func (s *Session) newJournal(t time.Time) (*os.File, error) {
 	path := s.Workdir.Run(t)
 	for n := 2; ; n++ {

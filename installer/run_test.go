@@ -36,7 +36,7 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 		}
 	}
 	before, never := true, false
-	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), act("x.works", &did, nil), act("x.before", &before, nil), act("x.fails", &never, errors.New("no luck")), act("x.never", &never, nil))
 	}})}}}, plan.Scope{Want: c})
 	if err != nil {
@@ -106,7 +106,7 @@ func TestAFullDiskIsNamed(t *testing.T) {
 			return h.WriteFile(ctx, "/var/lib/x", []byte("text"), runner.Attr{})
 		},
 	}
-	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Hosts(), write)
 	}})}}}, plan.Scope{Want: c})
 	if err != nil {

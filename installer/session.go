@@ -24,31 +24,32 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Options say what a run works with.
+// Options configure a session.
 type Options struct {
 	Cluster *manifest.Cluster
-	Bundle  *bundle.Bundle // nil where the run opens no artifact
-	Base    string         // the folder that .kubexm lies in
+	Bundle  *bundle.Bundle // nil if the run opens no artifact
+	Base    string         // the folder that contains .kubexm
 	Log     *slog.Logger
 
 	LookupEnv func(string) (string, bool)
 	Home      string // of the user, for ~ and known_hosts
-	// Version is kubexm's own, for the audit log.
+	// Version is the version of kubexm, for the audit log.
 	Version string
-	// Parallel is how many hosts are asked at once.
+	// Parallel is the number of hosts that are contacted concurrently.
 	Parallel int
-	// Waits bound how long a registry or a store may say nothing, Patience how long a
-	// single command on a host may where no step says otherwise; zero has defaults.
-	Waits    transfer.Waits
-	Patience time.Duration
-	// Alone ends the opening with a *BusyError where another run works on the cluster,
-	// before hosts are asked what they are: for who is going to change something.
-	Alone bool
-	// Away are hosts of the cluster that are not called, by name.
+	// Timeouts bound how long a registry or a store may be silent. CommandTimeout is the time
+	// limit of a single command on a host unless its step sets another. Zero values select
+	// defaults.
+	Timeouts       transfer.Timeouts
+	CommandTimeout time.Duration
+	// Exclusive makes opening fail with a *BusyError if another run works on the cluster, before
+	// facts are read from hosts. For runs that change something.
+	Exclusive bool
+	// Away are the names of hosts that kubexm does not connect to.
 	Away []string
 }
 
-// Session is one run on one cluster: its folder locked, its hosts reached.
+// Session is one run on one cluster: its folder is locked, its hosts are connected.
 type Session struct {
 	Options
 	Workdir Workdir
@@ -60,16 +61,16 @@ type Session struct {
 	hosts    map[string]*steps.Host
 	conns    []connector.Conn
 	home     map[string]string // blobs that are read from the site's registry → their repository
-	sets     []string          // of the lock, that the plan which is carried out names; none before
+	sets     []string          // sets of the lock that the running plan uses; none before
 
-	highest   int64 // serial that the cluster has had, as far as it was asked
-	brings    sync.Once
-	brought   steps.Applied // what of the run's records does not change while it runs
-	operation string        // the id of the run's; "" before it has one
-	part      bool          // it is a part of another session's work, and no operation of its own
+	highest     int64 // highest serial that the cluster has had, as far as known
+	appliedOnce sync.Once
+	appliedBase steps.Applied // the part of the run's records that does not change during the run
+	operation   string        // id of the run's operation; "" before it has one
+	part        bool          // part of another session's work, without its own operation
 }
 
-// HostError says why one host could not be reached.
+// HostError is the reason why one host could not be reached.
 type HostError struct {
 	Host, Address string
 	Err           error
@@ -77,7 +78,7 @@ type HostError struct {
 
 func (e *HostError) Error() string { return fmt.Sprintf("host %s (%s): %v", e.Host, e.Address, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *HostError) Unwrap() error { return e.Err }
 
 // HostErrors are all hosts that could not be reached, each with its reason.
@@ -91,11 +92,22 @@ func (e HostErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives each of them.
+// Unwrap returns each of them.
 func (e HostErrors) Unwrap() []error { return e }
 
-// Open locks the cluster's folder, reaches every host and gathers what it is.
-// It reports every host that it cannot reach, not the first alone.
+// byHost returns the errors of hosts by their names.
+func (e HostErrors) byHost() map[string]*HostError {
+	out := map[string]*HostError{}
+	for _, err := range e {
+		if h, ok := errors.AsType[*HostError](err); ok {
+			out[h.Host] = h
+		}
+	}
+	return out
+}
+
+// Open locks the cluster's folder, connects to every host and reads its facts. It reports
+// every host that it cannot reach, not only the first.
 func Open(ctx context.Context, o Options) (*Session, error) {
 	s, failed, err := Reach(ctx, o)
 	if err == nil && len(failed) > 0 {
@@ -104,7 +116,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	return s, err
 }
 
-// newSession takes a cluster's folder, and opens its audit log.
+// newSession locks a cluster's folder and opens its audit log.
 func newSession(ctx context.Context, o Options) (*Session, error) {
 	w, err := NewWorkdir(o.Base, o.Cluster.Metadata.Name)
 	if err != nil {
@@ -123,7 +135,7 @@ func newSession(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// Close ends the connections and gives the folder free.
+// Close closes the connections and unlocks the folder.
 func (s *Session) Close() error {
 	var errs []error
 	for _, c := range s.conns {
@@ -134,12 +146,12 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// reachAll reaches the hosts that can be reached, and says why others cannot.
+// reachAll connects to all hosts and returns the reasons for those that cannot be reached.
 func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 	if err := s.checkSecrets(); err != nil {
 		return nil, err
 	}
-	if err := s.Workdir.see(s.Cluster); err != nil {
+	if err := s.Workdir.recordDialed(s.Cluster); err != nil {
 		return nil, err
 	}
 	dialer := ssh.NewDialer(ssh.Env{
@@ -170,7 +182,7 @@ func (s *Session) reachAll(ctx context.Context) (HostErrors, error) {
 			return nil
 		})
 	}
-	_ = g.Wait() // the functions above keep their errors
+	_ = g.Wait() // the functions above collect their errors
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -188,11 +200,11 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 	s.conns = append(s.conns, conn)
 	s.mu.Unlock()
 	log := s.Log.With("host", h.Name)
-	r := runner.New(conn, runner.Options{Redactor: s.redactor, Log: log, Patience: s.Patience})
+	r := runner.New(conn, runner.Options{Redactor: s.redactor, Log: log, DefaultTimeout: s.CommandTimeout})
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if s.Alone && h.Name == s.keeperName() {
-		if err := s.alone(ctx, r); err != nil {
+	if s.Exclusive && h.Name == s.keeperName() {
+		if err := s.checkAlone(ctx, r); err != nil {
 			return nil, err
 		}
 	}
@@ -202,22 +214,22 @@ func (s *Session) reach(ctx context.Context, d *ssh.Dialer, h manifest.Host) (*s
 	}
 	host := &steps.Host{
 		Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: s.Cluster, Facts: facts, Workdir: s.Workdir.Dir, Log: log,
-		Reveal: s.reveal, Waits: s.Waits, Away: s.Away,
+		Reveal: s.reveal, Timeouts: s.Timeouts, Away: s.Away,
 	}
 	s.equip(host)
 	return host, nil
 }
 
-// equip gives a host what the bundle holds.
+// equip provides a host with the content of the bundle.
 func (s *Session) equip(h *steps.Host) {
 	if s.Bundle != nil {
-		h.Applied, h.Made = s.applied, s.Bundle.Lock.Created
+		h.Applied, h.BundleTime = s.applied, s.Bundle.Lock.Created
 		h.Artifacts = artifacts{bundle: s.Bundle, set: s.Set(), sets: func() []string { return s.sets }, home: s.home}
 	}
 }
 
-// Set is the set of the lock that answers the config's Kubernetes version.
+// Set returns the set of the lock for the config's Kubernetes version.
 func (s *Session) Set() string { return s.Cluster.Spec.Kubernetes.Version }
 
-// Host gives the facade of a host.
+// Host returns the facade of a host.
 func (s *Session) Host(h manifest.Host) *steps.Host { return s.hosts[h.Name] }

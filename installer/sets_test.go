@@ -95,7 +95,7 @@ func TestSeveralSetsInOneRun(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	kase := steptest.Case{Cluster: c}
 	var images []string
-	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	g, err := plan.Build(plan.Pipeline{Name: "test", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(
 			plan.InSet("v1.33.1", plan.On(s.Hosts(), stage("/opt/one", &images))),
 			plan.InSet("v1.34.10", plan.On(s.Hosts(), stage("/opt/two", &images))),

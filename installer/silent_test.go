@@ -45,7 +45,7 @@ func silent(t *testing.T, network, address string) string {
 // nobody waits for that for ever. What kubexm learns to connect to is added here.
 func TestSilentPeers(t *testing.T) {
 	const moment = 200 * time.Millisecond
-	waits := transfer.Waits{Connect: moment, Header: moment, Idle: moment}
+	waits := transfer.Timeouts{Connect: moment, Header: moment, Idle: moment}
 	at := silent(t, "tcp", "127.0.0.1:0")
 	name, port, err := net.SplitHostPort(at)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestSilentPeers(t *testing.T) {
 		}})
 		c := clusterOf(t, host("a", server, ""))
 		o := options(t, c, server)
-		o.Waits, o.Patience = waits, 5*time.Second // of a command such as one that asks what the host is
+		o.Timeouts, o.CommandTimeout = waits, 5*time.Second // of a command such as one that asks what the host is
 		s, err := Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestSilentPeers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return registry.AskPull(ctx, target)
+		return registry.CheckPull(ctx, target)
 	}
 	external := func(host string, plain bool) manifest.Registry {
 		return manifest.Registry{Type: "external", PrivateRegistry: host, Auths: map[string]manifest.RegistryAuth{host: {PlainHTTP: plain, SkipTLSVerify: !plain}}}
@@ -143,7 +143,7 @@ func TestSilentPeers(t *testing.T) {
 			return err
 		},
 		"a registry that a bundle is pushed to or pulled from": func(t *testing.T, ctx context.Context) error {
-			client, err := transfer.Remote{Reference: at + "/x:1", PlainHTTP: true, Waits: waits}.Client()
+			client, err := transfer.Remote{Reference: at + "/x:1", PlainHTTP: true, Timeouts: waits}.Client()
 			if err != nil {
 				return err
 			}

@@ -13,9 +13,8 @@ import (
 	"github.com/mensylisir/kubexm/installer/audit"
 )
 
-// Verify reads a cluster's audit log to its end and finds what was done to it,
-// with the heads that the journals of runs and receipts hold, and those that are
-// known otherwise. An error is that the log could not be read.
+// Verify reads a cluster's audit log to its end and checks it against the heads in journals
+// and receipts, and against those in known. The error is only for a log that cannot be read.
 func Verify(w Workdir, known []audit.Anchor) (audit.Report, error) {
 	journals, err := w.anchors()
 	if err != nil {
@@ -29,8 +28,8 @@ func Verify(w Workdir, known []audit.Anchor) (audit.Report, error) {
 	return report, errors.Join(err, f.Close())
 }
 
-// anchors are the heads of the audit log in journals and receipts. A run that was
-// killed has written none.
+// anchors returns the heads of the audit log in journals and receipts. A run that was killed
+// has written none.
 func (w Workdir) anchors() ([]audit.Anchor, error) {
 	all, err := filepath.Glob(filepath.Join(w.Dir, "runs", "*.jsonl"))
 	if err != nil {
@@ -64,16 +63,16 @@ func (w Workdir) anchors() ([]audit.Anchor, error) {
 	return out, nil
 }
 
-// longestAnchor is more than the line of an anchor has.
+// longestAnchor is longer than any line with an anchor.
 const longestAnchor = 4 << 10
 
-// lastLine gives the end of a file, from where its last line begins.
+// lastLine returns the last line of a file.
 func lastLine(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // read only: nothing to lose
+	defer func() { _ = f.Close() }() // only read: a close error loses no data
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 // Workdir is a cluster's folder on this machine: .kubexm/<cluster>.
 type Workdir struct{ Dir string }
 
-// NewWorkdir gives the folder of a cluster below base, making it where there is
-// none. What lies in it is secret: keys, tokens, kubeconfigs; see CheckWorkdir.
+// NewWorkdir returns the folder of a cluster below base, and creates it if necessary. Its
+// content is secret: keys, tokens, kubeconfigs; see CheckWorkdir.
 func NewWorkdir(base, cluster string) (Workdir, error) {
 	w := Workdir{Dir: filepath.Join(base, ".kubexm", cluster)}
 	if err := CheckWorkdir(base, cluster); err != nil {
@@ -33,35 +33,35 @@ func NewWorkdir(base, cluster string) (Workdir, error) {
 	return w, nil
 }
 
-// KnownHosts is the cluster's own file of host keys.
+// KnownHosts is the cluster's own known_hosts file.
 func (w Workdir) KnownHosts() string { return filepath.Join(w.Dir, "known_hosts") }
 
-// Certs is where the keys of one part of the cluster lie.
+// Certs is the folder for the keys of one component of the cluster.
 func (w Workdir) Certs(part string) string { return filepath.Join(w.Dir, "certs", part) }
 
-// Audit is the log of all that was done to the cluster's hosts.
+// Audit is the log of everything that was done to the cluster's hosts.
 func (w Workdir) Audit() string { return filepath.Join(w.Dir, "audit.jsonl") }
 
-// Receipt is what a run that ended well says of itself.
+// Receipt is the statement of a successful run.
 func (w Workdir) Receipt(name string) string { return filepath.Join(w.Dir, "receipts", name+".json") }
 
-// Run is the journal of a run that begins at t.
+// Run is the journal of a run that starts at t.
 func (w Workdir) Run(t time.Time) string {
 	return filepath.Join(w.Dir, "runs", t.UTC().Format(runTime)+".jsonl")
 }
 
-// runTime is when a run began, as its journal's name says it.
+// runTime is the format of the start time in a journal's name.
 const runTime = "2006-01-02T15-04-05"
 
-// Applied is where the last successful run keeps a document.
+// Applied is the path of a document that the last successful run stored.
 func (w Workdir) Applied(name string) string { return filepath.Join(w.Dir, "applied", name) }
 
-// holderWait is how long a run that is refused waits for the other one to say who it
-// is: that one writes it down once it has the lock.
+// holderWait is how long a refused run waits for the description of the other run, which is
+// written after the lock is taken.
 const holderWait = time.Second
 
-// Lock keeps other runs on this machine away from the cluster until the
-// returned function is called.
+// Lock keeps other runs on this machine away from the cluster until the returned function is
+// called.
 func (w Workdir) Lock(ctx context.Context) (unlock func(), err error) {
 	path := filepath.Join(w.Dir, "lock")
 	note := path + ".holder"

@@ -24,13 +24,13 @@ func TestWorkdirThatOthersMayChangeIsRefused(t *testing.T) {
 		}, "", "", false},
 		"the group may write": {func(t *testing.T, at func(...string) string) {
 			must(t, os.Chmod(at(), 0o770))
-		}, ".kubexm may write there (mode 0770)", "chmod go-w ", false},
+		}, ".kubexm (mode 0770)", "chmod go-w ", false},
 		"everybody may write the cluster's": {func(t *testing.T, at func(...string) string) {
 			must(t, os.Chmod(at("demo"), 0o702))
-		}, "demo may write there (mode 0702)", "chmod go-w ", false},
+		}, "demo (mode 0702)", "chmod go-w ", false},
 		"everybody may write one of its folders": {func(t *testing.T, at func(...string) string) {
 			must(t, os.Chmod(at("demo", "applied"), 0o777))
-		}, "applied may write there", "chmod go-w ", false},
+		}, "applied (mode 0777)", "chmod go-w ", false},
 		"a link in its place": {func(t *testing.T, at func(...string) string) {
 			must(t, os.Rename(at(), at()+"2"))
 			must(t, os.Symlink(at()+"2", at()))

@@ -1,26 +1,25 @@
 package manifest
 
-// Addon is installed once the cluster runs. The short form is its name alone,
-// for an add-on that the matrix knows.
+// Addon is a manifest or a Helm chart that is installed after the cluster is running. The
+// short form is the name alone, for an add-on of the version matrix.
 type Addon struct {
-	// Name of the add-on. One that the matrix knows needs nothing else.
+	// Name of the add-on. An add-on of the version matrix needs no other field.
 	Name string `yaml:"name,omitempty" required:"true" format:"label" scalar:"true" effect:"addons" install:"add"`
-	// Type: yaml applies a manifest, helm installs a chart. Default: what the
-	// matrix says of the name, else helm where values are written or the source
-	// is a chart, else yaml.
+	// Type of the add-on: yaml applies a manifest, helm installs a chart. Default: the type
+	// in the version matrix, else helm if values are set or source is a chart, else yaml.
 	Type string `yaml:"type,omitempty" enum:"yaml|helm" effect:"immutable=addon,addons"`
-	// Source is where it comes from: an https address or a path of the
-	// manifest; for a chart an oci:// reference, a .tgz's address or path, or
-	// the address of a repository that holds a chart of the add-on's name.
-	// A path is one of a file, or of a chart's folder, beside the config.
-	// Default: what the matrix says of the name.
+	// Source of the add-on. For a manifest: an https:// URL or a path. For a chart: an
+	// oci:// reference, the URL or path of a .tgz archive, the path of a chart folder, or
+	// the URL of a chart repository. The repository must have a chart with the add-on's name.
+	// Paths are relative to the config's folder. Default: the source in the version matrix.
 	Source string `yaml:"source,omitempty" effect:"addons" install:"all"`
-	// Version of the add-on; for a chart out of a repository its exact one.
-	// Default: what the matrix holds for the Kubernetes version.
+	// Version of the add-on; for a chart from a repository the exact chart version. Default:
+	// the version in the version matrix for spec.kubernetes.version.
 	Version string `yaml:"version,omitempty" format:"version" effect:"addons" install:"all"`
-	// Namespace to install a chart into; the objects of a manifest say themselves
-	// where they belong. Default: the add-on's name.
+	// Namespace that a chart is installed into. The objects of a manifest specify their own
+	// namespaces. Default: the add-on's name.
 	Namespace string `yaml:"namespace,omitempty" format:"label" effect:"immutable=addon,addons"`
-	// Values of the chart. They go into the bundle as they are: put no secrets here.
+	// Values of the chart, as in Helm's values.yaml. They are stored in the bundle
+	// unencrypted: do not put secrets here.
 	Values map[string]any `yaml:"values,omitempty" effect:"addons" install:"all"`
 }

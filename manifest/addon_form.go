@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Form is what the add-on's source is, File (a manifest) or Chart; "" where there
-// is no source and the matrix says it.
+// Form returns whether the add-on is a manifest (File) or a Chart. It returns "" for an
+// add-on without source, whose form is in the version matrix.
 func (a Addon) Form() Kind {
 	ext := path.Ext(a.Source)
 	switch {
@@ -26,16 +26,16 @@ func (a Addon) Form() Kind {
 	return Chart
 }
 
-// Packed tells whether the source is an archive or folder of a chart itself,
-// rather than a repository that holds many.
+// Packed reports whether the source is the archive or folder of one chart, not a chart
+// repository.
 func (a Addon) Packed() bool {
 	return strings.HasSuffix(a.Source, ".tgz") || strings.HasSuffix(a.Source, ".tar.gz") || !strings.Contains(a.Source, "://")
 }
 
-// In is the namespace that a chart is installed into.
+// In returns the namespace that a chart is installed into.
 func (a Addon) In() string { return cmp.Or(a.Namespace, a.Name) }
 
-// ValuesText gives the values as helm is to have them; nil where there are none.
+// ValuesText returns the values as YAML for helm; nil without values.
 func (a Addon) ValuesText() ([]byte, error) {
 	if len(a.Values) == 0 {
 		return nil, nil

@@ -10,21 +10,20 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// Alias is a second spelling of a field, or, where From and To are the same, of
-// its values. The first spelling is the one that kubexm writes itself.
+// Alias is a second spelling of a field; if From and To are the same, of its values. kubexm
+// itself writes the first spelling.
 type Alias struct {
 	From  string            // the second spelling
-	To    string            // the field it stands for
-	Words map[string]string // values that are spelled otherwise there; an empty one stands for nothing
-	// Scalar is the field that a plain value fills, where To is a mapping.
+	To    string            // the field it represents
+	Words map[string]string // second spellings of values → values; "" means not set
+	// Scalar is the field that a plain value sets, if To is a mapping.
 	Scalar string
-	Lines  bool // lines as in /etc/hosts are taken too
-	// Runtime is the spec.runtime.type under which alone the spelling means To.
+	Lines  bool // lines as in /etc/hosts are accepted as well
+	// Runtime is the only spec.runtime.type with which From means To; "" is any type.
 	Runtime string
 }
 
-// Aliases lists every second spelling that is accepted, in the order in which
-// they are put in place.
+// Aliases lists all second spellings, in the order in which moveAliases moves them.
 func Aliases() []Alias {
 	return []Alias{
 		{From: "spec.kubernetes.containerRuntime", To: "spec.runtime", Scalar: "spec.runtime.type"},
@@ -64,7 +63,7 @@ func Aliases() []Alias {
 	}
 }
 
-// moveAliases puts every second spelling where its field is.
+// moveAliases moves the value of every second spelling to its field.
 func (d *config) moveAliases() {
 	addons := document.Lookup(d.Root(), "spec", "addons")
 	for _, a := range Aliases() {
@@ -97,13 +96,13 @@ func (d *config) move(root *yaml.Node, a Alias, prefix string) {
 	if a.From == a.To {
 		return
 	}
-	key := document.Take(root, from)
+	key := document.Remove(root, from)
 	if n.Kind == yaml.ScalarNode && n.Value == "" {
 		return
 	}
 	if kind := runtimeType(root); a.Runtime != "" && a.Runtime != kind {
-		if slices.Contains(runtimes(), kind) { // else the type is the problem
-			d.Add(Error, key, a.From, "is the version of "+a.Runtime+", and the runtime is "+kind, "leave it out, or write spec.runtime.type: "+a.Runtime)
+		if slices.Contains(runtimes(), kind) { // else the type itself is reported
+			d.Add(Error, key, a.From, "is the version of "+a.Runtime+", but the runtime is "+kind, "leave it out, or write spec.runtime.type: "+a.Runtime)
 		}
 		return
 	}
@@ -117,7 +116,7 @@ func (d *config) move(root *yaml.Node, a Alias, prefix string) {
 	d.Put(root, strings.Split(to, "."), key, n, prefix+a.From, prefix+to)
 }
 
-// runtimeType is what spec.runtime.type says, the default included.
+// runtimeType returns spec.runtime.type or its default.
 func runtimeType(root *yaml.Node) string {
 	if n := document.Lookup(root, "spec", "runtime", "type"); n != nil && n.Value != "" {
 		return n.Value
@@ -125,10 +124,10 @@ func runtimeType(root *yaml.Node) string {
 	return "containerd"
 }
 
-// runtimes are the words of spec.runtime.type.
+// runtimes returns the values of spec.runtime.type.
 func runtimes() []string { return words[Runtime]("Type", "enum") }
 
-// hostLines turns lines as in /etc/hosts into entries of spec.extra.hosts.
+// hostLines converts lines as in /etc/hosts to entries of spec.extra.hosts.
 func hostLines(n *yaml.Node) *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Column: n.Column}
 	text := func(s string) *yaml.Node {
@@ -144,7 +143,7 @@ func hostLines(n *yaml.Node) *yaml.Node {
 	return list
 }
 
-// SortedWords lists the values that are spelled otherwise, but for the empty one.
+// SortedWords lists the second spellings of values, without the empty one.
 func (a Alias) SortedWords() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.Words)), func(w string) bool { return w == "" })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
-// TestBounds: what nobody writes by hand into a config, and some write on purpose, is
+// TestBounds: input that is never written by hand into a config, but possibly by an attacker, is
 // refused in bounded time and memory, with a word on why. Package document has the rest.
 func TestBounds(t *testing.T) {
 	const k = "\n  kubernetes: {version: v1.34.10}\n"
@@ -27,8 +27,8 @@ func TestBounds(t *testing.T) {
 		return fmt.Sprintf("        a%d: &a%d {x: *a%d, y: *a%d}\n", i+1, i+1, i, i)
 	}) + k[1:]
 	for _, x := range []struct{ name, text, want string }{
-		{"alias bomb in values", header + bomb, "nested too deep or repeated too often"},
-		{"alias bomb in fields", header + k + "  system:\n    rpms: &a [x, x, x, x, x, x, x, x, x, x]\n    debs: [" + strings.TrimSuffix(many(20000, func(int) string { return "*a," }), ",") + "]\n", "is a list, and has to be text"},
+		{"alias bomb in values", header + bomb, "nested too deeply or has too many values"},
+		{"alias bomb in fields", header + k + "  system:\n    rpms: &a [x, x, x, x, x, x, x, x, x, x]\n    debs: [" + strings.TrimSuffix(many(20000, func(int) string { return "*a," }), ",") + "]\n", "is a list, but must be text"},
 		{"deep nesting", header + k + "  addons: [{name: a, values: " + strings.Repeat("{a: ", 5000) + "1" + strings.Repeat("}", 5000) + "}]\n", "nested too deep"},
 		{"many unknown fields", header + k + many(10000, func(i int) string { return fmt.Sprintf("  f%dooooooo: 1\n", i) }), "has more problems than these 200"},
 		{"many wrong hosts", header + k + "  hosts:\n" + many(3000, func(i int) string { return "    - {nam: x, port: y}\n" }), "has more problems than these 200"},
@@ -43,7 +43,7 @@ func TestBounds(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			text := problems.Error()
 			if problems.Err() == nil || !strings.Contains(text, x.want) {
-				t.Errorf("no word of %q in:\n%.2000s", x.want, text)
+				t.Errorf("%q is missing in:\n%.2000s", x.want, text)
 			}
 			if len(problems) > document.MaxProblems+1 || len(text) > 200_000 {
 				t.Errorf("%d problems, %d bytes", len(problems), len(text))

@@ -10,10 +10,10 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// config is a document that is read as a Cluster or as Sources.
+// config is a document that is decoded as a Cluster or as Sources.
 type config struct {
 	*document.Document
-	sources bool // it is of kind Sources
+	sources bool // the document is of kind Sources
 }
 
 const start = "start from `kubexm config init`"
@@ -24,21 +24,20 @@ func parse(r io.Reader) *config {
 	return d
 }
 
-// schema is what the types of a config do not say themselves.
+// schema returns what a document needs in addition to the types of a config.
 func (d *config) schema() document.Schema {
 	return document.Schema{
-		Name: "config", Start: start, Merge: "write the fields out; what all hosts share stands in spec.ssh",
+		Name: "config", Start: start, Merge: "write all fields; settings that all hosts share belong in spec.ssh",
 		Formats: formats, Words: otherWords,
 		Types:   map[reflect.Type]document.Read{secretType: readSecret, argsType: readArgs},
 		Short:   map[reflect.Type]document.Read{reflect.TypeFor[Taint](): readTaint},
-		Explain: d.explain, Homes: homesOf,
+		Explain: d.explain, MappingsWith: homesOf,
 	}
 }
 
-// Decode reads a cluster config strictly and completes it: second spellings are
-// put in place, every value is checked, defaults are filled in, and the fields
-// are held against each other. All problems are found in one go. The Cluster is
-// nil when one of them is an error.
+// Decode reads a cluster config strictly and completes it. It moves second spellings to their
+// fields, checks every value, sets defaults, and validates the fields against each other. It
+// reports all problems in one pass. The Cluster is nil if one of them is an error.
 func Decode(r io.Reader) (*Cluster, Problems) { return decodeCluster(parse(r)) }
 
 func decodeCluster(d *config) (*Cluster, Problems) {
@@ -64,7 +63,7 @@ func decodeCluster(d *config) (*Cluster, Problems) {
 	return c, problems
 }
 
-// walkCluster reads the fields of a Cluster, each by itself.
+// walkCluster decodes the fields of a Cluster, each independently of the others.
 func (d *config) walkCluster() *Cluster {
 	c := &Cluster{}
 	d.Decode(c)
@@ -74,7 +73,7 @@ func (d *config) walkCluster() *Cluster {
 // DecodeSources reads a document of kind Sources.
 func DecodeSources(r io.Reader) (Sources, Problems) { return decodeSources(parse(r)) }
 
-// Check gives every problem of a document, a Cluster or Sources by its kind.
+// Check returns every problem of a document, which is a Cluster or Sources by its kind.
 func Check(r io.Reader) Problems {
 	d := parse(r)
 	if d.Root() != nil {
@@ -103,8 +102,8 @@ func decodeSources(d *config) (Sources, Problems) {
 	return doc.Spec, d.Problems()
 }
 
-// header checks apiVersion and kind first: of a document of another kind every
-// field would be a problem, and none of them the point.
+// header checks apiVersion and kind first: in a document of another kind every field would be
+// reported, and none of these problems would be the cause.
 func (d *config) header(kind string) bool {
 	version, have := document.Lookup(d.Root(), "apiVersion"), document.Lookup(d.Root(), "kind")
 	ok := true
@@ -114,7 +113,7 @@ func (d *config) header(kind string) bool {
 			d.Add(Error, d.Root(), path, "is missing", "write "+path+": "+want)
 			ok = false
 		case n.Value != want:
-			d.Add(Error, n, path, "is "+document.Shown(n.Value)+", not "+want, "write "+path+": "+want)
+			d.Add(Error, n, path, "is "+document.Redact(n.Value)+", not "+want, "write "+path+": "+want)
 			ok = false
 		}
 	}
@@ -123,7 +122,7 @@ func (d *config) header(kind string) bool {
 	return ok
 }
 
-// explain is the advice to read about the field at path.
+// explain returns the advice to run `kubexm config explain` for the field at path.
 func (d *config) explain(path string) string {
 	if rest, ok := strings.CutPrefix(path, "spec"); ok && d.sources {
 		path = "spec.sources" + rest

@@ -71,11 +71,11 @@ func TestNodeMaskOfIPv6(t *testing.T) {
 	}
 }
 
-// TestAddressInARange: kube-proxy takes an address with a prefix length for its range,
-// and so does the config, with a word.
+// TestAddressInARange: kube-proxy reads an address with a prefix length as its range, and so
+// does the config, with a warning.
 func TestAddressInARange(t *testing.T) {
 	c, problems := Decode(strings.NewReader(header + "\n  kubernetes: {version: v1.34.10, kubeProxy: {ipvs: {excludeCIDRs: [172.16.0.2/24, 10.0.0.0/8]}}}\n"))
-	if problems.Err() != nil || len(problems) != 1 || !strings.Contains(problems[0].String(), "excludeCIDRs[0]: 172.16.0.2/24 is an address in a range, and stands for 172.16.0.0/24") {
+	if problems.Err() != nil || len(problems) != 1 || !strings.Contains(problems[0].String(), "excludeCIDRs[0]: 172.16.0.2/24 is an address with a prefix length, and means the range 172.16.0.0/24") {
 		t.Fatal(problems)
 	}
 	if got := strings.Join(c.Spec.Kubernetes.KubeProxy.IPVS.ExcludeCIDRs, " "); got != "172.16.0.0/24 10.0.0.0/8" {

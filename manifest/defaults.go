@@ -10,7 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// inherit gives every host what spec.ssh says and the host does not.
+// inherit copies the fields of spec.ssh to every host that does not set them itself.
 func (d *config) inherit(c *Cluster) {
 	for i := range c.Spec.Hosts {
 		h := &c.Spec.Hosts[i]
@@ -21,8 +21,8 @@ func (d *config) inherit(c *Cluster) {
 			if d.Written(document.Join(path, f.Name)) {
 				continue
 			}
-			// A way to log in of the host's own stands for itself: a password
-			// written on the host is not mixed with a key meant for the others.
+			// The credentials of a host are not mixed with those of spec.ssh: a host with its
+			// own password must not also use the private key for the other hosts.
 			if own && (f.Name == "password" || f.Name == "privateKeyPath" || f.Name == "passphrase" || f.Name == "agent") {
 				continue
 			}
@@ -66,7 +66,7 @@ func (d *config) derive(c *Cluster) {
 			s.Kubernetes.KubeProxy.Mode = "nftables"
 		}
 	}
-	d.wholeRanges(s.Kubernetes.KubeProxy.IPVS.ExcludeCIDRs)
+	d.completeRanges(s.Kubernetes.KubeProxy.IPVS.ExcludeCIDRs)
 	if s.Kubernetes.NodeCIDRMaskSizeIPv6 == 0 {
 		s.Kubernetes.NodeCIDRMaskSizeIPv6 = nodeMaskIPv6(s.Network.KubePodsCIDR, s.Kubernetes.MaxPods)
 	}
@@ -99,9 +99,9 @@ func (d *config) derive(c *Cluster) {
 	}
 }
 
-// nodeMaskIPv6 is the prefix length of a node's part of the IPv6 pod range: 256 nodes
-// at least, where as many parts with room for the pods of a node fit. The node IPAM
-// controller cuts a range into 65536 parts at most.
+// nodeMaskIPv6 returns the prefix length of a node's part of the IPv6 pod range. It allows at
+// least 256 nodes if that many parts with enough addresses for maxPods fit into the range. The
+// node IPAM controller of Kubernetes splits a range into at most 65536 parts.
 func nodeMaskIPv6(ranges []string, maxPods int) int {
 	mask := 64
 	for _, r := range ranges {
@@ -115,19 +115,19 @@ func nodeMaskIPv6(ranges []string, maxPods int) int {
 	return mask
 }
 
-// wholeRanges puts the range in the place of an address that lies in it, as kube-proxy
-// reads it, and says so.
-func (d *config) wholeRanges(ranges []string) {
+// completeRanges replaces an address with a prefix length by its range, which is how kube-proxy
+// reads it, and adds a warning.
+func (d *config) completeRanges(ranges []string) {
 	const path = "spec.kubernetes.kubeProxy.ipvs.excludeCIDRs"
 	for i, r := range ranges {
 		if p, err := netip.ParsePrefix(r); err == nil && p != p.Masked() {
-			d.Warn(document.Indexed(path, i), "write "+p.Masked().String(), "%s is an address in a range, and stands for %s", r, p.Masked())
+			d.Warn(document.Indexed(path, i), "write "+p.Masked().String(), "%s is an address with a prefix length, and means the range %s", r, p.Masked())
 			ranges[i] = p.Masked().String()
 		}
 	}
 }
 
-// minor gives the minor number of a Kubernetes version, 0 when it has none.
+// minor returns the minor number of a Kubernetes version, 0 for an invalid version.
 func minor(version string) int {
 	var major, n int
 	if _, err := fmt.Sscanf(version, "v%d.%d", &major, &n); err != nil {

@@ -11,44 +11,44 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// Change is a field that has another value in one config than in another one.
+// Change is a field whose value differs between two configs.
 type Change struct {
 	Path string // without indexes and map keys: "spec.kubernetes.maxPods"
-	Item string // the host, add-on or registry whose field it is; "" for a field of the cluster
-	Was  string // "" is nothing
+	Item string // the host, add-on or registry that has the field; "" for a field of the cluster
+	Was  string // "" means not set
 	Now  string
-	// Less says that something was taken away: an entry of a list or a mapping, or
-	// the whole value.
+	// Less means that something was removed: an entry of a list or a mapping, or the complete
+	// value.
 	Less bool
-	// Effect is what has to be done for it to take hold, Install what install does of that.
+	// Effect is what the change requires, Install what install does with it.
 	Effect  Effect
 	Install Install
 }
 
-// Line says what changes and what has to be done for it: "spec.kubernetes.maxPods 110 →
-// 200: restarts the kubelet on m1 and w1, one at a time, pods stay". hosts names the
-// hosts of some roles, all of them for none.
+// Line describes the change and what it requires: "spec.kubernetes.maxPods 110 → 200: restarts
+// the kubelet on m1 and w1, one at a time, pods keep running". hosts returns the names of the
+// hosts with some roles, or of all hosts for no roles.
 func (c Change) Line(hosts func(roles []string) string) string {
 	what := c.Path
 	if c.Item != "" {
 		what += " (" + c.Item + ")"
 	}
-	return what + " " + Short(c.Was) + " → " + Short(c.Now) + ": " + c.Does(hosts)
+	return what + " " + Abbreviate(c.Was) + " → " + Abbreviate(c.Now) + ": " + c.DescribeEffect(hosts)
 }
 
-// Does completes "the change …" in words.
-func (c Change) Does(hosts func(roles []string) string) string {
+// DescribeEffect returns a text that completes "the change …".
+func (c Change) DescribeEffect(hosts func(roles []string) string) string {
 	if strings.HasPrefix(c.Path, "spec.hosts.") {
 		hosts = func([]string) string { return c.Item }
 	}
-	return c.Effect.Says(hosts)
+	return c.Effect.Describe(hosts)
 }
 
-// mostShown is how many characters of a value people are shown.
+// mostShown is the maximum number of characters of a value in output for people.
 const mostShown = 60
 
-// Short is a value as people are shown it.
-func Short(value string) string {
+// Abbreviate returns a value for output for people: on one line, and cut if it is long.
+func Abbreviate(value string) string {
 	short := []rune(strings.Join(strings.Fields(value), " "))
 	switch {
 	case len(short) == 0:
@@ -59,9 +59,9 @@ func Short(value string) string {
 	return string(short)
 }
 
-// Diff lists the fields that differ between two decoded configs, sorted by path and
-// item. Hosts, add-ons and logins are compared by their names, roles by the hosts
-// that have them. Secrets are not compared.
+// Diff lists the fields that differ between two decoded configs, sorted by path and item.
+// Hosts, add-ons and registry credentials are matched by name, roles are compared per host.
+// Secrets are not compared.
 func Diff(was, now *Cluster) []Change {
 	d := &differ{}
 	d.walk(reflect.ValueOf(was).Elem(), reflect.ValueOf(now).Elem(), Change{})
@@ -72,7 +72,7 @@ func Diff(was, now *Cluster) []Change {
 
 type differ struct{ found []Change }
 
-// roles compares who has which role.
+// roles compares the roles of each host.
 func (d *differ) roles(was, now *Cluster) {
 	for _, role := range []string{RoleEtcd, RoleMaster, RoleWorker, RoleRegistry, RoleLoadBalancer} {
 		at := Change{Path: "spec.roleGroups." + role}
@@ -91,13 +91,13 @@ func (d *differ) roles(was, now *Cluster) {
 	}
 }
 
-// add takes a change down.
+// add records a change.
 func (d *differ) add(c Change, was, now string, less bool) {
 	c.Was, c.Now, c.Less = was, now, less
 	d.found = append(d.found, c)
 }
 
-// walk compares two values of one type; at is what a change of them is, but for values.
+// walk compares two values of one type; at is their change without the values.
 func (d *differ) walk(was, now reflect.Value, at Change) {
 	t := was.Type()
 	switch {
@@ -122,7 +122,7 @@ func (d *differ) walk(was, now reflect.Value, at Change) {
 	}
 }
 
-// each compares what has a name. What one side lacks is a change by itself.
+// each compares named entries. An entry that only one side has is one change.
 func (d *differ) each(was, now map[string]reflect.Value, at Change) {
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		at.Item = name
@@ -141,8 +141,8 @@ func (d *differ) each(was, now map[string]reflect.Value, at Change) {
 	}
 }
 
-// tagged gives what the tags of a field say of a change, and where they say nothing,
-// what those of the mapping or list around it say.
+// tagged returns the effect in the tags of a field, or the effect of the enclosing mapping or
+// list if the field has none.
 func tagged(tag reflect.StructTag, effect Effect, install Install) (Effect, Install) {
 	if e, ok := tag.Lookup("effect"); ok {
 		return Effect(e), Install(tag.Get("install"))
@@ -150,7 +150,7 @@ func tagged(tag reflect.StructTag, effect Effect, install Install) (Effect, Inst
 	return effect, install
 }
 
-// pointed is what a pointer points to; the zero value where that is nothing.
+// pointed returns the value that a pointer refers to; the zero value for nil.
 func pointed(v reflect.Value) reflect.Value {
 	if v.IsNil() {
 		return reflect.Zero(v.Type().Elem())
@@ -174,7 +174,7 @@ func named(v reflect.Value) map[string]reflect.Value {
 	return out
 }
 
-// lacks tells whether something of was is not in now.
+// lacks reports whether was has an entry that now does not have.
 func lacks(was, now reflect.Value) bool {
 	switch was.Kind() {
 	case reflect.Slice:
@@ -200,8 +200,8 @@ func lacks(was, now reflect.Value) bool {
 	return now.IsZero()
 }
 
-// identity is what an entry of a list is known by: a taint by its key and effect, one
-// of which replaces another whatever its value; others by all of them.
+// identity returns what identifies an entry of a list. A taint is identified by its key and
+// effect: another value replaces it. Other entries are identified by their complete value.
 func identity(v reflect.Value) string {
 	if t, ok := v.Interface().(Taint); ok {
 		return t.Key + ":" + t.Effect
@@ -209,7 +209,7 @@ func identity(v reflect.Value) string {
 	return inWords(v)
 }
 
-// inWords is a value in words, the same for equal values.
+// inWords returns a value as text. Equal values have the same text.
 func inWords(v reflect.Value) string {
 	switch {
 	case v.Type() == secretType:

@@ -73,16 +73,16 @@ func TestDiff(t *testing.T) {
 		}
 		was, now := decoded(t, small), decoded(t, after)
 		fixed := map[Change]bool{}
-		for _, c := range Fixed(was, now) {
+		for _, c := range RefusedChanges(was, now) {
 			fixed[c] = true
 		}
 		fmt.Fprintf(&out, "# %s\n", edit[0])
 		for _, c := range Diff(was, now) {
-			says := "taken"
+			does := "applied"
 			if fixed[c] {
-				says = "refused"
+				does = "refused"
 			}
-			fmt.Fprintf(&out, "%-8s%s\n", says, c.Line(Anywhere))
+			fmt.Fprintf(&out, "%-8s%s\n", does, c.Line(AnyHosts))
 		}
 	}
 	const file = "testdata/diff.txt"
@@ -99,7 +99,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("%s (-want +got):\n%s", file, d)
 	}
 	if strings.Contains(out.String(), "secret") {
-		t.Error("a secret is told")
+		t.Error("a secret is in the output")
 	}
 }
 

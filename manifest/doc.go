@@ -1,17 +1,16 @@
-// Package manifest owns the documents a person may read or commit, with no I/O
-// beyond bytes in and bytes out:
+// Package manifest defines the documents that people read and commit. It encodes and decodes
+// them, and does no other I/O:
 //
-//   - Cluster, what is wanted: decoded strictly, completed with defaults,
-//     validated with every problem reported at once;
-//   - Lock, which bytes that means: every artifact with version, platform,
-//     address, size and digest, sorted so that a diff reads well.
+//   - Cluster is the desired state. It is decoded strictly, completed with defaults and
+//     validated; all problems are in one report.
+//   - Lock is the exact content of a bundle: every artifact with version, platform, address,
+//     size and digest, sorted so that diffs are small.
 //
-// It also holds the words the other packages share: Platform, Kind, Need,
-// Problem and Secret.
+// It also defines types that other packages share: Platform, Kind, Need, Problem and Secret.
 //
-// How YAML is read strictly is package document's, which knows nothing of a cluster. It
-// imports no other package of this module.
+// Package document decodes the YAML. It does not depend on clusters, and imports no other
+// package of this module.
 package manifest
 
 //go:generate go run ../cmd/docgen config -docstrings docstrings_gen.go
-//go:generate go run ../cmd/docgen config -pages ../docs
+//go:generate go run ../cmd/docgen config -pages ../docs/reference

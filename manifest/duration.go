@@ -7,20 +7,20 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// Duration is a span of time, written as in 15s or 2m30s.
+// Duration is a time span, for example 15s or 2m30s.
 type Duration time.Duration
 
-// String gives the form that UnmarshalText reads.
+// String returns the form that UnmarshalText reads.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // MarshalText writes the form that UnmarshalText reads.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a span of time as in 15s or 2m30s.
+// UnmarshalText reads a time span in the syntax of time.ParseDuration, for example 2m30s.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
-		return fmt.Errorf("%q is no time span, as in 15s or 2m30s", document.Shown(string(b)))
+		return fmt.Errorf("%q is not a time span such as 15s or 2m30s", document.Redact(string(b)))
 	}
 	*d = Duration(v)
 	return nil

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Effect says what has to be done for a change of a field to take hold in a cluster that
-// exists: the value of the struct tag effect. It is one effect or several with commas
-// between them, and the first of them may have the others say whose it is:
-// "immutable=create,etcd" is a field of etcd that no cluster changes.
+// Effect is what a change of a field requires in an existing cluster: the value of the struct
+// tag effect. It is one effect, or several separated by commas. After immutable and upgrade,
+// the further effects only name the component that the field belongs to:
+// "immutable=create,etcd" is a field of etcd that cannot change in an existing cluster.
 type Effect string
 
-// The effects that code asks for by name. All of them are in the table of effects.
+// The effects that code compares by name. effectRows lists all effects.
 const (
 	EffectTool      Effect = "tool"
 	EffectImmutable Effect = "immutable"
@@ -22,42 +22,42 @@ const (
 // effectRow is one effect.
 type effectRow struct {
 	effect Effect
-	// says completes "the change …"; {hosts} stands for the hosts that it is done on.
-	says string
-	on   []string // roles of these hosts; none where Change.Item is the host, or all are meant
+	// text completes "the change …"; {hosts} is replaced by the affected hosts.
+	text string
+	on   []string // roles of the affected hosts; none: Change.Item is the host, or all hosts
 }
 
-// effectRows is the table of all effects. An argument after = tells one from another in
-// what is done, and not in which part it is done to.
+// effectRows is the table of all effects. Effects of the same component that differ in what
+// is done have an argument after =.
 func effectRows() []effectRow {
 	masters, nodes, members := []string{RoleMaster}, []string{RoleMaster, RoleWorker}, []string{RoleEtcd}
 	return []effectRow{
-		{"immutable=create", "takes another cluster: this one was made with the old value", masters},
-		{"immutable=join", "takes the host out of the cluster and in again: it joined with the old value", nil},
-		{"immutable=addon", "takes the add-on away and installs it again", masters},
-		{EffectUpgrade, "is another version, and an upgrade", nil},
-		{EffectNodes, "takes hosts into the cluster or out of it", nil},
-		{EffectTool, "is for kubexm alone: hosts do not know it", nil},
-		{"host", "sets up {hosts}, one at a time, pods stay", nil},
-		{"runtime", "restarts the container runtime on {hosts}, one at a time, pods stay", nodes},
-		{"runtime=files", "rewrites the container runtime's list of registries on {hosts}, nothing restarts", nodes},
-		{"kubelet", "restarts the kubelet on {hosts}, one at a time, pods stay", nodes},
-		{"kubelet=drain", "drains {hosts} and restarts the kubelet there, one at a time", nodes},
+		{"immutable=create", "requires a new cluster: this one was created with the old value", masters},
+		{"immutable=join", "requires removing the host from the cluster and adding it again: it joined with the old value", nil},
+		{"immutable=addon", "removes the add-on and installs it again", masters},
+		{EffectUpgrade, "is a version change and requires an upgrade", nil},
+		{EffectNodes, "adds hosts to the cluster or removes them", nil},
+		{EffectTool, "affects kubexm only: nothing changes on the hosts", nil},
+		{"host", "configures {hosts}, one at a time, pods keep running", nil},
+		{"runtime", "restarts the container runtime on {hosts}, one at a time, pods keep running", nodes},
+		{"runtime=files", "rewrites the container runtime's registry settings on {hosts}, without a restart", nodes},
+		{"kubelet", "restarts the kubelet on {hosts}, one at a time, pods keep running", nodes},
+		{"kubelet=drain", "drains {hosts} and restarts the kubelet, one node at a time", nodes},
 		{"apiserver", "restarts the API server on {hosts}, one at a time", masters},
-		{"apiserver=certificate", "signs the API server's certificate on {hosts} anew and restarts the API server there, one at a time", masters},
+		{"apiserver=certificate", "reissues the API server's certificate on {hosts} and restarts the API server, one at a time", masters},
 		{"controller-manager", "restarts the controller manager on {hosts}, one at a time", masters},
 		{"scheduler", "restarts the scheduler on {hosts}, one at a time", masters},
 		{"etcd", "restarts etcd on {hosts}, one member at a time", members},
-		{"proxy", "restarts kube-proxy on {hosts}, one at a time, pods stay", nodes},
-		{"network", "restarts the pod network on {hosts}, one at a time, pods stay", nodes},
-		{"network=outage", "takes the pod network away and installs another one: pods on {hosts} are cut off until they are made anew", nodes},
-		{"dns", "rewrites the config of CoreDNS, which reads it while it runs", masters},
+		{"proxy", "restarts kube-proxy on {hosts}, one at a time, pods keep running", nodes},
+		{"network", "restarts the pod network on {hosts}, one at a time, pods keep running", nodes},
+		{"network=outage", "replaces the pod network: pods on {hosts} have no network until they are recreated", nodes},
+		{"dns", "rewrites the configuration of CoreDNS, which reloads it without a restart", masters},
 		{"labels", "sets labels and taints of {hosts}", nil},
-		{"addons", "applies the add-on anew, or takes it away", masters},
-		{"registry", "restarts the registry on {hosts}, nodes pull nothing meanwhile", []string{RoleRegistry}},
-		{"lb", "rewrites what leads to the API servers, on {hosts}", append(masters[:1:1], RoleLoadBalancer)},
-		{"timers=certs", "rewrites the timer that renews certificates on {hosts}, nothing restarts", masters},
-		{"timers=backup", "rewrites the timer that backs etcd up on {hosts}, nothing restarts", members},
+		{"addons", "applies the add-on again, or removes it", masters},
+		{"registry", "restarts the registry on {hosts}, nodes cannot pull images meanwhile", []string{RoleRegistry}},
+		{"lb", "reconfigures the control plane endpoint on {hosts}", append(masters[:1:1], RoleLoadBalancer)},
+		{"timers=certs", "rewrites the timer that renews certificates on {hosts}, without a restart", masters},
+		{"timers=backup", "rewrites the timer that backs up etcd on {hosts}, without a restart", members},
 	}
 }
 
@@ -70,7 +70,7 @@ func EveryEffect() []Effect {
 	return out
 }
 
-// rowOf gives the row of one effect.
+// rowOf returns the row of one effect.
 func rowOf(e Effect) (effectRow, bool) {
 	rows := effectRows()
 	i := slices.IndexFunc(rows, func(r effectRow) bool { return r.effect == e })
@@ -80,7 +80,7 @@ func rowOf(e Effect) (effectRow, bool) {
 	return rows[i], true
 }
 
-// Each gives the effects one by one.
+// Each returns the effects as a list.
 func (e Effect) Each() []Effect {
 	var out []Effect
 	for one := range strings.SplitSeq(string(e), ",") {
@@ -91,16 +91,16 @@ func (e Effect) Each() []Effect {
 	return out
 }
 
-// Is tells whether an effect is among e, whatever its argument.
+// Is reports whether e contains the effect one, with any argument.
 func (e Effect) Is(one Effect) bool {
 	return slices.ContainsFunc(e.Each(), func(x Effect) bool { name, _, _ := strings.Cut(string(x), "="); return name == string(one) })
 }
 
-// On gives the roles of the hosts on which something has to be done: none where
-// Change.Item is the host, or where every host is meant.
+// On returns the roles of the hosts that a change affects. It returns none if Change.Item is
+// the host, or if all hosts are affected.
 func (e Effect) On() []string {
 	all := e.Each()
-	if len(all) > 1 && e.decided() {
+	if len(all) > 1 && e.firstOnly() {
 		all = all[1:]
 	}
 	var out []string
@@ -115,32 +115,32 @@ func (e Effect) On() []string {
 	return out
 }
 
-// decided tells whether the first effect says all there is to say, and the others only
-// whose it is.
-func (e Effect) decided() bool {
+// firstOnly reports whether only the first effect applies and the others only name the
+// component.
+func (e Effect) firstOnly() bool {
 	all := e.Each()
 	return len(all) > 0 && (all[0].Is(EffectImmutable) || all[0].Is(EffectUpgrade))
 }
 
-// Says completes "the change …" in words. hosts names the hosts of some roles, all of
-// them for none.
-func (e Effect) Says(hosts func(roles []string) string) string {
+// Describe returns a text that completes "the change …". hosts returns the names of the hosts
+// with some roles, or of all hosts for no roles.
+func (e Effect) Describe(hosts func(roles []string) string) string {
 	var out []string
 	for _, one := range e.Each() {
 		r, _ := rowOf(one)
-		if strings.Contains(r.says, "{hosts}") {
-			r.says = strings.ReplaceAll(r.says, "{hosts}", hosts(r.on))
+		if strings.Contains(r.text, "{hosts}") {
+			r.text = strings.ReplaceAll(r.text, "{hosts}", hosts(r.on))
 		}
-		out = append(out, r.says)
-		if e.decided() {
+		out = append(out, r.text)
+		if e.firstOnly() {
 			break
 		}
 	}
 	return strings.Join(out, "; ")
 }
 
-// Anywhere names hosts by their roles: for Says, where there is no cluster yet.
-func Anywhere(roles []string) string {
+// AnyHosts describes hosts by their roles. Pass it to Says if there is no cluster.
+func AnyHosts(roles []string) string {
 	switch {
 	case len(roles) == 0:
 		return "each host"
@@ -156,16 +156,16 @@ func Anywhere(roles []string) string {
 	return "each master"
 }
 
-// EffectOf gives the effect of the field at a path of the config, and what install does
-// with it; ok is false for a field that nothing acts on.
+// EffectOf returns the effect of the field at a path of the config, and what install does
+// with a change. ok is false for a field that has no effect yet.
 func EffectOf(path string) (e Effect, i Install, ok bool) {
 	f, found := ConfigFields().Find(path)
 	return f.Effect, f.Install, found && f.Effect != "" && acted(path)
 }
 
-// acted tells whether something acts on the field at a path, or on one under it.
+// acted reports whether the field at a path, or a field below it, has an effect today.
 func acted(path string) bool {
-	return slices.ContainsFunc(Used(), func(u string) bool {
+	return slices.ContainsFunc(SupportedFields(), func(u string) bool {
 		return u == path || strings.HasPrefix(u, path+".") || strings.HasPrefix(path, u+".")
 	})
 }

@@ -86,7 +86,7 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 			t.Errorf("no field has the effect %s", r.effect)
 		}
 	}
-	for _, path := range Used() {
+	for _, path := range SupportedFields() {
 		if _, _, ok := EffectOf(path); !ok {
 			t.Errorf("%s has no effect", path)
 		}
@@ -118,11 +118,11 @@ func TestTagsOfEffectsAreHeld(t *testing.T) {
 // TestEffectsInWords: which hosts, and what is done there.
 func TestEffectsInWords(t *testing.T) {
 	for e, want := range map[Effect]string{
-		"kubelet":               "restarts the kubelet on each node, one at a time, pods stay",
-		"immutable=create,etcd": "takes another cluster: this one was made with the old value",
+		"kubelet":               "restarts the kubelet on each node, one at a time, pods keep running",
+		"immutable=create,etcd": "requires a new cluster: this one was created with the old value",
 		"apiserver,scheduler":   "restarts the API server on each master, one at a time; restarts the scheduler on each master, one at a time",
 	} {
-		if got := e.Says(Anywhere); got != want {
+		if got := e.Describe(AnyHosts); got != want {
 			t.Errorf("%s: %s", e, got)
 		}
 	}
@@ -135,7 +135,7 @@ func TestEffectsInWords(t *testing.T) {
 	}
 	on := func(roles []string) string { return strings.Join(roles, "+") }
 	c := Change{Path: "spec.kubernetes.maxPods", Was: "110", Now: "200", Effect: "kubelet"}
-	if got, want := c.Line(on), "spec.kubernetes.maxPods 110 → 200: restarts the kubelet on master+worker, one at a time, pods stay"; got != want {
+	if got, want := c.Line(on), "spec.kubernetes.maxPods 110 → 200: restarts the kubelet on master+worker, one at a time, pods keep running"; got != want {
 		t.Error(got)
 	}
 	c = Change{Path: "spec.hosts.labels", Item: "w1", Now: "disk: ssd", Effect: "labels"}

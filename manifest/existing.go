@@ -2,32 +2,32 @@ package manifest
 
 import "slices"
 
-// Existing is the record of what the last operation on a cluster finished with. Nothing
-// in it was observed: hosts may have changed since.
+// Existing is the cluster record: the result of the last operation on a cluster. Nothing in
+// it was observed on hosts, which may have changed since.
 type Existing struct {
-	Config  *Cluster // as it was applied; its secrets are references
-	Set     string   // the release of the lock that was applied, such as "v1.32.2"
+	Config  *Cluster // the applied config; its secrets are references
+	Set     string   // the release of the applied lock, such as "v1.32.2"
 	Root    string   // "sha256:…" of the bundle's index
-	Serial  int64    // of the bundle that was applied; 0: the record does not say
-	Highest int64    // serial that the cluster has seen
+	Serial  int64    // of the applied bundle; 0: not in the record
+	Highest int64    // highest serial that the cluster has seen
 	Hosts   []ExistingHost
 
 	Lock       string            // "sha256:…" of the bundle's lock
-	Components map[string]string // versions by component, of the whole release; nil: the record does not say
-	Lead       string            // the master that the last operation used as its way in; "": the record does not say
-	Away       []string          // hosts of the config on which the last operation did nothing, by name
-	Revision   int64             // grows with each change of the record; 0: the record does not say
+	Components map[string]string // versions by component, of the complete release; nil: not in the record
+	Lead       string            // the master that the last operation used as its API entry point; "": not in the record
+	Away       []string          // names of hosts of the config that the last operation skipped
+	Revision   int64             // grows with each change of the record; 0: not in the record
 }
 
 // ExistingHost is what was applied to one host.
 type ExistingHost struct {
 	Name       string
 	Roles      []string          // in the order of the config
-	Components map[string]string // versions by component; nil: the record does not say
-	Joined     bool              // it became a member of the cluster; a host without a role of a node never does
+	Components map[string]string // versions by component; nil: not in the record
+	Joined     bool              // it joined the cluster; a host without a node's role never joins
 }
 
-// Host gives what was applied to a host.
+// Host returns what was applied to a host.
 func (e *Existing) Host(name string) (ExistingHost, bool) {
 	i := slices.IndexFunc(e.Hosts, func(h ExistingHost) bool { return h.Name == name })
 	if i < 0 {

@@ -2,8 +2,8 @@ package manifest
 
 import "strings"
 
-// FindField finds a field of the config by its path or a second spelling of it, which is
-// alias then.
+// FindField returns the field of the config with a path. If path is a second spelling, alias
+// is path.
 func FindField(path string) (f Field, alias string, ok bool) {
 	root := ConfigFields()
 	if f, ok := root.Find(path); ok {
@@ -21,7 +21,8 @@ func FindField(path string) (f Field, alias string, ok bool) {
 	return f, "", false
 }
 
-// FieldsNamed gives the paths of the fields whose last name is that of path, and of all.
+// FieldsNamed returns the paths of the fields with the same last name as path, and the paths
+// of all fields.
 func FieldsNamed(path string) (same, all []string) {
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	for _, f := range ConfigFields().All() {
@@ -33,7 +34,7 @@ func FieldsNamed(path string) (same, all []string) {
 	return same, all
 }
 
-// Explanation is a field as people and programs read it.
+// Explanation describes a field, for `kubexm config explain` in text and JSON.
 type Explanation struct {
 	Field       string     `json:"field"`
 	Type        string     `json:"type"`
@@ -49,24 +50,24 @@ type Explanation struct {
 	Fields      []SubField `json:"fields,omitempty"`
 }
 
-// SubField is a field of a mapping in one line.
+// SubField describes a field of a mapping in one line.
 type SubField struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"`
 	Summary string `json:"summary"`
 }
 
-// Explain says what a field means.
+// Explain returns the description of a field.
 func Explain(f Field) Explanation {
 	e := Explanation{
 		Field: f.Path, Type: f.Type(), Required: f.Required, Default: f.DefaultText(), Allowed: f.Allowed(),
-		AlsoWritten: OtherSpellings(f.Path), Meaning: f.Meaning(), NotYetBuilt: WaitingFor(f.Path),
+		AlsoWritten: OtherSpellings(f.Path), Meaning: f.Meaning(), NotYetBuilt: MissingFeature(f.Path),
 	}
 	for _, x := range f.Effect.Each() {
 		e.Effect = append(e.Effect, string(x))
 	}
 	if len(e.Effect) > 0 && e.NotYetBuilt == "" {
-		e.Change, e.Install = f.Effect.Says(Anywhere), f.Install.Does(f.Effect)
+		e.Change, e.Install = f.Effect.Describe(AnyHosts), f.Install.Describe(f.Effect)
 	}
 	if f.Scalar != "" {
 		e.AlsoWritten = append(e.AlsoWritten, "a plain value, which is its "+f.Scalar)
@@ -79,7 +80,7 @@ func Explain(f Field) Explanation {
 		if f.Path != "" {
 			continue
 		}
-		for _, x := range sub.Fields { // the document itself has little to show
+		for _, x := range sub.Fields { // the document itself has few fields: list the next level too
 			e.Fields = append(e.Fields, SubField{x.Path, x.Type(), x.Summary()})
 		}
 	}

@@ -9,58 +9,58 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// FieldKind is what a field's value is.
+// FieldKind is the type of a field's value, as shown to users.
 type FieldKind string
 
 // The kinds of values.
 const (
-	TextField    FieldKind = "text"
-	NumberField  FieldKind = "whole number"
-	SwitchField  FieldKind = "true or false"
-	SecretField  FieldKind = "secret"
-	TimeField    FieldKind = "time span"
-	PlatField    FieldKind = "platform"
-	FlagsField   FieldKind = "flags"
-	FreeField    FieldKind = "anything" // a mapping that kubexm hands on as it is
-	MappingField FieldKind = "mapping"
+	TextField     FieldKind = "text"
+	NumberField   FieldKind = "whole number"
+	SwitchField   FieldKind = "true or false"
+	SecretField   FieldKind = "secret"
+	TimeField     FieldKind = "time span"
+	PlatformField FieldKind = "platform"
+	FlagsField    FieldKind = "flags"
+	AnyField      FieldKind = "anything" // a mapping that kubexm passes on unchanged
+	MappingField  FieldKind = "mapping"
 )
 
-// Field is what the types of the config say of one field: the decoder, the JSON
-// Schema, `kubexm config explain` and the docs all go by it.
+// Field describes one field of the config, from the types and their tags. The JSON Schema,
+// `kubexm config explain` and the generated docs use it.
 type Field struct {
 	Path     string // without indexes and map keys: "spec.hosts.address"; "" is the document
 	Name     string // "address"
 	Kind     FieldKind
-	List     bool   // a list of Kind; a single value is taken as a list of one
-	Map      bool   // names of the writer's choice, each with a Kind
-	Required bool   // has to be written: it, or for a mapping a field of it
-	Default  string // what counts when the field is not written; "" when nothing does, or see Doc
+	List     bool   // a list of Kind; a single value is accepted as a list of one
+	Map      bool   // a mapping from names that the user chooses to values of Kind
+	Required bool   // the field must be set; for a mapping, a field below it
+	Default  string // the value of a field that is not set; if "", Doc may describe one
 	Enum     []string
 	Min, Max string // of a number; "" without a bound
-	Format   string // the shape of a text; FormatAdvice says it in words
-	Scalar   string // the field that a plain value in place of the mapping fills
-	// ShortForm is how else the mapping may be written: "key=value:effect".
+	Format   string // the format of a text; see FormatWords
+	Scalar   string // the field that a plain value in place of the mapping sets
+	// ShortForm is another form of the mapping: "key=value:effect".
 	ShortForm string
-	Doc       string // the docstring: whole sentences
-	// Effect is what a change takes in a cluster that exists, Install what install does of
-	// it. Of a mapping they hold for its fields that say nothing else.
+	Doc       string // the docstring, in complete sentences
+	// Effect is what a change requires in an existing cluster, Install what install does with
+	// it. Those of a mapping apply to its fields that have none.
 	Effect  Effect
 	Install Install
 	Fields  []Field
 }
 
-// ConfigFields gives the whole config as a tree.
+// ConfigFields returns the config as a tree of fields.
 func ConfigFields() Field {
 	return Field{Kind: MappingField, Doc: docstrings["Cluster"], Fields: subFields(reflect.TypeFor[Cluster](), Field{})}
 }
 
-// SourcesFields gives a document of kind Sources as a tree, but for its header.
+// SourcesFields returns a document of kind Sources as a tree of fields, without its header.
 func SourcesFields() Field {
 	return Field{Path: "spec", Name: "spec", Kind: MappingField, Required: true, Doc: docstrings["Sources"],
 		Fields: subFields(reflect.TypeFor[Sources](), Field{Path: "spec"})}
 }
 
-// subFields gives the fields of a mapping of type t.
+// subFields returns the fields of a mapping of type t.
 func subFields(t reflect.Type, of Field) []Field {
 	var out []Field
 	for _, f := range document.Keys(t) {
@@ -90,8 +90,8 @@ func newField(f document.Key, of Field) Field {
 			if out.Kind == MappingField {
 				out.Fields = subFields(t, out)
 				out.Scalar = scalarOf(t)
-				whole := !out.List && !out.Map && !optional // its required fields are asked for even when it is not written
-				out.Required = out.Required || whole && slices.ContainsFunc(out.Fields, func(f Field) bool { return f.Required })
+				always := !out.List && !out.Map && !optional // its required fields must be set even if the mapping is not
+				out.Required = out.Required || always && slices.ContainsFunc(out.Fields, func(f Field) bool { return f.Required })
 				if t == reflect.TypeFor[Taint]() {
 					out.ShortForm = "key=value:effect or key:effect"
 				}
@@ -102,7 +102,7 @@ func newField(f document.Key, of Field) Field {
 	}
 }
 
-// scalarOf names the field that a plain value fills, "" where none does.
+// scalarOf returns the name of the field that a plain value sets, or "".
 func scalarOf(t reflect.Type) string {
 	for _, f := range document.Keys(t) {
 		if f.Tag.Get("scalar") == "true" {
@@ -119,11 +119,11 @@ func kindOf(t reflect.Type) FieldKind {
 	case argsType:
 		return FlagsField
 	case anyMap:
-		return FreeField
+		return AnyField
 	case reflect.TypeFor[Duration]():
 		return TimeField
 	case reflect.TypeFor[Platform]():
-		return PlatField
+		return PlatformField
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -136,13 +136,13 @@ func kindOf(t reflect.Type) FieldKind {
 	return TextField
 }
 
-// Type says the kind of value in words: "list of text".
+// Type describes the type of the value: "list of text".
 func (f Field) Type() string {
 	kind := string(f.Kind)
 	switch {
 	case f.List && f.Kind == MappingField:
 		return "list of mappings"
-	case f.List && f.Kind == PlatField:
+	case f.List && f.Kind == PlatformField:
 		return "list of platforms"
 	case f.List:
 		return "list of " + kind
@@ -154,8 +154,7 @@ func (f Field) Type() string {
 	return kind
 }
 
-// DefaultText gives the default in words, as far as the tags or the docstring
-// name one.
+// DefaultText returns the default in the tag or in the docstring; "" if there is none.
 func (f Field) DefaultText() string {
 	if f.Default != "" {
 		return f.Default
@@ -166,13 +165,13 @@ func (f Field) DefaultText() string {
 	return ""
 }
 
-// Meaning gives the docstring without its sentence about the default.
+// Meaning returns the docstring without the sentence about the default.
 func (f Field) Meaning() string {
 	before, _, _ := strings.Cut(f.Doc, "Default: ")
 	return strings.TrimSpace(before)
 }
 
-// Summary gives the first sentence of the docstring.
+// Summary returns the first sentence of the docstring.
 func (f Field) Summary() string {
 	meaning := f.Meaning()
 	if i := strings.Index(meaning, ". "); i >= 0 {
@@ -181,7 +180,7 @@ func (f Field) Summary() string {
 	return meaning
 }
 
-// Allowed says in words which values the field takes beyond its type.
+// Allowed describes which values of its type the field accepts; "" for all.
 func (f Field) Allowed() string {
 	switch {
 	case len(f.Enum) > 0:
@@ -194,8 +193,7 @@ func (f Field) Allowed() string {
 	return FormatWords(f.Format)
 }
 
-// Find gives the field at a path as people write it, with or without indexes
-// and the keys of mappings.
+// Find returns the field at a path, with or without indexes and the keys of mappings.
 func (f Field) Find(path string) (Field, bool) {
 	if path = document.Plain(path); path == f.Path {
 		return f, true
@@ -209,14 +207,14 @@ func (f Field) Find(path string) (Field, bool) {
 	if !ok || !f.Map {
 		return Field{}, false
 	}
-	_, rest, ok = strings.Cut(rest, ".") // the first part is a name of the writer's choice
+	_, rest, ok = strings.Cut(rest, ".") // the first part is a name that the user chose
 	if !ok {
 		return f, true
 	}
 	return Field{Path: f.Path, Fields: f.Fields}.Find(f.Path + "." + rest)
 }
 
-// All gives f and every field under it, mappings before their fields.
+// All returns f and every field below it, mappings before their fields.
 func (f Field) All() []Field {
 	out := []Field{f}
 	for _, sub := range f.Fields {
@@ -225,15 +223,14 @@ func (f Field) All() []Field {
 	return out
 }
 
-// Bounds gives the range of a number, with ok false where a side is open.
+// Bounds returns the range of a number. hasLow and hasHigh are false if there is no bound.
 func (f Field) Bounds() (low, high int64, hasLow, hasHigh bool) {
 	low, errLow := strconv.ParseInt(f.Min, 10, 64)
 	high, errHigh := strconv.ParseInt(f.Max, 10, 64)
 	return low, high, errLow == nil, errHigh == nil
 }
 
-// OtherSpellings lists how else the field at path may be written: other places,
-// and other words for its values.
+// OtherSpellings lists the second spellings of the field at path and of its values.
 func OtherSpellings(path string) []string {
 	var out []string
 	for _, a := range Aliases() {
@@ -244,12 +241,12 @@ func OtherSpellings(path string) []string {
 		for _, w := range a.SortedWords() {
 			words = append(words, w+" for "+a.Words[w])
 		}
-		said := strings.Join(words, ", ")
+		values := strings.Join(words, ", ")
 		switch {
 		case a.From == a.To:
-			out = append(out, said)
-		case said != "":
-			out = append(out, a.From+" ("+said+")")
+			out = append(out, values)
+		case values != "":
+			out = append(out, a.From+" ("+values+")")
 		default:
 			out = append(out, a.From)
 		}
@@ -257,21 +254,21 @@ func OtherSpellings(path string) []string {
 	return out
 }
 
-// WaitingFor tells what the field at path waits for, "" where something acts on
-// it, or on a field under it, today.
-func WaitingFor(path string) string {
-	if slices.ContainsFunc(Used(), func(u string) bool { return under(u, path) }) {
+// MissingFeature returns the feature that the field at path requires and that kubexm does not
+// support yet. It returns "" if the field, or a field below it, has an effect today.
+func MissingFeature(path string) string {
+	if slices.ContainsFunc(SupportedFields(), func(u string) bool { return under(u, path) }) {
 		return ""
 	}
-	for _, w := range NotYetBuilt() {
+	for _, w := range UnsupportedFields() {
 		if under(path, w.Path) {
-			return w.For
+			return w.Feature
 		}
 	}
 	return ""
 }
 
-// homesOf gives the mappings that do have a field of that name.
+// homesOf returns up to three mappings that have a field with a name.
 func homesOf(name string) []string {
 	var out []string
 	for _, f := range ConfigFields().All() {
@@ -282,5 +279,5 @@ func homesOf(name string) []string {
 	return out[:min(len(out), 3)]
 }
 
-// under tells whether the field at path is top, or a part of it.
+// under reports whether path is top or a field below it.
 func under(path, top string) bool { return path == top || strings.HasPrefix(path, top+".") }

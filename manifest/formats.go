@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // a build host in a container has no zone files
+	_ "time/tzdata" // containers often have no time zone files
 
 	"github.com/distribution/reference"
 
@@ -31,7 +31,7 @@ var (
 	labelName        = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 )
 
-// FormatWords says what a field of the format takes: "an IP address, as in …".
+// FormatWords describes the values that a format accepts: "an IP address, as in …".
 func FormatWords(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(formats[name].Words, "write "), "use ")
 }
@@ -39,33 +39,33 @@ func FormatWords(name string) string {
 var formats = map[string]document.Format{
 	"label":             byPattern(labelPattern, "use lower-case letters, digits and dashes, at most 63"),
 	"hostname":          byPattern(hostnamePattern, "use a DNS name in lower case: letters, digits, dashes and dots"),
-	"kubernetesVersion": byPattern(k8sVersion, "write it with its leading v and all three numbers, as in v1.33.1"),
+	"kubernetesVersion": byPattern(k8sVersion, "write a version with a leading v and three numbers, as in v1.33.1"),
 	"version":           byPattern(versionPattern, "write numbers with dots, as in 1.7.24"),
 	"distribution":      byPattern(wordPattern, "write the ID of its /etc/os-release, as in debian"),
 	"release":           byPattern(wordPattern, "write the VERSION_ID of its /etc/os-release, as in 12"),
-	"package":           byPattern(packagePattern, "write a package's name"),
-	"packageRepository": when(isPackageRepository, "write a line as in sources.list, or the path of a .list, .sources or .repo file, or of a folder of these with a slash at its end"),
+	"package":           byPattern(packagePattern, "write a package name"),
+	"packageRepository": when(isPackageRepository, "write a line of sources.list, the path of a .list, .sources or .repo file, or the path of a folder of such files with a trailing slash"),
 	"fileName":          byPattern(fileNamePattern, "use letters, digits, dots, dashes and underscores, without folders"),
-	"interface":         byPattern(interfacePattern, "write a network interface's name, as in eth0"),
+	"interface":         byPattern(interfacePattern, "write the name of a network interface, as in eth0"),
 	"digest":            byPattern(digestPattern, "write sha256: and 64 characters of lower-case hex"),
 	"sha256":            byPattern(hexDigest, "write 64 characters of lower-case hex"),
 	"ip":                when(isIP, "write an IP address, as in 10.0.0.1 or fd00::1"),
 	"host":              when(isHost, "write an IP address or a DNS name in lower case"),
 	"cidr":              shape("write an address range, as in 10.233.64.0/18", cidrAdvice),
 	"addressRange":      when(func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil }, "write an address range, as in 10.233.64.0/18"),
-	"url":               when(isURL, "write a whole address, as in https://example.com/file, without user and password"),
-	"endpoint":          when(isURL, "write a whole address, as in https://192.0.2.8:2379"),
-	"path":              when(func(s string) bool { return path.IsAbs(s) && path.Clean(s) == s }, "write an absolute path without . and .. and without a slash at its end"),
+	"url":               when(isURL, "write a complete URL without user and password, as in https://example.com/file"),
+	"endpoint":          when(isURL, "write a complete URL, as in https://192.0.2.8:2379"),
+	"path":              when(func(s string) bool { return path.IsAbs(s) && path.Clean(s) == s }, "write an absolute path without . and .. and without a trailing slash"),
 	"image":             shape(imageWords, imageAdvice),
 	"registryHost":      when(isHostPort, "write host or host:port, without a scheme"),
-	"registry":          when(func(s string) bool { return isHostPort(s) || isURL(s) }, "write host, host:port or a whole address, without user and password"),
+	"registry":          when(func(s string) bool { return isHostPort(s) || isURL(s) }, "write host, host:port or a complete URL, without user and password"),
 	"addressPrefix":     when(func(s string) bool { return isPrefix(s) }, "write host[:port][/prefix] without a scheme, as in dl.k8s.io"),
 	"replacement":       when(isReplacement, "write [http:// or https://]host[:port][/prefix]"),
 	"portRange":         shape("write first-last, as in 30000-32767", portRangeAdvice),
 	"hostKey":           byPattern(hostKeyPattern, "write the key as in known_hosts, as in ssh-ed25519 AAAA…, or its fingerprint, as in SHA256:…"),
 	"timezone":          shape("write a name of the IANA database, as in Europe/Berlin or Asia/Shanghai", timezoneAdvice),
-	"nameserver":        when(isNameserver, "write an IP address, with a port where it is not 53: 10.0.0.1, 10.0.0.1:5353, [fd00::1]:53"),
-	"zone":              when(isZone, "write a DNS name, with a port where it is not 53: example.com, example.io:1053"),
+	"nameserver":        when(isNameserver, "write an IP address, with a port if it is not 53: 10.0.0.1, 10.0.0.1:5353, [fd00::1]:53"),
+	"zone":              when(isZone, "write a DNS name, with a port if it is not 53: example.com, example.io:1053"),
 	"hostsFile":         shape("write lines of an IP address and names, as in /etc/hosts", hostsAdvice),
 }
 
@@ -84,8 +84,8 @@ func when(ok func(string) bool, words string) document.Format {
 	})
 }
 
-// isPackageRepository tells a line of apt's sources.list, or the path of a file or
-// folder that configures repositories.
+// isPackageRepository reports whether s is a line of apt's sources.list, or the path of a file
+// or folder that configures repositories.
 func isPackageRepository(s string) bool {
 	if rest, ok := strings.CutPrefix(s, "deb "); ok {
 		return strings.TrimSpace(rest) != "" && !strings.ContainsAny(s, "\r\n")
@@ -103,7 +103,7 @@ func isIP(s string) bool {
 }
 
 func isHost(s string) bool {
-	// What looks like a broken IPv4 address is no host name either.
+	// A malformed IPv4 address is not a host name either.
 	if strings.Trim(s, "0123456789.") == "" {
 		return isIP(s)
 	}
@@ -116,7 +116,7 @@ func cidrAdvice(s string) string {
 	case err != nil:
 		return "write an address range, as in 10.233.64.0/18"
 	case p != p.Masked():
-		return "write " + p.Masked().String() + ", where the range begins"
+		return "write " + p.Masked().String() + ", which is the range of this address"
 	}
 	return ""
 }
@@ -128,8 +128,8 @@ func isURL(s string) bool {
 
 const imageWords = "write registry, name and tag, as in docker.io/library/nginx:1.29"
 
-// imageAdvice wants the whole reference: what a short one means is docker's
-// custom, and another registry's mirror would not match it.
+// imageAdvice requires a complete reference. The meaning of a short reference is a convention
+// of docker, and replacements of another registry would not match it.
 func imageAdvice(s string) string {
 	n, err := reference.ParseNormalizedNamed(s)
 	switch {
@@ -146,7 +146,7 @@ func isHostPort(s string) bool {
 	return isHost(host) && (!found || isPort(port))
 }
 
-// cutPort splits host:port and [v6]:port; a bare IPv6 address has no port.
+// cutPort splits host:port and [v6]:port. An IPv6 address without brackets has no port.
 func cutPort(s string) (host, port string, found bool) {
 	if rest, ok := strings.CutPrefix(s, "["); ok {
 		host, after, _ := strings.Cut(rest, "]")
@@ -216,7 +216,7 @@ func hostsAdvice(s string) string {
 			continue
 		}
 		if len(words) < 2 || !isIP(words[0]) {
-			return fmt.Sprintf("write an IP address, then names, on each line; %q is not so", document.Shown(strings.TrimSpace(line)))
+			return fmt.Sprintf("write an IP address, then names, on each line; %q is not such a line", document.Redact(strings.TrimSpace(line)))
 		}
 	}
 	return ""

@@ -6,28 +6,26 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// Hardening says how much of what makes a cluster hard to break into is left
-// out. All of it is on by default, and docs/hardening.md lists it; extraArgs of
-// a component overrule single flags.
+// Hardening relaxes the security settings of the cluster. All settings in docs/reference/hardening.md
+// are enabled by default. A flag in the extraArgs of a component overrides a single setting.
 type Hardening struct {
-	// Relax names groups of settings that stay as Kubernetes and kubeadm have
-	// them: anonymous lets everybody ask the API server for more than its health,
-	// audit keeps no log of who asked for what, encryption leaves Secrets readable
-	// in etcd, kernelDefaults lets kubelets change kernel settings,
-	// kubeletCertificates has kubelets sign their own, profiling serves profiles, tls
-	// takes every cipher. Each one named is warned of.
+	// Relax lists groups of settings that stay at the defaults of Kubernetes and kubeadm.
+	// anonymous: anonymous requests are accepted for more than health checks. audit: audit
+	// logging is disabled. encryption: Secrets are stored in etcd without encryption.
+	// kernelDefaults: kubelets may change kernel settings. kubeletCertificates: kubelets use
+	// self-signed server certificates. profiling: profiling endpoints are enabled. tls: weak
+	// TLS versions and cipher suites are accepted. Each listed group causes a warning.
 	Relax []string `yaml:"relax,omitempty" enum:"anonymous|audit|encryption|kernelDefaults|kubeletCertificates|profiling|tls" effect:"apiserver,controller-manager,scheduler,kubelet"`
-	// PodSecurity is the level of the Pod Security Standards that is enforced in
-	// namespaces without a label of their own. What restricted refuses is warned of
-	// and audited, whatever is enforced.
+	// PodSecurity is the Pod Security Standards level that is enforced in namespaces without
+	// their own label. Violations of restricted are always warned about and audited.
 	PodSecurity string `yaml:"podSecurity,omitempty" default:"baseline" enum:"privileged|baseline|restricted" effect:"apiserver"`
-	// PrivilegedNamespaces may run any pod. kube-system, the pod network's and those
-	// that charts of the add-ons are installed into are so already; default never is
-	// unless it is written here.
+	// PrivilegedNamespaces are exempt from Pod Security admission: any pod may run there.
+	// kube-system, the pod network's namespace and the namespaces of add-on charts are always
+	// exempt, except default. The namespace default is exempt only if it is listed here.
 	PrivilegedNamespaces []string `yaml:"privilegedNamespaces,omitempty" format:"label" effect:"apiserver"`
 }
 
-// What spec.kubernetes.hardening.relax may name.
+// The values of spec.kubernetes.hardening.relax.
 const (
 	RelaxAnonymous           = "anonymous"
 	RelaxAudit               = "audit"
@@ -38,13 +36,12 @@ const (
 	RelaxTLS                 = "tls"
 )
 
-// keeps tells whether a group of settings is in force; "" is one that no word
-// relaxes.
+// keeps reports whether a group of settings is enabled. The group "" cannot be relaxed.
 func (h Hardening) keeps(group string) bool { return group == "" || !slices.Contains(h.Relax, group) }
 
-// KubeletsAreSigned tells whether kubelets serve with certificates of the cluster's
-// CA: not where that is relaxed, where its feature gate is off, or where flags give
-// them a certificate of another's.
+// KubeletsAreSigned reports whether the cluster's CA signs the kubelets' server certificates.
+// It is false if kubeletCertificates is relaxed, if the feature gate
+// RotateKubeletServerCertificate is disabled, or if kubelet flags set another certificate.
 func (c *Cluster) KubeletsAreSigned() bool {
 	k := c.Spec.Kubernetes
 	on, written := k.FeatureGates["RotateKubeletServerCertificate"]
@@ -57,21 +54,24 @@ func (d *config) validateHardening(c *Cluster) {
 	h := c.Spec.Kubernetes.Hardening
 	const relax = "spec.kubernetes.hardening.relax"
 	means := map[string]string{
-		RelaxAnonymous: "who is nobody may ask the API server for all that RBAC gives to nobody", RelaxAudit: "no log says who asked the API server for what",
-		RelaxEncryption: "who reads etcd's data or a backup of it reads every Secret", RelaxKernelDefaults: "kubelets change kernel settings, and start on whatever they are",
-		RelaxKubeletCertificates: "who is between API server and kubelet hears and answers what logs and exec say",
-		RelaxProfiling:           "profiles of the control plane are served to who may ask for them", RelaxTLS: "weak ciphers are spoken with who asks for them",
+		RelaxAnonymous:           "the API server accepts anonymous requests for everything that RBAC allows",
+		RelaxAudit:               "audit logging is disabled",
+		RelaxEncryption:          "Secrets are readable in etcd's data and in its backups",
+		RelaxKernelDefaults:      "kubelets change kernel settings, and start with any values",
+		RelaxKubeletCertificates: "the API server does not verify kubelet certificates: kubectl logs and exec can be intercepted",
+		RelaxProfiling:           "profiling endpoints of the control plane are enabled",
+		RelaxTLS:                 "weak TLS cipher suites are accepted",
 	}
 	for i, group := range h.Relax {
 		if slices.Contains(h.Relax[:i], group) {
-			d.Warn(document.Indexed(relax, i), "write it once", "%s stands twice", group)
+			d.Warn(document.Indexed(relax, i), "write it once", "%s is listed twice", group)
 			continue
 		}
 		if what, ok := means[group]; ok {
-			d.Warn(document.Indexed(relax, i), "take it out, if nothing needs it", "%s is relaxed: %s", group, what)
+			d.Warn(document.Indexed(relax, i), "remove it unless it is required", "%s is relaxed: %s", group, what)
 		}
 	}
 	if h.PodSecurity == "privileged" {
-		d.Warn("spec.kubernetes.hardening.podSecurity", "write baseline, and the namespaces that need more in privilegedNamespaces", "any pod may take over its node, in every namespace without a label")
+		d.Warn("spec.kubernetes.hardening.podSecurity", "write baseline, and list namespaces that need more in privilegedNamespaces", "pods with full access to their node are admitted in every namespace without a label")
 	}
 }

@@ -12,79 +12,79 @@ import (
 	"time"
 )
 
-// InventoryKind is the kind that an inventory states.
+// InventoryKind is the value of kind in an inventory.
 const InventoryKind = "SiteInventory"
 
-// Inventory is what a site holds, as it is carried out to where bundles are
-// built: a bundle made for it may leave out what the site has.
+// Inventory lists the contents of a site. It is carried from the site to the place where
+// bundles are built: a delta for the site leaves out what the site already has.
 type Inventory struct {
-	APIVersion string             `json:"apiVersion"`
-	Kind       string             `json:"kind"` // "SiteInventory"
-	Cluster    string             `json:"cluster"`
-	Taken      *time.Time         `json:"taken,omitempty"`   // when; for people alone
-	Applied    *AppliedBundle     `json:"applied,omitempty"` // what the cluster was last made from
-	Bundles    []HeldBundle       `json:"bundles"`           // archives that the site has kept, by root
-	Registry   InventoryRegistry  `json:"registry"`
-	Blobs      map[string]HeldIn  `json:"blobs"` // "sha256:…" → where; layers and files alone, documents travel with every bundle
-	Hosts      []InventoryMachine `json:"hosts"`
+	APIVersion string                  `json:"apiVersion"`
+	Kind       string                  `json:"kind"` // "SiteInventory"
+	Cluster    string                  `json:"cluster"`
+	Taken      *time.Time              `json:"taken,omitempty"`   // time of the inventory, for people
+	Applied    *AppliedBundle          `json:"applied,omitempty"` // the bundle that was last applied to the cluster
+	Bundles    []InventoryBundle       `json:"bundles"`           // archives on the site's disks, by root
+	Registry   InventoryRegistry       `json:"registry"`
+	Blobs      map[string]BlobLocation `json:"blobs"` // "sha256:…" → place; only layers and files, every bundle includes its documents
+	Hosts      []InventoryMachine      `json:"hosts"`
 }
 
-// AppliedBundle names a bundle that may be gone by now.
+// AppliedBundle identifies a bundle that was applied. The site may no longer have it.
 type AppliedBundle struct {
 	Root   string `json:"root"` // "sha256:…"
 	Serial string `json:"serial,omitempty"`
 }
 
-// HeldBundle is an archive on the site's disks.
-type HeldBundle struct {
+// InventoryBundle is an archive on the site's disks.
+type InventoryBundle struct {
 	Root  string `json:"root"`            // "sha256:…" of its root index
 	File  string `json:"file"`            // its name, without folders
-	Bytes int64  `json:"bytes"`           // of the archive
-	Delta bool   `json:"delta,omitempty"` // it is one: not all of its bundle is in it
+	Bytes int64  `json:"bytes"`           // size of the archive
+	Delta bool   `json:"delta,omitempty"` // the archive is a delta, not a complete bundle
 }
 
-// HeldIn says where a site has a blob.
-type HeldIn string
+// BlobLocation is the place of a blob at a site.
+type BlobLocation string
 
 // The places of blobs.
 const (
-	InBundle   HeldIn = "bundle"
-	InRegistry HeldIn = "registry"
-	InBoth     HeldIn = "bundle+registry"
+	InBundle   BlobLocation = "bundle"
+	InRegistry BlobLocation = "registry"
+	InBoth     BlobLocation = "bundle+registry"
 )
 
-// Bundle tells whether a kept archive holds the blob.
-func (h HeldIn) Bundle() bool { return h == InBundle || h == InBoth }
+// Bundle reports whether a used bundle contains the blob.
+func (h BlobLocation) Bundle() bool { return h == InBundle || h == InBoth }
 
-// Registry tells whether the site's registry does.
-func (h HeldIn) Registry() bool { return h == InRegistry || h == InBoth }
+// Registry reports whether the site's registry contains the blob.
+func (h BlobLocation) Registry() bool { return h == InRegistry || h == InBoth }
 
-// And gives both places.
-func (h HeldIn) And(other HeldIn) HeldIn {
+// And combines two places.
+func (h BlobLocation) And(other BlobLocation) BlobLocation {
 	if h == "" || h == other {
 		return other
 	}
 	return InBoth
 }
 
-// InventoryRegistry is what the site's registry answered.
+// InventoryRegistry is the state and the contents of the site's registry.
 type InventoryRegistry struct {
-	Host   string      `json:"host,omitempty"`
-	State  string      `json:"state"`            // "running", "absent" or "silent"
-	Reason string      `json:"reason,omitempty"` // why it is silent
-	Images []HeldImage `json:"images"`
+	Host   string           `json:"host,omitempty"`
+	State  string           `json:"state"`            // "running", "absent" or "silent"
+	Reason string           `json:"reason,omitempty"` // why a silent registry does not answer
+	Images []InventoryImage `json:"images"`
 }
 
 // The states of a registry.
 const (
 	RegistryRunning = "running"
 	RegistryAbsent  = "absent" // not installed yet
-	RegistrySilent  = "silent" // installed, and it does not answer
+	RegistrySilent  = "silent" // installed, but it does not answer
 )
 
-// HeldImage is an image that the registry has whole.
-type HeldImage struct {
-	Reference string `json:"reference"` // upstream's own where a known lock names it, else the site's
+// InventoryImage is a complete image in the registry.
+type InventoryImage struct {
+	Reference string `json:"reference"` // upstream's reference if a known lock contains it, else the site's
 	Digest    string `json:"digest"`
 }
 
@@ -96,11 +96,11 @@ type InventoryMachine struct {
 	Version     string            `json:"version,omitempty"`
 	Arch        string            `json:"arch,omitempty"`
 	Kernel      string            `json:"kernel,omitempty"`
-	Components  map[string]string `json:"components,omitempty"` // program → version, as it says itself
+	Components  map[string]string `json:"components,omitempty"` // program → version, as the program reports it
 	Unreachable string            `json:"unreachable,omitempty"`
 }
 
-// Roots gives the roots of the bundles that the site has or was made from, sorted.
+// Roots returns the roots of the bundles that the site has or that were applied to it, sorted.
 func (i *Inventory) Roots() []string {
 	var roots []string
 	for _, b := range i.Bundles {
@@ -113,8 +113,8 @@ func (i *Inventory) Roots() []string {
 	return slices.Compact(roots)
 }
 
-// BlobsDigest is the digest of the list of blobs and where they are, in the one
-// form that it can have.
+// BlobsDigest returns the digest of the list of blobs with their places. Equal lists have the
+// same digest.
 func (i *Inventory) BlobsDigest() string {
 	h := sha256.New()
 	for _, d := range slices.Sorted(maps.Keys(i.Blobs)) {
@@ -123,18 +123,18 @@ func (i *Inventory) BlobsDigest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// EncodeInventory writes i sorted, in the only form that it has.
+// EncodeInventory encodes i in canonical form: equal inventories are equal bytes.
 func EncodeInventory(i *Inventory) ([]byte, error) {
 	c := *i
 	c.APIVersion, c.Kind = APIVersion, InventoryKind
-	c.Bundles = sortedBy(i.Bundles, func(b HeldBundle) string { return b.Root + " " + b.File })
+	c.Bundles = sortedBy(i.Bundles, func(b InventoryBundle) string { return b.Root + " " + b.File })
 	c.Hosts = sortedBy(i.Hosts, func(m InventoryMachine) string { return m.Name })
 	for n := range c.Hosts {
 		c.Hosts[n].Roles = append([]string{}, c.Hosts[n].Roles...)
 	}
-	c.Registry.Images = sortedBy(i.Registry.Images, func(x HeldImage) string { return x.Reference })
+	c.Registry.Images = sortedBy(i.Registry.Images, func(x InventoryImage) string { return x.Reference })
 	if c.Blobs == nil {
-		c.Blobs = map[string]HeldIn{}
+		c.Blobs = map[string]BlobLocation{}
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -146,7 +146,7 @@ func EncodeInventory(i *Inventory) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// sortedBy gives a sorted copy that is never null in JSON.
+// sortedBy returns a sorted copy that is never null in JSON.
 func sortedBy[T any](all []T, key func(T) string) []T {
 	out := append([]T{}, all...)
 	slices.SortStableFunc(out, func(a, b T) int { return strings.Compare(key(a), key(b)) })

@@ -15,14 +15,15 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// maxInventory bounds an inventory; one of ten thousand blobs has a tenth of it.
+// maxInventory is the maximum size of an inventory in bytes. An inventory of ten thousand
+// blobs has a tenth of it.
 const maxInventory = 8 << 20
 
-// inventoryAdvice is what to do about an inventory that is not one.
-const inventoryAdvice = "write it anew at the site with `kubexm site inventory`"
+// inventoryAdvice is the advice for an invalid inventory.
+const inventoryAdvice = "create it again at the site with `kubexm site inventory`"
 
-// DecodeInventory reads an inventory strictly: unknown fields, fields of another
-// type, malformed digests and repeated entries are problems, all reported at once.
+// DecodeInventory reads an inventory strictly. Unknown fields, fields of another type,
+// malformed digests and repeated entries are problems. All problems are in one report.
 func DecodeInventory(r io.Reader) (*Inventory, Problems) {
 	text, err := io.ReadAll(io.LimitReader(r, maxInventory+1))
 	if err != nil {
@@ -41,7 +42,7 @@ func DecodeInventory(r io.Reader) (*Inventory, Problems) {
 		return nil, f.problems
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		f.add("", "goes on after its end")
+		f.add("", "has data after the end of the document")
 		return nil, f.problems
 	}
 	f.fields("", v, reflect.TypeFor[Inventory]())
@@ -58,7 +59,7 @@ func DecodeInventory(r io.Reader) (*Inventory, Problems) {
 	return &i, nil
 }
 
-// jsonFault is json's own words without the name of a Go type.
+// jsonFault returns the message of a JSON error without the name of a Go type.
 func jsonFault(err error) string {
 	var typed *json.UnmarshalTypeError
 	if errors.As(err, &typed) {
@@ -67,7 +68,7 @@ func jsonFault(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// lineOf is the line on which JSON ends to be JSON.
+// lineOf returns the line of a syntax error; the last line for other errors.
 func lineOf(text []byte, err error) int {
 	var syntax *json.SyntaxError
 	at := len(text)
@@ -77,7 +78,7 @@ func lineOf(text []byte, err error) int {
 	return 1 + bytes.Count(text[:at], []byte("\n"))
 }
 
-// findings collects what is wrong with a document of JSON.
+// findings collects the problems of a JSON document.
 type findings struct{ problems Problems }
 
 func (f *findings) add(path, format string, args ...any) {
@@ -86,8 +87,8 @@ func (f *findings) add(path, format string, args ...any) {
 	}
 }
 
-// fields compares what was read with the type that it has to have, so that every
-// unknown name and every wrong type is found, and not the first alone.
+// fields compares a decoded value with its Go type. It finds every unknown name and every
+// wrong type, while encoding/json stops at the first.
 func (f *findings) fields(path string, v any, t reflect.Type) {
 	if t.Kind() == reflect.Pointer {
 		if v == nil {
@@ -138,7 +139,7 @@ func (f *findings) fields(path string, v any, t reflect.Type) {
 	}
 }
 
-// object looks at each name of an object, exactly as it is written.
+// object checks the fields of an object. Names are compared exactly, including their case.
 func (f *findings) object(path string, object map[string]any, t reflect.Type) {
 	known := map[string]reflect.Type{}
 	for i := range t.NumField() {
@@ -150,7 +151,7 @@ func (f *findings) object(path string, object map[string]any, t reflect.Type) {
 		if of, ok := known[k]; ok {
 			f.fields(at, object[k], of)
 		} else {
-			f.add(at, "is no field of an inventory")
+			f.add(at, "is not a field of an inventory")
 		}
 	}
 }
@@ -187,7 +188,7 @@ func wantedJSON(t reflect.Type) string {
 	return "an object"
 }
 
-// check finds what keeps a decoded inventory from being used.
+// check finds invalid values in a decoded inventory.
 func (i *Inventory) check(f *findings) {
 	if i.APIVersion != APIVersion || i.Kind != InventoryKind {
 		f.add("apiVersion", "is %q %q, not %s %s", i.APIVersion, i.Kind, APIVersion, InventoryKind)
@@ -207,13 +208,13 @@ func (i *Inventory) check(f *findings) {
 		path := fmt.Sprintf("bundles[%d]", n)
 		digest(path+".root", b.Root)
 		if b.File == "" || b.Bytes <= 0 {
-			f.add(path, "has no file, or no bytes")
+			f.add(path, "has no file name or no size")
 		}
 	}
 	switch i.Registry.State {
 	case RegistryRunning, RegistryAbsent, RegistrySilent:
 	default:
-		f.add("registry.state", "%.80q is none of %s, %s, %s", i.Registry.State, RegistryRunning, RegistryAbsent, RegistrySilent)
+		f.add("registry.state", "%.80q is not one of %s, %s, %s", i.Registry.State, RegistryRunning, RegistryAbsent, RegistrySilent)
 	}
 	for n, x := range i.Registry.Images {
 		path := fmt.Sprintf("registry.images[%d]", n)
@@ -225,17 +226,17 @@ func (i *Inventory) check(f *findings) {
 	for _, d := range slices.Sorted(maps.Keys(i.Blobs)) {
 		digest("blobs", d)
 		if where := i.Blobs[d]; !where.Bundle() && !where.Registry() {
-			f.add("blobs["+d+"]", "%.80q is none of %s, %s, %s", where, InBundle, InRegistry, InBoth)
+			f.add("blobs["+d+"]", "%.80q is not one of %s, %s, %s", where, InBundle, InRegistry, InBoth)
 		}
 		if i.Blobs[d].Bundle() && len(i.Bundles) == 0 {
-			f.add("blobs["+d+"]", "is in a bundle, and no bundle is listed")
+			f.add("blobs["+d+"]", "is in a bundle, but no bundle is listed")
 		}
 	}
 	names := map[string]bool{}
 	for n, h := range i.Hosts {
 		path := fmt.Sprintf("hosts[%d].name", n)
 		if h.Name == "" || names[h.Name] {
-			f.add(path, "%q is empty, or stands twice", h.Name)
+			f.add(path, "%q is empty or a duplicate", h.Name)
 		}
 		names[h.Name] = true
 	}

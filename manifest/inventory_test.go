@@ -20,9 +20,9 @@ func sampleInventory() *Inventory {
 	return &Inventory{
 		APIVersion: APIVersion, Kind: InventoryKind, Cluster: "demo", Taken: &taken,
 		Applied:  &AppliedBundle{Root: d("a"), Serial: "20260506120000"},
-		Bundles:  []HeldBundle{{Root: d("b"), File: "new.tar.zst", Bytes: 10, Delta: true}, {Root: d("a"), File: "demo.tar.zst", Bytes: 3}},
-		Registry: InventoryRegistry{Host: "registry.site:5000", State: RegistryRunning, Images: []HeldImage{{Reference: "registry.k8s.io/pause:3.10", Digest: d("c")}}},
-		Blobs:    map[string]HeldIn{d("d"): InBundle, d("1"): InBoth, d("e"): InRegistry},
+		Bundles:  []InventoryBundle{{Root: d("b"), File: "new.tar.zst", Bytes: 10, Delta: true}, {Root: d("a"), File: "demo.tar.zst", Bytes: 3}},
+		Registry: InventoryRegistry{Host: "registry.site:5000", State: RegistryRunning, Images: []InventoryImage{{Reference: "registry.k8s.io/pause:3.10", Digest: d("c")}}},
+		Blobs:    map[string]BlobLocation{d("d"): InBundle, d("1"): InBoth, d("e"): InRegistry},
 		Hosts: []InventoryMachine{
 			{Name: "w2", Unreachable: "no route"},
 			{Name: "w1", Roles: []string{"worker"}, Unreachable: "no route"},
@@ -71,7 +71,7 @@ func TestInventoryHasOneForm(t *testing.T) {
 	}
 }
 
-// TestInventoryMistakes: everything wrong with a document is said at once, with
+// TestInventoryMistakes: all problems of a document are in one report, with
 // its place.
 func TestInventoryMistakes(t *testing.T) {
 	text, err := os.ReadFile("testdata/inventory-mistakes.txt")
@@ -105,7 +105,7 @@ func TestInventoryMistakes(t *testing.T) {
 
 func TestHeldIn(t *testing.T) {
 	for _, c := range []struct {
-		a, b, want       HeldIn
+		a, b, want       BlobLocation
 		bundle, registry bool
 	}{
 		{"", InBundle, InBundle, true, false}, {"", InRegistry, InRegistry, false, true},

@@ -11,43 +11,44 @@ import (
 // APIVersion is the version of every document this package reads and writes.
 const APIVersion = "kubexm.mensylisir.io/v1alpha1"
 
-// Kind tells what an artifact is.
+// Kind is the kind of an artifact.
 type Kind string
 
 // The kinds of artifacts.
 const (
 	Binary Kind = "binary" // an executable for one platform, alone or in an archive
-	File   Kind = "file"   // any other file: a manifest, a chart's values, a user's own
+	File   Kind = "file"   // any other file: a manifest, a chart's values, a file of the user
 	Image  Kind = "image"  // a container image
 	Chart  Kind = "chart"  // a Helm chart
 
-	// Packages is a repository of an operating system's packages, for one
-	// distribution, release and architecture.
+	// Packages is a repository of operating system packages for one distribution, release and
+	// architecture.
 	Packages Kind = "packages"
 )
 
-// Need names an artifact without its version, as a step knows it: the lock
-// decides the version, and the set (one per Kubernetes version in the lock)
-// which of several. An empty Set means the lock's first one.
+// Need refers to an artifact without its version, as a step requires it. The version is in the
+// lock. Set selects one of several versions: there is one set per Kubernetes version in the
+// lock. An empty Set means the first set of the lock.
 //
-// For a binary the name is the component's ("kubelet"), followed by the
-// member's where the component is an archive of several ("containerd/ctr").
-// For an image it is the logical name ("pause", "calico/node"). For packages it
-// is the distribution and release ("debian-12"), followed by a file's path in
-// the repository where one file is meant.
+// The name depends on the kind:
+//   - binary: the component ("kubelet"); for an archive followed by the entry ("containerd/ctr")
+//   - image: the logical name ("pause", "calico/node")
+//   - packages: distribution and release ("debian-12"); for one file of the repository followed
+//     by its path
 type Need struct {
 	Kind Kind
 	Name string
 	Set  string
 }
 
-// Lock pins everything a bundle holds. Same lock, same bundle, byte for byte.
+// Lock pins the complete contents of a bundle. Bundles built from the same lock are identical,
+// byte for byte.
 type Lock struct {
 	APIVersion string     `yaml:"apiVersion" json:"apiVersion"`
 	Kind       string     `yaml:"kind" json:"kind"` // "Lock"
 	Cluster    string     `yaml:"cluster" json:"cluster"`
 	Created    time.Time  `yaml:"created" json:"created"` // UTC, whole seconds
-	Serial     int64      `yaml:"serial" json:"serial"`   // grows with every changed lock: the UTC time as yyyymmddhhmmss
+	Serial     int64      `yaml:"serial" json:"serial"`   // increases with every change of the lock: the UTC time as yyyymmddhhmmss
 	Config     string     `yaml:"config" json:"config"`   // "sha256:…" of the config without its secrets
 	Platforms  []Platform `yaml:"platforms" json:"platforms"`
 	Sets       []Set      `yaml:"sets" json:"sets"`
@@ -55,26 +56,26 @@ type Lock struct {
 	Images     []ImagePin `yaml:"images" json:"images"`
 }
 
-// Set is one choice of versions that go together, named after its Kubernetes version.
+// Set is a combination of component versions, named after its Kubernetes version.
 type Set struct {
 	Name       string            `yaml:"name" json:"name"`             // "v1.32.2"
 	Components map[string]string `yaml:"components" json:"components"` // component → version
 }
 
-// Trust says who vouches for an artifact's digest.
+// Trust is the source of an artifact's digest.
 type Trust string
 
 // The sources of a digest, the strongest first.
 const (
-	FromCatalog   Trust = "catalog"   // the embedded matrix, or an overlay of it
+	FromCatalog   Trust = "catalog"   // the embedded version matrix, or an overlay of it
 	FromConfig    Trust = "config"    // the user's config
-	FromPublished Trust = "published" // upstream's own digest file, read when pinned
-	FromContent   Trust = "content"   // nobody: what was downloaded when pinned
-	FromUpstream  Trust = "upstream"  // of an image: a chart or manifest asks for it, and nobody listed it
+	FromPublished Trust = "published" // upstream's digest file, downloaded when the artifact was pinned
+	FromContent   Trust = "content"   // no independent source: computed from the download when it was pinned
+	FromUpstream  Trust = "upstream"  // of an image that a chart or manifest refers to and no list contains
 )
 
-// Artifact is one file to download. Where Archive is set the file is an
-// archive of which only the Members go into the bundle, each as a blob of its own.
+// Artifact is one file to download. If Archive is set, the file is an archive, and only its
+// Members are added to the bundle, each as a separate blob.
 type Artifact struct {
 	ID            string   `yaml:"id" json:"id"` // kind/name/version[/os/arch], unique in the lock
 	Kind          Kind     `yaml:"kind" json:"kind"`
@@ -93,30 +94,31 @@ type Artifact struct {
 	// Of a chart:
 	Repository string      `yaml:"repository,omitempty" json:"repository,omitempty"` // whose index gave Address
 	Chart      *ChartMeta  `yaml:"chart,omitempty" json:"chart,omitempty"`
-	Parts      []ChartPart `yaml:"parts,omitempty" json:"parts,omitempty"` // what it is packed from, itself first; none where it is carried as published
+	Parts      []ChartPart `yaml:"parts,omitempty" json:"parts,omitempty"` // charts that it is packed from, itself first; none if it is included as published
 
-	// Of packages; their Members are the repository's files, and they have neither
-	// Address nor SHA256 of their own:
+	// Of packages; their Members are the files of the repository, and they have neither
+	// Address nor SHA256:
 	Packages *PackageSet `yaml:"packages,omitempty" json:"packages,omitempty"`
 }
 
-// PackageSet says what a repository of packages is made for and from.
+// PackageSet describes the purpose and the sources of a repository of packages.
 type PackageSet struct {
 	// Format is deb or rpm.
 	Format string `yaml:"format" json:"format"`
-	// Want names what is to be installed, each with "|" between those of which one
-	// will do: "socat", "docker-ce | docker.io". The repository holds all that these need.
+	// Want lists the packages to install. "|" separates alternatives of which one is
+	// sufficient: "socat", "docker-ce | docker.io". The repository contains their
+	// dependencies as well.
 	Want []string `yaml:"want" json:"want"`
-	// Sources and Keys are the config's: where packages come from, and files with
-	// keys. Without Sources it is what the building machine itself is configured for.
+	// Sources and Keys are copied from the config: where packages come from, and key files.
+	// Without Sources the repositories of the machine that builds the bundle are used.
 	Sources []string `yaml:"sources,omitempty" json:"sources,omitempty"`
 	Keys    []string `yaml:"keys,omitempty" json:"keys,omitempty"`
-	// Repositories are those that were read, for people.
+	// Repositories lists the repositories that packages were resolved from, for people.
 	Repositories []string `yaml:"repositories,omitempty" json:"repositories,omitempty"`
-	// Date is what the written metadata says of its age: UTC, whole seconds.
+	// Date is the date in the generated metadata: UTC, whole seconds.
 	Date time.Time `yaml:"date,omitempty" json:"date,omitzero"`
-	// Base lists what packages need and the repository leaves out, since every
-	// installation of the distribution has it: "libc6 2.36-9+deb12u9 (amd64)".
+	// Base lists dependencies that the repository leaves out because every installation of
+	// the distribution has them: "libc6 2.36-9+deb12u9 (amd64)".
 	Base []string `yaml:"base,omitempty" json:"base,omitempty"`
 }
 
@@ -126,7 +128,7 @@ const (
 	RPM = "rpm"
 )
 
-// ChartMeta is what a chart says of itself.
+// ChartMeta is the metadata in a chart's Chart.yaml.
 type ChartMeta struct {
 	APIVersion string `yaml:"apiVersion" json:"apiVersion"`
 	Name       string `yaml:"name" json:"name"`
@@ -135,8 +137,8 @@ type ChartMeta struct {
 	Type       string `yaml:"type,omitempty" json:"type,omitempty"`
 }
 
-// ChartPart is one of the charts that a chart is packed from, where not all that
-// it depends on lay in it.
+// ChartPart is one of the charts that a chart is packed from, if its archive did not contain
+// all its dependencies.
 type ChartPart struct {
 	Name    string `yaml:"name" json:"name"`
 	Version string `yaml:"version" json:"version"`
@@ -145,38 +147,39 @@ type ChartPart struct {
 	SHA256  string `yaml:"sha256" json:"sha256"` // lower-case hex, of its archive
 }
 
-// Local tells whether the artifact is a file or folder of the machine that builds
-// the bundle: its Address is a path, relative to the config's folder.
+// Local reports whether the artifact is a file or folder on the machine that builds the
+// bundle. Its Address is then a path relative to the config's folder.
 func (a Artifact) Local() bool { return a.Address != "" && !strings.Contains(a.Address, "://") }
 
-// Member is one wanted file of an archive, or one file of a repository of packages.
+// Member is one file of an archive that is added to the bundle, or one file of a repository of
+// packages.
 type Member struct {
 	Path   string `yaml:"path" json:"path"`                     // in the archive: "bin/containerd"; in the repository: "pool/socat_1.7.4.4-2_amd64.deb"
 	Name   string `yaml:"name" json:"name"`                     // in a Need: "containerd"; in a repository it is the path
 	Size   int64  `yaml:"size,omitempty" json:"size,omitempty"` // bytes, unpacked
 	SHA256 string `yaml:"sha256,omitempty" json:"sha256,omitempty"`
 
-	// Of a package; the repository's metadata has none of these, and is written
-	// from all the Records:
+	// Of a package. The repository's metadata files have none of these; they are generated
+	// from all Records:
 	Package string `yaml:"package,omitempty" json:"package,omitempty"` // "socat 1.7.4.4-2 (amd64)"
 	Address string `yaml:"address,omitempty" json:"address,omitempty"` // upstream's own, never a mirror's
-	Record  string `yaml:"record,omitempty" json:"record,omitempty"`   // what upstream's metadata says of it
+	Record  string `yaml:"record,omitempty" json:"record,omitempty"`   // its entry in upstream's metadata
 }
 
-// ImagePin is one image, pinned by the digest its tag had when it was resolved.
+// ImagePin is one image, pinned to the digest of its tag at the time of resolution.
 type ImagePin struct {
 	ID        string          `yaml:"id" json:"id"`               // "image/" + Reference
 	Names     []string        `yaml:"names,flow" json:"names"`    // logical names, as Needs use them
 	Reference string          `yaml:"reference" json:"reference"` // upstream's own, with registry and tag
 	Sets      []string        `yaml:"sets,flow" json:"sets"`
 	MediaType string          `yaml:"mediaType,omitempty" json:"mediaType,omitempty"`
-	Digest    string          `yaml:"digest,omitempty" json:"digest,omitempty"` // "sha256:…" of the index, or of the only manifest
+	Digest    string          `yaml:"digest,omitempty" json:"digest,omitempty"` // "sha256:…" of the index, or of the manifest if there is no index
 	Size      int64           `yaml:"size,omitempty" json:"size,omitempty"`     // bytes of that document
 	Trust     Trust           `yaml:"trust,omitempty" json:"trust,omitempty"`
 	Platforms []PlatformImage `yaml:"platforms,omitempty" json:"platforms,omitempty"`
 }
 
-// PlatformImage is the manifest of an image for one wanted platform.
+// PlatformImage is the manifest of an image for one platform of the bundle.
 type PlatformImage struct {
 	Platform  Platform `yaml:"platform" json:"platform"`
 	MediaType string   `yaml:"mediaType" json:"mediaType"`
@@ -185,7 +188,7 @@ type PlatformImage struct {
 	Content   int64    `yaml:"content" json:"content"` // bytes of its config and layers
 }
 
-// Clone gives a copy that shares nothing with l that Sort would move.
+// Clone returns a copy of l. Sort of the copy does not change l.
 func (l *Lock) Clone() *Lock {
 	c := *l
 	c.Platforms = slices.Clone(l.Platforms)
@@ -201,7 +204,7 @@ func (l *Lock) Clone() *Lock {
 	return &c
 }
 
-// Sort puts l into the one order in which a lock is written.
+// Sort sorts l into the canonical order of an encoded lock.
 func (l *Lock) Sort() {
 	for i := range l.Artifacts {
 		slices.Sort(l.Artifacts[i].Sets)
@@ -219,8 +222,8 @@ func (l *Lock) Sort() {
 	slices.SortFunc(l.Images, func(a, b ImagePin) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Components gives the versions of a set's components, by component; nil for a set
-// that the lock has not.
+// Components returns the versions of a set's components, by component; nil if the lock does
+// not contain the set.
 func (l *Lock) Components(set string) map[string]string {
 	for _, s := range l.Sets {
 		if s.Name == set {

@@ -15,18 +15,18 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// LockKind is the kind a lock document states.
+// LockKind is the value of kind in a lock.
 const LockKind = "Lock"
 
-// maxLock bounds a lock read from a bundle or a folder; one with 500 images of
-// two platforms is under 1 MiB.
+// maxLock is the maximum size in bytes of a lock in a bundle or a folder. A lock with 500
+// images for two platforms is smaller than 1 MiB.
 const maxLock = 16 << 20
 
-// maxLockValues bounds what a lock's text may hold: read, a value takes some 200
-// bytes, however short it is written.
+// maxLockValues is the maximum number of values in a lock. A decoded value takes about 200
+// bytes of memory, even if its text is short.
 const maxLockValues = 1 << 19
 
-// lockHeader opens every written lock.
+// lockHeader is the first line of every encoded lock.
 const lockHeader = "# Written by kubexm; pins every byte of a bundle. Commit it; change it with `kubexm bundle lock`.\n"
 
 var (
@@ -34,8 +34,7 @@ var (
 	prefixDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// EncodeLock writes l sorted, in the only form a lock has: two equal locks are
-// equal bytes.
+// EncodeLock encodes l in canonical form: equal locks are equal bytes.
 func EncodeLock(l *Lock) ([]byte, error) {
 	c := l.Clone()
 	c.Sort()
@@ -53,8 +52,8 @@ func EncodeLock(l *Lock) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeLock reads a lock strictly: unknown fields, malformed digests, repeated
-// ids and unpinned entries are problems, all reported at once.
+// DecodeLock reads a lock strictly. Unknown fields, malformed digests, repeated ids and entries
+// without a digest are problems. All problems are in one report.
 func DecodeLock(r io.Reader) (*Lock, Problems) {
 	text, err := io.ReadAll(io.LimitReader(r, maxLock+1))
 	if err != nil {
@@ -64,7 +63,7 @@ func DecodeLock(r io.Reader) (*Lock, Problems) {
 		return nil, Problems{{Message: fmt.Sprintf("larger than %d bytes", maxLock), Advice: "this is not a lock that kubexm wrote"}}
 	}
 	if mayHold(text) > maxLockValues {
-		return nil, Problems{{Message: fmt.Sprintf("holds more than %d values", maxLockValues), Advice: "this is not a lock that kubexm wrote"}}
+		return nil, Problems{{Message: fmt.Sprintf("contains more than %d values", maxLockValues), Advice: "this is not a lock that kubexm wrote"}}
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
@@ -73,7 +72,7 @@ func DecodeLock(r io.Reader) (*Lock, Problems) {
 		return nil, yamlProblems(err)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, Problems{{Message: "holds a second document", Advice: "a lock is one document; write it anew with `kubexm bundle lock`"}}
+		return nil, Problems{{Message: "contains a second document", Advice: "a lock is one document; create it again with `kubexm bundle lock`"}}
 	}
 	ps := l.check()
 	if ps.Err() != nil {
@@ -82,8 +81,8 @@ func DecodeLock(r io.Reader) (*Lock, Problems) {
 	return &l, ps
 }
 
-// mayHold gives at least as many as there are values in a YAML text, without reading
-// it as one: each stands on a line of its own, or behind an indicator.
+// mayHold returns an upper bound of the number of values in a YAML text, without parsing it.
+// Each value is on a separate line or follows an indicator.
 func mayHold(text []byte) int {
 	n := 1
 	for _, indicator := range []string{"\n", ",", "[", "{", "- ", "? ", ": "} {
@@ -92,9 +91,9 @@ func mayHold(text []byte) int {
 	return n
 }
 
-// yamlProblems gives each line of a yaml error a place.
+// yamlProblems converts a yaml error to problems with line numbers.
 func yamlProblems(err error) Problems {
-	const advice = "write it anew with `kubexm bundle lock`"
+	const advice = "create it again with `kubexm bundle lock`"
 	var typed *yaml.TypeError
 	messages := []string{strings.TrimPrefix(err.Error(), "yaml: ")}
 	if errors.As(err, &typed) {
@@ -115,11 +114,11 @@ func yamlProblems(err error) Problems {
 	return ps
 }
 
-// check finds everything that keeps a decoded lock from being used.
+// check finds all invalid values in a decoded lock.
 func (l *Lock) check() Problems {
 	var ps Problems
 	bad := func(path, format string, args ...any) {
-		ps = append(ps, Problem{Path: path, Message: fmt.Sprintf(format, args...), Advice: "write it anew with `kubexm bundle lock`"})
+		ps = append(ps, Problem{Path: path, Message: fmt.Sprintf(format, args...), Advice: "create it again with `kubexm bundle lock`"})
 	}
 	if l.APIVersion != APIVersion || l.Kind != LockKind {
 		bad("apiVersion", "is %s %s, not %s %s", l.APIVersion, l.Kind, APIVersion, LockKind)
@@ -140,19 +139,19 @@ func (l *Lock) check() Problems {
 	sets := map[string]bool{}
 	for _, s := range l.Sets {
 		if sets[s.Name] {
-			bad("sets", "%s stands twice", s.Name)
+			bad("sets", "%s is listed twice", s.Name)
 		}
 		sets[s.Name] = true
 	}
 	ids := map[string]bool{}
 	common := func(path, id string, in []string) {
 		if ids[id] {
-			bad(path, "id %s stands twice", id)
+			bad(path, "id %s is not unique", id)
 		}
 		ids[id] = true
 		for _, s := range in {
 			if !sets[s] {
-				bad(path+".sets", "%s is no set of this lock", s)
+				bad(path+".sets", "%s is not a set of this lock", s)
 			}
 		}
 	}
@@ -181,14 +180,14 @@ func (l *Lock) checkArtifact(path string, a Artifact, bad func(path, format stri
 			bad(path, "%s is not pinned: sha256 %q, size %d", a.ID, a.SHA256, a.Size)
 		}
 		if a.Packages != nil {
-			bad(path+".packages", "packages, and nothing else, say so")
+			bad(path+".packages", "must be set for packages only")
 		}
 	}
 	if a.Single() != (len(a.Members) == 0) {
-		bad(path+".members", "an archive or a repository of packages, and nothing else, has members")
+		bad(path+".members", "must be set for an archive or a repository of packages, and only for these")
 	}
 	if (a.Kind == Chart) != (a.Chart != nil) {
-		bad(path+".chart", "a chart, and nothing else, says so")
+		bad(path+".chart", "must be set for a chart, and only for a chart")
 	}
 	for j, p := range a.Parts {
 		if !hexDigest.MatchString(p.SHA256) || p.Size <= 0 || p.Name == "" || p.Address == "" {
@@ -212,13 +211,13 @@ func (a Artifact) checkPackages(path string, bad func(path, format string, args 
 		bad(path+".packages.want", "is empty")
 	}
 	if a.Platform.Distribution == "" || a.Name != a.Platform.System() {
-		bad(path+".platform", "%s is not that of packages of %s", a.Platform, a.Name)
+		bad(path+".platform", "%s is not the platform of packages for %s", a.Platform, a.Name)
 	}
 	for i, m := range a.Members {
 		if at := fmt.Sprintf("%s.members[%d]", path, i); !fs.ValidPath(m.Path) || m.Path != m.Name {
-			bad(at+".path", "%q is not the path of a file in a repository, or not its name", m.Path)
+			bad(at+".path", "%q is not a valid path in a repository, or differs from the name", m.Path)
 		} else if (m.Package == "") != (m.Address == "") || (m.Package == "") != (m.Record == "") {
-			bad(at, "%s has not all of package, address and record", m.Path)
+			bad(at, "%s has some of package, address and record, but not all", m.Path)
 		}
 	}
 }

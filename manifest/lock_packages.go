@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Package is one package of a repository, as its own tools name it.
+// Package is one package of a repository, with the names that the package manager uses.
 type Package struct {
 	Name    string // "socat"
-	Version string // whole, with epoch and release: "1.7.4.4-2"
-	Arch    string // in the distribution's words: "amd64", "all", "noarch"
+	Version string // complete, with epoch and release: "1.7.4.4-2"
+	Arch    string // the distribution's name of it: "amd64", "all", "noarch"
 	Member
 }
 
-// PackageList lists the packages of a repository, by name, version and architecture;
-// its metadata is not among them.
+// PackageList lists the packages of a repository, sorted by name, version and architecture,
+// without the repository's metadata files.
 func (a Artifact) PackageList() []Package {
 	var all []Package
 	for _, m := range a.Members {

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// Blob is one file that a bundle holds of an artifact: the download itself, or
-// one member of it.
+// Blob is one file of an artifact in a bundle: the downloaded file, or one of its members.
 type Blob struct {
-	Name    string // what the file is called when unpacked: "kubelet", "ctr"
+	Name    string // file name after extraction: "kubelet", "ctr"
 	Version string // of the artifact it belongs to
 	SHA256  string // lower-case hex
 	Size    int64  // bytes
 }
 
-// Single tells whether a is one file, and not a set of members.
+// Single reports whether a is one file, not a set of members.
 func (a Artifact) Single() bool { return a.Archive == "" && a.Kind != Packages }
 
-// Blobs gives the files that a goes into a bundle as.
+// Blobs returns the files of a in a bundle.
 func (a Artifact) Blobs() []Blob {
 	if a.Single() {
 		name := a.Name
@@ -38,8 +37,8 @@ func (a Artifact) Blobs() []Blob {
 	return bs
 }
 
-// File finds the blob that n means on platform p. A file for any platform
-// answers every p.
+// File returns the blob that n refers to, for platform p. A file for any platform matches
+// every p.
 func (l *Lock) File(n Need, p Platform) (Blob, error) {
 	set, err := l.set(n)
 	if err != nil {
@@ -47,7 +46,7 @@ func (l *Lock) File(n Need, p Platform) (Blob, error) {
 	}
 	component, member, inArchive := strings.Cut(n.Name, "/")
 	for _, a := range l.Artifacts {
-		if !a.answers(n.Kind, set, p) {
+		if !a.matches(n.Kind, set, p) {
 			continue
 		}
 		if a.Name == n.Name && a.Single() {
@@ -65,27 +64,27 @@ func (l *Lock) File(n Need, p Platform) (Blob, error) {
 	return Blob{}, fmt.Errorf("%s %s for %s is not in the lock (set %s)", n.Kind, n.Name, p, set)
 }
 
-// answers tells whether a is of a kind, in a set, and for a platform. Which
-// distribution it is for is part of its name.
-func (a Artifact) answers(kind Kind, set string, p Platform) bool {
+// matches reports whether a has a kind, belongs to a set, and is for a platform. The
+// distribution is not compared: it is part of the artifact's name.
+func (a Artifact) matches(kind Kind, set string, p Platform) bool {
 	return a.Kind == kind && slices.Contains(a.Sets, set) && (a.Platform.IsZero() || a.Platform.Machine() == p.Machine())
 }
 
-// Repository finds the repository of packages that n means for the architecture of p.
+// Repository returns the repository of packages that n refers to, for the architecture of p.
 func (l *Lock) Repository(n Need, p Platform) (Artifact, error) {
 	set, err := l.set(n)
 	if err != nil {
 		return Artifact{}, err
 	}
 	for _, a := range l.Artifacts {
-		if a.Name == n.Name && a.answers(Packages, set, p) {
+		if a.Name == n.Name && a.matches(Packages, set, p) {
 			return a, nil
 		}
 	}
 	return Artifact{}, fmt.Errorf("packages of %s for %s are not in the lock (set %s)", n.Name, p.Machine(), set)
 }
 
-// Image finds the image that n means.
+// Image returns the image that n refers to.
 func (l *Lock) Image(n Need) (ImagePin, error) {
 	set, err := l.set(n)
 	if err != nil {
@@ -99,7 +98,7 @@ func (l *Lock) Image(n Need) (ImagePin, error) {
 	return ImagePin{}, fmt.Errorf("image %s is not in the lock (set %s)", n.Name, set)
 }
 
-// set gives the set that n asks for: its own, or the lock's first.
+// set returns the set of n, or the first set of the lock if n has none.
 func (l *Lock) set(n Need) (string, error) {
 	if n.Set == "" && len(l.Sets) > 0 {
 		return l.Sets[0].Name, nil
@@ -112,11 +111,11 @@ func (l *Lock) set(n Need) (string, error) {
 	return "", fmt.Errorf("%s %s: set %q is not in the lock", n.Kind, n.Name, n.Set)
 }
 
-// ImagesOf means every image of a component: those whose logical name is the
-// component's, or begins with it and a slash. There may be none.
+// ImagesOf returns a Need for every image of a component: those whose logical name is the
+// component's name, or begins with it and a slash. There may be none.
 func ImagesOf(component string) Need { return Need{Kind: Image, Name: component + "/*"} }
 
-// ImagesFor gives the images that n means: one, or those of ImagesOf.
+// ImagesFor returns the images that n refers to: one, or those of ImagesOf.
 func (l *Lock) ImagesFor(n Need) ([]ImagePin, error) {
 	component, every := strings.CutSuffix(n.Name, "/*")
 	if !every {

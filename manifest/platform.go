@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Platform is where an artifact runs: an operating system and an architecture
-// in Go's words ("linux", "amd64"), and, for operating system packages alone,
-// the distribution and its release ("debian", "12"). The zero value means "any".
+// Platform is where an artifact runs: an operating system and an architecture with Go's names
+// ("linux", "amd64"). Operating system packages also have the distribution and its release
+// ("debian", "12"). The zero value means any platform.
 type Platform struct {
 	OS           string
 	Arch         string
@@ -15,8 +15,8 @@ type Platform struct {
 	Release      string
 }
 
-// String gives "linux/amd64", or "linux/amd64/debian-12" with a distribution,
-// and "" for any platform.
+// String returns "linux/amd64", or "linux/amd64/debian-12" with a distribution, and "" for
+// any platform.
 func (p Platform) String() string {
 	if p == (Platform{}) {
 		return ""
@@ -28,11 +28,11 @@ func (p Platform) String() string {
 	return s
 }
 
-// Machine gives p without its distribution.
+// Machine returns p without its distribution.
 func (p Platform) Machine() Platform { return Platform{OS: p.OS, Arch: p.Arch} }
 
-// System gives a distribution with its release as one word, "debian-12": the name
-// of its packages in a Need.
+// System returns distribution and release as one word, "debian-12": the name of its packages
+// in a Need.
 func (p Platform) System() string { return p.Distribution + "-" + p.Release }
 
 // ParsePlatform is the inverse of String.
@@ -55,10 +55,10 @@ func ParsePlatform(s string) (Platform, error) {
 	return p, nil
 }
 
-// MarshalText writes the form that ParsePlatform reads.
+// MarshalText returns the form that ParsePlatform reads.
 func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads the form that String writes.
+// UnmarshalText reads the form that String returns.
 func (p *Platform) UnmarshalText(b []byte) error {
 	q, err := ParsePlatform(string(b))
 	if err != nil {
@@ -68,9 +68,9 @@ func (p *Platform) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// MarshalYAML writes the text form; yaml does not ask for MarshalText on a
-// value inside a sequence of structs with omitempty.
+// MarshalYAML returns the text form: yaml does not call MarshalText for a value inside a
+// sequence of structs with omitempty.
 func (p Platform) MarshalYAML() (any, error) { return p.String(), nil }
 
-// IsZero reports whether p means any platform; yaml's omitempty asks for it.
+// IsZero reports whether p means any platform; yaml's omitempty calls it.
 func (p Platform) IsZero() bool { return p == Platform{} }

@@ -3,15 +3,15 @@ package manifest
 import "github.com/mensylisir/kubexm/manifest/document"
 
 type (
-	// Severity says whether a Problem stops the work.
+	// Severity is error or warning.
 	Severity = document.Severity
-	// Problem is something that is wrong in a document, and where.
+	// Problem is one finding in a document, with its place.
 	Problem = document.Problem
-	// Problems are all that is wrong in a document.
+	// Problems are all findings in a document.
 	Problems = document.Problems
 )
 
-// Whether a Problem stops the work.
+// The severities of a Problem.
 const (
 	Error   = document.Error
 	Warning = document.Warning

@@ -15,15 +15,14 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// secretPrefix begins the names of the environment variables that stand in for
-// secrets which were written in the config.
+// secretPrefix is the prefix of environment variables that replace secrets in a config.
 const secretPrefix = "KUBEXM_"
 
-// Public gives the config without its secrets, as a bundle carries it: what was
-// written, with second spellings in place and without defaults. A secret that
-// was written becomes ${env:KUBEXM_<PATH>}, as does a file: reference, for the
-// file stays where it is; an ${env:…} reference stays. Equal configs are equal
-// bytes, and decoding them gives an equal Cluster but for the secrets.
+// Public returns the config without its secrets, as it is stored in a bundle. It has the
+// fields of the document, without defaults and with second spellings replaced. A secret is
+// replaced by ${env:KUBEXM_<PATH>}, and so is a file: reference, because the file is not in
+// the bundle; an ${env:…} reference stays. Equal configs are equal bytes, and decoding them
+// returns an equal Cluster except for the secrets.
 func (c *Cluster) Public() ([]byte, error) {
 	if c.public == nil {
 		return nil, fmt.Errorf("this cluster was not read by Decode")
@@ -39,7 +38,7 @@ func (d *config) public(c *Cluster) []byte {
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := cmp.Or(enc.Encode(n), enc.Close()); err != nil {
-		d.Add(Error, nil, "", "cannot be written back: "+err.Error(), "")
+		d.Add(Error, nil, "", "cannot be encoded: "+err.Error(), "")
 		return nil
 	}
 	return b.Bytes()
@@ -51,7 +50,7 @@ type encoder struct {
 	taken   map[string]int // names of environment variables
 }
 
-// node gives the YAML of v, or nil when nothing was written there.
+// node returns the YAML of v, or nil if the document does not set it.
 func (e *encoder) node(v reflect.Value, path string) *yaml.Node {
 	t := v.Type()
 	switch {
@@ -84,7 +83,7 @@ func (e *encoder) node(v reflect.Value, path string) *yaml.Node {
 		if v.Len() == 0 && (v.IsNil() || !e.Written(path)) {
 			return nil
 		}
-		n := &yaml.Node{Kind: yaml.SequenceNode} // [] says that none are wanted
+		n := &yaml.Node{Kind: yaml.SequenceNode} // [] differs from a field that is not set
 		for i := range v.Len() {
 			item := e.node(v.Index(i), document.Indexed(path, i))
 			if item == nil {
@@ -116,7 +115,7 @@ func (e *encoder) structNode(v reflect.Value, path string) *yaml.Node {
 	if len(n.Content) > 0 {
 		return n
 	}
-	if e.Written(path) { // storage.openebs: {} means something
+	if e.Written(path) { // storage.openebs: {} has an effect
 		n.Style = yaml.FlowStyle
 		return n
 	}
@@ -139,7 +138,7 @@ func (e *encoder) mapNode(v reflect.Value, path string) *yaml.Node {
 	return n
 }
 
-// sortPairs puts a mapping into the order of its keys.
+// sortPairs sorts a mapping by its keys.
 func sortPairs(n *yaml.Node) {
 	pairs := slices.Collect(slices.Chunk(slices.Clone(n.Content), 2))
 	slices.SortFunc(pairs, func(a, b []*yaml.Node) int { return cmp.Compare(a[0].Value, b[0].Value) })
@@ -151,7 +150,7 @@ func textNode(s string) *yaml.Node {
 	n.SetString(s)
 	if s == "" || n.Style == 0 {
 		var enc yaml.Node
-		if enc.Encode(s) == nil { // quotes what YAML would read as something else
+		if enc.Encode(s) == nil { // adds quotes if YAML would read it as another type
 			return &enc
 		}
 	}
@@ -193,9 +192,9 @@ func (e *encoder) secretNode(v reflect.Value, path string) *yaml.Node {
 	return textNode("${env:" + e.variable(path) + "}")
 }
 
-// variable names the environment variable for the secret at path: hosts by
-// their names, everything in upper case, other characters as underscores. Where
-// two paths come to the same name, the second gets a number.
+// variable returns the name of the environment variable for the secret at path: in upper case,
+// with host names instead of indexes, and underscores for other characters. If two paths result
+// in the same name, a number is appended to the second.
 func (e *encoder) variable(path string) string {
 	name := e.variableName(path)
 	e.taken[name]++

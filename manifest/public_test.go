@@ -188,7 +188,7 @@ func TestPublic(t *testing.T) {
 		t.Errorf("read back and written again, it differs: %v\n%s", err, cmp.Diff(string(public), string(second)))
 	}
 	if _, err := new(Cluster).Public(); err == nil {
-		t.Error("a cluster that nobody decoded has a public form")
+		t.Error("a cluster that was not decoded has a public form")
 	}
 }
 

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// maxRange is the most names one range may stand for: a slip of the finger
-// must not become a million hosts.
+// maxRange is the maximum number of names in one range: a typing error must not become a
+// million hosts.
 const maxRange = 10000
 
 var rangePattern = regexp.MustCompile(`^([^\[\]]*)\[([0-9]+):([0-9]+)\]([^\[\]]*)$`)
 
-// ExpandRange gives the names that s stands for: node[5:7] is node5, node6 and
-// node7; node[08:10] is node08, node09 and node10, as wide as its first number
-// where that begins with a zero. A name without brackets stands for itself.
+// ExpandRange returns the names that s represents: node[5:7] is node5, node6 and node7. If the
+// first number begins with a zero, numbers are padded to its width: node[08:10] is node08,
+// node09 and node10. A name without brackets represents itself.
 func ExpandRange(s string) ([]string, error) {
 	if !strings.ContainsAny(s, "[]") {
 		return []string{s}, nil
@@ -41,7 +41,7 @@ type span struct {
 func parseRange(s string) (span, error) {
 	m := rangePattern.FindStringSubmatch(s)
 	if m == nil {
-		return span{}, fmt.Errorf("%q is no range, as in node[5:6]", s)
+		return span{}, fmt.Errorf("%q is not a range such as node[5:6]", s)
 	}
 	r := span{before: m[1], after: m[4]}
 	var err1, err2 error
@@ -51,10 +51,10 @@ func parseRange(s string) (span, error) {
 		return r, fmt.Errorf("range %q has a number that is too long", s)
 	}
 	if r.first > r.last {
-		return r, fmt.Errorf("range %q runs backwards", s)
+		return r, fmt.Errorf("the first number of range %q is greater than the last", s)
 	}
 	if r.last-r.first >= maxRange {
-		return r, fmt.Errorf("range %q stands for more than %d names", s, maxRange)
+		return r, fmt.Errorf("range %q represents more than %d names", s, maxRange)
 	}
 	if strings.HasPrefix(m[2], "0") {
 		r.width = len(m[2])
@@ -64,8 +64,8 @@ func parseRange(s string) (span, error) {
 
 func (r span) name(n int) string { return fmt.Sprintf("%s%0*d%s", r.before, r.width, n, r.after) }
 
-// stands tells whether s stands for name, without making all the names that it stands for.
-func stands(s, name string) bool {
+// represents reports whether ExpandRange(s) contains name, without expanding s.
+func represents(s, name string) bool {
 	if !strings.ContainsAny(s, "[]") {
 		return s == name
 	}
@@ -77,7 +77,7 @@ func stands(s, name string) bool {
 	return err == nil && r.first <= n && n <= r.last && r.name(n) == name
 }
 
-// entries gives what is written under a role.
+// entries returns the entries of a role, with ranges as in the document.
 func (r RoleGroups) entries(role string) []string {
 	switch role {
 	case RoleEtcd:
@@ -94,8 +94,8 @@ func (r RoleGroups) entries(role string) []string {
 	return nil
 }
 
-// Names gives the host names of a role with its ranges expanded, in the order
-// written, each once. What is no valid range is left out: Decode reports it.
+// Names returns the host names of a role with expanded ranges, in the order of the document and
+// without duplicates. Invalid ranges are left out: Decode reports them.
 func (r RoleGroups) Names(role string) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -114,12 +114,12 @@ func (r RoleGroups) Names(role string) []string {
 	return names
 }
 
-// Has tells whether Names of the role has a host.
+// Has reports whether a host has a role.
 func (r RoleGroups) Has(role, host string) bool {
-	return slices.ContainsFunc(r.entries(role), func(e string) bool { return stands(e, host) })
+	return slices.ContainsFunc(r.entries(role), func(e string) bool { return represents(e, host) })
 }
 
-// HostsWith gives the hosts of a role, in the order in which the role lists them.
+// HostsWith returns the hosts of a role, in the order in which the role lists them.
 func (c *Cluster) HostsWith(role string) []Host {
 	at := map[string]int{}
 	for i := range c.Spec.Hosts {
@@ -136,8 +136,8 @@ func (c *Cluster) HostsWith(role string) []Host {
 	return hosts
 }
 
-// BundlePlatforms gives the platforms that the archive serves, sorted:
-// spec.bundle.platforms, else the architectures of the hosts, else linux/amd64.
+// BundlePlatforms returns the platforms of the bundle, sorted: spec.bundle.platforms, else the
+// architectures of the hosts, else linux/amd64.
 func (c *Cluster) BundlePlatforms() []Platform {
 	ps := slices.Clone(c.Spec.Bundle.Platforms)
 	if len(ps) == 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Auth says how a registry is spoken to; the zero RegistryAuth is as nobody, over
-// TLS. The port of https may be written or not.
+// Auth returns the credentials and TLS settings of a registry. The zero RegistryAuth means
+// anonymous access over TLS. Hosts match with or without port 443.
 func (r Registry) Auth(host string) RegistryAuth {
 	if a, ok := r.Auths[host]; ok {
 		return a
@@ -17,8 +17,8 @@ func (r Registry) Auth(host string) RegistryAuth {
 	return r.Auths[host+":443"]
 }
 
-// PullAuth says how nodes speak to a registry: as Auth has it, with the login for
-// pulling where the registry has one of its own.
+// PullAuth returns the credentials and TLS settings that nodes pull with: those of Auth, with
+// the pull credentials if the registry has separate ones.
 func (r Registry) PullAuth(host string) RegistryAuth {
 	a := r.Auth(host)
 	if a.PullUsername != "" && r.Type == "external" && sameRegistry(r.PrivateRegistry, host) {
@@ -27,8 +27,8 @@ func (r Registry) PullAuth(host string) RegistryAuth {
 	return a
 }
 
-// PushPort is the port of the loopback address on the registry host where a
-// registry that kubexm installs takes pushes: 5001, or 5002 where nodes pull at that.
+// PushPort returns the port of the loopback address on the registry host at which a registry
+// that kubexm installs accepts pushes: 5001, or 5002 if nodes pull from 5001.
 func (r Registry) PushPort() int {
 	if strings.HasSuffix(r.PrivateRegistry, ":5001") {
 		return 5002
@@ -36,5 +36,5 @@ func (r Registry) PushPort() int {
 	return 5001
 }
 
-// Namespaced gives the name that images in the registry begin with.
+// Namespaced returns the prefix of the names of all images in the registry.
 func (r Registry) Namespaced() string { return path.Join(r.PrivateRegistry, r.NamespaceOverride) }

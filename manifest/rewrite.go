@@ -8,16 +8,16 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// Zones lists what Sources.Zone takes.
+// Zones lists the values of Sources.Zone.
 func Zones() []string {
 	f, _ := reflect.TypeFor[Sources]().FieldByName("Zone")
 	return document.Enum(f.Tag)
 }
 
-// Rewrite gives the address to fetch from in place of address, and whether it
-// may be spoken to without TLS. It takes addresses of files (https://…) and
-// image references (registry/repository:tag or @digest). An address that no
-// entry matches comes back as it is. What is expected of the bytes never changes.
+// Rewrite returns the address to download from instead of address, and whether HTTP without
+// TLS is allowed. It accepts URLs of files (https://…) and image references
+// (registry/repository:tag or @digest). An address that no entry matches is returned
+// unchanged. The expected digest never changes.
 func (s Sources) Rewrite(address string) (target string, plainHTTP bool) {
 	_, rest, isURL := strings.Cut(address, "://")
 	if !isURL {
@@ -28,7 +28,7 @@ func (s Sources) Rewrite(address string) (target string, plainHTTP bool) {
 	if !ok {
 		r, ok = longest(zoneReplacements(s.Zone, isURL), name)
 	}
-	if !ok || r.To == "" { // "": the zone knows that nobody mirrors it
+	if !ok || r.To == "" { // "": the zone lists it as having no mirror
 		return address, false
 	}
 	toScheme, to, hasScheme := strings.Cut(r.To, "://")
@@ -49,10 +49,9 @@ func (s Sources) Rewrite(address string) (target string, plainHTTP bool) {
 	return target, r.PlainHTTP
 }
 
-// Direct gives the part of upstream, a host or a prefix, that address is fetched
-// from although a zone is set, and why: nobody mirrors it, and no entry of Replace
-// stands in. It gives "" for every other address, those of hosts that the zone has
-// no line for among them: these are what a config names itself.
+// Direct returns the upstream host or prefix that address is downloaded from although a zone
+// is set, and why it has no mirror. It returns "" for addresses that an entry of Replace
+// matches, and for hosts that the zone does not list: only the config refers to these.
 func (s Sources) Direct(address string) (from, why string) {
 	_, rest, isURL := strings.Cut(address, "://")
 	if !isURL {
@@ -74,8 +73,8 @@ func (s Sources) Direct(address string) (from, why string) {
 	return "", ""
 }
 
-// splitSuffix cuts off what comes after the path: an image's tag and digest,
-// an address's query and fragment.
+// splitSuffix splits after the path: the suffix is an image's tag and digest, or the query and
+// fragment of a URL.
 func splitSuffix(rest string, isURL bool) (name, suffix string) {
 	at := len(rest)
 	if isURL {
@@ -94,8 +93,8 @@ func splitSuffix(rest string, isURL bool) (name, suffix string) {
 	return rest[:at], rest[at:]
 }
 
-// longest finds the entry with the longest from that is name or a whole-segment
-// prefix of it; of two equals the first.
+// longest returns the entry with the longest From that equals name or is a prefix of it that
+// ends at a path segment; of two equal ones the first.
 func longest(rs []Replacement, name string) (best Replacement, ok bool) {
 	for _, r := range rs {
 		from := strings.TrimSuffix(r.From, "/")
@@ -110,9 +109,9 @@ func longest(rs []Replacement, name string) (best Replacement, ok bool) {
 	return best, ok
 }
 
-// Over lays s over base: what s says counts, what it leaves open comes from
-// base. An entry of s stands in for the one of base with the same from.
-func (s Sources) Over(base Sources) Sources {
+// MergeOver merges s over base: fields that are not set in s come from base. An entry of
+// s.Replace replaces the entry of base with the same From.
+func (s Sources) MergeOver(base Sources) Sources {
 	out := base
 	if s.Zone != "" {
 		out.Zone = s.Zone

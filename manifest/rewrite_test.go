@@ -70,7 +70,7 @@ func TestDirect(t *testing.T) {
 		{Sources{Zone: "cn"}, "docker.io/library/nginx:1", ""},
 		{Sources{Zone: "cn"}, "mine.example/a:1", ""},
 		{Sources{Zone: "cn", Replace: []Replacement{{From: "docker.io", To: "m.example"}}}, image + ":v1", ""},
-		{Sources{Zone: "cn", Replace: []Replacement{{From: image, To: image}}}, image + ":v1", ""}, // somebody knows
+		{Sources{Zone: "cn", Replace: []Replacement{{From: image, To: image}}}, image + ":v1", ""}, // listed in replace
 	} {
 		from, why := x.s.Direct(x.address)
 		if from != x.from || (why == "") != (from == "") {
@@ -84,16 +84,16 @@ func TestOver(t *testing.T) {
 	over := Sources{DockerConfig: "d.json", CAFile: "over.pem", Replace: []Replacement{{From: "b.example", To: "3.example"}}}
 	want := Sources{Zone: "cn", CAFile: "over.pem", DockerConfig: "d.json", Replace: []Replacement{{From: "b.example", To: "3.example"}, {From: "a.example", To: "1.example"}}}
 	before := slices.Clone(base.Replace)
-	if diff := cmp.Diff(want, over.Over(base)); diff != "" {
+	if diff := cmp.Diff(want, over.MergeOver(base)); diff != "" {
 		t.Errorf("laid over (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, base.Replace); diff != "" {
 		t.Errorf("the base was changed:\n%s", diff)
 	}
-	if diff := cmp.Diff(base.Replace, Sources{}.Over(base).Replace); diff != "" {
+	if diff := cmp.Diff(base.Replace, Sources{}.MergeOver(base).Replace); diff != "" {
 		t.Errorf("nothing laid over (-want +got):\n%s", diff)
 	}
-	if got := (Sources{Zone: "cn"}).Over(Sources{}).Zone; got != "cn" {
+	if got := (Sources{Zone: "cn"}).MergeOver(Sources{}).Zone; got != "cn" {
 		t.Errorf("zone %q", got)
 	}
 }
@@ -115,8 +115,8 @@ func TestExpandRange(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"node[6:5]": "backwards", "node[5-6]": "no range", "node[5:6": "no range", "node5:6]": "no range", "n[1:2][3:4]": "no range",
-		"n[a:b]": "no range", "n[1:99999]": "more than 10000", "n[1:99999999999999999999]": "too long", "n[]": "no range", "n[-1:2]": "no range",
+		"node[6:5]": "greater than the last", "node[5-6]": "not a range", "node[5:6": "not a range", "node5:6]": "not a range", "n[1:2][3:4]": "not a range",
+		"n[a:b]": "not a range", "n[1:99999]": "more than 10000", "n[1:99999999999999999999]": "too long", "n[]": "not a range", "n[-1:2]": "not a range",
 	} {
 		if got, err := ExpandRange(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is %v, %v; want an error with %q", in, got, err, want)

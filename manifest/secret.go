@@ -10,18 +10,18 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// Secret is a value that is never shown: a password or a passphrase. It holds
-// what was written, which may be a reference to the value: ${env:NAME} or
-// file:PATH. However it is printed, logged or marshalled, it gives ***.
+// Secret is a value that is never shown: a password or a passphrase. It holds the text of the
+// document, which may be a reference to the value: ${env:NAME} or file:PATH. Printed, logged or
+// marshalled it is always ***.
 type Secret struct {
-	// A pointer, because fmt passes by every method of a value when a verb does
-	// not fit what holds it (%s of a struct with a pointer to a struct), and then
-	// prints fields as they are: of a pointer within, the address.
+	// A pointer, because fmt does not call the methods of a nested value if the verb does not
+	// fit the enclosing value (%s of a struct with a pointer to a struct). It then prints
+	// fields directly: for a pointer, the address.
 	written *string
 }
 
-// NewSecret makes a Secret of what a document would hold: the value itself or
-// a reference to it.
+// NewSecret returns a Secret for the text of a document: the value itself, or a reference to
+// it.
 func NewSecret(written string) Secret { return Secret{written: &written} }
 
 func (s Secret) text() string {
@@ -31,13 +31,13 @@ func (s Secret) text() string {
 	return *s.written
 }
 
-// ErrSecretMissing marks a reference to a value that is not there.
+// ErrSecretMissing is the error of a reference to a value that does not exist.
 var ErrSecretMissing = errors.New("secret is missing")
 
-// Reveal gives the value. lookup finds environment variables (os.LookupEnv),
-// read reads files (os.ReadFile); one trailing newline of a file is dropped.
-// An error names the reference, never the value, and is ErrSecretMissing where
-// nothing stands behind the reference.
+// Reveal returns the value. lookup returns environment variables (os.LookupEnv), read reads
+// files (os.ReadFile). One trailing newline of a file is removed. An error contains the
+// reference, never the value. It is ErrSecretMissing if the referenced variable or file cannot
+// be read.
 func (s Secret) Reveal(lookup func(string) (string, bool), read func(string) ([]byte, error)) (string, error) {
 	if name, ok := s.env(); ok {
 		v, ok := lookup(name)
@@ -56,8 +56,7 @@ func (s Secret) Reveal(lookup func(string) (string, bool), read func(string) ([]
 	return s.text(), nil
 }
 
-// Reference gives what was written where it is a reference, and "" where it is
-// the value itself.
+// Reference returns the reference to the value, or "" if the document has the value itself.
 func (s Secret) Reference() string {
 	if _, ok := s.env(); ok {
 		return s.text()
@@ -68,10 +67,10 @@ func (s Secret) Reference() string {
 	return ""
 }
 
-// IsZero reports whether nothing was written.
+// IsZero reports whether the secret is not set.
 func (s Secret) IsZero() bool { return s.text() == "" }
 
-// Equal reports whether the same was written.
+// Equal reports whether both have the same text: the same value or the same reference.
 func (s Secret) Equal(t Secret) bool { return s.text() == t.text() }
 
 func (s Secret) env() (string, bool) {
@@ -80,7 +79,7 @@ func (s Secret) env() (string, bool) {
 		return "", false
 	}
 	name, ok := strings.CutSuffix(rest, "}")
-	// What no shell would take for a name may be the secret itself, and names are shown.
+	// A text that is not a valid variable name may be the secret itself, and names are shown.
 	return name, ok && envName.MatchString(name)
 }
 
@@ -88,7 +87,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (s Secret) file() (string, bool) { return strings.CutPrefix(s.text(), "file:") }
 
-// String gives ***, and "" where nothing was written.
+// String returns ***, or "" if the secret is not set.
 func (s Secret) String() string {
 	if s.IsZero() {
 		return ""
@@ -96,20 +95,20 @@ func (s Secret) String() string {
 	return document.Mask
 }
 
-// GoString gives *** for %#v.
+// GoString returns *** for %#v.
 func (s Secret) GoString() string { return s.String() }
 
-// Format gives *** for every verb: fmt would else print the fields.
+// Format writes *** for every verb: fmt would otherwise print the fields.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
 
-// LogValue gives *** to log/slog.
+// LogValue returns *** for log/slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText gives ***.
+// MarshalText returns ***.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MarshalJSON gives ***.
+// MarshalJSON returns ***.
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + s.String() + `"`), nil }
 
-// MarshalYAML gives ***.
+// MarshalYAML returns ***.
 func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }

@@ -6,8 +6,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest/document"
 )
 
-// Secrets gives every secret that is written in the config, by its path: a field
-// of that type is found wherever it is, so that whoever masks them forgets none.
+// Secrets returns all secrets of the config by path. It finds every field of type Secret, so
+// that callers that mask secrets miss none.
 func (c *Cluster) Secrets() map[string]Secret {
 	out := map[string]Secret{}
 	secretsIn(reflect.ValueOf(*c), "", out)

@@ -1,19 +1,18 @@
 package manifest
 
-// Setting is one thing that makes a cluster hard to break into. The components
-// are configured from this table, docs/hardening.md is written from it, and a
-// running cluster is held against that.
+// Setting is one hardening setting. The components are configured from the table of settings,
+// docs/reference/hardening.md is generated from it, and a test compares it with a running cluster.
 type Setting struct {
 	Of    string // a component, "kernel" or "file"
-	Name  string // a flag without dashes, a path into the kubelet's configuration, a kernel setting, a file's path with * for any name
-	Value string // of a file its mode
-	Group string // the word of spec.kubernetes.hardening.relax that leaves it out; "" none
-	Field string // what changes it otherwise; "" nothing does
-	From  int    // the first minor release of Kubernetes 1 that has it; 0 all
-	Why   string
+	Name  string // a flag without dashes, a path in the kubelet's configuration, a kernel setting, or a file's path with * for any name
+	Value string // for a file, its mode
+	Group string // the value of spec.kubernetes.hardening.relax that leaves the setting out; "" for none
+	Field string // the field that can change the setting as well; "" for none
+	From  int    // the first minor version of Kubernetes 1 with this setting; 0 for all
+	Why   string // the purpose, for docs/reference/hardening.md
 }
 
-// What a Setting is of.
+// The values of Setting.Of.
 const (
 	OfAPIServer         = "kube-apiserver"
 	OfControllerManager = "kube-controller-manager"
@@ -24,37 +23,38 @@ const (
 	OfFile              = "file"
 )
 
-// The files of a master that its API server reads, and the folder of its audit log.
+// The configuration files of the API server on each master, and the folder of its audit log.
 const (
 	HardeningDir     = "/etc/kubernetes/kubexm"
 	AuditPolicy      = HardeningDir + "/audit-policy.yaml"
 	AdmissionConfig  = HardeningDir + "/admission.yaml"
 	AuthConfig       = HardeningDir + "/authentication.yaml"
-	EncryptionName   = "encryption.yaml" // in kubeadm's folder of keys
+	EncryptionName   = "encryption.yaml" // in kubeadm's PKI folder
 	EncryptionConfig = "/etc/kubernetes/pki/" + EncryptionName
 	AuditDir         = "/var/log/kubernetes/audit"
 )
 
-// Ciphers are those of TLS 1.2 that keep what was said secret when a key is
-// lost later, and that nobody can change on the way: ECDHE with AES-GCM or ChaCha20. Those
-// of TLS 1.3 are all so, and cannot be chosen. A test holds the list against crypto/tls.
+// Ciphers are the TLS 1.2 cipher suites with forward secrecy and authenticated encryption:
+// ECDHE with AES-GCM or ChaCha20-Poly1305. All cipher suites of TLS 1.3 have these properties
+// and cannot be configured. A test compares the list with crypto/tls.
 const Ciphers = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256," +
 	"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384," +
 	"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
 
-// configurableAnonymous is the release from which the API server limits by a file
-// what nobody may ask for (feature gate AnonymousAuthConfigurableEndpoints, beta and on;
-// k8s.io/apiserver v0.32.2, pkg/features/kube_features.go).
+// configurableAnonymous is the first minor version whose API server can restrict anonymous
+// requests to some paths by a file (feature gate AnonymousAuthConfigurableEndpoints, beta and
+// enabled by default; k8s.io/apiserver v0.32.2, pkg/features/kube_features.go).
 const configurableAnonymous = 32
 
-// Settings lists those that no host's files hold, in the order of the document. Files are of
-// the parts that a cluster is made of: part.Settings has them as well.
+// Settings lists the settings except file modes, in the order of docs/reference/hardening.md. File modes
+// depend on the parts of a cluster: part.Settings lists them as well.
 func Settings() []Setting {
 	out := append(serverSettings(), kubeletSettings()...)
-	for _, s := range []struct{ name, value string }{
-		{"client-cert-auth", "true"}, {"peer-client-cert-auth", "true"},
+	for _, s := range []struct{ name, value, why string }{
+		{"client-cert-auth", "true", "clients need a certificate signed by etcd's CA"},
+		{"peer-client-cert-auth", "true", "peers need a certificate signed by etcd's CA"},
 	} {
-		out = append(out, Setting{Of: OfEtcd, Name: s.name, Value: s.value, Field: "spec.etcd.extraArgs", Why: "who has no certificate of its CA is not heard"})
+		out = append(out, Setting{Of: OfEtcd, Name: s.name, Value: s.value, Field: "spec.etcd.extraArgs", Why: s.why})
 	}
 	return append(out, kernelSettings()...)
 }
@@ -65,20 +65,20 @@ func serverSettings() []Setting {
 		return Setting{Of: OfAPIServer, Name: name, Value: value, Group: group, Field: apiServer, Why: why}
 	}
 	anonymous := server("authentication-config", AuthConfig, RelaxAnonymous,
-		"nobody is answered about /livez, /readyz and /healthz, which kubelet and load balancers ask, and about ConfigMap kube-public/cluster-info, which a node reads before it joins, and about nothing else; left out where extraArgs have anonymous-auth or oidc-…")
+		"anonymous requests are accepted only for /livez, /readyz and /healthz (probes of kubelets and load balancers) and for the ConfigMap kube-public/cluster-info (read by kubeadm join); the flag is left out if extraArgs have anonymous-auth or oidc-…")
 	anonymous.From = configurableAnonymous
 	out := []Setting{
 		anonymous,
-		server("audit-policy-file", AuditPolicy, RelaxAudit, "who asked for what is written down: changes of rights with their content, Secrets and ConfigMaps never with theirs"),
-		server("audit-log-path", AuditDir+"/audit.log", RelaxAudit, "on the master, in a folder that root alone reads"),
-		server("audit-log-maxage", "30", RelaxAudit, "days that it is kept"),
-		server("audit-log-maxbackup", "10", RelaxAudit, "files that it is kept in"),
-		server("audit-log-maxsize", "100", RelaxAudit, "megabytes of one file: 1.1 GB at most on each master"),
-		server("admission-control-config-file", AdmissionConfig, "", "Pod Security admission: the level of spec.kubernetes.hardening.podSecurity is enforced in every namespace without a label of its own, restricted is warned of and audited"),
-		server("encryption-provider-config", EncryptionConfig, RelaxEncryption, "Secrets are encrypted in etcd, by secretbox (XSalsa20 and Poly1305)"),
-		server("kubelet-certificate-authority", "/etc/kubernetes/pki/ca.crt", RelaxKubeletCertificates, "logs, exec and metrics come from the kubelet that is asked, and from nobody between"),
-		server("enable-admission-plugins", "NodeRestriction", "", "a kubelet changes its own node and pods alone; kubeadm sets it"),
-		server("service-account-lookup", "true", "", "a token is good for as long as its service account is there"),
+		server("audit-policy-file", AuditPolicy, RelaxAudit, "audit logging is enabled: changes of permissions are logged with their content, Secrets and ConfigMaps never with content"),
+		server("audit-log-path", AuditDir+"/audit.log", RelaxAudit, "the audit log is a file on the master, in a directory that only root can read"),
+		server("audit-log-maxage", "30", RelaxAudit, "days for which audit log files are retained"),
+		server("audit-log-maxbackup", "10", RelaxAudit, "number of rotated audit log files that are retained"),
+		server("audit-log-maxsize", "100", RelaxAudit, "size in megabytes at which an audit log file is rotated: at most 1.1 GB on each master"),
+		server("admission-control-config-file", AdmissionConfig, "", "Pod Security admission enforces the level of spec.kubernetes.hardening.podSecurity in every namespace without its own label; violations of restricted cause warnings and audit annotations"),
+		server("encryption-provider-config", EncryptionConfig, RelaxEncryption, "Secrets are encrypted at rest in etcd, with secretbox (XSalsa20 and Poly1305)"),
+		server("kubelet-certificate-authority", "/etc/kubernetes/pki/ca.crt", RelaxKubeletCertificates, "the API server verifies the kubelet's server certificate: connections for logs, exec and metrics cannot be intercepted"),
+		server("enable-admission-plugins", "NodeRestriction", "", "kubelets can modify only their own Node object and the pods bound to it; kubeadm sets it"),
+		server("service-account-lookup", "true", "", "a service account token is valid only while its service account exists"),
 	}
 	for _, of := range []struct{ component, field string }{
 		{OfAPIServer, apiServer}, {OfControllerManager, "spec.kubernetes.controllerManager.extraArgs"}, {OfScheduler, "spec.kubernetes.scheduler.extraArgs"},
@@ -87,11 +87,11 @@ func serverSettings() []Setting {
 			out = append(out, Setting{Of: of.component, Name: name, Value: value, Group: group, Field: of.field, Why: why})
 		}
 		if of.component != OfAPIServer {
-			add("bind-address", "127.0.0.1", "", "metrics and health are served to the host alone; kubeadm sets it")
+			add("bind-address", "127.0.0.1", "", "metrics and health endpoints listen on the loopback address only; kubeadm sets it")
 		}
-		add("profiling", "false", RelaxProfiling, "profiles tell of the inside, and cost time")
-		add("tls-min-version", "VersionTLS12", RelaxTLS, "older ones are broken")
-		add("tls-cipher-suites", Ciphers, RelaxTLS, "ciphers with forward secrecy and authenticated encryption alone")
+		add("profiling", "false", RelaxProfiling, "profiling is disabled: profiles expose program details and cost performance")
+		add("tls-min-version", "VersionTLS12", RelaxTLS, "the minimum version is TLS 1.2: older versions are insecure")
+		add("tls-cipher-suites", Ciphers, RelaxTLS, "only cipher suites with forward secrecy and authenticated encryption are accepted")
 	}
 	return out
 }
@@ -99,43 +99,43 @@ func serverSettings() []Setting {
 func kubeletSettings() []Setting {
 	var out []Setting
 	for _, s := range []struct{ name, value, group, why string }{
-		{"authentication.anonymous.enabled", "false", "", "nobody is not heard"},
-		{"authentication.webhook.enabled", "true", "", "the API server is asked who it is"},
-		{"authorization.mode", "Webhook", "", "and whether he may"},
-		{"readOnlyPort", "0", "", "no port that answers everybody"},
-		{"rotateCertificates", "true", "", "a client's certificate is renewed before it expires"},
-		{"serverTLSBootstrap", "true", RelaxKubeletCertificates, "a kubelet asks the cluster's CA for the certificate that it serves with; a run of kubexm approves it, and its renewals, where its names are the node's"},
-		{"protectKernelDefaults", "true", RelaxKernelDefaults, "a kubelet changes no kernel setting, and does not start where one is not as it needs it; kubexm sets them"},
-		{"makeIPTablesUtilChains", "true", "", "the chains that drop what has no business on loopback addresses"},
-		{"streamingConnectionIdleTimeout", "4h0m0s", "", "an exec that nobody uses ends"},
-		{"eventRecordQPS", "50", "", "events are kept, and no flood of them"},
-		{"tlsMinVersion", "VersionTLS12", RelaxTLS, "older ones are broken"},
-		{"tlsCipherSuites", Ciphers, RelaxTLS, "ciphers with forward secrecy and authenticated encryption alone"},
+		{"authentication.anonymous.enabled", "false", "", "anonymous requests are rejected"},
+		{"authentication.webhook.enabled", "true", "", "bearer tokens are authenticated by the API server (TokenReview)"},
+		{"authorization.mode", "Webhook", "", "requests are authorized by the API server (SubjectAccessReview)"},
+		{"readOnlyPort", "0", "", "the read-only port, which requires no authentication, is disabled"},
+		{"rotateCertificates", "true", "", "the kubelet's client certificate is renewed before it expires"},
+		{"serverTLSBootstrap", "true", RelaxKubeletCertificates, "the kubelet requests its server certificate from the cluster's CA; a run of kubexm approves the request and its renewals if the names in it are those of the node"},
+		{"protectKernelDefaults", "true", RelaxKernelDefaults, "the kubelet changes no kernel settings, and does not start if one differs from the value that it requires; kubexm sets them"},
+		{"makeIPTablesUtilChains", "true", "", "the kubelet creates the iptables chains that drop invalid traffic to loopback addresses"},
+		{"streamingConnectionIdleTimeout", "4h0m0s", "", "idle streaming connections, such as exec, are closed"},
+		{"eventRecordQPS", "50", "", "events are recorded, with a rate limit"},
+		{"tlsMinVersion", "VersionTLS12", RelaxTLS, "the minimum version is TLS 1.2: older versions are insecure"},
+		{"tlsCipherSuites", Ciphers, RelaxTLS, "only cipher suites with forward secrecy and authenticated encryption are accepted"},
 	} {
 		out = append(out, Setting{Of: OfKubelet, Name: s.name, Value: s.value, Group: s.group, Field: "spec.kubernetes.kubelet.extraArgs", Why: s.why})
 	}
 	return out
 }
 
-// kernelSettings are what a kubelet with protectKernelDefaults asks for
-// (setupKernelTunables of kubernetes v1.32.2, pkg/kubelet/cm/container_manager_linux.go,
-// with the values of k8s.io/component-helpers v0.32.2, node/util/sysctl).
+// kernelSettings are the kernel settings that a kubelet with protectKernelDefaults requires
+// (setupKernelTunables of kubernetes v1.32.2, pkg/kubelet/cm/container_manager_linux.go, with
+// the values of k8s.io/component-helpers v0.32.2, node/util/sysctl).
 func kernelSettings() []Setting {
 	var out []Setting
 	for _, s := range []struct{ name, value, why string }{
-		{"vm.overcommit_memory", "1", "memory is promised freely"},
-		{"vm.panic_on_oom", "0", "where there is none left, one process ends and not the host"},
-		{"kernel.panic", "10", "a host whose kernel has stopped boots after as many seconds"},
-		{"kernel.panic_on_oops", "1", "a kernel that is damaged stops"},
-		{"kernel.keys.root_maxkeys", "1000000", "each container takes a key of root's"},
-		{"kernel.keys.root_maxbytes", "25000000", "25 bytes for each"},
+		{"vm.overcommit_memory", "1", "memory overcommit is always allowed"},
+		{"vm.panic_on_oom", "0", "if memory runs out, the kernel kills a process and does not panic"},
+		{"kernel.panic", "10", "seconds after which the host reboots after a kernel panic"},
+		{"kernel.panic_on_oops", "1", "the kernel panics on an oops"},
+		{"kernel.keys.root_maxkeys", "1000000", "maximum number of root's keys: each container uses one"},
+		{"kernel.keys.root_maxbytes", "25000000", "maximum size of root's keys in bytes: 25 for each"},
 	} {
 		out = append(out, Setting{Of: OfKernel, Name: s.name, Value: s.value, Group: RelaxKernelDefaults, Why: s.why})
 	}
 	return out
 }
 
-// SettingsOf are those that a component of this cluster gets.
+// SettingsOf returns the settings of a component in this cluster, without relaxed ones.
 func (c *Cluster) SettingsOf(component string) []Setting {
 	var out []Setting
 	for _, s := range Settings() {

@@ -1,38 +1,37 @@
 package manifest
 
-// SourcesKind is the kind of a document that holds Sources alone.
+// SourcesKind is the kind of a document that contains only Sources.
 const SourcesKind = "Sources"
 
-// Sources says where bytes are fetched from instead of from upstream. A
-// replaced address never changes the digest that is expected of the bytes.
+// Sources replaces upstream addresses with mirrors when a bundle is built. The expected
+// digest of a file or image stays the same.
 type Sources struct {
-	// Zone is a preset of replacements for a part of the world. cn has a mirror inside
-	// China for every host that the version matrix names, of images and of files; what
-	// nobody mirrors is warned of and fetched directly. Other hosts, those that a config
-	// names itself, it leaves alone. Entries of replace come before it. Without a zone
-	// here, the environment variable KMZONE names one where a bundle is built.
+	// Zone is a preset of mirrors for a region. The zone cn has a mirror in China for every
+	// upstream host of the version matrix, for images and for files. Content without a mirror
+	// is downloaded from upstream, with a warning. Hosts that only the config refers to are
+	// not replaced. Entries of replace take precedence over the zone. If this field is not
+	// set, the environment variable KMZONE is used when a bundle is built.
 	Zone string `yaml:"zone,omitempty" enum:"cn" effect:"tool"`
-	// Replace addresses. Of several entries that match, the one with the
-	// longest from counts.
+	// Replace lists address prefixes and their mirrors. If several entries match, the entry
+	// with the longest from is used.
 	Replace []Replacement `yaml:"replace,omitempty" effect:"tool"`
-	// CAFile holds further certificates (PEM) that HTTPS servers are checked against.
+	// CAFile is the path of a PEM file with additional CA certificates for HTTPS servers.
 	CAFile string `yaml:"caFile,omitempty" effect:"tool"`
-	// DockerConfig is the file with the credentials of registries and chart
-	// repositories, in the form of docker's config.json. Default: docker's own
-	// place for it, and for chart repositories Helm's repositories.yaml first.
+	// DockerConfig is the path of a file with credentials for registries and chart
+	// repositories, in the format of docker's config.json. Default: docker's own config file;
+	// for chart repositories Helm's repositories.yaml is read first.
 	DockerConfig string `yaml:"dockerConfig,omitempty" effect:"tool"`
 }
 
-// Replacement is one host or prefix with what stands in for it.
+// Replacement is a host or address prefix, and the mirror that replaces it.
 type Replacement struct {
-	// From is host[:port][/prefix] without a scheme, matched whole path segment
-	// by whole path segment. It holds for files and images alike.
+	// From is host[:port][/prefix] without a scheme, for example dl.k8s.io. Complete path
+	// segments are compared. It applies to files and images.
 	From string `yaml:"from,omitempty" required:"true" format:"addressPrefix"`
-	// To is [scheme://]host[:port][/prefix]; the scheme is https unless plainHTTP.
+	// To is [scheme://]host[:port][/prefix]. The scheme is https unless plainHTTP is true.
 	To string `yaml:"to,omitempty" required:"true" format:"replacement"`
-	// PlainHTTP speaks HTTP without TLS to this address.
+	// PlainHTTP allows HTTP without TLS to this address.
 	PlainHTTP bool `yaml:"plainHTTP,omitempty" default:"false"`
-	// Flatten keeps only the last segment of an image's name:
-	// coredns/coredns becomes coredns.
+	// Flatten keeps only the last segment of an image's name: coredns/coredns becomes coredns.
 	Flatten bool `yaml:"flatten,omitempty" default:"false"`
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Unmirrored warns of what is fetched from upstream itself although a zone is set: the
-// building machine may not reach it, and finds that out after everything else.
+// Unmirrored warns of addresses that are downloaded from upstream although a zone is set. The
+// machine that builds the bundle may not reach them, and would only fail at the end.
 func (s Sources) Unmirrored(l *Lock) Problems {
 	var ps Problems
 	for _, address := range l.addresses() {
@@ -18,18 +18,18 @@ func (s Sources) Unmirrored(l *Lock) Problems {
 		}
 		ps = append(ps, Problem{
 			Severity: Warning, Path: "spec.sources.zone",
-			Message: fmt.Sprintf("%s is fetched directly: %s", from, why),
-			Advice:  "where that host cannot be reached, name a mirror of " + from + " in spec.sources.replace",
+			Message: fmt.Sprintf("%s is downloaded from upstream: %s", from, why),
+			Advice:  "if that host cannot be reached, add a mirror of " + from + " to spec.sources.replace",
 		})
 	}
 	return ps
 }
 
-// addresses gives where everything in a lock is fetched from, mirrors aside.
+// addresses returns the upstream addresses of everything in a lock.
 func (l *Lock) addresses() []string {
 	var all []string
 	for _, a := range l.Artifacts {
-		all = append(all, strings.TrimPrefix(a.Address, "oci://"), a.DigestAddress, a.Repository) // a chart of a registry is asked for as an image
+		all = append(all, strings.TrimPrefix(a.Address, "oci://"), a.DigestAddress, a.Repository) // a chart in a registry is downloaded like an image
 	}
 	for _, im := range l.Images {
 		all = append(all, im.Reference)

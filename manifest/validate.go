@@ -1,7 +1,7 @@
 package manifest
 
-// validate holds the fields of c against each other. Each rule looks at sound
-// fields alone, see there.
+// validate checks the fields of c against each other. Rules skip fields that already have an
+// error; see Document.Valid.
 func (d *config) validate(c *Cluster) {
 	d.validateHosts(c)
 	d.validateRoles(c)
@@ -28,7 +28,7 @@ func choose(ok bool, s string) string {
 
 func orNothing(s string) string {
 	if s == "" {
-		return "not written"
+		return "not set"
 	}
 	return s
 }

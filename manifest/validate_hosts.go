@@ -13,23 +13,23 @@ func (d *config) validateHosts(c *Cluster) {
 	for i, h := range c.Spec.Hosts {
 		path := document.Indexed("spec.hosts", i)
 		if first, ok := names[h.Name]; ok && h.Name != "" {
-			d.Fail(path+".name", "give every host a name of its own", "%s is the name of %s already", h.Name, first)
+			d.Fail(path+".name", "give every host a unique name", "%s is already the name of %s", h.Name, first)
 		} else {
 			names[h.Name] = path
 		}
 		if h.Name == LeadName {
-			d.Fail(path+".name", "give the host another name", "%s stands for whichever master is healthy", h.Name)
+			d.Fail(path+".name", "give the host another name", "%s is reserved: it represents the first healthy master", h.Name)
 		}
 		d.hostAddresses(h, path, addresses)
 		d.loginRules(h.Login, path)
-		if h.HostKeyPolicy == "pinned" && h.HostKey == "" && d.Sound(path+".hostKey", "spec.ssh.hostKey", "spec.ssh.hostKeyPolicy") {
-			d.Fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is missing, and hostKeyPolicy is pinned")
+		if h.HostKeyPolicy == "pinned" && h.HostKey == "" && d.Valid(path+".hostKey", "spec.ssh.hostKey", "spec.ssh.hostKeyPolicy") {
+			d.Fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is required if hostKeyPolicy is pinned")
 		}
 		if h.JumpHost != nil && d.Written(path+".jumpHost") {
 			d.jumpRules(h.JumpHost, path+".jumpHost")
 		}
-		if h.Address != "" && d.Sound(path+".address") && !isIP(h.Address) && len(h.InternalAddress) == 0 {
-			d.Fail(path+".internalAddress", "write the IP address that the other machines reach it at", "is missing, and the address %s is a name", h.Address)
+		if h.Address != "" && d.Valid(path+".address") && !isIP(h.Address) && len(h.InternalAddress) == 0 {
+			d.Fail(path+".internalAddress", "write the IP address at which the other hosts reach this host", "is required if the address is a DNS name: %s", h.Address)
 		}
 		d.labelsAndTaints(h, path)
 	}
@@ -42,17 +42,18 @@ func (d *config) validateHosts(c *Cluster) {
 func (d *config) labelsAndTaints(h Host, path string) {
 	for key, value := range h.Labels {
 		if advice := labelAdvice(key, value); advice != "" {
-			d.Fail(document.Join(path+".labels", key), advice, "%s=%s is no label", document.Shown(key), document.Shown(value))
+			d.Fail(document.Join(path+".labels", key), advice, "%s=%s is not a valid label", document.Redact(key), document.Redact(value))
 		}
 	}
 	for i, t := range h.Taints {
 		if advice := labelAdvice(t.Key, t.Value); advice != "" && t.Key != "" {
-			d.Fail(document.Indexed(path+".taints", i), advice, "%s is no taint", document.Shown(strings.TrimSuffix(t.Key+"="+t.Value, "=")))
+			d.Fail(document.Indexed(path+".taints", i), advice, "%s is not a valid taint", document.Redact(strings.TrimSuffix(t.Key+"="+t.Value, "=")))
 		}
 	}
 }
 
-// hostAddresses finds addresses that two hosts share, and more than one of a family.
+// hostAddresses finds addresses that two hosts share, and hosts with several addresses of one
+// IP family.
 func (d *config) hostAddresses(h Host, path string, seen map[string]string) {
 	own := map[string]bool{}
 	use := func(at, addr string, key string) {
@@ -61,7 +62,7 @@ func (d *config) hostAddresses(h Host, path string, seen map[string]string) {
 		}
 		own[key] = true
 		if first, ok := seen[key]; ok {
-			d.Fail(at, "give every host an address of its own", "%s is an address of %s already", addr, first)
+			d.Fail(at, "give every host a unique address", "%s is already an address of %s", addr, first)
 			return
 		}
 		seen[key] = path
@@ -75,33 +76,33 @@ func (d *config) hostAddresses(h Host, path string, seen map[string]string) {
 		}
 		at := document.Indexed(path+".internalAddress", i)
 		if !d.Written(at) {
-			at = path + ".address" // which stands in for it
+			at = path + ".address" // the default of internalAddress
 		}
 		if families[ip.Is4()] {
-			d.Fail(at, "write one IPv4 and one IPv6 address at most", "%s is a second address of its family", a)
+			d.Fail(at, "write one IPv4 and one IPv6 address at most", "%s is a second address of the same IP family", a)
 		}
 		families[ip.Is4()] = true
 		use(at, a, "internal "+ip.String())
 	}
 }
 
-// loginRules checks what belongs together in a way to log in, where it is written.
+// loginRules checks the fields of a login that depend on each other, if they are set.
 func (d *config) loginRules(l Login, path string) {
-	if d.Written(path+".hostKey") && l.HostKeyPolicy != "pinned" && d.Sound(path+".hostKeyPolicy", "spec.ssh.hostKeyPolicy") {
-		d.Fail(path+".hostKey", "write hostKeyPolicy: pinned", "counts with hostKeyPolicy pinned alone, and that is %s", l.HostKeyPolicy)
+	if d.Written(path+".hostKey") && l.HostKeyPolicy != "pinned" && d.Valid(path+".hostKeyPolicy", "spec.ssh.hostKeyPolicy") {
+		d.Fail(path+".hostKey", "write hostKeyPolicy: pinned", "has an effect only with hostKeyPolicy pinned, but the policy is %s", l.HostKeyPolicy)
 	}
-	if d.Written(path+".passphrase") && l.PrivateKeyPath == "" && d.Sound(path+".privateKeyPath") {
-		d.Fail(path+".passphrase", "write privateKeyPath, or leave the passphrase out", "there is no private key that it opens")
+	if d.Written(path+".passphrase") && l.PrivateKeyPath == "" && d.Valid(path+".privateKeyPath") {
+		d.Fail(path+".passphrase", "write privateKeyPath, or leave the passphrase out", "is set, but there is no privateKeyPath")
 	}
 	if d.Written(path+".connectionTimeout") && l.ConnectionTimeout <= 0 {
-		d.Fail(path+".connectionTimeout", "write a time above zero, as in 15s", "%s is no time to wait", l.ConnectionTimeout)
+		d.Fail(path+".connectionTimeout", "write a time span above zero, as in 15s", "%s is not above zero", l.ConnectionTimeout)
 	}
 }
 
 func (d *config) jumpRules(j *JumpHost, path string) {
 	d.loginRules(j.Login, path)
-	if j.HostKeyPolicy == "pinned" && j.HostKey == "" && d.Sound(path+".hostKey") {
-		d.Fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is missing, and hostKeyPolicy is pinned")
+	if j.HostKeyPolicy == "pinned" && j.HostKey == "" && d.Valid(path+".hostKey") {
+		d.Fail(path+".hostKey", "write the host's public key, or its fingerprint SHA256:…", "is required if hostKeyPolicy is pinned")
 	}
 }
 
@@ -112,11 +113,11 @@ func labelAdvice(key, value string) string {
 	}
 	switch {
 	case ok && (len(prefix) > 253 || !hostnamePattern.MatchString(prefix)):
-		return "the part before / is a DNS name in lower case"
+		return "the part before / must be a DNS name in lower case"
 	case !labelName.MatchString(name) || len(name) > 63:
-		return "a key is letters, digits, dashes, underscores and dots, at most 63"
+		return "a key consists of at most 63 letters, digits, dashes, underscores and dots"
 	case value != "" && (!labelName.MatchString(value) || len(value) > 63):
-		return "a value is letters, digits, dashes, underscores and dots, at most 63"
+		return "a value consists of at most 63 letters, digits, dashes, underscores and dots"
 	}
 	return ""
 }

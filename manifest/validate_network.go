@@ -24,17 +24,17 @@ func (d *config) validateRanges(c *Cluster) {
 	}
 	for _, s := range services {
 		if limit := map[bool]int{true: 12, false: 108}[s.Addr().Is4()]; s.Bits() < limit {
-			d.Fail(servicesField, "write a prefix length of "+strconv.Itoa(limit)+" or more", "%s is larger than the API server takes", s)
+			d.Fail(servicesField, "write a prefix length of "+strconv.Itoa(limit)+" or more", "%s is larger than the API server accepts", s)
 		}
 	}
-	if len(pods) > 0 && len(services) > 0 && families(pods) != families(services) && d.Sound(podsField, servicesField) {
+	if len(pods) > 0 && len(services) > 0 && families(pods) != families(services) && d.Valid(podsField, servicesField) {
 		d.Fail(d.firstWrittenOf(servicesField, podsField), "write ranges of the same families for pods and services",
-			"the services have %s, and the pods have %s", families(services), families(pods))
+			"the service ranges are %s, but the pod ranges are %s", families(services), families(pods))
 	}
 	d.addressesOutside(c, pods, services)
 }
 
-// families says which families ranges have.
+// families describes the IP families of ranges.
 func families(rs []netip.Prefix) string {
 	four := slices.ContainsFunc(rs, func(p netip.Prefix) bool { return p.Addr().Is4() })
 	six := slices.ContainsFunc(rs, func(p netip.Prefix) bool { return p.Addr().Is6() })
@@ -47,8 +47,8 @@ func families(rs []netip.Prefix) string {
 	return "IPv4"
 }
 
-// firstWrittenOf gives the first of the fields that the document holds, and the
-// last of them where it holds none.
+// firstWrittenOf returns the first of the fields that the document sets, or the last of them
+// if it sets none.
 func (d *config) firstWrittenOf(paths ...string) string {
 	for _, p := range paths {
 		if d.Written(p) {
@@ -58,8 +58,8 @@ func (d *config) firstWrittenOf(paths ...string) string {
 	return paths[len(paths)-1]
 }
 
-// addressesOutside finds machines inside the cluster's own ranges, and machines
-// that lack a family.
+// addressesOutside finds hosts with addresses in the ranges of pods and services, and hosts
+// without an address of one of the pods' IP families.
 func (d *config) addressesOutside(c *Cluster, pods, services []netip.Prefix) {
 	all := append(slices.Clone(pods), services...)
 	for i, h := range c.Spec.Hosts {
@@ -68,7 +68,7 @@ func (d *config) addressesOutside(c *Cluster, pods, services []netip.Prefix) {
 			ip, err := netip.ParseAddr(address)
 			for _, r := range all {
 				if err == nil && r.Contains(ip) {
-					d.Fail(at, "choose other ranges in spec.network", "%s lies in the range %s of pods or services", address, r)
+					d.Fail(at, "choose other ranges in spec.network", "%s is in the range %s of pods or services", address, r)
 				}
 			}
 		}
@@ -78,20 +78,20 @@ func (d *config) addressesOutside(c *Cluster, pods, services []netip.Prefix) {
 				check(at, a)
 			}
 		}
-		if len(pods) == 2 && len(h.InternalAddress) == 1 && d.Sound(podsField) {
-			d.Fail(path+".internalAddress", "write one IPv4 and one IPv6 address", "has one family, and the pods have two")
+		if len(pods) == 2 && len(h.InternalAddress) == 1 && d.Valid(podsField) {
+			d.Fail(path+".internalAddress", "write one IPv4 and one IPv6 address", "has one IP family, but the pod ranges have two")
 		}
 	}
 	if vip, err := netip.ParseAddr(c.Spec.ControlPlaneEndpoint.Address); err == nil {
 		for _, r := range all {
 			if r.Contains(vip) {
-				d.Fail("spec.controlPlaneEndpoint.address", "choose an address outside of the ranges in spec.network", "%s lies in the range %s of pods or services", vip, r)
+				d.Fail("spec.controlPlaneEndpoint.address", "choose an address outside the ranges in spec.network", "%s is in the range %s of pods or services", vip, r)
 			}
 		}
 	}
 }
 
-// families parses ranges and wants one of each family at most.
+// families parses ranges and adds an error for a second range of one IP family.
 func (d *config) families(at string, cidrs []string) []netip.Prefix {
 	var out []netip.Prefix
 	for i, s := range cidrs {
@@ -100,7 +100,7 @@ func (d *config) families(at string, cidrs []string) []netip.Prefix {
 			continue // reported already
 		}
 		if slices.ContainsFunc(out, func(q netip.Prefix) bool { return q.Addr().Is4() == p.Addr().Is4() }) {
-			d.Fail(document.Indexed(at, i), "write one IPv4 and one IPv6 range at most", "%s is a second range of its family", p)
+			d.Fail(document.Indexed(at, i), "write one IPv4 and one IPv6 range at most", "%s is a second range of the same IP family", p)
 			continue
 		}
 		out = append(out, p)
@@ -108,13 +108,13 @@ func (d *config) families(at string, cidrs []string) []netip.Prefix {
 	return out
 }
 
-// maskFits checks that the pod range can be cut into ranges for the nodes.
+// maskFits checks that the pod range can be split into ranges for the nodes.
 func (d *config) maskFits(c *Cluster, p netip.Prefix) {
 	mask, field := c.Spec.Kubernetes.NodeCIDRMaskSize, "spec.kubernetes.nodeCidrMaskSize"
 	if p.Addr().Is6() {
 		mask, field = c.Spec.Kubernetes.NodeCIDRMaskSizeIPv6, "spec.kubernetes.nodeCidrMaskSizeIPv6"
 	}
-	if !d.Sound(field, podsField) {
+	if !d.Valid(field, podsField) {
 		return
 	}
 	at, name := d.firstWrittenOf(field, podsField), field[len("spec.kubernetes."):]
@@ -122,16 +122,16 @@ func (d *config) maskFits(c *Cluster, p netip.Prefix) {
 	case mask <= p.Bits():
 		d.Fail(at, "write a longer mask, or a larger pod range", "%s of %d leaves no range for a second node in %s", name, mask, p)
 	case mask-p.Bits() > 16:
-		d.Fail(at, "write a mask of at most "+strconv.Itoa(p.Bits()+16), "%s of %d cuts %s into more than 65536 ranges, which the controller refuses", name, mask, p)
+		d.Fail(at, "write a mask of at most "+strconv.Itoa(p.Bits()+16), "%s of %d splits %s into more than 65536 ranges, which kube-controller-manager rejects", name, mask, p)
 	case len(c.Spec.Hosts) > 1<<(mask-p.Bits()):
-		d.Fail(at, "write a longer mask, or a larger pod range", "%s of %d gives %d ranges in %s, and there are %d hosts", name, mask, 1<<(mask-p.Bits()), p, len(c.Spec.Hosts))
+		d.Fail(at, "write a longer mask, or a larger pod range", "%s of %d results in %d ranges in %s, but there are %d hosts", name, mask, 1<<(mask-p.Bits()), p, len(c.Spec.Hosts))
 	}
 	free := min(p.Addr().BitLen()-mask, 32) // bits
-	if pods := c.Spec.Kubernetes.MaxPods; mask > p.Bits() && free >= 0 && (free > 0 || p.Addr().Is6()) && pods > 1<<free-2 && d.Sound("spec.kubernetes.maxPods") {
+	if pods := c.Spec.Kubernetes.MaxPods; mask > p.Bits() && free >= 0 && (free > 0 || p.Addr().Is6()) && pods > 1<<free-2 && d.Valid("spec.kubernetes.maxPods") {
 		d.Fail(d.firstWrittenOf("spec.kubernetes.maxPods", field), "write fewer pods, or a shorter mask", "%d pods do not fit into a node's /%d", pods, mask)
 	}
 	block := c.Spec.Network.IPPool.BlockSize
-	if p.Addr().Is4() && c.Spec.Network.Plugin == "calico" && block < p.Bits() && d.Sound("spec.network.ippool.blockSize") {
+	if p.Addr().Is4() && c.Spec.Network.Plugin == "calico" && block < p.Bits() && d.Valid("spec.network.ippool.blockSize") {
 		d.Fail(d.firstWrittenOf("spec.network.ippool.blockSize", podsField), "write a longer block size, or a larger pod range", "a block of /%d does not fit into the pod range %s", block, p)
 	}
 }

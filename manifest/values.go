@@ -10,12 +10,12 @@ import (
 
 // writtenAt is a part of the document that a Cluster was decoded from.
 type writtenAt struct {
-	path string // as the document has it
+	path string // in the spelling of the document
 	node *yaml.Node
 }
 
-// valuesPlaces remembers where the values of each add-on stand, or the add-on
-// itself where it has none: whether they suit its chart is found later.
+// valuesPlaces returns the place of each add-on's values, or of the add-on if it has no values.
+// They are checked against the chart's schema later.
 func (d *config) valuesPlaces(c *Cluster) []writtenAt {
 	var out []writtenAt
 	for i := range c.Spec.Addons {
@@ -25,8 +25,8 @@ func (d *config) valuesPlaces(c *Cluster) []writtenAt {
 	return out
 }
 
-// ValuesProblem is an error in the values of the add-on with an index, at the
-// place of the value, or of the nearest one around it that is written.
+// ValuesProblem returns an error in the values of the add-on with an index. Its place is that
+// of the value, or of the nearest enclosing value in the document.
 func (c *Cluster) ValuesProblem(addon int, path []string, message, advice string) Problem {
 	p := Problem{Path: document.Indexed("spec.addons", addon) + ".values", Message: message, Advice: advice}
 	var n *yaml.Node
@@ -37,7 +37,7 @@ func (c *Cluster) ValuesProblem(addon int, path []string, message, advice string
 		p.Line, p.Column = n.Line, n.Column
 	}
 	if len(c.Spec.Addons[addon].Values) == 0 {
-		n = nil // it is the add-on, whose own fields are not meant
+		n = nil // the place is the add-on; path is not about its fields
 	}
 	for _, name := range path {
 		key, value, inList := child(n, name)
@@ -53,7 +53,8 @@ func (c *Cluster) ValuesProblem(addon int, path []string, message, advice string
 	return p
 }
 
-// child gives what a mapping has under a name, with its key, or a list at a place.
+// child returns the entry of a mapping with a name, with its key, or the entry of a list with
+// an index.
 func child(n *yaml.Node, name string) (key, value *yaml.Node, inList bool) {
 	if n != nil {
 		n = document.Follow(n)

@@ -1,15 +1,15 @@
 package manifest
 
-// mirror is a line of a zone: an upstream host, or a prefix at one, and what stands
-// in for it. A mirror of images is no mirror of files, so both are named.
+// mirror is a line of a zone: an upstream host or address prefix, and its mirrors. Images and
+// files have different mirrors.
 type mirror struct {
 	from   string // as Replacement.From
-	images string // as Replacement.To, for images; "" where from has none or nobody mirrors them
+	images string // as Replacement.To, for images; "" if from has no images or no mirror for them
 	files  string // the same for files
-	none   string // why nobody mirrors it; "" where somebody does
+	none   string // why there is no mirror; "" if there is one
 }
 
-// zoneTable gives the mirrors of a zone, nil where there is no such zone.
+// zoneTable returns the mirrors of a zone; nil for an unknown zone.
 func zoneTable(zone string) []mirror {
 	if zone == "cn" {
 		return cnMirrors()
@@ -17,14 +17,14 @@ func zoneTable(zone string) []mirror {
 	return nil
 }
 
-// cnMirrors has a line for every upstream host of the version matrix, which a test
-// of package versions holds it to, and for two registries that charts often name.
-// All of them pass bytes on unchanged, and none flattens names; docs/decisions/0017
-// says why these. Where each line is documented:
+// cnMirrors has a line for every upstream host of the version matrix, which a test of package
+// versions checks, and for two registries that charts often use. All mirrors serve unchanged
+// content, and none flattens names. docs/decisions/0017 has the reasons for this choice. The
+// sources of each line:
 //
 //   - images: the rule "put the mirror before the name" is in
 //     https://github.com/DaoCloud/public-image-mirror/blob/871a1e7221478447b426438e1fe962211a0ba6e8/README.md,
-//     what it serves is in allows.txt beside it;
+//     what it serves is in allows.txt in the same repository;
 //   - files: the same rule for addresses is in
 //     https://github.com/DaoCloud/public-binary-files-mirror/blob/975d2638d1173949dba4fb94fdbd0b398720c54b/README.md,
 //     with dl.k8s.io, get.helm.sh and github.com as examples; any host is served since
@@ -36,7 +36,7 @@ func zoneTable(zone string) []mirror {
 func cnMirrors() []mirror {
 	return []mirror{
 		{from: "docker.io", images: "m.daocloud.io/docker.io"},
-		{from: "docker.io/kubeovn/vpc-nat-gateway", none: "the mirror of docker.io does not serve it"}, // of kubeovn, allows.txt has kube-ovn alone
+		{from: "docker.io/kubeovn/vpc-nat-gateway", none: "the mirror of docker.io does not serve it"}, // allows.txt lists only kube-ovn of kubeovn
 		{from: "gcr.io", images: "m.daocloud.io/gcr.io"},
 		{from: "ghcr.io", images: "m.daocloud.io/ghcr.io"},
 		{from: "k8s.gcr.io", images: "m.daocloud.io/k8s.gcr.io"},
@@ -54,8 +54,8 @@ func cnMirrors() []mirror {
 	}
 }
 
-// zoneReplacements gives the lines of a zone that hold for files or for images. One
-// that nobody mirrors has no To.
+// zoneReplacements returns the lines of a zone for files or for images. To is empty in a line
+// without a mirror.
 func zoneReplacements(zone string, files bool) []Replacement {
 	var out []Replacement
 	for _, m := range zoneTable(zone) {

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Address gives where a file of a repository is: an address that anybody may read,
-// without the user and password that the repository's own may have, and with what is
-// no part of an address in the file's path escaped.
+// Address returns the URL of a file in a repository. It does not contain the repository's
+// user and password, and the file's path is escaped.
 func Address(repository, file string) string {
 	return strings.TrimRight(Public(repository), "/") + "/" + (&url.URL{Path: strings.TrimLeft(file, "/")}).EscapedPath()
 }
 
-// Public gives an address without user and password.
+// Public returns a URL without user and password.
 func Public(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil {

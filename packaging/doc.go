@@ -1,20 +1,18 @@
-// Package packaging owns operating system packages: which packages a set of
-// names means on one distribution and release, and an offline repository of
-// them. Whoever reads a distribution's metadata makes Packages of it, of which a
-// Universe finds the closure: Solve.
+// Package packaging resolves dependencies of operating system packages for one
+// distribution and release. Its subpackages read a distribution's metadata into Packages;
+// a Universe of these computes the dependency closure: Solve.
 //
-// The search is a small one of our own: general solvers of such clauses find
-// some solution, and what is wanted here is the one that the distribution's own
-// tool would choose, with the alternatives in the order in which they are named,
-// and in words why there is none.
+// The solver is a small CDCL solver of this project. General SAT solvers find any
+// solution. Here the solution must be the one that the distribution's own tool would
+// choose, with alternatives in their listed order, and a failure must be explained.
 //
-//	clauses   a package needs one of others; two may not stand side by side
-//	choose    depth first from what is wanted, the first alternative not ruled out
-//	follow    settle what can be in one way only
-//	conflict  learn a clause that rules out its cause, go back to where that holds
+//	clauses    a package requires one of others; two packages conflict
+//	decide     depth first from the request, the first alternative that is not excluded
+//	propagate  assign variables that have only one possible value
+//	conflict   learn a clause that excludes the cause, and backtrack
 //
-// What every installation has is left out of a repository, except what goes with one
-// version of it alone: Carry.
+// Base packages, which every installation has, are left out of a repository, except those
+// that are required in exactly one version: Carry.
 //
 // It may import versions and manifest.
 package packaging

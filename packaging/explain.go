@@ -9,10 +9,10 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Unsolvable says why a request cannot be met.
+// Unsolvable is the error for a request without a solution.
 type Unsolvable struct {
-	// Chain has a line for each thing that together cannot be: who is wanted, who
-	// needs whom, and where that ends.
+	// Chain explains the failure, one line for each fact: requested packages,
+	// dependencies, and the conflict or missing package.
 	Chain []string
 }
 
@@ -20,21 +20,21 @@ func (e *Unsolvable) Error() string {
 	return "these packages cannot be installed together: " + strings.Join(e.Chain, "; ")
 }
 
-// UnknownError names a package that no repository has.
+// UnknownError is the error for a package that no repository has.
 type UnknownError struct {
 	Requirement Requirement
-	Near        []string // names that are much like it
+	Near        []string // available versions, or similar names
 }
 
 func (e *UnknownError) Error() string {
-	s := "no repository has a package " + e.Requirement.String()
+	s := "no repository has the package " + e.Requirement.String()
 	if len(e.Near) > 0 {
-		s += "; there is " + strings.Join(e.Near, ", ")
+		s += "; available: " + strings.Join(e.Near, ", ")
 	}
 	return s
 }
 
-// unknown gives an error for every wanted name that does not exist, all joined.
+// unknown returns the joined errors for all requested names that do not exist.
 func (u *Universe) unknown(r Request) error {
 	var errs []error
 	for _, want := range r.Want {
@@ -46,7 +46,7 @@ func (u *Universe) unknown(r Request) error {
 	return errors.Join(errs...)
 }
 
-// near gives the versions that there are of the names, or else names like them.
+// near returns the available versions of the names, or else similar names.
 func (u *Universe) near(want Requirement) []string {
 	var out []string
 	for _, r := range want.Any {
@@ -68,7 +68,7 @@ func (u *Universe) near(want Requirement) []string {
 	return out[:min(3, len(out))]
 }
 
-// What a clause says.
+// causeKind is the kind of fact that a clause states.
 type causeKind int
 
 const (
@@ -80,22 +80,22 @@ const (
 	follows // from others
 )
 
-// cause is why a clause stands.
+// cause is the reason for a clause.
 type cause struct {
 	kind        causeKind
-	subject     *Package // nil: who asks for packages
+	subject     *Package // nil for the request itself
 	object      *Package
 	requirement Requirement
 	relation    Relation
 }
 
-// line words it.
+// line formats the cause as one line of Unsolvable.Chain.
 func (c cause) line(u *Universe) string {
 	switch c.kind {
 	case needs:
-		who := "wanted is "
+		who := "requested: "
 		if c.subject != nil {
-			who = c.subject.String() + " needs "
+			who = c.subject.String() + " requires "
 		}
 		var found []string
 		for _, r := range c.requirement.Any {
@@ -107,34 +107,34 @@ func (c cause) line(u *Universe) string {
 		case len(c.requirement.Any) == 0:
 			return who + c.requirement.String()
 		case len(found) == 0:
-			return who + c.requirement.String() + ", which no package is" + u.instead(c.requirement)
+			return who + c.requirement.String() + ", which no package provides" + u.instead(c.requirement)
 		case len(found) == 1 && c.subject != nil:
-			return who + c.requirement.String() + ", which only " + found[0] + " is"
+			return who + c.requirement.String() + ", which only " + found[0] + " provides"
 		}
 		return who + c.requirement.String()
 	case conflicts:
-		return fmt.Sprintf("%s may not stand beside %s: it conflicts with %s", c.subject, c.object, c.relation)
+		return fmt.Sprintf("%s cannot be installed with %s: it conflicts with %s", c.subject, c.object, c.relation)
 	case obsoletes:
-		return fmt.Sprintf("%s takes the place of %s", c.subject, c.object)
+		return fmt.Sprintf("%s replaces %s", c.subject, c.object)
 	case sameName:
-		return fmt.Sprintf("only one of %s and %s can be there", c.object, c.subject)
+		return fmt.Sprintf("only one of %s and %s can be installed", c.object, c.subject)
 	case isInstalled:
-		return c.subject.String() + " is in every installation"
+		return c.subject.String() + " is part of every installation"
 	case follows:
 	}
 	return ""
 }
 
-// instead says which versions there are of what is not there.
+// instead lists the available versions of a package that is not available as required.
 func (u *Universe) instead(q Requirement) string {
 	if near := u.near(q); len(near) > 0 && slices.ContainsFunc(q.Any, func(r Relation) bool { return len(u.provide[r.Name]) > 0 }) {
-		return " (there is " + strings.Join(near, ", ") + ")"
+		return " (available: " + strings.Join(near, ", ") + ")"
 	}
 	return ""
 }
 
-// unsolvable words why a clause cannot hold before any decision: everything that
-// it follows from, from what is wanted on.
+// unsolvable returns the error for a clause that is violated without any decision. It
+// lists every fact that this follows from, beginning with the request.
 func (s *search) unsolvable(broken *clause) error {
 	all := map[*clause]bool{}
 	var gather func(c *clause)
@@ -154,18 +154,18 @@ func (s *search) unsolvable(broken *clause) error {
 	}
 	gather(broken)
 	e := &Unsolvable{}
-	told := map[string]bool{}
-	tell := func(c *clause) {
-		if text := c.why.line(s.u); text != "" && !told[text] {
-			told[text] = true
+	listed := map[string]bool{}
+	list := func(c *clause) {
+		if text := c.why.line(s.u); text != "" && !listed[text] {
+			listed[text] = true
 			e.Chain = append(e.Chain, text)
 		}
 	}
-	// From what is wanted along the needs, then what may not be.
+	// First the requests and their dependencies, then the conflicts.
 	seen := map[*Package]bool{}
 	var along func(c *clause)
 	along = func(c *clause) {
-		tell(c)
+		list(c)
 		for _, l := range c.choices {
 			p := s.packages[l.variable()]
 			if seen[p] {
@@ -195,7 +195,7 @@ func (s *search) unsolvable(broken *clause) error {
 		return strings.Compare(a.why.line(s.u), b.why.line(s.u))
 	})
 	for _, c := range rest {
-		tell(c)
+		list(c)
 	}
 	return e
 }

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Operator compares the version of a package with one that is asked for.
+// Operator compares the version of a package with a required one.
 type Operator string
 
-// The operators, as both families mean them; AnyVersion asks for none.
+// The operators, with the same meaning for deb and rpm; AnyVersion accepts all versions.
 const (
 	AnyVersion Operator = ""
 	Earlier    Operator = "<"
@@ -17,20 +17,20 @@ const (
 	Later      Operator = ">"
 )
 
-// Relation names packages: all that have the name, or provide it, in the
-// versions that it admits.
+// Relation selects packages: all that have the name, or provide it, in the versions that
+// it allows.
 type Relation struct {
 	Name     string
 	Operator Operator
 	Version  string
-	// Own leaves out what only provides the name.
+	// Own excludes packages that only provide the name.
 	Own bool
-	// With and Without narrow it to packages that meet, or do not meet, these
-	// too: rpm's rich dependencies.
+	// With and Without restrict it to packages that also meet, or do not meet, these
+	// relations: rpm's rich dependencies.
 	With, Without []Relation
 }
 
-// String gives "libc6 (>= 2.36)".
+// String returns a text such as "libc6 (>= 2.36)".
 func (r Relation) String() string {
 	var b strings.Builder
 	b.WriteString(r.Name)
@@ -46,14 +46,14 @@ func (r Relation) String() string {
 	return b.String()
 }
 
-// Requirement is what a package needs: one of Any, where all of If are there.
-// Without If that is always; without Any, not all of If may be there.
+// Requirement is a dependency: one of Any, if all of If are installed. Without If it is
+// unconditional. Without Any, it means that not all of If may be installed.
 type Requirement struct {
-	Any []Relation // the first is wanted most
+	Any []Relation // in order of preference
 	If  []Relation // rpm's rich dependencies: "a if b"
 }
 
-// String gives "a (>= 1) | b", "a if b and c", "not (b and c)".
+// String returns a text such as "a (>= 1) | b", "a if b and c", "not (b and c)".
 func (r Requirement) String() string {
 	if len(r.Any) == 0 {
 		return "not (" + strings.TrimPrefix(Requirement{Any: []Relation{{}}, If: r.If}.String(), " if ") + ")"
@@ -69,29 +69,29 @@ func (r Requirement) String() string {
 	return s
 }
 
-// Package is one package of one repository, as its metadata says.
+// Package is one package of one repository, as described by its metadata.
 type Package struct {
 	Name    string
-	Version string // whole, with epoch and release
-	Arch    string // in the distribution's words: "amd64", "all", "x86_64", "noarch"
+	Version string // complete, with epoch and release
+	Arch    string // as named by the distribution: "amd64", "all", "x86_64", "noarch"
 
-	Provides  []Relation // beside its own name; without an operator: no version
+	Provides  []Relation // besides its own name; without an operator: no version
 	Requires  []Requirement
-	Conflicts []Relation // what may not stand beside it; itself never counts
-	Obsoletes []Relation // what it takes the place of; by name alone
+	Conflicts []Relation // packages that it cannot be installed with; never itself
+	Obsoletes []Relation // packages that it replaces, by their own name only
 
-	// Base tells that every installation has it, as Essential: yes does.
+	// Base is set for packages that every installation has, such as Essential: yes.
 	Base bool
 
-	Repository string // which repository it is of, as its source calls it
-	Location   string // where the file is, relative to the repository
+	Repository string // name of its repository
+	Location   string // path of the file, relative to the repository
 	Size       int64  // bytes of the file
 	SHA256     string // of the file, lower-case hex
-	SHA512     string // of the file, where the metadata has no SHA256
-	// Record is what the metadata says of it, whole and as it stands, for who
-	// writes a repository of some packages.
+	SHA512     string // of the file, if the metadata has no SHA256
+	// Record is the complete, unchanged metadata of the package, for writing a
+	// repository of selected packages.
 	Record []byte
 }
 
-// String gives "socat 1.7.4.4-2 (amd64)".
+// String returns a text such as "socat 1.7.4.4-2 (amd64)".
 func (p *Package) String() string { return p.Name + " " + p.Version + " (" + p.Arch + ")" }

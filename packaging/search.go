@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// run searches until every clause holds.
+// run searches for an assignment that satisfies every clause.
 func (s *search) run(ctx context.Context) error {
 	clauses := slices.Clone(s.roots)
 	for _, n := range s.needs {
@@ -43,9 +43,9 @@ func (s *search) run(ctx context.Context) error {
 	}
 }
 
-// wanted gives the package to choose for something wanted that is not met, or 0. It
-// comes before what packages need: whoever asks for a package means its latest
-// version, and not one that another would be content with.
+// wanted returns the package to choose for a request that is not met yet, or 0. Requests
+// come before dependencies: a request means the latest version of a package, and not a
+// version that satisfies some dependency.
 func (s *search) wanted() literal {
 	for _, c := range s.roots {
 		if c.why.kind != needs || slices.ContainsFunc(c.literals, func(l literal) bool { return s.is(l) == 1 || l&1 == 1 && s.is(l) == 0 }) {
@@ -60,28 +60,27 @@ func (s *search) wanted() literal {
 	return 0
 }
 
-// walk follows what is wanted through what was chosen for it, depth first, and
-// tells each of these packages. It ends with the package to choose next, or 0
-// where everything wanted is met.
-func (s *search) walk(tell func(v int)) literal {
+// walk visits the chosen packages that the request depends on, depth first, and calls
+// visit for each. It returns the package to choose next, or 0 if the request is met.
+func (s *search) walk(visit func(v int)) literal {
 	if s.u.inTurn {
-		return s.walkInTurn(tell)
+		return s.walkInTurn(visit)
 	}
 	seen := make([]bool, len(s.packages))
 	var follow func(c *clause) literal
 	follow = func(c *clause) literal {
 		if c.choices == nil && len(c.literals) != 1 {
-			return 0 // says what may not be, or has nothing to choose from
+			return 0 // a conflict, or a clause without alternatives
 		}
 		if slices.ContainsFunc(c.literals, func(l literal) bool { return l&1 == 1 && s.is(l) >= 0 }) {
-			return 0 // it does not apply, or not so far
+			return 0 // its condition is not met, or not yet
 		}
 		var open literal
 		for _, l := range append(c.choices[:len(c.choices):len(c.choices)], c.literals...) {
 			switch {
 			case s.is(l) == 1:
 				v := l.variable()
-				tell(v)
+				visit(v)
 				if seen[v] {
 					return 0
 				}
@@ -106,7 +105,7 @@ func (s *search) walk(tell func(v int)) literal {
 	return 0
 }
 
-// is gives a literal's value: 1, -1, or 0 where it is open.
+// is returns a literal's value: 1 true, -1 false, 0 unassigned.
 func (s *search) is(l literal) int8 {
 	if l&1 == 1 {
 		return -s.value[l.variable()]
@@ -114,7 +113,7 @@ func (s *search) is(l literal) int8 {
 	return s.value[l.variable()]
 }
 
-// settle makes l hold.
+// settle assigns l the value true; why is the clause that implied it, nil for a decision.
 func (s *search) settle(l literal, why *clause) {
 	v := l.variable()
 	s.value[v] = 1 - 2*int8(l&1)
@@ -122,7 +121,7 @@ func (s *search) settle(l literal, why *clause) {
 	s.trail = append(s.trail, l)
 }
 
-// undo goes back to where n decisions had been made.
+// undo backtracks to decision level n.
 func (s *search) undo(n int) {
 	for _, l := range s.trail[s.limits[n]:] {
 		s.value[l.variable()] = 0
@@ -131,9 +130,9 @@ func (s *search) undo(n int) {
 	s.limits, s.done = s.limits[:n], len(s.trail)
 }
 
-// watch puts a clause to work, and gives it back where it cannot hold.
+// watch adds a clause to the watch lists; it returns the clause if it is violated.
 func (s *search) watch(c *clause) *clause {
-	// Those that can still hold come first, of the others the latest settled.
+	// Literals that are not false come first, then the most recently assigned.
 	slices.SortStableFunc(c.literals, func(a, b literal) int {
 		rank := func(l literal) int {
 			if s.is(l) >= 0 {
@@ -155,8 +154,7 @@ func (s *search) watch(c *clause) *clause {
 	return nil
 }
 
-// follow settles what follows from what was settled, and gives a clause that
-// cannot hold any more, if there is one.
+// follow does unit propagation; it returns a violated clause, or nil.
 func (s *search) follow() *clause {
 	for ; s.done < len(s.trail); s.done++ {
 		gone := s.trail[s.done].not()
@@ -180,8 +178,8 @@ func (s *search) follow() *clause {
 	return nil
 }
 
-// moved tries to watch another literal of c instead of the one that is gone,
-// which it leaves second.
+// moved replaces the false watched literal of c by another one, if possible. The false
+// literal is in second place afterwards.
 func (s *search) moved(c *clause, gone literal) bool {
 	if len(c.literals) == 1 {
 		return false
@@ -202,9 +200,8 @@ func (s *search) moved(c *clause, gone literal) bool {
 	return false
 }
 
-// learn finds what of the last decision made a clause break, as a clause that
-// rules it out, and how many decisions stand without it: those back to the first
-// single cause.
+// learn analyzes a conflict. It returns the clause learned from it, up to the first
+// unique implication point, and the decision level to backtrack to.
 func (s *search) learn(broken *clause) (learnt *clause, back int) {
 	learnt = &clause{literals: []literal{0}, why: cause{kind: follows}}
 	seen := make([]bool, len(s.value))
@@ -241,7 +238,7 @@ func (s *search) learn(broken *clause) (learnt *clause, back int) {
 	}
 }
 
-// roadTo gives the clauses from which it follows, before any decision, that v is settled.
+// roadTo returns the clauses that imply the value of v without any decision.
 func (s *search) roadTo(v int) []*clause {
 	if s.reason[v] == nil {
 		return nil

@@ -6,26 +6,24 @@ import (
 	"strings"
 )
 
-// Request says which packages are wanted.
+// Request is a set of requested packages.
 type Request struct {
-	Want []Requirement // each has to be met
-	// Installed packages are taken as there already: they are chosen, and not in
-	// what a solution adds. Usually Universe.BaseClosure.
+	Want []Requirement // each must be met
+	// Installed packages are assumed to be installed: a solution contains them but does
+	// not add them. Usually Universe.BaseClosure.
 	Installed []*Package
 }
 
-// Solution is a set of packages in which everything that each needs is there and
-// nothing stands beside what it may not.
+// Solution is a set of packages with all dependencies met and without conflicts.
 type Solution struct {
-	Add  []*Package // sorted by name; what has to be installed
-	Held []*Package // sorted by name; of the installed ones, those that something added needs
+	Add  []*Package // packages to install, sorted by name
+	Held []*Package // installed packages that the added ones require, sorted by name
 }
 
-// Solve finds packages that meet a request. It chooses as apt does: of several
-// that would do the one that is there already, else the first named, else the
-// first that provides it; and goes back on a choice only where that is needed. It finds
-// a solution wherever there is one; where there is none the error is an
-// *Unsolvable that says why. Equal input gives equal output.
+// Solve finds packages that meet a request. It chooses like apt: an installed package,
+// else the first alternative, else the first package that provides it; it backtracks only
+// if necessary. The solver is complete: if there is no solution the error is an
+// *Unsolvable with the explanation. The result is deterministic.
 func (u *Universe) Solve(ctx context.Context, r Request) (*Solution, error) {
 	if err := u.unknown(r); err != nil {
 		return nil, err
@@ -44,8 +42,8 @@ func (u *Universe) Solve(ctx context.Context, r Request) (*Solution, error) {
 	return &Solution{Add: chosen, Held: held}, nil
 }
 
-// BaseClosure gives the packages that every installation has: those that are
-// Base, and what they need.
+// BaseClosure returns the packages that every installation has: those marked Base, and
+// their dependencies.
 func (u *Universe) BaseClosure(ctx context.Context) ([]*Package, error) {
 	r := Request{}
 	for _, p := range u.Base() {
@@ -60,23 +58,23 @@ func (u *Universe) BaseClosure(ctx context.Context) ([]*Package, error) {
 
 func byName(a, b *Package) int { return strings.Compare(a.String(), b.String()) }
 
-// search is one Solve at work: a search for truth values of "this package is
-// chosen" that meets every clause, which learns from each conflict what made it.
+// search is the state of one Solve: a CDCL search for an assignment of the variables
+// "this package is chosen".
 type search struct {
 	u         *Universe
 	installed map[*Package]bool
 	number    map[*Package]int // → its variable; from 1
-	packages  []*Package       // by variable; 0 is nobody
+	packages  []*Package       // by variable; 0 is unused
 	roots     []*clause
-	needs     [][]*clause // by variable: what the package requires, in its order
+	needs     [][]*clause // by variable: the package's dependencies, in order
 
 	watches [][]*clause // by literal
-	value   []int8      // by variable: 1 chosen, -1 not, 0 open
-	level   []int       // by variable: at which decision that was settled
-	reason  []*clause   // by variable: what settled it, nil for a decision
-	trail   []literal   // what was settled, in order
-	limits  []int       // where each decision begins in trail
-	done    int         // how much of trail was followed up
+	value   []int8      // by variable: 1 chosen, -1 not, 0 unassigned
+	level   []int       // by variable: decision level of the assignment
+	reason  []*clause   // by variable: clause that implied the value, nil for a decision
+	trail   []literal   // assignments, in order
+	limits  []int       // start of each decision level in trail
+	done    int         // length of trail that was propagated
 }
 
 // literal is a variable, or with the lowest bit its negation.
@@ -87,12 +85,12 @@ func no(v int) literal          { return literal(v<<1 | 1) }
 func (l literal) not() literal  { return l ^ 1 }
 func (l literal) variable() int { return int(l >> 1) }
 
-// clause is a list of literals of which one has to hold; the first two are watched.
+// clause is a list of literals of which one must be true; the first two are watched.
 type clause struct {
 	literals []literal
-	choices  []literal // of a requirement: the packages that meet it, the one wanted most first
-	why      cause     // what it says, for people
-	from     []*clause // of a learnt one: what it follows from
+	choices  []literal // for a requirement: packages that meet it, in order of preference
+	why      cause     // for the explanation
+	from     []*clause // for a learned clause: the clauses that it follows from
 }
 
 func newSearch(u *Universe, r Request) *search {
@@ -107,7 +105,7 @@ func newSearch(u *Universe, r Request) *search {
 	for _, want := range r.Want {
 		s.roots = append(s.roots, s.require(nil, want)...)
 	}
-	for v := 1; v < len(s.packages); v++ { // grows as packages come up
+	for v := 1; v < len(s.packages); v++ { // grows as dependencies are added
 		p := s.packages[v]
 		for _, q := range p.Requires {
 			s.needs[v] = append(s.needs[v], s.require(p, q)...)
@@ -119,7 +117,7 @@ func newSearch(u *Universe, r Request) *search {
 	return s
 }
 
-// add gives a package's variable.
+// add returns a package's variable, which is created if necessary.
 func (s *search) add(p *Package) int {
 	v, ok := s.number[p]
 	if !ok {
@@ -134,14 +132,14 @@ func (s *search) clause(choices, literals []literal, why cause) *clause {
 	return &clause{literals: literals, choices: choices, why: why}
 }
 
-// require makes the clauses of what p requires, or what is wanted where p is nil.
+// require returns the clauses of a dependency of p, or of a request if p is nil.
 func (s *search) require(p *Package, q Requirement) []*clause {
 	var there, found []*Package
 	for _, r := range q.Any {
 		for _, x := range s.u.Find(r) {
 			if x == p || s.installed[x] {
 				if len(q.If) == 0 && (x == p || s.installed[p]) {
-					return nil // met for good
+					return nil // always met
 				}
 				there = append([]*Package{x}, there...)
 				continue
@@ -177,8 +175,9 @@ func (s *search) require(p *Package, q Requirement) []*clause {
 	return out
 }
 
-// conditions gives, for each way in which all of a list can be there, the
-// literals that hold when it is not that way. Nothing to be there is one way.
+// conditions returns, for each combination of packages that meets all relations, the
+// literals of which one is true if that combination is not installed. An empty list has
+// one combination.
 func (s *search) conditions(all []Relation) [][]literal {
 	ways := [][]literal{nil}
 	for _, r := range all {
@@ -193,7 +192,7 @@ func (s *search) conditions(all []Relation) [][]literal {
 	return ways
 }
 
-// exclude makes the clauses of what may not stand side by side.
+// exclude adds the clauses of conflicts.
 func (s *search) exclude() {
 	names := map[string][]int{}
 	for v := 1; v < len(s.packages); v++ {
@@ -220,8 +219,7 @@ func (s *search) apart(v int, others []*Package, why cause) {
 	}
 }
 
-// chosen gives the packages that a request's clauses lead to, and of those there
-// already the ones that another needs.
+// chosen returns the packages to add, and the installed packages that these require.
 func (s *search) chosen() (add, held []*Package) {
 	seen := map[int]bool{}
 	_ = s.walk(func(v int) {

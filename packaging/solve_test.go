@@ -192,7 +192,7 @@ func TestFamilyFewest(t *testing.T) {
 	} {
 		packages := world(t, c.world).packages
 		for fewest, want := range map[bool]string{false: c.all, true: c.fewest} {
-			s, err := Family{Compare: whole, Fewest: fewest}.Universe(packages).Solve(t.Context(), wanted(c.want))
+			s, err := Family{Compare: whole, DropRedundant: fewest}.Universe(packages).Solve(t.Context(), wanted(c.want))
 			if err != nil || named(s.Add) != want {
 				t.Errorf("%s: fewest %v: %v, not %s, %v", c.want, fewest, named(s.Add), want, err)
 			}
@@ -226,20 +226,20 @@ func TestUnsolvable(t *testing.T) {
 		chain             []string
 	}{
 		{"nothing of it", "a 1; needs b\nb 1; needs c >= 2\nc 1", "a", []string{
-			"wanted is a", "a 1 (all) needs b, which only b 1 (all) is", "b 1 (all) needs c (>= 2), which no package is (there is c 1 (all))"}},
+			"requested: a", "a 1 (all) requires b, which only b 1 (all) provides", "b 1 (all) requires c (>= 2), which no package provides (available: c 1 (all))"}},
 		{"a conflict", "a 1; needs b\nb 1; conflicts d\nc 1; needs d\nd 1\ne 1", "e, a, c", []string{
-			"wanted is a", "a 1 (all) needs b, which only b 1 (all) is", "wanted is c", "c 1 (all) needs d, which only d 1 (all) is",
-			"b 1 (all) may not stand beside d 1 (all): it conflicts with d"}},
+			"requested: a", "a 1 (all) requires b, which only b 1 (all) provides", "requested: c", "c 1 (all) requires d, which only d 1 (all) provides",
+			"b 1 (all) cannot be installed with d 1 (all): it conflicts with d"}},
 		{"two versions", "a 1; needs c = 1\nb 1; needs c = 2\nc 1\nc 2", "a, b", []string{
-			"wanted is a", "a 1 (all) needs c (= 1), which only c 1 (all) is", "wanted is b", "b 1 (all) needs c (= 2), which only c 2 (all) is",
-			"only one of c 1 (all) and c 2 (all) can be there"}},
+			"requested: a", "a 1 (all) requires c (= 1), which only c 1 (all) provides", "requested: b", "b 1 (all) requires c (= 2), which only c 2 (all) provides",
+			"only one of c 1 (all) and c 2 (all) can be installed"}},
 		{"whichever way", "a 1; needs b | c\nb 1; conflicts d\nc 1; conflicts d\nd 1", "a, d", []string{
-			"wanted is a", "a 1 (all) needs b | c", "wanted is d",
-			"b 1 (all) may not stand beside d 1 (all): it conflicts with d", "c 1 (all) may not stand beside d 1 (all): it conflicts with d"}},
+			"requested: a", "a 1 (all) requires b | c", "requested: d",
+			"b 1 (all) cannot be installed with d 1 (all): it conflicts with d", "c 1 (all) cannot be installed with d 1 (all): it conflicts with d"}},
 		{"not beside two others", "a 1; needs not b and c\nb 1\nc 1", "a, b, c", []string{
-			"wanted is a", "a 1 (all) needs not (b and c)", "wanted is b", "wanted is c"}},
+			"requested: a", "a 1 (all) requires not (b and c)", "requested: b", "requested: c"}},
 		{"with the base", "a 1; conflicts libc\nlibc 1; base", "a", []string{
-			"wanted is a", "a 1 (all) may not stand beside libc 1 (all): it conflicts with libc", "libc 1 (all) is in every installation"}},
+			"requested: a", "a 1 (all) cannot be installed with libc 1 (all): it conflicts with libc", "libc 1 (all) is part of every installation"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			u := world(t, c.world)
@@ -263,9 +263,9 @@ func TestUnsolvable(t *testing.T) {
 
 func TestUnknown(t *testing.T) {
 	_, err := world(t, "socat 1\nconntrack 1").Solve(t.Context(), wanted("socot, conntrack >= 2, nothing-like-it, socat"))
-	want := "no repository has a package socot; there is socat\n" +
-		"no repository has a package conntrack (>= 2); there is conntrack 1 (all)\n" +
-		"no repository has a package nothing-like-it"
+	want := "no repository has the package socot; available: socat\n" +
+		"no repository has the package conntrack (>= 2); available: conntrack 1 (all)\n" +
+		"no repository has the package nothing-like-it"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
@@ -297,7 +297,7 @@ func TestAgainstEveryChoice(t *testing.T) {
 		if err != nil || named(again.Add) != named(s.Add) {
 			t.Fatalf("seed %d: then %s, now %v", seed, named(s.Add), err)
 		}
-		few, err := Family{Compare: whole, Fewest: true}.Universe(u.packages).Solve(t.Context(), r)
+		few, err := Family{Compare: whole, DropRedundant: true}.Universe(u.packages).Solve(t.Context(), r)
 		if err != nil || len(few.Add) > len(s.Add) {
 			t.Fatalf("seed %d: first %s, fewest %v", seed, named(s.Add), err)
 		}
@@ -314,7 +314,7 @@ func TestAgainstEveryChoice(t *testing.T) {
 	}
 }
 
-// stands tells whether a set of packages meets a request.
+// stands reports whether a set of packages meets a request.
 func stands(u *Universe, r Request, in func(*Package) bool) bool {
 	met := func(x Relation) bool { return slices.ContainsFunc(u.Find(x), in) }
 	holds := func(q Requirement) bool {

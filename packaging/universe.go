@@ -6,31 +6,29 @@ import (
 	"strings"
 )
 
-// Compare orders two versions of a family: negative where a is the earlier one.
+// Compare compares two versions of a family: negative if a is earlier than b.
 type Compare func(a, b string) int
 
-// Family is what distributions that share a format of packages agree on.
+// Family contains the rules of distributions with the same package format.
 type Family struct {
 	Compare Compare
-	// Meets tells whether what a package provides, of the same name, answers what
-	// is asked for. Its own name it provides in exactly its version. Without it a
-	// name provided without a version meets no question for one.
+	// Meets reports whether a provided relation meets a required one of the same name. A
+	// package provides its own name in exactly its version. If Meets is nil, a name that
+	// is provided without a version does not meet a requirement with a version.
 	Meets func(provided, asked Relation) bool
-	// Order sorts packages of which any would do, the one wanted most first.
-	// Without it that is what was named first, and provides it first.
+	// Order sorts alternative packages by preference. If it is nil, the first listed and
+	// the first provider are preferred.
 	Order func(all []*Package)
-	// Fewest takes back, at the end, what was chosen to meet a requirement that
-	// another package meets which is there anyway.
-	Fewest bool
-	// InTurn goes through what is needed one by one, as it is named, as apt does;
-	// of packages that provide a name the earlier in the list is wanted more.
-	// Without it what can be in one way only is settled first, and the shortest
-	// name is wanted most.
-	InTurn bool
+	// DropRedundant removes, at the end, packages that were chosen for a requirement that
+	// another chosen package meets too.
+	DropRedundant bool
+	// InListedOrder handles dependencies one by one in their listed order, like apt; of packages
+	// that provide a name, earlier ones in the list are preferred. Otherwise requirements
+	// with a single alternative come first, and the shortest name is preferred.
+	InListedOrder bool
 }
 
-// Universe is all packages that there are for one distribution, release and
-// architecture.
+// Universe is the set of all packages for one distribution, release and architecture.
 type Universe struct {
 	compare  Compare
 	meets    func(provided, asked Relation) bool
@@ -41,19 +39,19 @@ type Universe struct {
 	provide  map[string][]provider // by name provided, the package's own included
 }
 
-// provider is a package under a name that it has or provides. There are some
-// hundred thousand of a distribution's: it is no larger than it has to be.
+// provider is a package under a name that it has or provides. It is small because a
+// distribution has several hundred thousand of them.
 type provider struct {
 	*Package
-	at int // which of its Provides; byItself: its own name
+	at int // index in its Provides; byItself for its own name
 }
 
 const byItself = -1
 
-// own tells whether it is the package's own name.
+// own reports whether it is the package's own name.
 func (p provider) own() bool { return p.at == byItself }
 
-// as gives what the package answers with under this name.
+// as returns the relation that the package provides under this name.
 func (p provider) as() Relation {
 	if p.own() {
 		return Relation{Name: p.Name, Operator: Exactly, Version: p.Version}
@@ -61,17 +59,17 @@ func (p provider) as() Relation {
 	return p.Provides[p.at]
 }
 
-// NewUniverse gathers packages. Of equal names the earlier in the list is wanted
-// more where versions do not decide: who reads repositories puts those of a
-// higher priority first. Candidates, where only one version of a name may be
-// chosen, are the caller's choice too: what is not in the list does not exist.
+// NewUniverse returns the universe of packages. Of packages with the same name and
+// version the earlier in the list is preferred, so callers put repositories of a higher
+// priority first. If only one version of a name is a candidate, the caller must leave out
+// the others.
 func NewUniverse(compare Compare, packages []*Package) *Universe {
 	return Family{Compare: compare}.Universe(packages)
 }
 
-// Universe gathers packages of a family, as NewUniverse does.
+// Universe returns the universe of a family's packages; see NewUniverse.
 func (f Family) Universe(packages []*Package) *Universe {
-	u := &Universe{compare: f.Compare, meets: f.Meets, order: f.Order, fewest: f.Fewest, inTurn: f.InTurn, packages: packages, provide: map[string][]provider{}}
+	u := &Universe{compare: f.Compare, meets: f.Meets, order: f.Order, fewest: f.DropRedundant, inTurn: f.InListedOrder, packages: packages, provide: map[string][]provider{}}
 	if u.meets == nil {
 		u.meets = u.admits
 	}
@@ -79,7 +77,7 @@ func (f Family) Universe(packages []*Package) *Universe {
 		u.provide[p.Name] = append(u.provide[p.Name], provider{p, byItself})
 		for i, x := range p.Provides {
 			if x.Name == p.Name && x.Operator == Exactly && x.Version == p.Version {
-				continue // rpm says so of every package
+				continue // every rpm package provides its own name and version
 			}
 			u.provide[x.Name] = append(u.provide[x.Name], provider{p, i})
 		}
@@ -90,8 +88,8 @@ func (f Family) Universe(packages []*Package) *Universe {
 	return u
 }
 
-// prefer puts packages before those that only provide the name, later versions
-// before earlier ones, and what every installation has before what it has not.
+// prefer sorts packages before those that only provide the name, base packages before
+// others, and later versions before earlier ones.
 func (u *Universe) prefer(a, b provider) int {
 	if a.own() != b.own() {
 		return order(b.own(), a.own())
@@ -108,7 +106,7 @@ func (u *Universe) prefer(a, b provider) int {
 	return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
 }
 
-// order puts true after false.
+// order sorts false before true.
 func order(a, b bool) int {
 	switch {
 	case a == b:
@@ -119,7 +117,7 @@ func order(a, b bool) int {
 	return 1
 }
 
-// Find gives the packages that meet r, the one wanted most first, each once.
+// Find returns the packages that meet r, without duplicates, in order of preference.
 func (u *Universe) Find(r Relation) []*Package {
 	var out []*Package
 	for _, p := range u.provide[r.Name] {
@@ -130,7 +128,7 @@ func (u *Universe) Find(r Relation) []*Package {
 	return out
 }
 
-// admits is Meets as Debian means it.
+// admits is the Meets of Debian.
 func (u *Universe) admits(provided, asked Relation) bool {
 	if asked.Operator == AnyVersion {
 		return true
@@ -138,7 +136,7 @@ func (u *Universe) admits(provided, asked Relation) bool {
 	return provided.Operator == Exactly && asked.Operator.holds(u.compare(provided.Version, asked.Version))
 }
 
-// holds tells whether a comparison's result is what the operator asks for.
+// holds reports whether the result of a comparison satisfies the operator.
 func (o Operator) holds(c int) bool {
 	switch o {
 	case Earlier:
@@ -155,7 +153,7 @@ func (o Operator) holds(c int) bool {
 	return true
 }
 
-// narrowed tells whether p meets r's With and Without.
+// narrowed reports whether p meets r's With and Without.
 func (u *Universe) narrowed(r Relation, p *Package) bool {
 	for _, w := range r.With {
 		if !slices.Contains(u.Find(w), p) {
@@ -170,7 +168,7 @@ func (u *Universe) narrowed(r Relation, p *Package) bool {
 	return true
 }
 
-// Base gives the packages that every installation has.
+// Base returns the packages that are marked as base packages.
 func (u *Universe) Base() []*Package {
 	var out []*Package
 	for _, p := range u.packages {

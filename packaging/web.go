@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// Web opens what an address names: http, https and file. Where there is nothing
-// the error wraps fs.ErrNotExist; any other error means that nobody knows. Who
-// keeps metadata between two runs does so in a Web.
+// Web opens URLs with the schemes http, https and file. If the file does not exist, the
+// error wraps fs.ErrNotExist; any other error means that this is unknown. Implementations
+// may cache metadata between runs.
 type Web interface {
 	Open(ctx context.Context, url string) (io.ReadCloser, error)
 }

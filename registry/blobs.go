@@ -15,22 +15,26 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// blob makes sure that the repository of im holds d: it may be there, it may be
-// in another repository of the registry and can be mounted, or it is sent.
+// blob makes sure that the repository of im contains d. It uses a blob that exists, mounts one
+// of another repository of the registry, or sends it.
 func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor) error {
 	repo, _, err := s.repository(im.Reference)
 	if err != nil {
 		return err
 	}
-	// A layer that two images share travels once: the second mounts it.
-	defer s.lock(d.Digest.String())()
+	// A layer that two images share is sent once: the second image mounts it.
+	unlock, err := s.lock(ctx, d.Digest.String())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	plain := v1.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
 	held, err := s.holds(ctx, repo, plain)
 	if err != nil {
 		return err
 	}
 	if held {
-		s.count(func(n *Seeded) { n.Held++ })
+		s.count(func(n *FillResult) { n.AlreadyPresent++ })
 		return nil
 	}
 	read := false
@@ -42,9 +46,9 @@ func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor
 		}
 		return transfer.Body(rc, s.o.Sent), nil
 	}
-	err = again(ctx, func() error {
+	err = retrying(ctx, func() error {
 		if from := s.homeOf(d.Digest.String()); from != "" && from != repo.Reference.Repository && !s.unmounted.Load() {
-			err := repo.Mount(ctx, plain, from, open) // sends it when the registry begins an upload instead
+			err := repo.Mount(ctx, plain, from, open) // sends the blob if the registry starts an upload instead
 			if !s.refusedMount(err) {
 				return err
 			}
@@ -67,22 +71,22 @@ func (s *seeder) blob(ctx context.Context, im manifest.ImagePin, d v1.Descriptor
 	return nil
 }
 
-// place is a blob in one repository.
+// place is the key of a blob in one repository.
 func place(repo *remote.Repository, d v1.Descriptor) string {
 	return repo.Reference.Repository + " " + d.Digest.String()
 }
 
-// holds tells whether a repository has a blob; it is asked once.
+// holds reports whether a repository has a blob. It sends one request per blob.
 func (s *seeder) holds(ctx context.Context, repo *remote.Repository, d v1.Descriptor) (bool, error) {
 	s.mu.Lock()
-	held, asked := s.known[place(repo, d)]
+	held, queried := s.known[place(repo, d)]
 	s.mu.Unlock()
-	if asked {
+	if queried {
 		return held, nil
 	}
 	held, err := repo.Blobs().Exists(ctx, d)
 	if err != nil {
-		return false, fmt.Errorf("ask %s for %s: %w", s.target.Host, d.Digest, err)
+		return false, fmt.Errorf("query %s for %s: %w", s.target.Host, d.Digest, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,15 +97,15 @@ func (s *seeder) holds(ctx context.Context, repo *remote.Repository, d v1.Descri
 	return held, nil
 }
 
-// refusedMount tells whether a registry answered to a mount neither with the blob
-// nor with an upload. One that has no mounts is not asked for another.
+// refusedMount reports whether a registry answered a mount request with an error. If the
+// registry does not support mounts, no further mounts are tried.
 func (s *seeder) refusedMount(err error) bool {
 	var r *errcode.ErrorResponse
 	if !errors.As(err, &r) || r.Method != http.MethodPost || r.StatusCode == http.StatusTooManyRequests {
 		return false
 	}
 	switch r.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound: // of this source alone
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound: // for this source only
 	default:
 		s.unmounted.Store(true)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // touchy is a blob's reader that minds being read once it was closed, as one does
-// whose buffers somebody else has by then.
+// whose buffers are already in use elsewhere.
 type touchy struct {
 	closed, late *atomic.Bool
 	left         int

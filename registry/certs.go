@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// Certs are the files of a folder like those in docker's certs.d: the CAs that a
-// registry's certificate is checked with, and a certificate to show, all as PEM.
+// Certs are the certificates for one registry, as in a folder of docker's certs.d: CA
+// certificates that verify the registry, and a client certificate with its key, all in PEM.
 type Certs struct {
-	CA        []byte // empty: the CAs of the machine
-	Cert, Key []byte // empty: none is shown
+	CA        []byte // empty: the CA certificates of the system
+	Cert, Key []byte // empty: no client certificate
 }
 
-// ReadCerts reads such a folder: *.crt are CAs, and a *.cert has its key in the
-// *.key of the same name. The zero Certs are those of no folder.
+// ReadCerts reads such a folder: *.crt files are CA certificates, a *.cert file is the client
+// certificate, and the *.key file of the same name is its key. It returns the zero Certs if dir
+// is "".
 func ReadCerts(dir string) (Certs, error) {
 	var c Certs
 	if dir == "" {
@@ -41,31 +42,31 @@ func ReadCerts(dir string) (Certs, error) {
 			c.CA = append(append(c.CA, bytes.TrimSpace(text)...), '\n')
 		case ".cert":
 			if c.Cert != nil {
-				return c, fmt.Errorf("%s: holds more than one *.cert", dir)
+				return c, fmt.Errorf("%s: contains more than one *.cert file", dir)
 			}
 			if c.Cert, err = os.ReadFile(at); err != nil {
 				return c, err
 			}
 			if c.Key, err = os.ReadFile(name + ".key"); errors.Is(err, fs.ErrNotExist) {
-				return c, fmt.Errorf("%s: has no key beside it: %w", at, err)
+				return c, fmt.Errorf("%s: no *.key file of the same name: %w", at, err)
 			} else if err != nil {
 				return c, err
 			}
 		}
 	}
 	if c.CA == nil && c.Cert == nil {
-		return c, fmt.Errorf("%s: holds neither *.crt nor *.cert", dir)
+		return c, fmt.Errorf("%s: contains neither *.crt nor *.cert files", dir)
 	}
 	return c, nil
 }
 
-// TLS gives what a client speaks with. insecure checks no certificate.
+// TLS returns the TLS configuration of a client. insecure skips certificate verification.
 func (c Certs) TLS(insecure bool) (*tls.Config, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure} //nolint:gosec // where the config spells it
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure} //nolint:gosec // only if the config sets skipTLSVerify
 	if c.CA != nil {
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM(c.CA) {
-			return nil, errors.New("the *.crt files hold no certificate in PEM")
+			return nil, errors.New("the *.crt files contain no PEM certificate")
 		}
 	}
 	if c.Cert != nil {

@@ -1,16 +1,14 @@
-// Package registry owns names and transfer into a container registry: which
-// name an image has at a site (Mapper), which of a bundle's images a registry
-// lacks (Missing, Compare), sending those straight from the archive (Seed, Fill),
-// what a registry has (Survey, Find, Open), and images as a stream for a node that
-// has no registry to ask (Layout).
+// Package registry transfers images into a container registry. It maps upstream names to names
+// at a site (Mapper). It finds images of a bundle that a registry lacks (Compare), and sends them
+// directly from the archive (Fill). It lists the contents of a registry (Survey, Find, Open).
+// For nodes without a registry it provides images as a stream (Layout).
 //
-// Nothing is unpacked: a blob is read from its place in the archive, hashed on
-// the way, and sent. Blobs go first, then manifests, then indexes, then tags:
-// whoever sees a tag finds everything behind it. What a registry holds already
-// is not sent, so an interrupted Seed goes on where it stopped. Manifests and
-// indexes are sent as published, so digests at the site are upstream's; an index
-// that a registry refuses for its gaps is narrowed where Options.Narrow says so,
-// and who needs its new digest is told.
+// Nothing is unpacked: a blob is read from its place in the archive, hashed and sent. Blobs are
+// sent first, then manifests, then indexes, then tags: a tag exists only after everything that
+// it refers to. Content that the registry already has is not sent, so that an interrupted Fill
+// continues where it stopped. Manifests and indexes are sent as published, so that digests at
+// the site equal upstream's. If a registry rejects an index because platforms are missing,
+// Options.Narrow sends an index without them; FillResult.Narrowed has its new digest.
 //
 // It may import bundle, packaging, versions and manifest.
 package registry

@@ -12,18 +12,18 @@ import (
 	"oras.land/oras-go/v2/registry/remote/credentials"
 )
 
-// Forward passes requests on to a registry as they come, with their own login. The
-// registry is told which address its client speaks to, since it answers with
-// addresses for uploads.
+// Forward returns a reverse proxy for a registry. Requests are forwarded with their own
+// credentials. X-Forwarded headers contain the address that the client uses, because the
+// registry's responses contain upload addresses.
 func Forward(t Target, log *slog.Logger) http.Handler {
-	way := t.Client.Transport
-	if w, ok := way.(*http.Transport); ok {
+	transport := t.Client.Transport
+	if w, ok := transport.(*http.Transport); ok {
 		w = w.Clone()
-		w.DisableKeepAlives = true // a push whose connection ends while it is idle cannot be sent again from here
-		way = w
+		w.DisableKeepAlives = true // a push on a connection that was closed while idle cannot be retried by a proxy
+		transport = w
 	}
 	return &httputil.ReverseProxy{
-		Transport: way,
+		Transport: transport,
 		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelError),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "https", t.Host
@@ -34,17 +34,17 @@ func Forward(t Target, log *slog.Logger) http.Handler {
 		ModifyResponse: func(r *http.Response) error {
 			to, err := url.Parse(r.Header.Get("Location"))
 			if err != nil || to.Host == "" {
-				return nil //nolint:nilerr // none, or none that anybody can follow
+				return nil //nolint:nilerr // no location, or an invalid one
 			}
-			to.Scheme, to.Host = "http", r.Request.Host // where it does not go by what it is told
+			to.Scheme, to.Host = "http", r.Request.Host // for registries that ignore X-Forwarded headers
 			r.Header.Set("Location", to.String())
 			return nil
 		},
 	}
 }
 
-// WriteLogin puts a login where docker keeps its own, and gives what puts back
-// what was there.
+// WriteLogin stores credentials in docker's credential store, or in file if it is set. forget
+// restores the previous state.
 func WriteLogin(ctx context.Context, file, address string, login auth.Credential) (forget func() error, err error) {
 	var store credentials.Store
 	if file != "" {

@@ -18,9 +18,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// ForPlatform lists the blobs of an image that one platform runs: its manifest with
-// config and layers, and the indexes above it. What an index names beside them is of
-// other platforms.
+// ForPlatform lists the blobs of an image for one platform: its manifest with config and
+// layers, and the indexes that contain it. It does not list blobs of other platforms.
 func ForPlatform(src Source, im manifest.ImagePin, p manifest.Platform) ([]v1.Descriptor, error) {
 	i := slices.IndexFunc(im.Platforms, func(x manifest.PlatformImage) bool { return x.Platform == p })
 	if i < 0 {
@@ -31,8 +30,8 @@ func ForPlatform(src Source, im manifest.ImagePin, p manifest.Platform) ([]v1.De
 	if err != nil || x.Digest == im.Digest {
 		return out, err
 	}
-	whole, err := src.Tree(im)
-	for _, d := range whole {
+	complete, err := src.Tree(im)
+	for _, d := range complete {
 		if bundle.IsIndex(d.MediaType) {
 			out = append(out, d)
 		}
@@ -40,18 +39,18 @@ func ForPlatform(src Source, im manifest.ImagePin, p manifest.Platform) ([]v1.De
 	return out, err
 }
 
-// Layout is an OCI image layout of one image as a tar stream, made while it is read:
-// each blob comes from src, and nothing is kept. index.json comes last, so that who
-// gets a part of the stream has no image. It may be closed while it is read: a
-// command that ended does not wait for who feeds it.
+// Layout is an OCI image layout of one image as a tar stream. It is generated while it is read:
+// blobs are read from src and not stored. index.json is the last file, so that an incomplete
+// stream is not an image. Close may be called during Read, so that a command that has ended
+// does not wait for its input.
 type Layout struct {
 	mu     sync.Mutex
-	rest   []func() (io.ReadCloser, error) // the parts to come
+	rest   []func() (io.ReadCloser, error) // the remaining parts
 	now    io.ReadCloser
 	closed bool
 }
 
-// NewLayout gives the layout of im under some names, with these of its blobs.
+// NewLayout returns the layout of im with some names and with some of its blobs.
 func NewLayout(src Source, im manifest.ImagePin, names []string, blobs []v1.Descriptor) (*Layout, error) {
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
 	for _, n := range names {
@@ -68,7 +67,7 @@ func NewLayout(src Source, im manifest.ImagePin, names []string, blobs []v1.Desc
 		err := l.file(name, d.Size, func() (io.ReadCloser, error) {
 			rc, size, err := src.Blob(d.Digest.String())
 			if err == nil && size != d.Size {
-				err = fmt.Errorf("blob %s has %d bytes, and %d are said of it", d.Digest, size, d.Size)
+				err = fmt.Errorf("blob %s has %d bytes instead of %d", d.Digest, size, d.Size)
 				_ = rc.Close() // read only: nothing to lose
 			}
 			return &sized{rc, d.Size}, err
@@ -84,7 +83,7 @@ func NewLayout(src Source, im manifest.ImagePin, names []string, blobs []v1.Desc
 	return l, nil
 }
 
-// tarBlock is what a tar is made of.
+// tarBlock is the size of a tar block in bytes.
 const tarBlock = 512
 
 func (l *Layout) add(b []byte) {
@@ -99,7 +98,7 @@ func (l *Layout) document(name string, v any) error {
 	return l.file(name, int64(len(text)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
 }
 
-// file adds a file: its header, what it holds, and what fills the last block.
+// file adds a file: its header, its content, and padding for the last block.
 func (l *Layout) file(name string, size int64, open func() (io.ReadCloser, error)) error {
 	var head bytes.Buffer
 	if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644}); err != nil {
@@ -111,7 +110,7 @@ func (l *Layout) file(name string, size int64, open func() (io.ReadCloser, error
 	return nil
 }
 
-// Read gives the next bytes.
+// Read implements io.Reader.
 func (l *Layout) Read(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +138,7 @@ func (l *Layout) Read(p []byte) (int, error) {
 	}
 }
 
-// end closes the part that is being read.
+// end closes the current part.
 func (l *Layout) end() error {
 	if l.now == nil {
 		return nil
@@ -149,7 +148,7 @@ func (l *Layout) end() error {
 	return rc.Close()
 }
 
-// Close ends the stream.
+// Close ends the stream. It may be called during Read.
 func (l *Layout) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,8 +156,8 @@ func (l *Layout) Close() error {
 	return l.end()
 }
 
-// sized holds a blob to its size: a tar's reader would take what is after it for
-// something else.
+// sized checks that a blob has its size: with another size, the reader of the tar would
+// misinterpret the following data.
 type sized struct {
 	io.ReadCloser
 	left int64
@@ -169,7 +168,7 @@ func (s *sized) Read(p []byte) (int, error) {
 	s.left -= int64(n)
 	switch {
 	case s.left < 0:
-		return 0, fmt.Errorf("a blob is longer than it is said to be: %w", io.ErrShortBuffer)
+		return 0, fmt.Errorf("a blob is longer than its descriptor's size: %w", io.ErrShortBuffer)
 	case err == io.EOF && s.left > 0:
 		return n, io.ErrUnexpectedEOF
 	}

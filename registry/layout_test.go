@@ -18,7 +18,7 @@ import (
 	"github.com/mensylisir/kubexm/registry"
 )
 
-// layoutOf reads the layout of an image whole.
+// layoutOf reads the complete layout of an image.
 func layoutOf(t *testing.T, src registry.Source, im manifest.ImagePin, blobs []v1.Descriptor) (names []string, files map[string]string) {
 	t.Helper()
 	l, err := registry.NewLayout(src, im, []string{"a.example/one:1", "a.example/one@" + im.Digest}, blobs)
@@ -159,7 +159,7 @@ func TestLayoutOfABlobOfAnotherSize(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, l); err == nil {
-			t.Errorf("%d bytes are missing, and nobody says so", by)
+			t.Errorf("%d bytes are missing, and there is no error", by)
 		}
 		l.Close()
 	}

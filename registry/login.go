@@ -8,35 +8,35 @@ import (
 	"github.com/mensylisir/kubexm/bundle/transfer"
 )
 
-// PlainHTTPError is why a request is not sent: it would go over plain HTTP to a
-// registry that is spoken to over TLS. A registry that redirects there, or names
-// such an address for tokens, would have the login sent in clear.
+// PlainHTTPError is the error of a request over plain HTTP for a registry that uses TLS. The
+// request is not sent. A registry that redirects to plain HTTP, or whose token server uses it,
+// would otherwise get the credentials in clear text.
 type PlainHTTPError struct{ Address string }
 
 func (e *PlainHTTPError) Error() string {
-	return fmt.Sprintf("refused to ask %s over plain http: the registry is spoken to over TLS", e.Address)
+	return fmt.Sprintf("refused a request to %s over plain http: the registry uses TLS", e.Address)
 }
 
-// maxRedirects is net/http's own limit, which a CheckRedirect has to keep itself.
+// maxRedirects is the limit of net/http, which a CheckRedirect function must implement itself.
 const maxRedirects = 10
 
-// client gives t's HTTP client, which keeps a login to the scheme, host and port
-// that it is for: net/http passes the header on to other ports and to subdomains
-// of the same host, over plain HTTP as well.
+// client returns t's HTTP client. It sends credentials only to the scheme, host and port that
+// they are for. net/http would also send them to other ports and to subdomains of the same host,
+// even over plain HTTP.
 func (t Target) client() *http.Client {
 	c := http.Client{}
 	if t.Client != nil {
 		c = *t.Client
 	}
 	if c.Transport == nil {
-		c.Transport = transfer.Waits{}.Transport(nil)
+		c.Transport = transfer.Timeouts{}.Transport(nil)
 	}
 	c.Transport = &encrypted{base: c.Transport, plainHTTP: t.PlainHTTP}
 	c.CheckRedirect = withoutLogin
 	return &c
 }
 
-// encrypted sends nothing over plain HTTP unless that is allowed.
+// encrypted refuses requests over plain HTTP unless plainHTTP is set.
 type encrypted struct {
 	base      http.RoundTripper
 	plainHTTP bool
@@ -50,8 +50,8 @@ func (e *encrypted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return e.base.RoundTrip(req)
 }
 
-// withoutLogin follows a redirect. The login comes along only where scheme, host
-// and port are those that were asked first.
+// withoutLogin follows a redirect. It removes the credentials unless scheme, host and port are
+// those of the first request.
 func withoutLogin(req *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return errors.New("stopped after 10 redirects")

@@ -39,8 +39,8 @@ func (h *heard) all() string {
 func TestPasswordStaysWithItsRegistry(t *testing.T) {
 	b := carried(t)
 	calls := map[string]func(context.Context, registry.Target) error{
-		"AskPull": registry.AskPull,
-		"AskPush": func(ctx context.Context, t registry.Target) error { return registry.AskPush(ctx, t, "site/x") },
+		"AskPull": registry.CheckPull,
+		"AskPush": func(ctx context.Context, t registry.Target) error { return registry.CheckPush(ctx, t, "site/x") },
 		"Compare": func(ctx context.Context, t registry.Target) error {
 			_, err := registry.Compare(ctx, t, b, b.Lock.Images[:1], 1)
 			return err

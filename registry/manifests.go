@@ -17,8 +17,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// manifests sends the manifests of im, each after what it refers to, and tags
-// the last one, which is the image's own.
+// manifests sends the manifests of im, each after the manifests that it refers to, and tags the
+// last one, the manifest or index of the image.
 func (s *seeder) manifests(ctx context.Context, im manifest.ImagePin, tree []v1.Descriptor) error {
 	repo, tag, err := s.repository(im.Reference)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *seeder) manifests(ctx context.Context, im manifest.ImagePin, tree []v1.
 			return fmt.Errorf("%s: %w", im.Reference, err)
 		}
 	}
-	refused := false // an index of this image: those above it name another child then
+	refused := false // an index of this image: indexes that contain it must refer to its narrowed form
 	for _, d := range tree {
 		if !bundle.IsManifest(d.MediaType) {
 			continue
@@ -52,7 +52,7 @@ func (s *seeder) manifests(ctx context.Context, im manifest.ImagePin, tree []v1.
 			return fmt.Errorf("send manifest %s of %s: %w", d.Digest, im.Reference, err)
 		}
 	}
-	s.count(func(n *Seeded) { n.Images++ })
+	s.count(func(n *FillResult) { n.Images++ })
 	return nil
 }
 
@@ -65,25 +65,25 @@ func (s *seeder) manifest(ctx context.Context, repo *remote.Repository, d v1.Des
 	return transfer.Sparse(d, put(ctx, repo, d, rc, tag))
 }
 
-// instead sends a narrowed index; err is why the whole one was refused.
+// instead sends a narrowed index; err is the registry's error for the published one.
 func (s *seeder) instead(ctx context.Context, repo *remote.Repository, less document, tag string, err error) error {
 	second := put(ctx, repo, less.descriptor, bytes.NewReader(less.text), tag)
 	if second != nil && err != nil {
-		return fmt.Errorf("%w; and of one with the platforms alone that are there: %w", err, second)
+		return fmt.Errorf("%w; an index with only the platforms of the bundle was rejected as well: %w", err, second)
 	}
 	return second
 }
 
 func (s *seeder) narrowed(repo *remote.Repository, d v1.Descriptor, less document) {
-	s.count(func(n *Seeded) {
+	s.count(func(n *FillResult) {
 		if n.Narrowed == nil {
 			n.Narrowed = map[string]string{}
 		}
-		n.Narrowed[Place(repo.Reference.Repository, d.Digest.String())] = less.descriptor.Digest.String()
+		n.Narrowed[DigestKey(repo.Reference.Repository, d.Digest.String())] = less.descriptor.Digest.String()
 	})
 }
 
-// put sends a document, under its tag where it has one.
+// put sends a document, with a tag unless tag is "".
 func put(ctx context.Context, repo *remote.Repository, d v1.Descriptor, text io.Reader, tag string) error {
 	if tag != "" {
 		return repo.Manifests().PushReference(ctx, d, text, tag)
@@ -91,10 +91,9 @@ func put(ctx context.Context, repo *remote.Repository, d v1.Descriptor, text io.
 	return repo.Manifests().Push(ctx, d, text)
 }
 
-// refusedContent tells whether a registry refuses a document for what is in it.
-// Products say that in many ways (400 MANIFEST_BLOB_UNKNOWN, 400 BLOB_UNKNOWN,
-// 400 MANIFEST_INVALID, 404 NOT_FOUND, 422), so that only those answers are left
-// out which are certainly about something else.
+// refusedContent reports whether a registry rejects a document because of its content. Products
+// use many codes for this (400 MANIFEST_BLOB_UNKNOWN, 400 BLOB_UNKNOWN, 400 MANIFEST_INVALID,
+// 404 NOT_FOUND, 422). Therefore only codes that certainly have another cause are excluded.
 func refusedContent(err error) bool {
 	var r *errcode.ErrorResponse
 	if !errors.As(err, &r) || r.StatusCode < 400 || r.StatusCode >= 500 {

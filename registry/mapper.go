@@ -8,24 +8,24 @@ import (
 	"github.com/distribution/reference"
 )
 
-// Mapper gives images their names at a site. The upstream registry's name
-// becomes the first part of the repository, so that equal paths of two
-// registries stay apart: registry.k8s.io/pause is HOST/registry.k8s.io/pause.
+// Mapper maps upstream image names to names at a site. The name of the upstream registry
+// becomes the first part of the repository, so that equal paths of two registries do not
+// collide: registry.k8s.io/pause is HOST/registry.k8s.io/pause.
 type Mapper struct {
-	Host      string // of the site's registry, with a port if it has one
-	Namespace string // put before every repository; may be empty
+	Host      string // of the site's registry, with an optional port
+	Namespace string // prefix of every repository; may be empty
 
-	// Digests are those of indexes that the registry did not take as published
-	// (Seeded.Narrowed): what it has instead, by Place. May be nil.
+	// Digests are the digests of indexes that the registry did not accept as published
+	// (FillResult.Narrowed), by DigestKey. May be nil.
 	Digests map[string]string
 }
 
-// Place is the key of Mapper.Digests: a published digest in one repository of the
-// site, since another may have taken the same index as it was.
-func Place(repository, digest string) string { return repository + "@" + digest }
+// DigestKey returns the key of Mapper.Digests: a published digest in one repository of the site.
+// Another repository may have accepted the same index as published.
+func DigestKey(repository, digest string) string { return repository + "@" + digest }
 
-// Repository gives the repository of an upstream reference within the site's
-// registry, and the tag, which is empty for a reference by digest alone.
+// Repository returns the repository of an upstream reference within the site's registry, and
+// the tag. The tag is "" for a reference by digest.
 func (m Mapper) Repository(ref string) (repository, tag string, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -43,8 +43,8 @@ func (m Mapper) Repository(ref string) (repository, tag string, err error) {
 	return path.Join(m.Namespace, Prefix(reference.Domain(named)), reference.Path(named)), tag, nil
 }
 
-// Map gives the whole name at the site, with tag or digest as ref has them. A
-// digest that the site has another one for becomes that.
+// Map returns the complete name at the site, with the tag or digest of ref. A digest in
+// m.Digests is replaced by the site's digest.
 func (m Mapper) Map(ref string) (string, error) {
 	repository, tag, err := m.Repository(ref)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m Mapper) Map(ref string) (string, error) {
 		name += ":" + tag
 	}
 	if _, digest, ok := strings.Cut(ref, "@"); ok {
-		if own := m.Digests[Place(repository, digest)]; own != "" {
+		if own := m.Digests[DigestKey(repository, digest)]; own != "" {
 			digest = own
 		}
 		name += "@" + digest
@@ -63,6 +63,6 @@ func (m Mapper) Map(ref string) (string, error) {
 	return name, nil
 }
 
-// Prefix is the part of a repository's name that stands for an upstream
-// registry. A port's colon is not allowed there and becomes a dash.
+// Prefix returns the part of a repository's name that represents an upstream registry. The
+// colon before a port is not allowed in repository names and becomes a dash.
 func Prefix(upstream string) string { return strings.ReplaceAll(upstream, ":", "-") }

@@ -12,23 +12,23 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 )
 
-// document is a manifest or an index that was made here.
+// document is a generated manifest or index.
 type document struct {
 	descriptor v1.Descriptor
 	text       []byte
 }
 
-// narrow gives, for each index of a tree that names what is not in the tree, one
-// that names the rest alone, by the digest of the published one. The same index
-// and the same platforms give the same bytes, so that what an earlier run sent is
-// known again. Everything else in an index stays as it is.
+// narrow returns, for each index of a tree that refers to manifests outside the tree, an index
+// without these manifests, by the digest of the published index. The rest of the index is
+// unchanged. The result depends only on the index and the platforms, so that a later run
+// recognizes what an earlier run sent.
 func narrow(src Source, tree []v1.Descriptor) (map[string]document, error) {
 	held := map[digest.Digest]bool{}
 	for _, d := range tree {
 		held[d.Digest] = true
 	}
 	out := map[string]document{}
-	for _, d := range tree { // what an index names comes before it
+	for _, d := range tree { // manifests come before the index that refers to them
 		if !bundle.IsIndex(d.MediaType) {
 			continue
 		}
@@ -61,8 +61,8 @@ func readAll(src Source, d v1.Descriptor) ([]byte, error) {
 	return io.ReadAll(rc)
 }
 
-// narrowIndex leaves out of an index what is not held; a child that was narrowed
-// itself is named by its own digest.
+// narrowIndex removes manifests from an index that are not held. A child index that was
+// narrowed is referred to by its new digest.
 func narrowIndex(text []byte, held map[digest.Digest]bool, narrowed map[string]document) (less []byte, changed bool, err error) {
 	var index map[string]json.RawMessage
 	var children []map[string]json.RawMessage

@@ -11,8 +11,8 @@ import (
 
 const dockerList = "application/vnd.docker.distribution.manifest.list.v2+json"
 
-// An index within an index is narrowed from below, and whatever else stands in
-// either, in fields that nobody here knows, stays.
+// An index within an index is narrowed from below, and everything else in both,
+// in unknown fields, stays.
 func TestNarrow(t *testing.T) {
 	s, _ := newMemorySource()
 	held := s.put(v1.MediaTypeImageManifest, []byte(`{"layers":[]}`))
@@ -59,7 +59,7 @@ func TestNarrow(t *testing.T) {
 		t.Errorf("again: %v, %v", again, err)
 	}
 	if none, err := narrow(s, []v1.Descriptor{held, whole}); err != nil || len(none) != 0 {
-		t.Errorf("a whole one: %v, %v", none, err)
+		t.Errorf("a complete index: %v, %v", none, err)
 	}
 }
 

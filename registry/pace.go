@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// longestWait is how long a registry may ask to be left alone.
+// longestWait is the maximum delay that is accepted from a registry's Retry-After header.
 const longestWait = 2 * time.Minute
 
-// pace bounds how many requests are under way to one registry. A registry that
-// answers "too many" or "not now" gets half as many, and none before the time it
-// asks for; each full round of good answers lets one more through again, up to
-// as many as it began with.
+// pace limits the number of concurrent requests to one registry. After a response 429 or 503
+// the limit is halved, and no request is sent before the time in Retry-After. After each full
+// round of successful responses the limit is increased by one, up to the initial limit.
 type pace struct {
 	base http.RoundTripper
 	most int
 
 	mu     sync.Mutex
 	limit  int
-	now    int           // under way
-	good   int           // good answers since limit last changed
-	before time.Time     // nothing is sent before
-	wake   chan struct{} // closed when there may be room
+	now    int           // current requests
+	good   int           // successful responses since limit last changed
+	before time.Time     // no request is sent before
+	wake   chan struct{} // closed when a request may be sent
 }
 
 func newPace(base http.RoundTripper, most int) *pace {
 	if base == nil {
-		base = http.DefaultTransport //nolint:forbidigo // what a client without a transport has
+		base = http.DefaultTransport //nolint:forbidigo // the default of http.Client
 	}
 	most = max(most, 1)
 	return &pace{base: base, most: most, limit: most, wake: make(chan struct{})}
@@ -45,7 +44,7 @@ func (p *pace) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// enter waits for room, or for ctx to end.
+// enter waits until a request may be sent, or until ctx ends.
 func (p *pace) enter(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -58,7 +57,7 @@ func (p *pace) enter(ctx context.Context) error {
 		wake := p.wake
 		p.mu.Unlock()
 		if rest <= 0 {
-			rest = longestWait // somebody leaves before
+			rest = longestWait // another request ends before
 		}
 		t := time.NewTimer(rest)
 		select {
@@ -72,7 +71,7 @@ func (p *pace) enter(ctx context.Context) error {
 	}
 }
 
-// leave learns from an answer, nil where none came.
+// leave adjusts the limit to a response; nil means that there was none.
 func (p *pace) leave(resp *http.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -54,7 +54,7 @@ func TestUploadsAreSentAgain(t *testing.T) {
 	}
 }
 
-// slowly answers after a while, and 429 to whoever is one too many.
+// slowly answers after a while, and 429 to requests above its limit.
 type slowly struct {
 	mu             sync.Mutex
 	now, room, bad int
@@ -76,7 +76,7 @@ func (s *slowly) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: http.Header{}}, nil
 }
 
-// Many requests at once to a registry that stands two soon are two or three.
+// Many requests at once to a registry that accepts two soon become two or three.
 func TestPaceFindsTheRoom(t *testing.T) {
 	s := &slowly{room: 2}
 	p := newPace(s, 16)

@@ -25,7 +25,7 @@ import (
 // shared is a layer that all images have.
 var shared = []byte(strings.Repeat("shared ", 50<<10))
 
-// carried is a bundle of two whole images and two whose indexes name a platform
+// carried is a bundle of two complete images and two whose indexes name a platform
 // that is not there, one of them without a tag.
 func carried(t *testing.T) *bundle.Bundle {
 	t.Helper()
@@ -39,7 +39,7 @@ func carried(t *testing.T) *bundle.Bundle {
 
 func carriedFile(t *testing.T) string {
 	t.Helper()
-	w := registrytest.NewWorld("")
+	w := registrytest.NewContent("")
 	for _, add := range []struct {
 		ref    string
 		absent []string
@@ -69,7 +69,7 @@ func product(t *testing.T) (*registrytest.Product, registry.Target) {
 }
 
 // fill compares and fills.
-func fill(t *testing.T, target registry.Target, b *bundle.Bundle) (*registry.Comparison, registry.Seeded, []registry.Standing) {
+func fill(t *testing.T, target registry.Target, b *bundle.Bundle) (*registry.Comparison, registry.FillResult, []registry.ImageStatus) {
 	t.Helper()
 	c, err := registry.Compare(t.Context(), target, b, b.Lock.Images, 4)
 	if err != nil {
@@ -83,7 +83,7 @@ func fill(t *testing.T, target registry.Target, b *bundle.Bundle) (*registry.Com
 }
 
 // settled runs again and wants nothing to be sent.
-func settled(t *testing.T, p *registrytest.Product, target registry.Target, b *bundle.Bundle, want []registry.Standing) {
+func settled(t *testing.T, p *registrytest.Product, target registry.Target, b *bundle.Bundle, want []registry.ImageStatus) {
 	t.Helper()
 	p.Lock()
 	uploads, puts := p.Uploads, p.Puts
@@ -93,7 +93,7 @@ func settled(t *testing.T, p *registrytest.Product, target registry.Target, b *b
 		t.Errorf("again: %d missing, %d blobs sent, %d manifests sent, %+v", c.Missing(), p.Uploads-uploads, p.Puts-puts, done)
 	}
 	for i, at := range images {
-		if !at.Held || at.Digest != want[i].Digest {
+		if !at.AlreadyPresent || at.Digest != want[i].Digest {
 			t.Errorf("again: %+v, before %+v", at, want[i])
 		}
 	}
@@ -115,7 +115,7 @@ func TestFill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Manifest(repository, tag); got != b.Lock.Images[i].Digest || at.Digest != got || at.Narrowed() || at.Held ||
+		if got := p.Manifest(repository, tag); got != b.Lock.Images[i].Digest || at.Digest != got || at.Narrowed() || at.AlreadyPresent ||
 			at.Target != target.Host+"/site/"+at.Reference {
 			t.Errorf("%s there, %+v", got, at)
 		}
@@ -152,7 +152,7 @@ func TestMountsFromBefore(t *testing.T) {
 	}
 	p.Forget("site/docker.io/library/busybox", "1.36") // its blobs are there still
 	c, done, _ := fill(t, target, b)
-	if c.Mounts != 6 || done.Mounted != 6 || done.Held == 0 {
+	if c.Mounts != 6 || done.Mounted != 6 || done.AlreadyPresent == 0 {
 		t.Errorf("%d to mount; %+v", c.Mounts, done)
 	}
 }
@@ -198,7 +198,7 @@ func TestSparseIndexIsNarrowed(t *testing.T) {
 	}
 }
 
-// pulled pulls one platform of an image whole.
+// pulled pulls one complete platform of an image.
 func pulled(t *testing.T, at, arch string) {
 	t.Helper()
 	ref, err := name.ParseReference(at, name.Insecure)
@@ -215,7 +215,7 @@ func pulled(t *testing.T, at, arch string) {
 	}
 }
 
-// A refusal that is about something else is told as it is, and nothing is narrowed.
+// A refusal with another cause is returned unchanged, and nothing is narrowed.
 func TestOtherRefusals(t *testing.T) {
 	b := carried(t)
 	for _, status := range []int{401, 403, 413} {
@@ -259,14 +259,14 @@ func TestCompareSees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Missing() != 2 || c.Images[0].Was == "" || c.Images[0].Held || c.Images[1].Was != "" || c.Images[1].Held || !c.Images[2].Held || c.Blobs != 0 {
+	if c.Missing() != 2 || c.Images[0].Previous == "" || c.Images[0].AlreadyPresent || c.Images[1].Previous != "" || c.Images[1].AlreadyPresent || !c.Images[2].AlreadyPresent || c.Blobs != 0 {
 		t.Errorf("%+v", c.Images)
 	}
 	p.Lock()
 	uploads := p.Uploads
 	p.Unlock()
 	_, done, after := fill(t, target, b)
-	if done.Images != 2 || p.Uploads != uploads || after[0].Digest != images[0].Digest || after[0].Was == "" {
+	if done.Images != 2 || p.Uploads != uploads || after[0].Digest != images[0].Digest || after[0].Previous == "" {
 		t.Errorf("%+v %+v", done, after)
 	}
 	settled(t, p, target, b, after)
@@ -294,7 +294,7 @@ func put(t *testing.T, target registry.Target, repository, tag string, index any
 }
 
 // Broken off at any request, the next run sends the rest, and no tag names what
-// is not whole.
+// is not complete.
 func TestFillInterruptedAnywhere(t *testing.T) {
 	b := carried(t)
 	for _, sparse := range []int{0, 400} {
@@ -356,7 +356,7 @@ func TestLogin(t *testing.T) {
 	p, target := product(t)
 	p.User, p.Password = "admin", "secret"
 	if _, err := registry.Compare(t.Context(), target, b, b.Lock.Images, 2); !errors.Is(err, auth.ErrBasicCredentialNotFound) {
-		t.Errorf("as nobody: %v", err)
+		t.Errorf("anonymous: %v", err)
 	}
 	target.Username, target.Password = "admin", "secret"
 	fill(t, target, b)

@@ -7,12 +7,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// byDigest is an image's name with a digest, wherever it stands in a text.
+// byDigest matches an image's name with a digest in a text.
 var byDigest = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9._:/-]*@sha256:[0-9a-f]{64}`)
 
-// Redigest gives each image that a text names by a digest which the site has
-// another one for that digest. Names stay upstream's: nodes are sent to the site's
-// registry by their runtime. The text may be a manifest or one reference.
+// Redigest replaces the digests of images in a text by the site's digests in m.Digests. Names
+// stay upstream's: the container runtime of the nodes redirects them to the site's registry.
+// The text may be a manifest or one reference.
 func (m Mapper) Redigest(text []byte) []byte {
 	if len(m.Digests) == 0 {
 		return text
@@ -20,20 +20,20 @@ func (m Mapper) Redigest(text []byte) []byte {
 	return byDigest.ReplaceAllFunc(text, func(ref []byte) []byte {
 		name, digest, _ := strings.Cut(string(ref), "@")
 		repository, _, err := m.Repository(string(ref))
-		if own := m.Digests[Place(repository, digest)]; err == nil && own != "" {
+		if own := m.Digests[DigestKey(repository, digest)]; err == nil && own != "" {
 			return []byte(name + "@" + own)
 		}
 		return ref
 	})
 }
 
-// Words gives what Redigest does to whatever names one of images, whichever way:
-// for each digest, in hex, the one that the site has.
-func (m Mapper) Words(images []manifest.ImagePin) map[string]string {
+// DigestReplacements returns the replacements of Redigest for images: for each published
+// digest the site's digest, both in hex.
+func (m Mapper) DigestReplacements(images []manifest.ImagePin) map[string]string {
 	var out map[string]string
 	for _, im := range images {
 		repository, _, err := m.Repository(im.Reference)
-		own := m.Digests[Place(repository, im.Digest)]
+		own := m.Digests[DigestKey(repository, im.Digest)]
 		if err != nil || own == "" {
 			continue
 		}
@@ -47,8 +47,8 @@ func (m Mapper) Words(images []manifest.ImagePin) map[string]string {
 
 func hexOf(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
 
-// Redigested gives what m.Digests is for images as they stand in a registry.
-func (m Mapper) Redigested(images []Standing) (map[string]string, error) {
+// Redigested returns the value of m.Digests for images in a registry.
+func (m Mapper) Redigested(images []ImageStatus) (map[string]string, error) {
 	var out map[string]string
 	for _, at := range images {
 		if !at.Narrowed() {
@@ -61,7 +61,7 @@ func (m Mapper) Redigested(images []Standing) (map[string]string, error) {
 		if out == nil {
 			out = map[string]string{}
 		}
-		out[Place(repository, at.Published)] = at.Digest
+		out[DigestKey(repository, at.Published)] = at.Digest
 	}
 	return out, nil
 }

@@ -20,53 +20,51 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Source gives what is to be sent; *bundle.Bundle is one.
+// Source provides the content to send; *bundle.Bundle implements it.
 type Source interface {
 	Blob(digest string) (io.ReadCloser, int64, error)
 	Tree(im manifest.ImagePin) ([]v1.Descriptor, error)
 }
 
-// Homed is a Source that reads some of its blobs from the registry itself, and
-// says in which repository they are: these are mounted and not sent.
-type Homed interface {
-	Home(digest string) (repository string)
+// MountSource is a Source that reads some of its blobs from the registry itself.
+// MountRepository returns their repository; these blobs are mounted and not sent.
+type MountSource interface {
+	MountRepository(digest string) (repository string)
 }
 
-// Target is a site's registry and how to speak to it.
+// Target is a site's registry with its credentials and connection settings.
 type Target struct {
 	Mapper
-	Client             *http.Client // with the site's CA; nil has the system's
+	Client             *http.Client // with the site's CA; nil uses the system's CAs
 	Username, Password string
-	Credential         auth.CredentialFunc // where Username is empty; nil asks as nobody
+	Credential         auth.CredentialFunc // if Username is empty; nil means anonymous access
 	UserAgent          string
 	PlainHTTP          bool
 }
 
-// Options says how Fill works.
+// Options are the options of Fill.
 type Options struct {
-	Parallel int               // blobs sent at once; at least 1
-	Sent     func(bytes int64) // told how many bytes went since the last call; may be nil
+	Parallel int               // blobs sent in parallel; at least 1
+	Sent     func(bytes int64) // called with the number of bytes sent since the last call; may be nil
 
-	// Narrow has an index that the registry refuses, because it names platforms
-	// that are not there, sent with the others alone. Its digest is another then:
-	// Seeded.Narrowed says which.
+	// Narrow sends an index without the platforms that are not in the bundle, if the registry
+	// rejects the published index because of them. FillResult.Narrowed has its new digest.
 	Narrow bool
 }
 
-// Seeded counts what Fill did.
-type Seeded struct {
-	Images  int   `json:"images"`  // that are now complete and tagged
-	Blobs   int   `json:"blobs"`   // that were sent
-	Bytes   int64 `json:"bytes"`   // of these
-	Mounted int   `json:"mounted"` // blobs that the registry took from another of its repositories
-	Held    int   `json:"held"`    // blobs and manifests that the registry held already
+// FillResult is the result of Fill.
+type FillResult struct {
+	Images         int   `json:"images"`  // images that are now complete and tagged
+	Blobs          int   `json:"blobs"`   // blobs that were sent
+	Bytes          int64 `json:"bytes"`   // bytes of these blobs
+	Mounted        int   `json:"mounted"` // blobs that the registry mounted from another of its repositories
+	AlreadyPresent int   `json:"held"`    // blobs that the registry already had
 
-	// Narrowed is for Mapper.Digests: of the images whose index was narrowed.
+	// Narrowed is the value of Mapper.Digests for images whose index was narrowed.
 	Narrowed map[string]string `json:"-"`
 }
 
-// seed sends images. All blobs go before any manifest of the same image, and its tag
-// goes last.
+// seed sends images. All blobs of an image are sent before its manifests, and its tag is last.
 func (s *seeder) seed(ctx context.Context, images []manifest.ImagePin) error {
 	g, blobs := errgroup.WithContext(ctx)
 	g.SetLimit(max(s.o.Parallel, 1))
@@ -95,7 +93,7 @@ func (s *seeder) seed(ctx context.Context, images []manifest.ImagePin) error {
 	return m.Wait()
 }
 
-// seeder is one Fill at work.
+// seeder is the state of one Fill.
 type seeder struct {
 	target Target
 	client *auth.Client
@@ -103,22 +101,22 @@ type seeder struct {
 	o      Options
 
 	mu    sync.Mutex
-	locks map[string]*sync.Mutex // digest → held while the blob is on its way
-	home  map[string]string      // digest → a repository that holds the blob
-	known map[string]bool        // repository and digest → whether the blob is there, where that was asked
-	done  Seeded
+	locks map[string]chan struct{} // digest → full while the blob is sent
+	home  map[string]string        // digest → a repository that has the blob
+	known map[string]bool          // repository and digest → whether the blob exists, if it was queried
+	done  FillResult
 
-	unmounted atomic.Bool // the registry mounts nothing
+	unmounted atomic.Bool // the registry does not support mounts
 }
 
 func newSeeder(t Target, src Source, o Options) *seeder {
-	hc := http.Client{Transport: transfer.Waits{}.Transport(nil)}
+	hc := http.Client{Transport: transfer.Timeouts{}.Transport(nil)}
 	if t.Client != nil {
 		hc = *t.Client
 	}
 	inner := hc.Transport
 	if r, ok := inner.(*retry.Transport); ok {
-		inner = r.Base // each try is paced by itself
+		inner = r.Base // each attempt is paced separately
 	}
 	hc.Transport = &retry.Transport{Base: newPace(inner, o.Parallel), Policy: patience}
 	guarded := t
@@ -132,7 +130,7 @@ func newSeeder(t Target, src Source, o Options) *seeder {
 	}
 	return &seeder{
 		target: t, client: c, src: src, o: o,
-		home: map[string]string{}, locks: map[string]*sync.Mutex{}, known: map[string]bool{},
+		home: map[string]string{}, locks: map[string]chan struct{}{}, known: map[string]bool{},
 	}
 }
 
@@ -150,29 +148,34 @@ func (s *seeder) repository(ref string) (*remote.Repository, string, error) {
 	return repo, tag, nil
 }
 
-// lock waits until nobody else sends this blob, and gives the unlocking.
-func (s *seeder) lock(digest string) func() {
+// lock waits until no other goroutine sends this blob, and returns the function that unlocks it. The
+// error is that of a context that ended first.
+func (s *seeder) lock(ctx context.Context, digest string) (func(), error) {
 	s.mu.Lock()
 	l := s.locks[digest]
 	if l == nil {
-		l = &sync.Mutex{}
+		l = make(chan struct{}, 1)
 		s.locks[digest] = l
 	}
 	s.mu.Unlock()
-	l.Lock()
-	return l.Unlock
+	select {
+	case l <- struct{}{}:
+		return func() { <-l }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 func (s *seeder) homeOf(digest string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h, ok := s.src.(Homed); ok && s.home[digest] == "" {
-		return h.Home(digest)
+	if h, ok := s.src.(MountSource); ok && s.home[digest] == "" {
+		return h.MountRepository(digest)
 	}
 	return s.home[digest]
 }
 
-func (s *seeder) count(f func(*Seeded)) {
+func (s *seeder) count(f func(*FillResult)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.done)

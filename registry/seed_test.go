@@ -125,10 +125,10 @@ func newMemorySource() (*memorySource, []manifest.ImagePin) {
 }
 
 // send compares and fills, as an installation does.
-func send(ctx context.Context, t Target, src Source, images []manifest.ImagePin, o Options) (Seeded, error) {
+func send(ctx context.Context, t Target, src Source, images []manifest.ImagePin, o Options) (FillResult, error) {
 	c, err := Compare(ctx, t, src, images, o.Parallel)
 	if err != nil {
-		return Seeded{}, err
+		return FillResult{}, err
 	}
 	done, _, err := Fill(ctx, t, src, c, o)
 	return done, err
@@ -180,7 +180,7 @@ func TestSendThenNothingIsMissing(t *testing.T) {
 }
 
 // No tag may be seen before its content: break the wire at each request in
-// turn; afterwards every tag that answers leads to a whole image, and a second
+// turn; afterwards every tag that answers refers to a complete image, and a second
 // run completes the rest.
 func TestSendInterruptedAnywhere(t *testing.T) {
 	src, images := newMemorySource()
@@ -237,7 +237,7 @@ func TestCompareSeesAnotherDigest(t *testing.T) {
 	}
 	images[1].Digest = images[0].Digest
 	c, err := Compare(t.Context(), site.target(), src, images, 1)
-	if err != nil || c.Missing() != 1 || c.Images[1].Held || c.Images[1].Was == "" {
+	if err != nil || c.Missing() != 1 || c.Images[1].AlreadyPresent || c.Images[1].Previous == "" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

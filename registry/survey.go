@@ -21,13 +21,13 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Holding is what a registry has.
-type Holding struct {
-	Images []manifest.HeldImage
+// SurveyResult is the content of a registry.
+type SurveyResult struct {
+	Images []manifest.InventoryImage
 	Layers map[string]string // digest → a repository that has it
 }
 
-// The bounds of a survey: who has more has no registry of one site.
+// The limits of a survey, far above the contents of one site's registry.
 const (
 	maxRepositories = 10_000
 	maxPages        = 2_000 // of one listing
@@ -35,12 +35,12 @@ const (
 	maxSurveyed     = 16 << 20 // bytes of a manifest
 )
 
-// Survey asks a registry what it has: for every known image, and for whatever
-// else its catalog names, the digest of the tag, and of each layer under it
-// whether it is really there. A catalog that may not be read is passed over.
-func Survey(ctx context.Context, t Target, known []manifest.ImagePin, parallel int) (*Holding, error) {
-	s := &survey{seeder: newSeeder(t, nil, Options{Parallel: parallel}), out: &Holding{Layers: map[string]string{}}, asked: map[string]bool{}}
-	todo := map[string]string{} // repository:tag at the site → the name to list it by
+// Survey lists the contents of a registry: for every known image and every image in the
+// catalog, the digest of the tag, and which of its layers exist. A catalog that cannot be read
+// is skipped.
+func Survey(ctx context.Context, t Target, known []manifest.ImagePin, parallel int) (*SurveyResult, error) {
+	s := &survey{seeder: newSeeder(t, nil, Options{Parallel: parallel}), out: &SurveyResult{Layers: map[string]string{}}, queried: map[string]bool{}}
+	todo := map[string]string{} // repository and tag at the site → name in the list
 	for _, im := range known {
 		repository, tag, err := t.Repository(im.Reference)
 		if err != nil {
@@ -65,19 +65,19 @@ func Survey(ctx context.Context, t Target, known []manifest.ImagePin, parallel i
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(s.out.Images, func(a, b manifest.HeldImage) int { return strings.Compare(a.Reference, b.Reference) })
+	slices.SortFunc(s.out.Images, func(a, b manifest.InventoryImage) int { return strings.Compare(a.Reference, b.Reference) })
 	return s.out, nil
 }
 
-// survey is one Survey at work.
+// survey is the state of one Survey.
 type survey struct {
 	*seeder
-	mu    sync.Mutex
-	out   *Holding
-	asked map[string]bool // repository and digest of documents and layers
+	mu      sync.Mutex
+	out     *SurveyResult
+	queried map[string]bool // repository and digest of queried documents and layers
 }
 
-// catalog adds what the registry lists and nobody named.
+// catalog adds images that the registry lists and that are not known.
 func (s *survey) catalog(ctx context.Context, todo map[string]string) error {
 	names, err := s.repositories(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *survey) catalog(ctx context.Context, todo map[string]string) error {
 	for _, name := range names {
 		repo, err := s.open(name)
 		if err != nil {
-			continue // a name that no client can speak of
+			continue // not a valid repository name
 		}
 		repo.Client = transfer.Pages(s.client, maxPages)
 		err = repo.Tags(ctx, "", func(tags []string) error {
@@ -107,7 +107,7 @@ func (s *survey) catalog(ctx context.Context, todo map[string]string) error {
 	return nil
 }
 
-// image looks at one tag, and at all that lies under it.
+// image adds one tag, with everything that it refers to.
 func (s *survey) image(ctx context.Context, repository, tag, listed string) error {
 	repo, err := s.open(repository)
 	if err != nil {
@@ -118,29 +118,29 @@ func (s *survey) image(ctx context.Context, repository, tag, listed string) erro
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("ask %s for %s: %w", s.target.Host, listed, err)
+		return fmt.Errorf("query %s for %s: %w", s.target.Host, listed, err)
 	}
 	if err := s.document(ctx, repo, d, 0); err != nil {
 		return fmt.Errorf("%s: %w", listed, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out.Images = append(s.out.Images, manifest.HeldImage{Reference: listed, Digest: d.Digest.String()})
+	s.out.Images = append(s.out.Images, manifest.InventoryImage{Reference: listed, Digest: d.Digest.String()})
 	return nil
 }
 
-// first tells whether nobody has asked a repository for d before.
+// first reports whether a repository is queried for d for the first time.
 func (s *survey) first(repo *remote.Repository, d v1.Descriptor) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := repo.Reference.Repository + " " + d.Digest.String()
-	was := s.asked[key]
-	s.asked[key] = true
+	was := s.queried[key]
+	s.queried[key] = true
 	return !was
 }
 
-// document walks a manifest or an index. A platform that is not there is no
-// fault: an index names all that upstream has.
+// document follows a manifest or an index. Missing platforms are not an error: an index lists
+// all of upstream's platforms.
 func (s *survey) document(ctx context.Context, repo *remote.Repository, d v1.Descriptor, depth int) error {
 	if depth > 4 || d.Digest.Validate() != nil || d.Size > maxSurveyed || !bundle.IsManifest(d.MediaType) || !s.first(repo, d) {
 		return nil

@@ -132,7 +132,7 @@ func TestSurvey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []manifest.HeldImage{
+	want := []manifest.InventoryImage{
 		{Reference: target.Host + "/docker.io/library/busybox:1", Digest: images[1].Digest},
 		{Reference: "registry.k8s.io/pause:3.10", Digest: images[0].Digest},
 	}
@@ -219,7 +219,7 @@ type homed struct {
 	read []string
 }
 
-func (h *homed) Home(d string) string { return h.away[d] }
+func (h *homed) MountRepository(d string) string { return h.away[d] }
 
 func (h *homed) Blob(d string) (io.ReadCloser, int64, error) {
 	if h.away[d] != "" {

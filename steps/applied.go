@@ -1,25 +1,25 @@
 package steps
 
-// Applied is what a cluster remembers of how it was made: later changes start
-// from it.
+// Applied is the record of what kubexm last applied to a cluster. Later operations
+// start from it.
 type Applied struct {
 	Config       []byte // without secrets
 	Lock         []byte
 	ConfigDigest string
 	LockDigest   string
 	Serial       string
-	Highest      string // serial that the cluster has had: an older bundle is refused
+	Highest      string // highest bundle serial applied so far: older bundles are rejected
 	Root         string
-	Set          string // the release of the lock: "v1.32.2"
-	Operation    string // the id of the run's operation; "" where it has none
-	// Components are the versions that the lock chose, by component: "containerd".
+	Set          string // release of the lock: "v1.32.2"
+	Operation    string // ID of the run's operation; "" if it has none
+	// Components are the versions selected by the lock, by component: "containerd".
 	Components map[string]string
-	// Digests are "sha256:…" of the files that components are downloaded as, by component
-	// and platform: "kubelet linux/amd64". Nil says that they are not known.
+	// Digests are the digests ("sha256:…") of the components' files, by component and
+	// platform: "kubelet linux/amd64". Nil means unknown.
 	Digests map[string]string
-	// Away are hosts of the config on which nothing was done, by name.
+	// Away are the names of hosts of the config that the run left out.
 	Away []string
-	// Bundles says where the archives lie that were used, as JSON. It is kept on the
-	// workdir host alone: to the cluster these paths mean nothing.
+	// Bundles lists the paths of the used archives, as JSON. Only the workdir host
+	// stores it: the paths are meaningless to the cluster.
 	Bundles []byte
 }

@@ -16,10 +16,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// TestArgvLaw: no shell ever reads text that was put together at run time. A
-// command is an argv; the one line that a shell on a host splits is made by
-// connector.Quote; a script is a constant, and values are its arguments. A file
-// that breaks the law in every way is laid among the others, and has to be found.
+// TestArgvLaw checks that no shell reads text that was composed at run time. A command is
+// an argv. connector.Quote alone produces lines for a shell. A script is a constant, and
+// values are its arguments. The test must detect all violations in a fixture file.
 func TestArgvLaw(t *testing.T) {
 	dir, err := filepath.Abs("etcd")
 	if err != nil {
@@ -91,8 +90,8 @@ func law(ctx context.Context, h *steps.Host, name string, s *ssh.Session) {
 	}
 }
 
-// TestTemplatesRunNoShell: a unit's file that is filled in has no shell that reads
-// what was filled in.
+// TestTemplatesRunNoShell checks that templates of unit files do not pass inserted values
+// to a shell.
 func TestTemplatesRunNoShell(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Base(filepath.Dir(name)) != "templates" {
@@ -119,7 +118,7 @@ var (
 	scriptFlag = regexp.MustCompile(`^-[leuxi]*c$`)
 )
 
-// argvFindings holds the module's code, without its tests, to the law.
+// argvFindings checks the module's code, without its tests, and returns the violations.
 func argvFindings(t *testing.T, overlay map[string][]byte) []string {
 	t.Helper()
 	pkgs, err := packages.Load(&packages.Config{
@@ -210,7 +209,7 @@ func (l *argvLaw) file(p *packages.Package, f *ast.File) {
 	}
 }
 
-// list looks for scripts in the words of a command.
+// list finds scripts in the argv of a command.
 func (l *argvLaw) list(p *packages.Package, fn *ast.FuncDecl, words []ast.Expr) {
 	for i, w := range words {
 		if !scriptFlag.MatchString(constant(p, w)) {
@@ -224,7 +223,7 @@ func (l *argvLaw) list(p *packages.Package, fn *ast.FuncDecl, words []ast.Expr) 
 	}
 }
 
-// job looks at a job's script.
+// job checks a job's script.
 func (l *argvLaw) job(p *packages.Package, fn *ast.FuncDecl, lit *ast.CompositeLit) {
 	if !strings.HasSuffix(p.TypesInfo.TypeOf(lit).String(), "steps/runner.Job") {
 		return
@@ -247,8 +246,8 @@ func (l *argvLaw) assign(p *packages.Package, fn *ast.FuncDecl, a *ast.AssignStm
 	}
 }
 
-// call looks at what is given to functions whose parameters are scripts, and at
-// lines that are handed to a shell over SSH.
+// call checks the arguments of functions whose parameters are scripts, and the lines that
+// are sent to a shell over SSH.
 func (l *argvLaw) call(p *packages.Package, fn *ast.FuncDecl, c *ast.CallExpr, called map[*ast.Ident]bool) {
 	var id *ast.Ident
 	switch f := c.Fun.(type) {
@@ -274,7 +273,7 @@ func (l *argvLaw) call(p *packages.Package, fn *ast.FuncDecl, c *ast.CallExpr, c
 	}
 }
 
-// quoted tells whether e is made of constants and of what connector.Quote gave.
+// quoted reports whether e consists of constants and results of connector.Quote.
 func (l *argvLaw) quoted(p *packages.Package, e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
@@ -290,8 +289,8 @@ func (l *argvLaw) quoted(p *packages.Package, e ast.Expr) bool {
 	return p.TypesInfo.Types[e].Value != nil
 }
 
-// value finds functions whose parameters are scripts where they are not called:
-// nobody sees then what they are called with.
+// value finds functions whose parameters are scripts where they are used as values: their
+// arguments cannot be checked then.
 func (l *argvLaw) value(p *packages.Package, id *ast.Ident, called map[*ast.Ident]bool) {
 	f, ok := p.TypesInfo.Uses[id].(*types.Func)
 	if !ok || called[id] {
@@ -304,7 +303,7 @@ func (l *argvLaw) value(p *packages.Package, id *ast.Ident, called map[*ast.Iden
 	}
 }
 
-// script wants e to be a constant, or a parameter whose callers give constants.
+// script requires e to be a constant, or a parameter whose callers pass constants.
 func (l *argvLaw) script(p *packages.Package, fn *ast.FuncDecl, e ast.Expr) {
 	if p.TypesInfo.Types[e].Value != nil {
 		return
@@ -329,7 +328,7 @@ func (l *argvLaw) script(p *packages.Package, fn *ast.FuncDecl, e ast.Expr) {
 	l.say(p, e, "a shell reads text that is no constant: give it as an argument of the script")
 }
 
-// parameter gives which parameter of fn e is, or -1.
+// parameter returns the index of the parameter of fn that e is, or -1.
 func parameter(p *packages.Package, fn *ast.FuncDecl, e *ast.Ident) int {
 	if fn == nil {
 		return -1
@@ -346,7 +345,7 @@ func parameter(p *packages.Package, fn *ast.FuncDecl, e *ast.Ident) int {
 	return -1
 }
 
-// written tells whether a parameter gets another value within fn.
+// written reports whether fn assigns another value to a parameter.
 func written(p *packages.Package, fn *ast.FuncDecl, e *ast.Ident) bool {
 	obj, found := p.TypesInfo.Uses[e], false
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
@@ -365,7 +364,7 @@ func written(p *packages.Package, fn *ast.FuncDecl, e *ast.Ident) bool {
 	return found
 }
 
-// constant gives the text of a constant string, and "" of anything else.
+// constant returns the text of a constant string, or "".
 func constant(p *packages.Package, e ast.Expr) string {
 	if v := p.TypesInfo.Types[e].Value; v != nil {
 		if s := v.ExactString(); len(s) > 1 && s[0] == '"' {

@@ -17,21 +17,22 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// DiskFullError is an error of a step that met a full file system on its host.
+// DiskFullError is an error of a step that failed because a file system of its host
+// is full.
 type DiskFullError struct {
 	Host string
-	// Disk is the file system as it was after the failure; its Mount is "" where
-	// none could be named.
+	// Disk is the state of the file system after the failure. Its Mount is "" if the
+	// file system is unknown.
 	Disk runner.Disk
-	// File is the size in bytes of the file that was written, 0 where it is not known.
+	// File is the size in bytes of the file that was written; 0 means unknown.
 	File int64
-	// Bundle is the size in bytes, in the bundle, of all files and images that the
-	// step brings to the host; images take more room unpacked. 0: none are known.
+	// Bundle is the total size in bytes, in the bundle, of all files and images that the
+	// step uploads. Unpacked images need more space. 0 means none is known.
 	Bundle int64
 	Err    error
 }
 
-// Error adds to the cause what is free, and what is needed.
+// Error returns the cause with the free and the required space.
 func (e *DiskFullError) Error() string {
 	var more []string
 	switch d := e.Disk; {
@@ -45,7 +46,7 @@ func (e *DiskFullError) Error() string {
 		more = append(more, "the file needs "+sizeUp(e.File))
 	}
 	if e.Bundle > 0 {
-		more = append(more, "the step brings "+sizeUp(e.Bundle)+" of the bundle in all")
+		more = append(more, "the step uploads "+sizeUp(e.Bundle)+" from the bundle in total")
 	}
 	if len(more) == 0 {
 		return e.Err.Error()
@@ -53,14 +54,14 @@ func (e *DiskFullError) Error() string {
 	return e.Err.Error() + ": " + strings.Join(more, ", ")
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *DiskFullError) Unwrap() error { return e.Err }
 
-// Advice says where to free space.
+// Advice states where to free space.
 func (e *DiskFullError) Advice() string {
 	switch d := e.Disk; {
 	case d.Mount == "":
-		return fmt.Sprintf("see `df -h` and `df -i` on %s, free space where it is short, then run the same command again", e.Host)
+		return fmt.Sprintf("find the full file system with `df -h` and `df -i` on %s, free space on it, then run the same command again", e.Host)
 	case d.Inodes > 0 && d.InodesFree == 0:
 		return fmt.Sprintf("remove files on %s of %s (`du --inodes -x %s | sort -n | tail`), then run the same command again", d.Mount, e.Host, connector.Quote([]string{d.Mount}))
 	default:
@@ -68,27 +69,27 @@ func (e *DiskFullError) Advice() string {
 	}
 }
 
-// noSpace is what programs say of ENOSPC: the C library's text, and Go's.
+// noSpace is the message for ENOSPC of the C library and of Go.
 const noSpace = "no space left on device"
 
-// askDisks is how long a host may take to say what is free: the answer only adds
-// to an error.
-const askDisks = 15 * time.Second
+// diskQueryTimeout limits the query of the host's free space. It is short because the
+// result only adds detail to an error.
+const diskQueryTimeout = 15 * time.Second
 
-// ExplainDiskFull gives a *DiskFullError for an error that comes from a full file
-// system of h, and any other error as it is. It asks the host what is free; the
-// caller calls it once, where a step has failed for good.
+// ExplainDiskFull returns a *DiskFullError if err was caused by a full file system of
+// h, and err unchanged otherwise. It queries the host's free space. Callers call it
+// once, after the last retry of a step has failed.
 func ExplainDiskFull(ctx context.Context, h *Host, err error) error {
 	var full *DiskFullError
-	if err == nil || h == nil || h.Runner == nil || errors.As(err, &full) || errors.Is(err, syscall.ENOSPC) { // the last: this machine's disk
+	if err == nil || h == nil || h.Runner == nil || errors.As(err, &full) || errors.Is(err, syscall.ENOSPC) { // ENOSPC: a local disk is full, not the host's
 		return err
 	}
 	var cmd *runner.CmdError
-	said := err.Error()
+	text := err.Error()
 	if errors.As(err, &cmd) {
-		said += "\n" + cmd.Stderr + "\n" + cmd.Stdout
+		text += "\n" + cmd.Stderr + "\n" + cmd.Stdout
 	}
-	if !strings.Contains(strings.ToLower(said), noSpace) {
+	if !strings.Contains(strings.ToLower(text), noSpace) {
 		return err
 	}
 	full = &DiskFullError{Host: h.Name, Bundle: h.bundleSize(), Err: err}
@@ -96,27 +97,27 @@ func ExplainDiskFull(ctx context.Context, h *Host, err error) error {
 	if cmd != nil && strings.HasPrefix(cmd.Verb, "fs.") && len(cmd.Argv) > 0 {
 		written = cmd.Argv[0]
 		if (cmd.Verb == connector.VerbPut || cmd.Verb == connector.VerbWrite) && len(cmd.Argv) > 1 {
-			full.File, _ = strconv.ParseInt(cmd.Argv[1], 10, 64) // 0 where it is no number
+			full.File, _ = strconv.ParseInt(cmd.Argv[1], 10, 64) // 0 if it is not a number
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, askDisks)
+	ctx, cancel := context.WithTimeout(ctx, diskQueryTimeout)
 	defer cancel()
-	facts, asked := h.Runner.Facts(ctx)
-	if asked != nil {
+	facts, factsErr := h.Runner.Facts(ctx)
+	if factsErr != nil {
 		return full
 	}
 	if written != "" {
 		full.Disk, _ = facts.Disk(written)
 		return full
 	}
-	full.Disk = fullDisk(facts, writtenTo(said))
+	full.Disk = fullDisk(facts, writtenTo(text))
 	return full
 }
 
-// writtenTo gives the path that a text names last before it says that there was no
-// space; "" where it names none.
-func writtenTo(said string) string {
-	for line := range strings.Lines(said) {
+// writtenTo returns the last path that text contains before the ENOSPC message, or ""
+// if there is none.
+func writtenTo(text string) string {
+	for line := range strings.Lines(text) {
 		before, _, found := strings.Cut(strings.ToLower(line), noSpace)
 		if !found {
 			continue
@@ -130,12 +131,13 @@ func writtenTo(said string) string {
 
 var absolute = regexp.MustCompile(`(?:^|[\s"'` + "`" + `‘(=])(/[^\s"'` + "`" + `’:;,)]*)`)
 
-// neverWritten are file systems that are full by nature, and those of containers,
-// which lie on another one.
+// neverWritten are the types of read-only file systems, which are always full, and of
+// container file systems, which are stored on another file system.
 var neverWritten = []string{"iso9660", "udf", "erofs", "cramfs", "overlay"}
 
-// fullDisk gives the file system that a program met full. The path that it named may
-// be one of its container's: a file system that is full goes before it.
+// fullDisk returns the file system that was full when a program wrote to the path
+// written. The path may be inside a container, so a full file system of the host takes
+// precedence over the path's own.
 func fullDisk(facts runner.Facts, written string) runner.Disk {
 	named, _ := facts.Disk(written)
 	short := slices.DeleteFunc(slices.Clone(facts.Disks), func(d runner.Disk) bool {
@@ -147,7 +149,8 @@ func fullDisk(facts runner.Facts, written string) runner.Disk {
 	return short[0]
 }
 
-// bundleSize is the size of what a step declares to bring to h, as the lock has it.
+// bundleSize returns the total size of the artifacts that the step declares, from the
+// lock.
 func (h *Host) bundleSize() int64 {
 	if h.Artifacts == nil {
 		return 0
@@ -173,7 +176,7 @@ func (h *Host) bundleSize() int64 {
 	return total
 }
 
-// size rounds down, for what is free; sizeUp rounds up, for what is needed.
+// size formats free space and rounds down. sizeUp formats required space and rounds up.
 func size(bytes int64) string {
 	if bytes < 1<<20 {
 		return fmt.Sprintf("%d KiB", bytes>>10)

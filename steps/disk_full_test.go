@@ -15,8 +15,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestExplainDiskFull: the error names the host, the file system that the step wrote
-// to, what is free there and what was needed.
+// TestExplainDiskFull: the error contains the host, the file system that the step wrote
+// to, its free space and the required space.
 func TestExplainDiskFull(t *testing.T) {
 	run := func(program, stderr string) error {
 		return &runner.CmdError{Verb: connector.VerbExec, Argv: []string{program}, Exit: 1, Stderr: stderr}
@@ -31,7 +31,7 @@ func TestExplainDiskFull(t *testing.T) {
 		"a file that is sent": {
 			err:     fmt.Errorf("upload: %w", &runner.CmdError{Verb: connector.VerbPut, Argv: []string{"/var/lib/containerd/x", "41943040"}, Exit: 1, Stderr: "cat: write error: No space left on device\n"}),
 			machine: mounts,
-			says:    "No space left on device: /var/lib/containerd of node1 has 3 MiB free of 6 MiB, the file needs 40 MiB, the step brings 1 KiB of the bundle in all",
+			says:    "No space left on device: /var/lib/containerd of node1 has 3 MiB free of 6 MiB, the file needs 40 MiB, the step uploads 1 KiB from the bundle in total",
 			try:     "free space on /var/lib/containerd of node1",
 		},
 		"a small file elsewhere": {
@@ -89,8 +89,8 @@ func TestExplainDiskFull(t *testing.T) {
 	}
 }
 
-// TestExplainDiskFullWithoutTheHost: one that does not answer any more takes nothing
-// from what is known.
+// TestExplainDiskFullWithoutTheHost: if the host no longer answers, the error keeps its
+// other details.
 func TestExplainDiskFullWithoutTheHost(t *testing.T) {
 	step := containerd.Binaries()
 	kase := steptest.Case{}

@@ -2,18 +2,18 @@ package steps
 
 import "context"
 
-// Piece is one piece of a host's state as a look found it: a file, a unit, an object of
-// the cluster.
-type Piece struct {
+// ResourceState is the observed state of one resource: a file, a unit, an object of the
+// cluster.
+type ResourceState struct {
 	Name string // "file /etc/hosts"
-	What string // what would mend it, "write /etc/hosts"; "" where it is as it should be
-	Diff string // lines that come and go, where that can be shown
-	Err  error  // why it could not be looked at
+	What string // the change that would repair it, "write /etc/hosts"; "" if it has the desired state
+	Diff string // added and removed lines, if available
+	Err  error  // why it could not be inspected
 }
 
-// Drifter is what a step offers that can look at each piece of its work by itself. A
-// Differ says what a run would do: it restarts a unit whose file it writes. A Drifter
-// says what differs: the file alone.
+// Drifter is implemented by steps that can inspect each of their resources separately.
+// A Differ lists what a run would change, including consequences: a changed file
+// restarts its unit. A Drifter lists only what differs: the file.
 type Drifter interface {
-	Drift(context.Context, *Host) []Piece
+	Drift(context.Context, *Host) []ResourceState
 }

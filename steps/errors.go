@@ -7,7 +7,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Error is what the engine adds at the border of a step: which one, and where.
+// Error is a step's error with the step and the host. The engine adds it.
 type Error struct {
 	Node, Host string
 	Err        error
@@ -15,10 +15,10 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s on %s: %v", e.Node, e.Host, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// advised is an error with what the reader can do about it.
+// advised is an error with advice for the user.
 type advised struct {
 	error
 	advice string
@@ -26,7 +26,7 @@ type advised struct {
 
 func (a *advised) Unwrap() error { return a.error }
 
-// Advise attaches what the reader can do about err; nil stays nil.
+// Advise attaches advice for the user to err. A nil err stays nil.
 func Advise(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -34,13 +34,13 @@ func Advise(err error, format string, args ...any) error {
 	return &advised{err, fmt.Sprintf(format, args...)}
 }
 
-// Advice gives all that was attached to err or that it knows itself, the
-// outermost first.
+// Advice returns all advice in err's chain, the outermost first: what Advise attached,
+// and the advice of errors that are connector.Advised.
 func Advice(err error) []string {
 	var out []string
 	var walk func(error)
 	walk = func(err error) {
-		switch e := err.(type) { //nolint:errorlint // every layer is looked at, one by one
+		switch e := err.(type) { //nolint:errorlint // the walk visits every layer
 		case nil:
 			return
 		case *advised:
@@ -61,14 +61,14 @@ func Advice(err error) []string {
 	return out
 }
 
-// Finding is one thing that a read-only check holds against a host.
+// Finding is one problem that a read-only check found on a host.
 type Finding struct {
 	Host    string `json:"host"`
 	Check   string `json:"check"` // the step's name
 	What    string `json:"what"`
 	Advice  string `json:"advice,omitempty"`
-	Warning bool   `json:"warning,omitempty"` // said, and passed
-	Note    bool   `json:"note,omitempty"`    // said, and passed; nobody has to do anything
+	Warning bool   `json:"warning,omitempty"` // reported; does not fail the check
+	Note    bool   `json:"note,omitempty"`    // information only; no action is required
 }
 
 // The levels of findings, the worst first.
@@ -78,7 +78,7 @@ const (
 	LevelNote    = "note"
 )
 
-// Level says how bad a finding is: an error lets nothing be changed.
+// Level returns the severity of a finding. A finding of LevelError stops all changes.
 func (f Finding) Level() string {
 	switch {
 	case f.Note:
@@ -89,8 +89,8 @@ func (f Finding) Level() string {
 	return LevelError
 }
 
-// Findings is an error that holds everything a check found, so that a person
-// mends a host once.
+// Findings is an error with all findings of a check, so that an operator can fix a host
+// in one pass.
 type Findings []Finding
 
 func (f Findings) Error() string {
@@ -104,7 +104,7 @@ func (f Findings) Error() string {
 	return s
 }
 
-// OrNil gives the findings as an error, nil where there are none.
+// OrNil returns the findings as an error, or nil if there are none.
 func (f Findings) OrNil() error {
 	if len(f) == 0 {
 		return nil
@@ -112,8 +112,7 @@ func (f Findings) OrNil() error {
 	return f
 }
 
-// Split takes the error of a run apart: what checks hold against hosts, and the single
-// errors of all else.
+// Split separates the error of a run into the findings of checks and all other errors.
 func Split(err error) (found []Finding, failed []error) {
 	for _, e := range Each(err) {
 		var fs Findings
@@ -127,9 +126,9 @@ func Split(err error) (found []Finding, failed []error) {
 	return found, failed
 }
 
-// Each gives the single errors of a joined one; of another that one.
+// Each returns the errors that err joins, or err itself if it joins none.
 func Each(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok { // the outermost join alone is taken apart
+	if j, ok := err.(interface{ Unwrap() []error }); ok { // joins below a wrapped error stay together
 		var out []error
 		for _, e := range j.Unwrap() {
 			out = append(out, Each(e)...)

@@ -18,47 +18,48 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Artifacts opens what a bundle holds.
+// Artifacts gives access to the content of a bundle.
 type Artifacts interface {
 	registry.Source
-	// Images gives every image of the sets that the run's plan names, and of its own set:
-	// what a registry is to hold, and which upstreams nodes may ask for.
+	// Images returns all images of the run's set and of the other sets in its plan. They
+	// determine what the site's registry has to provide and which upstream registries
+	// nodes may pull from.
 	Images() []manifest.ImagePin
-	// File opens the blob that n means on p. Its bytes are checked as they are read.
+	// File opens the file that n refers to on platform p. Reads verify its digest.
 	File(ctx context.Context, n manifest.Need, p manifest.Platform) (io.ReadCloser, manifest.Blob, error)
-	// Lookup gives the lock's entry of a file.
+	// Lookup returns the lock's entry of a file.
 	Lookup(n manifest.Need, p manifest.Platform) (manifest.Blob, error)
-	// Repository gives the lock's entry of the repository of packages that n means.
+	// Repository returns the lock's entry of the package repository that n refers to.
 	Repository(n manifest.Need, p manifest.Platform) (manifest.Artifact, error)
-	// Image gives the pin of the image that n means.
+	// Image returns the pin of the image that n refers to.
 	Image(n manifest.Need) (manifest.ImagePin, error)
 }
 
-// Host is what a step works through: one host's data, its hands, and what the
-// run knows. It holds no context and no way up to the plan or the engine.
+// Host is a step's access to one host: its config, its Runner, and the data of the run.
+// It holds no context and no reference to the plan or the engine.
 type Host struct {
 	manifest.Host
 	*runner.Runner
-	Platform  manifest.Platform
-	Cluster   *manifest.Cluster
-	Facts     runner.Facts
-	Workdir   string // the cluster's folder on the machine kubexm runs on
-	Log       *slog.Logger
-	Artifacts Artifacts
-	Made      time.Time // when the bundle was made, before which no clock is; zero without one
-	Away      []string  // hosts of the cluster that the run goes without, by name
+	Platform   manifest.Platform
+	Cluster    *manifest.Cluster
+	Facts      runner.Facts
+	Workdir    string // the cluster's folder on the workdir host
+	Log        *slog.Logger
+	Artifacts  Artifacts
+	BundleTime time.Time // build time of the bundle, a lower bound for clocks; zero without a bundle
+	Away       []string  // names of the cluster's hosts that the run leaves out
 
-	// Reveal gives the value of a secret of the config; nil knows those that are
-	// written out.
+	// Reveal returns the value of a secret of the config. If it is nil, only literal
+	// secrets can be read.
 	Reveal func(manifest.Secret) (string, error)
-	// Applied tells what the run applies, for the records of it; nil where a run brings
-	// nothing.
+	// Applied returns what the run applies, for the cluster record. It is nil in runs
+	// that apply no bundle.
 	Applied func() Applied
-	// Waits bound how long registries and stores that are asked through the host may
-	// say nothing; the zero Waits has defaults.
-	Waits transfer.Waits
-	// Direct connects from the machine kubexm runs on, not through the host; nil is
-	// the machine's own network.
+	// Timeouts are the timeouts for registries and stores that are reached through the host.
+	// The zero value means defaults.
+	Timeouts transfer.Timeouts
+	// Direct connects from the workdir host, not through the host. Nil means the network
+	// of the workdir host.
 	Direct func(ctx context.Context, network, address string) (net.Conn, error)
 
 	board  *Board
@@ -69,70 +70,72 @@ type Host struct {
 	undo   []func(context.Context) error
 }
 
-// ForStep narrows h to what one step declares, with an empty list of what to undo.
+// ForStep returns a copy of h that is restricted to what m declares, with an empty list
+// of rollback functions.
 func (h *Host) ForStep(m Meta) *Host {
 	c := *h
 	c.meta, c.undo = m, nil
 	return &c
 }
 
-// InSet has h open the files and images of a set of the lock where a need names none;
-// "" is that of the run.
+// InSet returns a copy of h whose needs refer to the given set of the lock unless they
+// specify one. "" is the set of the run.
 func (h *Host) InSet(set string) *Host {
 	c := *h
 	c.set = set
 	return &c
 }
 
-// WithReport has f hear of what the steps report.
+// WithReport returns a copy of h that passes reported findings to f.
 func (h *Host) WithReport(f func(Finding)) *Host {
 	c := *h
 	c.report = f
 	return &c
 }
 
-// Report tells of a finding that lets the step pass: a warning or a note.
+// Report reports a finding that does not fail the step: a warning or a note.
 func (h *Host) Report(f Finding) {
 	if h.report != nil {
 		h.report(f)
 	}
 }
 
-// WithWaits has f hear of what the steps wait for.
-func (h *Host) WithWaits(f func(string)) *Host {
+// WithWaitReport returns a copy of h that passes to f what the step is waiting for.
+func (h *Host) WithWaitReport(f func(string)) *Host {
 	c := *h
 	c.waits = f
 	return &c
 }
 
-// WaitsFor tells what the step waits for by now.
-func (h *Host) WaitsFor(what string) {
+// ReportWait reports what the step is waiting for now.
+func (h *Host) ReportWait(what string) {
 	if h.waits != nil {
 		h.waits(what)
 	}
 }
 
-// WithBoard gives h the board of a run.
+// WithBoard returns a copy of h that uses the board of a run.
 func (h *Host) WithBoard(b *Board) *Host {
 	c := *h
 	c.board = b
 	return &c
 }
 
-// Secret gives the value of a secret of the config.
+// Secret returns the value of a secret of the config.
 func (h *Host) Secret(s manifest.Secret) (string, error) {
 	if h.Reveal != nil {
 		return h.Reveal(s)
 	}
 	return s.Reveal(func(string) (string, bool) { return "", false }, func(path string) ([]byte, error) {
-		return nil, fmt.Errorf("%s: nobody reads files for this run", path)
+		return nil, fmt.Errorf("%s: this run cannot read secrets from files", path)
 	})
 }
 
-// OnRollback adds something to undo, as testing.T.Cleanup does.
+// OnRollback registers f to be called by Unwind, like testing.T.Cleanup.
 func (h *Host) OnRollback(f func(context.Context) error) { h.undo = append(h.undo, f) }
 
-// Unwind undoes what OnRollback was given, the newest first, all of it.
+// Unwind calls all functions registered by OnRollback, the newest first, and joins
+// their errors.
 func (h *Host) Unwind(ctx context.Context) error {
 	var errs []error
 	for _, f := range slices.Backward(h.undo) {
@@ -142,8 +145,9 @@ func (h *Host) Unwind(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Artifact opens a file of the bundle for this host. A step opens only what it
-// declares: else the proof that the bundle is complete would be worth nothing.
+// Artifact opens a file of the bundle for this host. It is an error to open an artifact
+// that the step does not declare in Meta.Needs: kubexm checks from the declarations that
+// a bundle is complete.
 func (h *Host) Artifact(ctx context.Context, n manifest.Need) (io.ReadCloser, manifest.Blob, error) {
 	if err := h.declared(n); err != nil {
 		return nil, manifest.Blob{}, err
@@ -151,7 +155,7 @@ func (h *Host) Artifact(ctx context.Context, n manifest.Need) (io.ReadCloser, ma
 	return h.Artifacts.File(ctx, h.inSet(n), h.Platform)
 }
 
-// Lookup gives the lock's entry of a file for this host, declared like an Artifact.
+// Lookup returns the lock's entry of a file for this host. The step must declare it.
 func (h *Host) Lookup(n manifest.Need) (manifest.Blob, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.Blob{}, err
@@ -159,8 +163,8 @@ func (h *Host) Lookup(n manifest.Need) (manifest.Blob, error) {
 	return h.Artifacts.Lookup(h.inSet(n), h.Platform)
 }
 
-// Repository gives a repository of packages for this host, declared like an
-// Artifact. Its files are Artifacts then: "debian-12/Release" of "debian-12".
+// Repository returns the package repository for this host. The step must declare it, and
+// may then open its files with Artifact: "debian-12/Release" of "debian-12".
 func (h *Host) Repository(n manifest.Need) (manifest.Artifact, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.Artifact{}, err
@@ -168,7 +172,7 @@ func (h *Host) Repository(n manifest.Need) (manifest.Artifact, error) {
 	return h.Artifacts.Repository(h.inSet(n), h.Platform)
 }
 
-// Image gives an image of the bundle, declared like an Artifact.
+// Image returns an image of the bundle. The step must declare it.
 func (h *Host) Image(n manifest.Need) (manifest.ImagePin, error) {
 	if err := h.declared(n); err != nil {
 		return manifest.ImagePin{}, err
@@ -182,18 +186,18 @@ func (h *Host) inSet(n manifest.Need) manifest.Need {
 }
 
 func (h *Host) declared(n manifest.Need) error {
-	whole := n
+	repository := n
 	if n.Kind == manifest.Packages {
-		whole.Name, _, _ = strings.Cut(n.Name, "/")
+		repository.Name, _, _ = strings.Cut(n.Name, "/")
 	}
-	if !slices.Contains(h.meta.Needs, n) && !slices.Contains(h.meta.Needs, whole) {
+	if !slices.Contains(h.meta.Needs, n) && !slices.Contains(h.meta.Needs, repository) {
 		return fmt.Errorf("step %s opens %s %s without declaring it", h.meta.Name, n.Kind, n.Name)
 	}
 	return nil
 }
 
-// Wrote tells whether every output that the step declares was given. A step
-// that is Done but has not given them runs all the same.
+// Wrote reports whether every output that the step declares has been set. The engine
+// runs a step that is Done but has not set them.
 func (h *Host) Wrote() bool {
 	for _, k := range h.meta.Writes {
 		if !h.board.has(k, h.Name) {

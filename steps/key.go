@@ -5,30 +5,31 @@ import (
 	"sync"
 )
 
-// AnyKey is a Key without its type, as a Meta lists it.
+// AnyKey is a Key without its type parameter, for the lists in Meta.
 type AnyKey interface {
 	// Name is the output's name, "kubeadm.join".
 	Name() string
 	id() string
 }
 
-// Key is the name of one output of type T. It is a package variable of the
-// step that writes it; another domain gets it as an argument, so that the flow
-// of data shows where order is decided. On keys an output for each host.
+// Key identifies one output of type T. It is a package variable of the step that writes
+// the output. Steps of other domains take it as an argument, so that the plan shows the
+// data flow. On identifies the output of one host.
 type Key[T any] struct{ name, host string }
 
-// NewKey names an output.
+// NewKey returns the key of the output with that name.
 func NewKey[T any](name string) Key[T] { return Key[T]{name: name} }
 
 // Name is the output's name.
 func (k Key[T]) Name() string { return k.name }
 
-// On is the same output of one host.
+// On returns the key of the same output for one host.
 func (k Key[T]) On(host string) Key[T] { k.host = host; return k }
 
 func (k Key[T]) id() string { return k.name + "@" + k.host }
 
-// Put gives the output. Only a step that declares it may.
+// Put sets the output. It is an error if the step does not declare the key in
+// Meta.Writes.
 func (k Key[T]) Put(h *Host, v T) error {
 	if !declares(h.meta.Writes, k) {
 		return fmt.Errorf("step %s writes %s without declaring it", h.meta.Name, k.name)
@@ -37,7 +38,8 @@ func (k Key[T]) Put(h *Host, v T) error {
 	return nil
 }
 
-// Get takes the output. Only a step that declares it may.
+// Get returns the output. It is an error if the step does not declare the key in
+// Meta.Reads, or if the output has not been set.
 func (k Key[T]) Get(h *Host) (T, error) {
 	var zero T
 	if !declares(h.meta.Reads, k) {
@@ -45,7 +47,7 @@ func (k Key[T]) Get(h *Host) (T, error) {
 	}
 	v, ok := h.board.get(k.id())
 	if !ok {
-		return zero, fmt.Errorf("output %s is not there", k.id())
+		return zero, fmt.Errorf("output %s has not been set", k.id())
 	}
 	t, ok := v.(T)
 	if !ok {
@@ -63,8 +65,8 @@ func declares(ks []AnyKey, k AnyKey) bool {
 	return false
 }
 
-// Board carries outputs between the steps of one run. They live in memory for
-// that run alone. It is safe for concurrent use.
+// Board passes outputs between the steps of one run, in memory. It is safe for
+// concurrent use.
 type Board struct {
 	mu sync.Mutex
 	m  map[string]any
@@ -86,11 +88,11 @@ func (b *Board) get(id string) (any, bool) {
 	return v, ok
 }
 
-// has tells whether k, or k of this host, was given.
+// has reports whether k, or k of this host, has been set.
 func (b *Board) has(k AnyKey, host string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, whole := b.m[k.Name()+"@"]
-	_, own := b.m[k.Name()+"@"+host]
-	return whole || own
+	_, global := b.m[k.Name()+"@"]
+	_, ofHost := b.m[k.Name()+"@"+host]
+	return global || ofHost
 }

@@ -7,85 +7,86 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Verdict is what a Precheck finds.
+// Verdict is the result of a Precheck.
 type Verdict int
 
 const (
-	// Todo is the zero value: when in doubt, run.
+	// Todo means that the step has to run. It is the zero value.
 	Todo Verdict = iota
-	// Done says that the host is in the state the step wants.
+	// Done means that the host already has the desired state.
 	Done
 )
 
-// Risk says what a step may cost the people who use the cluster. A plan shows it, and a
-// person confirms one that Destroys: plan.Pipeline.Question.
+// Risk is the effect of a step on running workloads and on data. Plans show it. A plan
+// with a step that Destroys requires confirmation: plan.Pipeline.ConfirmationFor.
 type Risk int
 
 const (
-	// Safe disturbs nothing that runs.
+	// Safe does not interrupt anything that runs.
 	Safe Risk = iota
 	// Disruptive restarts something or moves pods.
 	Disruptive
-	// Destroys deletes data that cannot be had back.
+	// Destroys deletes data that cannot be recovered.
 	Destroys
 )
 
-// String gives the risk's word.
+// String returns "safe", "disruptive" or "destroys".
 func (r Risk) String() string { return [...]string{"safe", "disruptive", "destroys"}[r] }
 
-// Retry says how often a failed Run is tried again.
+// Retry sets how often a failed Run is repeated.
 type Retry struct {
-	Times int           // further tries after the first
+	Times int           // retries after the first attempt
 	Wait  time.Duration // before each
 }
 
-// Step is one small thing done to one host. It is idempotent: Precheck looks
-// before Run acts, and the engine looks again afterwards.
+// Step is one change of one host. It is idempotent: the engine calls Precheck before Run
+// and again afterwards.
 type Step interface {
-	// Meta is data, known before anything runs.
+	// Meta returns the step's static description. It needs no host.
 	Meta() Meta
-	// Precheck reads only.
+	// Precheck reports whether the host already has the desired state. It must not
+	// change anything.
 	Precheck(context.Context, *Host) (Verdict, error)
-	// Run brings the host into the wanted state. It is called when Precheck says
-	// Todo, and when a declared output has not been given yet.
+	// Run brings the host into the desired state. The engine calls it if Precheck returns
+	// Todo, or if a declared output has not been set yet.
 	Run(context.Context, *Host) error
-	// Rollback undoes a Run, as far as it came, also one that has ended well; best effort.
-	// OneWay and Final in Meta say otherwise. It is called within the run that acted.
+	// Rollback undoes a Run that failed at any point or succeeded, as far as possible.
+	// OneWay and Final in Meta exclude it. The engine calls it only in the run that called
+	// Run.
 	Rollback(context.Context, *Host) error
 }
 
-// Differ is what a step offers that can say what it would change: dry runs ask
-// for it.
+// Differ is implemented by steps that can list what Run would change. Dry runs use it.
 type Differ interface {
 	Diff(context.Context, *Host) ([]string, error)
 }
 
-// Lister is what a step offers whose work is a list of pieces of a host's state: it
-// names them, in the order in which they are brought about.
+// Lister is implemented by steps that consist of resources. Resources returns their
+// names in the order in which Run applies them.
 type Lister interface {
 	Resources(*Host) []string
 }
 
-// Meta is what is known of a step before it runs.
+// Meta describes a step before it runs.
 type Meta struct {
 	Name    string          // "etcd.install": domain.verb-object, unique, shown everywhere
-	Needs   []manifest.Need // artifacts it opens; opening another is an error
-	Reads   []AnyKey        // outputs it uses
-	Writes  []AnyKey        // outputs it gives
-	Timeout time.Duration   // of one try; 0 is the engine's default
+	Needs   []manifest.Need // artifacts that it opens; opening any other is an error
+	Reads   []AnyKey        // outputs that it reads
+	Writes  []AnyKey        // outputs that it sets
+	Timeout time.Duration   // of one attempt; 0 means the engine's default
 	Retry   Retry
-	OneWay  bool // cannot be undone: no rollback calls it, and that of its task ends there
-	Final   bool // cannot be undone once it has ended well: then the rollback of its task ends there
-	Always  bool // nothing to observe (wait, restart): no check after Run
-	Upload  bool // moves much data: counts against the limit for uploads
+	OneWay  bool // cannot be undone: the rollback of its task stops at it
+	Final   bool // cannot be undone after it succeeded: the rollback of its task then stops at it
+	Always  bool // has no observable result (wait, restart): no Precheck after Run
+	Upload  bool // transfers large files: counts against the limit of parallel uploads
 	Risk    Risk
-	// Here says that what it brings about lies on the machine kubexm runs on alone: it is
-	// no part of the cluster's state.
-	Here bool
+	// WorkdirOnly means that the step's result exists only on the workdir host and is not part
+	// of the cluster's state.
+	WorkdirOnly bool
 
-	// LooksOnly says that neither Precheck nor Run changes anything on the host or
-	// here: a check, or a wait. The laws hold a step to it; the engine counts such
-	// steps apart, undoes nothing of them, and lets one look on when another has
-	// found something.
-	LooksOnly bool
+	// ReadOnly means that neither Precheck nor Run changes anything on the host or the
+	// workdir host: a check, or a wait. The conformance tests verify it. The engine counts
+	// such steps separately and never rolls them back. It lets them continue after another
+	// one has found a problem.
+	ReadOnly bool
 }

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// lost is an error that time does not mend.
+// lost is a permanent error.
 type lost struct{ error }
 
 func (l *lost) Unwrap() error { return l.error }
 
-// Lost marks an error that time does not mend: Until ends with it at once.
-func Lost(err error) error { return &lost{err} }
+// Permanent marks err as permanent: Until returns it immediately.
+func Permanent(err error) error { return &lost{err} }
 
-// Until calls look, and again every so often, until it gives nil or an error of Lost's,
-// for as long as long. look's context ends then. Until gives what look found last while
-// there was time.
-func Until(ctx context.Context, long, every time.Duration, look func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, long)
+// Until calls check immediately and then at every interval, until it returns nil or an
+// error marked by Lost, or until timeout. The context of check ends at the timeout.
+// After the timeout Until returns the last error of check from before it.
+func Until(ctx context.Context, timeout, every time.Duration, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	t := time.NewTicker(every)
 	defer t.Stop()
 	var last error
 	for {
-		err := look(ctx)
+		err := check(ctx)
 		var no *lost
 		switch {
 		case err == nil:

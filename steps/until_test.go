@@ -20,8 +20,8 @@ func TestUntil(t *testing.T) {
 		"at once":       {[]error{nil}, nil, 0},
 		"the third":     {[]error{bad, worse, nil}, nil, 4 * time.Second},
 		"never":         {[]error{bad, worse}, worse, 11 * time.Second},
-		"lost":          {[]error{bad, steps.Lost(worse)}, worse, 2 * time.Second},
-		"lost, wrapped": {[]error{errors.Join(steps.Lost(worse))}, worse, 0},
+		"lost":          {[]error{bad, steps.Permanent(worse)}, worse, 2 * time.Second},
+		"lost, wrapped": {[]error{errors.Join(steps.Permanent(worse))}, worse, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

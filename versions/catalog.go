@@ -17,23 +17,23 @@ import (
 //go:embed data
 var embedded embed.FS
 
-// Kubernetes is the component whose versions name the sets of a lock. It has
-// no file of its own: it says which versions its releases ask for.
+// Kubernetes is the component whose versions are the names of the sets of a lock. It has no
+// files: its releases list the versions of other components that they require.
 const Kubernetes = "kubernetes"
 
-// Catalog is the matrix: the embedded data with the overlays laid over it. It
-// does not change after Load.
+// Catalog is the version matrix: the embedded data merged with overlays. It does not change
+// after Load.
 type Catalog struct {
 	components map[string]*Component
 	images     map[string]string // reference → digest
-	own        map[string]bool   // components that only an overlay knows
+	own        map[string]bool   // components that only an overlay contains
 	systems    *systems
 }
 
-// Load reads the embedded matrix and lays each overlay over it, in order; see
-// [Document] for their form. A version an overlay gives is that version,
-// digest and all, from then on. Every problem of every overlay is reported; an
-// overlay that is an *os.File is named in them.
+// Load reads the embedded version matrix and merges each overlay over it, in order; see
+// [Document] for their format. A version in an overlay replaces the version in the matrix,
+// with its digests. The problems of all overlays are in one report. If an overlay is an
+// *os.File, its problems have the file name.
 func Load(overlays ...io.Reader) (*Catalog, manifest.Problems) {
 	c, problems := loadEmbedded()
 	if problems.Err() != nil {
@@ -67,14 +67,14 @@ func loadEmbedded() (*Catalog, manifest.Problems) {
 	return c, nil
 }
 
-// with gives a copy of c with overlays laid over it.
+// with returns a copy of c merged with overlays.
 func (c *Catalog) with(overlays []io.Reader) (*Catalog, manifest.Problems) {
-	laid := &Catalog{components: maps.Clone(c.components), images: maps.Clone(c.images), own: maps.Clone(c.own), systems: c.systems}
+	merged := &Catalog{components: maps.Clone(c.components), images: maps.Clone(c.images), own: maps.Clone(c.own), systems: c.systems}
 	var all manifest.Problems
 	for _, in := range overlays {
 		doc, ps := decode(in)
 		if ps.Err() == nil {
-			ps = append(ps, laid.overlay(doc)...)
+			ps = append(ps, merged.overlay(doc)...)
 		}
 		if named, ok := in.(interface{ Name() string }); ok {
 			ps = ps.In(named.Name())
@@ -84,19 +84,19 @@ func (c *Catalog) with(overlays []io.Reader) (*Catalog, manifest.Problems) {
 	if all.Err() != nil {
 		return nil, all
 	}
-	return laid, all
+	return merged, all
 }
 
-// Names gives every component, sorted.
+// Names returns the names of all components, sorted.
 func (c *Catalog) Names() []string { return slices.Sorted(maps.Keys(c.components)) }
 
-// Component gives one line of the matrix as it stands; the caller must not change it.
+// Component returns one component of the matrix. The caller must not change it.
 func (c *Catalog) Component(name string) (*Component, bool) {
 	x, ok := c.components[name]
 	return x, ok
 }
 
-// Versions gives the known versions of a component, the newest first.
+// Versions returns the known versions of a component, the newest first.
 func (c *Catalog) Versions(name string) []string {
 	x, ok := c.components[name]
 	if !ok {
@@ -105,24 +105,23 @@ func (c *Catalog) Versions(name string) []string {
 	return newestFirst(slices.Collect(maps.Keys(x.Versions)))
 }
 
-// Release gives the whole of one version of a component: what holds for every
-// version, and what this one says otherwise. A leading v may be left out.
+// Release returns one version of a component, with the fields that all versions share. It also
+// returns the version as the matrix spells it. A leading v in version is optional.
 func (c *Catalog) Release(name, version string) (string, Release, bool) {
 	x, ok := c.components[name]
 	if !ok {
 		return "", Release{}, false
 	}
-	spelled, ok := x.spelling(version)
+	v, ok := x.spelling(version)
 	if !ok {
 		return "", Release{}, false
 	}
-	return spelled, x.release(spelled), true
+	return v, x.release(v), true
 }
 
-// Default gives the version of a component that goes with a Kubernetes
-// version when a config names none: what that very release asks for, else what
-// the component it follows has, else the newest that goes with it and can be
-// fetched.
+// Default returns the version of a component for a Kubernetes version, if the config specifies
+// none. It is the version that the Kubernetes release requires, else the version of the
+// component that it follows, else the newest compatible version that can be downloaded.
 func (c *Catalog) Default(name, kubernetes string) (string, bool) {
 	spelled, k, ok := c.Release(Kubernetes, kubernetes)
 	if !ok {
@@ -146,16 +145,16 @@ func (c *Catalog) Default(name, kubernetes string) (string, bool) {
 	}
 	for _, v := range c.Versions(name) {
 		r := x.release(v)
-		if r.Unresolved == "" && r.GoesWith(spelled) && !preRelease(v) {
+		if r.Unresolved == "" && r.CompatibleWith(spelled) && !preRelease(v) {
 			return v, true
 		}
 	}
 	return "", false
 }
 
-// GoesWith reports whether r is meant for a Kubernetes version; a release
-// that says nothing goes with all.
-func (r Release) GoesWith(kubernetes string) bool {
+// CompatibleWith reports whether r is compatible with a Kubernetes version. A release
+// without a range is compatible with all.
+func (r Release) CompatibleWith(kubernetes string) bool {
 	if r.Kubernetes == "" {
 		return true
 	}
@@ -167,7 +166,7 @@ func (r Release) GoesWith(kubernetes string) bool {
 	return err == nil && in.Check(v)
 }
 
-// spelling finds a version as the matrix writes it, with or without a leading v.
+// spelling returns a version as the matrix spells it, with or without a leading v.
 func (c *Component) spelling(version string) (string, bool) {
 	bare := strings.TrimPrefix(version, "v")
 	for _, v := range []string{version, bare, "v" + bare} {
@@ -178,7 +177,7 @@ func (c *Component) spelling(version string) (string, bool) {
 	return "", false
 }
 
-// newestFirst sorts versions; what is no semantic version comes last.
+// newestFirst sorts versions in descending order. Texts that are not semantic versions are last.
 func newestFirst(vs []string) []string {
 	parsed := make(map[string]*semver.Version, len(vs))
 	for _, v := range vs {
@@ -202,8 +201,8 @@ func newestFirst(vs []string) []string {
 	return vs
 }
 
-// preRelease reports whether v is a release candidate or the like. What else
-// follows a dash is a build of the same release: 3.5.16-0, 3.2.19-alpine.
+// preRelease reports whether v is a pre-release, such as a release candidate. Other suffixes
+// after a dash are builds of the same release: 3.5.16-0, 3.2.19-alpine.
 func preRelease(v string) bool {
 	x, err := semver.NewVersion(v)
 	if err != nil {

@@ -7,57 +7,59 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Package is the kind of a component that is an operating system's own
-// package. The matrix lists it; a lock of files and images does not hold it.
+// Package is the kind of a component that is installed from an operating system package. The
+// matrix contains it, but it has no files or images in a lock.
 const Package manifest.Kind = "package"
 
-// Component is one line of the matrix: what it is, where its releases live,
-// and the releases that are known.
+// Component is one component of the version matrix, with its sources and known releases.
 type Component struct {
 	Kind manifest.Kind `yaml:"kind,omitempty" json:"kind"`
-	// Family groups the matrix for readers: kubernetes, etcd, runtime, network,
-	// registry, load-balancer, dns, addon, tool. An add-on of a config is one of
-	// family addon, or an own component without a family.
+	// Family groups the components for readers: kubernetes, etcd, runtime, network, registry,
+	// load-balancer, dns, addon, tool. An add-on of a config is a component of family addon, or
+	// a component of an overlay without a family.
 	Family string `yaml:"family,omitempty" json:"family,omitempty"`
 	About  string `yaml:"about,omitempty" json:"about,omitempty"` // one line for a reader
-	// Follows names the component whose version this one always has.
+	// Follows is the component whose version this one always has.
 	Follows string `yaml:"follows,omitempty" json:"follows,omitempty"`
-	// Always puts an own component into every bundle, whatever the config asks for.
+	// Always adds a component of an overlay to every bundle, independent of the config.
 	Always   bool               `yaml:"always,omitempty" json:"always,omitempty"`
-	Recipe   `yaml:",inline"`   // holds for every release that does not say otherwise
+	Recipe   `yaml:",inline"`   // default for every release
 	Versions map[string]Release `yaml:"versions,omitempty" json:"versions,omitempty"`
 }
 
-// Recipe says how a release is fetched. Addresses, member paths and image
-// references are templates: {version} is the version without a leading v,
-// {arch} is amd64 or arm64, {machine} is x86_64 or aarch64.
+// Recipe describes how a release is downloaded. Addresses, member paths and image references
+// are templates: {version} is the version without a leading v, {arch} is amd64 or arm64,
+// {machine} is x86_64 or aarch64.
 type Recipe struct {
 	Address       string `yaml:"address,omitempty" json:"address,omitempty"`
 	DigestAddress string `yaml:"digestAddress,omitempty" json:"digestAddress,omitempty"` // where upstream publishes the sha256
 	Archive       string `yaml:"archive,omitempty" json:"archive,omitempty"`             // "tar.gz", or "" for a plain file
 	// Chart is the address of the Helm chart, recorded but not yet resolved.
 	Chart string `yaml:"chart,omitempty" json:"chart,omitempty"`
-	// Architectures with a build, where the digests do not tell. Neither means one file for all.
+	// Architectures with a build, if SHA256 does not list them. If neither lists any, one file
+	// is for all architectures.
 	Architectures []string `yaml:"architectures,flow,omitempty" json:"architectures,omitempty"`
-	Members       []Member `yaml:"members,omitempty" json:"members,omitempty"` // wanted files of the archive
+	Members       []Member `yaml:"members,omitempty" json:"members,omitempty"` // files of the archive that are added to a bundle
 	Images        []Image  `yaml:"images,omitempty" json:"images,omitempty"`
 	Packages      []string `yaml:"packages,flow,omitempty" json:"packages,omitempty"` // names in an operating system's repository
-	// Unresolved is the reason why this cannot be fetched; "" means it can.
+	// Unresolved is the reason why the release cannot be downloaded; "" means that it can.
 	Unresolved string `yaml:"unresolved,omitempty" json:"unresolved,omitempty"`
 }
 
 // Release is one version of a component.
 type Release struct {
-	// Kubernetes is the range of Kubernetes versions it goes with, ">=1.24, <1.33"; "" means any.
+	// Kubernetes is the range of compatible Kubernetes versions, ">=1.24, <1.33"; "" means any.
 	Kubernetes string `yaml:"kubernetes,omitempty" json:"kubernetes,omitempty"`
-	// SHA256 of the file by architecture, "any" where one file serves all; lower-case hex.
+	// SHA256 of the file by architecture, "any" for one file for all; lower-case hex.
 	SHA256 map[string]string `yaml:"sha256,omitempty" json:"sha256,omitempty"`
-	// With holds, for kubernetes alone, the versions that this very release asks for.
+	// With lists the versions of other components that a Kubernetes release requires. Only the
+	// component kubernetes has it.
 	With   map[string]string `yaml:"with,omitempty" json:"with,omitempty"`
 	Recipe `yaml:",inline"`
 }
 
-// Member is one wanted file of an archive: its path there, and its name in a Need.
+// Member is one file of an archive that is added to a bundle: its path in the archive, and its
+// name in a Need.
 type Member struct {
 	Path string `yaml:"path" json:"path"`
 	Name string `yaml:"name" json:"name"`
@@ -69,20 +71,20 @@ type Image struct {
 	Reference string `yaml:"reference" json:"reference"`
 }
 
-// anyArch is the key of a digest that holds for every architecture.
+// anyArch is the key of a digest for all architectures.
 const anyArch = "any"
 
-// machines names each architecture as the kernel does.
+// machines are the kernel's names of the architectures.
 var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
-// over gives r with the fields that base has and r leaves out.
+// over returns r with unset fields taken from base.
 func (r Recipe) over(base Recipe) Recipe {
 	text := func(own *string, from string) {
 		if *own == "" {
 			*own = from
 		}
 	}
-	if r.Address == "" { // the two go together: one file, and what upstream says of it
+	if r.Address == "" { // a digest address belongs to the file at the address
 		text(&r.DigestAddress, base.DigestAddress)
 	}
 	text(&r.Address, base.Address)
@@ -104,7 +106,7 @@ func (r Recipe) over(base Recipe) Recipe {
 	return r
 }
 
-// release gives the whole of one version: its own fields over the component's.
+// release returns one version with its own fields, and unset fields taken from the component.
 func (c *Component) release(version string) Release {
 	r := c.Versions[version]
 	own := r.Architectures
@@ -121,7 +123,7 @@ func (c *Component) release(version string) Release {
 	return r
 }
 
-// expand fills a template in.
+// expand replaces the placeholders of a template.
 func expand(template, version, arch string) string {
 	return strings.NewReplacer(
 		"{version}", strings.TrimPrefix(version, "v"),

@@ -51,7 +51,7 @@ func TestMatrixHoldsWhatItSays(t *testing.T) {
 
 func checkRelease(t *testing.T, at string, kind manifest.Kind, version string, r Release) {
 	t.Helper()
-	if why := r.lacks(kind); why != "" {
+	if why := r.incomplete(kind); why != "" {
 		t.Errorf("%s %s", at, why)
 	}
 	archs := r.Architectures
@@ -90,7 +90,7 @@ var withoutDefault = map[string]bool{
 	"ingress-nginx v1.36": true, // upstream ended before it
 }
 
-// defaultProblems says which default of which component cannot be fetched.
+// defaultProblems says which default of which component cannot be downloaded.
 func defaultProblems(c *Catalog) []string {
 	var out []string
 	for _, kubernetes := range newestOfMinors(c) {
@@ -112,10 +112,10 @@ func defaultProblems(c *Catalog) []string {
 				out = append(out, at+": default "+v+" is no version")
 			case r.Unresolved != "":
 				out = append(out, at+": default "+v+" is unresolved")
-			case !r.GoesWith(kubernetes):
+			case !r.CompatibleWith(kubernetes):
 				out = append(out, at+": default "+v+" goes with "+r.Kubernetes)
-			case r.lacks(x.Kind) != "":
-				out = append(out, at+": default "+v+" "+r.lacks(x.Kind))
+			case r.incomplete(x.Kind) != "":
+				out = append(out, at+": default "+v+" "+r.incomplete(x.Kind))
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func TestDefaultsCheckSeesFaults(t *testing.T) {
 		{"no digest source", "crun", func(x *Component) {
 			x.Versions = map[string]Release{"1.17": {Recipe: Recipe{Architectures: []string{"amd64"}}}}
 		},
-			"neither a sha256 nor the address of a published one"},
+			"neither sha256 nor digestAddress"},
 		{"no images", "pause", func(x *Component) { x.Images = nil }, "has no images"},
 		{"unresolved", "coredns", func(x *Component) { x.Unresolved = "lost" }, "is unresolved"},
 		{"no such version", "etcd", func(x *Component) { x.Versions = nil }, "no default"},

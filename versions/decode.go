@@ -14,28 +14,29 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// DocumentKind is the kind that a document of the matrix states.
+// DocumentKind is the value of kind in a document of the version matrix.
 const DocumentKind = "Versions"
 
-// maxDocument bounds one document, in bytes; the largest embedded one is under 64 KiB.
+// maxDocument is the maximum size of a document in bytes. The largest embedded document is
+// smaller than 64 KiB.
 const maxDocument = 8 << 20
 
-// Document is one file of the matrix: an embedded one, or an overlay.
+// Document is one file of the version matrix: an embedded file or an overlay.
 type Document struct {
 	APIVersion string                `yaml:"apiVersion" json:"apiVersion"`
 	Kind       string                `yaml:"kind" json:"kind"`
 	Components map[string]*Component `yaml:"components,omitempty" json:"components,omitempty"`
-	// Images pins references, with registry and tag, to the digest of what
-	// they must be: "sha256:…" of the index, or of the only manifest.
+	// Images pins references with registry and tag to a digest: "sha256:…" of the index, or of
+	// the manifest if there is no index.
 	Images map[string]string `yaml:"images,omitempty" json:"images,omitempty"`
 }
 
-// reader walks a document and keeps every problem it meets.
+// reader decodes a document and collects all problems.
 type reader struct {
 	problems manifest.Problems
 }
 
-// decode reads one document strictly; the problems name line, column and path.
+// decode reads one document strictly. Problems have line, column and path.
 func decode(in io.Reader) (*Document, manifest.Problems) {
 	text, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
 	if err != nil {
@@ -60,7 +61,7 @@ func decode(in io.Reader) (*Document, manifest.Problems) {
 	r := &reader{}
 	doc := r.document(root.Content[0])
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		r.add(&root, "", "holds a second document", "keep one document a file")
+		r.add(&root, "", "contains a second document", "write one document per file")
 	}
 	return doc, r.problems
 }
@@ -72,8 +73,8 @@ func (r *reader) add(n *yaml.Node, path, message, advice string) {
 // field reads one value of a mapping.
 type field func(n *yaml.Node, path string)
 
-// mapping hands every value of n to the reader of its key, and says which keys
-// have none; known lists those that have.
+// mapping passes every value of n to the reader of its key, and adds a problem for unknown
+// keys; known lists the known ones.
 func (r *reader) mapping(n *yaml.Node, path string, known []string, reader func(key string) field) {
 	r.each(n, path, func(key *yaml.Node, value *yaml.Node, at string) {
 		if read := reader(key.Value); read != nil {
@@ -84,10 +85,10 @@ func (r *reader) mapping(n *yaml.Node, path string, known []string, reader func(
 	})
 }
 
-// each walks the pairs of a mapping; a repeated key is a problem.
+// each visits the pairs of a mapping. A repeated key is a problem.
 func (r *reader) each(n *yaml.Node, path string, visit func(key, value *yaml.Node, at string)) {
 	if n.Kind == yaml.AliasNode || n.Kind != yaml.MappingNode {
-		r.add(n, path, "is "+shape(n)+", not a mapping", "write key: value pairs here")
+		r.add(n, path, "is "+shape(n)+", not a mapping", "write key: value pairs")
 		return
 	}
 	seen := map[string]bool{}
@@ -99,7 +100,7 @@ func (r *reader) each(n *yaml.Node, path string, visit func(key, value *yaml.Nod
 			continue
 		}
 		if seen[key.Value] {
-			r.add(key, at, "stands twice", "keep one of the two")
+			r.add(key, at, "is set twice", "keep one of the two")
 			continue
 		}
 		seen[key.Value] = true
@@ -117,11 +118,11 @@ func (r *reader) list(n *yaml.Node, path string, visit field) {
 	}
 }
 
-// text reads a scalar; each check gives a reason against it, or "".
+// text reads a scalar. Each check returns a reason if the value is invalid, or "".
 func (r *reader) text(into *string, checks ...func(string) string) field {
 	return func(n *yaml.Node, path string) {
 		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-			r.add(n, path, "is "+shape(n)+", not a text", "")
+			r.add(n, path, "is "+shape(n)+", not text", "")
 			return
 		}
 		for _, check := range checks {
@@ -160,7 +161,7 @@ func (r *reader) textMap(into *map[string]string, keys func(string) string, valu
 	}
 }
 
-func (r *reader) truth(into *bool) field {
+func (r *reader) boolean(into *bool) field {
 	return func(n *yaml.Node, path string) {
 		if err := n.Decode(into); err != nil || n.Tag != "!!bool" {
 			r.add(n, path, "is "+shape(n)+", not true or false", "")
@@ -168,7 +169,7 @@ func (r *reader) truth(into *bool) field {
 	}
 }
 
-// nearest advises the known word that is likely meant, else all of them.
+// nearest returns advice: the known word that is probably meant, or else all known words.
 func nearest(word string, known []string) string {
 	slices.Sort(known)
 	best, distance := "", len(word)/2+2
@@ -204,7 +205,7 @@ func shape(n *yaml.Node) string {
 
 func isRange(s string) string {
 	if _, err := semver.NewConstraint(s); err != nil {
-		return "is not a range of versions, as in \">=1.24, <1.33\""
+		return "is not a version range, as in \">=1.24, <1.33\""
 	}
 	return ""
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Encode writes a document under a header of comment lines, sorted, with one
-// line for each plain release, so that a diff shows what came and went.
+// Encode encodes a document after a header of comment lines. The document is sorted, with one
+// line per simple release, so that a diff shows added and removed releases.
 func (d *Document) Encode(header string) ([]byte, error) {
-	whole := *d
-	whole.APIVersion, whole.Kind = manifest.APIVersion, DocumentKind
+	complete := *d
+	complete.APIVersion, complete.Kind = manifest.APIVersion, DocumentKind
 	var root yaml.Node
-	if err := root.Encode(&whole); err != nil {
+	if err := root.Encode(&complete); err != nil {
 		return nil, fmt.Errorf("encode the versions: %w", err)
 	}
 	if components := child(&root, "components"); components != nil {
@@ -41,7 +41,7 @@ func (d *Document) Encode(header string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// child finds the value of a key in a mapping.
+// child returns the value of a key in a mapping; nil if there is none.
 func child(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {

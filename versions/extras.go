@@ -9,11 +9,11 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// fromConfig stands in the place of a version for what a config brings itself.
+// fromConfig is the version of artifacts that the config specifies by address.
 const fromConfig = "config"
 
-// extras adds what the config names by address: images and files of
-// spec.bundle, and manifests and charts of add-ons. They belong to every set.
+// extras adds what the config specifies by address: images and files of spec.bundle, and
+// manifests and charts of add-ons. They belong to every set.
 func (l *locker) extras() {
 	sets := l.sets()
 	for i, image := range l.cluster.Spec.Bundle.Images {
@@ -23,7 +23,7 @@ func (l *locker) extras() {
 			digest, trust = pinned, manifest.FromCatalog
 		}
 		if digest != "" && pinned != "" && digest != pinned {
-			l.say(manifest.Problem{
+			l.report(manifest.Problem{
 				Path:    fmt.Sprintf("spec.bundle.images[%d].digest", i),
 				Message: fmt.Sprintf("is %s, but %s is pinned to %s", digest, image.Reference, pinned), Advice: "keep one of the two",
 			})
@@ -47,8 +47,8 @@ func (l *locker) extras() {
 	}
 }
 
-// chart adds the chart of an add-on. Which file of a repository that is, only the
-// repository knows.
+// chart adds the chart of an add-on. The address of a chart in a repository is resolved later,
+// from the repository's index.
 func (l *locker) chart(at string, addon manifest.Addon, sets []string) {
 	a := manifest.Artifact{Kind: manifest.Chart, Name: addon.Name, Version: cmp.Or(addon.Version, fromConfig), Sets: sets}
 	switch rest, oci := strings.CutPrefix(addon.Source, "oci://"); {
@@ -60,7 +60,7 @@ func (l *locker) chart(at string, addon manifest.Addon, sets []string) {
 			l.unversioned(at, addon)
 			return
 		case !tagged:
-			// Tags know no plus; Helm writes it so.
+			// Tags cannot contain a plus sign; Helm replaces it by an underscore.
 			a.Address = addon.Source + ":" + strings.ReplaceAll(addon.Version, "+", "_")
 		default:
 			a.Address = addon.Source
@@ -77,11 +77,11 @@ func (l *locker) chart(at string, addon manifest.Addon, sets []string) {
 }
 
 func (l *locker) unversioned(at string, addon manifest.Addon) {
-	l.say(manifest.Problem{Path: at + ".version", Message: "is missing, and " + addon.Source + " may hold many",
-		Advice: "write the chart's exact version, as `helm search repo` or its maker tells it"})
+	l.report(manifest.Problem{Path: at + ".version", Message: "is missing, but " + addon.Source + " may contain several versions",
+		Advice: "write the chart's exact version, as listed by `helm search repo` or in the chart's documentation"})
 }
 
-// ownFile adds a file that the config names by address.
+// ownFile adds a file that the config specifies by address.
 func (l *locker) ownFile(at string, a manifest.Artifact) {
 	a.ID = artifactID(a.Kind, a.Name, a.Version, a.Platform)
 	if a.SHA256 != "" {
@@ -89,7 +89,7 @@ func (l *locker) ownFile(at string, a manifest.Artifact) {
 	}
 	if known, ok := l.artifacts[a.ID]; ok {
 		if known.Address != a.Address || known.Repository != a.Repository || known.SHA256 != a.SHA256 {
-			l.say(manifest.Problem{Path: at, Message: "a second " + string(a.Kind) + " is called " + a.Name, Advice: "give it a name of its own"})
+			l.report(manifest.Problem{Path: at, Message: "another " + string(a.Kind) + " has the same name: " + a.Name, Advice: "give it a unique name"})
 		}
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// parts of a component that a config asks for.
+// parts are the parts of a component that a config requires.
 type parts int
 
 const (
@@ -16,22 +16,21 @@ const (
 	images
 )
 
-// want is one component that a config asks for.
+// want is one component that a config requires.
 type want struct {
 	component string
 	parts     parts
-	version   string // what the config says; "" takes the default
-	path      string // where in the config, for problems
-	addon     bool   // only an add-on may bear the name
-	// on are the platforms it is wanted for; none means all of the bundle.
+	version   string // in the config; "" means the default
+	path      string // field of the config, for problems
+	addon     bool   // the component must be an add-on
+	// on are the platforms that require the component; none means all platforms of the bundle.
 	on []manifest.Platform
 }
 
-// familyNames are the words that group the matrix, in the order it is shown in.
+// familyNames are the families of components, in the order in which they are shown.
 var familyNames = []string{"kubernetes", "etcd", "runtime", "network", "registry", "load-balancer", "dns", "addon", "tool"}
 
-// families decide, each for its part of the config, which components are
-// wanted. Together they are the whole answer.
+// families return the required components, each for its part of the config.
 var families = []func(*manifest.Cluster) []want{
 	kubernetesWants, etcdWants, runtimeWants, networkWants, registryWants,
 	loadBalancerWants, dnsWants, addonWants, toolWants,
@@ -88,7 +87,7 @@ func networkWants(c *manifest.Cluster) []want {
 	if plugin.Name != "" {
 		ws = append(ws, want{component: plugin.Name, parts: files | images, version: n.Version, path: "spec.network.version"})
 	}
-	for _, name := range plugin.Beside {
+	for _, name := range plugin.AdditionalComponents {
 		ws = append(ws, want{component: name, parts: files, path: "spec.network.version"})
 	}
 	if n.Multus.Enabled {
@@ -116,7 +115,7 @@ func registryWants(c *manifest.Cluster) []want {
 	return ws
 }
 
-// registryPlatforms gives the platforms of the registry hosts; none without such a host.
+// registryPlatforms returns the platforms of the registry hosts; none without such a host.
 func registryPlatforms(c *manifest.Cluster) []manifest.Platform {
 	var on []manifest.Platform
 	for _, h := range c.HostsWith(manifest.RoleRegistry) {
@@ -129,7 +128,8 @@ func registryPlatforms(c *manifest.Cluster) []manifest.Platform {
 	return on
 }
 
-// dockerVersion is the nodes' own where they run Docker too: one is enough.
+// dockerVersion returns the version of the nodes if their runtime is Docker, so that the bundle
+// contains only one version.
 func dockerVersion(c *manifest.Cluster) string {
 	if part.RuntimeOf(c).Name == part.Docker {
 		return c.Spec.Runtime.Version
@@ -145,7 +145,7 @@ func loadBalancerWants(c *manifest.Cluster) []want {
 	case part.KubeVIPFront:
 		out = append(out, want{component: "kube-vip", parts: images, path: internal})
 	case part.HostsFront:
-		out = append(out, want{component: "keepalived", path: external}, want{component: string(e.Runs) + "-package", path: external})
+		out = append(out, want{component: "keepalived", path: external}, want{component: string(e.Program) + "-package", path: external})
 	}
 	if e.OnNodes != "" {
 		out = append(out, want{component: string(e.OnNodes), parts: images, path: internal})
@@ -179,7 +179,7 @@ func addonWants(c *manifest.Cluster) []want {
 	return ws
 }
 
-// toolWants gives helm to every config that has charts to install.
+// toolWants requires helm if the config has charts to install.
 func toolWants(c *manifest.Cluster) []want {
 	chart := slices.ContainsFunc(c.Spec.Addons, func(a manifest.Addon) bool { return a.Form() == manifest.Chart })
 	if chart || c.Spec.Storage.OpenEBS.BasePath != "" || part.NetworkOf(c).Chart {

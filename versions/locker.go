@@ -9,20 +9,20 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// locker gathers one lock and every problem on the way.
+// locker builds one lock and collects all problems.
 type locker struct {
 	catalog   *Catalog
 	cluster   *manifest.Cluster
 	lock      *manifest.Lock
-	current   *manifest.Set // the set that wants go into
+	current   *manifest.Set // the set that components are added to
 	artifacts map[string]*manifest.Artifact
 	images    map[string]*manifest.ImagePin
-	named     []string // packages of an operating system that components come as
+	named     []string // operating system packages of required components
 	problems  manifest.Problems
-	said      map[string]bool
+	reported  map[string]bool
 }
 
-// sets gives the names of the lock's sets: what belongs to all of them.
+// sets returns the names of all sets of the lock.
 func (l *locker) sets() []string {
 	var sets []string
 	for _, s := range l.lock.Sets {
@@ -31,14 +31,15 @@ func (l *locker) sets() []string {
 	return sets
 }
 
-func (l *locker) say(p manifest.Problem) {
-	if key := p.String(); !l.said[key] {
-		l.said[key] = true
+// report adds a problem, once.
+func (l *locker) report(p manifest.Problem) {
+	if key := p.String(); !l.reported[key] {
+		l.reported[key] = true
 		l.problems = append(l.problems, p)
 	}
 }
 
-// want adds what a config asks for of one component to the current set.
+// want adds the required parts of one component to the current set.
 func (l *locker) want(w want) {
 	component, ok := l.catalog.components[w.component]
 	if !ok || (w.addon && !l.catalog.isAddon(w.component)) {
@@ -46,7 +47,7 @@ func (l *locker) want(w want) {
 		if w.addon {
 			known = slices.DeleteFunc(known, func(name string) bool { return !l.catalog.isAddon(name) })
 		}
-		l.say(manifest.Problem{Path: w.path, Message: w.component + " is not in the matrix", Advice: nearest(w.component, known)})
+		l.report(manifest.Problem{Path: w.path, Message: w.component + " is not in the version matrix", Advice: nearest(w.component, known)})
 		return
 	}
 	if component.Kind == Package {
@@ -59,9 +60,9 @@ func (l *locker) want(w want) {
 	}
 	release := component.release(version)
 	if release.Unresolved != "" {
-		l.say(manifest.Problem{
-			Path: w.path, Message: fmt.Sprintf("%s %s cannot be fetched: %s", w.component, version, release.Unresolved),
-			Advice: "choose another version, or give its address and sha256 in a file for --versions",
+		l.report(manifest.Problem{
+			Path: w.path, Message: fmt.Sprintf("%s %s cannot be downloaded: %s", w.component, version, release.Unresolved),
+			Advice: "choose another version, or add its address and sha256 to a file for --versions",
 		})
 		return
 	}
@@ -77,8 +78,8 @@ func (l *locker) want(w want) {
 	}
 }
 
-// version decides the version of a component: the config's, else that of the
-// component it follows, else the default.
+// version returns the version of a component: the config's, else that of the component that it
+// follows, else the default.
 func (l *locker) version(component *Component, w want) (string, bool) {
 	if w.version == "" {
 		followed, ok := l.current.Components[component.Follows]
@@ -95,14 +96,14 @@ func (l *locker) version(component *Component, w want) (string, bool) {
 		l.unknown(w.component, w.version, w.path)
 		return "", false
 	}
-	if r := component.release(v); !r.GoesWith(l.current.Name) {
-		advice := "leave the version out to take the one that goes with it"
+	if r := component.release(v); !r.CompatibleWith(l.current.Name) {
+		advice := "leave the version out to use a compatible one"
 		if d, ok := l.catalog.Default(w.component, l.current.Name); ok {
 			advice = "use " + d + ", or leave the version out"
 		}
-		l.say(manifest.Problem{
+		l.report(manifest.Problem{
 			Severity: manifest.Warning, Path: w.path, Advice: advice,
-			Message: fmt.Sprintf("%s %s goes with Kubernetes %s, not with %s", w.component, v, r.Kubernetes, l.current.Name),
+			Message: fmt.Sprintf("%s %s is compatible with Kubernetes %s, not with %s", w.component, v, r.Kubernetes, l.current.Name),
 		})
 	}
 	return v, true
@@ -113,29 +114,29 @@ func (l *locker) byDefault(component *Component, w want) (string, bool) {
 	switch {
 	case ok:
 	case component.Unresolved != "":
-		l.say(manifest.Problem{
-			Path: w.path, Message: w.component + " cannot be fetched: " + component.Unresolved,
-			Advice: "give a version with its address and sha256 in a file for --versions",
+		l.report(manifest.Problem{
+			Path: w.path, Message: w.component + " cannot be downloaded: " + component.Unresolved,
+			Advice: "add a version with its address and sha256 to a file for --versions",
 		})
 	default:
-		l.say(manifest.Problem{
-			Path: w.path, Message: fmt.Sprintf("no version of %s goes with Kubernetes %s", w.component, l.current.Name),
-			Advice: "name one yourself; `kubexm versions " + w.component + "` lists them",
+		l.report(manifest.Problem{
+			Path: w.path, Message: fmt.Sprintf("no version of %s is compatible with Kubernetes %s", w.component, l.current.Name),
+			Advice: "specify a version; `kubexm versions " + w.component + "` lists them",
 		})
 	}
 	return v, ok
 }
 
-// unknown says that the matrix has no such version, and which come close.
+// unknown reports that a version is not in the matrix, with the closest versions.
 func (l *locker) unknown(name, version, path string) {
-	l.say(manifest.Problem{
-		Path: path, Message: fmt.Sprintf("%s %s is not in the matrix", name, version),
+	l.report(manifest.Problem{
+		Path: path, Message: fmt.Sprintf("%s %s is not in the version matrix", name, version),
 		Advice: "use one of " + strings.Join(closest(version, l.catalog.Versions(name)), ", ") +
 			" (`kubexm versions " + name + "` lists all), or add yours with --versions",
 	})
 }
 
-// files adds the files of one release, one artifact for each wanted platform.
+// files adds the files of one release, one artifact per required platform.
 func (l *locker) files(w want, kind manifest.Kind, version string, r Release) {
 	if len(r.Architectures) == 0 {
 		l.artifact(newArtifact(kind, w.component, version, manifest.Platform{}, r))
@@ -147,9 +148,9 @@ func (l *locker) files(w want, kind manifest.Kind, version string, r Release) {
 	}
 	for _, p := range platforms {
 		if p.OS != "linux" || !slices.Contains(r.Architectures, p.Arch) {
-			l.say(manifest.Problem{
+			l.report(manifest.Problem{
 				Path: w.path, Message: fmt.Sprintf("%s %s has no build for %s", w.component, version, p),
-				Advice: "it has " + strings.Join(r.Architectures, ", ") + "; choose another version, or leave the platform out of spec.bundle.platforms",
+				Advice: "there are builds for " + strings.Join(r.Architectures, ", ") + "; choose another version, or leave the platform out of spec.bundle.platforms",
 			})
 			continue
 		}
@@ -157,10 +158,10 @@ func (l *locker) files(w want, kind manifest.Kind, version string, r Release) {
 	}
 }
 
-// newArtifact fills the templates of a release in for one platform.
+// newArtifact expands the templates of a release for one platform.
 func newArtifact(kind manifest.Kind, name, version string, p manifest.Platform, r Release) manifest.Artifact {
 	if kind != manifest.Binary {
-		kind = manifest.File // a manifest beside images or a chart
+		kind = manifest.File // a manifest, in addition to images or a chart
 	}
 	arch := p.Arch
 	sum := r.SHA256[arch]
@@ -189,7 +190,7 @@ func artifactID(kind manifest.Kind, name, version string, p manifest.Platform) s
 	return id
 }
 
-// artifact adds a to the current set; one that stands already serves both.
+// artifact adds a to the current set. An artifact of another set is shared.
 func (l *locker) artifact(a manifest.Artifact) {
 	known, ok := l.artifacts[a.ID]
 	if !ok {
@@ -213,7 +214,7 @@ func (l *locker) image(name, ref, digest string, trust manifest.Trust, sets []st
 	pin.Sets = append(pin.Sets, sets...)
 }
 
-// finish puts everything into the lock, sorted and without repeats.
+// finish adds all artifacts and images to the lock, sorted and without duplicates.
 func (l *locker) finish() {
 	for _, id := range slices.Sorted(maps.Keys(l.artifacts)) {
 		a := l.artifacts[id]

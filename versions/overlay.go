@@ -9,7 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// overlay lays doc over c.
+// overlay merges doc over c.
 func (c *Catalog) overlay(doc *Document) manifest.Problems {
 	var ps manifest.Problems
 	for _, name := range slices.Sorted(maps.Keys(doc.Components)) {
@@ -18,8 +18,8 @@ func (c *Catalog) overlay(doc *Document) manifest.Problems {
 		if !known {
 			if over.Kind == "" {
 				ps = append(ps, manifest.Problem{
-					Path: "components." + name, Message: "is no component of the matrix, and has no kind",
-					Advice: nearest(name, c.Names()) + ", or give it a kind to add it as your own",
+					Path: "components." + name, Message: "is not a component of the version matrix, and has no kind",
+					Advice: nearest(name, c.Names()) + ", or set a kind to add your own component",
 				})
 				continue
 			}
@@ -34,7 +34,7 @@ func (c *Catalog) overlay(doc *Document) manifest.Problems {
 	return ps
 }
 
-// merge gives base with over laid over it; neither is changed.
+// merge returns c merged with over. It changes neither of them.
 func (c *Component) merge(over *Component) *Component {
 	m := *c
 	m.Recipe = over.Recipe.over(c.Recipe)
@@ -59,14 +59,14 @@ func (c *Component) merge(over *Component) *Component {
 	return &m
 }
 
-// mergeRelease lays rel over one known version. Architectures that the matrix
-// knows stay, though the overlay may name the digest of one of them alone.
+// mergeRelease merges rel over a known version. The architectures in the matrix stay, even if
+// the overlay has the digest of only one of them.
 func (c *Component) mergeRelease(version string, rel Release) Release {
-	old, whole := c.Versions[version], c.release(version)
+	old, complete := c.Versions[version], c.release(version)
 	merged := rel
 	merged.Recipe = rel.Recipe.over(old.Recipe)
-	moved := rel.Address != "" && rel.Address != whole.Address
-	if !moved { // another file: the old digests say nothing of it
+	moved := rel.Address != "" && rel.Address != complete.Address
+	if !moved { // the old digests do not apply to a file at another address
 		merged.SHA256 = maps.Clone(old.SHA256)
 	}
 	if merged.SHA256 == nil {
@@ -79,8 +79,8 @@ func (c *Component) mergeRelease(version string, rel Release) Release {
 	if merged.With == nil {
 		merged.With = old.With
 	}
-	if rel.Architectures == nil && !moved && len(whole.Architectures) > 0 {
-		archs := slices.Clone(whole.Architectures)
+	if rel.Architectures == nil && !moved && len(complete.Architectures) > 0 {
+		archs := slices.Clone(complete.Architectures)
 		for arch := range rel.SHA256 {
 			if arch != anyArch && !slices.Contains(archs, arch) {
 				archs = append(archs, arch)
@@ -95,7 +95,7 @@ func (c *Component) mergeRelease(version string, rel Release) Release {
 	return merged
 }
 
-// problems says what keeps some versions of c from being fetched.
+// problems returns the reasons why some versions of c cannot be downloaded.
 func (c *Component) problems(path string, among []string) manifest.Problems {
 	var ps manifest.Problems
 	for _, v := range among {
@@ -103,15 +103,15 @@ func (c *Component) problems(path string, among []string) manifest.Problems {
 		if !ok {
 			continue
 		}
-		if why := c.release(spelled).lacks(c.Kind); why != "" {
-			ps = append(ps, manifest.Problem{Path: path + ".versions." + v, Message: why, Advice: "add it here or to the component"})
+		if why := c.release(spelled).incomplete(c.Kind); why != "" {
+			ps = append(ps, manifest.Problem{Path: path + ".versions." + v, Message: why, Advice: "add it to this version or to the component"})
 		}
 	}
 	return ps
 }
 
-// lacks says what a release of a kind needs and does not have; "" is complete.
-func (r Release) lacks(kind manifest.Kind) string {
+// incomplete returns what a release of a kind requires and does not have; "" if it is complete.
+func (r Release) incomplete(kind manifest.Kind) string {
 	hasFile := r.Address != ""
 	switch {
 	case r.Unresolved != "" || kind == Package:
@@ -123,9 +123,9 @@ func (r Release) lacks(kind manifest.Kind) string {
 	case kind == manifest.Chart && len(r.Images) == 0 && r.Chart == "":
 		return "has neither images nor a chart"
 	case hasFile && len(r.SHA256) == 0 && r.DigestAddress == "":
-		return "has an address, but neither a sha256 nor the address of a published one"
+		return "has an address, but neither sha256 nor digestAddress"
 	case (r.Archive == "") != (len(r.Members) == 0):
-		return "must have members when it is an archive, and none when it is not"
+		return "must have members if it is an archive, and none otherwise"
 	case kind == manifest.Binary && len(r.Architectures) == 0:
 		return "is a binary without an architecture"
 	}
@@ -137,7 +137,7 @@ func (r Release) lacks(kind manifest.Kind) string {
 		}
 	}
 	if len(r.Architectures) == 0 && hasFile && r.SHA256[anyArch] == "" && r.DigestAddress == "" {
-		return "is one file for every architecture: its digest goes under any"
+		return "is one file for every architecture: write its digest under any"
 	}
 	if len(r.Architectures) > 1 && hasFile && !strings.Contains(r.Address, "{arch}") && !strings.Contains(r.Address, "{machine}") {
 		return "has one address for several architectures; write {arch} or {machine} into it"

@@ -9,14 +9,14 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// overlayHeader opens what OverlayFor writes.
-const overlayHeader = "# Pins what a lock names to the bytes that the lock names; for use with --versions.\n"
+// overlayHeader is the first line of an overlay by OverlayFor.
+const overlayHeader = "# Pins the versions of a lock to the digests in the lock; for use with --versions.\n"
 
-// OverlayFor writes an overlay that names exactly the versions of lock: the
-// sha256 of every artifact that has one, by version and architecture, and the
-// digest of every image that has one. What the embedded matrix does not know
-// is written out whole. Files that the config itself brings are left out, as the
-// config pins them, and packages, of which the matrix knows names alone.
+// OverlayFor returns an overlay with exactly the versions of lock: the sha256 of every artifact
+// that has one, by version and architecture, and the digest of every image that has one.
+// Versions that are not in the embedded matrix are written completely. The overlay leaves out
+// files that the config specifies, because the config pins them, and packages, of which the
+// matrix has only names.
 func OverlayFor(lock *manifest.Lock) ([]byte, error) {
 	matrix, problems := Load()
 	if err := problems.Err(); err != nil {
@@ -56,7 +56,7 @@ type overlayWriter struct {
 	doc    *Document
 }
 
-// set writes the versions of a set that the embedded matrix does not know.
+// set writes the versions of a set that are not in the embedded matrix.
 func (o *overlayWriter) set(s manifest.Set, images []manifest.ImagePin) {
 	for name, version := range s.Components {
 		if _, _, known := o.matrix.Release(name, version); known {
@@ -78,8 +78,8 @@ func (o *overlayWriter) set(s manifest.Set, images []manifest.ImagePin) {
 	}
 }
 
-// imagesOf gives the images of a component: theirs are its name, or begin with
-// it and a slash.
+// imagesOf returns the images of a component: their logical name is the component's name, or
+// begins with it and a slash.
 func imagesOf(component, set string, images []manifest.ImagePin) []Image {
 	var out []Image
 	for _, image := range images {
@@ -99,15 +99,15 @@ func (o *overlayWriter) component(name string) *Component {
 	return o.doc.Components[name]
 }
 
-// release writes one version, given as one artifact for each platform.
+// release writes one version; as has one artifact per platform.
 func (o *overlayWriter) release(as []manifest.Artifact) error {
 	first := as[0]
-	whole, known := o.whole(first)
+	complete, known := o.complete(first)
 	var r Release
 	moved := false
 	for _, a := range as {
 		arch := a.Platform.Arch
-		moved = moved || expand(whole.Address, a.Version, arch) != a.Address
+		moved = moved || expand(complete.Address, a.Version, arch) != a.Address
 		if arch == "" {
 			arch = anyArch
 		} else {
@@ -121,8 +121,8 @@ func (o *overlayWriter) release(as []manifest.Artifact) error {
 		}
 	}
 	slices.Sort(r.Architectures)
-	if slices.Equal(r.Architectures, whole.Architectures) || len(r.SHA256) > 0 {
-		r.Architectures = nil // they go without saying
+	if slices.Equal(r.Architectures, complete.Architectures) || len(r.SHA256) > 0 {
+		r.Architectures = nil // they are the default
 	}
 	var err error
 	if moved {
@@ -144,9 +144,9 @@ func (o *overlayWriter) release(as []manifest.Artifact) error {
 	return nil
 }
 
-// whole gives what the embedded matrix knows of an artifact's component: the
-// version itself, or what would hold for a new one.
-func (o *overlayWriter) whole(a manifest.Artifact) (Release, bool) {
+// complete returns the release of an artifact in the embedded matrix, or the defaults of its
+// component for a new version.
+func (o *overlayWriter) complete(a manifest.Artifact) (Release, bool) {
 	c, known := o.matrix.Component(a.Name)
 	if !known {
 		return Release{}, false
@@ -169,7 +169,7 @@ func commonMembers(as []manifest.Artifact) ([]Member, error) {
 	return out, nil
 }
 
-// common gives the template that a text of every artifact comes from.
+// common returns the template of which every artifact's text is an expansion.
 func common(as []manifest.Artifact, text func(manifest.Artifact) string) (string, error) {
 	plain, templates := map[string]bool{}, map[string]bool{}
 	for _, a := range as {

@@ -80,12 +80,12 @@ func TestOverlayReplacesDigests(t *testing.T) {
 		{
 			name:    "a new address voids old digests",
 			body:    `components: {crun: {versions: {"1.17": {address: "https://mine.example/{arch}/crun"}}}}`,
-			problem: "components.crun.versions.1.17: has an address, but neither a sha256 nor the address of a published one",
+			problem: "components.crun.versions.1.17: has an address, but neither sha256 nor digestAddress",
 		},
 		{
 			name:    "a new address voids the published digest",
 			body:    `components: {kube-proxy: {versions: {v1.32.4: {address: "https://mine.example/{arch}/kube-proxy"}}}}`,
-			problem: "components.kube-proxy.versions.v1.32.4: has an address, but neither a sha256 nor the address of a published one",
+			problem: "components.kube-proxy.versions.v1.32.4: has an address, but neither sha256 nor digestAddress",
 		},
 	}
 	for _, tt := range tests {
@@ -146,7 +146,7 @@ components:
 		t.Error(err)
 	}
 	if without := resolved(t, c, func(*manifest.Spec) {}); slices.Contains(names(without), "site-page") {
-		t.Error("a component that nobody asks for is in the lock")
+		t.Error("a component that is not required is in the lock")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestUnresolvedIsNeitherDefaultNorResolved(t *testing.T) {
 		t.Errorf("the default of crun is %s", v)
 	}
 	_, problems := c.Resolve(cluster(func(s *manifest.Spec) { s.Runtime.Type, s.Runtime.Version = "docker", "28.5.2" }))
-	if want := "spec.runtime.version: docker 28.5.2 cannot be fetched: withdrawn"; !strings.Contains(problems.Error(), want) {
+	if want := "spec.runtime.version: docker 28.5.2 cannot be downloaded: withdrawn"; !strings.Contains(problems.Error(), want) {
 		t.Errorf("got %v", problems)
 	}
 }
@@ -169,35 +169,35 @@ func TestOverlayProblems(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"empty", "", "error: is empty"},
 		{"no yaml", "components: [", "error: did not find expected node content"},
-		{"a list", "- a", "1:1: error: is a list, not a mapping; write key: value pairs here"},
-		{"nothing said", "components: {}", "1:1: error: does not say what it is; begin with apiVersion: kubexm.mensylisir.io/v1alpha1 and kind: Versions"},
+		{"a list", "- a", "1:1: error: is a list, not a mapping; write key: value pairs"},
+		{"nothing said", "components: {}", "1:1: error: has no apiVersion or no kind; begin with apiVersion: kubexm.mensylisir.io/v1alpha1 and kind: Versions"},
 		{"another kind", "apiVersion: kubexm.mensylisir.io/v1alpha1\nkind: Cluster\n", `2:7: error: kind: "Cluster" is not Versions`},
-		{"second document", overlayHead + "---\nkind: Versions\n", "holds a second document"},
+		{"second document", overlayHead + "---\nkind: Versions\n", "contains a second document"},
 		{"unknown field", overlayHead + "component: {}", "3:1: error: component: unknown field; did you mean components"},
 		{"unknown field below", overlayHead + "components:\n  runc:\n    versions:\n      v1.9.9: {sha: {}}",
 			"6:16: error: components.runc.versions.v1.9.9.sha: unknown field; did you mean sha256"},
-		{"twice", overlayHead + "components: {runc: {}, runc: {}}", "3:24: error: components.runc: stands twice"},
+		{"twice", overlayHead + "components: {runc: {}, runc: {}}", "3:24: error: components.runc: is set twice"},
 		{"wrong shape", overlayHead + "components: {runc: {versions: [v1.9.9]}}", "3:31: error: components.runc.versions: is a list, not a mapping"},
 		{"no digest", overlayHead + "components: {runc: {versions: {v1.9.9: {sha256: {amd64: ABC}}}}}",
 			`3:57: error: components.runc.versions.v1.9.9.sha256.amd64: "ABC" is not 64 digits in lower-case hex`},
 		{"architecture", overlayHead + "components: {runc: {versions: {v1.9.9: {sha256: {x86: " + hexA + "}}}}}", `"x86" is not one of amd64, arm64, any`},
 		{"placeholder", overlayHead + "components: {runc: {versions: {v1.9.9: {address: 'https://h/{Version}'}}}}",
-			"holds {Version}; the placeholders are {version}, {arch} and {machine}"},
-		{"address", overlayHead + "components: {runc: {versions: {v1.9.9: {address: h/runc}}}}", "is not an address, as in https://host/path"},
+			"contains {Version}; the placeholders are {version}, {arch} and {machine}"},
+		{"address", overlayHead + "components: {runc: {versions: {v1.9.9: {address: h/runc}}}}", "is not a URL, as in https://host/path"},
 		{"member", overlayHead + "components: {etcd: {members: [{path: ../etcd, name: etcd}]}}", `"../etcd" is not a plain path inside the archive`},
-		{"range", overlayHead + "components: {runc: {versions: {v1.9.9: {kubernetes: newest}}}}", `"newest" is not a range of versions`},
+		{"range", overlayHead + "components: {runc: {versions: {v1.9.9: {kubernetes: newest}}}}", `"newest" is not a version range`},
 		{"image", overlayHead + "images: {pause: sha256:" + hexA + "}", `3:10: error: images.pause: "pause" has no tag`},
-		{"short image", overlayHead + "images: {\"redis:8\": sha256:" + hexA + "}", "lacks its registry or is shortened; write docker.io/library/redis:8"},
+		{"short image", overlayHead + "images: {\"redis:8\": sha256:" + hexA + "}", "has no registry or is abbreviated; write docker.io/library/redis:8"},
 		{"image digest", overlayHead + "images: {\"registry.k8s.io/pause:3.10\": " + hexA + "}", "is not sha256: and 64 digits in lower-case hex"},
 		{"alias", overlayHead + "components: {runc: &r {}, crun: *r}", "is an alias, not a mapping"},
 		{"misspelt component", overlayHead + "components: {contanerd: {versions: {v9: {}}}}",
-			"components.contanerd: is no component of the matrix, and has no kind; did you mean containerd, or give it a kind"},
+			"components.contanerd: is not a component of the version matrix, and has no kind; did you mean containerd, or set a kind"},
 		{"lacks an address", overlayHead + "components: {mine: {kind: binary, versions: {v1: {}}}}", "components.mine.versions.v1: has no address"},
 		{"lacks an image", overlayHead + "components: {mine: {kind: image, versions: {v1: {}}}}", "components.mine.versions.v1: has no images"},
 		{"one address for two", overlayHead + "components: {mine: {kind: binary, address: 'https://h/x', versions: {v1: {sha256: {amd64: " + hexA + ", arm64: " + hexB + "}}}}}",
 			"has one address for several architectures; write {arch} or {machine} into it"},
 		{"archive without members", overlayHead + "components: {mine: {kind: binary, archive: tar.gz, address: 'https://h/x', versions: {v1: {sha256: {amd64: " + hexA + "}}}}}",
-			"must have members when it is an archive"},
+			"must have members if it is an archive"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -304,7 +304,7 @@ func goesRound(t *testing.T, own string, edit func(s *manifest.Spec)) {
 	}
 }
 
-// An overlay written from a lock stands alone, too: it says what the embedded
+// An overlay written from a lock is complete: it contains what the embedded
 // matrix does not know.
 func TestOverlayForStandsAlone(t *testing.T) {
 	c := overlaid(t, "components: {kubernetes: {versions: {v1.99.0: {with: {coredns: v1.14.2, pause: 3.10.2, etcd: v3.6.8, etcd-image: 3.6.8-0, containerd: v2.3.4, crictl: v1.36.0}}}},"+

@@ -75,9 +75,9 @@ func TestNoPackagesWithoutOperatingSystems(t *testing.T) {
 		t.Fatal(problems, repositories(lock))
 	}
 	for _, part := range []string{
-		"warning: spec.system.rpms: names packages that the bundle does not hold",
-		"warning: spec.loadBalancer.external.type: keepalived comes as a package",
-		"nginx-package comes as a package",
+		"warning: spec.system.rpms: lists packages that the bundle does not contain",
+		"warning: spec.loadBalancer.external.type: keepalived is an operating system package",
+		"nginx-package is an operating system package",
 	} {
 		if !strings.Contains(problems.Error(), part) {
 			t.Errorf("no problem says %q: %v", part, problems)
@@ -93,9 +93,9 @@ func TestOperatingSystemProblems(t *testing.T) {
 		}
 	}))
 	for _, part := range []string{
-		"spec.bundle.operatingSystems[0].name: it is not known what format the packages of debain have; did you mean debian, or write format: deb",
-		"spec.bundle.operatingSystems[1].name: it is not known what format the packages of nowhere have",
-		"spec.bundle.operatingSystems[3]: debian-12 stands twice",
+		"spec.bundle.operatingSystems[0].name: the package format of debain is unknown; did you mean debian, or write format: deb",
+		"spec.bundle.operatingSystems[1].name: the package format of nowhere is unknown",
+		"spec.bundle.operatingSystems[3]: debian-12 is listed twice",
 	} {
 		if !strings.Contains(problems.Error(), part) {
 			t.Errorf("no problem says %q: %v", part, problems)
@@ -110,7 +110,7 @@ func TestSystemsAreWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if known := s.known(); len(slices.Compact(slices.Clone(known))) != len(known) {
-		t.Errorf("a distribution stands twice: %v", known)
+		t.Errorf("a distribution is listed twice: %v", known)
 	}
 	for _, format := range []string{manifest.Deb, manifest.RPM} {
 		if len(s.Packages[format]) == 0 || !slices.IsSorted(s.Packages[format]) || !slices.IsSorted(s.Distributions[format]) {

@@ -7,12 +7,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Resolve names everything that a cluster config asks for: versions, addresses
-// and the digests that are known. It asks neither network nor clock: sizes and
-// the other digests are left for pinning, Created, Serial and Config for the
-// caller. Every problem is reported at once; warnings alone still give a lock.
+// Resolve returns a lock with everything that a cluster config requires: versions, addresses
+// and known digests. It uses neither network nor clock. Pinning adds sizes and the other
+// digests; the caller sets Created, Serial and Config. All problems are in one report. The lock
+// is nil if one of them is an error.
 func (c *Catalog) Resolve(cluster *manifest.Cluster) (*manifest.Lock, manifest.Problems) {
-	l := &locker{catalog: c, cluster: cluster, artifacts: map[string]*manifest.Artifact{}, images: map[string]*manifest.ImagePin{}, said: map[string]bool{}}
+	l := &locker{catalog: c, cluster: cluster, artifacts: map[string]*manifest.Artifact{}, images: map[string]*manifest.ImagePin{}, reported: map[string]bool{}}
 	l.lock = &manifest.Lock{
 		APIVersion: manifest.APIVersion, Kind: manifest.LockKind,
 		Cluster: cluster.Metadata.Name, Platforms: cluster.BundlePlatforms(),
@@ -33,12 +33,12 @@ func (c *Catalog) Resolve(cluster *manifest.Cluster) (*manifest.Lock, manifest.P
 	return l.lock, l.problems
 }
 
-// setVersions gives the Kubernetes versions of the bundle, the config's own first.
+// setVersions returns the Kubernetes versions of the bundle; spec.kubernetes.version is first.
 func setVersions(cluster *manifest.Cluster) []string {
 	return append([]string{cluster.Spec.Kubernetes.Version}, cluster.Spec.Bundle.KubernetesVersions...)
 }
 
-// set adds one set: everything the config asks for at one Kubernetes version.
+// set adds one set: everything that the config requires for one Kubernetes version.
 func (l *locker) set(version, path string) {
 	kubernetes, _, ok := l.catalog.Release(Kubernetes, version)
 	if !ok {
@@ -60,13 +60,13 @@ func (l *locker) set(version, path string) {
 	}
 }
 
-// isAddon reports whether a config may name a component as an add-on.
+// isAddon reports whether a component can be an add-on of a config.
 func (c *Catalog) isAddon(name string) bool {
 	family := c.components[name].Family
 	return family == "addon" || (c.own[name] && family == "")
 }
 
-// always gives the components that every bundle holds, sorted.
+// always returns the components of every bundle, sorted.
 func (c *Catalog) always() []string {
 	return slices.DeleteFunc(c.Names(), func(name string) bool { return !c.components[name].Always })
 }

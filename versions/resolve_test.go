@@ -13,7 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func platforms(archs ...string) []manifest.Platform {
 	var ps []manifest.Platform
@@ -193,13 +193,13 @@ func TestResolveProblems(t *testing.T) {
 		want []string // each a part of one problem, in order
 	}{
 		{"unknown Kubernetes", func(s *manifest.Spec) { s.Kubernetes.Version = "v1.32.99" },
-			[]string{"error: spec.kubernetes.version: kubernetes v1.32.99 is not in the matrix; use one of v1.32.13, v1.32.12, v1.32.11, v1.32.10, v1.32.9 "}},
+			[]string{"error: spec.kubernetes.version: kubernetes v1.32.99 is not in the version matrix; use one of v1.32.13, v1.32.12, v1.32.11, v1.32.10, v1.32.9 "}},
 		{"unknown further Kubernetes", func(s *manifest.Spec) { s.Bundle.KubernetesVersions = []string{"v1.99.0"} },
-			[]string{"spec.bundle.kubernetesVersions[0]: kubernetes v1.99.0 is not in the matrix; use one of v1.36.3"}},
+			[]string{"spec.bundle.kubernetesVersions[0]: kubernetes v1.99.0 is not in the version matrix; use one of v1.36.3"}},
 		{"no build", func(s *manifest.Spec) {
 			s.Runtime.Type, s.Runtime.Version = "docker", "20.10.0"
 			s.Bundle.Platforms = platforms("amd64", "arm64")
-		}, []string{"spec.runtime.version: docker 20.10.0 has no build for linux/arm64; it has amd64"}},
+		}, []string{"spec.runtime.version: docker 20.10.0 has no build for linux/arm64; there are builds for amd64"}},
 		{"no build of Harbor", func(s *manifest.Spec) {
 			s.Registry.Type = "harbor"
 			s.Bundle.Platforms = platforms("arm64")
@@ -210,28 +210,28 @@ func TestResolveProblems(t *testing.T) {
 			s.Runtime.Version, s.Etcd.Version, s.Network.Version = "9.9.9", "3.0.0", "v0.1.0"
 		}, []string{"spec.etcd.version: etcd 3.0.0", "spec.runtime.version: containerd 9.9.9", "spec.network.version: flannel v0.1.0"}},
 		{"does not go together", func(s *manifest.Spec) { s.Runtime.Version = "1.7.6" },
-			[]string{"warning: spec.runtime.version: containerd v1.7.6 goes with Kubernetes >=1.24, <1.30, not with v1.32.4; use v2.1.9"}},
+			[]string{"warning: spec.runtime.version: containerd v1.7.6 is compatible with Kubernetes >=1.24, <1.30, not with v1.32.4; use v2.1.9"}},
 		{"misspelt add-on", func(s *manifest.Spec) { s.Addons = []manifest.Addon{{Name: "metalb"}} },
-			[]string{"error: spec.addons[0]: metalb is not in the matrix; did you mean metallb"}},
+			[]string{"error: spec.addons[0]: metalb is not in the version matrix; did you mean metallb"}},
 		{"no add-on", func(s *manifest.Spec) { s.Addons = []manifest.Addon{{Name: "kubelet"}} },
-			[]string{"spec.addons[0]: kubelet is not in the matrix; use one of: cert-manager, ingress-nginx, longhorn"}},
+			[]string{"spec.addons[0]: kubelet is not in the version matrix; use one of: cert-manager, ingress-nginx, longhorn"}},
 		{"nothing goes with it", func(s *manifest.Spec) {
 			s.Kubernetes.Version = "v1.36.3"
 			s.Addons = []manifest.Addon{{Name: "ingress-nginx"}}
-		}, []string{"error: spec.addons[0]: no version of ingress-nginx goes with Kubernetes v1.36.3; name one yourself"}},
+		}, []string{"error: spec.addons[0]: no version of ingress-nginx is compatible with Kubernetes v1.36.3; specify a version"}},
 		{"packages", func(s *manifest.Spec) {
 			s.Runtime.Type = "isulad"
 			s.LoadBalancer.Mode, s.LoadBalancer.External.Type = "external", "kubexm-kn"
-		}, []string{"warning: spec.runtime.version: isulad comes as a package", "keepalived comes as a package", "nginx-package comes as a package"}},
+		}, []string{"warning: spec.runtime.version: isulad is an operating system package", "keepalived is an operating system package", "nginx-package is an operating system package"}},
 		{"charts without a version", func(s *manifest.Spec) {
 			s.Addons = []manifest.Addon{{Name: "mine", Source: "https://example.org/charts"}, {Name: "yours", Source: "oci://example.org:5000/charts/yours"}}
-		}, []string{"spec.addons[0].version: is missing, and https://example.org/charts may hold many", "spec.addons[1].version: is missing"}},
+		}, []string{"spec.addons[0].version: is missing, but https://example.org/charts may contain several versions", "spec.addons[1].version: is missing"}},
 		{"two charts of one name", func(s *manifest.Spec) {
 			s.Addons = []manifest.Addon{{Name: "mine", Source: "https://example.org/a.tgz"}, {Name: "mine", Namespace: "b", Source: "https://example.org/b.tgz"}}
-		}, []string{"spec.addons[1].source: a second chart is called mine"}},
+		}, []string{"spec.addons[1].source: another chart has the same name: mine"}},
 		{"two files of one name", func(s *manifest.Spec) {
 			s.Bundle.Files = []manifest.BundleFile{{Name: "a", Address: "https://example.org/1"}, {Name: "a", Address: "https://example.org/2"}}
-		}, []string{"spec.bundle.files[1]: a second file is called a"}},
+		}, []string{"spec.bundle.files[1]: another file has the same name: a"}},
 	}
 	c := load(t)
 	for _, tt := range tests {

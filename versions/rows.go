@@ -19,7 +19,7 @@ type MatrixRow struct {
 	Unresolved string            `json:"unresolved,omitempty" yaml:"unresolved,omitempty"`
 }
 
-// NewMatrixRow describes a component, with its defaults for some minors of Kubernetes.
+// NewMatrixRow describes a component, with its defaults for some Kubernetes minor versions.
 func NewMatrixRow(c *Catalog, name string, minors []string) MatrixRow {
 	x, _ := c.Component(name)
 	r := MatrixRow{
@@ -39,7 +39,7 @@ type ReleaseRow struct {
 	Component     string            `json:"component" yaml:"component"`
 	Version       string            `json:"version" yaml:"version"`
 	Kind          manifest.Kind     `json:"kind,omitempty" yaml:"kind,omitempty"`
-	Kubernetes    string            `json:"kubernetes,omitempty" yaml:"kubernetes,omitempty"` // range it goes with
+	Kubernetes    string            `json:"kubernetes,omitempty" yaml:"kubernetes,omitempty"` // range of compatible versions
 	Follows       string            `json:"follows,omitempty" yaml:"follows,omitempty"`       // component whose version it has
 	Platforms     []string          `json:"platforms,omitempty" yaml:"platforms,omitempty,flow"`
 	Digest        []manifest.Trust  `json:"digest,omitempty" yaml:"digest,omitempty,flow"`
@@ -52,7 +52,7 @@ type ReleaseRow struct {
 	Unresolved    string            `json:"unresolved,omitempty" yaml:"unresolved,omitempty"`
 }
 
-// NewReleaseRow describes one version; without one, the component alone.
+// NewReleaseRow describes one version of a component; for an unknown version, the component.
 func NewReleaseRow(c *Catalog, name, version string) ReleaseRow {
 	x, _ := c.Component(name)
 	v, r, ok := c.Release(name, version)
@@ -70,8 +70,8 @@ func NewReleaseRow(c *Catalog, name, version string) ReleaseRow {
 	return row
 }
 
-// GoesWith says which Kubernetes a version is for.
-func (r ReleaseRow) GoesWith() string {
+// CompatibleVersions describes the Kubernetes versions that a version is compatible with.
+func (r ReleaseRow) CompatibleVersions() string {
 	switch {
 	case r.Kubernetes != "" || r.Version == "":
 		return r.Kubernetes
@@ -83,15 +83,15 @@ func (r ReleaseRow) GoesWith() string {
 	return "any"
 }
 
-// Vouched says who vouches for the bytes of a version, or why there are none.
-func (r ReleaseRow) Vouched() string {
+// DigestSources describes the sources of a version's digests, or why there are no files.
+func (r ReleaseRow) DigestSources() string {
 	switch {
 	case r.Kind == Package:
 		return "package " + strings.Join(r.Packages, ", ")
 	case r.Unresolved != "":
 		return "unresolved: " + r.Unresolved
 	case len(r.Asks) > 0:
-		return asks(r.Asks)
+		return requires(r.Asks)
 	}
 	words := make([]string, len(r.Digest))
 	for i, t := range r.Digest {
@@ -100,11 +100,11 @@ func (r ReleaseRow) Vouched() string {
 	return strings.Join(words, ", ")
 }
 
-// asks says what a Kubernetes release asks for.
-func asks(with map[string]string) string {
+// requires lists the versions that a Kubernetes release requires.
+func requires(with map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(with)) {
 		parts = append(parts, name+" "+with[name])
 	}
-	return "asks for " + strings.Join(parts, ", ")
+	return "requires " + strings.Join(parts, ", ")
 }

@@ -47,7 +47,7 @@ func (r *reader) document(n *yaml.Node) *Document {
 		return nil
 	})
 	if n.Kind == yaml.MappingNode && (doc.APIVersion == "" || doc.Kind == "") && len(r.problems) == 0 {
-		r.add(n, "", "does not say what it is", "begin with apiVersion: "+manifest.APIVersion+" and kind: "+DocumentKind)
+		r.add(n, "", "has no apiVersion or no kind", "begin with apiVersion: "+manifest.APIVersion+" and kind: "+DocumentKind)
 	}
 	return doc
 }
@@ -65,7 +65,7 @@ func (r *reader) component(n *yaml.Node, path string) *Component {
 		case "follows":
 			return r.text(&c.Follows, matches(nameForm, "is not a component"))
 		case "always":
-			return r.truth(&c.Always)
+			return r.boolean(&c.Always)
 		case "versions":
 			return func(n *yaml.Node, path string) {
 				r.named(n, path, versionForm, "is not a version", func(version string, value *yaml.Node, at string) {
@@ -132,7 +132,7 @@ func (r *reader) recipe(into *Recipe, key string) field {
 	return nil
 }
 
-// named walks a mapping whose keys are names of one form.
+// named visits a mapping whose keys are names of one form.
 func (r *reader) named(n *yaml.Node, path string, form *regexp.Regexp, why string, visit func(name string, value *yaml.Node, at string)) {
 	r.each(n, path, func(key, value *yaml.Node, at string) {
 		if !form.MatchString(key.Value) {
@@ -143,7 +143,7 @@ func (r *reader) named(n *yaml.Node, path string, form *regexp.Regexp, why strin
 	})
 }
 
-// pair reads a mapping of two fields that both must be there.
+// pair reads a mapping of two required fields.
 func (r *reader) pair(n *yaml.Node, at string, fields []string, readers ...field) {
 	met := 0
 	r.mapping(n, at, fields, func(key string) field {
@@ -155,7 +155,7 @@ func (r *reader) pair(n *yaml.Node, at string, fields []string, readers ...field
 		return readers[i]
 	})
 	if n.Kind == yaml.MappingNode && met < len(fields) {
-		r.add(n, at, "lacks one of "+strings.Join(fields, " and "), "")
+		r.add(n, at, "must have "+strings.Join(fields, " and "), "")
 	}
 }
 

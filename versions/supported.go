@@ -12,14 +12,14 @@ import (
 //go:embed supported.yaml
 var supportedText []byte
 
-// System is a distribution that hosts may run.
+// System is a distribution that kubexm supports on hosts.
 type System struct {
 	ID       string   `yaml:"id"`       // in /etc/os-release, in lower case
-	Name     string   `yaml:"name"`     // as people call it
+	Name     string   `yaml:"name"`     // display name
 	Releases []string `yaml:"releases"` // each with all of its minor versions
 }
 
-// Supported lists the operating systems that hosts may run, by ID.
+// Supported lists the supported operating systems of hosts, by ID.
 func Supported() ([]System, error) {
 	d := yaml.NewDecoder(bytes.NewReader(supportedText))
 	d.KnownFields(true)
@@ -32,7 +32,7 @@ func Supported() ([]System, error) {
 	return all.Systems, nil
 }
 
-// Is tells whether id and release, as /etc/os-release says them, are a release of s.
+// Is reports whether id and release, ID and VERSION_ID of /etc/os-release, are a release of s.
 func (s System) Is(id, release string) bool {
 	if !strings.EqualFold(s.ID, id) {
 		return false
@@ -45,5 +45,5 @@ func (s System) Is(id, release string) bool {
 	return false
 }
 
-// String names the distribution with its releases: "Debian 11, 12, 13".
+// String returns the distribution with its releases: "Debian 11, 12, 13".
 func (s System) String() string { return s.Name + " " + strings.Join(s.Releases, ", ") }

@@ -14,8 +14,8 @@ import (
 //go:embed systems.yaml
 var systemsText []byte
 
-// systems is what is known of operating systems: by format, the distributions that
-// have it (ID in their /etc/os-release) and the packages that every host gets.
+// systems lists by package format the distributions with this format (ID in /etc/os-release),
+// the packages for every host, and those for hosts with a configured time zone.
 type systems struct {
 	Distributions map[string][]string `yaml:"distributions"`
 	Packages      map[string][]string `yaml:"packages"`
@@ -32,8 +32,8 @@ func loadSystems() (*systems, error) {
 	return s, nil
 }
 
-// format gives the format of an operating system's packages: what the config
-// says, else what is known of the distribution; "" where neither is.
+// format returns the package format of an operating system: the one in the config, else the one
+// of the distribution; "" if it is unknown.
 func (s *systems) format(system manifest.OperatingSystem) string {
 	if system.Format != "" {
 		return system.Format
@@ -46,7 +46,7 @@ func (s *systems) format(system manifest.OperatingSystem) string {
 	return ""
 }
 
-// known gives every distribution whose format is known, sorted.
+// known returns the distributions with a known package format, sorted.
 func (s *systems) known() []string {
 	all := slices.Concat(s.Distributions[manifest.Deb], s.Distributions[manifest.RPM])
 	slices.Sort(all)

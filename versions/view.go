@@ -11,12 +11,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// FromRegistry tells, beside manifest's sources of a digest, that a registry
-// names it: an image's digest is the one its tag has when it is pinned.
+// FromRegistry is a further source of a digest, in addition to those of package manifest: the
+// registry. The digest of an image is that of its tag at the time of pinning.
 const FromRegistry manifest.Trust = "registry"
 
-// ByFamily gives every component, family by family as a reader looks for them,
-// sorted within; own components without a family come last.
+// ByFamily returns the names of all components by family, sorted within each family. Components
+// without a family are last.
 func (c *Catalog) ByFamily() []string {
 	names := c.Names()
 	rank := func(name string) int {
@@ -29,7 +29,7 @@ func (c *Catalog) ByFamily() []string {
 	return names
 }
 
-// Minors gives the newest patch of each Kubernetes minor, the newest minor first.
+// Minors returns the newest patch release of each Kubernetes minor version, the newest first.
 func (c *Catalog) Minors() []string {
 	var out []string
 	for _, v := range c.Versions(Kubernetes) {
@@ -40,8 +40,8 @@ func (c *Catalog) Minors() []string {
 	return out
 }
 
-// KubernetesRelease finds the release that a person means: v1.32.4, or v1.32
-// for its newest patch, with or without the v.
+// KubernetesRelease returns a Kubernetes release: v1.32.4, or the newest patch release for
+// v1.32. The leading v is optional.
 func (c *Catalog) KubernetesRelease(version string) (string, bool) {
 	if v, _, ok := c.Release(Kubernetes, version); ok {
 		return v, true
@@ -55,7 +55,7 @@ func (c *Catalog) KubernetesRelease(version string) (string, bool) {
 	return "", false
 }
 
-// Minor gives v1.32 of v1.32.4, and "" of what is no version.
+// Minor returns v1.32 for v1.32.4, and "" for an invalid version.
 func Minor(version string) string {
 	v, err := semver.NewVersion(version)
 	if err != nil {
@@ -64,9 +64,9 @@ func Minor(version string) string {
 	return fmt.Sprintf("v%d.%d", v.Major(), v.Minor())
 }
 
-// Together reports whether one version of a component goes with a Kubernetes
-// release: one that follows another component does at the same version alone.
-func (c *Catalog) Together(name, version, kubernetes string) bool {
+// Compatible reports whether a version of a component is compatible with a Kubernetes release. A
+// component that follows another one is compatible only in its default version.
+func (c *Catalog) Compatible(name, version, kubernetes string) bool {
 	spelled, r, ok := c.Release(name, version)
 	if !ok {
 		return false
@@ -75,11 +75,11 @@ func (c *Catalog) Together(name, version, kubernetes string) bool {
 		v, ok := c.Default(name, kubernetes)
 		return ok && v == spelled
 	}
-	return r.GoesWith(kubernetes)
+	return r.CompatibleWith(kubernetes)
 }
 
-// DigestSources says who vouches for what a release downloads: first its
-// files, then its images.
+// DigestSources returns the sources of the digests of a release: first of its files, then of
+// its images.
 func (c *Catalog) DigestSources(r Release, version string) []manifest.Trust {
 	var out []manifest.Trust
 	add := func(t manifest.Trust) {

@@ -46,7 +46,7 @@ func TestTogether(t *testing.T) {
 		{"none", "v1", "v1.36.3", false},
 	}
 	for _, tt := range tests {
-		if got := c.Together(tt.name, tt.version, tt.kubernetes); got != tt.want {
+		if got := c.Compatible(tt.name, tt.version, tt.kubernetes); got != tt.want {
 			t.Errorf("%s %s with %s: %v", tt.name, tt.version, tt.kubernetes, got)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // direct lists, for each zone, what of the matrix it fetches from upstream itself:
-// nobody is known who mirrors it.
+// there is no known mirror of it.
 var direct = map[string][]string{
 	"cn": {"docker.io/kubeovn/vpc-nat-gateway"},
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// source gives the data of one member in slices that stay valid until the next
-// call, then io.EOF once every byte around the data was found right.
+// source returns the data of one entry in slices that are valid until the next call. It
+// returns io.EOF after it has also checked every byte around the data.
 type source interface {
 	next() ([]byte, error)
 	close()
 }
 
-// blob reads one member through its source and checks size and digest. It may be
-// closed while another goroutine reads it, as happens to what is sent over a
-// connection that breaks: closing waits for that read.
+// blob reads one entry through its source and checks size and digest. It may be closed
+// while another goroutine reads it, as happens with a request body when the connection
+// breaks: Close waits for that read.
 type blob struct {
 	mu   sync.Mutex
 	r    *Reader
@@ -30,17 +30,17 @@ type blob struct {
 	sum  hash.Hash
 	left int64
 	cur  []byte
-	err  error // what every further read gives
+	err  error // the error of every further read
 }
 
-// open begins to read a member: its header frame is checked here.
+// open opens an entry and checks its header frame.
 func (r *Reader) open(m *Member) (*blob, error) {
 	want, err := headFrame(m.Name, m.Size)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.compare(m, m.Offset, want, ErrHeader, "the tar header is damaged"); err != nil {
-		return nil, r.volumes.where(m, err)
+		return nil, r.volumes.addVolume(m, err)
 	}
 	b := &blob{r: r, m: m, sum: sha256.New(), left: m.Size}
 	if m.Stored() {
@@ -53,7 +53,7 @@ func (r *Reader) open(m *Member) (*blob, error) {
 	return b, nil
 }
 
-// compare checks that the file has these bytes at off.
+// compare checks that the file has the bytes want at off.
 func (r *Reader) compare(m *Member, off int64, want []byte, code Code, what string) error {
 	got := make([]byte, len(want))
 	if err := r.readAt(got, off); err != nil {
@@ -65,13 +65,13 @@ func (r *Reader) compare(m *Member, off int64, want []byte, code Code, what stri
 	return nil
 }
 
-// padding checks the frame of a member's padding.
+// padding checks the frame of an entry's padding.
 func (r *Reader) padding(m *Member) error {
 	want := paddingFrame(m.Size)
 	return r.compare(m, m.Offset+m.Length-int64(len(want)), want, ErrPadding, "the tar padding is damaged")
 }
 
-// advance takes the next slice of data; at the end it judges the whole.
+// advance reads the next slice of data; at the end it checks size and digest.
 func (b *blob) advance() error {
 	for b.err == nil && len(b.cur) == 0 {
 		b.cur, b.err = b.src.next()
@@ -81,7 +81,7 @@ func (b *blob) advance() error {
 		}
 		switch {
 		case b.left < 0:
-			b.err = fault(ErrSize, b.m.Name, noOffset, "content goes on after %s", byteCount(b.m.Size))
+			b.err = fault(ErrSize, b.m.Name, noOffset, "content is longer than %s", byteCount(b.m.Size))
 		case b.err == io.EOF && b.left > 0:
 			b.err = fault(ErrSize, b.m.Name, noOffset, "content ends %s early", byteCount(b.left))
 		case b.err == io.EOF:
@@ -90,14 +90,14 @@ func (b *blob) advance() error {
 			}
 		}
 		if b.err != nil {
-			b.cur, b.err = nil, b.r.volumes.where(b.m, b.err)
+			b.cur, b.err = nil, b.r.volumes.addVolume(b.m, b.err)
 		}
 	}
 	return b.err
 }
 
-// Uncheck leaves the digest to whoever reads: the size and what lies around the data
-// are checked all the same.
+// Uncheck leaves checking the digest to the caller. The size and the bytes around the data
+// are still checked.
 func (b *blob) Uncheck() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *blob) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo implements io.WriterTo: no copy between the file's buffer and w.
+// WriteTo implements io.WriterTo without a copy between the file's buffer and w.
 func (b *blob) WriteTo(w io.Writer) (n int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,7 @@ func (b *blob) WriteTo(w io.Writer) (n int64, err error) {
 	}
 }
 
-// Close gives the buffers back.
+// Close returns the buffers to the pool.
 func (b *blob) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,14 +146,14 @@ func (b *blob) Close() error {
 	return nil
 }
 
-// storedSource reads a raw frame, a piece of blocks at a time.
+// storedSource reads a raw frame, several blocks at a time.
 type storedSource struct {
 	r    *Reader
 	m    *Member
 	buf  *[]byte
-	cur  []byte // what was read and not given yet, block headers among it
-	off  int64  // of the file, where cur ends
-	left int64  // data not given yet
+	cur  []byte // bytes read but not returned yet, including block headers
+	off  int64  // offset in the file at which cur ends
+	left int64  // bytes of data not returned yet
 }
 
 func (s *storedSource) next() ([]byte, error) {
@@ -180,7 +180,7 @@ func (s *storedSource) next() ([]byte, error) {
 	return data, nil
 }
 
-// fill reads the next blocks, and the frame's header before the first.
+// fill reads the next blocks, and before the first one the frame's header.
 func (s *storedSource) fill() error {
 	n := min(s.left, pieceSize)
 	length := n + blockHeaderLen*((n+blockSize-1)/blockSize)
@@ -204,8 +204,8 @@ func (s *storedSource) fill() error {
 
 func (s *storedSource) close() { s.r.pool.put(s.buf) }
 
-// compressedSource decodes the data frames of a compressed member, and hashes
-// them as they lie in the file.
+// compressedSource decodes the data frames of a compressed entry and hashes the compressed
+// bytes.
 type compressedSource struct {
 	r    *Reader
 	m    *Member
@@ -229,7 +229,7 @@ func newCompressedSource(r *Reader, m *Member) (*compressedSource, error) {
 	return s, nil
 }
 
-// scanBuffer is how much of a compressed member is read at once.
+// scanBuffer is the read buffer for a compressed entry.
 const scanBuffer = 256 << 10
 
 func (s *compressedSource) next() ([]byte, error) {
@@ -247,13 +247,13 @@ func (s *compressedSource) next() ([]byte, error) {
 	}
 }
 
-// end judges what surrounds the data. It gives io.EOF when all of it is right.
+// end checks the bytes around the data. It returns io.EOF if all are correct.
 func (s *compressedSource) end() error {
 	if s.scan.skippable {
-		return fault(ErrFrame, s.m.Name, noOffset, "a skippable frame lies among the data")
+		return fault(ErrFrame, s.m.Name, noOffset, "a skippable frame is between data frames")
 	}
 	if got := hexSum(s.raw); got != s.m.XXH64 {
-		return fault(ErrFrame, s.m.Name, noOffset, "the compressed bytes have checksum %s, the index says %s", got, s.m.XXH64)
+		return fault(ErrFrame, s.m.Name, noOffset, "the compressed bytes have checksum %s, the index lists %s", got, s.m.XXH64)
 	}
 	if err := s.r.padding(s.m); err != nil {
 		return err
@@ -261,13 +261,13 @@ func (s *compressedSource) end() error {
 	return io.EOF
 }
 
-// broken names the member in what the scanner or the decoder found.
+// broken adds the entry to an error of the scanner or the decoder.
 func (s *compressedSource) broken(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
 		named := *e
 		named.Member, named.Offset = s.m.Name, s.m.Offset+headLen+e.Offset
-		if named.Code == ErrTruncated { // the file goes on, the member does not
+		if named.Code == ErrTruncated { // the entry is truncated, not the file
 			named.Code = ErrFrame
 		}
 		return &named

@@ -43,8 +43,8 @@ func TestBlobsAreClosedWhileTheyAreRead(t *testing.T) {
 	}
 }
 
-// Whoever checks the bytes himself is not made to wait for a second check; a stored
-// blob's frames are held to be whole all the same.
+// A caller that checks the digest itself does not wait for a second check; a stored blob's
+// frames are checked nevertheless.
 func TestUncheckedBlobs(t *testing.T) {
 	s := newSample([]int{3 << 20}, nil) // stored as it is
 	path := s.file(t)

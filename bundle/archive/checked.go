@@ -6,12 +6,11 @@ import (
 	"io"
 )
 
-// Checked is content that its giver has seen to hash to the digest under which
-// it is given, as one has who hashed it while it was downloaded. A Writer counts
-// its bytes and does not hash them a second time.
+// Checked marks content that its caller has already hashed and compared with its digest,
+// for example while downloading it. A Writer checks its size and does not hash it again.
 type Checked struct{ io.ReadCloser }
 
-// sumOf gives what a Writer hashes r with.
+// sumOf returns the hash for reading r.
 func sumOf(r io.Reader) hash.Hash {
 	if _, ok := r.(Checked); ok {
 		return checkedSum{}
@@ -19,7 +18,7 @@ func sumOf(r io.Reader) hash.Hash {
 	return sha256.New()
 }
 
-// checkedSum stands for the hash of Checked content.
+// checkedSum replaces the hash for Checked content.
 type checkedSum struct{ hash.Hash }
 
 // Write implements io.Writer.

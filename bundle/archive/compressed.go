@@ -11,24 +11,24 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// chunkSize is how much data goes into one zstd frame of a compressed member.
-// Chunks are independent, so several may be in work; larger ones gain under
-// 0.1 % on executables and cost memory for each worker.
+// chunkSize is the amount of data in one zstd frame of a compressed entry. Chunks are
+// independent, so several can be compressed concurrently. Larger ones save less than 0.1 %
+// on executables and cost memory per worker.
 const chunkSize = 2 << 20
 
-// frameOverhead bounds what zstd adds to a chunk that does not compress:
-// header, one block header for every 128 KiB and a last one, checksum.
+// frameOverhead is the maximum that zstd adds to an incompressible chunk: header, one block
+// header per 128 KiB and a last one, checksum.
 const frameOverhead = 18 + blockHeaderLen*(chunkSize/blockSize+1) + 4
 
-// newEncoder gives the one encoder configuration of the format. Its
-// concurrency is 1: EncodeAll then depends on its input alone.
+// newEncoder returns an encoder with the one configuration of the format. Its concurrency
+// is 1, so that EncodeAll depends on its input alone.
 func newEncoder() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(chunkSize), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(true))
 }
 
-// minCompressedLen and maxCompressedLen bound the frames of a compressed
-// member of n bytes.
+// minCompressedLen and maxCompressedLen are the bounds for the frames of a compressed entry
+// of n bytes.
 func minCompressedLen(n int64) int64 {
 	return headLen + rawFrameLen(paddingLen(n))
 }
@@ -37,9 +37,9 @@ func maxCompressedLen(n int64) int64 {
 	return minCompressedLen(n) + n + (n+chunkSize-1)/chunkSize*frameOverhead
 }
 
-// chunk is a part of a member on its way through the workers.
+// chunk is a part of an entry in the workers' pipeline.
 type chunk struct {
-	member  int // index in the layout
+	member  int // index of the entry in the layout
 	n       int // bytes of data in it
 	last    bool
 	data    []byte
@@ -47,12 +47,12 @@ type chunk struct {
 	encoded chan struct{}
 }
 
-// compressor runs the compressed members through its workers: one goroutine
-// reads and hashes, n compress, one writes in order. n+2 chunks exist.
+// compressor runs the compressed entries through its workers: one goroutine reads and
+// hashes, n compress, and one writes in order. There are n+2 chunks.
 type compressor struct {
 	members []Member
 	open    Opener
-	commit  func(i int, length int64, xxh64 string) // member i is in the file, checked
+	commit  func(i int, length int64, xxh64 string) // called when entry i is in the file and checked
 	dst     io.WriterAt
 	off     int64
 
@@ -73,8 +73,8 @@ func newCompressor(workers int) *compressor {
 	return c
 }
 
-// run compresses members from to the end. Those that were committed before an
-// error stay so.
+// run compresses the entries from index from on. Those committed before an error remain
+// committed.
 func (c *compressor) run(ctx context.Context, from, workers int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -94,8 +94,8 @@ func (c *compressor) run(ctx context.Context, from, workers int) error {
 	return g.Wait()
 }
 
-// read cuts one member into chunks. The last of them is handed on only after
-// the whole was seen to be right.
+// read splits one entry into chunks. It passes on the last chunk only after the digest of
+// the complete content was checked.
 func (c *compressor) read(ctx context.Context, i int) (err error) {
 	m := &c.members[i]
 	r, err := c.open(ctx, m.Digest)
@@ -130,7 +130,7 @@ func (c *compressor) read(ctx context.Context, i int) (err error) {
 				return err
 			}
 		}
-		c.work <- k // room for every chunk there is: neither send blocks
+		c.work <- k // capacity for every chunk: neither send blocks
 		c.order <- k
 		if k.last {
 			return nil
@@ -150,8 +150,7 @@ func (c *compressor) encode() error {
 	return enc.Close()
 }
 
-// write appends the chunks in their order, each member between its header and
-// its padding.
+// write appends the chunks in order, each entry between its header and its padding.
 func (c *compressor) write(ctx context.Context) error {
 	sum := xxhash.New()
 	begin := c.off

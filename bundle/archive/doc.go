@@ -1,23 +1,23 @@
-// Package archive owns the bytes of a bundle's .tar.zst: deterministic when
-// written, distrustful when read.
+// Package archive writes and reads the bytes of a bundle's .tar.zst. Writing is
+// deterministic; reading trusts no byte of the file.
 //
-// The format is specified in docs/bundle-format.md. In short: a tar stream
-// whose every member lies in zstd frames of its own, with an index in a
-// trailing skippable frame. Members that do not compress are stored as raw
-// blocks, so their places follow from their sizes alone:
+// docs/reference/bundle-format.md specifies the format. In short, it is a tar stream in which every
+// entry has its own zstd frames, with an index in a trailing skippable frame. Entries that
+// do not compress are stored as raw blocks, so that their offsets follow from their sizes
+// alone:
 //
 //	oci-layout  index.json  head…  kubexm/signatures  stored…  compressed…  end  [index]
-//	|<------------------ NewLayout knows every offset ---->|
+//	|<---- NewLayout computes every offset up to here ---->|
 //
-// To write: NewLayout, Create, then WriteStored for every stored blob (in any
-// order, many at once) and beside it WriteCompressed, then Close. The file
-// appears under its name only when it is complete and on the disk.
+// To write, call NewLayout and Create. Then call WriteStored for every stored blob (in any
+// order, also concurrently), concurrently WriteCompressed, and finally Close. The file
+// appears under its name only when it is complete and synced.
 //
-// To read: Open checks the index and gives every blob by digest, hashed while
-// it is read; Verify checks every byte of the file; Extract needs no index and
-// no seeking, and unpacks a stream into a directory.
+// To read, call Open, which checks the index. Blob returns a blob by its digest and hashes
+// it while it is read. Verify checks every byte of the file. Extract needs neither index
+// nor seeking; it unpacks a stream into a directory.
 //
-// Nothing here knows what a bundle means: which blobs belong to it, who signed
-// it, what its root says. Package bundle does. archive imports durable
-// alone of this module.
+// This package does not know the meaning of a bundle: which blobs belong to it, who signed
+// it, or what its root contains. That is package bundle's. archive imports durable alone of
+// this module.
 package archive

@@ -5,55 +5,55 @@ import (
 	"strings"
 )
 
-// Code says what was found wrong, in a word that stays the same between
-// versions. Use errors.Is(err, archive.ErrDigest) to ask for one.
+// Code identifies a kind of finding. Codes stay the same between versions. Test for one
+// with errors.Is(err, archive.ErrDigest).
 type Code string
 
-// Error gives the code's word.
+// Error returns the code.
 func (c Code) Error() string { return string(c) }
 
-// The codes; docs/bundle-format.md explains each.
+// The codes; docs/reference/bundle-format.md explains each.
 const (
 	ErrFormat     Code = "archive-format"     // not a bundle archive at all
-	ErrTruncated  Code = "archive-truncated"  // the file ends early
-	ErrTrailing   Code = "archive-trailing"   // something stands after the end
+	ErrTruncated  Code = "archive-truncated"  // the file is truncated
+	ErrTrailing   Code = "archive-trailing"   // data after the end
 	ErrIndex      Code = "archive-index"      // the index does not match its checksum, its grammar or the file
 	ErrFrame      Code = "archive-frame"      // the zstd framing is broken, or not the prescribed one
-	ErrWindow     Code = "archive-window"     // a zstd frame asks for too large a window
-	ErrName       Code = "archive-name"       // a member name that the format does not know
-	ErrType       Code = "archive-type"       // a member that is not a regular file
-	ErrHeader     Code = "archive-header"     // a tar header other than the one that name and size give
-	ErrOrder      Code = "archive-order"      // members out of order
-	ErrDuplicate  Code = "archive-duplicate"  // a member twice
+	ErrWindow     Code = "archive-window"     // a zstd frame requires too large a window
+	ErrName       Code = "archive-name"       // an entry name that the format does not define
+	ErrType       Code = "archive-type"       // an entry that is not a regular file
+	ErrHeader     Code = "archive-header"     // a tar header other than the one prescribed for name and size
+	ErrOrder      Code = "archive-order"      // entries out of order
+	ErrDuplicate  Code = "archive-duplicate"  // a duplicate entry
 	ErrSize       Code = "archive-size"       // content shorter or longer than it should be
-	ErrLimit      Code = "archive-limit"      // more content or members than allowed
+	ErrLimit      Code = "archive-limit"      // more content or entries than allowed
 	ErrDigest     Code = "archive-digest"     // content that does not hash to its digest
 	ErrPadding    Code = "archive-padding"    // tar padding that is not zeros
 	ErrEnd        Code = "archive-end"        // the tar's end is missing or damaged
-	ErrSlot       Code = "archive-slot"       // the signature slot breaks its grammar or is too small
-	ErrMissing    Code = "archive-missing"    // a member that should be there is not
-	ErrUnexpected Code = "archive-unexpected" // a blob that the bundle's root does not know
-	ErrExists     Code = "archive-exists"     // the target of an extraction exists already
-	ErrBusy       Code = "archive-busy"       // another process writes the same file
-	ErrVolume     Code = "archive-volume"     // a volume is missing, cut, damaged, misnamed or another bundle's
-	ErrInput      Code = "archive-input"      // the writer was asked for something the format cannot hold
+	ErrSlot       Code = "archive-slot"       // the signature slot has invalid syntax or is too small
+	ErrMissing    Code = "archive-missing"    // a required entry is missing
+	ErrUnexpected Code = "archive-unexpected" // a blob that the bundle's root does not list
+	ErrExists     Code = "archive-exists"     // the target of an extraction already exists
+	ErrBusy       Code = "archive-busy"       // another process is writing the same file
+	ErrVolume     Code = "archive-volume"     // a volume is missing, truncated, damaged, misnamed or of another bundle
+	ErrInput      Code = "archive-input"      // the writer's input exceeds the format
 )
 
-// noOffset marks an Error that is not about one place in the file.
+// noOffset marks an Error without a place in the file.
 const noOffset = -1
 
 // Error is one finding about an archive.
 type Error struct {
 	Code   Code
-	Volume string // the file's name, where the archive lies in volumes: "x.tar.zst.002"
-	Member string // the tar member's name as far as it is known, else ""
-	Offset int64  // byte of the file near which it was found, -1 when not known
-	Detail string // what was found, lower case
-	Advice string // what can be done about it, where that is known; not part of Error's text
-	Err    error  // what caused it, may be nil
+	Volume string // the volume's file name, if the archive is in volumes: "x.tar.zst.002"
+	Member string // the tar entry's name, or "" if unknown
+	Offset int64  // offset in the file near the finding, -1 if unknown
+	Detail string // the finding, lower case
+	Advice string // what the user can do, if known; not part of Error's text
+	Err    error  // the cause; may be nil
 }
 
-// Error gives volume, member, place, detail, cause and code on one line. Names from
+// Error returns volume, entry, detail, place, cause and code on one line. Names from
 // hostile archives are quoted.
 func (e *Error) Error() string {
 	var b strings.Builder
@@ -78,7 +78,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the code and the cause to errors.Is and errors.As.
+// Unwrap returns the code and the cause.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Code}
@@ -86,12 +86,12 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Code, e.Err}
 }
 
-// fault makes an Error about member m, which may be "".
+// fault returns an Error about entry m, which may be "".
 func fault(code Code, m string, offset int64, format string, args ...any) *Error {
 	return &Error{Code: code, Member: m, Offset: offset, Detail: fmt.Sprintf(format, args...)}
 }
 
-// byteCount words a size.
+// byteCount formats a size in bytes.
 func byteCount(n int64) string {
 	if n == 1 {
 		return "1 byte"

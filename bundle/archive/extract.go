@@ -12,28 +12,27 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ExtractOptions bounds an extraction.
+// ExtractOptions are the options of an extraction.
 type ExtractOptions struct {
-	// Limit is the most data to write, in bytes. There is no default.
+	// Limit is the maximum amount of data to write, in bytes. It is required.
 	Limit int64
-	// Head, if not nil, is called once the head and the signature slot are in
-	// the stage directory and before any other blob is read: the place to check
-	// a signature. It gives digest and size of every blob that must follow; any
-	// other is refused, and so is one that does not come. A nil map takes every
-	// blob that is what its name says.
+	// Head, if not nil, is called when the head and the signature slot are in the stage
+	// directory, before any other blob is read. It is the place to verify a signature. It
+	// returns digest and size of every blob that must follow; an unlisted or missing blob
+	// is an error. A nil map accepts every blob whose content matches its name.
 	Head func(stage *os.Root) (map[string]int64, error)
-	// Progress, if not nil, is called with the bytes of data just written.
+	// Progress, if not nil, receives the number of bytes just written.
 	Progress func(n int64)
 }
 
-// Extract unpacks a bundle archive from a stream into dir, an OCI layout with
-// the signature slot beside it. It needs no index and takes any zstd framing,
-// but only the tar that the format prescribes: known names, regular files,
-// sizes within bounds, every blob equal to its name, an end, nothing after it.
+// Extract unpacks a bundle archive from a stream into dir: an OCI layout and the signature
+// slot. It needs no index and accepts any zstd framing. It accepts only the tar that the
+// format prescribes: defined names, regular files, sizes within limits, every blob equal to
+// its digest, an end, and no data after it.
 //
-// dir must not exist or be an empty directory. Everything is written to
-// .name.part beside it and renamed when all of it was right and on the disk; on
-// any error nothing stays behind. Errors that concern the format are *Error.
+// dir must not exist or must be an empty directory. Everything is written to .name.part
+// beside it, which is renamed when all of it is checked and synced. After an error no file
+// is left. Errors about the format are *Error.
 func Extract(ctx context.Context, rd io.Reader, dir string, o ExtractOptions) (err error) {
 	if o.Limit <= 0 {
 		return fault(ErrInput, "", noOffset, "an extraction needs a limit")
@@ -52,7 +51,7 @@ func Extract(ctx context.Context, rd io.Reader, dir string, o ExtractOptions) (e
 	return nil
 }
 
-// extraction is one Extract at work.
+// extraction is the state of one Extract.
 type extraction struct {
 	ExtractOptions
 	stop  func() error // the context's Err
@@ -64,8 +63,8 @@ type extraction struct {
 	order   order
 	seen    []Member // names, digests and sizes, in order
 	total   int64
-	wanted  map[string]int64 // what Head asked for and has not come
-	limited bool             // wanted holds
+	wanted  map[string]int64 // blobs that Head returned and that have not been read yet
+	limited bool             // wanted is set
 }
 
 func (x *extraction) run(rd io.Reader) error {
@@ -95,12 +94,12 @@ func (x *extraction) run(rd io.Reader) error {
 		return err
 	}
 	for digest := range x.wanted {
-		return fault(ErrMissing, blobName(digest), noOffset, "the archive ends without %d blobs, among them this", len(x.wanted))
+		return fault(ErrMissing, blobName(digest), noOffset, "the archive lacks %d blobs, this is one of them", len(x.wanted))
 	}
 	return x.after()
 }
 
-// member takes one member from the tar; false means that the tar has ended.
+// member reads one entry from the tar; false means the end of the tar.
 func (x *extraction) member() (bool, error) {
 	var block [tarBlock]byte
 	if err := x.fill(block[:], ""); err != nil {
@@ -133,7 +132,7 @@ func (x *extraction) member() (bool, error) {
 	return true, nil
 }
 
-// admit says whether m may come here and be that large.
+// admit checks that m may come in this position and with this size.
 func (x *extraction) admit(m *Member) error {
 	if err := x.order.next(m.Name, m.Size); err != nil {
 		return err
@@ -147,17 +146,17 @@ func (x *extraction) admit(m *Member) error {
 	}
 	size, ok := x.wanted[m.Digest]
 	if !ok {
-		return fault(ErrUnexpected, m.Name, noOffset, "the bundle's root does not know this blob")
+		return fault(ErrUnexpected, m.Name, noOffset, "the bundle's root does not list this blob")
 	}
 	if size != m.Size {
-		return fault(ErrSize, m.Name, noOffset, "the member has %d bytes, the bundle's root says %d", m.Size, size)
+		return fault(ErrSize, m.Name, noOffset, "the entry has %d bytes, the bundle's root lists %d", m.Size, size)
 	}
 	delete(x.wanted, m.Digest)
 	return nil
 }
 
-// write copies a member's data to the stage and checks its digest, or notes it
-// where the name does not tell.
+// write copies an entry's data to the stage and checks its digest, or records the digest if
+// the name has none.
 func (x *extraction) write(m *Member) (err error) {
 	f, err := x.stage.create(m.Name)
 	if err != nil {
@@ -185,7 +184,7 @@ func (x *extraction) write(m *Member) (err error) {
 	return checkSum(m, sum)
 }
 
-// head checks the slot's grammar and asks Head what may follow.
+// head checks the slot's syntax and calls Head.
 func (x *extraction) head() error {
 	slot, err := x.stage.root.ReadFile(slotName)
 	if err != nil {
@@ -218,7 +217,7 @@ func (x *extraction) fill(p []byte, member string) error {
 	return nil
 }
 
-// end takes the second block of the tar's end and makes sure that it is one.
+// end checks the second end-of-tar block.
 func (x *extraction) end() error {
 	var block [tarBlock]byte
 	if err := x.fill(block[:], ""); err != nil {
@@ -237,8 +236,7 @@ func (x *extraction) end() error {
 	return nil
 }
 
-// after takes what follows the tar: nothing, or the one index frame, which must
-// be about this tar.
+// after checks what follows the tar: nothing, or the index frame of this tar.
 func (x *extraction) after() error {
 	at := x.scan.offset
 	if !x.scan.skippable {
@@ -251,20 +249,20 @@ func (x *extraction) after() error {
 	if len(frame) < skippableLen+trailerLen || string(frame[len(frame)-len(trailerMagic):]) != trailerMagic {
 		var h zstd.Header
 		if err := h.Decode(frame); err == nil && int64(len(frame)) > int64(h.HeaderSize)+int64(h.SkippableSize) {
-			return fault(ErrTrailing, "", at, "the file goes on after its last frame")
+			return fault(ErrTrailing, "", at, "data follows the last frame")
 		}
-		return fault(ErrTruncated, "", at+int64(len(frame)), "the index ends early")
+		return fault(ErrTruncated, "", at+int64(len(frame)), "the index is truncated")
 	}
 	members, err := parseIndexFrame(frame, at)
 	if err != nil {
 		return err
 	}
 	if len(members) != len(x.seen) {
-		return fault(ErrIndex, "", at, "the index lists %d members, the archive has %d", len(members), len(x.seen))
+		return fault(ErrIndex, "", at, "the index lists %d entries, the archive has %d", len(members), len(x.seen))
 	}
 	for i, m := range members {
 		if s := x.seen[i]; m.Name != s.Name || m.Size != s.Size || m.Digest != s.Digest {
-			return fault(ErrIndex, s.Name, at, "the index lists another member in this place")
+			return fault(ErrIndex, s.Name, at, "the index lists another entry in this position")
 		}
 	}
 	return nil
@@ -279,7 +277,7 @@ func (x *extraction) broken(err error, member string) error {
 		named.Member = member
 		return &named
 	case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
-		return fault(ErrEnd, member, x.scan.offset, "the tar ends before its end")
+		return fault(ErrEnd, member, x.scan.offset, "the tar stream is truncated")
 	case x.stop() != nil:
 		return x.stop()
 	}

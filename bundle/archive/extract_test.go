@@ -172,7 +172,7 @@ func TestExtractTargets(t *testing.T) {
 	}
 }
 
-func TestExtractAsksTheHead(t *testing.T) {
+func TestExtractCallsHead(t *testing.T) {
 	s := newSample([]int{9, 8}, []int{7})
 	path := s.file(t)
 	if err := WriteSignatures(path, []byte("{\"sig\":1}\n")); err != nil {

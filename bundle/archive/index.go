@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// The index's frame: see docs/bundle-format.md.
+// The frame of the index: see docs/reference/bundle-format.md.
 const (
 	skippableMagic = "\x5b\x2a\x4d\x18"
 	skippableLen   = 8 // magic and length
 	trailerMagic   = "kubexmB1"
 	trailerLen     = 8 + 8 + sha256.Size + len(trailerMagic)
 	indexFormat    = "kubexm-archive/1"
-	maxIndex       = 16 << 20 // 32,768 members of at most 400 bytes, and room
+	maxIndex       = 16 << 20 // 32,768 entries of at most 400 bytes, with a margin
 )
 
 // indexHead is the first line of the index.
@@ -26,11 +26,11 @@ type indexHead struct {
 	Members int    `json:"members"`
 }
 
-// appendIndex appends the index of members: one JSON object a line.
+// appendIndex appends the index of members: one JSON object per line.
 func appendIndex(dst []byte, members []Member) []byte {
 	b := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(b)
-	// A buffer takes all bytes, and strings and numbers always encode.
+	// A buffer accepts all bytes, and strings and numbers always encode.
 	_ = enc.Encode(indexHead{Format: indexFormat, Members: len(members)})
 	for i := range members {
 		_ = enc.Encode(&members[i])
@@ -38,7 +38,7 @@ func appendIndex(dst []byte, members []Member) []byte {
 	return b.Bytes()
 }
 
-// appendIndexFrame appends the skippable frame that lists members and begins at
+// appendIndexFrame appends the skippable frame with the index of members, which begins at
 // offset in the file.
 func appendIndexFrame(dst []byte, offset int64, members []Member) []byte {
 	index := appendIndex(nil, members)
@@ -52,30 +52,30 @@ func appendIndexFrame(dst []byte, offset int64, members []Member) []byte {
 	return append(dst, trailerMagic...)
 }
 
-// parseTrailer reads where the index of a file of the given size lies. tail is
+// parseTrailer returns offset and length of the index in a file of the given size. tail is
 // the file's last trailerLen bytes.
 func parseTrailer(tail []byte, size int64) (offset, length int64, err error) {
 	if magic := string(tail[len(tail)-len(trailerMagic):]); magic != trailerMagic {
 		if strings.HasPrefix(magic, trailerMagic[:len(trailerMagic)-1]) {
-			return 0, 0, later(fmt.Sprintf("its index is of the form %q, this version of kubexm reads %q", magic, trailerMagic))
+			return 0, 0, otherVersion(fmt.Sprintf("its index has format %q, this version of kubexm reads %q", magic, trailerMagic))
 		}
-		return 0, 0, fault(ErrTruncated, "", size, "no index where the file ends: it was cut short, or something was added")
+		return 0, 0, fault(ErrTruncated, "", size, "no index at the end of the file: the file was truncated, or data was appended")
 	}
 	off, n := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
-	end := uint64(size) //nolint:gosec // a file's size, not negative
+	end := uint64(size) //nolint:gosec // a file's size is not negative
 	if n > maxIndex || off > end || off+n != end-uint64(trailerLen) || off < skippableLen {
-		return 0, 0, fault(ErrIndex, "", size-int64(trailerLen), "the file's end does not say where the index is")
+		return 0, 0, fault(ErrIndex, "", size-int64(trailerLen), "the trailer at the end of the file does not locate the index")
 	}
 	return int64(off), int64(n), nil //nolint:gosec // both within size, as just checked
 }
 
-// later is the finding that an archive is of another form than this one.
-func later(detail string) error {
-	return &Error{Code: ErrIndex, Offset: noOffset, Detail: detail, Advice: "use the version of kubexm that it was made with, or a newer one"}
+// otherVersion is the error for an archive in another format version.
+func otherVersion(detail string) error {
+	return &Error{Code: ErrIndex, Offset: noOffset, Detail: detail, Advice: "use the version of kubexm that built it, or a newer one"}
 }
 
-// parseIndexFrame reads a whole index frame that begins at offset in the file,
-// and accepts only the bytes that appendIndexFrame would have made.
+// parseIndexFrame parses an index frame that begins at offset in the file. It accepts only
+// the bytes that appendIndexFrame writes.
 func parseIndexFrame(frame []byte, offset int64) ([]Member, error) {
 	if len(frame) < skippableLen+trailerLen {
 		return nil, fault(ErrIndex, "", offset, "the index frame has only %d bytes", len(frame))
@@ -102,8 +102,8 @@ func parseIndexFrame(frame []byte, offset int64) ([]Member, error) {
 	return members, nil
 }
 
-// parseIndex decodes the lines of an index. It bounds the count before it
-// allocates, so that a hostile index costs no more memory than an honest one.
+// parseIndex decodes the lines of an index. It checks the count before it allocates, so
+// that a hostile index costs no more memory than a valid one.
 func parseIndex(index []byte) ([]Member, error) {
 	first, rest, _ := bytes.Cut(index, []byte{'\n'})
 	var head indexHead
@@ -111,10 +111,10 @@ func parseIndex(index []byte) ([]Member, error) {
 		return nil, err
 	}
 	if head.Format != indexFormat {
-		return nil, later(fmt.Sprintf("its index has the format %.40q, this version of kubexm reads %q", head.Format, indexFormat))
+		return nil, otherVersion(fmt.Sprintf("its index has the format %.40q, this version of kubexm reads %q", head.Format, indexFormat))
 	}
 	if n := bytes.Count(rest, []byte{'\n'}); n != head.Members || n > maxMembers {
-		return nil, fmt.Errorf("%d lines for %d members, at most %d are possible", n, head.Members, maxMembers)
+		return nil, fmt.Errorf("%d lines for %d entries, the limit is %d entries", n, head.Members, maxMembers)
 	}
 	members := make([]Member, head.Members)
 	for i := range members {
@@ -127,9 +127,9 @@ func parseIndex(index []byte) ([]Member, error) {
 	return members, nil
 }
 
-// checkPlaces lays the members out again: each begins where the one before it
-// ends, stored ones have the length that their size gives, and the tar's end
-// fills the rest up to the index's frame.
+// checkPlaces recomputes the offsets: each entry begins where the previous one ends, stored
+// entries have the length that follows from their size, and the end-of-tar frame fills the
+// rest up to the index frame.
 func checkPlaces(members []Member, frameAt int64) error {
 	if err := checkMembers(members); err != nil {
 		return err
@@ -141,10 +141,10 @@ func checkPlaces(members []Member, frameAt int64) error {
 			return fault(ErrIndex, m.Name, m.Offset, "listed with digest %q", m.Digest)
 		}
 		if m.Name == slotName && m.Digest != "" {
-			return fault(ErrIndex, m.Name, m.Offset, "the slot cannot have a digest")
+			return fault(ErrIndex, m.Name, m.Offset, "the signature slot cannot have a digest")
 		}
 		if m.Offset != end {
-			return fault(ErrIndex, m.Name, m.Offset, "listed at a place where it does not begin")
+			return fault(ErrIndex, m.Name, m.Offset, "listed with an offset at which it does not begin")
 		}
 		fits := m.Length == storedLen(m.Size)
 		if !m.Stored() {
@@ -156,7 +156,7 @@ func checkPlaces(members []Member, frameAt int64) error {
 		end += m.Length
 	}
 	if end+rawFrameLen(endData) != frameAt {
-		return fault(ErrIndex, "", end, "the index leaves bytes of the file out")
+		return fault(ErrIndex, "", end, "the index does not cover all bytes of the file")
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func writeNaively(path string, r io.Reader) error {
 }
 
 // killed runs the victim until it waits (or for as long as delay says), kills
-// it, and tells whether it had finished before.
+// it, and reports whether it had finished before.
 func killed(t *testing.T, what, path string, delay time.Duration) (finished bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestVictim$")
@@ -164,8 +164,8 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// TestKilledAnywhere kills a writer after some milliseconds, also while it
-// closes: what stands under the final name is whole or was there before.
+// TestKilledAnywhere kills a writer after some milliseconds, also while it closes: the file
+// with the final name is complete or is the previous one.
 func TestKilledAnywhere(t *testing.T) {
 	s := victim()
 	want := read(t, s.file(t))

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Blob is one blob to lay out.
+// Blob is one blob of a layout.
 type Blob struct {
 	Digest   string // "sha256:…"
 	Size     int64  // bytes
-	Compress bool   // whether zstd is worth its time on these bytes
+	Compress bool   // whether the content is worth compressing
 }
 
-// Member is one entry of an archive, as its index lists it.
+// Member is one entry of an archive, as listed in its index.
 type Member struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest,omitempty"` // "sha256:…" of the data; empty for the signature slot
@@ -24,26 +24,24 @@ type Member struct {
 	XXH64  string `json:"xxh64,omitempty"`  // of the compressed data frames; empty for a stored member
 }
 
-// Stored says whether the data lies in the file as it is, but for the headers
-// of its blocks.
+// Stored reports whether the data is in the file uncompressed, apart from block headers.
 func (m *Member) Stored() bool { return m.XXH64 == "" }
 
-// Layout is the place of everything in an archive that is to be written, as
-// far as sizes alone tell: all of it but the compressed blobs.
+// Layout is the place of every part of an archive that follows from sizes alone, that is,
+// of everything except the compressed blobs.
 type Layout struct {
-	small      [][]byte // contents of the members before the slot
-	members    []Member // in file order; compressed ones without place
-	compressed int      // the first compressed one
+	small      [][]byte // contents of the entries before the slot
+	members    []Member // in file order; compressed ones without offset
+	compressed int      // index of the first compressed entry
 	storedEnd  int64
 }
 
-// NewLayout lays out an archive. head holds the contents of the head's blobs in
-// their order; blobs may come in any order. A digest that occurs twice, a bad
-// digest or a size outside the format's bounds is refused with ErrInput,
-// ErrDuplicate or ErrLimit.
+// NewLayout computes the layout of an archive. head has the contents of the head's blobs in
+// their order; blobs may be in any order. It returns ErrDuplicate for a duplicate digest,
+// ErrInput for an invalid one, and ErrLimit for a size or count beyond the format's limits.
 func NewLayout(ociLayout, indexJSON []byte, head [][]byte, blobs []Blob) (*Layout, error) {
 	if n := len(head) + len(blobs) + 3; n > maxMembers {
-		return nil, fault(ErrLimit, "", noOffset, "%d members, at most %d are possible", n, maxMembers)
+		return nil, fault(ErrLimit, "", noOffset, "%d entries, the limit is %d", n, maxMembers)
 	}
 	l := &Layout{small: append([][]byte{ociLayout, indexJSON}, head...)}
 	for i, data := range l.small {
@@ -76,7 +74,7 @@ func NewLayout(ociLayout, indexJSON []byte, head [][]byte, blobs []Blob) (*Layou
 	return l, nil
 }
 
-// pendingXXH64 stands for the checksum of a compressed member until it is known.
+// pendingXXH64 is the checksum of a compressed entry until it is known.
 const pendingXXH64 = "0000000000000000"
 
 func smallMember(i int, data []byte) Member {
@@ -93,7 +91,7 @@ func smallMember(i int, data []byte) Member {
 	return m
 }
 
-// place gives every stored member its offset and checks the whole.
+// place sets the offset of every stored entry and checks the result.
 func (l *Layout) place() error {
 	l.compressed = len(l.members)
 	for i := range l.members {
@@ -108,11 +106,10 @@ func (l *Layout) place() error {
 	return checkMembers(l.members)
 }
 
-// checkMembers enforces what the format says about names, sizes, order and
-// count, of a layout as of an index.
+// checkMembers checks names, sizes, order and count of a layout's or an index's entries.
 func checkMembers(members []Member) error {
 	if len(members) > maxMembers {
-		return fault(ErrLimit, "", noOffset, "%d members, at most %d are possible", len(members), maxMembers)
+		return fault(ErrLimit, "", noOffset, "%d entries, the limit is %d", len(members), maxMembers)
 	}
 	var o order
 	for i := range members {
@@ -133,7 +130,7 @@ func checkMembers(members []Member) error {
 			return fault(ErrOrder, members[next].Name, members[next].Offset, "stored after a compressed one")
 		}
 	}
-	// The one descent that order allows has its place where compression begins.
+	// order allows one descent in the names: it must be where compression begins.
 	for i := 1; i < len(members); i++ {
 		a, b := &members[i-1], &members[i]
 		if i > o.slotAt+1 && a.Stored() == b.Stored() && b.Name < a.Name {
@@ -143,12 +140,11 @@ func checkMembers(members []Member) error {
 	return o.end()
 }
 
-// StoredEnd is the offset at which the compressed blobs begin; up to there the
-// size of the file is known.
+// StoredEnd is the offset at which the compressed blobs begin; the size of the file up to
+// it is known.
 func (l *Layout) StoredEnd() int64 { return l.storedEnd }
 
-// MaxSize is the most that the file can take, in bytes; exact when nothing is
-// compressed.
+// MaxSize is the maximum size of the file in bytes; exact if nothing is compressed.
 func (l *Layout) MaxSize() int64 {
 	members := slices.Clone(l.members)
 	end := l.storedEnd
@@ -160,6 +156,6 @@ func (l *Layout) MaxSize() int64 {
 	return end + rawFrameLen(endData) + int64(len(appendIndexFrame(nil, 0, members)))
 }
 
-// Members lists what will be written, in file order. The compressed ones have
-// no place yet, and zeros for a checksum.
+// Members lists the entries in file order. Compressed ones have no offset yet, and zeros as
+// checksum.
 func (l *Layout) Members() []Member { return slices.Clone(l.members) }

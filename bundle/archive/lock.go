@@ -10,19 +10,19 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// held is the right to write one path. It lies in a hidden file beside it,
-// which names the holder and goes when the right is given back. A killed
-// holder leaves the file but not the lock, so the next one takes it over.
-type held struct{ f *flock.Flock }
+// pathLock is the exclusive lock for writing one path: a locked, hidden file beside it, with
+// the pid of the holder. The holder removes the file on release. After a killed holder the
+// file remains but the lock does not, so the next process can take it.
+type pathLock struct{ f *flock.Flock }
 
-// hidden gives the path of a hidden companion of path: dir/.name.suffix.
+// hidden returns the path of a hidden file beside path: dir/.name.suffix.
 func hidden(path, suffix string) string {
 	dir, name := filepath.Split(path)
 	return filepath.Join(dir, "."+name+"."+suffix)
 }
 
-// takeLock takes the right to write path or says who has it (ErrBusy).
-func takeLock(path string) (*held, error) {
+// lockPath locks path for writing, or returns ErrBusy with the holder.
+func lockPath(path string) (*pathLock, error) {
 	name := hidden(path, "lock")
 	for {
 		f := flock.New(name)
@@ -33,8 +33,8 @@ func takeLock(path string) (*held, error) {
 		if !ok {
 			return nil, busy(path, name)
 		}
-		// The holder before may have removed the file after it was opened
-		// here: then this lock guards a file that nobody else can find.
+		// The previous holder may have removed the file after it was opened here. Then this
+		// lock is on a file that no other process can find.
 		mine, err := f.Stat()
 		if err != nil {
 			return nil, joinClose(err, f)
@@ -48,7 +48,7 @@ func takeLock(path string) (*held, error) {
 		if err := os.WriteFile(name, strconv.AppendInt(nil, int64(os.Getpid()), 10), 0o600); err != nil {
 			return nil, joinClose(err, f)
 		}
-		return &held{f}, nil
+		return &pathLock{f}, nil
 	}
 }
 
@@ -62,11 +62,11 @@ func busy(path, name string) error {
 	return fault(ErrBusy, "", noOffset, "%s is being written by %s", path, who)
 }
 
-// release removes the lock's file while it is still held, then lets go. More
-// than once is allowed.
-func (h *held) release() {
+// release removes the lock file while the lock is still held, and then unlocks. It may be
+// called more than once.
+func (h *pathLock) release() {
 	if h.f.Locked() {
-		_ = os.Remove(h.f.Path()) // a file left behind is taken over by the next run
+		_ = os.Remove(h.f.Path()) // the next run locks a leftover file
 		_ = h.f.Close()
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestLockIsExclusive lets many take and give back one lock as fast as they
-// can: the file that stands for it comes and goes, and still only one holds it.
+// TestLockIsExclusive lets many goroutines lock and unlock as fast as they can: the lock
+// file is created and removed, and still only one holds the lock.
 func TestLockIsExclusive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	var holders, taken atomic.Int32
@@ -19,7 +19,7 @@ func TestLockIsExclusive(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 400 {
-				l, err := takeLock(path)
+				l, err := lockPath(path)
 				if err != nil {
 					if !errors.Is(err, ErrBusy) {
 						t.Error(err)
@@ -46,17 +46,17 @@ func TestLockIsExclusive(t *testing.T) {
 	}
 }
 
-func TestLockOfTheDead(t *testing.T) {
+func TestLockOfAKilledProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(hidden(path, "lock"), []byte("999999999"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := takeLock(path)
+	l, err := lockPath(path)
 	if err != nil {
 		t.Fatalf("a file without a lock on it: %v", err)
 	}
 	l.release()
-	if _, err := takeLock(filepath.Join(t.TempDir(), "no", "x")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := lockPath(filepath.Join(t.TempDir(), "no", "x")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no such directory: %v", err)
 	}
 }

@@ -126,8 +126,8 @@ func TestMemoryVictim(t *testing.T) {
 	fmt.Printf("%s\n", status)
 }
 
-// TestMemoryIsFlat holds the peak of memory under 128 MiB with the most workers
-// there can be, and lets it not grow with the size of blobs.
+// TestMemoryIsFlat: with the maximum number of workers, peak memory stays below 128 MiB and
+// does not grow with the size of blobs.
 func TestMemoryIsFlat(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has memory of its own")

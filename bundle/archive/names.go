@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The member names that are not blobs'.
+// The names of entries that are not blobs.
 const (
 	layoutName = "oci-layout"
 	indexName  = "index.json"
@@ -15,16 +15,16 @@ const (
 	digestPrefix = "sha256:"
 )
 
-// The bounds of the format.
+// The limits of the format.
 const (
 	maxMembers   = 1 << 15
 	maxOCILayout = 4 << 10
 	maxIndexJSON = 1 << 20
 	maxHeadBlob  = 64 << 20
-	maxBlob      = 1 << 42 // 32,768 of these still fit an int64 with room
+	maxBlob      = 1 << 42 // the sum of 32,768 of these fits an int64
 )
 
-// checkHex accepts a SHA-256 in 64 lower-case digits.
+// checkHex accepts a SHA-256 of 64 lower-case hexadecimal digits.
 func checkHex(s string) error {
 	if len(s) != 64 {
 		return errors.New("not 64 hexadecimal digits")
@@ -46,7 +46,7 @@ func checkDigest(d string) error {
 	return checkHex(hex)
 }
 
-// checkName accepts the names that the format knows and nothing else.
+// checkName accepts only the names that the format defines.
 func checkName(name string) error {
 	switch name {
 	case layoutName, indexName, slotName:
@@ -54,15 +54,15 @@ func checkName(name string) error {
 	}
 	hex, ok := strings.CutPrefix(name, blobPrefix)
 	if !ok {
-		return errors.New("not a name of this format")
+		return errors.New("not a name that the format allows")
 	}
 	return checkHex(hex)
 }
 
-// blobName gives the member name of a digest that checkDigest accepts.
+// blobName returns the entry name of a digest that checkDigest accepts.
 func blobName(digest string) string { return blobPrefix + digest[len(digestPrefix):] }
 
-// nameDigest gives the digest that a member name stands for, "" where it is not a blob's.
+// nameDigest returns the digest in an entry's name, or "" if it is not a blob.
 func nameDigest(name string) string {
 	if hex, ok := strings.CutPrefix(name, blobPrefix); ok {
 		return digestPrefix + hex

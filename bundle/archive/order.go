@@ -1,31 +1,30 @@
 package archive
 
-// order follows the members of an archive one by one and refuses what cannot
-// come next. It does not know which members are compressed: a stream without
-// index does not tell.
+// order checks the sequence of an archive's entries. It does not know which entries are
+// compressed, because a stream without its index does not tell.
 type order struct {
 	seen      map[string]bool
-	slot      bool // the slot has passed
-	slotAt    int  // its place in the sequence
+	slot      bool // the signature slot was seen
+	slotAt    int  // its position in the sequence
 	descended bool // the second sorted run has begun
 	last      string
 }
 
-// next takes the next member's name and its size in bytes.
+// next checks the next entry's name and its size in bytes.
 func (o *order) next(name string, size int64) error {
 	if err := checkName(name); err != nil {
-		return &Error{Code: ErrName, Member: name, Offset: noOffset, Detail: "member refused", Err: err}
+		return &Error{Code: ErrName, Member: name, Offset: noOffset, Detail: "entry rejected", Err: err}
 	}
 	if o.seen == nil {
 		o.seen = make(map[string]bool)
 	}
 	if o.seen[name] {
-		return fault(ErrDuplicate, name, noOffset, "the member comes twice")
+		return fault(ErrDuplicate, name, noOffset, "the entry occurs twice")
 	}
 	n := len(o.seen)
 	o.seen[name] = true
 	if n >= maxMembers {
-		return fault(ErrLimit, name, noOffset, "more than %d members", maxMembers)
+		return fault(ErrLimit, name, noOffset, "more than %d entries", maxMembers)
 	}
 	if err := o.place(n, name); err != nil {
 		return err
@@ -33,7 +32,7 @@ func (o *order) next(name string, size int64) error {
 	return o.size(name, size)
 }
 
-// place checks that name may be the n-th member, counted from 0.
+// place checks that name may be the n-th entry, counted from 0.
 func (o *order) place(n int, name string) error {
 	want := ""
 	switch {
@@ -45,7 +44,7 @@ func (o *order) place(n int, name string) error {
 		want = "a blob"
 	}
 	if want != "" && name != want {
-		return fault(ErrOrder, name, noOffset, "%s should come here", want)
+		return fault(ErrOrder, name, noOffset, "%s is expected in this position", want)
 	}
 	switch {
 	case name == slotName:
@@ -62,7 +61,7 @@ func (o *order) place(n int, name string) error {
 	return nil
 }
 
-// size checks what the format says about a member's size.
+// size checks an entry's size against the format's limits.
 func (o *order) size(name string, size int64) error {
 	limit := int64(maxBlob)
 	switch {
@@ -79,12 +78,12 @@ func (o *order) size(name string, size int64) error {
 		limit = maxHeadBlob
 	}
 	if size < 0 || size > limit {
-		return fault(ErrLimit, name, noOffset, "%d bytes, at most %d are possible here", size, limit)
+		return fault(ErrLimit, name, noOffset, "%d bytes, the limit is %d for this entry", size, limit)
 	}
 	return nil
 }
 
-// end says whether the sequence may end here.
+// end returns an error if the sequence may not end here.
 func (o *order) end() error {
 	if !o.slot {
 		return fault(ErrMissing, slotName, noOffset, "the archive ends before its signature slot")

@@ -11,23 +11,23 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// output is where an archive is written: one file, or volumes. It appears under
-// its name when it is published, whole.
+// output is the destination of an archive: one file, or volumes. The files get their final
+// names when it is published.
 type output interface {
 	io.WriterAt
-	// reserve takes the disk for the first n bytes.
+	// reserve allocates disk space for the first n bytes.
 	reserve(n int64) error
-	// publish ends the archive after size bytes, flushes it, and gives it its name.
+	// publish ends the archive after size bytes, syncs it and renames it to its name.
 	publish(ctx context.Context, size int64) error
-	// discard removes what was written.
+	// discard removes the partial files.
 	discard() error
 }
 
-// newOutput begins an archive of at most size bytes at path.
+// newOutput creates the output for an archive of at most size bytes at path.
 func newOutput(path string, size int64, o VolumeOptions) (output, error) {
 	if o.VolumeSize == 0 {
 		if o.Parity != 0 {
-			return nil, fault(ErrInput, "", noOffset, "parity is for volumes: give their size too")
+			return nil, fault(ErrInput, "", noOffset, "parity requires volumes: set the volume size too")
 		}
 		f, err := newPart(path)
 		if err != nil {
@@ -44,8 +44,7 @@ func newOutput(path string, size int64, o VolumeOptions) (output, error) {
 	return &volumeOutput{base: path, o: o}, nil
 }
 
-// newPart makes the hidden file that stands for path until it is whole, in
-// place of what a killed run left.
+// newPart creates the hidden partial file for path and removes the one of a killed run.
 func newPart(path string) (*os.File, error) {
 	part := hidden(path, "part")
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -61,7 +60,7 @@ type oneFile struct {
 	written atomic.Int64
 }
 
-// writebackEvery is after how many written bytes the disk is put to work.
+// writebackEvery is the number of written bytes after which writeback is started.
 const writebackEvery = 64 << 20
 
 // WriteAt implements io.WriterAt.
@@ -76,7 +75,7 @@ func (f *oneFile) WriteAt(p []byte, off int64) (int, error) {
 func (f *oneFile) reserve(n int64) error { return reserve(f.file, n) }
 
 func (f *oneFile) publish(_ context.Context, size int64) error {
-	// A failed attempt at a compressed blob may have left more behind.
+	// A failed attempt at a compressed blob may have written beyond size.
 	if err := f.file.Truncate(size); err != nil {
 		return err
 	}

@@ -13,13 +13,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Reader reads one archive in place. Its methods may be used by several
-// goroutines at once.
+// Reader reads one archive in place. Its methods may be called concurrently.
 type Reader struct {
 	file     readerAtCloser
-	size     int64      // of the whole archive, in bytes
-	volumes  *volumeSet // the file, where it lies in volumes
-	path     string     // of that file, or of the first volume
+	size     int64      // of the complete archive, in bytes
+	volumes  *volumeSet // the same as file, if the archive is in volumes; else nil
+	path     string     // path of the file, or of the first volume
 	members  []Member
 	names    map[string]int
 	pool     buffers
@@ -31,17 +30,16 @@ type readerAtCloser interface {
 	io.Closer
 }
 
-// Open opens the archive at path and checks its end and index: the file is laid
-// out as the format prescribes. An archive in volumes is opened by the name of
-// the first, and read across them. Nothing is said about the content of members;
-// that is checked where it is read. Errors that concern the format are *Error.
+// Open opens the archive at path and checks that its end and index follow the format. An
+// archive in volumes is opened by the name of its first volume. The content of entries is
+// not checked here but when it is read. Errors about the format are *Error.
 func Open(path string) (*Reader, error) {
 	r := &Reader{names: make(map[string]int)}
 	if err := r.openFile(path); err != nil {
 		return nil, err
 	}
 	if err := r.load(); err != nil {
-		return nil, errors.Join(r.volumes.where(nil, err), r.file.Close())
+		return nil, errors.Join(r.volumes.addVolume(nil, err), r.file.Close())
 	}
 	for i := range r.members {
 		r.names[r.members[i].Name] = i
@@ -49,13 +47,13 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-// openFile opens the one file or the volumes.
+// openFile opens the file or the volumes.
 func (r *Reader) openFile(path string) error {
 	base, i, ok := volumeName(path)
 	if ok && i > 0 {
 		if _, err := readTable(base); err == nil {
 			return &Error{Code: ErrInput, Volume: filepath.Base(path), Offset: noOffset,
-				Detail: "not the first volume", Advice: "name the first: " + base + volumeSuffix(0)}
+				Detail: "not the first volume", Advice: "use the first: " + base + volumeSuffix(0)}
 		}
 	}
 	if ok && i == 0 {
@@ -67,19 +65,19 @@ func (r *Reader) openFile(path string) error {
 		if !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		// No table at all: it may be a whole archive of this name.
+		// Without a table it may be a complete archive of this name.
 		if oerr := r.openOne(path); oerr != nil || r.load() == nil {
 			return oerr
 		}
 		return errors.Join(&Error{Code: ErrVolume, Volume: filepath.Base(base) + tableSuffix, Offset: noOffset,
 			Detail: "the table of volumes is missing",
-			Advice: "carry it too; without it: cat " + base + ".[0-9][0-9][0-9] > " + base}, r.file.Close())
+			Advice: "copy it too; without it: cat " + base + ".[0-9][0-9][0-9] > " + base}, r.file.Close())
 	}
 	return r.openOne(path)
 }
 
 func (r *Reader) openOne(path string) error {
-	// Stat comes first: opening a FIFO would wait for its writer.
+	// Stat first: opening a FIFO would wait for its writer.
 	if fi, err := os.Stat(path); err != nil {
 		return err
 	} else if !fi.Mode().IsRegular() {
@@ -102,13 +100,13 @@ func (r *Reader) openOne(path string) error {
 	return nil
 }
 
-// wantBundle is the advice on what is something else.
-const wantBundle = "name a bundle: NAME.tar.zst, or NAME.tar.zst.001 where it is in volumes"
+// wantBundle is the advice for a file that is not a bundle.
+const wantBundle = "specify a bundle: NAME.tar.zst, or NAME.tar.zst.001 for a bundle in volumes"
 
-// Size is the size of the whole archive in bytes, all its volumes together.
+// Size is the size of the complete archive in bytes, all volumes together.
 func (r *Reader) Size() int64 { return r.size }
 
-// load reads and checks everything that lies outside the members.
+// load reads and checks everything outside the entries.
 func (r *Reader) load() error {
 	size := r.size
 	first := make([]byte, min(size, int64(len(rawFrameHeader))))
@@ -117,10 +115,10 @@ func (r *Reader) load() error {
 	}
 	if string(first) != rawFrameHeader {
 		e := fault(ErrFormat, "", 0, "not a bundle archive")
-		e.Advice = wantBundle + "; if it is one, carry it again"
+		e.Advice = wantBundle + "; if it is a bundle, copy it again"
 		if base, ok := strings.CutSuffix(r.path, tableSuffix); ok {
 			e = fault(ErrFormat, "", noOffset, "the table of volumes, not a volume")
-			e.Advice = "name the first volume: " + base + volumeSuffix(0)
+			e.Advice = "use the first volume: " + base + volumeSuffix(0)
 		}
 		return e
 	}
@@ -158,16 +156,16 @@ func (r *Reader) load() error {
 // Close closes the file. Blobs that are still open can no longer be read.
 func (r *Reader) Close() error { return r.file.Close() }
 
-// Members lists the archive's members in file order.
+// Members lists the archive's entries in file order.
 func (r *Reader) Members() []Member { return slices.Clone(r.members) }
 
-// slot is the signature slot, which every index has.
+// slot returns the signature slot, which every valid index has.
 func (r *Reader) slot() *Member { return &r.members[r.names[slotName]] }
 
-// Blob opens the blob with this digest. What is read is hashed; where the end
-// would be, a wrong blob gives an *Error that names it instead of io.EOF, so
-// nothing of a blob may be used before its end was seen. The size is in bytes.
-// A blob that is not there is ErrMissing.
+// Blob opens the blob with this digest and returns its size in bytes. The content is hashed
+// while it is read: if it is wrong, the last Read returns an *Error instead of io.EOF.
+// Callers must not use any content before they have read it to the end. A missing blob is
+// ErrMissing.
 func (r *Reader) Blob(digest string) (io.ReadCloser, int64, error) {
 	if err := checkDigest(digest); err != nil {
 		return nil, 0, fault(ErrMissing, "", noOffset, "%q: %v", digest, err)
@@ -184,9 +182,9 @@ func (r *Reader) Blob(digest string) (io.ReadCloser, int64, error) {
 	return b, r.members[i].Size, nil
 }
 
-// BlobAt opens the blob with this digest in its midst: at off or before it, and gives
-// where. A compressed blob is opened at its beginning. What is read is not compared
-// with the digest: that is for callers who know digests of a blob's parts.
+// BlobAt opens the blob with this digest at or before off, and returns the actual offset. A
+// compressed blob is opened at its beginning. The content is not checked against the
+// digest: this is for callers that know digests of the blob's parts.
 func (r *Reader) BlobAt(digest string, off int64) (rc io.ReadCloser, at int64, err error) {
 	i, ok := r.names[blobName(digest)]
 	if !ok {
@@ -194,7 +192,7 @@ func (r *Reader) BlobAt(digest string, off int64) (rc io.ReadCloser, at int64, e
 	}
 	m := &r.members[i]
 	if off < 0 || off > m.Size {
-		return nil, 0, fault(ErrSize, m.Name, noOffset, "byte %d lies outside of it", off)
+		return nil, 0, fault(ErrSize, m.Name, noOffset, "byte %d is outside the blob", off)
 	}
 	b, err := r.open(m)
 	if err != nil {
@@ -210,17 +208,17 @@ func (r *Reader) BlobAt(digest string, off int64) (rc io.ReadCloser, at int64, e
 	return b, at, nil
 }
 
-// File gives the content of "oci-layout" or "index.json", checked against the
-// index. Both are unsigned: index.json is worth what its digest is compared with.
+// File returns the content of "oci-layout" or "index.json", checked against the index.
+// Neither is signed: the caller must verify the digest in index.json.
 func (r *Reader) File(name string) ([]byte, error) {
 	if name != layoutName && name != indexName {
-		return nil, fault(ErrMissing, name, noOffset, "not a file of the archive")
+		return nil, fault(ErrMissing, name, noOffset, "not a file in the archive")
 	}
 	return r.content(&r.members[r.names[name]])
 }
 
-// Signatures gives the lines of the signature slot, each a JSON object and a
-// line feed; none for an unsigned archive.
+// Signatures returns the lines of the signature slot, each a JSON object and a line feed;
+// empty for an unsigned archive.
 func (r *Reader) Signatures() ([]byte, error) {
 	slot, err := r.content(r.slot())
 	if err != nil {
@@ -228,12 +226,12 @@ func (r *Reader) Signatures() ([]byte, error) {
 	}
 	lines, err := parseSlot(slot)
 	if err != nil {
-		return nil, r.volumes.where(r.slot(), err)
+		return nil, r.volumes.addVolume(r.slot(), err)
 	}
 	return lines, nil
 }
 
-// content reads a member that the format keeps small.
+// content reads an entry whose size the format limits.
 func (r *Reader) content(m *Member) ([]byte, error) {
 	b, err := r.open(m)
 	if err != nil {
@@ -252,12 +250,12 @@ func (r *Reader) readAt(p []byte, off int64) error {
 		return nil
 	}
 	if err == io.EOF {
-		return fault(ErrTruncated, "", off+int64(n), "the file became shorter while it was read")
+		return fault(ErrTruncated, "", off+int64(n), "the file was truncated while it was read")
 	}
 	return err
 }
 
-// decoder gives a decoder for hostile input: one thread, bounded window.
+// decoder returns a decoder for untrusted input: one thread, limited window.
 func (r *Reader) decoder(src io.Reader) (*zstd.Decoder, error) {
 	if d, ok := r.decoders.Get().(*zstd.Decoder); ok {
 		return d, d.Reset(src)
@@ -270,7 +268,7 @@ func newDecoder(src io.Reader) (*zstd.Decoder, error) {
 		zstd.WithDecoderMaxWindow(maxWindow))
 }
 
-// differ gives the first place where two slices of one length differ, else -1.
+// differ returns the first index at which two slices of the same length differ, or -1.
 func differ(a, b []byte) int {
 	if bytes.Equal(a, b) {
 		return -1

@@ -77,10 +77,9 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestEveryByteCounts flips one bit of every byte of an archive and expects
-// verification to find it and to name the member that it lies in. Of the
-// signature slot's spaces it takes some only, and of all bytes one in eleven
-// where the race detector slows it.
+// TestEveryByteCounts flips one bit of every byte of an archive and expects verification to
+// find it and to report the entry that contains it. It flips only some spaces of the
+// signature slot, and only one byte in eleven under the slower race detector.
 func TestEveryByteCounts(t *testing.T) {
 	s := newSample([]int{0, 700, 512}, []int{1, 3000})
 	path := s.file(t)
@@ -454,9 +453,8 @@ func TestCompressedMembersRefuse(t *testing.T) {
 	}
 }
 
-// TestALaterFormIsNamed: whoever reads it with this version needs another one, and
-// no other archive.
-func TestALaterFormIsNamed(t *testing.T) {
+// TestNewerFormatIsReported: the error tells users of this version to use a newer one.
+func TestNewerFormatIsReported(t *testing.T) {
 	path := newSample([]int{300}, nil).file(t)
 	b := read(t, path)
 	members := mustOpen(t, path).Members()

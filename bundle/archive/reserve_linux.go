@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve takes n bytes of disk for f, so that a full disk is found before the
-// work and not after it. File systems that cannot do it are passed over.
+// reserve allocates n bytes of disk for f, so that a full disk is found before the work
+// starts. If the file system does not support that, only the file's size is set.
 func reserve(f *os.File, n int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, 0, n)
 	for errors.Is(err, unix.EINTR) {

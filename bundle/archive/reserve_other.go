@@ -4,5 +4,5 @@ package archive
 
 import "os"
 
-// reserve gives f its size; only Linux can take the space at once.
+// reserve sets the size of f; only Linux can allocate the space.
 func reserve(f *os.File, n int64) error { return f.Truncate(n) }

@@ -12,23 +12,23 @@ import (
 // dictionary and content size.
 const maxFrameHeader = 4 + 1 + 1 + 4 + 8
 
-// maxWindow is the largest window that a frame of a stream may ask for.
+// maxWindow is the largest window that a frame of a stream may require.
 const maxWindow = 64 << 20
 
-// frameScanner passes a zstd stream through, frame by frame, to a decoder that
-// would take too much: it ends before a skippable frame instead of passing over
-// it, and refuses dictionaries, large windows and cut frames.
+// frameScanner passes a zstd stream frame by frame to a decoder that would accept too much.
+// It stops before a skippable frame instead of skipping it, and rejects dictionaries, large
+// windows and truncated frames.
 type frameScanner struct {
 	br        *bufio.Reader
-	offset    int64 // bytes passed on
+	offset    int64 // bytes passed on so far
 	left      int64 // bytes of the current part to pass on
 	at        part
-	checksum  bool // the current frame ends with one
-	skippable bool // the scanner ended at a skippable frame
+	checksum  bool // the current frame ends with a checksum
+	skippable bool // the scanner stopped at a skippable frame
 	err       error
 }
 
-// part is what comes next in the stream.
+// part is the kind of the next bytes in the stream.
 type part int
 
 const (
@@ -41,8 +41,8 @@ func newFrameScanner(r io.Reader, buffer int) *frameScanner {
 	return &frameScanner{br: bufio.NewReaderSize(r, buffer)}
 }
 
-// Read gives the bytes of whole regular frames, and io.EOF at the end of the
-// stream or before a skippable frame.
+// Read returns the bytes of complete regular frames, and io.EOF at the end of the stream or
+// before a skippable frame.
 func (s *frameScanner) Read(p []byte) (int, error) {
 	for s.left == 0 && s.err == nil {
 		s.err = s.step()
@@ -62,7 +62,7 @@ func (s *frameScanner) Read(p []byte) (int, error) {
 	return 0, s.err
 }
 
-// step looks at the next part's first bytes and says how long it is.
+// step parses the beginning of the next part and sets its length.
 func (s *frameScanner) step() error {
 	switch s.at {
 	case atFrame:
@@ -95,10 +95,10 @@ func (s *frameScanner) frame() error {
 		window = h.FrameContentSize
 	}
 	if window > maxWindow {
-		return fault(ErrWindow, "", s.offset, "a zstd frame asks for %d bytes of window, at most %d are given", window, maxWindow)
+		return fault(ErrWindow, "", s.offset, "a zstd frame requires a window of %d bytes, the limit is %d", window, maxWindow)
 	}
 	if h.DictionaryID != 0 {
-		return fault(ErrFrame, "", s.offset, "a zstd frame asks for a dictionary")
+		return fault(ErrFrame, "", s.offset, "a zstd frame requires a dictionary")
 	}
 	s.left, s.at, s.checksum = int64(h.HeaderSize), atBlock, h.HasCheckSum
 	return nil
@@ -126,7 +126,7 @@ func (s *frameScanner) block() error {
 	return nil
 }
 
-// cut words an end inside a frame; other errors stay what they are.
+// cut describes an end inside a frame; it returns other errors unchanged.
 func (s *frameScanner) cut(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fault(ErrTruncated, "", s.offset, "the stream ends inside a zstd frame")

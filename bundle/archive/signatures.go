@@ -10,17 +10,17 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// slotSize is the size of the signature slot's data.
+// slotSize is the size of the signature slot's data in bytes.
 const slotSize = 256 << 10
 
-// emptySlot is the slot of an unsigned archive.
+// emptySlot returns the slot of an unsigned archive.
 func emptySlot() []byte { return bytes.Repeat([]byte{' '}, slotSize) }
 
-// parseSlot gives the slot's lines without the spaces that follow them.
+// parseSlot returns the slot's lines without the spaces after them.
 func parseSlot(slot []byte) ([]byte, error) {
 	lines := slot[:bytes.LastIndexByte(slot, '\n')+1]
 	if len(bytes.TrimLeft(slot[len(lines):], " ")) > 0 {
-		return nil, fault(ErrSlot, slotName, noOffset, "something other than spaces follows the signatures")
+		return nil, fault(ErrSlot, slotName, noOffset, "data other than spaces follows the signatures")
 	}
 	if err := checkLines(lines); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func parseSlot(slot []byte) ([]byte, error) {
 	return lines, nil
 }
 
-// checkLines accepts JSON objects, one a line, each line ended.
+// checkLines accepts JSON objects, one per line, each line ended.
 func checkLines(lines []byte) error {
 	n := 0
 	for line := range bytes.Lines(lines) {
@@ -41,27 +41,27 @@ func checkLines(lines []byte) error {
 	return nil
 }
 
-// slotOf gives the slot that holds lines.
+// slotOf returns the slot with lines.
 func slotOf(lines []byte) ([]byte, error) {
 	if len(lines) > slotSize {
-		return nil, fault(ErrSlot, slotName, noOffset, "%d bytes of signatures, the slot has %d", len(lines), slotSize)
+		return nil, fault(ErrSlot, slotName, noOffset, "%d bytes of signatures do not fit into the slot of %d", len(lines), slotSize)
 	}
 	slot := emptySlot()
 	copy(slot, lines)
 	return slot, checkLines(lines)
 }
 
-// WriteSignatures puts lines into the signature slot of the archive at path, in
-// place of what was there, and flushes them to the disk. No other byte of the
-// file changes. lines are JSON objects, one a line, at most 256 KiB; none at
-// all makes the archive unsigned. A slot that a killed run left half-written is
-// no obstacle; until RestoreSignatures or the next call, nobody else reads it.
+// WriteSignatures replaces the content of the signature slot of the archive at path by
+// lines, and syncs the file. No other byte of the file changes. lines are JSON objects, one
+// per line, at most 256 KiB together; no lines make the archive unsigned. It also replaces
+// a slot that a killed run left incomplete. Until then, or until RestoreSignatures, reading
+// such a slot fails.
 func WriteSignatures(path string, lines []byte) error {
 	slot, err := slotOf(lines)
 	if err != nil {
 		return err
 	}
-	lock, err := takeLock(path)
+	lock, err := lockPath(path)
 	if err != nil {
 		return err
 	}
@@ -75,12 +75,12 @@ func WriteSignatures(path string, lines []byte) error {
 		return err
 	}
 	if split {
-		// The slot's bytes are in the digest of its volume and in the parity.
+		// The slot's bytes are part of the digest of its volume and of the parity.
 		return &Error{Code: ErrInput, Offset: noOffset, Detail: path + " is in volumes, which cannot be signed",
 			Advice: "join them, sign, and split again"}
 	}
-	// The slot has no second place in the file. Half of it would be no signature, and
-	// no slot either: RestoreSignatures has the whole from here.
+	// The slot is overwritten in place. A crash would leave half of it, which is not a
+	// valid slot: RestoreSignatures then rewrites it from this copy.
 	beside := hidden(path, "signatures")
 	if err := durable.WriteFile(beside, lines, 0o644); err != nil {
 		return err
@@ -91,13 +91,13 @@ func WriteSignatures(path string, lines []byte) error {
 	return os.Remove(beside)
 }
 
-// overwrite replaces bytes of a file, on the disk too.
+// overwrite replaces bytes of a file and syncs it.
 func overwrite(path string, b []byte, at int64) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // the close that counts is the last line's
+	defer func() { _ = f.Close() }() // the last line returns the error of Close
 	if _, err := f.WriteAt(b, at); err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func overwrite(path string, b []byte, at int64) error {
 	return f.Close()
 }
 
-// RestoreSignatures ends what a WriteSignatures began that was cut off, where its slot
-// is half-written; without such a slot it does nothing.
+// RestoreSignatures completes an interrupted WriteSignatures if the slot is incomplete;
+// otherwise it changes nothing in the archive.
 func RestoreSignatures(path string) error {
 	beside := hidden(path, "signatures")
 	lines, err := os.ReadFile(beside)
@@ -129,5 +129,5 @@ func RestoreSignatures(path string) error {
 	if broken != nil {
 		return WriteSignatures(path, lines)
 	}
-	return os.Remove(beside) // it was written, or not begun, or another archive has this name now
+	return os.Remove(beside) // the slot was written completely or not at all, or the archive was replaced
 }

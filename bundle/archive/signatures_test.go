@@ -94,8 +94,8 @@ func TestSignaturesRefused(t *testing.T) {
 	}
 }
 
-// TestRestoreSignatures: what a loss of power leaves of a slot is mended from what was
-// written beside the archive first; a slot that is well stays as it is.
+// TestRestoreSignatures: a slot that a power loss left incomplete is restored from the copy
+// beside the archive; a complete slot is not changed.
 func TestRestoreSignatures(t *testing.T) {
 	s := newSample(nil, nil)
 	path := s.file(t)

@@ -8,25 +8,25 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// stage is the directory in which an extraction comes together.
+// stage is the temporary directory of an extraction.
 type stage struct {
-	dir   string // where it goes in the end
+	dir   string // the final directory
 	part  string
-	lock  *held
+	lock  *pathLock
 	root  *os.Root
 	names []string
 }
 
-// stageDirs are the directories of an archive's members.
+// stageDirs are the directories of an archive's entries.
 var stageDirs = []string{"blobs", "blobs/sha256", "kubexm"}
 
-// newStage makes the empty stage of dir.
+// newStage creates the empty stage of dir.
 func newStage(dir string) (*stage, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(dir)
+	lock, err := lockPath(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *stage) begin() error {
 	if err := s.free(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.part); err != nil { // left by a killed run
+	if err := os.RemoveAll(s.part); err != nil { // of a killed run
 		return err
 	}
 	if err := os.Mkdir(s.part, 0o755); err != nil {
@@ -60,7 +60,7 @@ func (s *stage) begin() error {
 	return nil
 }
 
-// free checks that nothing stands where the stage is to go.
+// free checks that the final directory does not exist or is empty.
 func (s *stage) free() error {
 	fi, err := os.Lstat(s.dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -81,13 +81,13 @@ func (s *stage) free() error {
 	return fault(ErrExists, "", noOffset, "%s exists and is not an empty directory", s.dir)
 }
 
-// create makes a member's file; it must be new.
+// create creates an entry's file, which must not exist.
 func (s *stage) create(name string) (*os.File, error) {
 	s.names = append(s.names, name)
 	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// publish brings everything to the disk and the stage to its place.
+// publish syncs all files and renames the stage to the final directory.
 func (s *stage) publish() error {
 	for _, name := range append(append(s.names, stageDirs...), ".") {
 		f, err := s.root.Open(name)
@@ -98,7 +98,7 @@ func (s *stage) publish() error {
 			return err
 		}
 	}
-	if err := os.Remove(s.dir); err != nil && !errors.Is(err, os.ErrNotExist) { // empty, or not there
+	if err := os.Remove(s.dir); err != nil && !errors.Is(err, os.ErrNotExist) { // empty, or does not exist
 		return err
 	}
 	if err := os.Rename(s.part, s.dir); err != nil {

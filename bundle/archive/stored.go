@@ -8,10 +8,11 @@ import (
 	"sync"
 )
 
-// piece is how much is written or read at once: eight blocks.
+// pieceSize is the number of bytes of one read or write: eight blocks.
 const pieceSize = 8 * blockSize
 
-// pieceBuffer holds a piece with its headers, and a member's head and padding.
+// pieceBuffer is the size of a buffer for a piece with its block headers, and an entry's
+// head and padding.
 const pieceBuffer = pieceSize + 8*blockHeaderLen + 2<<10
 
 // buffers is a pool of piece buffers.
@@ -27,10 +28,10 @@ func (b *buffers) get() *[]byte {
 
 func (b *buffers) put(p *[]byte) { b.pool.Put(p) }
 
-// storedWriter writes one stored member to its place.
+// storedWriter writes one stored entry to its place.
 type storedWriter struct {
 	dst io.WriterAt
-	off int64 // where the next byte of the file goes
+	off int64 // offset of the next byte in the file
 	buf []byte
 }
 
@@ -41,8 +42,8 @@ func (w *storedWriter) flush() error {
 	return err
 }
 
-// writeStored copies exactly m.Size bytes from r into m's place and checks that
-// they hash to m.Digest (unless it has none) and that no more follow.
+// writeStored copies exactly m.Size bytes from r to m's place. It checks that they hash to
+// m.Digest, if there is one, and that r ends there.
 func writeStored(dst io.WriterAt, m *Member, r io.Reader, pool *buffers) error {
 	head, err := headFrame(m.Name, m.Size)
 	if err != nil {
@@ -78,8 +79,8 @@ func writeStored(dst io.WriterAt, m *Member, r io.Reader, pool *buffers) error {
 	return w.flush()
 }
 
-// shortRead words an early end; any other error stays what it is, so that the
-// caller can see its own.
+// shortRead describes an early end of the content; it returns other errors unchanged, for
+// the caller's checks.
 func shortRead(m *Member, got int64, err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &Error{Code: ErrSize, Member: m.Name, Offset: noOffset, Err: io.ErrUnexpectedEOF,
@@ -88,15 +89,14 @@ func shortRead(m *Member, got int64, err error) error {
 	return err
 }
 
-// checkEnd checks that r ends here and that all that came from it hashes to
-// the member's digest.
+// checkEnd checks that r ends here and that its content hashes to the entry's digest.
 func checkEnd(m *Member, r io.Reader, sum hash.Hash) error {
 	var more [1]byte
-	for range 100 { // a reader may give nothing without an error, but not for ever
+	for range 100 { // a reader may return 0 bytes without an error, but not forever
 		n, err := r.Read(more[:])
 		switch {
 		case n > 0:
-			return fault(ErrSize, m.Name, noOffset, "content goes on after %s", byteCount(m.Size))
+			return fault(ErrSize, m.Name, noOffset, "content is longer than %s", byteCount(m.Size))
 		case err == io.EOF:
 			return checkSum(m, sum)
 		case err != nil:
@@ -116,7 +116,7 @@ func checkSum(m *Member, sum hash.Hash) error {
 	return nil
 }
 
-// interruptible ends reading when its context has ended.
+// interruptible is a reader that fails when its context has ended.
 type interruptible struct {
 	r    io.Reader
 	stop func() error // the context's Err

@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// Verify checks every byte of the archive: what Open checked, and each member's
-// frames, header, padding, size and digest, each byte of data hashed once. All
-// findings come back, joined in file order, each naming its member. workers
-// members are read at once, one for each CPU when 0. progress, if not nil, is
-// called with the bytes of data just checked, from several goroutines at once.
-// Signatures are checked for their grammar only.
+// Verify checks every byte of the archive: what Open checked, and each entry's frames,
+// header, padding, size and digest. Each byte of data is hashed once. It returns all
+// findings joined, in file order, each with its entry. workers entries are read
+// concurrently; 0 means one per CPU. progress, if not nil, receives the number of bytes
+// just checked, also from several goroutines concurrently. Of signatures only the syntax is
+// checked.
 func (r *Reader) Verify(ctx context.Context, workers int, progress func(n int64)) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	// The longest first, so that no worker is left with it at the end.
+	// The longest first, so that no worker is left with a long one at the end.
 	todo := make([]int, len(r.members))
 	for i := range todo {
 		todo[i] = i
@@ -47,10 +47,10 @@ func (r *Reader) Verify(ctx context.Context, workers int, progress func(n int64)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(append(r.volumes.suspects(ctx, r.members, found), found...)...)
+	return errors.Join(append(r.volumes.damagedVolumes(ctx, r.members, found), found...)...)
 }
 
-// verify reads one member to its end.
+// verify reads one entry to its end.
 func (r *Reader) verify(ctx context.Context, m *Member, progress func(n int64)) (err error) {
 	if m.Name == slotName {
 		_, err := r.Signatures()
@@ -67,7 +67,7 @@ func (r *Reader) verify(ctx context.Context, m *Member, progress func(n int64)) 
 	return errors.Join(err, b.Close())
 }
 
-// meter counts what passes and ends it with its context.
+// meter counts the bytes written to it and fails when its context ends.
 type meter struct {
 	stop     func() error // the context's Err
 	progress func(n int64)

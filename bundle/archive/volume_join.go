@@ -12,9 +12,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// Split cuts the archive at path into volumes beside each other: to.001 and so
-// on. One after another they are the same bytes; path stays. progress, if not
-// nil, is told the bytes just copied; o.Sealing those read to hash them.
+// Split splits the archive at path into the volumes to.001, to.002 and so on; concatenated
+// they are the same bytes. path is not removed. progress, if not nil, receives the number
+// of bytes just copied, and o.Sealing the number of bytes just hashed.
 func Split(ctx context.Context, path, to string, o VolumeOptions, progress func(int64)) (err error) {
 	r, err := Open(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func Split(ctx context.Context, path, to string, o VolumeOptions, progress func(
 	if r.volumes != nil {
 		return &Error{Code: ErrInput, Offset: noOffset, Detail: path + " is in volumes already", Advice: "kubexm bundle join " + path}
 	}
-	lock, err := takeLock(to)
+	lock, err := lockPath(to)
 	if err != nil {
 		return err
 	}
@@ -46,9 +46,9 @@ func Split(ctx context.Context, path, to string, o VolumeOptions, progress func(
 	return nil
 }
 
-// Join writes the volumes of which the first is called first as one file at
-// path, each compared with its digest on the way. A volume that is not what the
-// table says is ErrVolume, and nothing is left at path; Repair mends it first.
+// Join writes the volumes, of which first is the path of the first, as one file at path.
+// Each volume is checked against its digest. If a volume does not match the table, the
+// error is ErrVolume and no file is left at path; Repair can rebuild it first.
 func Join(ctx context.Context, first, path string, progress func(int64)) (err error) {
 	base, t, err := tableOf(first)
 	if err != nil {
@@ -59,7 +59,7 @@ func Join(ctx context.Context, first, path string, progress func(int64)) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	lock, err := takeLock(path)
+	lock, err := lockPath(path)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func Join(ctx context.Context, first, path string, progress func(int64)) (err er
 	return durable.SyncDir(filepath.Dir(path))
 }
 
-// copyTo writes the volumes one after another.
+// copyTo writes the volumes one after the other.
 func (s *volumeSet) copyTo(ctx context.Context, w io.Writer, progress func(int64)) error {
 	buf := make([]byte, pieceSize)
 	for i, v := range s.table.Volumes {
@@ -88,7 +88,7 @@ func (s *volumeSet) copyTo(ctx context.Context, w io.Writer, progress func(int64
 			return err
 		}
 		if got := digestPrefix + hex.EncodeToString(sum.Sum(nil)); got != v.Digest || n != v.Size {
-			return s.table.wrong(s.base, i, "the volume is damaged: its content is "+got)
+			return s.table.wrong(s.base, i, "the volume is damaged: its digest is "+got)
 		}
 	}
 	return nil

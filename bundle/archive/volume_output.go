@@ -12,12 +12,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// VolumeOptions cut an archive into volumes.
+// VolumeOptions specify how an archive is split into volumes.
 type VolumeOptions struct {
-	VolumeSize int64 // bytes of each volume; 0 is one file
-	Parity     int   // further volumes that mend as many lost or damaged ones
-	// Sealing, if not nil, is told the bytes just read to hash them and to make
-	// the parity, once the archive is written.
+	VolumeSize int64 // bytes per volume; 0 writes one file
+	Parity     int   // number of parity volumes; they can rebuild as many lost or damaged volumes
+	// Sealing, if not nil, receives the number of bytes just read while the written volumes
+	// are hashed and the parity is computed.
 	Sealing func(n int64)
 }
 
@@ -27,11 +27,11 @@ type volumeOutput struct {
 	o    VolumeOptions
 
 	mu    sync.Mutex
-	files []*os.File // the volumes so far; nil where nothing was written yet
+	files []*os.File // the volumes so far; nil if nothing was written to one yet
 	made  []*os.File // parity and table
 }
 
-// file gives volume i, which the first write makes.
+// file returns volume i and creates it on the first write.
 func (v *volumeOutput) file(i int) (*os.File, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -81,8 +81,8 @@ func (v *volumeOutput) reserve(n int64) error {
 	return nil
 }
 
-// publish hashes the volumes, makes parity and table, and renames all: the first
-// volume last, because it is the name that people give.
+// publish hashes the volumes, writes parity and table, and renames all files. The first
+// volume is renamed last, because users open the archive by its name.
 func (v *volumeOutput) publish(ctx context.Context, size int64) error {
 	n := int(volumeCount(size, v.o.VolumeSize))
 	for i := range v.files {
@@ -94,7 +94,7 @@ func (v *volumeOutput) publish(ctx context.Context, size int64) error {
 			return err
 		}
 	}
-	for _, f := range v.files[n:] { // a failed attempt had more
+	for _, f := range v.files[n:] { // of a failed attempt that wrote more
 		if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 			return err
 		}
@@ -134,9 +134,9 @@ func (v *volumeOutput) publish(ctx context.Context, size int64) error {
 	return errors.Join(append(errs, durable.SyncDir(filepath.Dir(v.base)))...)
 }
 
-// seal makes the table and the parity volumes; the table's file is the last of made.
+// seal writes the table and the parity volumes; the table's file is the last of made.
 func (v *volumeOutput) seal(ctx context.Context, size int64) (*VolumeTable, error) {
-	for _, f := range v.made { // of an attempt before
+	for _, f := range v.made { // of a previous attempt
 		if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 			return nil, err
 		}
@@ -175,8 +175,8 @@ func (v *volumeOutput) seal(ctx context.Context, size int64) (*VolumeTable, erro
 	return t, err
 }
 
-// clear removes the volumes of an archive of this name that stands already, the
-// first one before all others: nothing reads a mixture of old and new.
+// clear removes the volumes of an existing archive of this name, the first volume first, so
+// that no reader sees a mixture of old and new volumes.
 func (v *volumeOutput) clear() error {
 	old, err := volumeFiles(v.base)
 	if err != nil {
@@ -190,8 +190,8 @@ func (v *volumeOutput) clear() error {
 	return nil
 }
 
-// clearParts removes what a killed writer of volumes left, of whatever sizes it
-// had chosen. The caller holds the archive's lock.
+// clearParts removes the partial volumes of a killed writer, with any volume size. The
+// caller holds the archive's lock.
 func clearParts(base string) error {
 	entries, err := os.ReadDir(filepath.Dir(base))
 	if err != nil {
@@ -210,8 +210,8 @@ func clearParts(base string) error {
 	return nil
 }
 
-// isVolumeSuffix tells whether a volume, of parity or not, or the table has a
-// name that ends so.
+// isVolumeSuffix reports whether tail is the suffix of a volume, a parity volume or the
+// table.
 func isVolumeSuffix(tail string) bool {
 	_, _, volume := volumeName("x" + tail)
 	if digits, parity := strings.CutPrefix(tail, ".p"); parity {
@@ -220,8 +220,8 @@ func isVolumeSuffix(tail string) bool {
 	return volume || tail == tableSuffix
 }
 
-// volumeFiles lists the files that stand under the names of base's volumes: the
-// first volume, then the others, the table and parity.
+// volumeFiles lists the existing volume files of base: the first volume, then the others,
+// the table and parity.
 func volumeFiles(base string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Dir(base))
 	if err != nil {

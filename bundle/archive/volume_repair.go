@@ -11,9 +11,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// VerifyVolume reads one volume to its end and compares it with the table:
-// "3" is the third, "p1" the first of parity. first is the name of the first
-// volume; neither it nor any other has to be there. It gives the volume's entry.
+// VerifyVolume reads one volume completely, compares it with the table, and returns its
+// entry. word is "3" for the third volume, "p1" for the first parity volume. first is the
+// name of the first volume; no other volume needs to exist.
 func VerifyVolume(ctx context.Context, first, word string, progress func(int64)) (Volume, error) {
 	base, t, err := tableOf(first)
 	if err != nil {
@@ -26,37 +26,37 @@ func VerifyVolume(ctx context.Context, first, word string, progress func(int64))
 	return t.all()[i], t.verifyVolume(ctx, base, i, progress)
 }
 
-// Volumes gives the table of the archive whose first volume has this name.
+// Volumes returns the table of the archive whose first volume is first.
 func Volumes(first string) (*VolumeTable, error) {
 	_, t, err := tableOf(first)
 	return t, err
 }
 
-// tableOf finds the table by the first volume's name.
+// tableOf returns the table of the archive whose first volume is first.
 func tableOf(first string) (base string, _ *VolumeTable, _ error) {
 	base, i, ok := volumeName(first)
 	if !ok || i != 0 {
-		return "", nil, &Error{Code: ErrInput, Offset: noOffset, Detail: first + " is not the name of a first volume", Advice: "name the file that ends in .001"}
+		return "", nil, &Error{Code: ErrInput, Offset: noOffset, Detail: first + " is not the name of a first volume", Advice: "use the file that ends in .001"}
 	}
 	t, err := readTable(base)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil, &Error{Code: ErrVolume, Volume: filepath.Base(base) + tableSuffix, Offset: noOffset,
-			Detail: "the table of volumes is missing", Advice: "carry it too, beside the volumes"}
+			Detail: "the table of volumes is missing", Advice: "copy it too, beside the volumes"}
 	}
 	return base, t, err
 }
 
-// Repair reads all volumes and makes those anew that are missing or not what the
-// table says, from the others and parity. It gives the names of what it made;
-// the bytes are those that were there first. More wrong volumes than there are
-// of parity are ErrVolume, and nothing is changed. Memory stays the same for any
-// size of volumes.
-func Repair(ctx context.Context, first string, progress func(int64)) (mended []string, err error) {
+// Repair reads all volumes and rebuilds those that are missing or do not match the table,
+// from the others and parity. It returns the names of the rebuilt files; their bytes are
+// those of the originals. If more volumes are lost than there are parity volumes, the error
+// is ErrVolume and nothing is changed. Memory use does not depend on the size of the
+// volumes.
+func Repair(ctx context.Context, first string, progress func(int64)) (rebuilt []string, err error) {
 	base, t, err := tableOf(first)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(base)
+	lock, err := lockPath(base)
 	if err != nil {
 		return nil, err
 	}
@@ -79,35 +79,35 @@ func Repair(ctx context.Context, first string, progress func(int64)) (mended []s
 			names[j] = filepath.Base(base) + t.all()[i].Name
 		}
 		return nil, errors.Join(append([]error{&Error{Code: ErrVolume, Offset: noOffset,
-			Detail: fmt.Sprintf("%d volumes are wrong (%s) and parity mends %d", len(lost), strings.Join(names, ", "), len(t.Parity)),
-			Advice: fmt.Sprintf("carry at least %d of them again", len(lost)-len(t.Parity))}}, found...)...)
+			Detail: fmt.Sprintf("%d volumes are missing or damaged (%s), and parity can rebuild %d", len(lost), strings.Join(names, ", "), len(t.Parity)),
+			Advice: fmt.Sprintf("copy at least %d of them again", len(lost)-len(t.Parity))}}, found...)...)
 	}
 	if len(lost) > 0 {
-		if err := t.mend(ctx, base, lost); err != nil {
+		if err := t.rebuild(ctx, base, lost); err != nil {
 			return nil, err
 		}
 	}
 	for _, i := range lost {
-		mended = append(mended, filepath.Base(base)+t.all()[i].Name)
+		rebuilt = append(rebuilt, filepath.Base(base)+t.all()[i].Name)
 	}
 	made, err := t.restore(base)
 	if made {
-		mended = append(mended, filepath.Base(base)+tableSuffix)
+		rebuilt = append(rebuilt, filepath.Base(base)+tableSuffix)
 	}
-	return mended, err
+	return rebuilt, err
 }
 
-// mend makes the volumes at lost from the others.
-func (t *VolumeTable) mend(ctx context.Context, base string, lost []int) (err error) {
+// rebuild rebuilds the volumes at lost from the others.
+func (t *VolumeTable) rebuild(ctx context.Context, base string, lost []int) (err error) {
 	shards := newShards(len(t.Volumes) + len(t.Parity))
 	var open []*os.File
 	parts := map[int]*os.File{}
 	defer func() {
 		for _, f := range open {
-			_ = f.Close() // read only, or flushed already
+			_ = f.Close() // opened for reading only, or already synced
 		}
 		for _, f := range parts {
-			_ = os.Remove(f.Name()) // what was renamed is not there any more
+			_ = os.Remove(f.Name()) // fails for files that were renamed
 		}
 	}()
 	isLost := map[int]bool{}
@@ -141,7 +141,7 @@ func (t *VolumeTable) mend(ctx context.Context, base string, lost []int) (err er
 	for _, i := range lost {
 		v := t.all()[i]
 		if got := shards[i].digest(); got != v.Digest {
-			return t.wrong(base, i, "what parity makes of the volume is not what the table says, but "+got)
+			return t.wrong(base, i, "the volume rebuilt from parity does not match the table: its digest is "+got)
 		}
 		if i >= len(t.Volumes) {
 			if _, err := parts[i].WriteAt(appendCopy(nil, t.encode()), v.Size); err != nil {
@@ -158,8 +158,7 @@ func (t *VolumeTable) mend(ctx context.Context, base string, lost []int) (err er
 	return durable.SyncDir(filepath.Dir(base))
 }
 
-// restore writes the table where it is missing or unreadable; parity volumes
-// carry copies.
+// restore rewrites the table if it is missing or unreadable; parity volumes contain copies.
 func (t *VolumeTable) restore(base string) (bool, error) {
 	text, err := readBounded(base + tableSuffix)
 	if err == nil && string(text) == string(t.encode()) {

@@ -13,15 +13,15 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// volumeSet reads an archive across its volumes, as if it were one file.
+// volumeSet reads an archive in volumes as if it were one file.
 type volumeSet struct {
 	base  string // the archive's own path, without a volume's number
 	table *VolumeTable
 	files []*os.File
 }
 
-// openVolumes opens all volumes of the archive called base and looks whether
-// each is there, as long as it should be, and begins as it should.
+// openVolumes opens all volumes of the archive called base and checks that each exists with
+// the expected size and first bytes.
 func openVolumes(base string) (*volumeSet, error) {
 	t, err := readTable(base)
 	if err != nil {
@@ -30,7 +30,7 @@ func openVolumes(base string) (*volumeSet, error) {
 	s := &volumeSet{base: base, table: t}
 	var errs []error
 	for i := range t.Volumes {
-		if err := t.glance(base, i); err != nil {
+		if err := t.inspect(base, i); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -48,16 +48,15 @@ func openVolumes(base string) (*volumeSet, error) {
 	return s, nil
 }
 
-// advice says what can be done about n volumes that are not right.
+// advice returns what the user can do about n missing or damaged volumes.
 func (t *VolumeTable) advice(base, names string, n int) string {
 	if n <= len(t.Parity) {
-		return "carry " + names + " again, or mend from parity: kubexm bundle repair " + base + volumeSuffix(0)
+		return "copy " + names + " again, or rebuild from parity: kubexm bundle repair " + base + volumeSuffix(0)
 	}
-	return "carry " + names + " again"
+	return "copy " + names + " again"
 }
 
-// adviseAll gives findings about several volumes the advice that fits them
-// together.
+// adviseAll sets the advice of findings about several volumes: it depends on their number.
 func (t *VolumeTable) adviseAll(base string, errs []error) {
 	var found []*Error
 	var names []string
@@ -72,14 +71,14 @@ func (t *VolumeTable) adviseAll(base string, errs []error) {
 	}
 }
 
-// wrong is a finding about volume i of the archive called base.
+// wrong returns a finding about volume i of the archive called base.
 func (t *VolumeTable) wrong(base string, i int, detail string) *Error {
 	name := filepath.Base(base) + t.all()[i].Name
 	return &Error{Code: ErrVolume, Volume: name, Offset: noOffset, Detail: detail, Advice: t.advice(base, name, 1)}
 }
 
-// glance looks at volume i without reading it: presence, size, first bytes.
-func (t *VolumeTable) glance(base string, i int) error {
+// inspect checks volume i without reading all of it: presence, size, first bytes.
+func (t *VolumeTable) inspect(base string, i int) error {
 	v := t.all()[i]
 	fi, err := os.Stat(base + v.Name)
 	switch {
@@ -95,19 +94,19 @@ func (t *VolumeTable) glance(base string, i int) error {
 		return err
 	}
 	if head != v.Head && size >= min(headProbe, v.Size) {
-		return t.wrong(base, i, t.whose(head, i))
+		return t.wrong(base, i, t.describeMismatch(head, i))
 	}
 	if size < v.Size {
-		return t.wrong(base, i, "the volume was cut: "+byteCount(size)+" of "+byteCount(v.Size))
+		return t.wrong(base, i, "the volume is truncated: "+byteCount(size)+" of "+byteCount(v.Size))
 	}
 	if size > v.Size {
-		return t.wrong(base, i, "the volume goes on after its "+byteCount(v.Size))
+		return t.wrong(base, i, "the volume is longer than its "+byteCount(v.Size))
 	}
 	return nil
 }
 
-// headOf gives the checksum of a volume's first bytes, and its size without
-// the copy of the table.
+// headOf returns the checksum of a volume's first bytes, and its size without the copy of
+// the table.
 func (t *VolumeTable) headOf(path string, size int64, i int) (_ string, _ int64, err error) {
 	if i >= len(t.Volumes) {
 		size -= int64(len(t.encode()) + copyTail)
@@ -124,21 +123,21 @@ func (t *VolumeTable) headOf(path string, size int64, i int) (_ string, _ int64,
 	return headSum(b), size, nil
 }
 
-// headSum is the checksum of the beginning of a volume.
+// headSum returns the checksum of the first bytes of a volume.
 func headSum(b []byte) string {
 	d := xxhash.New()
 	_, _ = d.Write(b[:min(len(b), headProbe)]) // a hash never fails
 	return hexSum(d)
 }
 
-// whose says what a volume is that begins with other bytes than it should.
-func (t *VolumeTable) whose(head string, i int) string {
+// describeMismatch describes a volume whose first bytes differ from the table.
+func (t *VolumeTable) describeMismatch(head string, i int) string {
 	for j, v := range t.all() {
 		if j != i && v.Head == head {
-			return "the file holds volume " + v.Name + " of this bundle: its name is wrong"
+			return "the file contains volume " + v.Name + " of this bundle: its name is wrong"
 		}
 	}
-	return "the volume is of another bundle, or damaged: it begins with other bytes"
+	return "the volume belongs to another bundle or is damaged: its first bytes differ"
 }
 
 // ReadAt implements io.ReaderAt across the volumes.
@@ -156,7 +155,7 @@ func (s *volumeSet) ReadAt(p []byte, off int64) (n int, err error) {
 		n += k
 		if k < len(want) {
 			if err == io.EOF {
-				return n, s.table.wrong(s.base, int(i), "the volume became shorter while it was read")
+				return n, s.table.wrong(s.base, int(i), "the volume was truncated while it was read")
 			}
 			return n, err
 		}
@@ -173,8 +172,8 @@ func (s *volumeSet) Close() error {
 	return errors.Join(errs...)
 }
 
-// where names the volume in a finding about member m, which may be nil.
-func (s *volumeSet) where(m *Member, err error) error {
+// addVolume adds the volume to a finding about entry m, which may be nil.
+func (s *volumeSet) addVolume(m *Member, err error) error {
 	var e *Error
 	if s == nil || !errors.As(err, &e) || e.Volume != "" {
 		return err
@@ -203,10 +202,9 @@ func (s *volumeSet) where(m *Member, err error) error {
 	return &named
 }
 
-// suspects reads the volumes that members with findings lie in, and gives what
-// is wrong with them: a member's digest alone does not say which of its volumes
-// is damaged.
-func (s *volumeSet) suspects(ctx context.Context, members []Member, found []error) []error {
+// damagedVolumes reads the volumes that contain entries with findings, and returns the findings
+// about these volumes: an entry's digest alone does not show which volume is damaged.
+func (s *volumeSet) damagedVolumes(ctx context.Context, members []Member, found []error) []error {
 	if s == nil {
 		return nil
 	}
@@ -227,9 +225,9 @@ func (s *volumeSet) suspects(ctx context.Context, members []Member, found []erro
 	return errs
 }
 
-// verifyVolume reads volume i to its end and compares all of it with the table.
+// verifyVolume reads volume i completely and compares it with the table.
 func (t *VolumeTable) verifyVolume(ctx context.Context, base string, i int, progress func(int64)) (err error) {
-	if err := t.glance(base, i); err != nil {
+	if err := t.inspect(base, i); err != nil {
 		return err
 	}
 	v := t.all()[i]
@@ -244,7 +242,7 @@ func (t *VolumeTable) verifyVolume(ctx context.Context, base string, i int, prog
 		return err
 	}
 	if got := digestPrefix + hex.EncodeToString(sum.Sum(nil)); got != v.Digest {
-		return t.wrong(base, i, "the volume is damaged: its content is "+got)
+		return t.wrong(base, i, "the volume is damaged: its digest is "+got)
 	}
 	if i < len(t.Volumes) {
 		return nil

@@ -14,17 +14,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// shardMemory bounds the buffers of all shards together: parity takes the same
-// memory for any size of volumes.
+// shardMemory is the maximum size of the buffers of all shards together: computing parity
+// takes the same memory for volumes of any size.
 const shardMemory = 8 << 20
 
-// shardStep is how much of each of n shards is in memory at once.
+// shardStep is the number of bytes of each of n shards in memory.
 func shardStep(n int) int64 {
 	return min(1<<20, max(4<<10, shardMemory/int64(n)&^(4<<10-1)))
 }
 
-// shard is one volume on its way through the code: read where it is there,
-// written where it is made.
+// shard is one volume during coding: read if it exists, written if it is rebuilt.
 type shard struct {
 	in   io.ReaderAt
 	out  io.WriterAt
@@ -42,7 +41,7 @@ func newShards(n int) []*shard {
 	return shards
 }
 
-// take reads n bytes at off, with zeros for what lies after the shard's end.
+// take reads n bytes at off, with zeros after the shard's end.
 func (s *shard) take(off, n int64) error {
 	s.buf = s.buf[:n]
 	have := max(0, min(n, s.size-off))
@@ -57,7 +56,7 @@ func (s *shard) take(off, n int64) error {
 	return nil
 }
 
-// give writes what was made of the shard at off.
+// give writes the rebuilt bytes of the shard at off.
 func (s *shard) give(off int64) error {
 	have := max(0, min(int64(len(s.buf)), s.size-off))
 	if _, err := s.out.WriteAt(s.buf[:have], off); err != nil {
@@ -76,8 +75,8 @@ func (s *shard) note(off, n int64) {
 
 func (s *shard) digest() string { return digestPrefix + hex.EncodeToString(s.sum.Sum(nil)) }
 
-// fill reads the volumes and completes t: their digests, and the parity that is
-// written to made.
+// fill reads the volumes and completes t with their digests. It computes the parity and
+// writes it to made.
 func (t *VolumeTable) fill(ctx context.Context, volumes, made []*os.File, progress func(int64)) error {
 	shards := newShards(len(volumes) + len(made))
 	for i, v := range t.all() {
@@ -89,7 +88,7 @@ func (t *VolumeTable) fill(ctx context.Context, volumes, made []*os.File, progre
 		}
 	}
 	if len(made) == 0 {
-		for _, s := range shards { // one after another: a disk is quickest that way
+		for _, s := range shards { // sequentially, which is fastest for a disk
 			if err := walkShards(ctx, []*shard{s}, s.size, nil, progress); err != nil {
 				return err
 			}
@@ -113,8 +112,8 @@ func (t *VolumeTable) fill(ctx context.Context, volumes, made []*os.File, progre
 	return nil
 }
 
-// walkShards takes all shards step by step to their end: reads those that are
-// there, has the code make the others, and writes these.
+// walkShards processes all shards step by step: it reads those that exist, computes the
+// others with code, and writes these.
 func walkShards(ctx context.Context, shards []*shard, size int64, code func([][]byte) error, progress func(int64)) error {
 	step := int64(cap(shards[0].buf))
 	for off := int64(0); off < size; off += step {
@@ -165,23 +164,23 @@ func eachShard(shards []*shard, do func(*shard) error) error {
 	return g.Wait()
 }
 
-// reconstruct gives the code that makes the shards at lost from the others.
+// reconstruct returns the function that computes the shards at lost from the others.
 func (t *VolumeTable) reconstruct(lost []int) (func([][]byte) error, error) {
 	code, err := reedsolomon.New(len(t.Volumes), len(t.Parity))
 	if err != nil {
 		return nil, err
 	}
 	return func(bufs [][]byte) error {
-		whole := len(bufs[0])
+		size := len(bufs[0])
 		for _, i := range lost {
-			bufs[i] = bufs[i][:0] // no content, but room for it
+			bufs[i] = bufs[i][:0] // empty, with capacity
 		}
 		if err := code.Reconstruct(bufs); err != nil {
 			return err
 		}
 		for _, i := range lost {
-			if len(bufs[i]) != whole {
-				return errors.New("the code did not make every volume")
+			if len(bufs[i]) != size {
+				return errors.New("the erasure code did not rebuild every volume")
 			}
 		}
 		return nil

@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// The names of what an archive in volumes is made of, after the archive's own.
+// The suffixes of the files of an archive in volumes.
 const (
 	tableSuffix  = ".volumes"
 	volumeFormat = "kubexm-volumes/1"
-	copyMagic    = "kubexmV1" // ends a parity volume, behind its copy of the table
+	copyMagic    = "kubexmV1" // ends a parity volume, after its copy of the table
 	copyTail     = 8 + len(copyMagic)
 )
 
-// The bounds of volumes. Reed-Solomon codes over bytes know 256 shards.
+// The limits of volumes. Reed-Solomon codes over bytes allow 256 shards.
 const (
 	MinVolumeSize = 64 << 10
 	maxVolumes    = 999
@@ -34,16 +34,16 @@ const (
 // Volume is one file of an archive in volumes, as the table lists it.
 type Volume struct {
 	Name   string `json:"name"`   // ".001" for the first volume, ".p001" for the first of parity
-	Size   int64  `json:"size"`   // bytes; of a parity volume without its copy of the table
+	Size   int64  `json:"size"`   // bytes; for a parity volume without its copy of the table
 	Digest string `json:"digest"` // "sha256:…" of these bytes
-	Head   string `json:"head"`   // XXH64 of the first 4 KiB: tells a wrong volume at a glance
+	Head   string `json:"head"`   // XXH64 of the first 4 KiB, to recognize a wrong volume without reading it
 }
 
-// VolumeTable lists the volumes of an archive: those that hold it, one after
-// another, and those that mend them.
+// VolumeTable lists the volumes of an archive: the data volumes in order, and the parity
+// volumes.
 type VolumeTable struct {
-	Size       int64 // bytes of the whole archive
-	VolumeSize int64 // bytes of every volume but the last
+	Size       int64 // bytes of the complete archive
+	VolumeSize int64 // bytes of every volume except the last
 	Volumes    []Volume
 	Parity     []Volume
 }
@@ -61,14 +61,14 @@ type tableEnd struct {
 	Checksum string `json:"checksum"` // "sha256:…" of the lines before
 }
 
-// volumeSuffix names volume i, counted from 0.
+// volumeSuffix returns the suffix of volume i, counted from 0.
 func volumeSuffix(i int) string { return fmt.Sprintf(".%03d", i+1) }
 
-// paritySuffix names parity volume i, counted from 0.
+// paritySuffix returns the suffix of parity volume i, counted from 0.
 func paritySuffix(i int) string { return fmt.Sprintf(".p%03d", i+1) }
 
-// volumeName takes the name of a volume apart: the archive's own name and the
-// volume's number, counted from 0.
+// volumeName splits the name of a volume into the archive's name and the volume's number,
+// counted from 0.
 func volumeName(path string) (base string, i int, ok bool) {
 	at := len(path) - len(".001")
 	if at <= 0 || path[at] != '.' || filepath.Base(path) == path[at:] {
@@ -81,13 +81,14 @@ func volumeName(path string) (base string, i int, ok bool) {
 	return path[:at], n - 1, true
 }
 
-// volumeCount says how many volumes of a size hold so many bytes.
+// volumeCount returns the number of volumes for a number of bytes.
 func volumeCount(bytes, volumeSize int64) int64 { return (bytes + volumeSize - 1) / volumeSize }
 
-// checkVolumes says whether an archive of up to so many bytes may be cut so.
+// checkVolumes returns an error if an archive of at most so many bytes cannot be split like
+// this.
 func checkVolumes(bytes, volumeSize int64, parity int) error {
 	if volumeSize < MinVolumeSize {
-		return fault(ErrInput, "", noOffset, "volumes of %s, at least %d are needed", byteCount(volumeSize), MinVolumeSize)
+		return fault(ErrInput, "", noOffset, "a volume size of %s, the minimum is %d", byteCount(volumeSize), MinVolumeSize)
 	}
 	if parity < 0 {
 		return fault(ErrInput, "", noOffset, "%d parity volumes", parity)
@@ -95,23 +96,23 @@ func checkVolumes(bytes, volumeSize int64, parity int) error {
 	n := volumeCount(bytes, volumeSize)
 	switch {
 	case n > maxVolumes:
-		return fault(ErrInput, "", noOffset, "%d volumes of %d bytes, at most %d are possible: choose larger ones", n, volumeSize, maxVolumes)
+		return fault(ErrInput, "", noOffset, "%d volumes of %d bytes, the limit is %d volumes: choose a larger volume size", n, volumeSize, maxVolumes)
 	case parity > 0 && n+int64(parity) > MaxShards:
-		return fault(ErrInput, "", noOffset, "%d volumes and %d of parity, at most %d together are possible: choose larger ones", n, parity, MaxShards)
+		return fault(ErrInput, "", noOffset, "%d volumes and %d of parity, the limit is %d together: choose a larger volume size", n, parity, MaxShards)
 	}
 	return nil
 }
 
-// all lists the volumes and those of parity, in the order of their shards.
+// all lists the data volumes and the parity volumes, in the order of their shards.
 func (t *VolumeTable) all() []Volume {
 	return append(t.Volumes[:len(t.Volumes):len(t.Volumes)], t.Parity...)
 }
 
-// encode gives the one form of t: a JSON object a line, then its checksum.
+// encode returns the canonical form of t: one JSON object per line, then its checksum.
 func (t *VolumeTable) encode() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	// A buffer takes all bytes, and strings and numbers always encode.
+	// A buffer accepts all bytes, and strings and numbers always encode.
 	_ = enc.Encode(tableHead{volumeFormat, t.Size, t.VolumeSize, len(t.Volumes), len(t.Parity)})
 	for _, v := range t.all() {
 		_ = enc.Encode(v)
@@ -121,10 +122,10 @@ func (t *VolumeTable) encode() []byte {
 	return b.Bytes()
 }
 
-// parseTable reads a table and accepts only the bytes that encode would give.
+// parseTable parses a table. It accepts only the bytes that encode returns.
 func parseTable(text []byte) (*VolumeTable, error) {
 	if len(text) > maxTable {
-		return nil, fmt.Errorf("%d bytes, at most %d are possible", len(text), maxTable)
+		return nil, fmt.Errorf("%d bytes, the limit is %d", len(text), maxTable)
 	}
 	lines := bytes.SplitAfter(text, []byte{'\n'})
 	var head tableHead
@@ -132,7 +133,7 @@ func parseTable(text []byte) (*VolumeTable, error) {
 		return nil, err
 	}
 	if head.Format != volumeFormat {
-		return nil, fmt.Errorf("format %q is not %q, which this version reads", head.Format, volumeFormat)
+		return nil, fmt.Errorf("it has format %q, this version of kubexm reads %q", head.Format, volumeFormat)
 	}
 	if head.Volumes < 1 || head.Parity < 0 || head.Volumes > maxVolumes || head.Parity >= MaxShards ||
 		len(lines) != head.Volumes+head.Parity+3 { // the head, the checksum, nothing after the last line feed
@@ -156,7 +157,7 @@ func parseTable(text []byte) (*VolumeTable, error) {
 	return t, t.check()
 }
 
-// check says whether the sizes and names of t follow from its first line.
+// check returns an error if the sizes and names of t do not follow from its first line.
 func (t *VolumeTable) check() error {
 	if t.Size < 1 || t.VolumeSize < 1 || volumeCount(t.Size, t.VolumeSize) != int64(len(t.Volumes)) {
 		return fmt.Errorf("%d volumes of %d bytes cannot hold %d", len(t.Volumes), t.VolumeSize, t.Size)
@@ -176,8 +177,8 @@ func (t *VolumeTable) check() error {
 	return nil
 }
 
-// readTable finds the table of the archive called base: beside the volumes, or
-// in the copy that each parity volume carries. Without any it is ErrNotExist.
+// readTable reads the table of the archive called base: the file beside the volumes, or the
+// copy in a parity volume. Without any it returns ErrNotExist.
 func readTable(base string) (*VolumeTable, error) {
 	text, err := readBounded(base + tableSuffix)
 	if err == nil {
@@ -186,7 +187,7 @@ func readTable(base string) (*VolumeTable, error) {
 			return t, nil
 		}
 		err = &Error{Code: ErrVolume, Volume: filepath.Base(base) + tableSuffix, Offset: noOffset,
-			Detail: "the table of volumes cannot be read", Err: err, Advice: "carry it again; each disk may hold a copy"}
+			Detail: "the table of volumes cannot be read", Err: err, Advice: "copy it again; each disk may contain a copy"}
 	}
 	for i := range MaxShards {
 		if t, cerr := readCopy(base + paritySuffix(i)); cerr == nil {
@@ -205,7 +206,7 @@ func readBounded(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// appendCopy appends what follows the bytes of a parity volume.
+// appendCopy appends the copy of the table that follows the bytes of a parity volume.
 func appendCopy(dst, table []byte) []byte {
 	dst = append(dst, table...)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(len(table)))
@@ -247,8 +248,8 @@ func readCopy(path string) (_ *VolumeTable, err error) {
 	return parseTable(text)
 }
 
-// VolumeNumber turns "3" or "p1" into the place in the table, counted from 0,
-// parity after the volumes.
+// VolumeNumber converts "3" or "p1" to the index in the table, counted from 0; parity
+// volumes follow the data volumes.
 func (t *VolumeTable) VolumeNumber(word string) (int, error) {
 	digits, parity := strings.CutPrefix(word, "p")
 	list, from := t.Volumes, 0
@@ -257,7 +258,7 @@ func (t *VolumeTable) VolumeNumber(word string) (int, error) {
 	}
 	n, err := strconv.Atoi(digits)
 	if err != nil || n < 1 || n > len(list) {
-		return 0, fault(ErrInput, "", noOffset, "there is no volume %q: it has %d, and %d of parity (p1 is the first)", word, len(t.Volumes), len(t.Parity))
+		return 0, fault(ErrInput, "", noOffset, "no volume %q: the bundle has %d volumes, and %d of parity (p1 is the first)", word, len(t.Volumes), len(t.Parity))
 	}
 	return from + n - 1, nil
 }

@@ -41,7 +41,7 @@ func cut(t testing.TB, parity int) (whole []byte, first string) {
 
 func base(first string) string { return strings.TrimSuffix(first, ".001") }
 
-// joined gives the volumes one after another, as cat does.
+// joined returns the concatenated volumes, as cat prints them.
 func joined(t testing.TB, first string) []byte {
 	t.Helper()
 	tab, err := Volumes(first)
@@ -83,7 +83,7 @@ func TestVolumesAreTheArchive(t *testing.T) {
 	}
 }
 
-func TestSplitGivesWhatTheWriterGives(t *testing.T) {
+func TestSplitMatchesTheWriter(t *testing.T) {
 	whole, first := cut(t, 2)
 	path := filepath.Join(t.TempDir(), "y.tar.zst")
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
@@ -156,7 +156,7 @@ func TestEachVolumeFlippedCutAndSwapped(t *testing.T) {
 				}
 				_, err := VerifyVolume(t.Context(), first, word, nil)
 				hasVolume(t, err, ErrVolume, "x.tar.zst"+v.Name)
-				if name == "misnamed" && v.Head != tab.all()[(i+1)%len(tab.all())].Head && !strings.Contains(err.Error(), "holds volume "+filepath.Ext(next)) {
+				if name == "misnamed" && v.Head != tab.all()[(i+1)%len(tab.all())].Head && !strings.Contains(err.Error(), "contains volume "+filepath.Ext(next)) {
 					t.Errorf("%v does not say which volume it is", err)
 				}
 				if i < len(tab.Volumes) {
@@ -197,19 +197,19 @@ func TestTwoVolumesExchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(first)
-	for _, want := range []string{"x.tar.zst.006: the file holds volume .007", "x.tar.zst.007: the file holds volume .006"} {
+	for _, want := range []string{"x.tar.zst.006: the file contains volume .007", "x.tar.zst.007: the file contains volume .006"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
 	var e *Error
-	if !errors.As(err, &e) || e.Advice != "carry x.tar.zst.006, x.tar.zst.007 again" {
+	if !errors.As(err, &e) || e.Advice != "copy x.tar.zst.006, x.tar.zst.007 again" {
 		t.Errorf("advice %+v", e)
 	}
 }
 
-// TestAnyTwoAreMended loses every pair of volumes, and the table with them.
-func TestAnyTwoAreMended(t *testing.T) {
+// TestAnyTwoVolumesAreRebuilt loses every pair of volumes, and the table with them.
+func TestAnyTwoVolumesAreRebuilt(t *testing.T) {
 	whole, first := cut(t, 2)
 	tab, err := Volumes(first)
 	if err != nil {
@@ -245,7 +245,7 @@ func TestAnyTwoAreMended(t *testing.T) {
 	}
 	before := names(t, filepath.Dir(first))
 	_, err = Repair(t.Context(), first, nil)
-	if !errors.Is(err, ErrVolume) || !strings.Contains(err.Error(), "3 volumes are wrong (x.tar.zst.001, x.tar.zst.002, x.tar.zst.003) and parity mends 2") {
+	if !errors.Is(err, ErrVolume) || !strings.Contains(err.Error(), "3 volumes are missing or damaged (x.tar.zst.001, x.tar.zst.002, x.tar.zst.003), and parity can rebuild 2") {
 		t.Errorf("three lost of two: %v", err)
 	}
 	if got := names(t, filepath.Dir(first)); fmt.Sprint(got) != fmt.Sprint(before) {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startWriteback has the kernel begin to bring what f holds to the disk, so that
-// the flush at the end finds little left. It waits for nothing and promises nothing.
+// startWriteback starts writing f's dirty pages to disk, so that the final fsync has little
+// to do. It does not wait and guarantees nothing.
 func startWriteback(f *os.File) {
-	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // the flush says what goes wrong
+	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // the final fsync reports errors
 }

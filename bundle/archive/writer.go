@@ -11,19 +11,19 @@ import (
 	"sync"
 )
 
-// maxWorkers bounds the compressors, and with them memory: each takes about
-// six MiB.
+// maxWorkers limits the compressors and their memory: each takes about six MiB.
 const maxWorkers = 8
 
-// WriteOptions tune a Writer. They change no byte of the archive.
+// WriteOptions are the options of a Writer. Workers and Sealing change no byte of the
+// archive.
 type WriteOptions struct {
-	Workers int // compressors at once; 0 means one for each CPU, at most 8
+	Workers int // concurrent compressors; 0 means one per CPU, at most 8
 	VolumeOptions
-	// Signatures go into the signature slot: JSON objects, one a line.
+	// Signatures is the content of the signature slot: JSON objects, one per line.
 	Signatures []byte
 }
 
-// state is how far a stored blob is.
+// state is the progress of a stored blob.
 type state int
 
 const (
@@ -32,37 +32,35 @@ const (
 	written
 )
 
-// Writer writes one archive, beside its path and renamed at the end.
+// Writer writes one archive to partial files, which Close renames to their names.
 type Writer struct {
 	layout  *Layout
 	path    string
 	workers int
-	lock    *held
+	lock    *pathLock
 	file    output
 	pool    buffers
 
 	mu          sync.Mutex
 	closed      bool
 	compressing bool
-	members     []Member         // the index as far as it is known
+	members     []Member         // the index so far
 	places      map[string]int   // digest of a stored blob → members
-	states      map[string]state // of the stored blobs
-	next        int              // the first compressed member that is not in the file
-	end         int64            // where it begins
+	states      map[string]state // by digest, of the stored blobs
+	next        int              // index of the first compressed entry not in the file yet
+	end         int64            // offset at which it begins
 }
 
-// Create begins an archive at path as l lays it out, writes its head, and
-// reserves the space of the stored blobs. Until Close the file is called
-// .name.part in the same directory; one that a killed run left is replaced.
-// With a volume size the archive is written as path.001, path.002 and so on,
-// each under such a name until Close.
-// A second Writer of the same path is refused with ErrBusy, which names the
-// process that holds it.
+// Create starts an archive at path with layout l, writes its head, and allocates the space
+// of the stored blobs. Until Close the file has the name .name.part in the same directory;
+// the one of a killed run is replaced. With a volume size the archive is written as
+// path.001, path.002 and so on, each under such a name until Close. A second Writer of the
+// same path fails with ErrBusy and the pid of the holder.
 func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
 		return nil, fault(ErrInput, "", noOffset, "%s exists and is not a regular file", path)
 	}
-	lock, err := takeLock(path)
+	lock, err := lockPath(path)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +79,7 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	return w, nil
 }
 
-// begin makes the partial file with all that is known already.
+// begin creates the partial file with all content that is already known.
 func (w *Writer) begin(o WriteOptions) (err error) {
 	slot, err := slotOf(o.Signatures)
 	if err != nil {
@@ -101,12 +99,11 @@ func (w *Writer) begin(o WriteOptions) (err error) {
 	return nil
 }
 
-// WriteStored copies the stored blob with this digest from r into its place and
-// checks size and digest on the way; of one that is Checked already, the size
-// alone. Different blobs may be written at once.
-// After an error the same blob may be tried again: errors of r come back as
-// they are, wrong content as ErrSize or ErrDigest. A blob that the layout does
-// not store is ErrUnexpected, one that is there already ErrDuplicate.
+// WriteStored copies the stored blob with this digest from r to its place and checks size
+// and digest; for Checked content, only the size. Different blobs may be written
+// concurrently. After an error the same blob may be written again. Errors of r are returned
+// unchanged; wrong content is ErrSize or ErrDigest. A blob that is not stored in the layout
+// is ErrUnexpected, one that is already written ErrDuplicate.
 func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) error {
 	w.mu.Lock()
 	i, ok := w.places[digest]
@@ -122,7 +119,7 @@ func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) er
 	case !ok:
 		return fault(ErrUnexpected, "", noOffset, "the layout stores no blob %q", digest)
 	case was != missing:
-		return fault(ErrDuplicate, blobName(digest), noOffset, "the blob is written already")
+		return fault(ErrDuplicate, blobName(digest), noOffset, "the blob is already written")
 	}
 	src := io.Reader(interruptible{r, ctx.Err})
 	if _, ok := r.(Checked); ok {
@@ -138,14 +135,13 @@ func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) er
 	return err
 }
 
-// Opener gives the content of a blob. It may wait until the blob has arrived, and
-// must return when ctx ends.
+// Opener opens the content of a blob. It may wait until the blob has arrived, and must
+// return when ctx ends.
 type Opener func(ctx context.Context, digest string) (io.ReadCloser, error)
 
-// WriteCompressed appends the compressed blobs, in their order, each from the
-// reader that open gives for its digest, checked unless it is Checked. It may
-// run beside WriteStored. After an error, calling it again goes on with the
-// first blob that is missing.
+// WriteCompressed appends the compressed blobs in their order. open returns the reader for
+// each digest, whose content is checked unless it is Checked. It may run concurrently with
+// WriteStored. After an error, calling it again continues with the first missing blob.
 func (w *Writer) WriteCompressed(ctx context.Context, open Opener) error {
 	w.mu.Lock()
 	if w.closed || w.compressing {
@@ -153,7 +149,7 @@ func (w *Writer) WriteCompressed(ctx context.Context, open Opener) error {
 		if w.closed {
 			return os.ErrClosed
 		}
-		return fault(ErrInput, "", noOffset, "the compressed blobs are being written already")
+		return fault(ErrInput, "", noOffset, "the compressed blobs are already being written")
 	}
 	w.compressing = true
 	from := w.next
@@ -167,14 +163,14 @@ func (w *Writer) WriteCompressed(ctx context.Context, open Opener) error {
 		return nil
 	}
 	if open == nil {
-		return fault(ErrMissing, w.members[from].Name, noOffset, "%d compressed blobs are not written, the first is this", len(w.members)-from)
+		return fault(ErrMissing, w.members[from].Name, noOffset, "%d compressed blobs are not written, this is the first", len(w.members)-from)
 	}
 	c := newCompressor(w.workers)
 	c.members, c.open, c.dst, c.off, c.commit = w.layout.members, open, w.file, w.end, w.commit
 	return c.run(ctx, from, w.workers)
 }
 
-// commit notes that compressed member i lies in the file, whole and checked.
+// commit records that the compressed entry i is complete in the file and checked.
 func (w *Writer) commit(i int, length int64, xxh64 string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -184,8 +180,7 @@ func (w *Writer) commit(i int, length int64, xxh64 string) {
 	w.next = i + 1
 }
 
-// Missing lists the digests of the stored blobs that are not written yet, in
-// file order.
+// Missing lists the digests of the stored blobs that are not written yet, in file order.
 func (w *Writer) Missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,14 +193,13 @@ func (w *Writer) Missing() []string {
 	return ds
 }
 
-// Close writes the compressed blobs that WriteCompressed has not written, the
-// end and the index, flushes everything to the disk, and gives the file its
-// name. While stored blobs are missing it refuses with ErrMissing. open may be
-// nil when no compressed blob is left. After an error Close may be tried again;
-// whoever gives up calls Abort.
+// Close writes the compressed blobs that WriteCompressed has not written, the end and the
+// index. It then syncs the file and renames it to its name. If stored blobs are missing, it
+// returns ErrMissing. open may be nil if no compressed blob is left. After an error the
+// caller may call Close again, or must call Abort.
 func (w *Writer) Close(ctx context.Context, open Opener) error {
 	if ds := w.Missing(); len(ds) > 0 {
-		return fault(ErrMissing, blobName(ds[0]), noOffset, "%d stored blobs are not written, the first is this", len(ds))
+		return fault(ErrMissing, blobName(ds[0]), noOffset, "%d stored blobs are not written, this is the first", len(ds))
 	}
 	if err := w.WriteCompressed(ctx, open); err != nil {
 		return err

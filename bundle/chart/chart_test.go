@@ -190,22 +190,22 @@ func TestHostileArchives(t *testing.T) {
 		archive []byte
 		want    string
 	}{
-		"not gzip":             {[]byte("PK"), "no gzip"},
-		"not tar":              {gz(t, "hello"), "no tar"},
-		"cut":                  {with()[:60], "no tar"},
+		"not gzip":             {[]byte("PK"), "not gzip"},
+		"not tar":              {gz(t, "hello"), "not tar"},
+		"cut":                  {with()[:60], "not tar"},
 		"no Chart.yaml":        {tgz(t, "web/values.yaml", "a: 1"), "no Chart.yaml"},
 		"called ..":            {tgz(t, "web/Chart.yaml", "name: ..\nversion: 1.0.0"), `name is ".."`},
 		"called a/b":           {tgz(t, "web/Chart.yaml", "name: a/b\nversion: 1.0.0"), "name is"},
 		"no version":           {tgz(t, "web/Chart.yaml", "name: a\n"), "version"},
-		"dependency called ..": {tgz(t, "web/Chart.yaml", about+"dependencies: [{name: .., version: 1.x}]"), "needs a chart called"},
-		"parent":               {with("web/../../etc/passwd", "x"), "leads elsewhere"},
-		"absolute":             {with("/etc/passwd", "x"), "lies in no folder"},
-		"within absolute":      {with("web//etc/passwd", "x"), "leads elsewhere"},
-		"no folder":            {with("values.yaml", "x"), "lies in no folder"},
-		"two folders":          {with("other/values.yaml", "x"), "two folders"},
-		"backslash":            {with(`web\..\..\x`, "x"), "the name"},
-		"drive":                {with("web/C:/x", "x"), "leads elsewhere"},
-		"twice":                {with("web/Chart.yaml", "name: other"), "stands twice"},
+		"dependency called ..": {tgz(t, "web/Chart.yaml", about+"dependencies: [{name: .., version: 1.x}]"), "depends on a chart with the name"},
+		"parent":               {with("web/../../etc/passwd", "x"), "points outside the chart"},
+		"absolute":             {with("/etc/passwd", "x"), "is not in a folder"},
+		"within absolute":      {with("web//etc/passwd", "x"), "points outside the chart"},
+		"no folder":            {with("values.yaml", "x"), "is not in a folder"},
+		"two folders":          {with("other/values.yaml", "x"), "more than one top folder"},
+		"backslash":            {with(`web\..\..\x`, "x"), "invalid name"},
+		"drive":                {with("web/C:/x", "x"), "points outside the chart"},
+		"twice":                {with("web/Chart.yaml", "name: other"), "duplicate entry"},
 		"symlink":              {link(tar.TypeSymlink, "/etc/passwd"), "link"},
 		"hard link":            {link(tar.TypeLink, "web/Chart.yaml"), "link"},
 		"device":               {link(tar.TypeChar, ""), "device"},
@@ -261,7 +261,7 @@ func TestWhatCannotBeRendered(t *testing.T) {
 		files []string
 		want  string
 	}{
-		"a dependency is missing": {[]string{"web/Chart.yaml", about + "dependencies: [{name: db, version: 1.x}]"}, "needs db, which is not in its folder charts"},
+		"a dependency is missing": {[]string{"web/Chart.yaml", about + "dependencies: [{name: db, version: 1.x}]"}, "depends on db, which is not in its folder charts"},
 		"a library":               {[]string{"web/Chart.yaml", about + "type: library\n"}, "is a library"},
 		"another Kubernetes":      {[]string{"web/Chart.yaml", about + "kubeVersion: '>=1.99.0-0'\n"}, "is for Kubernetes >=1.99.0-0"},
 		"a value is missing":      {[]string{"web/Chart.yaml", about, "web/templates/a.yaml", `{{ required "say which" .Values.which }}`}, "say which"},
@@ -290,7 +290,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, file := range c.Files {
 			if !filepath.IsLocal(file.Name) {
-				t.Errorf("%q leads elsewhere", file.Name)
+				t.Errorf("%q points outside the chart", file.Name)
 			}
 		}
 		packed, err := c.Pack()

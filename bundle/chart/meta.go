@@ -9,29 +9,29 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Meta is what a chart says of itself.
+// Meta is the metadata in a chart's Chart.yaml.
 type Meta struct {
 	APIVersion  string // "v1" or "v2"
 	Name        string
 	Version     string
 	AppVersion  string
-	KubeVersion string // the versions of Kubernetes that it is for, "" for any
+	KubeVersion string // range of supported Kubernetes versions, "" for any
 	Type        string // "application", "library" or ""
 
 	requires []Dependency
 }
 
-// Dependency is a chart that another one needs in its folder charts.
+// Dependency is a chart that another chart needs in its folder charts.
 type Dependency struct {
 	Name       string `yaml:"name"`
-	Version    string `yaml:"version"`    // exact where the chart's lock says so, else a range
+	Version    string `yaml:"version"`    // exact if the chart's lock has it, else a range
 	Repository string `yaml:"repository"` // https://…, oci://…, file://… or ""
 }
 
-// chartName is stricter than Helm, which lets a chart be called "..".
+// chartName is stricter than Helm, which accepts a chart with the name "..".
 var chartName = regexp.MustCompile(`^[A-Za-z0-9](?:[-._A-Za-z0-9]{0,251}[A-Za-z0-9])?$`)
 
-// readMeta reads Chart.yaml, and for a chart of the old form requirements.yaml.
+// readMeta reads Chart.yaml, and requirements.yaml of an apiVersion v1 chart.
 func readMeta(c *Chart) (Meta, error) {
 	text := c.file("Chart.yaml")
 	if text == nil {
@@ -51,7 +51,7 @@ func readMeta(c *Chart) (Meta, error) {
 	}
 	m := Meta{APIVersion: raw.APIVersion, Name: raw.Name, Version: raw.Version, AppVersion: raw.AppVersion.Value, KubeVersion: raw.KubeVersion, Type: raw.Type}
 	if m.APIVersion == "" {
-		m.APIVersion = "v1" // as Helm takes it
+		m.APIVersion = "v1" // as in Helm
 	}
 	if !chartName.MatchString(m.Name) {
 		return m, wrong("its name is %q", cut(m.Name))
@@ -76,7 +76,7 @@ func readMeta(c *Chart) (Meta, error) {
 	return m, m.locked(lock)
 }
 
-// locked takes the exact versions of a lock over.
+// locked replaces version ranges by the exact versions of a lock.
 func (m *Meta) locked(text []byte) error {
 	var lock struct {
 		Dependencies []Dependency `yaml:"dependencies"`
@@ -86,11 +86,11 @@ func (m *Meta) locked(text []byte) error {
 	}
 	for i, d := range m.requires {
 		if !chartName.MatchString(d.Name) {
-			return wrong("it needs a chart called %q", cut(d.Name))
+			return wrong("it depends on a chart with the name %q", cut(d.Name))
 		}
 		want, err := semver.NewConstraint(d.Version)
 		if err != nil {
-			return wrong("it needs %s in version %q: %v", d.Name, cut(d.Version), err)
+			return wrong("it depends on %s in version %q: %v", d.Name, cut(d.Version), err)
 		}
 		for _, l := range lock.Dependencies {
 			v, err := semver.NewVersion(l.Version)
@@ -98,7 +98,7 @@ func (m *Meta) locked(text []byte) error {
 				continue
 			}
 			if !want.Check(v) {
-				return fmt.Errorf("chart %s: its lock has %s %s, its Chart.yaml asks for %s; run `helm dependency update`", m.Name, d.Name, l.Version, d.Version)
+				return fmt.Errorf("chart %s: its Chart.lock has %s %s, its Chart.yaml requires %s; run `helm dependency update`", m.Name, d.Name, l.Version, d.Version)
 			}
 			m.requires[i].Version = l.Version
 		}
@@ -106,7 +106,7 @@ func (m *Meta) locked(text []byte) error {
 	return nil
 }
 
-// Missing gives the charts that c needs and does not hold.
+// Missing returns the charts that c depends on and does not contain.
 func (c *Chart) Missing() []Dependency {
 	held := map[string]bool{}
 	for _, f := range c.Files {

@@ -17,7 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/ignore"
 )
 
-// readInner gives the name of the chart in an archive.
+// readInner returns the name of the chart in an archive.
 func readInner(archive []byte) (string, error) {
 	c, err := Read(bytes.NewReader(archive))
 	if err != nil {
@@ -26,7 +26,7 @@ func readInner(archive []byte) (string, error) {
 	return c.Name, nil
 }
 
-// ReadDir reads a chart's folder, without what its .helmignore names.
+// ReadDir reads a chart's folder, without the files that its .helmignore matches.
 func ReadDir(dir string) (*Chart, error) {
 	rules, err := ignored(dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func ReadDir(dir string) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // it is only read
+	defer func() { _ = root.Close() }() // opened for reading only
 	b := &budget{}
 	var files []File
 	err = filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
@@ -62,7 +62,7 @@ func ReadDir(dir string) (*Chart, error) {
 			return nil
 		}
 		if !info.Mode().IsRegular() {
-			return wrong("%s is a link or a device; put the file itself there", at)
+			return wrong("%s is a link or a device; replace it by the file itself", at)
 		}
 		if _, _, err := place("chart/" + name); err != nil {
 			return err
@@ -84,7 +84,7 @@ func ReadDir(dir string) (*Chart, error) {
 	return newChart(files)
 }
 
-// ignored reads the rules of a folder's .helmignore, with Helm's own beside them.
+// ignored returns the rules of a folder's .helmignore and Helm's default rules.
 func ignored(dir string) (*ignore.Rules, error) {
 	rules := ignore.Empty()
 	file := filepath.Join(dir, ".helmignore")
@@ -97,7 +97,7 @@ func ignored(dir string) (*ignore.Rules, error) {
 	return rules, nil
 }
 
-// With gives c with the archive of another chart in its folder charts.
+// With returns c with the archive of another chart in its folder charts.
 func (c *Chart) With(archive []byte) (*Chart, error) {
 	other, err := Read(bytes.NewReader(archive))
 	if err != nil {
@@ -108,15 +108,15 @@ func (c *Chart) With(archive []byte) (*Chart, error) {
 	return newChart(append(files, File{Name: name, Data: archive}))
 }
 
-// FileName is what the chart's archive is called: name-version.tgz.
+// FileName is the name of the chart's archive: name-version.tgz.
 func (c *Chart) FileName() string { return FileName(c.Name, c.Version) }
 
-// FileName is what the archive of a chart is called.
+// FileName is the name of a chart's archive: name-version.tgz.
 func FileName(name, version string) string { return name + "-" + version + ".tgz" }
 
-// Pack writes the archive of c. Equal files are equal bytes: names are sorted,
-// times are zero, and nothing is compressed, because a compressor's next release
-// may give other bytes.
+// Pack returns the archive of c. Equal files give equal bytes: names are sorted, times are
+// zero, and nothing is compressed, because another version of a compressor may write
+// different bytes.
 func (c *Chart) Pack() ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.NoCompression)
@@ -137,7 +137,8 @@ func (c *Chart) Pack() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// chartFirst puts Chart.yaml first, as Helm writes it and some readers want it.
+// chartFirst returns the files with Chart.yaml first, as Helm writes it and some readers
+// require.
 func (c *Chart) chartFirst() []File {
 	files := slices.Clone(c.Files)
 	slices.SortStableFunc(files, func(a, b File) int {

@@ -15,37 +15,37 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a chart, with all charts in it. Those of a file and of the sum are
-// Helm's own: a chart beyond them would be refused on the site.
+// Limits of a chart, including the charts in it. maxFile and maxBytes are Helm's own: helm
+// would reject a larger chart at the site.
 const (
 	maxPacked = 64 << 20  // bytes of an archive
 	maxFile   = 5 << 20   // bytes of one file
 	maxBytes  = 100 << 20 // bytes of all files
 	maxFiles  = 20000
-	maxNested = 6 // charts in charts
+	maxNested = 6 // depth of charts in charts
 	maxName   = 1024
 )
 
-// File is one file of a chart, named from the chart's folder.
+// File is one file of a chart; its name is relative to the chart's folder.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// Chart is the files of a chart, sorted by name, and what its Chart.yaml says.
+// Chart has the files of a chart, sorted by name, and its metadata from Chart.yaml.
 type Chart struct {
 	Files []File
 	Meta
 }
 
-// FormatError says why something is not a chart that can be carried.
+// FormatError reports why something is not a valid chart.
 type FormatError struct{ What string }
 
 func (e *FormatError) Error() string { return "not a chart: " + e.What }
 
 func wrong(format string, args ...any) error { return &FormatError{fmt.Sprintf(format, args...)} }
 
-// Read reads a chart's archive (.tgz), and looks into the archives in it.
+// Read reads a chart's archive (.tgz) and checks the archives in it.
 func Read(r io.Reader) (*Chart, error) { return read(r, &budget{}) }
 
 func read(r io.Reader, b *budget) (*Chart, error) {
@@ -56,7 +56,7 @@ func read(r io.Reader, b *budget) (*Chart, error) {
 	return newChart(files)
 }
 
-// newChart makes a chart of files whose names are checked.
+// newChart returns a chart of files whose names were checked.
 func newChart(files []File) (*Chart, error) {
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	c := &Chart{Files: files}
@@ -65,7 +65,7 @@ func newChart(files []File) (*Chart, error) {
 	return c, err
 }
 
-// file gives the content of a file, nil where there is none.
+// file returns the content of a file, nil if it does not exist.
 func (c *Chart) file(name string) []byte {
 	i, ok := slices.BinarySearchFunc(c.Files, name, func(f File, n string) int { return strings.Compare(f.Name, n) })
 	if !ok {
@@ -74,11 +74,11 @@ func (c *Chart) file(name string) []byte {
 	return c.Files[i].Data
 }
 
-// budget is what one chart may hold together with the charts in it.
+// budget counts the files and bytes of one chart and of the charts in it.
 type budget struct {
 	files int
 	bytes int64
-	most  int64 // bytes; 0 is maxBytes
+	most  int64 // limit of bytes; 0 is maxBytes
 }
 
 func (b *budget) add(name string, n int64) error {
@@ -95,17 +95,17 @@ func (b *budget) add(name string, n int64) error {
 	return nil
 }
 
-// unpack reads one archive, depth charts deep.
+// unpack reads an archive that is nested depth charts deep.
 func (b *budget) unpack(r io.Reader, depth int) ([]File, error) {
 	if depth > maxNested {
-		return nil, wrong("charts lie in charts more than %d deep", maxNested)
+		return nil, wrong("charts are nested more than %d deep", maxNested)
 	}
 	packed := &io.LimitedReader{R: r, N: maxPacked + 1}
 	z, err := gzip.NewReader(packed)
 	if err != nil {
-		return nil, wrong("no gzip: %v", err)
+		return nil, wrong("not gzip: %v", err)
 	}
-	// What is no file counts too: headers alone can fill the memory.
+	// Limit headers too: they alone can fill the memory.
 	t := tar.NewReader(io.LimitReader(z, maxBytes+maxFiles*1024))
 	var files []File
 	seen := map[string]bool{}
@@ -116,7 +116,7 @@ func (b *budget) unpack(r io.Reader, depth int) ([]File, error) {
 			break
 		}
 		if err != nil {
-			return nil, wrong("no tar: %v", err)
+			return nil, wrong("not tar: %v", err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == tar.TypeDir {
 			if err := b.add(h.Name, 0); err != nil {
@@ -133,9 +133,9 @@ func (b *budget) unpack(r io.Reader, depth int) ([]File, error) {
 		}
 		switch {
 		case top != "" && folder != top:
-			return nil, wrong("two folders: %q and %q", cut(top), cut(folder))
+			return nil, wrong("more than one top folder: %q and %q", cut(top), cut(folder))
 		case seen[name]:
-			return nil, wrong("%q stands twice", cut(name))
+			return nil, wrong("duplicate entry %q", cut(name))
 		}
 		top, seen[name] = folder, true
 		f, err := b.read(t, name, h.Size)
@@ -162,13 +162,13 @@ func (b *budget) read(r io.Reader, name string, size int64) (File, error) {
 		return File{}, wrong("%s: %v", name, err)
 	}
 	if int64(len(data)) != size {
-		return File{}, wrong("%s ends early", name)
+		return File{}, wrong("%s is truncated", name)
 	}
-	// Helm drops a byte order mark; one file means one thing.
+	// Drop a byte order mark, as Helm does, so that a file is the same for both.
 	return File{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))}, nil
 }
 
-// inner looks into an archive that Helm's loader would unpack without our limits.
+// inner checks an archive that Helm's loader would unpack without our limits.
 func (b *budget) inner(f File, depth int) error {
 	dir, base := path.Split(f.Name)
 	if path.Ext(base) != ".tgz" || path.Base(dir) != "charts" {
@@ -182,21 +182,21 @@ func (b *budget) inner(f File, depth int) error {
 
 var drive = regexp.MustCompile(`^[a-zA-Z]:`)
 
-// place splits a member's name into the chart's folder and the name in it.
+// place splits an entry's name into the chart's folder and the name in it.
 func place(member string) (folder, name string, err error) {
 	folder, name, ok := strings.Cut(strings.TrimPrefix(member, "./"), "/")
 	switch {
 	case len(member) > maxName || !utf8.ValidString(member) || strings.ContainsAny(member, "\\\x00"):
-		return "", "", wrong("the name %q", cut(member))
+		return "", "", wrong("invalid name %q", cut(member))
 	case !ok || folder == "" || folder == "." || folder == "..":
-		return "", "", wrong("%q lies in no folder", cut(member))
+		return "", "", wrong("%q is not in a folder", cut(member))
 	case name != path.Clean(name) || name == "." || name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/"):
-		return "", "", wrong("%q leads elsewhere", cut(member))
+		return "", "", wrong("%q points outside the chart", cut(member))
 	case drive.MatchString(member) || drive.MatchString(name):
-		return "", "", wrong("%q leads elsewhere", cut(member))
+		return "", "", wrong("%q points outside the chart", cut(member))
 	}
 	return folder, name, nil
 }
 
-// cut keeps a hostile name from filling the screen.
+// cut shortens an untrusted name for an error.
 func cut(s string) string { return s[:min(len(s), 80)] }

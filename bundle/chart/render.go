@@ -12,19 +12,19 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 )
 
-// Options say for which release and which cluster a chart is rendered.
+// Options specify the release and the cluster that a chart is rendered for.
 type Options struct {
 	Release     string
 	Namespace   string
-	Kubernetes  string   // its version, "v1.32.2"
-	Values      []byte   // YAML, laid over the chart's own
-	APIVersions []string // beside those that every cluster has, as in "monitoring.coreos.com/v1"
+	Kubernetes  string   // version of Kubernetes, for example "v1.32.2"
+	Values      []byte   // YAML, merged over the chart's own values
+	APIVersions []string // in addition to the built-in ones, for example "monitoring.coreos.com/v1"
 }
 
-// Render gives what helm would apply: every template of the chart and of each
-// subchart that is on, hooks included, and the definitions of its crds folders.
-// Notes are left out. The files are sorted by name. Values that a schema of the
-// chart refuses are a *ValuesError.
+// Render returns what helm would apply: the output of every template of the chart and of
+// each enabled subchart, including hooks, and the definitions in its crds folders. Notes
+// are omitted. The files are sorted by name. Values that a schema of the chart rejects are
+// a *ValuesError.
 func (c *Chart) Render(o Options) ([]File, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Chart) Render(o Options) ([]File, error) {
 	caps.KubeVersion = *kube
 	caps.APIVersions = append(slices.Clone(caps.APIVersions), o.APIVersions...)
 	release := chartutil.ReleaseOptions{Name: o.Release, Namespace: o.Namespace, Revision: 1, IsInstall: true}
-	// Helm's own check of the schema would ask for what the schema refers to.
+	// Helm's own validation would fetch what the schema refers to.
 	all, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, release, caps, true)
 	if err != nil {
 		return nil, fmt.Errorf("values of %s: %w", c.Name, err)
@@ -75,7 +75,7 @@ func (c *Chart) Render(o Options) ([]File, error) {
 	return out, nil
 }
 
-// load hands the files to Helm's loader.
+// load passes the files to Helm's loader.
 func (c *Chart) load() (*helmchart.Chart, error) {
 	var files []*loader.BufferedFile
 	for _, f := range c.Files {
@@ -86,7 +86,7 @@ func (c *Chart) load() (*helmchart.Chart, error) {
 		return nil, wrong("%v", err)
 	}
 	if missing := c.Missing(); len(missing) > 0 {
-		return nil, fmt.Errorf("chart %s needs %s, which is not in its folder charts", c.Name, missing[0].Name)
+		return nil, fmt.Errorf("chart %s depends on %s, which is not in its folder charts", c.Name, missing[0].Name)
 	}
 	if loaded.Metadata.Type == "library" {
 		return nil, fmt.Errorf("chart %s is a library, which cannot be installed", c.Name)

@@ -12,22 +12,22 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// ValuesError says what a chart's schemas of values have against the values that
-// it would be installed with, its own among them.
+// ValuesError lists the values that a chart's schemas reject. The values are the user's,
+// merged over the chart's own.
 type ValuesError struct {
 	Chart string // name and version
 	Wrong []WrongValue
 }
 
-// WrongValue is one thing that a schema has against values.
+// WrongValue is one value that a schema rejects, or an error in the schema.
 type WrongValue struct {
-	Schema  string   // name of the chart whose schema it is, in the end a subchart's
-	Path    []string // in the values of the whole chart; empty where the schema itself is at fault
+	Schema  string   // path of names to the chart or subchart with the schema
+	Path    []string // in the values of the top chart; empty if the schema itself is invalid
 	Message string   // lower case, no full stop, on one line
-	Advice  string   // what to do; empty: mend the value
+	Advice  string   // what to do; "" means: correct the value
 }
 
-// Error lists everything, one a line.
+// Error lists all findings, one per line.
 func (e *ValuesError) Error() string {
 	var lines []string
 	for _, w := range e.Wrong {
@@ -36,12 +36,12 @@ func (e *ValuesError) Error() string {
 	return fmt.Sprintf("chart %s: %s", e.Chart, strings.Join(lines, "\n"))
 }
 
-// schemaName is the address that a schema has while it is read; Helm's own.
+// schemaName is the address of a schema while it is compiled; the same as Helm's.
 const schemaName = "file:///values.schema.json"
 
-// checkValues holds values, completed and merged by Helm, against the schemas of
-// a chart and of its subcharts. Helm does the same, but asks for the schemas that
-// one refers to, wherever they are; here that is a finding.
+// checkValues validates the merged values against the schemas of a chart and of its
+// subcharts. Helm does the same, but fetches schemas that a schema refers to; here such a
+// reference is a finding.
 func (c *Chart) checkValues(loaded *helmchart.Chart, values chartutil.Values) error {
 	e := &ValuesError{Chart: c.Name + " " + c.Version}
 	e.check(loaded, loaded.Name(), values, nil)
@@ -65,7 +65,7 @@ func (e *ValuesError) check(c *helmchart.Chart, name string, values map[string]a
 		case chartutil.Values:
 			e.check(sub, name+"/"+sub.Name(), v, path)
 		default:
-			e.add(name, path, "the values of a subchart have to be a mapping")
+			e.add(name, path, "the values of a subchart must be an object")
 		}
 	}
 }
@@ -81,10 +81,10 @@ func (e *ValuesError) add(schema string, path []string, message string) {
 func (e *ValuesError) checkOne(name string, text []byte, values map[string]any, at []string) {
 	schema, err := compile(text)
 	if err != nil {
-		w := WrongValue{Schema: name, Path: at, Message: "values.schema.json of the chart is not one: " + plain(err.Error()), Advice: "take a version of the chart where it is mended"}
+		w := WrongValue{Schema: name, Path: at, Message: "values.schema.json of the chart is not a valid JSON Schema: " + plain(err.Error()), Advice: "use a version of the chart that fixes it"}
 		if outside, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-			w.Message = fmt.Sprintf("values.schema.json of the chart refers to %s, which helm cannot ask for on the site", plain(outside.URL))
-			w.Advice = "copy the chart into a folder, take the reference out of its values.schema.json, and name the folder as source"
+			w.Message = fmt.Sprintf("values.schema.json of the chart refers to %s, which helm cannot fetch at the site", plain(outside.URL))
+			w.Advice = "unpack the chart into a folder, remove the reference from its values.schema.json, and set the folder as source"
 		}
 		e.Wrong = append(e.Wrong, w)
 		return
@@ -95,28 +95,28 @@ func (e *ValuesError) checkOne(name string, text []byte, values map[string]any, 
 	}
 }
 
-// compile reads a schema, and nothing that it refers to outside of itself.
+// compile compiles a schema without loading anything that it refers to.
 func compile(text []byte) (*jsonschema.Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
 	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(nowhere{})
+	compiler.UseLoader(noLoader{})
 	if err := compiler.AddResource(schemaName, document); err != nil {
 		return nil, err
 	}
 	return compiler.Compile(schemaName)
 }
 
-// nowhere stands where a loader would ask other machines, or read files.
-type nowhere struct{}
+// noLoader replaces a loader that would use the network or read files.
+type noLoader struct{}
 
-// Load refuses every address. Of a URN Helm too knows nothing, and takes it to
-// allow everything.
-func (nowhere) Load(address string) (any, error) {
+// Load rejects every address except a URN, which Helm accepts as a schema that allows
+// everything.
+func (noLoader) Load(address string) (any, error) {
 	if strings.HasPrefix(address, "urn:") {
 		return true, nil
 	}
-	return nil, errors.New("it is not asked for")
+	return nil, errors.New("references outside the schema are not fetched")
 }

@@ -21,9 +21,9 @@ func withSchema(t *testing.T, schema, values string) *chart.Chart {
 		"web/charts/db-0.1.0.tgz", string(sub), "web/values.yaml", values, "web/values.schema.json", schema, "web/templates/a.yaml", "a: 1\n"))
 }
 
-// TestValuesThatASchemaRefuses are named one by one, with their place in the
+// TestValuesThatASchemaRejects are named one by one, with their place in the
 // values of the whole chart.
-func TestValuesThatASchemaRefuses(t *testing.T) {
+func TestValuesThatASchemaRejects(t *testing.T) {
 	const schema = `{"type": "object", "additionalProperties": false, "required": ["name", "mode"], "properties": {
 		"name": {"type": "string"}, "store": {}, "global": {}, "replicas": {"type": ["integer", "null"], "minimum": 1}, "mode": {"enum": ["a", "b", 3]},
 		"ports": {"type": "array", "items": {"$ref": "#/$defs/port"}}, "size": {"anyOf": [{"type": "string", "pattern": "Gi$"}, {"type": "integer"}]},
@@ -35,24 +35,24 @@ func TestValuesThatASchemaRefuses(t *testing.T) {
 	}{
 		"right": {"{name: x, mode: a, ports: [{number: 1}], size: 5Gi, store: {enabled: true, tag: x}}", nil},
 		"wrong": {"{mode: c, replicas: 0, ports: [{number: 1}, {number: high, colour: x}], size: 5G, never: 1, colour: red, from: {secret: x, file: y}}", []string{
-			"web colour: is nothing that the chart knows",
-			"web from: fits several forms, of which the chart takes only one at once",
-			`web mode: is "c", the chart takes "a", "b", 3`,
+			"web colour: is not a value that the chart knows",
+			"web from: matches several alternatives, of which the chart accepts exactly one",
+			`web mode: is "c", the chart accepts "a", "b", 3`,
 			"web name: is missing",
 			"web never: is not allowed here",
-			"web ports.1.colour: is nothing that the chart knows",
-			"web ports.1.number: is a text, the chart takes a whole number",
+			"web ports.1.colour: is not a value that the chart knows",
+			"web ports.1.number: is a string, the chart accepts an integer",
 			"web replicas: minimum: got 0, want 1",
-			"web size: fits none of the forms that the chart takes: '5G' does not match pattern 'Gi$', or is a text, the chart takes a whole number",
+			"web size: matches none of the alternatives that the chart accepts: '5G' does not match pattern 'Gi$', or is a string, the chart accepts an integer",
 		}},
 		"of a type": {"{name: [], mode: 3, replicas: 1.5, from: {}}", []string{
-			"web from: fits none of the forms that the chart takes: secret is missing, or file is missing",
-			"web name: is a list, the chart takes a text",
-			"web replicas: is a number, the chart takes a whole number or nothing",
+			"web from: matches none of the alternatives that the chart accepts: secret is missing, or file is missing",
+			"web name: is an array, the chart accepts a string",
+			"web replicas: is a number, the chart accepts an integer or null",
 		}},
 		"of a subchart": {"{name: x, mode: a, store: {tag: 5}, global: {zone: north}}", []string{
 			"web/store global.zone: maxLength: got 5, want 3",
-			"web/store store.tag: is a number, the chart takes a text",
+			"web/store store.tag: is a number, the chart accepts a string",
 		}},
 		"of a subchart that is off": {"{name: x, mode: a, store: {enabled: false, tag: 5}}", nil},
 	} {
@@ -73,9 +73,9 @@ func TestValuesThatASchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestASchemaIsNotAskedForElsewhere: neither on the network nor on this
+// TestSchemaReferencesAreNotFetched: neither on the network nor on this
 // machine. Helm would, on a site where nobody answers.
-func TestASchemaIsNotAskedForElsewhere(t *testing.T) {
+func TestSchemaReferencesAreNotFetched(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was asked for", r.URL) }))
 	defer server.Close()
 	// The standard client's transport, should anything take that one.
@@ -88,7 +88,7 @@ func TestASchemaIsNotAskedForElsewhere(t *testing.T) {
 		for _, schema := range []string{`{"properties": {"a": {"$ref": "` + address + `#/definitions/b"}}}`, `{"$schema": "` + address + `"}`, `{"allOf": [{"$ref": "` + address + `"}]}`} {
 			_, err := withSchema(t, schema, "").Render(chart.Options{Release: "r", Kubernetes: "v1.32.2", Values: []byte("{a: 1}")})
 			e, ok := errors.AsType[*chart.ValuesError](err)
-			if !ok || len(e.Wrong) != 1 || !strings.Contains(e.Wrong[0].Message, strings.TrimPrefix(address, "file://")+", which helm cannot ask for on the site") || e.Wrong[0].Advice == "" {
+			if !ok || len(e.Wrong) != 1 || !strings.Contains(e.Wrong[0].Message, strings.TrimPrefix(address, "file://")+", which helm cannot fetch at the site") || e.Wrong[0].Advice == "" {
 				t.Errorf("%s: %v", schema, err)
 			}
 		}
@@ -111,11 +111,11 @@ func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, errors.New("refused")
 }
 
-// TestASchemaThatIsNone is said to be the chart's fault.
-func TestASchemaThatIsNone(t *testing.T) {
+// TestInvalidSchema is said to be the chart's fault.
+func TestInvalidSchema(t *testing.T) {
 	for _, schema := range []string{"{", `{"type": "no type"}`, `{"$ref": "#/nowhere"}`, `{"pattern": "("}`, "[]", "5"} {
 		_, err := withSchema(t, schema, "").Render(chart.Options{Release: "r", Kubernetes: "v1.32.2", Values: []byte("{a: 1}")})
-		if e, ok := errors.AsType[*chart.ValuesError](err); !ok || len(e.Wrong) != 1 || !strings.Contains(e.Wrong[0].Message, "values.schema.json of the chart is not one") {
+		if e, ok := errors.AsType[*chart.ValuesError](err); !ok || len(e.Wrong) != 1 || !strings.Contains(e.Wrong[0].Message, "values.schema.json of the chart is not a valid JSON Schema") {
 			t.Errorf("%s: %v", schema, err)
 		}
 	}

@@ -10,24 +10,24 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// The annotations of the root's descriptor in a delta's index.json. No signature
-// covers them and none has to: what they say can make a reader refuse, and every
-// blob is taken by its digest, wherever it comes from.
+// The annotations of the root's descriptor in a delta's index.json. No signature covers
+// them, and none needs to: wrong annotations can only make a reader refuse the delta,
+// because every blob is checked against its digest, whatever its source.
 const (
 	annotationCluster = "io.kubexm.delta.cluster"
-	annotationBases   = "io.kubexm.delta.bases" // roots, sorted, a comma between
+	annotationBases   = "io.kubexm.delta.bases" // roots, sorted and separated by commas
 	annotationHeld    = "io.kubexm.delta.held"  // digest of the inventory's list of blobs
 )
 
-// Delta says of an archive that it is a part of its bundle: the blobs that a site
-// lacked. The root is the whole bundle's, and so are lock and signatures.
+// Delta describes an archive that includes only the blobs that a site lacked. Root, lock
+// and signatures are those of the complete bundle.
 type Delta struct {
-	Cluster string          `json:"cluster"` // whose site the rest lies at
+	Cluster string          `json:"cluster"` // cluster whose site has the other blobs
 	Bases   []digest.Digest `json:"bases"`   // roots of the bundles that the site had
-	Held    digest.Digest   `json:"held"`    // of the inventory's list of blobs
+	Held    digest.Digest   `json:"held"`    // digest of the inventory's list of blobs
 }
 
-// For describes the archive that is built for a site.
+// For returns the description of a delta for a site.
 func For(since *manifest.Inventory) *Delta {
 	d := &Delta{Cluster: since.Cluster, Held: digest.Digest(since.BlobsDigest())}
 	for _, r := range since.Roots() {
@@ -36,7 +36,8 @@ func For(since *manifest.Inventory) *Delta {
 	return d
 }
 
-// Annotations are those of the root's descriptor; nil for a whole bundle, whose d is nil.
+// Annotations returns the annotations of the root's descriptor; nil if d is nil, for a
+// complete bundle.
 func (d *Delta) Annotations() map[string]string {
 	if d == nil {
 		return nil
@@ -48,7 +49,7 @@ func (d *Delta) Annotations() map[string]string {
 	return map[string]string{annotationCluster: d.Cluster, annotationBases: strings.Join(bases, ","), annotationHeld: d.Held.String()}
 }
 
-// Read reads what Annotations wrote; nil for a whole bundle.
+// Read parses the annotations that Annotations returned; nil for a complete bundle.
 func Read(annotations map[string]string) (*Delta, error) {
 	held, ok := annotations[annotationHeld]
 	if !ok {
@@ -62,33 +63,33 @@ func Read(annotations map[string]string) (*Delta, error) {
 	}
 	for _, x := range append(slices.Clone(d.Bases), d.Held) {
 		if x.Validate() != nil || x.Algorithm() != digest.SHA256 {
-			return nil, fmt.Errorf("names %.80q as a part of a delta's base", x)
+			return nil, fmt.Errorf("lists %.80q, which is not a sha256 digest, for the base of a delta", x)
 		}
 	}
 	return d, nil
 }
 
-// Part is what a blob is in a bundle.
+// Part is the role of a blob in a bundle.
 type Part int
 
 // The parts.
 const (
 	File     Part = iota
 	Layer         // of an image
-	Document      // an index, a manifest, a config: small, and always carried
+	Document      // an index, a manifest or a config: small, and always included
 )
 
-// Saved counts what a delta carries and what the whole bundle would.
-type Saved struct {
-	Blobs    int   `json:"blobs"`    // layers and files that it carries
-	Bytes    int64 `json:"bytes"`    // of these
-	AllBlobs int   `json:"allBlobs"` // of the whole bundle
+// Savings compares the size of a delta with that of the complete bundle.
+type Savings struct {
+	Blobs    int   `json:"blobs"`    // layers and files in the delta
+	Bytes    int64 `json:"bytes"`    // size of these
+	AllBlobs int   `json:"allBlobs"` // layers and files in the complete bundle
 	AllBytes int64 `json:"allBytes"`
 }
 
-// Carry tells whether a delta for a site that has a blob there carries it, and counts it.
-// Registries serve layers to an installation, and files come out of bundles alone.
-func (s *Saved) Carry(p Part, size int64, where manifest.HeldIn) bool {
+// Includes reports whether a delta includes a blob that the site has in where, and counts it.
+// An installation can read layers from a registry, but files only from bundles.
+func (s *Savings) Includes(p Part, size int64, where manifest.BlobLocation) bool {
 	if p == Document {
 		return true
 	}
@@ -100,14 +101,14 @@ func (s *Saved) Carry(p Part, size int64, where manifest.HeldIn) bool {
 	return true
 }
 
-// ClusterError says that an inventory is of another cluster's site.
+// ClusterError reports that an inventory belongs to the site of another cluster.
 type ClusterError struct{ Inventory, Lock string }
 
 func (e *ClusterError) Error() string {
 	return fmt.Sprintf("the inventory is of cluster %s, the config of cluster %s", e.Inventory, e.Lock)
 }
 
-// BaseError says that an archive is not what a delta was made against.
+// BaseError reports that an archive is not a base of a delta.
 type BaseError struct {
 	Path  string
 	Root  digest.Digest   // of the archive at Path
@@ -116,13 +117,13 @@ type BaseError struct {
 }
 
 func (e *BaseError) Error() string {
-	return fmt.Sprintf("%s is bundle %s, and not a base of delta %s, which was made against %s", e.Path, e.Root, e.Delta, InWords(e.Want))
+	return fmt.Sprintf("%s is bundle %s, which is not a base of delta %s: the delta was built against %s", e.Path, e.Root, e.Delta, FormatBases(e.Want))
 }
 
-// InWords lists the bases of a delta in a sentence.
-func InWords(bases []digest.Digest) string {
+// FormatBases formats the bases of a delta for an error.
+func FormatBases(bases []digest.Digest) string {
 	if len(bases) == 0 {
-		return "no bundle, but a registry alone"
+		return "a registry only, without a bundle"
 	}
 	var out []string
 	for _, b := range bases {

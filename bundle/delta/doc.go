@@ -1,5 +1,5 @@
-// Package delta is what makes an archive a part of its bundle: what the archive says of
-// itself (Delta), which blobs a site can do without (Saved.Carry), and from where those that
-// are left out are read (Rest). It knows blobs by their digests, and neither archives nor
-// what a bundle is.
+// Package delta describes deltas: archives with only a part of their bundle. Delta is the
+// description in the archive, Savings.Includes decides which blobs a delta includes, and
+// OmittedBlobs tracks the blobs that it leaves out and where they are read from. The package
+// identifies blobs by their digests; it knows neither archives nor bundles.
 package delta

@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Definitions gives the versions and kinds that a text's definitions of custom
-// resources add to a cluster, as charts ask for them: "monitoring.coreos.com/v1"
-// and "monitoring.coreos.com/v1/ServiceMonitor".
+// Definitions returns the API versions and kinds of the custom resource definitions in a
+// manifest, in the form of Helm's capabilities: "monitoring.coreos.com/v1" and
+// "monitoring.coreos.com/v1/ServiceMonitor".
 func Definitions(text []byte) []string {
 	var out []string
 	for _, part := range documents(text) {
@@ -28,7 +28,7 @@ func Definitions(text []byte) []string {
 		}
 		var odd *yaml.TypeError
 		if err := yaml.Unmarshal(part, &o); err != nil && !errors.As(err, &odd) {
-			continue // In says what is wrong with the text
+			continue // In reports the error
 		}
 		if o.Kind != "CustomResourceDefinition" || o.Spec.Group == "" {
 			continue

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Place is where an image was found.
+// Place is the location of an image in the manifests.
 type Place struct {
 	Chart    string `json:"chart,omitempty" yaml:"chart,omitempty"`       // "cert-manager 1.17.1"
 	Template string `json:"template,omitempty" yaml:"template,omitempty"` // file in the chart, or the manifest
@@ -21,22 +21,22 @@ type Place struct {
 	Path     string `json:"path" yaml:"path"`                             // in the object: "spec.template.spec.containers[0].image"
 }
 
-// Image is one image with every place that asks for it.
+// Image is one image with every place that references it.
 type Image struct {
-	Reference string  `json:"image" yaml:"image"` // whole: with registry, and with tag or digest or both
+	Reference string  `json:"image" yaml:"image"` // complete: with registry, and with tag or digest or both
 	Places    []Place `json:"found" yaml:"found"`
 }
 
-// The bounds of one manifest: references to anchors can make a small text large.
+// Limits of one manifest: aliases can make a small text large.
 const (
-	maxAlias  = 50_000 // nodes that aliases repeat
+	maxAlias  = 50_000 // maximum number of nodes repeated by aliases
 	maxDepth  = 200
 	maxText   = 64 << 20
-	maxWithin = 3 // documents in strings of documents
+	maxWithin = 3 // maximum depth of documents in strings
 )
 
-// In finds the images of a text of YAML documents, each reference once, sorted.
-// at says where the text comes from.
+// In returns the images in a text of YAML documents, each reference once, sorted. at is the
+// location of the text.
 func In(text []byte, at Place) ([]Image, error) {
 	s := &scan{at: at, left: maxAlias}
 	if err := s.text(text, 0); err != nil {
@@ -45,7 +45,7 @@ func In(text []byte, at Place) ([]Image, error) {
 	return Merge(s.found), nil
 }
 
-// Merge joins lists of images into one, sorted, each image and place once.
+// Merge merges lists of images, sorted, each image and place once.
 func Merge(lists ...[]Image) []Image {
 	places := map[string][]Place{}
 	for _, list := range lists {
@@ -67,21 +67,21 @@ func comparePlaces(a, b Place) int {
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path))
 }
 
-// scan is one text being read.
+// scan is the state of scanning one text.
 type scan struct {
-	at     Place // of the object in hand
+	at     Place // location of the current object
 	found  []Image
-	left   int // nodes that may still be visited
+	left   int // number of nodes that may still be visited
 	within int
 }
 
-var errTooLarge = errors.New("too large, too deep, or an anchor that holds itself")
+var errTooLarge = errors.New("too large, too deeply nested, or an anchor that contains itself")
 
-// separator is what ends a document, as Helm sees it: templates that trim too much
-// leave "---# a comment", which no YAML reader takes for an end.
+// separator ends a document in Helm's view: templates that trim too much leave "---# a
+// comment", which YAML parsers do not accept as a separator.
 var separator = regexp.MustCompile(`(?m)^---`)
 
-// documents cuts a text into its documents.
+// documents splits a text into its YAML documents.
 func documents(text []byte) [][]byte {
 	var out [][]byte
 	from := 0
@@ -92,7 +92,7 @@ func documents(text []byte) [][]byte {
 	return append(out, text[from:])
 }
 
-// text reads every document.
+// text scans every document.
 func (s *scan) text(text []byte, within int) error {
 	if len(text) > maxText {
 		return errTooLarge
@@ -118,7 +118,7 @@ func (s *scan) text(text []byte, within int) error {
 	return nil
 }
 
-// object scans one object, or each of a List.
+// object scans one object, or each item of a List.
 func (s *scan) object(n *yaml.Node, path string) error {
 	n = real(n)
 	before := s.at
@@ -140,14 +140,14 @@ func (s *scan) object(n *yaml.Node, path string) error {
 	return s.walk(n, where{path: path}, 0)
 }
 
-// add keeps an image that was found at path.
+// add records an image found at path.
 func (s *scan) add(ref, path string) {
 	at := s.at
 	at.Path = path
 	s.found = append(s.found, Image{Reference: ref, Places: []Place{at}})
 }
 
-// visit counts a node against the bounds.
+// visit counts a node against the limits.
 func (s *scan) visit(depth int) error {
 	if s.left--; s.left < 0 || depth > maxDepth {
 		return errTooLarge
@@ -155,7 +155,7 @@ func (s *scan) visit(depth int) error {
 	return nil
 }
 
-// count gives how many nodes stand in a tree, each alias as one.
+// count returns the number of nodes in a tree; an alias counts as one.
 func count(n *yaml.Node) int {
 	all := 1
 	for _, c := range n.Content {
@@ -164,7 +164,7 @@ func count(n *yaml.Node) int {
 	return all
 }
 
-// real gives what an alias stands for.
+// real resolves an alias.
 func real(n *yaml.Node) *yaml.Node {
 	for i := 0; n != nil && n.Kind == yaml.AliasNode; i++ {
 		if i > maxDepth {
@@ -175,7 +175,7 @@ func real(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// child gives the value of a key, nil where there is none.
+// child returns the value of a key, nil if it does not exist.
 func child(n *yaml.Node, key string) *yaml.Node {
 	n = real(n)
 	if n == nil || n.Kind != yaml.MappingNode {
@@ -189,7 +189,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// text gives a scalar's text, "" for everything else and for null.
+// text returns a scalar's text, "" for null and everything else.
 func text(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return ""

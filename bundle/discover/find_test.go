@@ -9,7 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle/discover"
 )
 
-// TestPlacesOfImages: what counts as an image, by where it stands.
+// TestPlacesOfImages: which places in a manifest count as images.
 func TestPlacesOfImages(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string

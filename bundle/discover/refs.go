@@ -7,23 +7,23 @@ import (
 	"github.com/distribution/reference"
 )
 
-// shape of what a text has to be to count as an image.
+// shape is the minimum form of a text to count as an image reference.
 type shape int
 
 const (
-	loose    shape = iota // any reference: the place leaves no doubt
+	loose    shape = iota // any reference: the place is unambiguous
 	named                 // with a registry, a tag or a digest
 	tagged                // with a tag or a digest
-	complete              // with a registry, and a tag or a digest: the place says little
+	complete              // with a registry, and a tag or a digest: the place is ambiguous
 )
 
-// pictures end like an image of another sort.
+// pictures matches file names of pictures, which are images in another sense.
 var pictures = regexp.MustCompile(`(?i)\.(png|svg|jpe?g|gif|ico|webp|iso|qcow2|img|raw|vmdk)$`)
 
-// moving are tags without a digit that are tags all the same.
+// moving has the common tags without a digit.
 var moving = map[string]bool{"latest": true, "main": true, "master": true, "stable": true, "edge": true, "nightly": true, "canary": true, "release": true, "dev": true}
 
-// normal gives the whole form of a reference, or "" where s is none of that shape.
+// normal returns the complete form of a reference, or "" if s does not have that shape.
 func normal(s string, want shape) string {
 	s = strings.TrimSpace(s)
 	if s == "" || len(s) > 512 || strings.ContainsAny(s, " \t\n\"'$(){}<>,;|&*?%#!=") || pictures.MatchString(s) {
@@ -59,12 +59,12 @@ func normal(s string, want shape) string {
 	return reference.TagNameOnly(ref).String()
 }
 
-// imageKey tells whether a key names an image, and how sure that is.
+// imageKey reports whether a key names an image, and the shape that its value must have.
 func imageKey(key string) (shape, bool) {
 	if key == "image" {
 		return named, true
 	}
-	if i := strings.LastIndexByte(key, '/'); i >= 0 { // an annotation's or a label's
+	if i := strings.LastIndexByte(key, '/'); i >= 0 { // the name of an annotation or a label
 		key = key[i+1:]
 	}
 	low := strings.ToLower(key)
@@ -76,14 +76,15 @@ func imageKey(key string) (shape, bool) {
 	return tagged, strings.HasPrefix(low, "image.") || strings.HasSuffix(low, ".image")
 }
 
-// speaksOfImage tells whether a flag, a variable or a setting is about an image.
+// speaksOfImage reports whether the name of a flag, a variable or a setting is about an
+// image.
 func speaksOfImage(name string) bool {
 	low := strings.ToLower(name)
 	return strings.Contains(low, "image") && !strings.Contains(low, "pull") && !strings.Contains(low, "imagegc") && !strings.Contains(low, "image-gc")
 }
 
-// Whole gives the whole form of a reference: with its registry, and with the tag
-// that is meant where it names none. What is no reference stays as it is.
+// Whole returns the complete form of a reference: with its registry, and with the default
+// tag if it has none. Text that is not a reference is returned unchanged.
 func Whole(ref string) string {
 	if w := normal(ref, loose); w != "" {
 		return w

@@ -2,8 +2,8 @@ package discover
 
 import "go.yaml.in/yaml/v3"
 
-// schema scans the definition of a custom resource. Only defaults make pods:
-// descriptions and examples name images that nobody runs.
+// schema scans the definition of a custom resource. Only defaults lead to pods:
+// descriptions and examples mention images that are not run.
 func (s *scan) schema(n *yaml.Node, path string, depth int) error {
 	if err := s.visit(depth); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (s *scan) schema(n *yaml.Node, path string, depth int) error {
 	return nil
 }
 
-// defaults looks at the default of each property, as if it were written.
+// defaults scans the default of each property as if it were set.
 func (s *scan) defaults(properties *yaml.Node, path string, depth int) error {
 	if properties == nil || properties.Kind != yaml.MappingNode {
 		return nil

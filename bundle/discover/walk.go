@@ -7,14 +7,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// where is the place of a node in its object.
+// where is the position of a node in its object.
 type where struct {
 	path string
-	key  string // the key that leads to it
-	list string // the list whose item the node's mapping is, "containers"
-	// inData: within the data of a ConfigMap or Secret, where keys are file names.
+	key  string // the key of the node
+	list string // the list that contains the node's mapping, for example "containers"
+	// inData: inside the data of a ConfigMap or Secret, where keys are file names.
 	inData bool
-	// inMeta: among annotations, which repeat objects and quote anything.
+	// inMeta: inside annotations or labels, which repeat objects and quote anything.
 	inMeta bool
 }
 
@@ -73,7 +73,7 @@ func (s *scan) mapping(n *yaml.Node, w where, depth int) error {
 	return nil
 }
 
-// scalar looks at one key with its text.
+// scalar checks one key and its text.
 func (s *scan) scalar(key string, n *yaml.Node, w where) {
 	value := text(n)
 	if value == "" {
@@ -99,10 +99,10 @@ func (s *scan) scalar(key string, n *yaml.Node, w where) {
 	}
 }
 
-// line is an image in a text that is a template of another program, and no YAML.
+// line matches an image in a text that is a template of another program and not YAML.
 var line = regexp.MustCompile(`(?m)^[ \t]*(?:-[ \t]+)?"?image"?:[ \t]*["']?([^\s"'{}#]+)["']?,?[ \t]*$`)
 
-// inner scans a text within a string: a pod's template in a ConfigMap.
+// inner scans a text inside a string, for example a pod template in a ConfigMap.
 func (s *scan) inner(value string, w where) {
 	if !strings.Contains(strings.ToLower(value), "image") || s.within >= maxWithin {
 		return
@@ -124,8 +124,7 @@ func (s *scan) inner(value string, w where) {
 	}
 }
 
-// parts puts an image together that is written in pieces, and gives the keys that
-// are used up by that.
+// parts assembles an image from separate fields and returns the keys of these fields.
 func (s *scan) parts(n *yaml.Node, w where) map[string]bool {
 	first := func(keys ...string) (string, string) {
 		for _, k := range keys {
@@ -161,7 +160,7 @@ func (s *scan) parts(n *yaml.Node, w where) map[string]bool {
 	return s.compose(key, name, tag, sum, w)
 }
 
-// compose adds name with a tag and a digest, where it has none of its own.
+// compose adds tag and digest to name if it has none.
 func (s *scan) compose(key, name, tag, sum string, w where) map[string]bool {
 	base, own, _ := strings.Cut(name, "@")
 	if tag != "" && strings.LastIndexByte(base, ':') <= strings.LastIndexByte(base, '/') {
@@ -183,7 +182,7 @@ func (s *scan) compose(key, name, tag, sum string, w where) map[string]bool {
 	return map[string]bool{key: true}
 }
 
-// variable looks at an entry of env.
+// variable checks an entry of env.
 func (s *scan) variable(n *yaml.Node, w where) {
 	name, value := text(child(n, "name")), text(child(n, "value"))
 	if name == "" || value == "" {
@@ -198,9 +197,9 @@ func (s *scan) variable(n *yaml.Node, w where) {
 	}
 }
 
-// arguments looks at a list of arguments.
+// arguments checks a list of arguments.
 func (s *scan) arguments(n *yaml.Node, w where) {
-	about := false // the argument before was a flag about an image
+	about := false // the previous argument is a flag about an image
 	for i, item := range n.Content {
 		arg := text(real(item))
 		want, after := complete, about

@@ -8,7 +8,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// fetchArchive brings the members of a into the cache. The archive's own digest
+// fetchArchive fetches the selected entries of a into the cache. The archive's own digest
 // is checked before any of it is unpacked.
 func (c *Client) fetchArchive(ctx context.Context, a manifest.Artifact) error {
 	done := func() bool {
@@ -32,11 +32,11 @@ func (c *Client) fetchArchive(ctx context.Context, a manifest.Artifact) error {
 	})
 }
 
-// pinArchive fills in what a and its members lack, from the record of an earlier
-// download of the same archive, or from the archive.
+// pinArchive sets the missing fields of a and its entries, from the record of an earlier
+// download of the same archive or from the archive.
 func (c *Client) pinArchive(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
 	if len(a.Members) == 0 {
-		return a, errors.New("an archive without wanted members")
+		return a, errors.New("an archive of which no entries are selected")
 	}
 	size := int64(-1)
 	if a.Size > 0 {
@@ -69,8 +69,8 @@ func (c *Client) pinArchive(ctx context.Context, a manifest.Artifact) (manifest.
 	return pinned, nil
 }
 
-// unpack makes blobs of a's members, remembers what they are, and gives a with
-// everything filled in. p, which holds the checked archive, is removed.
+// unpack stores a's selected entries as blobs, records them, and returns a with all fields
+// set. It removes p, which is the checked archive.
 func (c *Client) unpack(ctx context.Context, a manifest.Artifact, j *job, p *part) (manifest.Artifact, error) {
 	if a.SHA256 == "" {
 		a.SHA256, a.Trust = p.digest(), manifest.FromContent
@@ -85,7 +85,7 @@ func (c *Client) unpack(ctx context.Context, a manifest.Artifact, j *job, p *par
 	for i, m := range a.Members {
 		w := x.found[m.Path]
 		if m.SHA256 != "" && m.SHA256 != w.digest() {
-			return a, &DigestError{Name: a.ID + ": member " + m.Path, Address: a.Address, Target: j.target, Want: m.SHA256, Got: w.digest()}
+			return a, &DigestError{Name: a.ID + ": entry " + m.Path, Address: a.Address, Target: j.target, Want: m.SHA256, Got: w.digest()}
 		}
 		m.Size, m.SHA256 = w.size, w.digest()
 		members[i] = m
@@ -95,7 +95,7 @@ func (c *Client) unpack(ctx context.Context, a manifest.Artifact, j *job, p *par
 		return a, err
 	}
 	if err := c.cache.addDerived(a); err != nil {
-		return a, fmt.Errorf("remember what is in the archive: %w", err)
+		return a, fmt.Errorf("record the archive's entries: %w", err)
 	}
 	return a, p.remove()
 }

@@ -14,51 +14,50 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// limits bound what an archive may make of itself, and what is read before anything
-// is known of it.
+// limits bound the resources that an untrusted archive can use.
 type limits struct {
-	entries  int   // names in an archive
-	member   int64 // bytes of one wanted member
-	total    int64 // bytes of the whole, unpacked
-	metadata int64 // bytes of one file of a repository of packages, while they are pinned
+	entries  int   // number of entries in an archive
+	member   int64 // bytes of one selected entry
+	total    int64 // bytes of all entries, unpacked
+	metadata int64 // bytes of one file of a package repository during pinning
 }
 
-// defaultLimits leave ample room for what upstreams publish: the largest archive
-// known, Harbor's offline installer, has less than 2 GiB in some twenty entries. Of
-// packages those are the longest whose own signatures are looked at.
+// defaultLimits leave ample room for published archives: the largest one known, Harbor's
+// offline installer, has less than 2 GiB in some twenty entries. The limit of metadata is
+// for packages, whose own signatures may have to be checked.
 func defaultLimits() limits {
 	return limits{entries: 100_000, member: 2 << 30, total: 8 << 30, metadata: 4 << 30}
 }
 
-// extraction takes wanted members out of a tar. Nothing is ever written under a
-// name that an archive gives.
+// extraction extracts selected entries of a tar. It never creates a file with a name from
+// the archive.
 type extraction struct {
 	cache  *Cache
 	path   string
 	format string
 	limits limits
 
-	entries map[string]tarEntry    // everything in the archive
-	files   map[string]*blobWriter // the files taken out, by their own names
-	found   map[string]*blobWriter // by the wanted names
+	entries map[string]tarEntry    // all entries of the archive
+	files   map[string]*blobWriter // the extracted files, by entry name
+	found   map[string]*blobWriter // the extracted files, by selected name
 }
 
-// tarEntry is one name of an archive.
+// tarEntry describes one name in an archive.
 type tarEntry struct {
 	kind  byte   // tar's typeflag
-	link  string // where a link leads, as a name of the archive; "" if out of it
-	count int    // how often the name occurs
+	link  string // target of a link, as an entry name; "" if outside the archive
+	count int    // number of entries with this name
 }
 
-// run takes the wanted members out. A wanted name may be a link to a file in the
-// same archive; for the file that it leads to the archive is read a second time.
+// run extracts the selected entries. A selected entry may be a link to a file in the same
+// archive; such a file is extracted in a second pass.
 func (x *extraction) run(ctx context.Context, wanted []string) error {
 	x.entries, x.files, x.found = map[string]tarEntry{}, map[string]*blobWriter{}, map[string]*blobWriter{}
 	take := map[string]bool{}
 	for _, w := range wanted {
 		name, err := entryName(w)
 		if err != nil {
-			return fmt.Errorf("wanted member: %w", err)
+			return fmt.Errorf("selected entry: %w", err)
 		}
 		take[name] = true
 	}
@@ -73,7 +72,7 @@ func (x *extraction) run(ctx context.Context, wanted []string) error {
 	}
 	sources, linked := map[string]string{}, map[string]bool{}
 	for _, w := range wanted {
-		name, _ := entryName(w) // was checked above
+		name, _ := entryName(w) // checked above
 		file, err := x.follow(name)
 		if err != nil {
 			return err
@@ -99,13 +98,13 @@ func (x *extraction) run(ctx context.Context, wanted []string) error {
 	return nil
 }
 
-// walk reads the whole archive and calls visit for each entry.
+// walk reads the complete archive and calls visit for each entry.
 func (x *extraction) walk(ctx context.Context, visit func(name string, h *tar.Header, r io.Reader) error) error {
 	f, err := os.Open(x.path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	unpacked, err := unpacker(x.format, f)
 	if err != nil {
 		return err
@@ -116,7 +115,7 @@ func (x *extraction) walk(ctx context.Context, visit func(name string, h *tar.He
 	for n := 0; ; n++ {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			// What follows the end holds the checksum of the whole.
+			// Read to the end: the compression's checksum is there.
 			_, err := copyBytes(ctx, io.Discard, limited)
 			return err
 		}
@@ -139,7 +138,7 @@ func (x *extraction) walk(ctx context.Context, visit func(name string, h *tar.He
 	}
 }
 
-// unpacker undoes the compression.
+// unpacker returns the decompressor for a format.
 func unpacker(format string, r io.Reader) (io.ReadCloser, error) {
 	switch format {
 	case "tar":
@@ -147,26 +146,26 @@ func unpacker(format string, r io.Reader) (io.ReadCloser, error) {
 	case "tar.gz", "tgz":
 		return gzip.NewReader(r)
 	case "tar.zst":
-		// Without these a frame may ask for any amount of memory.
+		// Without these options a frame may require any amount of memory.
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(64<<20))
 		if err != nil {
 			return nil, err
 		}
 		return z.IOReadCloser(), nil
 	}
-	return nil, fmt.Errorf("format %q is not known; known are tar, tar.gz, tgz and tar.zst", format)
+	return nil, fmt.Errorf("unknown format %q; the known formats are tar, tar.gz, tgz and tar.zst", format)
 }
 
-// note remembers an entry, for links and for advice.
+// note records an entry, for links and for advice.
 func (x *extraction) note(name string, h *tar.Header) {
 	e := tarEntry{kind: h.Typeflag, count: x.entries[name].count + 1}
 	switch h.Typeflag {
-	case tar.TypeLink: // names another entry
+	case tar.TypeLink: // the target is an entry name
 		if target, err := entryName(h.Linkname); err == nil {
 			e.link = target
 		}
 	case tar.TypeSymlink: // relative to its own folder
-		target := path.Join(path.Dir(name), h.Linkname) //nolint:gosec // compared with names of the archive, never opened
+		target := path.Join(path.Dir(name), h.Linkname) //nolint:gosec // compared with entry names, never opened
 		if !path.IsAbs(h.Linkname) && target != ".." && !strings.HasPrefix(target, "../") {
 			e.link = target
 		}
@@ -174,7 +173,7 @@ func (x *extraction) note(name string, h *tar.Header) {
 	x.entries[name] = e
 }
 
-// take copies one file into a blob.
+// take copies one file to a blob.
 func (x *extraction) take(ctx context.Context, name string, r io.Reader) error {
 	if x.files[name] != nil {
 		return fmt.Errorf("%s occurs twice", name)
@@ -186,79 +185,79 @@ func (x *extraction) take(ctx context.Context, name string, r io.Reader) error {
 	x.files[name] = w
 	limited := &boundedReader{r: r, left: x.limits.member, limit: x.limits.member}
 	if _, err := copyBytes(ctx, w, limited); err != nil {
-		return fmt.Errorf("member %s: %w", name, err)
+		return fmt.Errorf("entry %s: %w", name, err)
 	}
 	return nil
 }
 
-// maxLinks bounds a chain of links; it also ends a circle.
+// maxLinks is the maximum length of a chain of links; it also ends a cycle.
 const maxLinks = 8
 
-// follow gives the file that name is or, as a link, leads to.
+// follow returns the file at name, or the file that the link at name resolves to.
 func (x *extraction) follow(name string) (string, error) {
 	at := name
 	for range maxLinks {
 		e, ok := x.entries[at]
 		switch {
 		case !ok && at == name:
-			return "", fmt.Errorf("has no member %s%s", name, x.near(name))
+			return "", fmt.Errorf("has no entry %s%s", name, x.similar(name))
 		case !ok:
-			return "", fmt.Errorf("member %s leads to %s, which is not in the archive", name, at)
+			return "", fmt.Errorf("entry %s links to %s, which is not in the archive", name, at)
 		case e.count > 1:
 			return "", fmt.Errorf("%s occurs twice", at)
 		case e.kind == tar.TypeReg:
 			return at, nil
 		case e.kind != tar.TypeLink && e.kind != tar.TypeSymlink:
-			return "", fmt.Errorf("member %s is no regular file", at)
+			return "", fmt.Errorf("entry %s is not a regular file", at)
 		case e.link == "":
-			return "", fmt.Errorf("member %s is a link out of the archive", at)
+			return "", fmt.Errorf("entry %s links outside the archive", at)
 		}
 		at = e.link
 	}
-	return "", fmt.Errorf("member %s is a link that leads nowhere after %d steps", name, maxLinks)
+	return "", fmt.Errorf("entry %s is a link that reaches no file after %d steps", name, maxLinks)
 }
 
 func regular(h *tar.Header) bool { return h.Typeflag == tar.TypeReg }
 
-// commit makes blobs of the files taken out.
+// commit stores the extracted files as blobs.
 func (x *extraction) commit() error {
 	for name, w := range x.files {
 		if err := w.commit(); err != nil {
-			return fmt.Errorf("member %s: %w", name, err)
+			return fmt.Errorf("entry %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// abort throws away what was not committed.
+// abort discards uncommitted files.
 func (x *extraction) abort() {
 	for _, w := range x.files {
 		w.abort()
 	}
 }
 
-// entryName gives an archive's name in one form, without "./" before it. A name
-// that would lead out of a folder is refused even where nobody follows it: no
-// honest archive has one.
+// entryName returns an entry's name without a leading "./". A name that points outside the
+// archive is an error even if the entry is not selected: no valid archive has one.
 func entryName(s string) (string, error) {
 	if s == "" || path.IsAbs(s) || strings.Contains(s, "\x00") {
-		return "", fmt.Errorf("name %q is not that of a file in a folder", s)
+		return "", fmt.Errorf("name %q is not a relative file name", s)
 	}
 	for e := range strings.SplitSeq(s, "/") {
 		if e == ".." {
-			return "", fmt.Errorf("name %q leads out of the archive", s)
+			return "", fmt.Errorf("name %q points outside the archive", s)
 		}
 	}
 	return path.Clean(s), nil
 }
 
-// boundedReader fails where io.LimitReader would end: too much is not the end.
+// boundedReader is like io.LimitReader, but returns an error instead of io.EOF at the
+// limit.
 type boundedReader struct {
 	r           io.Reader
 	left, limit int64
 }
 
-// Read reads on as long as the bound is not passed.
+// Read returns an error when the limit is exceeded.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {

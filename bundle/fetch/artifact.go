@@ -11,10 +11,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// FetchArtifact brings what a's pin says into the cache: the file itself, or,
-// where a is an archive or a repository of packages, each of its members. What
-// the cache has already needs no network. Content that is not what the pin says gives a *DigestError or a
-// *SizeError.
+// FetchArtifact fetches a into the cache: the file itself or, for an archive or a package
+// repository, each of its entries. Cached content needs no network. Content that does not
+// match its pin is a *DigestError or a *SizeError.
 func (c *Client) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 	if a.Kind == manifest.Packages {
 		return c.fetchPackages(ctx, a)
@@ -24,7 +23,7 @@ func (c *Client) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 	}
 	for _, m := range a.Members {
 		if !isHexDigest(m.SHA256) {
-			return fmt.Errorf("not pinned: member %s has no sha256", m.Path)
+			return fmt.Errorf("not pinned: entry %s has no sha256", m.Path)
 		}
 	}
 	switch {
@@ -38,7 +37,7 @@ func (c *Client) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
 	return c.fetchFile(ctx, a)
 }
 
-// fetchFile brings one pinned file into the cache; a chart's archive is one too.
+// fetchFile fetches one pinned file into the cache; a chart's archive is a file too.
 func (c *Client) fetchFile(ctx context.Context, a manifest.Artifact) error {
 	done := func() bool { return c.cache.Has(a.SHA256, a.Size) }
 	if done() {
@@ -51,10 +50,10 @@ func (c *Client) fetchFile(ctx context.Context, a manifest.Artifact) error {
 	return c.download(ctx, j, done, (*part).keep)
 }
 
-// PinArtifact fills in what a lacks: its size, its digest with who vouches for
-// it, and the sizes and digests of its members. A digest that a has is kept; one
-// it lacks is read from its DigestAddress, or, where there is none, taken from
-// what is downloaded. Files whose digest is known are not downloaded.
+// PinArtifact sets the missing fields of a: its size, its digest with its origin (Trust),
+// and the sizes and digests of its entries. An existing digest is preserved. A missing one
+// is read from DigestAddress or, without that, computed from the download. Files with a
+// known digest are not downloaded.
 func (c *Client) PinArtifact(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
 	switch {
 	case a.Kind == manifest.Packages:
@@ -72,7 +71,7 @@ func (c *Client) PinArtifact(ctx context.Context, a manifest.Artifact) (manifest
 		a.SHA256, a.Trust = sum, manifest.FromPublished
 	}
 	if a.SHA256 != "" && !isHexDigest(a.SHA256) {
-		return a, fmt.Errorf("%q is no sha256 in lower-case hex", a.SHA256)
+		return a, fmt.Errorf("%q is not a sha256 in lower-case hex", a.SHA256)
 	}
 	if a.Archive != "" {
 		return c.pinArchive(ctx, a)
@@ -80,7 +79,7 @@ func (c *Client) PinArtifact(ctx context.Context, a manifest.Artifact) (manifest
 	return c.pinFile(ctx, a)
 }
 
-// pinFile fills in a file's size and, where it has none, its digest.
+// pinFile sets a file's size and, if it is missing, its digest.
 func (c *Client) pinFile(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
 	if a.SHA256 != "" {
 		size, err := c.fileSize(ctx, a)
@@ -91,7 +90,7 @@ func (c *Client) pinFile(ctx context.Context, a manifest.Artifact) (manifest.Art
 			a.Size = size
 			return a, nil
 		}
-		// No server says the size: the download does.
+		// The server does not state the size: download the file.
 	}
 	j, err := c.fileJob(a, -1)
 	if err != nil {
@@ -107,18 +106,18 @@ func (c *Client) pinFile(ctx context.Context, a manifest.Artifact) (manifest.Art
 	return a, err
 }
 
-// ReadArtifact brings a pinned file or chart into the cache and reads it.
+// ReadArtifact fetches a pinned file or chart into the cache and returns its content.
 func (c *Client) ReadArtifact(ctx context.Context, a manifest.Artifact) ([]byte, error) {
 	if err := c.FetchArtifact(ctx, a); err != nil {
 		return nil, err
 	}
 	if a.Size > localBytes {
-		return nil, fmt.Errorf("%s has %d bytes, too many to look into", a.ID, a.Size)
+		return nil, fmt.Errorf("%s has %d bytes, too many to read", a.ID, a.Size)
 	}
 	return c.cache.read(a.SHA256, a.Size)
 }
 
-// fileJob is the download of a's file, of size bytes or -1.
+// fileJob returns the download of a's file, of size bytes or -1.
 func (c *Client) fileJob(a manifest.Artifact, size int64) (*job, error) {
 	target, u, plain, err := c.fileAddress(a.Address)
 	if err != nil {
@@ -133,8 +132,7 @@ func (c *Client) fileJob(a manifest.Artifact, size int64) (*job, error) {
 	}, nil
 }
 
-// clientFor gives the client that asks for a's file at u: who asks for a chart may
-// have to log in.
+// clientFor returns the client for a's file at u. Charts may need a login.
 func (c *Client) clientFor(ctx context.Context, a manifest.Artifact, u *url.URL) (*http.Client, error) {
 	if a.Kind == manifest.Chart {
 		return c.loggedIn(ctx, u)
@@ -142,12 +140,12 @@ func (c *Client) clientFor(ctx context.Context, a manifest.Artifact, u *url.URL)
 	return c.http, nil
 }
 
-// fileAddress gives the address to ask in place of upstream's.
+// fileAddress returns the address to request instead of upstream's.
 func (c *Client) fileAddress(address string) (shown string, u *url.URL, plain bool, err error) {
 	target, plain := c.options.Sources.Rewrite(address)
 	u, err = url.Parse(target)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return "", nil, false, fmt.Errorf("%q is no http address of a file", target)
+		return "", nil, false, fmt.Errorf("%q is not an http address of a file", target)
 	}
 	if u.Scheme == "http" && !plain {
 		return "", nil, false, &PlainHTTPError{Address: display(u)}
@@ -155,7 +153,7 @@ func (c *Client) fileAddress(address string) (shown string, u *url.URL, plain bo
 	return display(u), u, plain, nil
 }
 
-// plainDoer sends requests with or without leave for plain http.
+// plainDoer sends requests and allows plain http if plain is set.
 type plainDoer struct {
 	client *http.Client
 	plain  bool
@@ -166,8 +164,8 @@ func (d plainDoer) Do(req *http.Request) (*http.Response, error) {
 	return d.client.Do(req.WithContext(allowPlainHTTP(req.Context(), d.plain)))
 }
 
-// fileSize asks how long a's file is; -1 if no server says so. The cache knows
-// it where it holds the file.
+// fileSize returns the size of a's file, from the cache or the server; -1 if the server
+// does not state it.
 func (c *Client) fileSize(ctx context.Context, a manifest.Artifact) (int64, error) {
 	if n, ok := c.cache.size(a.SHA256); ok {
 		return n, nil
@@ -183,7 +181,7 @@ func (c *Client) fileSize(ctx context.Context, a manifest.Artifact) (int64, erro
 	size := int64(-1)
 	err = c.retry(allowPlainHTTP(ctx, plain), a.ID, func(ctx context.Context) (int64, error) {
 		var err error
-		size, err = askSize(ctx, client, u)
+		size, err = requestSize(ctx, client, u)
 		return 0, err
 	})
 	if err != nil {
@@ -192,9 +190,9 @@ func (c *Client) fileSize(ctx context.Context, a manifest.Artifact) (int64, erro
 	return size, nil
 }
 
-// askSize asks by HEAD, and by a GET of the first byte where a server refuses
-// that: an address signed for GET is refused to HEAD.
-func askSize(ctx context.Context, client *http.Client, u *url.URL) (int64, error) {
+// requestSize requests the size by HEAD. If the server rejects that, it requests the first byte
+// by GET: an address that is signed for GET cannot be used for HEAD.
+func requestSize(ctx context.Context, client *http.Client, u *url.URL) (int64, error) {
 	head, err := http.NewRequestWithContext(ctx, http.MethodHead, u.String(), nil)
 	if err != nil {
 		return 0, err
@@ -203,8 +201,8 @@ func askSize(ctx context.Context, client *http.Client, u *url.URL) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	_ = resp.Body.Close()                                           // a HEAD has none
-	if resp.StatusCode == http.StatusOK && resp.ContentLength > 0 { // some say 0 to every HEAD
+	_ = resp.Body.Close()                                           // a HEAD response has no body
+	if resp.StatusCode == http.StatusOK && resp.ContentLength > 0 { // some servers state 0 for every HEAD
 		return resp.ContentLength, nil
 	}
 	get, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -229,7 +227,7 @@ func askSize(ctx context.Context, client *http.Client, u *url.URL) (int64, error
 	return 0, statusError(resp)
 }
 
-// baseName is the name that a digest file has for the file at address.
+// baseName returns the name of the file at address in a digest file.
 func baseName(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return path.Base(u.Path)

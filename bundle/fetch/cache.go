@@ -13,16 +13,16 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// Cache holds content by its sha256, shared between builds and processes. The
-// package comment describes its layout and what survives a crash.
+// Cache stores content by its sha256. Builds and processes can share it. The package
+// comment describes its layout and what survives a crash.
 type Cache struct {
 	dir   string
 	locks keyedMutex
-	fresh sync.Map // hex digests of the blobs that were hashed on their way in
+	fresh sync.Map // hex digests of the blobs that this Cache hashed when it stored them
 }
 
-// OpenCache opens the cache in dir, making it where there is none, and sweeps
-// out partial files that nobody came back for.
+// OpenCache opens the cache in dir, creates it if it does not exist, and removes abandoned
+// partial files.
 func OpenCache(dir string) (*Cache, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -40,17 +40,17 @@ func OpenCache(dir string) (*Cache, error) {
 	return c, nil
 }
 
-// Dir is the cache's absolute path.
+// Dir returns the cache's absolute path.
 func (c *Cache) Dir() string { return c.dir }
 
-// Has tells whether the cache holds a blob of that name and size. It reads no
-// content: see the package comment for who does.
+// Has reports whether the cache has a blob with that digest and size. It does not read the
+// content: the package comment describes when content is checked.
 func (c *Cache) Has(hexDigest string, size int64) bool {
 	n, ok := c.size(hexDigest)
 	return ok && n == size
 }
 
-// size gives the size of a blob that is there.
+// size returns the size of a cached blob.
 func (c *Cache) size(hexDigest string) (int64, bool) {
 	if !isHexDigest(hexDigest) {
 		return 0, false
@@ -65,7 +65,7 @@ func (c *Cache) size(hexDigest string) (int64, bool) {
 // Open opens a blob for reading. The caller hashes what it reads.
 func (c *Cache) Open(hexDigest string) (*os.File, error) {
 	if !isHexDigest(hexDigest) {
-		return nil, fmt.Errorf("open cached blob: %q is no sha256", hexDigest)
+		return nil, fmt.Errorf("open cached blob: %q is not a sha256", hexDigest)
 	}
 	f, err := os.Open(c.blob(hexDigest))
 	if err != nil {
@@ -75,18 +75,18 @@ func (c *Cache) Open(hexDigest string) (*os.File, error) {
 	return f, nil
 }
 
-// Fresh tells whether c itself brought the blob, hashing it on the way: who opens
-// it need not hash it again. Of a blob that was there before only reading tells.
+// Fresh reports whether this Cache stored the blob itself and hashed it then, so that a
+// reader need not hash it again.
 func (c *Cache) Fresh(hexDigest string) bool {
 	_, ok := c.fresh.Load(hexDigest)
 	return ok
 }
 
-// Discard removes a blob, as one found corrupt, so that it is fetched again.
-// It is no error if the blob is not there.
+// Discard removes a blob, for example a corrupt one, so that it is fetched again. A missing
+// blob is not an error.
 func (c *Cache) Discard(hexDigest string) error {
 	if !isHexDigest(hexDigest) {
-		return fmt.Errorf("discard cached blob: %q is no sha256", hexDigest)
+		return fmt.Errorf("discard cached blob: %q is not a sha256", hexDigest)
 	}
 	c.fresh.Delete(hexDigest)
 	if err := os.Remove(c.blob(hexDigest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,18 +101,18 @@ func (c *Cache) blob(hexDigest string) string {
 
 func (c *Cache) partial(name string) string { return filepath.Join(c.dir, "partial", name) }
 
-// How long nobody has to have touched a partial file before it is swept.
+// Ages without modification after which partial files are removed.
 const (
 	sweepWrites    = 24 * time.Hour
 	sweepDownloads = 30 * 24 * time.Hour
-	sweepVisits    = 30 * 24 * time.Hour // what was found there is asked for anew
+	sweepVisits    = 30 * 24 * time.Hour // the next run then downloads the metadata again
 )
 
-// sweep removes old partial files. A download under way keeps writing to its
-// file, so none in use is ever that old.
+// sweep removes old partial files. A running download keeps writing to its file, so no file
+// in use is that old.
 func (c *Cache) sweep(now time.Time) error {
 	if err := sweepDir(c.partial(""), now, func(name string) (time.Duration, bool) {
-		if strings.HasPrefix(name, writePrefix) || strings.HasSuffix(name, ".new") { // the second is what durable makes
+		if strings.HasPrefix(name, writePrefix) || strings.HasSuffix(name, ".new") { // durable creates *.new
 			return sweepWrites, true
 		}
 		return sweepDownloads, strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, metaSuffix)
@@ -122,8 +122,8 @@ func (c *Cache) sweep(now time.Time) error {
 	return sweepDir(filepath.Join(c.dir, "visits"), now, func(string) (time.Duration, bool) { return sweepVisits, true })
 }
 
-// sweepDir removes the files of a folder that are older than keep says, where it
-// knows them.
+// sweepDir removes the files of a folder that are older than the age that keep returns for
+// them; other files are not touched.
 func sweepDir(dir string, now time.Time, keep func(name string) (time.Duration, bool)) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func sweepDir(dir string, now time.Time, keep func(name string) (time.Duration, 
 		}
 		info, err := e.Info()
 		if err != nil || now.Sub(info.ModTime()) < most {
-			continue // gone meanwhile, or young
+			continue // already removed, or young
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -145,8 +145,7 @@ func sweepDir(dir string, now time.Time, keep func(name string) (time.Duration, 
 	return nil
 }
 
-// isHexDigest tells whether s is a sha256 as a blob's name has it: 64
-// characters of lower-case hex.
+// isHexDigest reports whether s is a sha256 as 64 lower-case hexadecimal digits.
 func isHexDigest(s string) bool {
 	if len(s) != 64 {
 		return false

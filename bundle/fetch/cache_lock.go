@@ -11,11 +11,11 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lockPoll is how often a lock that another process holds is tried again.
+// lockPoll is the interval for retrying a lock that another process holds.
 const lockPoll = 100 * time.Millisecond
 
-// lock makes the caller the only one, in any process, that works on the partial
-// file of key, until it calls the function returned.
+// lock acquires the exclusive lock, among all processes, on the partial file of key. The
+// caller must call the returned function to release it.
 func (c *Cache) lock(ctx context.Context, log *slog.Logger, key string) (func(), error) {
 	leave, err := c.locks.enter(ctx, key)
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *Cache) lock(ctx context.Context, log *slog.Logger, key string) (func(),
 		f := flock.New(path)
 		ok, err := f.TryLock()
 		if err == nil && !ok {
-			log.InfoContext(ctx, "waiting for another process that downloads the same", "partial", key)
+			log.InfoContext(ctx, "waiting for another process that downloads the same file", "partial", key)
 			_, err = f.TryLockContext(ctx, lockPoll)
 		}
 		if err != nil {
@@ -36,13 +36,13 @@ func (c *Cache) lock(ctx context.Context, log *slog.Logger, key string) (func(),
 		}
 		if sameFile(f, path) {
 			return func() {
-				_ = os.Remove(path) // before the lock is let go: who waits for it looks again
+				_ = os.Remove(path) // before releasing the lock: waiters check the file again
 				_ = f.Close()
 				leave()
 			}, nil
 		}
-		// The holder before removed the file: what is locked here is no longer
-		// what others will lock.
+		// The previous holder removed the file: this lock is on a file that other processes
+		// no longer find.
 		_ = f.Close()
 	}
 }
@@ -56,19 +56,19 @@ func sameFile(f *flock.Flock, path string) bool {
 	return err == nil && os.SameFile(held, named)
 }
 
-// keyedMutex is a mutex per key, for goroutines: they wait without polling. Its
-// zero value is ready.
+// keyedMutex is a mutex per key for goroutines, which wait without polling. Its zero value
+// is ready to use.
 type keyedMutex struct {
 	mu   sync.Mutex
 	held map[string]*keyedWaiters
 }
 
 type keyedWaiters struct {
-	turn  chan struct{} // holds one token while nobody is in
-	count int           // who is in and who waits
+	token chan struct{} // has one token while the mutex is free
+	count int           // number of holders and waiters
 }
 
-// enter waits for key's turn, or for ctx to end.
+// enter waits until key is free, or ctx ends.
 func (m *keyedMutex) enter(ctx context.Context, key string) (leave func(), err error) {
 	m.mu.Lock()
 	if m.held == nil {
@@ -76,8 +76,8 @@ func (m *keyedMutex) enter(ctx context.Context, key string) (leave func(), err e
 	}
 	w := m.held[key]
 	if w == nil {
-		w = &keyedWaiters{turn: make(chan struct{}, 1)}
-		w.turn <- struct{}{}
+		w = &keyedWaiters{token: make(chan struct{}, 1)}
+		w.token <- struct{}{}
 		m.held[key] = w
 	}
 	w.count++
@@ -90,8 +90,8 @@ func (m *keyedMutex) enter(ctx context.Context, key string) (leave func(), err e
 		}
 	}
 	select {
-	case <-w.turn:
-		return func() { w.turn <- struct{}{}; drop() }, nil
+	case <-w.token:
+		return func() { w.token <- struct{}{}; drop() }, nil
 	case <-ctx.Done():
 		drop()
 		return nil, ctx.Err()

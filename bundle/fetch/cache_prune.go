@@ -14,50 +14,49 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrInUse is why a cache is not pruned: a command works with it.
+// ErrInUse means that the cache was not pruned because another command uses it.
 var ErrInUse = errors.New("the cache is in use")
 
-// useLock names the file that whoever works with a cache holds shared, and who
-// removes from it alone.
+// useLock is the lock file of a cache: shared for users of the cache, exclusive for Prune.
 const useLock = "in-use.lock"
 
-// touchEvery is how old the mark of a blob's last use may get.
+// touchEvery is the precision of a blob's time of last use.
 const touchEvery = time.Hour
 
-// Hold keeps the cache from being pruned until release is called. It waits while
-// it is being pruned. Several may hold it at once, in any process.
+// Hold prevents pruning until release is called. It waits while the cache is being pruned.
+// Any number of processes can hold it at the same time.
 func (c *Cache) Hold(ctx context.Context) (release func(), err error) {
 	l := flock.New(filepath.Join(c.dir, useLock))
 	if ok, err := l.TryRLockContext(ctx, lockPoll); err != nil || !ok {
-		return nil, errors.Join(fmt.Errorf("hold cache %s: %w", c.dir, err), l.Close())
+		return nil, errors.Join(fmt.Errorf("lock cache %s: %w", c.dir, err), l.Close())
 	}
 	return func() { _ = l.Close() }, nil
 }
 
 // Entry is one blob of a cache, or one unfinished download.
 type Entry struct {
-	Name    string    `json:"name"` // sha256 in hex, or a partial file's name
+	Name    string    `json:"name"` // sha256 in hex, or the name of a partial file
 	Size    int64     `json:"size"` // bytes
-	Used    time.Time `json:"used"` // when it was last read or written, to the hour
+	Used    time.Time `json:"used"` // time of last use, to the hour
 	Partial bool      `json:"partial"`
 
 	path string
 }
 
-// List gives everything in the cache, what was used last first.
+// List returns everything in the cache, the most recently used first.
 func (c *Cache) List() ([]Entry, error) {
 	var all []Entry
 	for _, sub := range []string{"sha256", "partial"} {
 		err := filepath.WalkDir(filepath.Join(c.dir, sub), func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // gone meanwhile
+				return nil // removed in the meantime
 			}
 			if err != nil || !d.Type().IsRegular() {
 				return err
 			}
 			partial := sub == "partial"
 			if !partial && !isHexDigest(d.Name()) || filepath.Ext(path) == ".lock" {
-				return nil // not one of the cache's
+				return nil // not a file of the cache
 			}
 			info, err := d.Info()
 			if errors.Is(err, fs.ErrNotExist) {
@@ -77,27 +76,27 @@ func (c *Cache) List() ([]Entry, error) {
 	return all, nil
 }
 
-// PruneOptions says what may stay. With the zero value nothing does.
+// PruneOptions specify what to keep. The zero value keeps nothing.
 type PruneOptions struct {
-	UsedSince time.Time // what was used after it may stay; zero: whenever it was used
-	MaxSize   int64     // bytes that may stay, what was used last before the rest; 0 is no bound with UsedSince, else nothing stays
+	UsedSince time.Time // keep only what was used after this time; zero: no limit
+	MaxSize   int64     // keep at most so many bytes, the most recently used first; 0: no limit if UsedSince is set, else keep nothing
 	DryRun    bool
 }
 
-// Pruned says what a Prune removed and what is left.
-type Pruned struct {
-	Removed      int   `json:"removed"`
-	RemovedBytes int64 `json:"removedBytes"`
-	Left         int   `json:"left"`
-	LeftBytes    int64 `json:"leftBytes"`
+// PruneResult is the result of a Prune.
+type PruneResult struct {
+	Removed        int   `json:"removed"`
+	RemovedBytes   int64 `json:"removedBytes"`
+	Remaining      int   `json:"left"`
+	RemainingBytes int64 `json:"leftBytes"`
 }
 
-// Prune removes what o does not let stay. While anybody holds the cache it
-// removes nothing and gives ErrInUse.
-func (c *Cache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
-	var p Pruned
+// Prune removes what o does not keep. While another command holds the cache, it removes
+// nothing and returns ErrInUse.
+func (c *Cache) Prune(ctx context.Context, o PruneOptions) (PruneResult, error) {
+	var p PruneResult
 	l := flock.New(filepath.Join(c.dir, useLock))
-	defer func() { _ = l.Close() }() // a lock that is let go either way
+	defer func() { _ = l.Close() }() // closing releases the lock
 	ok, err := l.TryLock()
 	if err != nil {
 		return p, fmt.Errorf("prune cache: %w", err)
@@ -113,9 +112,9 @@ func (c *Cache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 		if err := ctx.Err(); err != nil {
 			return p, err
 		}
-		if o.keeps(e, p.LeftBytes) {
-			p.Left++
-			p.LeftBytes += e.Size
+		if o.keeps(e, p.RemainingBytes) {
+			p.Remaining++
+			p.RemainingBytes += e.Size
 			continue
 		}
 		if !o.DryRun {
@@ -129,7 +128,7 @@ func (c *Cache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	return p, nil
 }
 
-// keeps tells whether e may stay beside so many bytes of what was used later.
+// keeps reports whether to keep e, given the size of the entries that were used later.
 func (o PruneOptions) keeps(e Entry, beside int64) bool {
 	switch {
 	case o.UsedSince.IsZero() && o.MaxSize == 0:
@@ -140,8 +139,8 @@ func (o PruneOptions) keeps(e Entry, beside int64) bool {
 	return o.MaxSize == 0 || beside+e.Size <= o.MaxSize
 }
 
-// touch marks a blob as used now. Its content stays; who cannot mark it, as on a
-// file system that is only read, goes without.
+// touch sets a blob's time of last use. Failure is ignored, for example on a read-only file
+// system.
 func touch(f *os.File) {
 	if info, err := f.Stat(); err == nil && time.Since(info.ModTime()) > touchEvery {
 		now := time.Now()

@@ -73,7 +73,7 @@ func TestPrune(t *testing.T) {
 					bytesLeft += int64(10 * (i + 1))
 				}
 			}
-			if !test.options.DryRun && (p.Left != len(left) || p.LeftBytes != bytesLeft || p.Removed != 4-len(left) || p.RemovedBytes != 100-bytesLeft) {
+			if !test.options.DryRun && (p.Remaining != len(left) || p.RemainingBytes != bytesLeft || p.Removed != 4-len(left) || p.RemovedBytes != 100-bytesLeft) {
 				t.Errorf("%+v with %d bytes left", p, bytesLeft)
 			}
 			if test.options.DryRun && p.Removed != 4 {
@@ -83,7 +83,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestPruneWaitsForNobodyAndTakesNothingHeld(t *testing.T) {
+func TestPruneRefusesAHeldCache(t *testing.T) {
 	c, blobs := filled(t, 10)
 	release, err := c.Hold(t.Context())
 	if err != nil {
@@ -110,7 +110,7 @@ func TestPruneWaitsForNobodyAndTakesNothingHeld(t *testing.T) {
 	}
 }
 
-func TestReadingABlobIsUsingIt(t *testing.T) {
+func TestReadingABlobCountsAsUse(t *testing.T) {
 	c, blobs := filled(t, 10, 20)
 	f, err := c.Open(blobs[1])
 	if err != nil {

@@ -14,16 +14,15 @@ import (
 
 const writePrefix = "write-"
 
-// bufferSize is what every copy here moves at once: large enough that system
-// calls do not count, small enough for many transfers at a time.
+// bufferSize is the buffer of every copy: large enough that system calls are negligible,
+// small enough for many concurrent transfers.
 const bufferSize = 256 << 10
 
-// Put stores size bytes of r under hexDigest. Bytes that are not what hexDigest
-// and size say give a *DigestError or *SizeError and leave nothing behind. A blob
-// that is there already is left as it is, and r unread.
+// Put stores size bytes of r as hexDigest. Content that does not match is a *DigestError or
+// *SizeError, and nothing is stored. If the blob already exists, r is not read.
 func (c *Cache) Put(ctx context.Context, hexDigest string, size int64, r io.Reader) error {
 	if !isHexDigest(hexDigest) {
-		return fmt.Errorf("put into cache: %q is no sha256", hexDigest)
+		return fmt.Errorf("put into cache: %q is not a sha256", hexDigest)
 	}
 	if c.Has(hexDigest, size) {
 		return nil
@@ -33,7 +32,7 @@ func (c *Cache) Put(ctx context.Context, hexDigest string, size int64, r io.Read
 		return fmt.Errorf("put into cache: %w", err)
 	}
 	defer w.abort()
-	// One byte more than expected is enough to know that there are too many.
+	// One byte more than expected is enough to detect excess content.
 	if _, err := copyBytes(ctx, w, io.LimitReader(r, size+1)); err != nil {
 		return fmt.Errorf("put into cache: %w", err)
 	}
@@ -72,7 +71,7 @@ func (w *blobWriter) Write(p []byte) (int, error) {
 
 func (w *blobWriter) digest() string { return hex.EncodeToString(w.hash.Sum(nil)) }
 
-// commit gives the blob its name, once its bytes are on the disk.
+// commit syncs the blob's file and renames it to its name.
 func (w *blobWriter) commit() error {
 	f := w.file
 	w.file = nil
@@ -86,18 +85,17 @@ func (w *blobWriter) commit() error {
 	return nil
 }
 
-// abort throws away what was not committed.
+// abort discards an uncommitted blob.
 func (w *blobWriter) abort() {
 	if w.file != nil {
-		_ = w.file.Close() // nothing of it is wanted
+		_ = w.file.Close() // the file is discarded
 		_ = os.Remove(w.file.Name())
 	}
 }
 
-// adopt renames a file of partial/, whose bytes are checked and synced, to the
-// blob of that digest. The directory is not synced: a crash that loses the new
-// name costs another download, and each sync of a journal waits for the data of
-// every other file that is being written.
+// adopt renames a checked and synced file of partial/ to the blob with that digest. The
+// directory is not synced: losing the new name in a crash costs only another download, but
+// each sync of a journal waits for the data of every other file being written.
 func (c *Cache) adopt(path, hexDigest string) error {
 	if err := os.Chmod(path, 0o644); err != nil {
 		return err
@@ -112,7 +110,7 @@ func (c *Cache) adopt(path, hexDigest string) error {
 	return nil
 }
 
-// syncFile makes the bytes of a closed file durable.
+// syncFile syncs a closed file.
 func syncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -121,7 +119,7 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// copyBytes copies until r ends or ctx does.
+// copyBytes copies until r or ctx ends.
 func copyBytes(ctx context.Context, w io.Writer, r io.Reader) (int64, error) {
 	var n int64
 	buf := make([]byte, bufferSize)

@@ -149,8 +149,8 @@ func TestLockWaitsAndGivesUp(t *testing.T) {
 	}
 }
 
-// TestLockPassesOn: who waits for a lock and gets it as its file is removed does
-// not hold what the next one will ask for.
+// TestLockPassesOn: a waiter that gets the lock as its file is removed does not hold a lock
+// that others no longer find.
 func TestLockPassesOn(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *Cache {
@@ -215,8 +215,8 @@ func TestLockOfARemovedFile(t *testing.T) {
 	}
 }
 
-// TestFresh: a cache vouches for what it hashed itself, and for nothing that lay
-// there before.
+// TestFresh: a cache reports as hashed only what it hashed itself, not what was there
+// before.
 func TestFresh(t *testing.T) {
 	c, err := OpenCache(t.TempDir())
 	if err != nil {

@@ -15,15 +15,14 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// mediaChart is the media type of a chart's archive in a registry, Helm's own.
+// mediaChart is Helm's media type of a chart's archive in a registry.
 const mediaChart = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
-// chartBytes bounds a chart's archive that is read into memory.
+// chartBytes is the maximum size of a chart's archive that is read into memory.
 const chartBytes = 64 << 20
 
-// pinChart fills in what a chart lacks: the address and digest that its
-// repository or registry gives, what it says of itself, and the charts that it
-// depends on and does not hold.
+// pinChart sets the missing fields of a chart: the address and digest from its repository
+// or registry, its metadata, and the charts that it depends on and does not contain.
 func (c *Client) pinChart(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
 	own := manifest.ChartPart{Name: a.Name, Version: a.Version, Address: a.Address, SHA256: a.SHA256, Size: a.Size}
 	trust := manifest.FromContent
@@ -60,7 +59,7 @@ func (c *Client) pinChart(ctx context.Context, a manifest.Artifact) (manifest.Ar
 	for _, d := range missing {
 		p, err := c.dependency(ctx, a, d)
 		if err != nil {
-			return a, fmt.Errorf("chart %s needs %s %s: %w", read.Name, d.Name, d.Version, err)
+			return a, fmt.Errorf("chart %s depends on %s %s: %w", read.Name, d.Name, d.Version, err)
 		}
 		a.Parts = append(a.Parts, p)
 	}
@@ -72,7 +71,7 @@ func (c *Client) pinChart(ctx context.Context, a manifest.Artifact) (manifest.Ar
 	return a, c.cache.Put(ctx, a.SHA256, a.Size, bytes.NewReader(packed))
 }
 
-// fetchChart brings a pinned chart into the cache.
+// fetchChart fetches a pinned chart into the cache.
 func (c *Client) fetchChart(ctx context.Context, a manifest.Artifact) error {
 	if c.cache.Has(a.SHA256, a.Size) {
 		return nil
@@ -94,31 +93,31 @@ func (c *Client) fetchChart(ctx context.Context, a manifest.Artifact) error {
 	return c.cache.Put(ctx, a.SHA256, a.Size, bytes.NewReader(content))
 }
 
-// assemble puts the charts that one depends on into it.
+// assemble adds the missing dependencies to a chart and returns its archive.
 func (c *Client) assemble(ctx context.Context, a manifest.Artifact) ([]byte, error) {
-	var whole *chart.Chart
+	var complete *chart.Chart
 	for i, p := range a.Parts {
 		content, _, err := c.chartPart(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 		if i == 0 {
-			whole, err = readChart(content)
+			complete, err = readChart(content)
 		} else {
-			whole, err = whole.With(content)
+			complete, err = complete.With(content)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Address, err)
 		}
 	}
-	if left := whole.Missing(); len(left) > 0 {
-		return nil, fmt.Errorf("chart %s still lacks %s", whole.Name, left[0].Name)
+	if left := complete.Missing(); len(left) > 0 {
+		return nil, fmt.Errorf("chart %s still lacks %s", complete.Name, left[0].Name)
 	}
-	return whole.Pack()
+	return complete.Pack()
 }
 
-// chartPart gives the archive of one chart as published. Its pin is checked, and
-// filled in where it has none.
+// chartPart returns the archive of one chart as published. It checks the part's pin, or
+// sets it if there is none.
 func (c *Client) chartPart(ctx context.Context, p manifest.ChartPart) ([]byte, manifest.ChartPart, error) {
 	if rest, oci := strings.CutPrefix(p.Address, "oci://"); oci {
 		return c.ociChart(ctx, rest, p)
@@ -157,7 +156,7 @@ func (c *Client) readChartBlob(p manifest.ChartPart) ([]byte, error) {
 	return c.cache.read(p.SHA256, p.Size)
 }
 
-// ociChart gets a chart out of a registry: the one layer of Helm's media type.
+// ociChart fetches a chart from a registry: the one layer with Helm's media type.
 func (c *Client) ociChart(ctx context.Context, reference string, p manifest.ChartPart) ([]byte, manifest.ChartPart, error) {
 	r, err := c.repository(reference)
 	if err != nil {
@@ -175,7 +174,7 @@ func (c *Client) ociChart(ctx context.Context, reference string, p manifest.Char
 			}
 		}
 		if layer < 0 {
-			return nil, p, fmt.Errorf("oci://%s is no chart: it has no layer of type %s", reference, mediaChart)
+			return nil, p, fmt.Errorf("oci://%s is not a chart: it has no layer of type %s", reference, mediaChart)
 		}
 		p.SHA256, p.Size = m.layers[layer].Digest.Encoded(), m.layers[layer].Size
 	}
@@ -190,19 +189,19 @@ func (c *Client) ociChart(ctx context.Context, reference string, p manifest.Char
 	return content, p, err
 }
 
-// dependency finds a chart that a needs, and pins it.
+// dependency finds a chart that a depends on, and pins it.
 func (c *Client) dependency(ctx context.Context, a manifest.Artifact, d chart.Dependency) (manifest.ChartPart, error) {
 	p := manifest.ChartPart{Name: d.Name, Version: d.Version}
 	switch scheme, rest, _ := strings.Cut(d.Repository, "://"); {
 	case hasLogin(d.Repository):
-		return p, errors.New("whose repository is named with a password in the address, which would go into the bundle; run `helm dependency build`")
+		return p, errors.New("the address of its repository contains a password, which would go into the bundle; run `helm dependency build`")
 	case d.Repository == "":
-		return p, errors.New("which is not in its folder charts, and it names no repository; run `helm dependency build`")
+		return p, errors.New("the folder charts does not contain it, and no repository is set for it; run `helm dependency build`")
 	case scheme == "file" && a.Local():
 		p.Address = localDependency(a.Address, rest)
 	case scheme == "oci":
 		if _, err := semver.NewVersion(d.Version); err != nil {
-			return p, errors.New("a registry is not searched for a range of versions; run `helm dependency build`, or commit Chart.lock")
+			return p, errors.New("kubexm does not search a registry for a range of versions; run `helm dependency build`, or commit Chart.lock")
 		}
 		p.Address = strings.TrimSuffix(d.Repository, "/") + "/" + d.Name + ":" + strings.ReplaceAll(d.Version, "+", "_")
 	case scheme == "https" || scheme == "http":
@@ -212,7 +211,7 @@ func (c *Client) dependency(ctx context.Context, a manifest.Artifact, d chart.De
 		}
 		p.Address, p.SHA256, p.Version = found.Address, found.SHA256, found.Version
 	default:
-		return p, fmt.Errorf("repository %q is none that can be asked; write its https:// or oci:// address, or run `helm dependency build`", d.Repository)
+		return p, fmt.Errorf("repository %q cannot be queried; write its https:// or oci:// address, or run `helm dependency build`", d.Repository)
 	}
 	content, p, err := c.chartPart(ctx, p)
 	if err != nil {
@@ -227,13 +226,13 @@ func (c *Client) dependency(ctx context.Context, a manifest.Artifact, d chart.De
 		return p, err
 	}
 	if v, err := semver.NewVersion(read.Version); err != nil || read.Name != d.Name || !want.Check(v) {
-		return p, fmt.Errorf("%s holds %s %s", p.Address, read.Name, read.Version)
+		return p, fmt.Errorf("%s contains %s %s", p.Address, read.Name, read.Version)
 	}
 	p.Version = read.Version
 	return p, nil
 }
 
-// localDependency is the path of a chart beside another one.
+// localDependency returns the path of a dependency relative to a local chart.
 func localDependency(address, rest string) string {
 	u := url.URL{Path: address + "/"}
 	return strings.TrimSuffix(u.JoinPath(rest).Path, "/")
@@ -245,14 +244,14 @@ func metaOf(c *chart.Chart) *manifest.ChartMeta {
 	return &manifest.ChartMeta{APIVersion: c.APIVersion, Name: c.Name, Version: c.Version, AppVersion: c.AppVersion, Type: c.Type}
 }
 
-// sameVersion refuses a chart of another version than the config asks for.
+// sameVersion returns an error if the chart has another version than the config requires.
 func sameVersion(a manifest.Artifact, c *chart.Chart) error {
 	want, err := semver.NewVersion(a.Version)
 	if err != nil {
-		return nil // the config names none
+		return nil // the config sets none
 	}
 	if have, err := semver.NewVersion(c.Version); err != nil || !have.Equal(want) {
-		return fmt.Errorf("the chart is %s %s, the config asks for version %s", c.Name, c.Version, a.Version)
+		return fmt.Errorf("the chart is %s %s, the config requires version %s", c.Name, c.Version, a.Version)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// indexBytes bounds a repository's index; the largest known has some 20 MB.
+// indexBytes is the maximum size of a repository's index; the largest known has some 20 MB.
 const indexBytes = 96 << 20
 
 // chartEntry is one version of a chart in a repository's index.
@@ -26,11 +26,11 @@ type chartEntry struct {
 	Digest  string   `yaml:"digest"`
 }
 
-// exactly is the range that holds one version alone.
+// exactly returns the constraint for exactly one version.
 func exactly(version string) string { return "=" + strings.TrimPrefix(version, "v") }
 
-// inRepository finds the newest version in a range that a repository has of a
-// chart, with its address and the digest that is published.
+// inRepository returns the newest version of a chart in a range that a repository has, with
+// its address and published digest.
 func (c *Client) inRepository(ctx context.Context, repository, name, versions string) (manifest.ChartPart, error) {
 	p := manifest.ChartPart{Name: name}
 	want, err := semver.NewConstraint(versions)
@@ -58,7 +58,7 @@ func (c *Client) inRepository(ctx context.Context, repository, name, versions st
 		return p, fmt.Errorf("%s/index.yaml: %w", repository, err)
 	}
 	if at.User != nil {
-		return p, fmt.Errorf("%s/index.yaml: names the archive of %s with a password in the address, which would go into the bundle; take it out there", repository, name)
+		return p, fmt.Errorf("%s/index.yaml: the address of the archive of %s contains a password, which would go into the bundle; remove it from the index", repository, name)
 	}
 	p.Version, p.Address = best.Version, at.String()
 	if sum := strings.TrimPrefix(best.Digest, "sha256:"); isHexDigest(sum) {
@@ -67,7 +67,7 @@ func (c *Client) inRepository(ctx context.Context, repository, name, versions st
 	return p, nil
 }
 
-// parseIndex gives what an index says of one chart.
+// parseIndex returns the entries of one chart in an index.
 func parseIndex(text []byte, name string) ([]chartEntry, error) {
 	var index struct {
 		Entries map[string]yaml.Node `yaml:"entries"`
@@ -77,7 +77,7 @@ func parseIndex(text []byte, name string) ([]chartEntry, error) {
 	}
 	n, ok := index.Entries[name]
 	if !ok {
-		return nil, fmt.Errorf("holds no chart called %s", name)
+		return nil, fmt.Errorf("has no chart %s", name)
 	}
 	var entries []chartEntry
 	if err := n.Decode(&entries); err != nil {
@@ -86,8 +86,8 @@ func parseIndex(text []byte, name string) ([]chartEntry, error) {
 	return entries, nil
 }
 
-// pick gives the newest entry in a range. Of two builds of one version the first
-// in the index counts, as for Helm.
+// pick returns the newest entry in a range. Of two builds of one version it takes the first
+// in the index, as Helm does.
 func pick(entries []chartEntry, want *semver.Constraints) (chartEntry, error) {
 	var best chartEntry
 	var newest *semver.Version

@@ -19,14 +19,14 @@ import (
 // login is the name and password for a chart repository.
 type login struct{ user, password string }
 
-// helmRepository is one of the repositories that `helm repo add` wrote down.
+// helmRepository is one of the repositories that `helm repo add` stored.
 type helmRepository struct {
 	URL      string `yaml:"url"`
 	Username string `yaml:"username"`
 	Password string `yaml:"password"`
 }
 
-// helmRepositories reads Helm's list; there is none where nobody has one.
+// helmRepositories reads Helm's list; it is empty if the file does not exist.
 func helmRepositories(file string) ([]helmRepository, error) {
 	if file == "" {
 		return nil, nil
@@ -42,13 +42,13 @@ func helmRepositories(file string) ([]helmRepository, error) {
 		Repositories []helmRepository `yaml:"repositories"`
 	}
 	if yaml.Unmarshal(text, &list) != nil { // its error may quote a password
-		return nil, fmt.Errorf("read the logins of chart repositories: %s is no list as `helm repo add` writes it", file)
+		return nil, fmt.Errorf("read the logins of chart repositories: %s is not a list of repositories as `helm repo add` writes it", file)
 	}
 	return list.Repositories, nil
 }
 
-// loggedIn gives the client that asks for charts at u. It has a login for the
-// very scheme, host and port of u, and for no other that u may redirect to.
+// loggedIn returns the client for charts at u. It sends the login only to the scheme, host
+// and port of u, and not to targets of redirects.
 func (c *Client) loggedIn(ctx context.Context, u *url.URL) (*http.Client, error) {
 	l, err := c.loginFor(ctx, u)
 	if err != nil || l == (login{}) {
@@ -58,8 +58,7 @@ func (c *Client) loggedIn(ctx context.Context, u *url.URL) (*http.Client, error)
 	return &http.Client{Transport: t, CheckRedirect: checkRedirect}, nil
 }
 
-// loginFor looks in Helm's list, then for the host where the logins of
-// registries are.
+// loginFor searches Helm's list, then the registry credentials for the host.
 func (c *Client) loginFor(ctx context.Context, u *url.URL) (login, error) {
 	if l, ok := listed(c.helm, u); ok {
 		return l, nil
@@ -75,8 +74,8 @@ func (c *Client) loginFor(ctx context.Context, u *url.URL) (login, error) {
 	return login{have.Username, have.Password}, nil
 }
 
-// listed finds u's login in Helm's list: that of the repository that holds u, the
-// innermost one, or that of the only one on u's host.
+// listed returns u's login in Helm's list: that of the innermost repository that contains
+// u, or that of the only repository on u's host.
 func listed(all []helmRepository, u *url.URL) (login, bool) {
 	var on []login // of the same host
 	var best login
@@ -99,19 +98,19 @@ func listed(all []helmRepository, u *url.URL) (login, bool) {
 	return best, longest >= 0
 }
 
-// place is a folder of files in the words that credentials of registries are
-// kept under: host, or host/path.
+// place is the location of a file as the key of registry credentials: host, or host/path.
 type place struct{ *url.URL }
 
 func (p place) String() string {
 	return cmp.Or(strings.TrimSuffix(p.Host+path.Dir(p.Path), "/"), p.Host)
 }
 
-// RegistryStr is the host, with its port.
+// RegistryStr returns the host with its port.
 func (p place) RegistryStr() string { return p.Host }
 
-// basicLogin adds a login to the requests for one place alone. It is none of the
-// request's own headers: net/http takes those along to other ports and subdomains.
+// basicLogin adds a login to requests for one scheme and host. It does not use the headers
+// of the original request, because net/http copies those to other ports and subdomains on
+// redirects.
 type basicLogin struct {
 	login
 	scheme, host string
@@ -127,8 +126,8 @@ func (t *basicLogin) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.base.RoundTrip(req)
 }
 
-// hasLogin tells whether an address holds a user or password, which would go
-// into the lock and the bundle.
+// hasLogin reports whether an address contains a user or password, which would get into the
+// lock and the bundle.
 func hasLogin(address string) bool {
 	_, rest, _ := strings.Cut(address, "://")
 	host, _, _ := strings.Cut(rest, "/")

@@ -14,8 +14,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// private serves a repository of charts to who knows the password. The archives
-// lie on another server, which is not to be told it.
+// private serves a chart repository with a password. The archives are on another server,
+// which must not receive the password.
 func private(t *testing.T) (repository, store *upstream) {
 	t.Helper()
 	content := packedChart(t, "db", "2.1.0", "")
@@ -119,7 +119,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("nobody there")
 }
 
-// TestPasswordsInAddressesAreRefused, unsaid: they would stand in the lock.
+// TestPasswordsInAddressesAreRefused: without printing them, because they would be written
+// to the lock.
 func TestPasswordsInAddressesAreRefused(t *testing.T) {
 	w := newChartWorld(t)
 	w.index = "entries: {db: [{name: db, version: 2.1.0, urls: ['https://me:hunter2@upstream.test/charts/files/db.tgz']}]}"

@@ -180,8 +180,8 @@ func TestChartsOfEachForm(t *testing.T) {
 	}
 }
 
-// TestChartsThatCannotBeCarried say why.
-func TestChartsThatCannotBeCarried(t *testing.T) {
+// TestUnsupportedCharts say why.
+func TestUnsupportedCharts(t *testing.T) {
 	w := newChartWorld(t)
 	needs := func(dependency string) map[string]string {
 		return map[string]string{"c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies: [" + dependency + "]\n", "d/Chart.yaml": "name: d\nversion: 1.0.0\n"}
@@ -193,18 +193,18 @@ func TestChartsThatCannotBeCarried(t *testing.T) {
 		want  string
 	}{
 		"no such version":         {nil, manifest.Artifact{Name: "db", Repository: "https://upstream.test/charts", Version: "9.0.0"}, "has no version =9.0.0 of the chart; it has 3.0.0, 2.0.0"},
-		"no such chart":           {nil, manifest.Artifact{Name: "no", Repository: "https://upstream.test/charts", Version: "9.0.0"}, "holds no chart called no"},
+		"no such chart":           {nil, manifest.Artifact{Name: "no", Repository: "https://upstream.test/charts", Version: "9.0.0"}, "has no chart no"},
 		"no repository":           {nil, manifest.Artifact{Name: "no", Repository: "https://upstream.test/other", Version: "9.0.0"}, "404"},
 		"no chart":                {nil, manifest.Artifact{Name: "x", Address: "https://upstream.test/not.tgz", Version: "config"}, "not a chart"},
-		"an image":                {nil, manifest.Artifact{Name: "x", Address: "oci://upstream.test/charts/image:1", Version: "config"}, "is no chart"},
-		"another version":         {nil, manifest.Artifact{Name: "x", Address: "https://upstream.test/charts/files/db.tgz", Version: "1.0.0"}, "the chart is db 2.1.0, the config asks for version 1.0.0"},
+		"an image":                {nil, manifest.Artifact{Name: "x", Address: "oci://upstream.test/charts/image:1", Version: "config"}, "is not a chart"},
+		"another version":         {nil, manifest.Artifact{Name: "x", Address: "https://upstream.test/charts/files/db.tgz", Version: "1.0.0"}, "the chart is db 2.1.0, the config requires version 1.0.0"},
 		"no file":                 {nil, manifest.Artifact{Name: "x", Address: "no.tgz", Version: "config"}, "no such file"},
 		"no chart's folder":       {map[string]string{"c/x": "y"}, folder, "no Chart.yaml"},
-		"a dependency by a name":  {needs("{name: d, version: 1.x, repository: '@stable'}"), folder, `repository "@stable" is none that can be asked`},
-		"a dependency of nowhere": {needs("{name: d, version: 1.x}"), folder, "names no repository"},
-		"a range in a registry":   {needs("{name: mq, version: 3.x, repository: 'oci://upstream.test/charts'}"), folder, "not searched for a range"},
-		"another chart there":     {needs("{name: e, version: 1.x, repository: 'file://../d'}"), folder, "holds d 1.0.0"},
-		"another version there":   {needs("{name: d, version: 2.x, repository: 'file://../d'}"), folder, "holds d 1.0.0"},
+		"a dependency by a name":  {needs("{name: d, version: 1.x, repository: '@stable'}"), folder, `repository "@stable" cannot be queried`},
+		"a dependency of nowhere": {needs("{name: d, version: 1.x}"), folder, "no repository is set for it"},
+		"a range in a registry":   {needs("{name: mq, version: 3.x, repository: 'oci://upstream.test/charts'}"), folder, "does not search a registry for a range"},
+		"another chart there":     {needs("{name: e, version: 1.x, repository: 'file://../d'}"), folder, "contains d 1.0.0"},
+		"another version there":   {needs("{name: d, version: 2.x, repository: 'file://../d'}"), folder, "contains d 1.0.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.base = t.TempDir()

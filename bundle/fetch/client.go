@@ -17,30 +17,29 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Options configures a Client. Cache is required; the zero value of everything
-// else is a sane default.
+// Options configures a Client. Cache is required; other fields have defaults.
 type Options struct {
 	Cache    *Cache
-	Base     string           // the folder that paths in a lock start from: the config's
-	Sources  manifest.Sources // what stands in for upstream, certificates and credentials
-	Helm     string           // Helm's list of repositories, repositories.yaml, for their logins; unless Sources names credentials
-	Log      *slog.Logger     // nil says nothing
-	Progress Progress         // nil tells nobody
-	Note     func(string)     // told what a person should know of what is pinned; nil: the log is
-	Etc      string           // where this machine's package repositories are configured; /etc
+	Base     string           // folder that paths in a lock are relative to: the config's
+	Sources  manifest.Sources // replacements for upstream, certificates and credentials
+	Helm     string           // Helm's repositories.yaml, for its logins; not used if Sources has credentials
+	Log      *slog.Logger     // nil discards logs
+	Progress Progress         // nil reports no progress
+	Note     func(string)     // receives notes for the user about pinned packages; nil logs them
+	Etc      string           // folder with this machine's package repository configuration; default /etc
 
-	Parallel  int    // connections to one host at once; 8
-	UserAgent string // "kubexm"
+	Parallel  int    // connections per host; default 8
+	UserAgent string // default "kubexm"
 
-	Stall      time.Duration // how long a source may send next to nothing; 30 s
-	Attempts   int           // tries without progress before giving up; 6
-	Backoff    time.Duration // pause before the second try, doubled for each further one; 500 ms
-	MaxBackoff time.Duration // longest pause of ours; 30 s
-	MaxWait    time.Duration // longest pause that a server may ask for; 2 min
+	Stall      time.Duration // how long a source may send almost nothing; default 30 s
+	Attempts   int           // attempts without progress before giving up; default 6
+	Backoff    time.Duration // pause before the second attempt, doubled for each further one; default 500 ms
+	MaxBackoff time.Duration // longest pause without a request by the server; default 30 s
+	MaxWait    time.Duration // longest pause that a server may request; default 2 min
 }
 
-// Client gets pinned artifacts into a cache. It is safe for concurrent use; how
-// many of its calls run at once is the caller's choice.
+// Client downloads pinned artifacts into a cache. It is safe for concurrent use; the caller
+// limits the number of concurrent calls.
 type Client struct {
 	cache   *Cache
 	options Options
@@ -51,21 +50,21 @@ type Client struct {
 	keys    authn.Keychain
 	helm    []helmRepository
 
-	noted sync.Map // what Note was told
-	read  sync.Map // sha256 of an address of packages' metadata → sha256 of what was found there in this run
+	noted sync.Map // notes that Note has received
+	read  sync.Map // sha256 of an address of package metadata → sha256 of its content in this run
 
 	mu           sync.Mutex
 	repositories map[string]*http.Client // by registry/repository
-	entering     keyedMutex              // the repositories being logged in to
+	entering     keyedMutex              // repositories with a login in progress
 }
 
-// New makes a Client.
+// New returns a Client with these options.
 func New(o Options) (*Client, error) {
 	if o.Cache == nil {
 		return nil, errors.New("a fetch client needs a cache")
 	}
 	o.setDefaults()
-	var pool *x509.CertPool // nil: the system's
+	var pool *x509.CertPool // nil: the system's certificates
 	if o.Sources.CAFile != "" {
 		var err error
 		if pool, err = certificates(o.Sources.CAFile); err != nil {
@@ -104,7 +103,7 @@ func (o *Options) setDefaults() {
 		o.Progress = silent{}
 	}
 	if o.Note == nil {
-		o.Note = func(text string) { o.Log.Warn("of what is pinned", "note", text) }
+		o.Note = func(text string) { o.Log.Warn("pinned packages", "note", text) }
 	}
 	orInt(&o.Parallel, 8)
 	orInt(&o.Attempts, 6)
@@ -129,7 +128,7 @@ func orDuration(n *time.Duration, d time.Duration) {
 	}
 }
 
-// certificates reads the system's certificates and those in file.
+// certificates returns the system's certificates and those in file.
 func certificates(file string) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -140,12 +139,12 @@ func certificates(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("read certificates: %w", err)
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read certificates: %s holds none in PEM form", file)
+		return nil, fmt.Errorf("read certificates: %s contains none in PEM form", file)
 	}
 	return pool, nil
 }
 
-// plainKey marks a context whose requests may go over plain http.
+// plainKey is the context key that allows requests over plain http.
 type plainKey struct{}
 
 func allowPlainHTTP(ctx context.Context, plain bool) context.Context {

@@ -8,10 +8,10 @@ type Content struct {
 	Size      int64  // bytes
 	MediaType string
 	Role      Role
-	Platform  manifest.Platform // whose it is; zero for an index, and for what several platforms share
+	Platform  manifest.Platform // zero for an index, and for content that several platforms share
 }
 
-// Role says what a Content is in its image.
+// Role is the role of a Content in its image.
 type Role string
 
 // The roles of content.
@@ -22,6 +22,5 @@ const (
 	LayerRole    Role = "layer"
 )
 
-// document tells whether a registry serves the content as a manifest, rather
-// than as a blob.
+// document reports whether a registry serves the content as a manifest, not as a blob.
 func (c Content) document() bool { return c.Role == IndexRole || c.Role == ManifestRole }

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// keychain reads registry credentials from file, or, where none is named, from
-// where docker and podman keep theirs.
+// keychain returns the registry credentials in file or, if file is "", those of docker and
+// podman.
 func keychain(file string) (authn.Keychain, error) {
 	if file == "" {
 		return authn.DefaultKeychain, nil
@@ -21,7 +21,7 @@ func keychain(file string) (authn.Keychain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read registry credentials: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	c, err := config.LoadFromReader(f)
 	if err != nil {
 		return nil, fmt.Errorf("read registry credentials: %s: %w", file, err)
@@ -29,20 +29,20 @@ func keychain(file string) (authn.Keychain, error) {
 	return credentials{c}, nil
 }
 
-// credentials are those of one file in docker's form.
+// credentials are those in one file in docker's format.
 type credentials struct{ file *configfile.ConfigFile }
 
 // Resolve finds the credentials of a repository, or of its registry.
 func (c credentials) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	for _, key := range []string{r.String(), r.RegistryStr()} {
 		if key == name.DefaultRegistry {
-			key = authn.DefaultAuthKey // docker's word for its own registry
+			key = authn.DefaultAuthKey // docker's key for its own registry
 		}
 		a, err := c.file.GetAuthConfig(key)
 		if err != nil {
 			return nil, fmt.Errorf("read registry credentials for %s: %w", key, err)
 		}
-		a.ServerAddress = "" // always set, even where nothing was found
+		a.ServerAddress = "" // always set, even if nothing was found
 		if a == (types.AuthConfig{}) {
 			continue
 		}

@@ -15,15 +15,15 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// derivedVersion is the form of the records that this code writes and reads.
+// derivedVersion is the format version of the records.
 const derivedVersion = 1
 
-// derived records what the wanted members of an archive are, so that who has
-// them needs the archive no more.
+// derived records the selected entries of an archive, so that a cache with these blobs does
+// not need the archive again.
 type derived struct {
 	Version int             `json:"version"`
-	Archive string          `json:"archive"` // its sha256
-	Size    int64           `json:"size"`    // its bytes
+	Archive string          `json:"archive"` // sha256 of the archive
+	Size    int64           `json:"size"`    // size of the archive in bytes
 	Members []derivedMember `json:"members"` // sorted by path
 }
 
@@ -37,24 +37,24 @@ func (c *Cache) derivedPath(archive string) string {
 	return filepath.Join(c.dir, "derived", archive+".json")
 }
 
-// readDerived gives the record of an archive, empty if there is none that can be used.
+// readDerived returns the record of an archive, empty if there is no usable one.
 func (c *Cache) readDerived(archive string) derived {
 	f, err := os.Open(c.derivedPath(archive))
 	if err != nil {
 		return derived{}
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	d, err := decodeDerived(io.LimitReader(f, derivedBytes), archive)
 	if err != nil {
-		return derived{} // as good as none: it is written anew
+		return derived{} // ignored: it is rewritten
 	}
 	return d
 }
 
-// derivedBytes bounds a record.
+// derivedBytes is the maximum size of a record.
 const derivedBytes = 1 << 20
 
-// decodeDerived reads the record of an archive, strictly.
+// decodeDerived strictly decodes the record of an archive.
 func decodeDerived(r io.Reader, archive string) (derived, error) {
 	var d derived
 	b, err := io.ReadAll(r)
@@ -67,21 +67,21 @@ func decodeDerived(r io.Reader, archive string) (derived, error) {
 		return derived{}, err
 	}
 	if _, err := j.Token(); !errors.Is(err, io.EOF) {
-		return derived{}, errors.New("something follows the record")
+		return derived{}, errors.New("data follows the record")
 	}
 	if d.Version != derivedVersion || d.Archive != archive || d.Size < 0 {
 		return derived{}, fmt.Errorf("not a record of version %d for %s", derivedVersion, archive)
 	}
 	for _, m := range d.Members {
 		if m.Path == "" || m.Size < 0 || !isHexDigest(m.SHA256) {
-			return derived{}, fmt.Errorf("member %q is not whole", m.Path)
+			return derived{}, fmt.Errorf("entry %q is incomplete", m.Path)
 		}
 	}
 	return d, nil
 }
 
-// pin fills in a and its members; it is not ok if d does not know them all, or
-// if a says something else.
+// pin sets the missing fields of a and its entries. It returns false if d lacks an entry or
+// contradicts a.
 func (d derived) pin(a manifest.Artifact) (manifest.Artifact, bool) {
 	if d.Archive == "" || (a.Size > 0 && a.Size != d.Size) {
 		return a, false
@@ -102,7 +102,7 @@ func (d derived) pin(a manifest.Artifact) (manifest.Artifact, bool) {
 	return a, true
 }
 
-// addDerived remembers a's members besides those remembered before.
+// addDerived adds a's entries to the record.
 func (c *Cache) addDerived(a manifest.Artifact) error {
 	d := derived{Version: derivedVersion, Archive: a.SHA256, Size: a.Size, Members: c.readDerived(a.SHA256).Members}
 	for _, m := range a.Members {

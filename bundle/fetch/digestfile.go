@@ -15,11 +15,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// digestFileBytes bounds a digest file; the longest known have some hundred lines.
+// digestFileBytes is the maximum size of a digest file; the longest known have some hundred
+// lines.
 const digestFileBytes = 1 << 20
 
-// publishedDigest reads what upstream publishes at a.DigestAddress as the sha256
-// of the file at a.Address.
+// publishedDigest returns the sha256 that upstream publishes at a.DigestAddress for the
+// file at a.Address.
 func (c *Client) publishedDigest(ctx context.Context, a manifest.Artifact) (string, error) {
 	shown, u, plain, err := c.fileAddress(a.DigestAddress)
 	if err != nil {
@@ -38,7 +39,7 @@ func (c *Client) publishedDigest(ctx context.Context, a manifest.Artifact) (stri
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", shown, err)
 	}
-	c.log.InfoContext(ctx, "digest taken from what upstream publishes", "name", a.ID, "address", shown, "sha256", sum)
+	c.log.InfoContext(ctx, "using the digest that upstream publishes", "name", a.ID, "address", shown, "sha256", sum)
 	return sum, nil
 }
 
@@ -66,21 +67,21 @@ func (c *Client) readSmall(ctx context.Context, u *url.URL) ([]byte, error) {
 	return b, nil
 }
 
-// digestLine is one statement of a digest file; name is "" where it has none.
+// digestLine is one line of a digest file; name is "" if the line has none.
 type digestLine struct{ sum, name string }
 
-// parseDigestFile finds the sha256 of the file at address. It reads the forms
-// that upstreams use: the digest alone; sha256sum's "digest  name" and
-// "digest *name", one line or many; and BSD's "SHA256 (name) = digest". Lines
-// that are none of these, such as those of a signature, are passed over. Where
-// several lines have the file's name, the one whose folders agree best counts.
+// parseDigestFile returns the sha256 of the file at address. It accepts the formats that
+// upstreams use: only a digest; sha256sum's "digest  name" and "digest *name", one or
+// several lines; and BSD's "SHA256 (name) = digest". Other lines, such as those of a
+// signature, are ignored. If several lines have the file's name, the one with the longest
+// matching path is used.
 func parseDigestFile(text []byte, address string) (string, error) {
 	lines, err := digestLines(text)
 	if err != nil {
 		return "", err
 	}
 	if len(lines) == 0 {
-		return "", errors.New("no sha256 in it; check digestAddress")
+		return "", errors.New("it contains no sha256; check digestAddress")
 	}
 	if len(lines) == 1 && (lines[0].name == "" || lines[0].name == "-") {
 		return lines[0].sum, nil
@@ -102,9 +103,9 @@ func parseDigestFile(text []byte, address string) (string, error) {
 	case 1:
 		return sums[0], nil
 	case 0:
-		return "", fmt.Errorf("no sha256 for %s in it, but for %s; check address and digestAddress", baseName(address), someNames(lines))
+		return "", fmt.Errorf("it contains no sha256 for %s, but for %s; check address and digestAddress", baseName(address), someNames(lines))
 	}
-	return "", fmt.Errorf("%d different sha256 for %s in it: %s; set sha256 in a versions file", len(sums), baseName(address), strings.Join(sums, ", "))
+	return "", fmt.Errorf("it contains %d different sha256 for %s: %s; set sha256 in a versions file", len(sums), baseName(address), strings.Join(sums, ", "))
 }
 
 func digestLines(text []byte) ([]digestLine, error) {
@@ -134,8 +135,8 @@ func parseDigestLine(s string) (digestLine, bool) {
 	return digestLine{sum, name}, isHexDigest(sum)
 }
 
-// commonFolders counts the path elements, from the last, that name and address
-// share; 0 when not even the file's name is the same.
+// commonFolders returns the number of path elements, from the last, that name and address
+// share; 0 if the file names differ.
 func commonFolders(name, address string) int {
 	if u, err := url.Parse(address); err == nil {
 		address = u.Path
@@ -149,7 +150,7 @@ func commonFolders(name, address string) int {
 	return n
 }
 
-// someNames lists the names in a digest file, not too many.
+// someNames lists the first names in a digest file.
 func someNames(lines []digestLine) string {
 	const most = 5
 	var names []string

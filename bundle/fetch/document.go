@@ -12,24 +12,24 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// documentBytes bounds a manifest or index, as registries do.
+// documentBytes is the maximum size of a manifest or index, the same as in registries.
 const documentBytes = 4 << 20
 
-// The docker media types that images still come in. They are kept as they are:
-// another type would be another digest.
+// Docker's media types of images. They are preserved, because another type would change the
+// digest.
 const (
 	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 	dockerIndex    = "application/vnd.docker.distribution.manifest.list.v2+json"
 	dockerSchema1  = "application/vnd.docker.distribution.manifest.v1"
 )
 
-// documentTypes are the media types to ask a registry for, indexes first: some
-// registries serve the first they have.
+// documentTypes are the media types to request from a registry, indexes first: some
+// registries serve the first one that they have.
 func documentTypes() []string {
 	return []string{ocispec.MediaTypeImageIndex, dockerIndex, ocispec.MediaTypeImageManifest, dockerManifest}
 }
 
-// document is a manifest or an index, read from bytes that are never written anew.
+// document is a manifest or an index, with its original bytes.
 type document struct {
 	bytes     []byte
 	digest    digest.Digest
@@ -50,13 +50,13 @@ func (d *document) role() Role {
 	return ManifestRole
 }
 
-// content is the document itself as content of its image.
+// content returns the document itself as content of its image.
 func (d *document) content() Content {
 	return Content{Digest: d.digest.String(), Size: int64(len(d.bytes)), MediaType: d.mediaType, Role: d.role()}
 }
 
-// parseDocument reads a manifest or index. served is the media type that came
-// with it, "" if none did. What a bundle cannot hold is refused.
+// parseDocument parses a manifest or index. served is the media type of the response, or
+// "". It rejects what a bundle cannot contain.
 func parseDocument(b []byte, served string) (*document, error) {
 	var raw struct {
 		SchemaVersion int                  `json:"schemaVersion"`
@@ -67,14 +67,14 @@ func parseDocument(b []byte, served string) (*document, error) {
 		FSLayers      json.RawMessage      `json:"fsLayers"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
-		return nil, fmt.Errorf("manifest is not what it should be: %w", err)
+		return nil, fmt.Errorf("manifest is not valid: %w", err)
 	}
 	served, _, _ = mime.ParseMediaType(served)
 	if raw.SchemaVersion == 1 || raw.FSLayers != nil || strings.HasPrefix(served, dockerSchema1) {
-		return nil, errors.New("manifest is of docker's schema 1, which no current runtime takes; push the image anew with a current tool")
+		return nil, errors.New("manifest uses Docker's schema 1, which no current runtime supports; push the image again with a current tool")
 	}
 	if raw.Manifests != nil && (raw.Config != nil || raw.Layers != nil) {
-		return nil, errors.New("manifest is an index and an image at once")
+		return nil, errors.New("manifest is both an index and an image")
 	}
 	d := &document{bytes: b, digest: digest.FromBytes(b), children: raw.Manifests, layers: raw.Layers}
 	var err error
@@ -82,7 +82,7 @@ func parseDocument(b []byte, served string) (*document, error) {
 		return nil, err
 	}
 	if d.index() != (raw.Manifests != nil) || d.index() == (raw.Config != nil) {
-		return nil, fmt.Errorf("manifest is not what its media type %s says", d.mediaType)
+		return nil, fmt.Errorf("manifest does not match its media type %s", d.mediaType)
 	}
 	if raw.Config != nil {
 		d.config = *raw.Config
@@ -90,15 +90,15 @@ func parseDocument(b []byte, served string) (*document, error) {
 	return d, d.check()
 }
 
-// documentType settles the media type: what the document says of itself, else
-// what the registry said, else what it looks like. The first two must agree.
+// documentType returns the media type: the one in the document, else the registry's, else
+// one that follows from the fields. The first two must agree.
 func documentType(served, own string, index bool) (string, error) {
 	known := func(s string) bool { return slices.Contains(documentTypes(), s) }
 	switch {
 	case own != "" && !known(own):
-		return "", fmt.Errorf("manifest has media type %q, which is none of an image's", own)
+		return "", fmt.Errorf("manifest has media type %q, which is not one of an image", own)
 	case own != "" && known(served) && served != own:
-		return "", fmt.Errorf("manifest says that it is %s, the registry that it is %s", own, served)
+		return "", fmt.Errorf("manifest states the media type %s, the registry states %s", own, served)
 	case own != "":
 		return own, nil
 	case known(served):
@@ -109,7 +109,7 @@ func documentType(served, own string, index bool) (string, error) {
 	return ocispec.MediaTypeImageManifest, nil
 }
 
-// check refuses descriptors that cannot be fetched and held.
+// check rejects descriptors that cannot be fetched and stored.
 func (d *document) check() error {
 	for _, c := range d.children {
 		if err := checkDescriptor(c); err != nil {
@@ -124,7 +124,7 @@ func (d *document) check() error {
 			return fmt.Errorf("manifest %s: %w", d.digest, err)
 		}
 		if len(c.URLs) > 0 || strings.Contains(c.MediaType, ".foreign.") || strings.Contains(c.MediaType, ".nondistributable.") {
-			return fmt.Errorf("manifest %s: %s is kept outside the registry (%s), which a bundle cannot hold; use an image without foreign layers",
+			return fmt.Errorf("manifest %s: %s is stored outside the registry (%s), and a bundle cannot contain it; use an image without foreign layers",
 				d.digest, c.Digest, c.MediaType)
 		}
 	}
@@ -136,7 +136,7 @@ func checkDescriptor(c ocispec.Descriptor) error {
 		return fmt.Errorf("digest %q: %w", c.Digest, err)
 	}
 	if c.Digest.Algorithm() != digest.SHA256 {
-		return fmt.Errorf("digest %s is not sha256, the only kind a bundle names blobs by", c.Digest)
+		return fmt.Errorf("digest %s is not sha256, the only algorithm that bundles support", c.Digest)
 	}
 	if c.Size < 0 {
 		return fmt.Errorf("%s has a size of %d", c.Digest, c.Size)
@@ -144,8 +144,7 @@ func checkDescriptor(c ocispec.Descriptor) error {
 	return nil
 }
 
-// content gives what d's platform needs besides d: its config and its layers,
-// each once.
+// parts returns the other blobs of d's platform: its config and its layers, each once.
 func (d *document) parts() []Content {
 	out := []Content{{Digest: d.config.Digest.String(), Size: d.config.Size, MediaType: d.config.MediaType, Role: ConfigRole}}
 	seen := map[digest.Digest]bool{d.config.Digest: true}

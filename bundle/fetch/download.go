@@ -13,19 +13,18 @@ import (
 
 // job is one file or blob to download.
 type job struct {
-	name    string // for people
-	address string // upstream's own
-	target  string // the one to ask
-	sha256  string // expected, or "" if nobody knows
+	name    string // for messages
+	address string // upstream's address
+	target  string // the address to request
+	sha256  string // expected, or "" if unknown
 	size    int64  // expected, or -1
-	most    int64  // bytes that are read of it where size is not known; 0 is no bound
+	most    int64  // maximum bytes to read if size is unknown; 0 is unlimited
 
-	// open gives the client to ask and the address in its terms; it may have to
-	// log in first.
+	// open returns the HTTP client and the address to request; it may have to log in first.
 	open func(context.Context) (doer, *url.URL, error)
 }
 
-// key names the job's partial file.
+// key is the name of the job's partial file.
 func (j *job) key() string {
 	if j.sha256 != "" {
 		return j.sha256
@@ -37,15 +36,15 @@ func (j *job) sizeError(got int64) error {
 	return &SizeError{Name: j.name, Address: j.address, Target: j.target, Want: j.size, Got: got}
 }
 
-// hexOf is the sha256 of a string.
+// hexOf returns the sha256 of a string in hex.
 func hexOf(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
 }
 
-// download brings j's bytes into a partial file, checks them, and hands the file
-// to finish, which keeps or removes it. done is asked first, by whoever has the
-// turn: another build may have brought the same meanwhile.
+// download fetches j into a partial file, checks it, and passes it to finish, which stores
+// or removes it. done is called first, with the lock on the file: another build may have
+// fetched the same file in the meantime.
 func (c *Client) download(ctx context.Context, j *job, done func() bool, finish func(*part) error) error {
 	unlock, err := c.cache.lock(ctx, c.log, j.key())
 	if err != nil {
@@ -65,31 +64,30 @@ func (c *Client) download(ctx context.Context, j *job, done func() bool, finish 
 	return err
 }
 
-// complete tries until p is the whole of what j asks for. What came is thrown
-// away and asked for again at once when it cannot be continued, and once more
-// when it is wrong in the end: that may be a broken partial file's doing, or a
-// broken proxy's.
+// complete retries until p is the complete file of j. A partial file that cannot be
+// continued is discarded and downloaded again. Complete but wrong content is discarded once
+// too, because a damaged partial file or a faulty proxy may be the cause.
 func (c *Client) complete(ctx context.Context, j *job, p *part, t Transfer) error {
 	restarted := false
-	furthest := int64(0) // bytes from an earlier start are no progress
+	furthest := int64(0) // downloading the same bytes again is not progress
 	return c.retry(ctx, j.name, func(ctx context.Context) (int64, error) {
 		began := furthest
 		for {
 			err := c.attempt(ctx, j, p, t)
 			furthest = max(furthest, p.have)
-			brought := furthest - began
+			progress := furthest - began
 			if err == nil && j.sha256 != "" && p.digest() != j.sha256 {
 				err = &DigestError{Name: j.name, Address: j.address, Target: j.target, Want: j.sha256, Got: p.digest()}
 			}
 			wrong := wrongContent(err)
 			if !wrong && !errors.Is(err, errStale) {
-				return brought, err
+				return progress, err
 			}
 			if derr := p.drop(t); derr != nil {
-				return brought, derr
+				return progress, derr
 			}
 			if wrong && restarted {
-				return brought, err
+				return progress, err
 			}
 			restarted = restarted || wrong
 			c.log.InfoContext(ctx, "starting a download over", "name", j.name, "reason", err)
@@ -97,7 +95,7 @@ func (c *Client) complete(ctx context.Context, j *job, p *part, t Transfer) erro
 	})
 }
 
-// wrongContent tells whether err says that the bytes are not those expected.
+// wrongContent reports whether err means that the content is not the expected one.
 func wrongContent(err error) bool {
 	if _, ok := errors.AsType[*DigestError](err); ok {
 		return true
@@ -106,7 +104,7 @@ func wrongContent(err error) bool {
 	return ok
 }
 
-// attempt asks once for what p lacks.
+// attempt requests the missing part of p once.
 func (c *Client) attempt(ctx context.Context, j *job, p *part, t Transfer) error {
 	client, address, err := j.open(ctx)
 	if err != nil {
@@ -120,7 +118,7 @@ func (c *Client) attempt(ctx context.Context, j *job, p *part, t Transfer) error
 	if err != nil {
 		return err
 	}
-	req.Size = max(p.total(j), 0) // grab's word for unknown is 0
+	req.Size = max(p.total(j), 0) // grab uses 0 for unknown
 	req.IgnoreRemoteTime = true
 	req.NoCreateDirectories = true
 	if v := p.validator(); p.have > 0 && v != "" && p.meta.Source == source {
@@ -130,7 +128,7 @@ func (c *Client) attempt(ctx context.Context, j *job, p *part, t Transfer) error
 	g := &grab.Client{HTTPClient: x, BufferSize: bufferSize}
 	err = g.Do(req.WithContext(ctx)).Err()
 	if errors.Is(err, grab.ErrBadLength) {
-		err = errShort // a body without a length of its own ended early
+		err = errShort // a body without Content-Length ended early
 	}
 	return err
 }

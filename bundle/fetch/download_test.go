@@ -32,36 +32,36 @@ func TestDownloadFaults(t *testing.T) {
 		err     string
 	}{
 		{name: "good", handler: served(content, `"a"`), gets: 1, sent: whole},
-		{name: "cut, then continued", handler: inTurn(half(content, `"a"`), served(content, `"a"`)), gets: 2, sent: whole},
-		{name: "cut, no ETag, digest decides", handler: inTurn(half(content, ""), served(content, "")), gets: 2, sent: whole},
-		{name: "cut, then the whole for a range", gets: 3, handler: inTurn(half(content, `"a"`),
+		{name: "cut, then continued", handler: inSequence(half(content, `"a"`), served(content, `"a"`)), gets: 2, sent: whole},
+		{name: "cut, no ETag, digest decides", handler: inSequence(half(content, ""), served(content, "")), gets: 2, sent: whole},
+		{name: "cut, then the whole for a range", gets: 3, handler: inSequence(half(content, `"a"`),
 			func(w http.ResponseWriter, r *http.Request) { announce(w, content, `"a"`); _, _ = w.Write(content) },
 			served(content, `"a"`))},
-		{name: "cut, then 416", handler: inTurn(half(content, `"a"`), status(416), served(content, `"a"`)), gets: 3},
-		{name: "cut, then another file by If-Range", handler: inTurn(half(other, `"old"`), served(content, `"new"`)), gets: 3},
-		{name: "cut, then 206 of another ETag", gets: 3, handler: inTurn(half(other, `"old"`),
+		{name: "cut, then 416", handler: inSequence(half(content, `"a"`), status(416), served(content, `"a"`)), gets: 3},
+		{name: "cut, then another file by If-Range", handler: inSequence(half(other, `"old"`), served(content, `"new"`)), gets: 3},
+		{name: "cut, then 206 of another ETag", gets: 3, handler: inSequence(half(other, `"old"`),
 			func(w http.ResponseWriter, r *http.Request) { r.Header.Del("If-Range"); served(content, `"new"`)(w, r) },
 			served(content, `"new"`))},
-		{name: "cut, then 206 of other bytes unmarked", gets: 3, handler: inTurn(half(other, ""), served(content, ""))},
-		{name: "206 from the wrong place", gets: 3, handler: inTurn(half(content, `"a"`),
+		{name: "cut, then 206 of other bytes unmarked", gets: 3, handler: inSequence(half(other, ""), served(content, ""))},
+		{name: "206 from the wrong place", gets: 3, handler: inSequence(half(content, `"a"`),
 			func(w http.ResponseWriter, r *http.Request) {
 				r.Header.Set("Range", "bytes=5-")
 				served(content, `"a"`)(w, r)
 			},
 			served(content, `"a"`))},
-		{name: "206 with a total that lies", gets: 3, handler: inTurn(half(content, `"a"`),
+		{name: "206 with a total that lies", gets: 3, handler: inSequence(half(content, `"a"`),
 			func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Range", "bytes 153600-307199/999999")
 				w.WriteHeader(206)
 			}, served(content, `"a"`))},
-		{name: "stalls in the middle", stall: 500 * time.Millisecond, gets: 2, sent: whole, handler: inTurn(
+		{name: "stalls in the middle", stall: 500 * time.Millisecond, gets: 2, sent: whole, handler: inSequence(
 			func(w http.ResponseWriter, r *http.Request) {
 				announce(w, content, `"a"`)
 				_, _ = w.Write(content[:100<<10])
 				flush(w)
 				<-r.Context().Done()
 			}, served(content, `"a"`))},
-		{name: "stalls before it answers", stall: 500 * time.Millisecond, gets: 2, sent: whole, handler: inTurn(
+		{name: "stalls before it answers", stall: 500 * time.Millisecond, gets: 2, sent: whole, handler: inSequence(
 			func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, served(content, `"a"`))},
 		{name: "stalls for ever", stall: 20 * time.Millisecond, gets: 3, err: "sent nothing for 20ms", handler: func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
@@ -70,16 +70,16 @@ func TestDownloadFaults(t *testing.T) {
 			drip(content, 10*time.Millisecond, 1)(w, r)
 		}},
 		{name: "drips", stall: 10 * time.Second, gets: 1, sent: whole, handler: drip(content, time.Millisecond, 5000)},
-		{name: "ends early without a length", gets: 2, sent: whole, handler: inTurn(
+		{name: "ends early without a length", gets: 2, sent: whole, handler: inSequence(
 			func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("ETag", `"a"`)
 				flush(w)
 				_, _ = w.Write(content[:1000])
 			}, served(content, `"a"`))},
-		{name: "always ends early", gets: 3, err: "ended before all of it came", handler: func(w http.ResponseWriter, r *http.Request) {
+		{name: "always ends early", gets: 3, err: "ended before the transfer was complete", handler: func(w http.ResponseWriter, r *http.Request) {
 			flush(w)
 		}},
-		{name: "cut each time, and never continued", gets: 5, err: "given up after 3 tries", handler: func(w http.ResponseWriter, r *http.Request) {
+		{name: "cut each time, and never continued", gets: 5, err: "gave up after 3 attempts", handler: func(w http.ResponseWriter, r *http.Request) {
 			half(content, `"a"`)(w, r)
 		}},
 		{name: "announces too much", gets: 2, err: "has 307300 bytes, expected 307200", handler: served(append(noise(1, 300<<10), make([]byte, 100)...), "")},
@@ -90,7 +90,7 @@ func TestDownloadFaults(t *testing.T) {
 		}},
 		{name: "another file", gets: 2, err: sum(other), handler: served(other, `"a"`)},
 		{name: "another file, the expected digest", gets: 2, err: sum(content), handler: served(other, `"a"`)},
-		{name: "broken once on the way", gets: 2, handler: inTurn(served(other, ""), served(content, ""))},
+		{name: "broken once on the way", gets: 2, handler: inSequence(served(other, ""), served(content, ""))},
 		{name: "redirected", gets: 3, handler: func(w http.ResponseWriter, r *http.Request) {
 			if n, _ := strconv.Atoi(r.URL.Query().Get("n")); n < 2 {
 				http.Redirect(w, r, "/elsewhere?n="+itoa(n+1), http.StatusFound)
@@ -101,8 +101,8 @@ func TestDownloadFaults(t *testing.T) {
 		{name: "redirected in a circle", gets: 10, err: "stopped after 10 redirects", handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 		}},
-		{name: "busy, then fine", handler: inTurn(status(503), status(500), served(content, "")), gets: 3, sent: whole},
-		{name: "busy for ever", handler: status(502), gets: 3, err: "given up after 3 tries: GET"},
+		{name: "busy, then fine", handler: inSequence(status(503), status(500), served(content, "")), gets: 3, sent: whole},
+		{name: "busy for ever", handler: status(502), gets: 3, err: "gave up after 3 attempts: GET"},
 		{name: "asks to wait too long", gets: 1, err: "429 Too Many Requests", handler: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(429)
@@ -173,7 +173,7 @@ func drip(content []byte, pause time.Duration, n int) http.HandlerFunc {
 
 func TestRequestsOfAContinuedDownload(t *testing.T) {
 	content := noise(1, 300<<10)
-	u := serve(t, inTurn(half(content, `"tag"`), served(content, `"tag"`)))
+	u := serve(t, inSequence(half(content, `"tag"`), served(content, `"tag"`)))
 	o := options(t, u)
 	o.UserAgent = "kubexm/test"
 	if err := client(t, o).FetchArtifact(t.Context(), plainFile(content)); err != nil {
@@ -195,7 +195,7 @@ func TestRequestsOfAContinuedDownload(t *testing.T) {
 
 func TestRetryAfterIsHonoured(t *testing.T) {
 	content := noise(1, 1000)
-	u := serve(t, inTurn(func(w http.ResponseWriter, r *http.Request) {
+	u := serve(t, inSequence(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
 	}, served(content, "")))
@@ -245,7 +245,7 @@ func TestManyCutsPass(t *testing.T) {
 func TestCancelledAndContinued(t *testing.T) {
 	content := noise(1, 300<<10)
 	reached := make(chan struct{})
-	u := serve(t, inTurn(func(w http.ResponseWriter, r *http.Request) {
+	u := serve(t, inSequence(func(w http.ResponseWriter, r *http.Request) {
 		announce(w, content, `"a"`)
 		_, _ = w.Write(content[:200<<10])
 		flush(w)
@@ -277,9 +277,9 @@ func TestCancelledAndContinued(t *testing.T) {
 	}
 }
 
-// TestPartialFileIsNotBelieved leaves the partial files that a crash, or a bad
+// TestPartialFileIsNotTrusted leaves the partial files that a crash, or a bad
 // disk, may leave.
-func TestPartialFileIsNotBelieved(t *testing.T) {
+func TestPartialFileIsNotTrusted(t *testing.T) {
 	content := noise(1, 300<<10)
 	meta := `{"source":"` + hexOf("http://elsewhere/thing") + `","etag":"\"x\"","size":307200}`
 	tests := []struct {
@@ -420,7 +420,7 @@ func TestDigestErrorSaysBoth(t *testing.T) {
 	}
 }
 
-func TestNoDiskIsNotRetried(t *testing.T) {
+func TestDiskErrorsAreNotRetried(t *testing.T) {
 	u := serve(t, served(noise(1, 1000), ""))
 	o := options(t, u)
 	if err := os.RemoveAll(o.Cache.partial("")); err != nil {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// errStale says that a partial file cannot be continued: the file behind the
-// address is another by now, or the server does not continue.
+// errStale: a partial file cannot be continued, because the file at the address has changed
+// or the server does not support it.
 var errStale = errors.New("the partial download cannot be continued")
 
-// exchange stands between grab and the network. grab believes any 2xx answer to
-// a range request, and asks by HEAD what the meta file knows; here each answer
-// is held against what was asked before a byte of it is written.
+// exchange is the HTTP client for grab. grab accepts any 2xx response to a range request,
+// and requests by HEAD what the meta file knows. exchange checks each response against its
+// request before a byte of it is written.
 type exchange struct {
 	client   doer
 	part     *part
@@ -27,7 +27,7 @@ type doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Do answers a HEAD from the meta file and sends anything else.
+// Do answers a HEAD from the meta file and sends other requests.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodHead {
 		return &http.Response{
@@ -53,7 +53,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// begins checks the answer to a request for the whole file.
+// begins checks the response to a request for the complete file.
 func (x *exchange) begins(resp *http.Response) error {
 	if resp.StatusCode != http.StatusOK {
 		return statusError(resp)
@@ -69,7 +69,7 @@ func (x *exchange) begins(resp *http.Response) error {
 	})
 }
 
-// continues checks the answer to a request for the rest of the file.
+// continues checks the response to a request for the rest of the file.
 func (x *exchange) continues(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
@@ -95,7 +95,7 @@ func (x *exchange) continues(resp *http.Response) error {
 	return nil
 }
 
-// contentRange reads "bytes 100-199/200"; total is -1 for "*".
+// contentRange parses "bytes 100-199/200"; total is -1 for "*".
 func contentRange(s string) (begin, end, total int64, err error) {
 	bad := fmt.Errorf("content range %q is not of the form bytes 0-9/10", s)
 	s, isBytes := strings.CutPrefix(s, "bytes ")

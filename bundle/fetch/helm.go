@@ -2,8 +2,8 @@ package fetch
 
 import "path/filepath"
 
-// HelmRepositories is where `helm repo add` keeps the logins of chart
-// repositories, as Helm looks for it; "" where there is no place for it.
+// HelmRepositories returns the path of the file in which `helm repo add` stores the logins
+// of chart repositories, by Helm's rules; "" if there is none.
 func HelmRepositories(env func(string) (string, bool)) string {
 	if file, _ := env("HELM_REPOSITORY_CONFIG"); file != "" {
 		return file

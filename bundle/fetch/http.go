@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// transport is under every request of a Client. It bounds how many run against
-// one host, refuses plain http without leave, gives up on a source that stalls,
-// and turns the answers that mean "not now" into errors, so that retrying is
-// decided in one place, whoever made the request.
+// transport sends every request of a Client. It limits the concurrent requests per host,
+// refuses plain http that is not allowed, and cancels requests to sources that stall. It
+// converts responses that mean "try later" into errors, so that one place decides about
+// retries.
 type transport struct {
 	inner     http.RoundTripper
 	userAgent string
@@ -30,9 +30,8 @@ type transport struct {
 }
 
 func newTransport(o Options, tlsConfig *tls.Config) *transport {
-	// HTTP/1.1 alone: with HTTP/2 all downloads from one host would share one
-	// connection and its flow control, which is slower, and one cut would end
-	// them all.
+	// HTTP/1.1 only: with HTTP/2 all downloads from one host would share one connection and
+	// its flow control, which is slower, and one interruption would end them all.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &transport{
@@ -42,7 +41,7 @@ func newTransport(o Options, tlsConfig *tls.Config) *transport {
 			TLSClientConfig:     tlsConfig,
 			TLSHandshakeTimeout: 15 * time.Second,
 			Protocols:           protocols,
-			// A digest is over the bytes as published: nothing is to be unpacked on the way.
+			// A digest is of the published bytes: nothing may be decompressed in transit.
 			DisableCompression:  true,
 			MaxIdleConnsPerHost: o.Parallel,
 			IdleConnTimeout:     90 * time.Second,
@@ -86,7 +85,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// enter waits until fewer than parallel requests run against host.
+// enter waits until fewer than parallel requests to host are running.
 func (t *transport) enter(ctx context.Context, host string) (leave func(), err error) {
 	t.mu.Lock()
 	slot := t.slots[host]
@@ -103,20 +102,20 @@ func (t *transport) enter(ctx context.Context, host string) (leave func(), err e
 	}
 }
 
-// stallBytes is how much has to come within the stall time: a source that drips
-// below that would hold a build for days.
+// stallBytes is the minimum to receive within the stall time: a slower source would block a
+// build for days.
 const stallBytes = 1024
 
-// watched is the body of an answer. Only time spent waiting for the source
-// counts: a slow disk of ours is not its stall.
+// watched is the body of a response. Only time spent waiting for the source counts towards
+// a stall; time for the local disk does not.
 type watched struct {
 	body    io.ReadCloser
 	ctx     context.Context //nolint:containedctx // the request's own, ended by finish
 	cancel  context.CancelCauseFunc
 	timer   *time.Timer
 	stall   time.Duration
-	left    time.Duration // of stall
-	since   int64         // bytes since left was full
+	left    time.Duration // remaining part of stall
+	since   int64         // bytes received since left was reset
 	address string
 	release func()
 	once    sync.Once
@@ -124,7 +123,7 @@ type watched struct {
 
 func (w *watched) expire() { w.cancel(&StallError{Address: w.address, Idle: w.stall}) }
 
-// Read reads from the source, for as long as it does not stall.
+// Read reads from the source until it stalls.
 func (w *watched) Read(p []byte) (int, error) {
 	began := time.Now()
 	w.timer.Reset(w.left)
@@ -137,13 +136,13 @@ func (w *watched) Read(p []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	if cause := w.cause(err); cause != err { //nolint:errorlint // the same one or another
+	if cause := w.cause(err); cause != err { //nolint:errorlint // compares identity
 		return n, cause
 	}
 	return n, fmt.Errorf("read %s: %w", w.address, err)
 }
 
-// Close ends the request and lets the next one to the host begin.
+// Close ends the request and releases its slot for the host.
 func (w *watched) Close() error {
 	err := w.body.Close()
 	w.finish()
@@ -158,7 +157,7 @@ func (w *watched) finish() {
 	})
 }
 
-// cause tells a stall from the cancellation that it looks like.
+// cause returns the StallError behind a cancellation, or err.
 func (w *watched) cause(err error) error {
 	var stall *StallError
 	if errors.As(context.Cause(w.ctx), &stall) {
@@ -167,12 +166,11 @@ func (w *watched) cause(err error) error {
 	return err
 }
 
-// maxRedirects is net/http's own limit, which a CheckRedirect has to keep itself.
+// maxRedirects is net/http's own limit, which a CheckRedirect function must enforce itself.
 const maxRedirects = 10
 
-// checkRedirect follows redirects, but not from https down to http unless the
-// address asked for may be asked over plain http; the transport refuses that
-// too, this one says it better.
+// checkRedirect follows redirects, but from https to http only if plain http is allowed for
+// the requested address. The transport refuses that too, but with a less precise error.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return &RedirectError{Address: display(via[0].URL), Next: display(req.URL)}
@@ -183,22 +181,22 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// messageBytes is how much of a refusal's text is read and shown.
+// messageBytes is the maximum of an error response's text that is read and shown.
 const messageBytes = 300
 
-// statusError describes an answer other than the one asked for. It reads some
-// of the body and leaves closing to the caller.
+// statusError describes a response with an unexpected status. It reads some of the body and
+// leaves closing it to the caller.
 func statusError(resp *http.Response) *StatusError {
 	e := &StatusError{Method: resp.Request.Method, Address: display(resp.Request.URL), Code: resp.StatusCode}
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/html") {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, messageBytes)) // as far as it came
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, messageBytes)) // a partial text is good enough
 		e.Message = oneLine(string(text))
 	}
 	e.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	return e
 }
 
-// retryAfter reads the header of that name: seconds, or a date.
+// retryAfter parses the Retry-After header: seconds, or a date.
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(s); err == nil {
 		return time.Duration(max(n, 0)) * time.Second
@@ -209,7 +207,7 @@ func retryAfter(s string, now time.Time) time.Duration {
 	return 0
 }
 
-// oneLine makes a stranger's text safe for a terminal.
+// oneLine returns untrusted text as one line that is safe to print on a terminal.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) || r == '\ufffd' {
@@ -220,8 +218,8 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// display gives an address without what is secret in it: credentials, and the
-// query, which holds the signature of a signed address.
+// display returns an address without secrets: without credentials, and without the query,
+// which may contain a signature.
 func display(u *url.URL) string {
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	return shown.String()

@@ -36,7 +36,7 @@ func TestCertificates(t *testing.T) {
 	o := options(t, u)
 	o.Sources.Replace[0].PlainHTTP = false
 	err := client(t, o).FetchArtifact(t.Context(), plainFile(content))
-	if err == nil || !strings.Contains(err.Error(), "name its CA in spec.sources.caFile") {
+	if err == nil || !strings.Contains(err.Error(), "set its CA in spec.sources.caFile") {
 		t.Errorf("unknown authority: error %v", err)
 	}
 	o.Sources.CAFile = ca
@@ -53,7 +53,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-func TestPlainHTTPNeedsLeave(t *testing.T) {
+func TestPlainHTTPNeedsPermission(t *testing.T) {
 	content := noise(1, 1000)
 	u := serve(t, served(content, ""))
 	a := plainFile(content)
@@ -92,8 +92,8 @@ func TestRedirectDownToPlainHTTPIsRefused(t *testing.T) {
 	}
 }
 
-// TestACircleOfRedirectsIsNamedWhole: with its host, and without what is secret.
-func TestACircleOfRedirectsIsNamedWhole(t *testing.T) {
+// TestRedirectLoopIsReported: with its host, and without what is secret.
+func TestRedirectLoopIsReported(t *testing.T) {
 	circle := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/" {
 			return
@@ -142,7 +142,7 @@ func TestRefusedConnectionIsRetried(t *testing.T) {
 	u.Close()
 	o := options(t, u)
 	err := client(t, o).FetchArtifact(t.Context(), plainFile(nil))
-	if err == nil || !strings.Contains(err.Error(), "given up after 3 tries") {
+	if err == nil || !strings.Contains(err.Error(), "gave up after 3 attempts") {
 		t.Errorf("error %v", err)
 	}
 }

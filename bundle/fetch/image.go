@@ -14,15 +14,15 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// PinImage resolves im's reference and fills in the digest, size and media type
-// of what it names, and those of the manifest for each of platforms, of which
-// only operating system and architecture count. A digest that im has already
-// must be the one that the registry gives, else a *DigestError. An image that
-// lacks a platform is refused. The manifests are left in the cache.
+// PinImage resolves im's reference. It sets digest, size and media type of the image, and
+// of the manifest for each of platforms; of a platform only operating system and
+// architecture are used. If im already has a digest and the registry returns another, the
+// error is a *DigestError. An image without one of the platforms is an error. The manifests
+// stay in the cache.
 func (c *Client) PinImage(ctx context.Context, im manifest.ImagePin, platforms []manifest.Platform) (manifest.ImagePin, error) {
 	wanted := machines(platforms)
 	if len(wanted) == 0 {
-		return im, errors.New("no platform is wanted")
+		return im, errors.New("no platform is selected")
 	}
 	r, err := c.repository(im.Reference)
 	if err != nil {
@@ -65,10 +65,10 @@ func (c *Client) PinImage(ctx context.Context, im manifest.ImagePin, platforms [
 	return im, nil
 }
 
-// resolve reads what r's tag or digest names now.
+// resolve reads the document that r's tag or digest currently refers to.
 func (r *repository) resolve(ctx context.Context) (*document, error) {
 	if want, err := digest.Parse(r.identity); err == nil {
-		b, served, err := r.whole(ctx, want, -1)
+		b, served, err := r.fetchDocument(ctx, want, -1)
 		if err != nil {
 			return nil, err
 		}
@@ -89,22 +89,22 @@ func (r *repository) parsed(ctx context.Context, b []byte, served string) (*docu
 	return d, r.store(ctx, d)
 }
 
-// document reads the manifest or index that desc names, from the cache if it is
-// there, checked against desc either way.
+// document reads the manifest or index of desc, from the cache if it is there, and checks
+// it against desc.
 func (r *repository) document(ctx context.Context, desc ocispec.Descriptor) (*document, error) {
 	if desc.Size > documentBytes {
-		return nil, fmt.Errorf("manifest %s has %d bytes, more than the %d that registries take", desc.Digest, desc.Size, documentBytes)
+		return nil, fmt.Errorf("manifest %s has %d bytes, more than the %d that registries accept", desc.Digest, desc.Size, documentBytes)
 	}
 	b, err := r.client.cache.read(desc.Digest.Encoded(), desc.Size)
 	served := desc.MediaType
 	if err != nil {
-		if b, served, err = r.whole(ctx, desc.Digest, desc.Size); err != nil {
+		if b, served, err = r.fetchDocument(ctx, desc.Digest, desc.Size); err != nil {
 			return nil, err
 		}
 	}
 	d, err := parseDocument(b, served)
 	if err == nil && desc.MediaType != "" && d.mediaType != desc.MediaType {
-		err = fmt.Errorf("manifest %s is of type %s, what names it says %s", desc.Digest, d.mediaType, desc.MediaType)
+		err = fmt.Errorf("manifest %s has the media type %s, its descriptor states %s", desc.Digest, d.mediaType, desc.MediaType)
 	}
 	if err != nil {
 		return nil, err
@@ -112,9 +112,9 @@ func (r *repository) document(ctx context.Context, desc ocispec.Descriptor) (*do
 	return d, r.store(ctx, d)
 }
 
-// whole reads the manifest or index that a digest names; size is -1 where nobody
-// knows it. What comes wrong is asked for once more, as a layer is.
-func (r *repository) whole(ctx context.Context, want digest.Digest, size int64) ([]byte, string, error) {
+// fetchDocument reads the manifest or index with a digest; size is -1 if unknown. Wrong
+// content is requested a second time, as for a layer.
+func (r *repository) fetchDocument(ctx context.Context, want digest.Digest, size int64) ([]byte, string, error) {
 	for again := false; ; again = true {
 		b, served, err := r.get(ctx, want.String())
 		if err != nil {
@@ -127,7 +127,7 @@ func (r *repository) whole(ctx context.Context, want digest.Digest, size int64) 
 	}
 }
 
-// same tells whether b is what a digest and a size name.
+// same returns an error if b does not match a digest and a size.
 func (r *repository) same(b []byte, want digest.Digest, size int64) error {
 	if got := digest.FromBytes(b); got != want {
 		return &DigestError{Name: r.address, Address: r.address, Target: r.target(want.String()), Want: want.String(), Got: got.String()}
@@ -142,7 +142,7 @@ func (r *repository) store(ctx context.Context, d *document) error {
 	return r.client.cache.Put(ctx, d.digest.Encoded(), int64(len(d.bytes)), bytes.NewReader(d.bytes))
 }
 
-// read gives a small blob whole and checked; one that is corrupt is discarded.
+// read returns the checked content of a small blob; a corrupt one is discarded.
 func (c *Cache) read(hexDigest string, size int64) ([]byte, error) {
 	if !c.Has(hexDigest, size) {
 		return nil, errors.New("not in the cache")
@@ -151,7 +151,7 @@ func (c *Cache) read(hexDigest string, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	b, err := io.ReadAll(io.LimitReader(f, size))
 	if err != nil {
 		return nil, err
@@ -162,11 +162,11 @@ func (c *Cache) read(hexDigest string, size int64) ([]byte, error) {
 	return b, nil
 }
 
-// configBytes bounds an image's config where it has to be read.
+// configBytes is the maximum size of an image config that is read.
 const configBytes = 8 << 20
 
-// platformOf reads for which platform an image says that it is; none where its
-// config is not an image's.
+// platformOf returns the platform in an image's config; empty if the config is not one of
+// an image.
 func (r *repository) platformOf(ctx context.Context, m *document) (*ocispec.Platform, error) {
 	var p ocispec.Platform
 	if m.config.Size > configBytes {

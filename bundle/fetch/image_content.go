@@ -10,11 +10,10 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// ImageContent lists everything that im's pin holds, each blob once: the index,
-// the indexes in it on the way to a pinned manifest, those manifests, their
-// configs and their layers, in this order. The documents are brought into the
-// cache for that, checked; the rest is for FetchContent. What an index names of
-// other platforms is left out.
+// ImageContent lists all blobs of im's pin, each once: the index, nested indexes above a
+// pinned manifest, those manifests, their configs and their layers, in this order. It
+// fetches the documents into the cache, checked; FetchContent fetches the rest. Content of
+// other platforms in an index is not listed.
 func (c *Client) ImageContent(ctx context.Context, im manifest.ImagePin) ([]Content, error) {
 	r, err := c.repository(im.Reference)
 	if err != nil {
@@ -22,7 +21,7 @@ func (c *Client) ImageContent(ctx context.Context, im manifest.ImagePin) ([]Cont
 	}
 	d, err := digest.Parse(im.Digest)
 	if err != nil || d.Algorithm() != digest.SHA256 {
-		return nil, fmt.Errorf("not pinned: %q is no sha256 digest", im.Digest)
+		return nil, fmt.Errorf("not pinned: %q is not a sha256 digest", im.Digest)
 	}
 	root, err := r.document(ctx, ocispec.Descriptor{MediaType: im.MediaType, Digest: d, Size: im.Size})
 	if err != nil {
@@ -31,18 +30,18 @@ func (c *Client) ImageContent(ctx context.Context, im manifest.ImagePin) ([]Cont
 	list := newContents(root.content())
 	var images []*document
 	for _, p := range im.Platforms {
-		way := []*document{root}
+		path := []*document{root}
 		if p.Digest != im.Digest {
-			if way, err = (&search{repository: r}).way(ctx, root, digest.Digest(p.Digest), 0); err != nil {
+			if path, err = (&search{repository: r}).path(ctx, root, digest.Digest(p.Digest), 0); err != nil {
 				return nil, err
 			}
 		}
-		if way == nil || way[len(way)-1].index() {
-			return nil, fmt.Errorf("index %s does not hold the manifest %s that the lock pins for %s; lock again", im.Digest, p.Digest, p.Platform)
+		if path == nil || path[len(path)-1].index() {
+			return nil, fmt.Errorf("index %s does not contain the manifest %s that the lock pins for %s; lock again", im.Digest, p.Digest, p.Platform)
 		}
-		for i, doc := range way {
+		for i, doc := range path {
 			at := manifest.Platform{}
-			if i == len(way)-1 {
+			if i == len(path)-1 {
 				at = p.Platform
 				images = append(images, doc)
 			}
@@ -66,7 +65,7 @@ func (c *Client) ImageContent(ctx context.Context, im manifest.ImagePin) ([]Cont
 	return list.all, nil
 }
 
-// contents collects content, each digest once.
+// contents collects blobs, each digest once.
 type contents struct {
 	all []Content
 	at  map[string]int
@@ -76,7 +75,7 @@ func newContents(root Content) *contents {
 	return &contents{all: []Content{root}, at: map[string]int{root.Digest: 0}}
 }
 
-// add adds c for platform p; what two platforms share belongs to neither.
+// add adds c for platform p; a blob of two platforms has no platform.
 func (l *contents) add(c Content, p manifest.Platform) error {
 	i, twice := l.at[c.Digest]
 	if !twice {
@@ -87,7 +86,7 @@ func (l *contents) add(c Content, p manifest.Platform) error {
 	}
 	had := &l.all[i]
 	if had.Size != c.Size {
-		return fmt.Errorf("%s has %d bytes in one place and %d in another", c.Digest, had.Size, c.Size)
+		return fmt.Errorf("%s is listed with both %d and %d bytes", c.Digest, had.Size, c.Size)
 	}
 	switch {
 	case i > 0 && had.Platform != p:
@@ -98,12 +97,12 @@ func (l *contents) add(c Content, p manifest.Platform) error {
 	return nil
 }
 
-// FetchContent brings one piece of im's content into the cache, checked against
-// its digest and size. What is there already needs no network.
+// FetchContent fetches one blob of im into the cache, checked against its digest and size.
+// A cached blob needs no network.
 func (c *Client) FetchContent(ctx context.Context, im manifest.ImagePin, ct Content) error {
 	d, err := digest.Parse(ct.Digest)
 	if err != nil || d.Algorithm() != digest.SHA256 {
-		return fmt.Errorf("%q is no sha256 digest", ct.Digest)
+		return fmt.Errorf("%q is not a sha256 digest", ct.Digest)
 	}
 	if c.cache.Has(d.Encoded(), ct.Size) {
 		return nil
@@ -119,8 +118,8 @@ func (c *Client) FetchContent(ctx context.Context, im manifest.ImagePin, ct Cont
 	return r.blob(ctx, ct)
 }
 
-// blob downloads a config or layer. Its key is its digest, so that what several
-// images share comes once, and a download goes on wherever it broke off.
+// blob downloads a config or layer. Its key is its digest, so that blobs that several
+// images share are downloaded once, and any of these downloads can be continued.
 func (r *repository) blob(ctx context.Context, ct Content) error {
 	d := digest.Digest(ct.Digest)
 	done := func() bool { return r.client.cache.Has(d.Encoded(), ct.Size) }

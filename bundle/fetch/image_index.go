@@ -8,42 +8,42 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// maxDepth bounds indexes in indexes. One level is usual, two are known.
+// maxDepth is the maximum nesting of indexes. One level is usual, two occur.
 const maxDepth = 4
 
-// isIndex tells whether a descriptor names an index.
+// isIndex reports whether a descriptor is of an index.
 func isIndex(d ocispec.Descriptor) bool {
 	return d.MediaType == ocispec.MediaTypeImageIndex || d.MediaType == dockerIndex
 }
 
-// isImage tells whether a descriptor names an image's manifest.
+// isImage reports whether a descriptor is of an image's manifest.
 func isImage(d ocispec.Descriptor) bool {
 	return d.MediaType == ocispec.MediaTypeImageManifest || d.MediaType == dockerManifest
 }
 
-// search looks through an index and the indexes in it.
+// search walks an index and the indexes in it.
 type search struct {
 	*repository
-	asked int // documents read
+	documents int // number of documents read
 }
 
-// maxAsked bounds the documents of one search, so that a hostile index does not
-// have us ask a thousand times.
-const maxAsked = 256
+// maxSearched limits the documents of one search, so that a hostile index cannot cause
+// thousands of requests.
+const maxSearched = 256
 
-// child reads a document that an index names.
+// child reads a document that an index lists.
 func (s *search) child(ctx context.Context, d ocispec.Descriptor, depth int) (*document, error) {
 	if depth >= maxDepth {
 		return nil, fmt.Errorf("indexes are nested more than %d deep", maxDepth)
 	}
-	if s.asked++; s.asked > maxAsked {
-		return nil, fmt.Errorf("more than %d manifests have to be read to know what the index holds", maxAsked)
+	if s.documents++; s.documents > maxSearched {
+		return nil, fmt.Errorf("more than %d manifests must be read to resolve the index", maxSearched)
 	}
 	return s.document(ctx, d)
 }
 
-// offers lists the images that root holds, with their platforms: root itself, or
-// the children of an index, and of the indexes in it.
+// offers lists the images below root with their platforms: root itself, or the children of
+// an index and of the indexes in it.
 func (s *search) offers(ctx context.Context, root *document, depth int) ([]candidate, error) {
 	if !root.index() {
 		p, err := s.platformOf(ctx, root)
@@ -59,7 +59,7 @@ func (s *search) offers(ctx context.Context, root *document, depth int) ([]candi
 		case attestation(d) || !isIndex(d) && !isImage(d):
 		case isImage(d) && d.Platform != nil:
 			out = append(out, candidate{d, d.Platform})
-		default: // the document itself has to say what it holds
+		default: // only the document itself states its platform
 			child, err := s.child(ctx, d, depth)
 			if err != nil {
 				return nil, err
@@ -74,9 +74,9 @@ func (s *search) offers(ctx context.Context, root *document, depth int) ([]candi
 	return out, nil
 }
 
-// way finds the documents from root down to the manifest want, root left out;
-// nil if root does not hold it.
-func (s *search) way(ctx context.Context, root *document, want digest.Digest, depth int) ([]*document, error) {
+// path returns the documents from root, exclusive, to the manifest want; nil if root does
+// not contain it.
+func (s *search) path(ctx context.Context, root *document, want digest.Digest, depth int) ([]*document, error) {
 	for _, d := range root.children {
 		if d.Digest == want {
 			m, err := s.child(ctx, d, depth)
@@ -94,7 +94,7 @@ func (s *search) way(ctx context.Context, root *document, want digest.Digest, de
 		if err != nil {
 			return nil, err
 		}
-		rest, err := s.way(ctx, child, want, depth+1)
+		rest, err := s.path(ctx, child, want, depth+1)
 		if err != nil {
 			return nil, err
 		}

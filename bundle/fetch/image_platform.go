@@ -10,9 +10,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// variants orders the variants of an architecture that its machines run, the
-// best first. What has none given is taken as the first: that is what builders
-// leave out. A machine that is newer than the first has no place in a lock.
+// variants returns the variants of an architecture that a machine of it runs, the best
+// first. An image without a variant is taken as the first one, which is what builders omit.
+// A lock has no variants, so later ones are not used.
 func variants(arch string) []string {
 	switch arch {
 	case "amd64":
@@ -25,8 +25,8 @@ func variants(arch string) []string {
 	return nil
 }
 
-// rank tells how well an image for have runs on want: 0 is best; not ok means
-// not at all.
+// rank returns how well an image for have runs on want: 0 is best; false means that it does
+// not run.
 func rank(want manifest.Platform, have *ocispec.Platform) (int, bool) {
 	if have == nil || have.OS != want.OS || have.Architecture != want.Arch {
 		return 0, false
@@ -38,13 +38,13 @@ func rank(want manifest.Platform, have *ocispec.Platform) (int, bool) {
 	return n, n >= 0
 }
 
-// candidate is a manifest that an index offers.
+// candidate is a manifest in an index.
 type candidate struct {
 	descriptor ocispec.Descriptor
 	platform   *ocispec.Platform
 }
 
-// choose picks the candidate for want; of equals the first, as runtimes do.
+// choose returns the best candidate for want; among equal ones the first, as runtimes do.
 func choose(want manifest.Platform, all []candidate) (candidate, error) {
 	best, bestRank := -1, 0
 	for i, c := range all {
@@ -78,21 +78,21 @@ func offered(all []candidate) string {
 	return strings.Join(names, ", ")
 }
 
-// attestation tells whether a descriptor of an index is no image: a signature,
-// an SBOM or a provenance that builders put beside their images.
+// attestation reports whether a descriptor in an index is not an image but a signature, an
+// SBOM or a provenance, which builders add beside their images.
 func attestation(d ocispec.Descriptor) bool {
 	if d.Annotations["vnd.docker.reference.type"] != "" {
 		return true
 	}
 	switch d.ArtifactType {
-	case "", ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json": // an image, whose config's type this is
+	case "", ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json": // an image: this is the media type of its config
 	default:
 		return true
 	}
 	return d.Platform != nil && d.Platform.OS == "unknown" && d.Platform.Architecture == "unknown"
 }
 
-// machines drops the distributions from platforms: images do not know them.
+// machines removes the distribution from platforms, which images do not have.
 func machines(platforms []manifest.Platform) []manifest.Platform {
 	var out []manifest.Platform
 	for _, p := range platforms {

@@ -174,7 +174,7 @@ func TestNestedIndex(t *testing.T) {
 		t.Errorf("deep: error %v", err)
 	}
 	var many []ocispec.Descriptor
-	for i := range maxAsked + 1 {
+	for i := range maxSearched + 1 {
 		b := []byte(`{"schemaVersion":2,"manifests":[],"n":` + itoa(i) + `}`)
 		many = append(many, g.put("app", "", b, ocispec.MediaTypeImageIndex))
 	}
@@ -202,7 +202,7 @@ func TestImagePlatforms(t *testing.T) {
 		{"other system", []string{"windows/amd64", "linux/amd64"}, []manifest.Platform{amd64}, []string{"linux/amd64"}, ""},
 		{"missing", []string{"linux/amd64", "linux/s390x", "windows/amd64"}, []manifest.Platform{amd64, arm64}, nil, "has no image for linux/arm64; it has linux/amd64, linux/s390x, windows/amd64"},
 		{"nothing there", nil, []manifest.Platform{arm64}, nil, "it has none"},
-		{"nothing wanted", []string{"linux/amd64"}, nil, nil, "no platform is wanted"},
+		{"nothing wanted", []string{"linux/amd64"}, nil, nil, "no platform is selected"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -288,19 +288,19 @@ func TestHostileDocuments(t *testing.T) {
 	tests := []struct{ name, document, mediaType, err string }{
 		{"schema 1", `{"schemaVersion":1,"name":"app","fsLayers":[]}`, "application/vnd.docker.distribution.manifest.v1+prettyjws", "schema 1"},
 		{"schema 1 by its body", `{"schemaVersion":1}`, "", "schema 1"},
-		{"not JSON", `<html>`, oci, "not what it should be"},
-		{"empty", ``, oci, "not what it should be"},
-		{"index and image at once", `{"schemaVersion":2,` + config + `,"manifests":[]}`, oci, "an index and an image at once"},
-		{"index called an image", `{"schemaVersion":2,"manifests":[]}`, oci, "not what its media type"},
-		{"image called an index", `{"schemaVersion":2,` + config + `}`, ocispec.MediaTypeImageIndex, "not what its media type"},
-		{"says another type", `{"schemaVersion":2,"mediaType":"` + dockerManifest + `",` + config + `}`, oci, "the registry that it is"},
-		{"unknown type", `{"schemaVersion":2,"mediaType":"application/x",` + config + `}`, oci, "none of an image's"},
-		{"neither", `{"schemaVersion":2}`, oci, "not what its media type"},
+		{"not JSON", `<html>`, oci, "manifest is not valid"},
+		{"empty", ``, oci, "manifest is not valid"},
+		{"index and image at once", `{"schemaVersion":2,` + config + `,"manifests":[]}`, oci, "both an index and an image"},
+		{"index called an image", `{"schemaVersion":2,"manifests":[]}`, oci, "does not match its media type"},
+		{"image called an index", `{"schemaVersion":2,` + config + `}`, ocispec.MediaTypeImageIndex, "does not match its media type"},
+		{"says another type", `{"schemaVersion":2,"mediaType":"` + dockerManifest + `",` + config + `}`, oci, "the registry states"},
+		{"unknown type", `{"schemaVersion":2,"mediaType":"application/x",` + config + `}`, oci, "not one of an image"},
+		{"neither", `{"schemaVersion":2}`, oci, "does not match its media type"},
 		{"sha512", `{"schemaVersion":2,` + strings.ReplaceAll(config, a, "sha512:"+strings.Repeat("a", 128)) + `}`, oci, "is not sha256"},
 		{"no digest", `{"schemaVersion":2,` + strings.ReplaceAll(config, a, "../../x") + `}`, oci, `digest "../../x"`},
 		{"negative size", `{"schemaVersion":2,` + strings.ReplaceAll(config, `"size":1`, `"size":-1`) + `}`, oci, "has a size of -1"},
-		{"foreign layer", `{"schemaVersion":2,` + config + `,"layers":[{"mediaType":"x","size":1,"digest":"` + a + `","urls":["https://x/y"]}]}`, oci, "kept outside the registry"},
-		{"foreign type", `{"schemaVersion":2,` + config + `,"layers":[{"mediaType":"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip","size":1,"digest":"` + a + `"}]}`, oci, "kept outside the registry"},
+		{"foreign layer", `{"schemaVersion":2,` + config + `,"layers":[{"mediaType":"x","size":1,"digest":"` + a + `","urls":["https://x/y"]}]}`, oci, "stored outside the registry"},
+		{"foreign type", `{"schemaVersion":2,` + config + `,"layers":[{"mediaType":"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip","size":1,"digest":"` + a + `"}]}`, oci, "stored outside the registry"},
 		{"too long", strings.Repeat(" ", documentBytes+1), oci, "too many for a manifest"},
 		{"too long a child", `{"schemaVersion":2,"manifests":[{"mediaType":"` + oci + `","digest":"` + a + `","size":99999999,"platform":{"os":"linux","architecture":"amd64"}}]}`, ocispec.MediaTypeImageIndex, "more than the 4194304"},
 	}
@@ -355,8 +355,8 @@ func FuzzParseDocument(f *testing.F) {
 	})
 }
 
-// TestRegistryLies has a registry serve other bytes than a digest names.
-func TestRegistryLies(t *testing.T) {
+// TestWrongContentFromRegistry has a registry serve other bytes than a digest names.
+func TestWrongContentFromRegistry(t *testing.T) {
 	g := newRegistry()
 	layer := noise(1, 5000)
 	child := g.image(t, "app", "", "linux/amd64", layer)
@@ -408,9 +408,9 @@ func TestRegistryLies(t *testing.T) {
 	}
 }
 
-// TestWrongOnceIsAskedForAgain: a bit that flipped on the way ends no build,
+// TestWrongContentIsRequestedAgain: a bit that flipped on the way ends no build,
 // whatever it is a part of.
-func TestWrongOnceIsAskedForAgain(t *testing.T) {
+func TestWrongContentIsRequestedAgain(t *testing.T) {
 	g := newRegistry()
 	g.index(t, "app", "v1", g.image(t, "app", "", "linux/amd64", noise(1, 5000)))
 	u := serve(t, g.ServeHTTP)
@@ -456,7 +456,7 @@ func TestLockThatDoesNotFit(t *testing.T) {
 	c := client(t, options(t, u))
 	im, _ := everything(t, c, pin("upstream.test/app:v1"), amd64)
 	im.Platforms[0].Digest = stray.Digest.String()
-	if _, err := c.ImageContent(t.Context(), im); err == nil || !strings.Contains(err.Error(), "does not hold the manifest") {
+	if _, err := c.ImageContent(t.Context(), im); err == nil || !strings.Contains(err.Error(), "does not contain the manifest") {
 		t.Errorf("error %v", err)
 	}
 	im.Size++
@@ -489,7 +489,7 @@ func TestSizesThatDisagree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ImageContent(t.Context(), im); err == nil || !strings.Contains(err.Error(), "has 100 bytes in one place and 101 in another") {
+	if _, err := c.ImageContent(t.Context(), im); err == nil || !strings.Contains(err.Error(), "is listed with both 100 and 101 bytes") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -653,7 +653,7 @@ func TestRegistryRefusals(t *testing.T) {
 		{"unknown tag", nil, 2, "404 Not Found"},
 		{"busy at the login", inTurnAnswers(1, status(503)), 3, "404 Not Found"},
 		{"busy at the manifest", inTurnAnswers(2, status(429)), 3, "404 Not Found"},
-		{"always busy", func(w http.ResponseWriter, r *http.Request) bool { w.WriteHeader(503); return true }, 3, "given up after 3 tries"},
+		{"always busy", func(w http.ResponseWriter, r *http.Request) bool { w.WriteHeader(503); return true }, 3, "gave up after 3 attempts"},
 		{"waits too long", func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Retry-After", "600")
 			w.WriteHeader(429)
@@ -705,9 +705,9 @@ func TestRegistryOverTLS(t *testing.T) {
 	everything(t, client(t, o), pin("upstream.test/app:v1"), amd64)
 }
 
-// TestRegistryWithoutLeaveForPlainHTTP: the library would take a loopback
+// TestRegistryWithoutPermissionForPlainHTTP: the library would take a loopback
 // registry for one without TLS.
-func TestRegistryWithoutLeaveForPlainHTTP(t *testing.T) {
+func TestRegistryWithoutPermissionForPlainHTTP(t *testing.T) {
 	g := newRegistry()
 	g.image(t, "app", "v1", "linux/amd64", noise(1, 100))
 	u := serve(t, g.ServeHTTP)

@@ -13,12 +13,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// localBytes bounds a file that a config names by its path.
+// localBytes is the maximum size of a local file in a config.
 const localBytes = 64 << 20
 
-// Local fills in what a file or chart on this machine is now, with paths from
-// base. A lock then tells when it changed. A chart's folder that lacks charts it
-// depends on has only its own part filled in; the rest is for PinArtifact.
+// Local pins a local file or chart; paths are relative to base. The lock thus changes with
+// the file. For a chart's folder with missing dependencies it sets only the chart's own
+// part; PinArtifact adds the others.
 func Local(base string, a manifest.Artifact) (manifest.Artifact, error) {
 	content, c, err := readLocal(base, a.Address, a.Kind == manifest.Chart)
 	if err != nil {
@@ -42,13 +42,13 @@ func Local(base string, a manifest.Artifact) (manifest.Artifact, error) {
 	return a, nil
 }
 
-// LocalChart reads a chart's folder or archive on this machine, with paths from base.
+// LocalChart reads a local chart's folder or archive; paths are relative to base.
 func LocalChart(base, name string) (*chart.Chart, error) {
 	_, c, err := readLocal(base, name, true)
 	return c, err
 }
 
-// readLocal reads a file, and a chart's folder as the archive that it makes.
+// readLocal reads a file; a chart's folder is read as its packed archive.
 func readLocal(base, name string, wantChart bool) ([]byte, *chart.Chart, error) {
 	at := filepath.FromSlash(name)
 	if !filepath.IsAbs(at) {
@@ -59,7 +59,7 @@ func readLocal(base, name string, wantChart bool) ([]byte, *chart.Chart, error) 
 	case err != nil:
 		return nil, nil, err
 	case info.IsDir() && !wantChart:
-		return nil, nil, fmt.Errorf("%s is a folder; name one file, or write type: helm for a chart", at)
+		return nil, nil, fmt.Errorf("%s is a folder; specify one file, or write type: helm for a chart", at)
 	case info.IsDir():
 		c, err := chart.ReadDir(at)
 		if err != nil {
@@ -86,7 +86,7 @@ func hexDigestOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fetchLocal brings a file of this machine into the cache.
+// fetchLocal copies a local file into the cache.
 func (c *Client) fetchLocal(ctx context.Context, a manifest.Artifact) error {
 	if c.cache.Has(a.SHA256, a.Size) {
 		return nil

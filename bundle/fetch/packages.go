@@ -15,24 +15,24 @@ import (
 	"github.com/mensylisir/kubexm/packaging/system"
 )
 
-// MetadataError says that a repository's own metadata, which is written from the
-// lock, is not what the lock pins.
+// MetadataError reports that the repository metadata generated from the lock does not match
+// the lock's pin.
 type MetadataError struct {
 	Repository, Path string
-	Want, Got        string // sha256 in hex; Got is "" where there is no such file
+	Want, Got        string // sha256 in hex; Got is "" if the file is not generated
 }
 
-// Error names both digests and what to do.
+// Error returns both digests and what to do.
 func (e *MetadataError) Error() string {
 	is := "has sha256 " + e.Got
 	if e.Got == "" {
-		is = "is not among what is written"
+		is = "is not among the files that kubexm generates"
 	}
-	return fmt.Sprintf("%s of the packages of %s %s, the lock says %s; the lock was changed by hand, or is another version's of kubexm: "+
+	return fmt.Sprintf("%s of the packages of %s %s, the lock pins %s; the lock was edited by hand, or written by another version of kubexm: "+
 		"lock again with `kubexm bundle lock --update`", e.Path, e.Repository, is, e.Want)
 }
 
-// fetchPackages brings all files of a repository of packages into the cache.
+// fetchPackages fetches all files of a package repository into the cache.
 func (c *Client) fetchPackages(ctx context.Context, a manifest.Artifact) error {
 	for _, m := range a.Members {
 		if !isHexDigest(m.SHA256) {
@@ -47,10 +47,9 @@ func (c *Client) fetchPackages(ctx context.Context, a manifest.Artifact) error {
 	return g.Wait()
 }
 
-// FetchMember brings one file of a repository of packages into the cache: a
-// package from where it is published, the repository's metadata from the lock. A
-// package that is not what its pin says gives a *DigestError or a *SizeError,
-// metadata a *MetadataError.
+// FetchMember fetches one file of a package repository into the cache: a package from its
+// address, or the repository's metadata, which is generated from the lock. A package that
+// does not match its pin is a *DigestError or a *SizeError, metadata a *MetadataError.
 func (c *Client) FetchMember(ctx context.Context, a manifest.Artifact, m manifest.Member) error {
 	switch {
 	case !isHexDigest(m.SHA256):
@@ -63,7 +62,7 @@ func (c *Client) FetchMember(ctx context.Context, a manifest.Artifact, m manifes
 	name := m.Package + " of " + a.Name
 	u, err := url.Parse(m.Address)
 	if err != nil {
-		return fmt.Errorf("%s: %q is no address", name, m.Address)
+		return fmt.Errorf("%s: %q is not an address", name, m.Address)
 	}
 	if u.Scheme == "file" {
 		return c.copyPackage(ctx, name, m, u)
@@ -74,16 +73,16 @@ func (c *Client) FetchMember(ctx context.Context, a manifest.Artifact, m manifes
 	}
 	j.sha256, j.size = m.SHA256, m.Size
 	err = c.download(ctx, j, func() bool { return c.cache.Has(m.SHA256, m.Size) }, (*part).keep)
-	return replaced(name, err)
+	return adviseReplaced(name, err)
 }
 
-// packageJob is the download of u, of no known size or digest. Plain http needs no
-// leave here, as apt and dnf need none: of packages nothing is believed for where it
-// came from. A package's file has its digest in the lock, metadata is signed or has
-// its digest in what is signed, and pinPackages refuses what nobody vouched for. An
-// https address does not lead to plain http all the same.
+// packageJob is the download of u, without an expected size or digest. Plain http needs no
+// permission here, as for apt and dnf, because no package is trusted for its source: a
+// package's file has its digest in the lock, and metadata is signed or has its digest in
+// signed metadata. pinPackages refuses unsigned repositories over http. An https address
+// may still not redirect to plain http.
 func (c *Client) packageJob(name string, u *url.URL) (*job, error) {
-	to, err := c.standIn(u)
+	to, err := c.rewrite(u)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +95,13 @@ func (c *Client) packageJob(name string, u *url.URL) (*job, error) {
 	}, nil
 }
 
-// standIn gives the address to ask in place of u. Credentials in u are for u's
-// host alone.
-func (c *Client) standIn(u *url.URL) (*url.URL, error) {
+// rewrite returns the address to request instead of u. Credentials in u are for u's host
+// only.
+func (c *Client) rewrite(u *url.URL) (*url.URL, error) {
 	target, _ := c.options.Sources.Rewrite(withoutLogin(u).String())
 	to, err := url.Parse(target)
 	if err != nil || to.Host == "" || to.Scheme != "https" && to.Scheme != "http" {
-		return nil, fmt.Errorf("%q is no http address of a file", display(u))
+		return nil, fmt.Errorf("%q is not an http address of a file", display(u))
 	}
 	if to.Scheme == u.Scheme && to.Host == u.Host {
 		to.User = u.User
@@ -110,20 +109,20 @@ func (c *Client) standIn(u *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
-// withoutLogin is u without credentials: they travel in a header, to its host alone.
+// withoutLogin returns u without credentials: they are sent in a header, to its host only.
 func withoutLogin(u *url.URL) *url.URL {
 	b := *u
 	b.User = nil
 	return &b
 }
 
-// copyPackage takes a package from a repository that lies on this machine.
+// copyPackage copies a package from a repository on this machine.
 func (c *Client) copyPackage(ctx context.Context, name string, m manifest.Member, u *url.URL) error {
 	f, err := openFile(u)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	err = c.cache.Put(ctx, m.SHA256, m.Size, f)
 	if wrong, ok := errors.AsType[*DigestError](err); ok {
 		return &DigestError{Name: name, Address: m.Address, Want: m.SHA256, Got: wrong.Got}
@@ -134,29 +133,29 @@ func (c *Client) copyPackage(ctx context.Context, name string, m manifest.Member
 	return err
 }
 
-// openFile opens the file that a file: address names.
+// openFile opens the file of a file: address.
 func openFile(u *url.URL) (*os.File, error) {
 	at := u.Path
 	if info, err := os.Stat(at); err != nil {
 		return nil, err
-	} else if !info.Mode().IsRegular() { // a pipe would be waited for
-		return nil, &fs.PathError{Op: "open", Path: at, Err: errors.New("it is no file")}
+	} else if !info.Mode().IsRegular() { // opening a pipe would block
+		return nil, &fs.PathError{Op: "open", Path: at, Err: errors.New("it is not a regular file")}
 	}
 	return os.Open(at)
 }
 
-// replaced says what it means that a package is not there any more.
-func replaced(name string, err error) error {
+// adviseReplaced adds advice to the error that a package no longer exists.
+func adviseReplaced(name string, err error) error {
 	status, ok := errors.AsType[*StatusError](err)
 	if !ok || !status.absent() {
 		return err
 	}
 	e := *status
-	e.Advice = "a distribution keeps the newest versions alone: lock again with `kubexm bundle lock --update`, or name a mirror that keeps the older ones in spec.sources"
+	e.Advice = "a distribution keeps only the newest versions: lock again with `kubexm bundle lock --update`, or set a mirror with the older ones in spec.sources"
 	return fmt.Errorf("%s: %w", name, &e)
 }
 
-// writeMetadata writes what the repository of a says of its packages.
+// writeMetadata generates the metadata of a's repository into the cache.
 func (c *Client) writeMetadata(ctx context.Context, a manifest.Artifact) error {
 	files, err := system.Metadata(a)
 	if err != nil {

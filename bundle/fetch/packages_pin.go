@@ -11,28 +11,28 @@ import (
 	"github.com/mensylisir/kubexm/packaging/system"
 )
 
-// UnvouchedError says that packages would have come over plain http from
-// repositories that nobody signed.
-type UnvouchedError struct {
+// UnverifiedError reports packages from unsigned repositories that would be downloaded over
+// plain http.
+type UnverifiedError struct {
 	Repository string   // "debian-12"
-	Addresses  []string // hosts that were asked without TLS
+	Addresses  []string // hosts that were read without TLS
 }
 
-// Error names the hosts and what to do.
-func (e *UnvouchedError) Error() string {
-	return fmt.Sprintf("refused packages of %s: nobody signed their repositories, and they came over plain http from %s; "+
+// Error returns the hosts and what to do.
+func (e *UnverifiedError) Error() string {
+	return fmt.Sprintf("refused packages of %s: their repositories are not signed, and they were downloaded over plain http from %s; "+
 		"use https or a repository with a signature, or allow plain http for it in spec.sources", e.Repository, strings.Join(e.Addresses, ", "))
 }
 
-// pinPackages reads the repositories that a names, or those that this machine is
-// configured for, and pins all that its wants need.
+// pinPackages reads the repositories of a, or those configured on this machine, and pins
+// all packages that are required.
 func (c *Client) pinPackages(ctx context.Context, a manifest.Artifact) (manifest.Artifact, error) {
 	t := c.options.Progress.Start(fmt.Sprintf("reading repositories of %s for %s", a.Name, a.Platform.Machine()), -1)
 	w := &packageWeb{client: c}
 	pinned, notes, err := system.Pin(ctx, w, a, system.Options{Base: c.options.Base, Etc: c.options.Etc})
 	t.Done(err)
 	for _, n := range notes {
-		if _, said := c.noted.LoadOrStore(n, nil); !said { // most are the same for every architecture
+		if _, noted := c.noted.LoadOrStore(n, nil); !noted { // most are the same for every architecture
 			c.options.Note(n)
 		}
 	}
@@ -40,19 +40,20 @@ func (c *Client) pinPackages(ctx context.Context, a manifest.Artifact) (manifest
 		return a, err
 	}
 	if plain := w.plainHosts(); pinned.Trust == manifest.FromContent && len(plain) > 0 {
-		return a, &UnvouchedError{Repository: a.Name, Addresses: plain}
+		return a, &UnverifiedError{Repository: a.Name, Addresses: plain}
 	}
 	return pinned, withoutLogins(pinned)
 }
 
-// withoutLogins refuses what would carry a password into the lock and the bundle.
+// withoutLogins returns an error for addresses with a password, which would get into the
+// lock and the bundle.
 func withoutLogins(a manifest.Artifact) error {
 	addresses := slices.Concat(a.Packages.Sources, a.Packages.Repositories)
 	for _, m := range a.Members {
 		addresses = append(addresses, m.Address)
 	}
 	if slices.ContainsFunc(addresses, hasLoginIn) {
-		return errors.New("a repository's address holds a password, which would go into the bundle; take it out, and log in by the file that spec.sources.dockerConfig names")
+		return errors.New("the address of a repository contains a password, which would go into the bundle; remove it, and put the login into the file of spec.sources.dockerConfig")
 	}
 	return nil
 }

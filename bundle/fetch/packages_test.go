@@ -81,7 +81,7 @@ func (d *debs) wanted(arch string, sources ...string) manifest.Artifact {
 	}
 }
 
-// options are those of a client that asks d alone.
+// options returns the options of a client that uses only d.
 func (d *debs) options(t *testing.T) Options {
 	t.Helper()
 	o := options(t, d.upstream)
@@ -176,7 +176,7 @@ func (s *started) Start(name string, _ int64) Transfer {
 }
 
 // What a disk spoils of the metadata that was kept is found and fetched anew.
-func TestKeptMetadataIsNotBelieved(t *testing.T) {
+func TestCachedMetadataIsNotTrusted(t *testing.T) {
 	d := newDebs(t)
 	o := d.options(t)
 	want := d.pin(t, o, d.wanted("amd64"))
@@ -267,10 +267,10 @@ func TestPackagesThatAreNotWhatWasPinned(t *testing.T) {
 		want    string
 	}{
 		"changed":   {other, is[*DigestError], "upstream changed it, or a mirror serves another file"},
-		"truncated": {good[:len(good)/2], is[*SizeError], "then lock again, or mend the mirror"},
+		"truncated": {good[:len(good)/2], is[*SizeError], "then lock again, or fix the mirror"},
 		"longer":    {append(slices.Clone(good), 1), is[*SizeError], "expected"},
 		"empty":     {[]byte{}, is[*SizeError], "has 0 bytes"},
-		"gone":      {nil, is[*StatusError], "; a distribution keeps the newest versions alone: lock again with `kubexm bundle lock --update`"},
+		"gone":      {nil, is[*StatusError], "; a distribution keeps only the newest versions: lock again with `kubexm bundle lock --update`"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.content == nil {
@@ -293,7 +293,7 @@ func TestPackagesThatAreNotWhatWasPinned(t *testing.T) {
 }
 
 // A package whose download broke off, in this run or in one that was killed, goes on.
-func TestPackageGoesOnWhereItBrokeOff(t *testing.T) {
+func TestInterruptedPackageIsContinued(t *testing.T) {
 	d := newDebs(t)
 	a := d.pin(t, d.options(t), d.wanted("amd64"))
 	m := member(t, a, "tool")
@@ -302,7 +302,7 @@ func TestPackageGoesOnWhereItBrokeOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := serve(t, inTurn(half(whole, `"1"`), served(whole, `"1"`)))
+	u := serve(t, inSequence(half(whole, `"1"`), served(whole, `"1"`)))
 	o.Sources = options(t, u).Sources
 	if err := client(t, o).FetchMember(t.Context(), a, m); err != nil {
 		t.Fatal(err)
@@ -370,7 +370,7 @@ func opened(t *testing.T, o Options, address string) (string, error) {
 	return string(b), nil
 }
 
-func TestWhatIsNotThereDoesNotExist(t *testing.T) {
+func TestAbsentFilesDoNotExist(t *testing.T) {
 	code := http.StatusOK
 	u := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) })
 	for c, absent := range map[int]bool{404: true, 410: true, 403: false, 500: false, 401: false} {
@@ -499,7 +499,7 @@ func TestUnsignedPackagesComeByHTTPS(t *testing.T) {
 	o := repo(u.URL)
 	o.Sources = manifest.Sources{}
 	_, err := client(t, o).PinArtifact(t.Context(), a)
-	if e, ok := errors.AsType[*UnvouchedError](err); !ok || !slices.Equal(e.Addresses, []string{u.Listener.Addr().String()}) {
+	if e, ok := errors.AsType[*UnverifiedError](err); !ok || !slices.Equal(e.Addresses, []string{u.Listener.Addr().String()}) {
 		t.Errorf("%v", err)
 	}
 	// With leave it does.
@@ -509,7 +509,7 @@ func TestUnsignedPackagesComeByHTTPS(t *testing.T) {
 	}
 }
 
-func TestVisitsAreReadWithDistrust(t *testing.T) {
+func TestVisitRecordsAreUntrusted(t *testing.T) {
 	c, err := OpenCache(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -13,40 +13,39 @@ import (
 	"sync"
 )
 
-// packageWeb opens the files of repositories of packages, through the client's
-// sources. What it read in an earlier run it asks for again only as far as to hear
-// whether that still stands.
+// packageWeb opens the files of package repositories through the client's sources. For
+// files that an earlier run read, it only asks whether they have changed.
 type packageWeb struct {
 	client *Client
 
 	mu    sync.Mutex
-	plain []string // hosts that were asked without TLS and without leave
+	plain []string // hosts that were read without TLS without permission in the sources
 }
 
-// absentError is an answer that says that there is nothing.
+// absentError is a response that the file does not exist.
 type absentError struct{ error }
 
-// Is tells that it is one of a file that does not exist.
+// Is reports that this error is fs.ErrNotExist.
 func (e absentError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// Unwrap gives the answer.
+// Unwrap returns the error of the response.
 func (e absentError) Unwrap() error { return e.error }
 
 // Open implements packaging.Web.
 func (w *packageWeb) Open(ctx context.Context, address string) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("an address that is none") // the error of net/url quotes it, with a password that it may hold
+		return nil, errors.New("not a valid address") // the error of net/url quotes the address, which may contain a password
 	}
 	if u.Scheme == "file" {
 		return openFile(u)
 	}
-	to, err := w.client.standIn(u)
+	to, err := w.client.rewrite(u)
 	if err != nil {
 		return nil, err
 	}
 	w.note(u, to)
-	if digest := namedDigest(u); w.client.cache.sound(ctx, digest) {
+	if digest := namedDigest(u); w.client.cache.intact(ctx, digest) {
 		return w.client.cache.Open(digest)
 	}
 	digest, err := w.client.metadata(ctx, u, to)
@@ -59,9 +58,9 @@ func (w *packageWeb) Open(ctx context.Context, address string) (io.ReadCloser, e
 	return w.client.cache.Open(digest)
 }
 
-// note remembers a host that is asked over plain http, where nothing gives leave.
+// note records a host that is read over plain http without permission in the sources.
 func (w *packageWeb) note(u, to *url.URL) {
-	if _, leave := w.client.options.Sources.Rewrite(withoutLogin(u).String()); leave || to.Scheme != "http" {
+	if _, allowed := w.client.options.Sources.Rewrite(withoutLogin(u).String()); allowed || to.Scheme != "http" {
 		return
 	}
 	w.mu.Lock()
@@ -71,16 +70,16 @@ func (w *packageWeb) note(u, to *url.URL) {
 	}
 }
 
-// plainHosts gives the hosts that note remembers, sorted.
+// plainHosts returns the hosts recorded by note, sorted.
 func (w *packageWeb) plainHosts() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(slices.Values(w.plain))
 }
 
-// namedDigest gives the sha256 that a file has in its name, "" where it has none:
-// by-hash/SHA256/… of apt, repodata/…-primary.xml.gz of rpm. Such content never
-// changes, and who reads it compares it with what the repository says.
+// namedDigest returns the sha256 in a file's name, or "": by-hash/SHA256/… of apt,
+// repodata/…-primary.xml.gz of rpm. Such content never changes, and its reader compares it
+// with the digest in the repository's index.
 func namedDigest(u *url.URL) string {
 	name := path.Base(u.Path)
 	if path.Base(path.Dir(u.Path)) == "repodata" {
@@ -92,8 +91,8 @@ func namedDigest(u *url.URL) string {
 	return name
 }
 
-// metadata brings what u names into the cache and gives its sha256. Once in a run is
-// enough: repositories of several architectures are then read as of one moment.
+// metadata fetches u into the cache and returns its sha256. It does so once per run, so
+// that the repositories of several architectures are read in the same state.
 func (c *Client) metadata(ctx context.Context, u, to *url.URL) (string, error) {
 	j, err := c.packageJob(display(u), u)
 	if err != nil {
@@ -131,10 +130,11 @@ func (c *Client) metadata(ctx context.Context, u, to *url.URL) (string, error) {
 	return digest, err
 }
 
-// unchanged asks whether what v says of u still stands, and gives its digest. When
-// in doubt it does not: then it is downloaded, and errors are that download's.
+// unchanged asks the server whether the content in v is still current, and returns its
+// digest. On any doubt it returns false: then the file is downloaded, and errors are those
+// of the download.
 func (c *Client) unchanged(ctx context.Context, u *url.URL, v visit) (string, bool) {
-	if v.ETag == "" && v.LastModified == "" || !c.cache.sound(ctx, v.SHA256) {
+	if v.ETag == "" && v.LastModified == "" || !c.cache.intact(ctx, v.SHA256) {
 		return "", false
 	}
 	client, err := c.packageClient(ctx, u)
@@ -155,13 +155,12 @@ func (c *Client) unchanged(ctx context.Context, u *url.URL, v visit) (string, bo
 	if err != nil {
 		return "", false
 	}
-	_ = resp.Body.Close() // a HEAD has none
+	_ = resp.Body.Close() // a HEAD response has no body
 	return v.SHA256, resp.StatusCode == http.StatusNotModified
 }
 
-// packageClient gives the client that asks for packages at u, with u's own
-// credentials where it has them. Those of docker's and Helm's lists are kept for
-// https, and for what the sources give leave to ask without.
+// packageClient returns the client for packages at u, with the credentials in u if it has
+// any. Credentials of docker's and Helm's lists are used for https only.
 func (c *Client) packageClient(ctx context.Context, u *url.URL) (*http.Client, error) {
 	if u.User != nil {
 		password, _ := u.User.Password()
@@ -174,7 +173,7 @@ func (c *Client) packageClient(ctx context.Context, u *url.URL) (*http.Client, e
 	return c.loggedIn(ctx, u)
 }
 
-// hasLoginIn tells whether a text holds an address with a user or password in it.
+// hasLoginIn reports whether a text contains an address with a user or password.
 func hasLoginIn(text string) bool {
 	return slices.ContainsFunc(strings.Fields(text), func(word string) bool {
 		return strings.Contains(word, "://") && hasLogin(word)

@@ -21,24 +21,24 @@ const (
 	metaSuffix = ".part.meta"
 )
 
-// partMeta is remembered beside a partial file, to continue it.
+// partMeta is the description of a partial file, stored beside it, to continue it.
 type partMeta struct {
-	Source       string `json:"source"` // sha256 of the address asked: the address may hold a secret
+	Source       string `json:"source"` // sha256 of the requested address, which may contain a secret
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"lastModified,omitempty"`
-	Size         int64  `json:"size"` // of the whole file, -1 if the server did not say
+	Size         int64  `json:"size"` // of the complete file, -1 if the server did not state it
 }
 
-// part is a file on its way into the cache. Who holds its key's lock works on it.
+// part is a partial file in the cache. Only the holder of its key's lock uses it.
 type part struct {
-	cache *Cache
-	path  string
-	meta  partMeta
-	hash  hash.Hash
-	have  int64 // bytes in the file, and in hash
-	told  int64 // bytes that the Transfer was told of
+	cache    *Cache
+	path     string
+	meta     partMeta
+	hash     hash.Hash
+	have     int64 // bytes in the file, and in hash
+	reported int64 // bytes reported to the Transfer
 
-	synced bool // all that came is on the disk
+	synced bool // all received bytes are synced
 }
 
 func (c *Cache) part(key string) *part {
@@ -49,8 +49,7 @@ func (p *part) metaPath() string { return strings.TrimSuffix(p.path, partSuffix)
 
 func (p *part) digest() string { return hex.EncodeToString(p.hash.Sum(nil)) }
 
-// load brings p in line with the file, and drops the file if it cannot become
-// what j asks for.
+// load updates p from the file, and drops the file if it cannot be continued to j.
 func (p *part) load(ctx context.Context, j *job, source string, t Transfer) error {
 	info, err := os.Stat(p.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,16 +72,15 @@ func (p *part) load(ctx context.Context, j *job, source string, t Transfer) erro
 			return err
 		}
 	}
-	t.Add(p.have - p.told)
-	p.told = p.have
+	t.Add(p.have - p.reported)
+	p.reported = p.have
 	return nil
 }
 
-// continuable tells whether size bytes, loaded from what p.meta says, can be
-// the beginning of what j asks for. Where the digest is known it decides in the
-// end; where it is not, the server has to vouch that the file is still the same, and
-// this process that it wrote what is there: after a loss of power the file may have
-// holes, which nothing would find.
+// continuable reports whether size bytes, described by p.meta, can be the beginning of j.
+// If the digest is known, the check at the end decides. If it is not, the server must
+// confirm that the file is unchanged, and this process must have written the bytes itself:
+// after a power loss the file may have holes that no check would find.
 func (p *part) continuable(j *job, size int64, source string) bool {
 	total := p.total(j)
 	if size == 0 || (total >= 0 && size > total) {
@@ -94,7 +92,7 @@ func (p *part) continuable(j *job, size int64, source string) bool {
 	return p.have == size && p.meta.Source == source && p.validator() != "" && size != total
 }
 
-// total is the size of the whole file, or -1.
+// total is the size of the complete file, or -1.
 func (p *part) total(j *job) int64 {
 	if j.size >= 0 {
 		return j.size
@@ -102,8 +100,7 @@ func (p *part) total(j *job) int64 {
 	return p.meta.Size
 }
 
-// validator is what to send as If-Range: an ETag that promises equal bytes, or
-// the time of the last change.
+// validator returns the value of If-Range: a strong ETag, or the time of the last change.
 func (p *part) validator() string {
 	if p.meta.ETag != "" && !strings.HasPrefix(p.meta.ETag, "W/") {
 		return p.meta.ETag
@@ -111,19 +108,19 @@ func (p *part) validator() string {
 	return p.meta.LastModified
 }
 
-// rehash reads what is there into the hash.
+// rehash hashes the existing bytes of the file.
 func (p *part) rehash(ctx context.Context) error {
 	f, err := os.Open(p.path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	p.hash.Reset()
 	p.have, err = copyBytes(ctx, p.hash, f)
 	return err
 }
 
-// begin remembers what the server says of a file that now comes from its start.
+// begin records the server's description of a file that is downloaded from its beginning.
 func (p *part) begin(m partMeta) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -134,17 +131,17 @@ func (p *part) begin(m partMeta) error {
 	return durable.WriteFile(p.metaPath(), b, 0o644)
 }
 
-// drop removes the file and starts p over.
+// drop removes the file and resets p.
 func (p *part) drop(t Transfer) error {
-	if p.told != 0 {
-		t.Add(-p.told)
+	if p.reported != 0 {
+		t.Add(-p.reported)
 	}
-	p.meta, p.have, p.told = partMeta{Size: -1}, 0, 0
+	p.meta, p.have, p.reported = partMeta{Size: -1}, 0, 0
 	p.hash.Reset()
 	return p.remove()
 }
 
-// remove removes the file and its meta, the file first: a meta alone does no harm.
+// remove removes the file and its meta, the file first: a meta file alone is harmless.
 func (p *part) remove() error {
 	for _, path := range []string{p.path, p.metaPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +151,7 @@ func (p *part) remove() error {
 	return nil
 }
 
-// keep makes the whole and checked file the blob of its digest.
+// keep stores the complete and checked file as the blob of its digest.
 func (p *part) keep() error {
 	err := p.sync()
 	if err == nil {
@@ -166,7 +163,7 @@ func (p *part) keep() error {
 	return p.remove()
 }
 
-// sync makes the file's bytes durable, once.
+// sync syncs the file once.
 func (p *part) sync() error {
 	if p.synced {
 		return nil
@@ -178,8 +175,8 @@ func (p *part) sync() error {
 	return nil
 }
 
-// received is the body of an answer on its way into the file: every byte is
-// hashed and counted as it passes.
+// received is the body of a response being written to the file: every byte is hashed and
+// counted.
 type received struct {
 	io.ReadCloser
 	part     *part
@@ -187,10 +184,9 @@ type received struct {
 	transfer Transfer
 }
 
-// Read reads on, and ends with an error where the body is too long. grab tells
-// one that is too short. Before it says that this was all, what came is on the disk:
-// grab closes the file without a look at the error, and a close may be the one call
-// that tells of bytes that were lost.
+// Read fails if the body is too long; grab detects one that is too short. Before it returns
+// io.EOF, it syncs the file: grab ignores the error of closing the file, which may be the
+// only report of lost bytes.
 func (r *received) Read(b []byte) (int, error) {
 	n, err := r.ReadCloser.Read(b)
 	p := r.part
@@ -199,14 +195,14 @@ func (r *received) Read(b []byte) (int, error) {
 	}
 	if err == io.EOF {
 		if n > 0 {
-			err = nil // and again at the next call, when grab has written these
+			err = nil // return io.EOF in the next call, after grab has written these bytes
 		} else if err := p.sync(); err != nil {
 			return 0, err
 		}
 	}
 	p.hash.Write(b[:n])
 	p.have += int64(n)
-	p.told += int64(n)
+	p.reported += int64(n)
 	r.transfer.Add(int64(n))
 	total := p.total(r.job)
 	if total >= 0 && p.have > total {

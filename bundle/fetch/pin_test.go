@@ -33,14 +33,14 @@ func TestParseDigestFile(t *testing.T) {
 		{"signed", "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n" + a + "  tool.tar.gz\n-----BEGIN PGP SIGNATURE-----\niQ\n", a, ""},
 		{"same twice", a + "  tool.tar.gz\n" + a + "  tool.tar.gz\n", a, ""},
 		{"sha512 beside", strings.Repeat("c", 128) + "  tool.tar.gz\n" + a + "  tool.tar.gz\n", a, ""},
-		{"another file", a + "  tool-arm64.tar.gz\n", "", "no sha256 for tool.tar.gz in it, but for tool-arm64.tar.gz"},
+		{"another file", a + "  tool-arm64.tar.gz\n", "", "contains no sha256 for tool.tar.gz, but for tool-arm64.tar.gz"},
 		{"several without names", a + "\n" + b + "\n", "", "no sha256 for tool.tar.gz"},
 		{"two answers", a + "  x/tool.tar.gz\n" + b + "  y/tool.tar.gz\n", "", "2 different sha256"},
-		{"empty", "", "", "no sha256 in it"},
-		{"a page", "<html>" + a + "</html>", "", "no sha256 in it"},
-		{"sha1", strings.Repeat("a", 40), "", "no sha256 in it"},
-		{"one character short", a[1:], "", "no sha256 in it"},
-		{"not hex", "g" + a[1:], "", "no sha256 in it"},
+		{"empty", "", "", "contains no sha256"},
+		{"a page", "<html>" + a + "</html>", "", "contains no sha256"},
+		{"sha1", strings.Repeat("a", 40), "", "contains no sha256"},
+		{"one character short", a[1:], "", "contains no sha256"},
+		{"not hex", "g" + a[1:], "", "contains no sha256"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestPinFile(t *testing.T) {
 			_, _ = w.Write(content[1:])
 		}},
 		{name: "gone", file: status(404), err: "404 Not Found"},
-		{name: "busy at first", file: inTurn(status(503), served(content, "")), trust: manifest.FromCatalog},
+		{name: "busy at first", file: inSequence(status(503), served(content, "")), trust: manifest.FromCatalog},
 		{name: "digest published", file: served(content, ""), trust: manifest.FromPublished, change: func(a *manifest.Artifact) {
 			a.SHA256, a.Trust, a.DigestAddress = "", "", address("sum")
 		}},
@@ -122,8 +122,8 @@ func TestPinFile(t *testing.T) {
 		{name: "nobody vouches", file: served(content, `"a"`), trust: manifest.FromContent, download: true, change: func(a *manifest.Artifact) {
 			a.SHA256, a.Trust = "", ""
 		}},
-		{name: "bad digest", file: served(content, ""), err: "is no sha256", change: func(a *manifest.Artifact) { a.SHA256 = "abc" }},
-		{name: "bad address", file: served(content, ""), err: "is no http address", change: func(a *manifest.Artifact) { a.Address = "ftp://other.test/x" }},
+		{name: "bad digest", file: served(content, ""), err: "is not a sha256", change: func(a *manifest.Artifact) { a.SHA256 = "abc" }},
+		{name: "bad address", file: served(content, ""), err: "is not an http address", change: func(a *manifest.Artifact) { a.Address = "ftp://other.test/x" }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestPinArchiveWithoutDigest(t *testing.T) {
 func TestUnknownDigestIsNotContinuedBlindly(t *testing.T) {
 	old, content := noise(6, 5000), noise(7, 5000)
 	for _, etag := range []string{"", `W/"weak"`, `"old"`} {
-		u := serve(t, inTurn(half(old, etag), served(content, `"new"`)))
+		u := serve(t, inSequence(half(old, etag), served(content, `"new"`)))
 		o := options(t, u)
 		a := plainFile(content)
 		a.SHA256, a.Size = "", 0
@@ -218,7 +218,7 @@ func TestUnknownDigestIsNotContinuedBlindly(t *testing.T) {
 	// A weak ETag may stay while bytes change, and some servers take it for a range.
 	// Others pass over If-Range.
 	for before, after := range map[string]string{`W/"same"`: `W/"same"`, `"old"`: `"new"`} {
-		u := serve(t, inTurn(half(old, before), func(w http.ResponseWriter, r *http.Request) {
+		u := serve(t, inSequence(half(old, before), func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("If-Range")
 			served(content, after)(w, r)
 		}))
@@ -228,7 +228,7 @@ func TestUnknownDigestIsNotContinuedBlindly(t *testing.T) {
 			t.Errorf("ETag %s: %v, %s", before, err, got.SHA256)
 		}
 	}
-	u := serve(t, inTurn(half(content, `"same"`), served(content, `"same"`)))
+	u := serve(t, inSequence(half(content, `"same"`), served(content, `"same"`)))
 	a := plainFile(content)
 	a.SHA256, a.Size = "", 0
 	if _, err := client(t, options(t, u)).PinArtifact(t.Context(), a); err != nil || u.bytesSent() != 5000 {
@@ -236,11 +236,11 @@ func TestUnknownDigestIsNotContinuedBlindly(t *testing.T) {
 	}
 }
 
-// TestUnknownDigestIsNotContinuedOverALossOfPower: what another run left may have holes
+// TestUnknownDigestIsNotContinuedAfterPowerLoss: what another run left may have holes
 // where the disk kept the size alone, and no digest would tell.
-func TestUnknownDigestIsNotContinuedOverALossOfPower(t *testing.T) {
+func TestUnknownDigestIsNotContinuedAfterPowerLoss(t *testing.T) {
 	content := noise(7, 5000)
-	u := serve(t, inTurn(half(content, `"same"`), http.NotFound, served(content, `"same"`)))
+	u := serve(t, inSequence(half(content, `"same"`), http.NotFound, served(content, `"same"`)))
 	o := options(t, u)
 	a := plainFile(content)
 	a.SHA256, a.Size = "", 0

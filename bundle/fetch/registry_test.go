@@ -137,8 +137,8 @@ var (
 	arm64 = manifest.Platform{OS: "linux", Arch: "arm64"}
 )
 
-// withToken has the registry want a token, that it gives to who knows the
-// password, for each repository alone. Every token is good for some requests.
+// withToken makes the registry require a token for each repository, which it issues for the
+// password. Each token is valid for some requests.
 func (g *testRegistry) withToken(user, password string, uses int) {
 	var mu sync.Mutex
 	left := map[string]int{}

@@ -15,17 +15,17 @@ import (
 	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// repository is the place of one image, in the registry that stands in for
-// upstream's if one does.
+// repository is the location of one image, in the registry that replaces upstream's if
+// there is one.
 type repository struct {
 	client   *Client
-	address  string         // upstream's reference, for people
-	ref      name.Reference // the one to ask
+	address  string         // upstream's reference, for messages
+	ref      name.Reference // the reference to request
 	plain    bool
 	identity string // what to resolve: a tag, or "sha256:…"
 }
 
-// repository finds where to ask for reference.
+// repository returns the location to request reference from.
 func (c *Client) repository(reference string) (*repository, error) {
 	target, plain := c.options.Sources.Rewrite(reference)
 	target = strings.TrimPrefix(strings.TrimPrefix(target, "https://"), "http://")
@@ -40,10 +40,10 @@ func (c *Client) repository(reference string) (*repository, error) {
 	return &repository{client: c, address: reference, ref: ref, plain: plain, identity: ref.Identifier()}, nil
 }
 
-// byDigest tells whether the reference itself says which digest is meant.
+// byDigest reports whether the reference contains the digest.
 func (r *repository) byDigest() bool { return strings.HasPrefix(r.identity, "sha256:") }
 
-// url gives the address of a manifest or blob; what is "manifests" or "blobs".
+// url returns the address of a manifest or blob; what is "manifests" or "blobs".
 func (r *repository) url(what, identity string) *url.URL {
 	u := &url.URL{
 		Scheme: "https", Host: r.ref.Context().RegistryStr(),
@@ -55,7 +55,7 @@ func (r *repository) url(what, identity string) *url.URL {
 	return u
 }
 
-// target is the name of a blob or manifest where it is asked for.
+// target returns the requested reference of a blob or manifest.
 func (r *repository) target(identity string) string {
 	if strings.HasPrefix(identity, "sha256:") {
 		return r.ref.Context().Name() + "@" + identity
@@ -63,8 +63,8 @@ func (r *repository) target(identity string) string {
 	return r.ref.Context().Name() + ":" + identity
 }
 
-// login gives the client for r's requests. The first call asks the registry how
-// to log in, and does.
+// login returns the client for r's requests. The first call reads the registry's
+// authentication method and logs in.
 func (r *repository) login(ctx context.Context) (*http.Client, error) {
 	c, place := r.client, r.ref.Context()
 	key := r.url("", "").String()
@@ -98,7 +98,7 @@ func (r *repository) login(ctx context.Context) (*http.Client, error) {
 	return client, nil
 }
 
-// loginError gives the registry's refusal the form that all refusals have here.
+// loginError converts the registry's error to a *StatusError.
 func (r *repository) loginError(err error) error {
 	refused, ok := errors.AsType[*registry.Error](err)
 	if e, isURL := errors.AsType[*url.Error](err); !ok && isURL && r.plain {
@@ -118,8 +118,8 @@ func (r *repository) loginError(err error) error {
 	return e
 }
 
-// withoutTLS speaks plain http where the registry library would try https
-// first, and beside it http: it is told the failure of the first try twice.
+// withoutTLS uses plain http where the registry library tries https first and http second.
+// A failure of the first attempt is returned for the second too.
 type withoutTLS struct {
 	*transport
 	host   string
@@ -132,7 +132,7 @@ func (t withoutTLS) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.transport.RoundTrip(req)
 	}
 	if req.URL.Scheme == "http" {
-		if err := t.failed.Load(); err != nil && req.URL.Path == "/v2/" { // what a login asks
+		if err := t.failed.Load(); err != nil && req.URL.Path == "/v2/" { // the request of a login
 			return nil, *err
 		}
 		return t.transport.RoundTrip(req)
@@ -146,7 +146,7 @@ func (t withoutTLS) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// open is the job.open of r's blobs.
+// open returns the job.open function of r's blobs.
 func (r *repository) open(digest string) func(context.Context) (doer, *url.URL, error) {
 	return func(ctx context.Context) (doer, *url.URL, error) {
 		client, err := r.login(allowPlainHTTP(ctx, r.plain))

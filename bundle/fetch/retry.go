@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// progressBytes is how much a try has to bring for its failure not to count: a
-// proxy that cuts every connection after a while still lets a large file pass.
+// progressBytes is the progress after which an attempt does not count as failed: a proxy
+// that closes every connection after some time still lets a large file pass.
 const progressBytes = 64 << 10
 
-// retry calls op until it succeeds, fails for good, or has failed Attempts
-// times in a row without bringing progressBytes.
-func (c *Client) retry(ctx context.Context, name string, op func(context.Context) (brought int64, err error)) error {
+// retry calls op until it succeeds, fails permanently, or has failed Attempts times in a
+// row without fetching progressBytes.
+func (c *Client) retry(ctx context.Context, name string, op func(context.Context) (progress int64, err error)) error {
 	for failed := 0; ; {
-		brought, err := op(ctx)
+		progress, err := op(ctx)
 		if err == nil {
 			return nil
 		}
@@ -35,32 +35,31 @@ func (c *Client) retry(ctx context.Context, name string, op func(context.Context
 		if !temporary(err) {
 			return err
 		}
-		if failed++; brought >= progressBytes {
+		if failed++; progress >= progressBytes {
 			failed = 1
 		}
 		if failed >= c.options.Attempts {
-			return fmt.Errorf("given up after %d tries: %w", failed, err)
+			return fmt.Errorf("gave up after %d attempts: %w", failed, err)
 		}
 		pause, ok := c.pause(failed, err)
 		if !ok {
 			return err
 		}
-		c.log.WarnContext(ctx, "download broken, trying again", "name", name, "error", err, "failed", failed, "pause", pause)
+		c.log.WarnContext(ctx, "download failed, retrying", "name", name, "error", err, "failed", failed, "pause", pause)
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
 
-// pause gives how long to wait after the failed-th failure in a row: ours,
-// doubled each time and spread so that many do not come back at once, or what
-// the server asks for. It is not ok to wait longer than MaxWait.
+// pause returns the wait after the failed-th failure in a row: an exponential backoff with
+// jitter, or the time that the server requests. It returns false if that exceeds MaxWait.
 func (c *Client) pause(failed int, err error) (d time.Duration, ok bool) {
 	d = c.options.MaxBackoff
 	if shift := failed - 1; shift < 16 {
 		d = min(d, c.options.Backoff<<shift)
 	}
-	d = d/2 + rand.N(d) //nolint:gosec // it spreads load, no secret depends on it
+	d = d/2 + rand.N(d) //nolint:gosec // jitter, not a secret
 	if status, found := errors.AsType[*StatusError](err); found && status.RetryAfter > 0 {
 		d = status.RetryAfter
 	}
@@ -78,12 +77,12 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// errShort says that a body ended before all of it came.
-var errShort = errors.New("the connection ended before all of it came")
+// errShort: a body ended before its expected end.
+var errShort = errors.New("the connection ended before the transfer was complete")
 
-// temporary tells whether an error of a request may be gone at the next try:
-// what the network does is, what a server says for good, a wrong digest, a
-// certificate, or our own disk is not.
+// temporary reports whether a retry may succeed: after network errors it may; after a
+// permanent response, a wrong digest, a rejected certificate or an error of the local disk
+// it does not.
 func temporary(err error) bool {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.temporary()
@@ -114,8 +113,7 @@ func temporary(err error) bool {
 			return true
 		}
 	}
-	// net/http has errors without a type for a connection that the server
-	// closed under a request.
+	// net/http returns untyped errors when the server closes a connection during a request.
 	text := err.Error()
 	return strings.Contains(text, "server closed idle connection") || strings.Contains(text, "transport connection broken") ||
 		strings.Contains(text, "malformed HTTP response")
@@ -132,8 +130,8 @@ func badCertificate(err error) bool {
 	return ok
 }
 
-// plainError takes the address, with all that is secret in it, out of the errors
-// of net/http.
+// plainError removes the address from the errors of net/http, because it may contain
+// secrets.
 func plainError(err error) error {
 	e, ok := errors.AsType[*url.Error](err)
 	if !ok {
@@ -148,12 +146,12 @@ func plainError(err error) error {
 	}
 	advice := ""
 	if badCertificate(e.Err) {
-		advice = "; if it is right, name its CA in spec.sources.caFile"
+		advice = "; if it is right, set its CA in spec.sources.caFile"
 	}
 	return fmt.Errorf("%s %s: %w%s", strings.ToUpper(e.Op), address, e.Err, advice)
 }
 
-// namesAddress tells whether err is one of this package's that says where.
+// namesAddress reports whether err is an error of this package that contains the address.
 func namesAddress(err error) bool {
 	if _, ok := errors.AsType[*StatusError](err); ok {
 		return true

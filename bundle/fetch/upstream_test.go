@@ -20,7 +20,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// upstream serves one handler and remembers what it was asked and what it sent.
+// upstream serves one handler and records requests and sent bytes.
 type upstream struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -107,9 +107,9 @@ func served(content []byte, etag string) http.HandlerFunc {
 	}
 }
 
-// inTurn gives the first request to the first handler, and so on; the last one
+// inSequence gives the first request to the first handler, and so on; the last one
 // gets all that follow.
-func inTurn(hs ...http.HandlerFunc) http.HandlerFunc {
+func inSequence(hs ...http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	n := 0
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -164,7 +164,7 @@ func plainFile(content []byte) manifest.Artifact {
 	}
 }
 
-// options are those of a client that asks u and does not wait long.
+// options returns the options of a client that uses only u, with short waits.
 func options(t *testing.T, u *upstream) Options {
 	t.Helper()
 	c, err := OpenCache(t.TempDir())

@@ -13,7 +13,7 @@ const (
 	cycloneSchema  = "http://cyclonedx.org/schema/bom-1.6.schema.json"
 )
 
-// The parts of CycloneDX 1.6 that a lock or a program can fill.
+// The fields of CycloneDX 1.6 that follow from a lock or a program.
 type (
 	cycloneDocument struct {
 		Schema       string             `json:"$schema"`
@@ -81,8 +81,8 @@ func (s *materials) cyclonedx() *cycloneDocument {
 	return d
 }
 
-// cycloneSerial makes the document's number of what it is about (RFC 9562, version
-// 8: made of other data).
+// cycloneSerial derives the document's serial number from a digest of its subject (a UUID
+// of RFC 9562, version 8, which is for custom data).
 func cycloneSerial(sum [sha256.Size]byte) string {
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
@@ -93,7 +93,7 @@ func component(p part) cycloneComponent {
 	c := cycloneComponent{Ref: p.id, Name: p.name, Version: p.version, PURL: p.purl}
 	switch {
 	case p.packaged:
-		c.Type = "library" // as other tools call every package of an operating system
+		c.Type = "library" // the type that other tools use for operating system packages
 	case p.kind == manifest.Binary:
 		c.Type = "application"
 	case p.kind == manifest.Image:

@@ -1,3 +1,3 @@
-// Package sbom makes bills of materials, as SPDX 2.3 and CycloneDX 1.6: of what a lock
-// pins, and of a Go program from what its build put into it. Bytes in, bytes out.
+// Package sbom generates bills of materials in SPDX 2.3 and CycloneDX 1.6: for the contents
+// of a lock, and for a Go program from its build information. It reads and writes no files.
 package sbom

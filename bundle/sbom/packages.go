@@ -7,7 +7,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// packagesPart gives a repository of packages, with these, to a bill of materials.
+// packagesPart adds a package repository and its packages to a bill of materials.
 func packagesPart(a manifest.Artifact) part {
 	whole := part{id: a.ID, kind: a.Kind, name: a.Name, version: a.Version, platform: a.Platform.String()}
 	for _, m := range a.Members {
@@ -28,8 +28,8 @@ func packagesPart(a manifest.Artifact) part {
 	return whole
 }
 
-// packageURL is the package URL of a package, as its type's part of the purl
-// specification has it: an rpm's epoch is a qualifier, a deb's part of the version.
+// packageURL returns the package URL of a package as the purl specification defines it for
+// the type: the epoch of an rpm is a qualifier, that of a deb is part of the version.
 func packageURL(a manifest.Artifact, p manifest.Package) string {
 	version, qualifiers := p.Version, url.Values{"arch": {p.Arch}, "distro": {a.Platform.System()}}
 	if a.Packages.Format == manifest.RPM {

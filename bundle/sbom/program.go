@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Program makes a CycloneDX bill of materials of a Go program, from what its
-// build put into it: every module with its version and the checksum that Go's
-// database vouches for, and the release of Go. The same program gives the same
-// bytes.
+// Program generates a CycloneDX bill of materials of a Go program from its build
+// information: every module with its version and the checksum in Go's checksum database,
+// and the Go release. The same program gives the same bytes.
 func Program(name, version string, b *debug.BuildInfo) ([]byte, error) {
 	d := &cycloneDocument{
 		Schema: cycloneSchema, Format: "CycloneDX", SpecVersion: cycloneVersion, Version: 1,
@@ -46,7 +45,7 @@ func Program(name, version string, b *debug.BuildInfo) ([]byte, error) {
 	return encode(d)
 }
 
-// golang is the package URL of a Go module.
+// golang returns the package URL of a Go module.
 func golang(module, version string) string {
 	purl := "pkg:golang/" + module
 	if version != "" {

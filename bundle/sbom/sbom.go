@@ -13,7 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// The formats of a bill of materials, as words and as media types.
+// The formats of a bill of materials, by name and by media type.
 const (
 	SPDX      = "spdx"
 	CycloneDX = "cyclonedx"
@@ -22,9 +22,9 @@ const (
 	MediaCycloneDX = "application/vnd.cyclonedx+json"
 )
 
-// Of makes the bill of materials of a lock in a format. The same lock gives the same
+// Generate generates the bill of materials of a lock in a format. The same lock gives the same
 // bytes.
-func Of(l *manifest.Lock, format string) ([]byte, error) {
+func Generate(l *manifest.Lock, format string) ([]byte, error) {
 	text, err := manifest.EncodeLock(l)
 	if err != nil {
 		return nil, err
@@ -45,25 +45,25 @@ func Of(l *manifest.Lock, format string) ([]byte, error) {
 	return nil, fmt.Errorf("no bill of materials has the format %q", format)
 }
 
-// materials is what a lock is made of, in no format yet.
+// materials is the content of a lock, independent of a format.
 type materials struct {
 	lock  *manifest.Lock
-	sum   [sha256.Size]byte // of the lock
+	sum   [sha256.Size]byte // digest of the lock
 	parts []part
 }
 
-// part is one component, with those that it holds.
+// part is one component, including its parts.
 type part struct {
 	id       string
 	kind     manifest.Kind
 	name     string
 	version  string
-	sha256   string // hex; "" is not known
-	address  string // where upstream has it; "" for a part of a part
+	sha256   string // hex; "" if unknown
+	address  string // address upstream; "" for a part of a part
 	purl     string
 	platform string
-	file     string // the file's name, where it is one
-	packaged bool   // it is a package of an operating system
+	file     string // the file's name, if it is a file
+	packaged bool   // it is an operating system package
 	parts    []part
 }
 
@@ -131,8 +131,8 @@ func imagePart(im manifest.ImagePin) part {
 	return whole
 }
 
-// purl writes a package URL: its qualifiers are sorted, its parts escaped as
-// the purl specification asks, which lets a colon and a slash stand in values.
+// purl returns a package URL with sorted qualifiers. Its parts are escaped as the purl
+// specification requires, which allows a colon and a slash in values.
 func purl(kind, name, version string, qualifiers url.Values) string {
 	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 	value := strings.NewReplacer("%2F", "/", "%3A", ":", "+", "%20")
@@ -146,7 +146,7 @@ func purl(kind, name, version string, qualifiers url.Values) string {
 	return s + "?" + value.Replace(qualifiers.Encode())
 }
 
-// encode is the one JSON form of a bill.
+// encode is the canonical JSON form of a bill.
 func encode(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

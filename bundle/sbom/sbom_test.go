@@ -35,11 +35,11 @@ func sampleLock(t *testing.T) *manifest.Lock {
 
 func TestBillsAreGolden(t *testing.T) {
 	for _, format := range []string{SPDX, CycloneDX} {
-		text, err := Of(sampleLock(t), format)
+		text, err := Generate(sampleLock(t), format)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Of(sampleLock(t), format)
+		again, err := Generate(sampleLock(t), format)
 		if err != nil || !bytes.Equal(text, again) {
 			t.Errorf("%s: the same lock gives other bytes (%v)", format, err)
 		}
@@ -61,7 +61,7 @@ func TestBillsAreGolden(t *testing.T) {
 			t.Errorf("%s (-update rewrites it):\n%s", path, d)
 		}
 	}
-	if _, err := Of(sampleLock(t), "csv"); err == nil {
+	if _, err := Generate(sampleLock(t), "csv"); err == nil {
 		t.Error("a format that nobody knows")
 	}
 }

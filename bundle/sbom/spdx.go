@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// The parts of SPDX 2.3 that a lock can fill. Files of archives are packages
-// too: an SPDX file wants a SHA-1, which no lock has.
+// The fields of SPDX 2.3 that follow from a lock. Files of archives are packages too: an
+// SPDX file requires a SHA-1, which a lock does not have.
 type (
 	spdxDocument struct {
 		ID            string             `json:"SPDXID"`
@@ -61,7 +61,7 @@ type (
 
 const noAssertion = "NOASSERTION"
 
-// notInSPDXID matches what an SPDX identifier cannot hold.
+// notInSPDXID matches the characters that an SPDX identifier must not contain.
 var notInSPDXID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
 func (s *materials) spdx() *spdxDocument {
@@ -87,7 +87,7 @@ type spdxWriter struct {
 	taken    map[string]bool
 }
 
-// add writes p and how another one is related to it, and gives p's identifier.
+// add adds p and its relation to another element, and returns p's identifier.
 func (w *spdxWriter) add(p part, from, relation string) string {
 	id := "SPDXRef-" + strings.Trim(notInSPDXID.ReplaceAllString(p.id, "-"), "-")
 	for base, n := id, 2; w.taken[id]; n++ {

@@ -20,54 +20,54 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// Unsigned is an archive that is to be signed: what it is.
+// Unsigned is an archive to be signed.
 type Unsigned struct {
 	Path string
 	Root digest.Digest
 	Lock *manifest.Lock
 }
 
-// OpenUnsigned reads what an archive is, whoever made it; a signing that broke off is
-// brought to its end first.
+// OpenUnsigned opens an archive for signing without verifying its signatures. It first
+// completes an interrupted signing.
 func OpenUnsigned(ctx context.Context, path string) (Unsigned, error) {
 	if err := archive.RestoreSignatures(path); err != nil {
 		return Unsigned{}, err
 	}
-	b, err := bundle.OpenPart(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
+	b, err := bundle.OpenPartial(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
 	if err != nil {
 		return Unsigned{}, err
 	}
 	return Unsigned{path, b.Root.Digest, b.Lock}, b.Close()
 }
 
-// ClaimOf is what is to be signed of a bundle. minimum is the oldest version of kubexm
-// that is to accept it; "" is any.
+// ClaimOf returns the claim to sign for the bundle of l. minimum is the oldest version of
+// kubexm that may use the bundle; "" allows any.
 func ClaimOf(l *manifest.Lock, minimum string) (bundle.Claim, error) {
 	c := bundle.ClaimOf(l)
 	if minimum == "" {
 		return c, nil
 	}
 	if err := bundle.CheckVersion(minimum); err != nil {
-		return c, &refusal.Error{Err: fmt.Errorf("--minimum-kubexm %s: %w", minimum, err), Kind: refusal.Usage, Advice: "write a version as in 0.3.0; `kubexm version` prints this one's"}
+		return c, &refusal.Error{Err: fmt.Errorf("--minimum-kubexm %s: %w", minimum, err), Kind: refusal.Usage, Advice: "write a version such as 0.3.0; `kubexm version` prints the version of this program"}
 	}
 	c.MinimumKubexm = minimum
 	return c, nil
 }
 
-// mostProvenance is how long a line that says how a bundle was made may be: the
-// slot has 256 KiB for all that several people sign.
-const mostProvenance = 112 << 10
+// maxProvenance is the maximum length of a line with provenance: the slot has 256 KiB for
+// the signatures of all signers.
+const maxProvenance = 112 << 10
 
-// Maker is who signs a bundle, with a version of kubexm.
-type Maker struct {
+// BundleSigner signs bundles with a key and the version of kubexm that built them.
+type BundleSigner struct {
 	*Signer
 	Version string
 	Log     *slog.Logger
 }
 
-// Lines are the lines of the slot that m signs: what the bundle is, and how it was made,
-// where that is not too long.
-func (m Maker) Lines(root digest.Digest, l *manifest.Lock, c bundle.Claim) ([][]byte, error) {
+// Lines returns the signed lines for the slot: the claim, and the provenance if it is not
+// too long.
+func (m BundleSigner) Lines(root digest.Digest, l *manifest.Lock, c bundle.Claim) ([][]byte, error) {
 	line, err := m.SignRoot(root.String(), c)
 	if err != nil {
 		return nil, err
@@ -76,17 +76,17 @@ func (m Maker) Lines(root digest.Digest, l *manifest.Lock, c bundle.Claim) ([][]
 	if err != nil {
 		return nil, err
 	}
-	if len(made) > mostProvenance {
-		m.Log.Warn("the provenance is too long for the archive and left out; the lock in it names every input", "bytes", len(made))
+	if len(made) > maxProvenance {
+		m.Log.Warn("the provenance is too long for the archive and is left out; the lock in the archive lists every input", "bytes", len(made))
 		return [][]byte{line}, nil
 	}
 	return [][]byte{line, made}, nil
 }
 
-// SignArchive puts what m signs into the slot, beside what others did and in place of what
-// m did before, and writes the detached signature. Where the slot has no room any more for
-// how the bundle was made, that is left out.
-func (m Maker) SignArchive(ctx context.Context, u Unsigned, c bundle.Claim) error {
+// SignArchive writes m's signatures into the slot and writes the detached signature. It
+// replaces previous signatures of m and preserves those of others. If the slot has no space
+// for the provenance, that is left out.
+func (m BundleSigner) SignArchive(ctx context.Context, u Unsigned, c bundle.Claim) error {
 	lines, err := m.Lines(u.Root, u.Lock, c)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (m Maker) SignArchive(ctx context.Context, u Unsigned, c bundle.Claim) erro
 	err = bundle.AddSignatures(ctx, u.Path, lines, keep)
 	if len(lines) > 1 && errors.Is(err, archive.ErrSlot) {
 		if err = bundle.AddSignatures(ctx, u.Path, lines[:1], keep); err == nil {
-			m.Log.WarnContext(ctx, "there is no room for the provenance beside the signatures of others: it is left out; the lock in the bundle names every input")
+			m.Log.WarnContext(ctx, "no space is left for the provenance beside the other signatures: it is left out; the lock in the bundle lists every input")
 		}
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (m Maker) SignArchive(ctx context.Context, u Unsigned, c bundle.Claim) erro
 	return m.WriteDetached(u.Path)
 }
 
-// WriteDetached signs the archive's bytes as they are, into a file beside it.
+// WriteDetached signs the archive's bytes and writes the signature to a file beside it.
 func (s *Signer) WriteDetached(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *Signer) WriteDetached(path string) error {
 	return durable.WriteFile(path+bundle.DetachedSuffix, append(text, '\n'), 0o644)
 }
 
-// Attach puts a signature into the archive that somebody else made, the file at path.
-// Whose it is, is asked when the bundle is used; here it has to be one about this bundle.
+// Attach adds a signature by another signer, in the file at path, to the archive. It checks
+// that the signature is about this bundle; the signer is verified when the bundle is used.
 func Attach(ctx context.Context, u Unsigned, path string) error {
 	text, err := ReadFile(path)
 	if err != nil {
@@ -142,14 +142,14 @@ func Attach(ctx context.Context, u Unsigned, path string) error {
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, text); err != nil {
-		return &refusal.Error{Err: fmt.Errorf("%s: %w", path, err), Kind: refusal.Usage, Advice: "name what cosign wrote with --bundle"}
+		return &refusal.Error{Err: fmt.Errorf("%s: %w", path, err), Kind: refusal.Usage, Advice: "specify the file that cosign wrote with --bundle"}
 	}
 	st, err := Peek(line.Bytes())
 	if err != nil {
 		return &refusal.Error{Err: fmt.Errorf("%s: %w", path, err), Kind: refusal.Usage, Advice: "sign the statement with `cosign attest-blob --statement … --bundle …`"}
 	}
 	if st.PredicateType != bundle.TypeClaim || !st.About(u.Root.String()) {
-		return &refusal.Error{Err: fmt.Errorf("%s is not about the bundle %s", path, u.Root), Kind: refusal.Usage, Advice: "sign what `kubexm bundle sign --print-statement " + u.Path + "` prints"}
+		return &refusal.Error{Err: fmt.Errorf("%s does not sign the bundle %s", path, u.Root), Kind: refusal.Usage, Advice: "sign the statement that `kubexm bundle sign --print-statement " + u.Path + "` prints"}
 	}
 	if err := bundle.AddSignatures(ctx, u.Path, [][]byte{line.Bytes()}, func(old []byte) bool { return !bytes.Equal(old, line.Bytes()) }); err != nil {
 		return err

@@ -2,39 +2,39 @@ package sign
 
 import "fmt"
 
-// Code says why a signature does not count, in a word that stays the same
-// between versions. Use errors.Is(err, sign.ErrSubject) to ask for one.
+// Code identifies why a signature or a key is rejected. Codes stay the same between
+// versions. Test for one with errors.Is(err, sign.ErrSubject).
 type Code string
 
-// Error gives the code's word.
+// Error returns the code.
 func (c Code) Error() string { return string(c) }
 
 // The codes; docs/trust.md explains each.
 const (
 	ErrFormat        Code = "signature-format"         // not a Sigstore bundle that this version reads
 	ErrCount         Code = "signature-count"          // an envelope with no signature in it, or with several
-	ErrPayloadType   Code = "signature-payload-type"   // the envelope holds something other than an in-toto statement
-	ErrPayload       Code = "signature-payload"        // what was signed is no statement
-	ErrPredicateType Code = "signature-predicate-type" // a statement about something else
-	ErrKey           Code = "signature-key"            // made with another key
-	ErrInvalid       Code = "signature-invalid"        // the key is right and the signature is not
-	ErrIdentity      Code = "signature-identity"       // made by somebody else
-	ErrProof         Code = "signature-proof"          // certificate, log entry or time of a keyless signature do not hold
-	ErrSubject       Code = "signature-subject"        // good, and about something else
-	ErrKeyFile       Code = "key-format"               // a file that is no key, or not of a kind that is used here
-	ErrPassword      Code = "key-password"             // the private key does not open with the password
-	ErrKeyMode       Code = "key-mode"                 // others may read the private key, or the password
-	ErrTrustedRoot   Code = "trusted-root"             // a file that is no trusted root
+	ErrPayloadType   Code = "signature-payload-type"   // the payload is not an in-toto statement
+	ErrPayload       Code = "signature-payload"        // the payload is not a valid statement
+	ErrPredicateType Code = "signature-predicate-type" // a statement with another predicate type
+	ErrKey           Code = "signature-key"            // signed with another key
+	ErrInvalid       Code = "signature-invalid"        // the key matches, but the signature is not valid
+	ErrIdentity      Code = "signature-identity"       // signed by another identity
+	ErrProof         Code = "signature-proof"          // certificate, log entry or time of a keyless signature is not valid
+	ErrSubject       Code = "signature-subject"        // valid, but about another subject
+	ErrKeyFile       Code = "key-format"               // not a key file, or an unsupported kind of key
+	ErrPassword      Code = "key-password"             // the password does not decrypt the private key
+	ErrKeyMode       Code = "key-mode"                 // other users can read the private key or the password
+	ErrTrustedRoot   Code = "trusted-root"             // not a trusted root file
 )
 
 // Error is one finding about a signature or a key.
 type Error struct {
 	Code   Code
-	Detail string // what was found, lower case
-	Err    error  // what caused it, may be nil
+	Detail string // the finding, lower case
+	Err    error  // the cause; may be nil
 }
 
-// Error gives detail, cause and code on one line.
+// Error returns detail, cause and code on one line.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %v (%s)", e.Detail, e.Err, e.Code)
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%s)", e.Detail, e.Code)
 }
 
-// Unwrap gives the code and the cause to errors.Is and errors.As.
+// Unwrap returns the code and the cause.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Code}

@@ -15,16 +15,16 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// The environment variables that hold the password of a private key.
+// The environment variables with the password of a private key.
 const (
 	PasswordVariable       = "KUBEXM_KEY_PASSWORD" //nolint:gosec // the name of one, not a password
 	CosignPasswordVariable = "COSIGN_PASSWORD"
 )
 
-// maxFile bounds keys, trusted roots and signatures.
+// maxFile is the maximum size of keys, trusted roots and signatures.
 const maxFile = 1 << 20
 
-// ReadFile reads a file that a person named: a key, a trusted root, a signature.
+// ReadFile reads a file that the user specified: a key, a trusted root or a signature.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,9 +41,9 @@ func ReadFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// ReadSecret reads a private key or a password. A file that others may read is
-// refused: who could read it may sign. What is no file, as a shell's <(…), has no
-// mode that says anything. chmod is the path as a shell takes it.
+// ReadSecret reads a private key or a password. A regular file that other users can access
+// is refused, because they could sign too. Other files, such as a shell's <(…), have no
+// meaningful mode. chmod is the path as the user can type it in a shell.
 func ReadSecret(path, chmod string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -51,8 +51,8 @@ func ReadSecret(path, chmod string) ([]byte, error) {
 	}
 	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
 		return nil, &refusal.Error{
-			Err:  fault(ErrKeyMode, nil, "%s: others than its owner may use it (mode %04o)", path, mode.Perm()),
-			Kind: refusal.Usage, Advice: "chmod 600 " + chmod + "; whoever could read it so far may know it",
+			Err:  fault(ErrKeyMode, nil, "%s: other users than its owner can access it (mode %04o)", path, mode.Perm()),
+			Kind: refusal.Usage, Advice: "chmod 600 " + chmod + "; other users may have read it before",
 		}
 	}
 	return ReadFile(path)
@@ -61,24 +61,24 @@ func ReadSecret(path, chmod string) ([]byte, error) {
 func readKeyFile(path string) ([]byte, error) {
 	text, err := ReadFile(path)
 	if c := (*refusal.Error)(nil); errors.As(err, &c) && c.Advice == "" {
-		c.Advice = "name a file with a key; `kubexm keys generate` makes a pair"
+		c.Advice = "specify a file with a key; `kubexm keys generate` creates a key pair"
 	}
 	return text, err
 }
 
-// refused says what is wrong with a file that a person named as a key.
+// refused adds advice to an error about a key file.
 func refused(path string, err error) error {
 	advice := ""
 	switch {
 	case errors.Is(err, ErrKeyFile):
-		advice = "a public key is cosign.pub, a private one cosign.key: `kubexm keys generate` makes both"
+		advice = "a public key is cosign.pub, a private key is cosign.key: `kubexm keys generate` creates both"
 	case errors.Is(err, ErrPassword):
-		advice = "is " + PasswordVariable + ", " + CosignPasswordVariable + " or --key-password-file that key's password?"
+		advice = "is " + PasswordVariable + ", " + CosignPasswordVariable + " or --key-password-file the password of this key?"
 	}
 	return &refusal.Error{Err: fmt.Errorf("%s: %w", path, err), Kind: refusal.Usage, Advice: advice}
 }
 
-// TrustFile trusts the public key at path.
+// TrustFile returns the Trust for the public key at path.
 func TrustFile(path string) (*Trust, error) {
 	text, err := readKeyFile(path)
 	if err != nil {
@@ -91,15 +91,15 @@ func TrustFile(path string) (*Trust, error) {
 	return trust, nil
 }
 
-// OpenKey opens the private key at path. password is asked for once the file is seen to
-// be a private key that others cannot read; chmod is as of ReadSecret.
+// OpenKey decrypts the private key at path. password is called only after the file was
+// checked to be a private key that other users cannot access; chmod is as in ReadSecret.
 func OpenKey(path, chmod string, password func() ([]byte, error)) (*Signer, error) {
 	text, err := readKeyFile(path)
 	if err != nil {
 		return nil, err
 	}
 	if bytes.Contains(text, []byte("PUBLIC KEY")) || !bytes.Contains(text, []byte("PRIVATE KEY")) {
-		_, err := LoadSigner(text, nil) // refused without a question for its password
+		_, err := LoadSigner(text, nil) // rejected without asking for a password
 		return nil, refused(path, err)
 	}
 	if text, err = ReadSecret(path, chmod); err != nil {
@@ -116,7 +116,7 @@ func OpenKey(path, chmod string, password func() ([]byte, error)) (*Signer, erro
 	return s, nil
 }
 
-// CreatePair makes a pair of keys in two files that must not be there yet.
+// CreatePair creates a key pair in two files that must not exist yet.
 func CreatePair(private, public string, password []byte) error {
 	pair, err := Generate(password)
 	if err != nil {
@@ -131,7 +131,7 @@ func CreatePair(private, public string, password []byte) error {
 	return nil
 }
 
-// WritePublic writes the public half of a key to a file that must not be there yet.
+// WritePublic writes the public key to a file that must not exist yet.
 func (s *Signer) WritePublic(path string) error {
 	text, err := s.PublicKey()
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Signer) WritePublic(path string) error {
 	return createFile(path, text, 0o644)
 }
 
-// createFile writes a file that must not be there yet, whole or not at all.
+// createFile atomically writes a file that must not exist yet.
 func createFile(path string, content []byte, mode os.FileMode) error {
 	err := durable.Create(path, content, mode)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -149,12 +149,12 @@ func createFile(path string, content []byte, mode os.FileMode) error {
 	return err
 }
 
-// rootAge is how old a trusted root may be before a warning says so: Sigstore
-// changes its keys about once a year.
+// rootAge is the age of a trusted root from which a warning is printed: Sigstore changes
+// its keys about once a year.
 const rootAge = 180 * 24 * time.Hour
 
-// PolicyOf is the policy of who trusts t, with a version of kubexm. warn is told what the
-// person should know.
+// PolicyOf returns the policy for the trust settings t and a version of kubexm. warn
+// receives warnings for the user.
 func PolicyOf(t manifest.BundleTrust, version string, warn func(string)) (bundle.Policy, error) {
 	var v Verifier
 	for _, path := range t.Keys {
@@ -171,7 +171,7 @@ func PolicyOf(t manifest.BundleTrust, version string, warn func(string)) (bundle
 		}
 		v = append(v, trust)
 	}
-	// Who names a key or an identity wants a signature.
+	// A configured key or identity requires a signature.
 	p := bundle.Policy{AllowUnsigned: t.AllowUnsigned && len(v) == 0, Kubexm: version}
 	if len(v) > 0 {
 		p.Verifier = v
@@ -182,7 +182,7 @@ func PolicyOf(t manifest.BundleTrust, version string, warn func(string)) (bundle
 func trustIdentityFile(t manifest.BundleTrust, warn func(string)) (*Trust, error) {
 	info, err := os.Stat(t.TrustedRoot)
 	if err != nil {
-		return nil, &refusal.Error{Err: fmt.Errorf("trusted root: %w", err), Kind: refusal.Usage, Advice: "carry in what `cosign trusted-root` or TUF gives: trusted_root.json"}
+		return nil, &refusal.Error{Err: fmt.Errorf("trusted root: %w", err), Kind: refusal.Usage, Advice: "copy trusted_root.json from `cosign trusted-root` or TUF to this machine"}
 	}
 	text, err := ReadFile(t.TrustedRoot)
 	if err != nil {
@@ -193,7 +193,7 @@ func trustIdentityFile(t manifest.BundleTrust, warn func(string)) (*Trust, error
 		return nil, refused(t.TrustedRoot, err)
 	}
 	if age := time.Since(info.ModTime()); age > rootAge {
-		warn(fmt.Sprintf("%s is %d days old: keys that were withdrawn since still count, newer ones do not", t.TrustedRoot, int(age.Hours()/24)))
+		warn(fmt.Sprintf("%s is %d days old: keys revoked since then are still accepted, newer keys are not", t.TrustedRoot, int(age.Hours()/24)))
 	}
 	return trust, nil
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 )
 
-// maxKeyFile bounds what is taken for a key or a certificate.
+// maxKeyFile is the maximum size of a key or a certificate.
 const maxKeyFile = 64 << 10
 
-// Pair is a new pair of keys, each as its file's content.
+// Pair is a new key pair; each key is the content of its file.
 type Pair struct {
 	Private []byte // PEM "ENCRYPTED SIGSTORE PRIVATE KEY": PKCS #8 under scrypt and secretbox
 	Public  []byte // PEM "PUBLIC KEY"
 }
 
-// Generate makes an ECDSA P-256 key as `cosign generate-key-pair` does, its
-// private half encrypted with password, which may be empty.
+// Generate creates an ECDSA P-256 key pair as `cosign generate-key-pair` does. The private
+// key is encrypted with password, which may be empty.
 func Generate(password []byte) (Pair, error) {
 	made, err := cosign.GenerateKeyPair(func(bool) ([]byte, error) { return password, nil })
 	if err != nil {
@@ -34,14 +34,14 @@ func Generate(password []byte) (Pair, error) {
 	return Pair{Private: made.PrivateBytes, Public: made.PublicBytes}, nil
 }
 
-// Signer makes signatures with one private key.
+// Signer signs with one private key.
 type Signer struct {
 	key    signature.SignerVerifier
 	public *ecdsa.PublicKey
 }
 
-// LoadSigner opens a private key that Generate or cosign made. The error of a
-// file that is no such key is ErrKeyFile, that of a wrong password ErrPassword.
+// LoadSigner decrypts a private key in cosign's format. The error for a file that is not
+// such a key is ErrKeyFile, for a wrong password ErrPassword.
 func LoadSigner(private, password []byte) (*Signer, error) {
 	block, _ := pem.Decode(private)
 	if len(private) > maxKeyFile || block == nil {
@@ -52,11 +52,11 @@ func LoadSigner(private, password []byte) (*Signer, error) {
 	}
 	key, err := cosign.LoadPrivateKey(private, password, nil)
 	if err != nil {
-		return nil, fault(ErrPassword, err, "the private key does not open")
+		return nil, fault(ErrPassword, err, "the private key cannot be decrypted")
 	}
 	public, err := key.PublicKey()
 	if err != nil {
-		return nil, fault(ErrKeyFile, err, "a private key without its public half")
+		return nil, fault(ErrKeyFile, err, "a private key without a public key")
 	}
 	ec, ok := public.(*ecdsa.PublicKey)
 	if !ok || ec.Curve != elliptic.P256() {
@@ -65,14 +65,14 @@ func LoadSigner(private, password []byte) (*Signer, error) {
 	return &Signer{key: key, public: ec}, nil
 }
 
-// KeyID names the public key: base64 of the SHA-256 of its PKIX form, as cosign
-// writes it into a bundle as the key's hint.
+// KeyID is the base64 of the SHA-256 of the public key's PKIX form. cosign writes it into a
+// bundle as the key hint.
 func (s *Signer) KeyID() string { return keyID(s.public) }
 
-// PublicKey gives the public half as its file's content.
+// PublicKey returns the public key as the content of its file.
 func (s *Signer) PublicKey() ([]byte, error) { return cryptoutils.MarshalPublicKeyToPEM(s.public) }
 
-// keyID is "" for a key that has no PKIX form.
+// keyID returns "" for a key without a PKIX form.
 func keyID(public crypto.PublicKey) string {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -82,7 +82,7 @@ func keyID(public crypto.PublicKey) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// loadVerifier opens a public key of any kind that Sigstore knows.
+// loadVerifier reads a public key of any kind that Sigstore supports.
 func loadVerifier(public []byte) (signature.Verifier, string, error) {
 	if len(public) > maxKeyFile {
 		return nil, "", fault(ErrKeyFile, nil, "not a public key: %d bytes", len(public))

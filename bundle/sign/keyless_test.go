@@ -185,7 +185,7 @@ func TestKeyless(t *testing.T) {
 			v, err := Verifier{trust}.Verify(t.Context(), aRoot, c.line)
 			var finding *Error
 			switch {
-			case c.want == "" && (err != nil || len(v) != 1 || v[0].By != name+" ("+issuer+")"):
+			case c.want == "" && (err != nil || len(v) != 1 || v[0].Signer != name+" ("+issuer+")"):
 				t.Errorf("%v, %v", v, err)
 			case c.want != "" && (!errors.As(err, &finding) || finding.Code != c.want):
 				t.Errorf("%v, want %v", err, c.want)

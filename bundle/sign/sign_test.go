@@ -34,7 +34,7 @@ func signer(t *testing.T) (*Signer, *Trust) {
 	return s, trust
 }
 
-// must gives what a call gave that has to go well: must(call())(t).
+// must returns the result of a call that must succeed: must(call())(t).
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -139,7 +139,7 @@ func TestClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(v) != 1 || v[0].By != trust.String() || v[0].Claim.Serial != claim.Serial || !v[0].Claim.Created.Equal(claim.Created) {
+	if len(v) != 1 || v[0].Signer != trust.String() || v[0].Claim.Serial != claim.Serial || !v[0].Claim.Created.Equal(claim.Created) {
 		t.Errorf("vouchers %+v", v)
 	}
 }

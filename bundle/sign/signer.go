@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// Sign makes a signature of a statement: a Sigstore bundle with the statement
-// in a DSSE envelope, as one line of JSON without a line feed.
+// Sign signs a statement. It returns a Sigstore bundle with the statement in a DSSE
+// envelope, as one line of JSON without a line feed.
 func (s *Signer) Sign(st Statement) ([]byte, error) {
 	payload, err := json.Marshal(st)
 	if err != nil {
@@ -35,13 +35,13 @@ func (s *Signer) sign(payload []byte, payloadType string) ([]byte, error) {
 	}
 	made, err := cosignbundle.MakeNewBundle(s.public, nil, payload, envelope, public, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a Sigstore bundle: %w", err)
+		return nil, fmt.Errorf("create a Sigstore bundle: %w", err)
 	}
 	return line(made)
 }
 
-// SignDigest makes a detached signature of the file with a digest, as in
-// sha256:<hex>: a Sigstore bundle that `cosign verify-blob` takes.
+// SignDigest creates a detached signature of the file with this digest, in the form
+// sha256:<hex>. The result is a Sigstore bundle that `cosign verify-blob` accepts.
 func (s *Signer) SignDigest(digest string) ([]byte, error) {
 	raw, err := rawDigest(digest)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Signer) SignDigest(digest string) ([]byte, error) {
 	}
 	b, err := cosignbundle.MakeProtobufBundle(s.KeyID(), nil, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a Sigstore bundle: %w", err)
+		return nil, fmt.Errorf("create a Sigstore bundle: %w", err)
 	}
 	b.Content = &protobundle.Bundle_MessageSignature{MessageSignature: &protocommon.MessageSignature{
 		MessageDigest: &protocommon.HashOutput{Algorithm: protocommon.HashAlgorithm_SHA2_256, Digest: raw},
@@ -66,7 +66,7 @@ func (s *Signer) SignDigest(digest string) ([]byte, error) {
 	return line(text)
 }
 
-// line takes out the spaces that protojson puts in at will.
+// line removes the spaces that protojson inserts at random.
 func line(text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, text); err != nil {

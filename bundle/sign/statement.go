@@ -10,17 +10,18 @@ import (
 	"strings"
 )
 
-// StatementType is the type of every statement made here, and PayloadType says so
-// in its envelope: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
+// StatementType is the type of every statement created here. PayloadType is the payload
+// type of its envelope:
+// https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
 const (
 	StatementType = "https://in-toto.io/Statement/v1"
 	PayloadType   = "application/vnd.in-toto+json"
 
-	statementType01 = "https://in-toto.io/Statement/v0.1" // what cosign writes; the fields read here mean the same
+	statementType01 = "https://in-toto.io/Statement/v0.1" // written by cosign; the fields used here have the same meaning
 )
 
-// Statement says something (the predicate, of a type) of subjects that are
-// known by their digests.
+// Statement is an in-toto statement: a predicate about subjects that are identified by
+// digest.
 type Statement struct {
 	Type          string          `json:"_type"`
 	Subject       []Subject       `json:"subject"`
@@ -28,13 +29,13 @@ type Statement struct {
 	Predicate     json.RawMessage `json:"predicate"`
 }
 
-// Subject is what a statement is about.
+// Subject is an artifact that a statement is about.
 type Subject struct {
 	Name   string            `json:"name,omitempty"`
-	Digest map[string]string `json:"digest"` // algorithm, as in sha256, to lower-case hex
+	Digest map[string]string `json:"digest"` // algorithm (sha256) to lower-case hex
 }
 
-// NewStatement says predicate, which is encoded as JSON, of one subject with
+// NewStatement returns a statement with predicate, encoded as JSON, about one subject with
 // the digest sha256:<hex>.
 func NewStatement(name, digest, predicateType string, predicate any) (Statement, error) {
 	sum, err := sha256Hex(digest)
@@ -53,7 +54,7 @@ func NewStatement(name, digest, predicateType string, predicate any) (Statement,
 	}, nil
 }
 
-// About tells whether digest, as in sha256:<hex>, is one of the subjects.
+// About reports whether digest, in the form sha256:<hex>, is one of the subjects.
 func (s Statement) About(digest string) bool {
 	sum, err := sha256Hex(digest)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s Statement) About(digest string) bool {
 	return false
 }
 
-// Decode reads the predicate into v, which has to know every field of it.
+// Decode decodes the predicate into v and rejects fields that v does not have.
 func (s Statement) Decode(v any) error {
 	d := json.NewDecoder(bytes.NewReader(s.Predicate))
 	d.DisallowUnknownFields()
@@ -77,16 +78,16 @@ func (s Statement) Decode(v any) error {
 	return nil
 }
 
-// sha256Hex gives the hex of "sha256:<hex>".
+// sha256Hex returns the hex part of "sha256:<hex>".
 func sha256Hex(digest string) (string, error) {
 	sum, ok := strings.CutPrefix(digest, "sha256:")
 	if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != 32 || sum != strings.ToLower(sum) {
-		return "", fmt.Errorf("%.80q is no digest of the form sha256:<64 lower-case hex digits>", digest)
+		return "", fmt.Errorf("%.80q is not a digest of the form sha256:<64 lower-case hex digits>", digest)
 	}
 	return sum, nil
 }
 
-// rawDigest gives the bytes of "sha256:<hex>".
+// rawDigest returns the bytes of "sha256:<hex>".
 func rawDigest(digest string) ([]byte, error) {
 	sum, err := sha256Hex(digest)
 	if err != nil {
@@ -95,20 +96,20 @@ func rawDigest(digest string) ([]byte, error) {
 	return hex.DecodeString(sum)
 }
 
-// decodeStatement reads what an envelope held, once its signature was checked.
+// decodeStatement decodes the payload of an envelope.
 func decodeStatement(payload []byte) (Statement, error) {
 	var s Statement
-	d := json.NewDecoder(bytes.NewReader(payload)) // other fields are passed over, as the specification asks
+	d := json.NewDecoder(bytes.NewReader(payload)) // other fields are ignored, as the specification requires
 	if err := d.Decode(&s); err != nil {
-		return s, fault(ErrPayload, err, "what was signed is no in-toto statement")
+		return s, fault(ErrPayload, err, "the signed payload is not an in-toto statement")
 	}
 	switch _, err := d.Token(); {
 	case !errors.Is(err, io.EOF):
-		return s, fault(ErrPayload, nil, "something follows the statement")
+		return s, fault(ErrPayload, nil, "data follows the statement")
 	case s.Type != StatementType && s.Type != statementType01:
 		return s, fault(ErrPayload, nil, "a statement of type %.120q, not %q", s.Type, StatementType)
 	case len(s.Subject) == 0:
-		return s, fault(ErrPayload, nil, "a statement about nothing")
+		return s, fault(ErrPayload, nil, "a statement without subjects")
 	}
 	return s, nil
 }

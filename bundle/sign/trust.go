@@ -11,24 +11,25 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/verify"
 )
 
-// maxBundle bounds what is taken for a Sigstore bundle: the whole slot of an archive.
+// maxBundle is the maximum size of a Sigstore bundle: the size of an archive's signature
+// slot.
 const maxBundle = 256 << 10
 
-// Trust says whose signatures count.
+// Trust is a trusted public key or identity.
 type Trust struct {
-	who      string // for errors and reports
+	who      string // the key or identity, for errors and reports
 	keyID    string // of the public key; "" for an identity
 	verifier *verify.Verifier
 	policy   verify.PolicyOption
 }
 
-// TrustKey trusts the holder of the key whose public half is given, in PEM form.
+// TrustKey returns the Trust for a public key in PEM form.
 func TrustKey(public []byte) (*Trust, error) {
 	v, id, err := loadVerifier(public)
 	if err != nil {
 		return nil, err
 	}
-	// A key signs without a time: it is good until nobody trusts it any more.
+	// A signature with a key has no time, so the key does not expire.
 	key := root.NewExpiringKey(v, time.Time{}, time.Time{})
 	material := root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) { return key, nil })
 	verifier, err := verify.NewVerifier(material, verify.WithNoObserverTimestamps(), verify.WithoutStatementPredicate())
@@ -38,16 +39,16 @@ func TrustKey(public []byte) (*Trust, error) {
 	return &Trust{who: "key " + id, keyID: id, verifier: verifier, policy: verify.WithKey()}, nil
 }
 
-// Identity is who signs without a key of his own: both exactly as they stand
-// in the certificate.
+// Identity is the identity of a keyless signer. Both fields must match the certificate
+// exactly.
 type Identity struct {
-	Name   string // a mail address, or the address of a workflow
-	Issuer string // of the OpenID Connect token
+	Name   string // an email address, or the URL of a workflow
+	Issuer string // issuer of the OpenID Connect token
 }
 
-// TrustIdentity trusts one identity, as far as the authorities and logs of a
-// trusted root (the content of Sigstore's trusted_root.json) vouch for it: the
-// certificate has to be logged, and so has the signature, with a time.
+// TrustIdentity returns the Trust for one identity, verified with the authorities and logs
+// of a trusted root (the content of Sigstore's trusted_root.json). The certificate must be
+// in a certificate transparency log, and the signature in a transparency log with a time.
 func TrustIdentity(trustedRoot []byte, id Identity) (*Trust, error) {
 	if id.Name == "" || id.Issuer == "" {
 		return nil, fault(ErrIdentity, nil, "an identity needs both a name and an issuer")
@@ -68,12 +69,11 @@ func TrustIdentity(trustedRoot []byte, id Identity) (*Trust, error) {
 	return &Trust{who: id.Name + " (" + id.Issuer + ")", verifier: verifier, policy: verify.WithCertificateIdentity(wanted)}, nil
 }
 
-// String names who is trusted.
+// String returns the trusted key or identity.
 func (t *Trust) String() string { return t.who }
 
-// Verify reads a signature that Sign or cosign made, and gives the statement if
-// the signature counts. What the statement is about and says is the caller's to
-// judge: see Statement.About and PredicateType.
+// Verify verifies a signature created by Sign or cosign and returns its statement. The
+// caller must check subject and predicate type: see Statement.About and PredicateType.
 func (t *Trust) Verify(text []byte) (Statement, error) {
 	s, _, err := t.verify(text)
 	return s, err
@@ -88,7 +88,7 @@ func (t *Trust) verify(text []byte) (Statement, *bundle.Bundle, error) {
 	if err != nil {
 		return Statement{}, nil, err
 	}
-	bad := t.check(b, verify.WithoutArtifactUnsafe()) // what it is about is told from it later
+	bad := t.check(b, verify.WithoutArtifactUnsafe()) // the subject is checked later
 	s, err := decodeStatement(payload)
 	if bad != nil && (err == nil || errors.Is(bad, ErrKey) || errors.Is(bad, ErrIdentity)) {
 		return Statement{}, nil, bad
@@ -96,8 +96,7 @@ func (t *Trust) verify(text []byte) (Statement, *bundle.Bundle, error) {
 	return s, b, err
 }
 
-// Peek reads the statement of a signature without asking whose it is: nothing
-// that it says counts.
+// Peek returns the statement of a signature without verifying it. The content is untrusted.
 func Peek(text []byte) (Statement, error) {
 	b, err := parse(text)
 	if err != nil {
@@ -110,9 +109,9 @@ func Peek(text []byte) (Statement, error) {
 	return decodeStatement(payload)
 }
 
-// Keyless tells whether each signature of a slot bears a certificate, and none a
-// key: who wants to check them needs an identity. Lines that are no signature do
-// not count, and nothing is verified.
+// Keyless reports whether every signature in a slot has a certificate and none a key, so
+// that verification requires an identity. Lines that are not signatures are ignored, and
+// nothing is verified.
 func Keyless(signatures []byte) bool {
 	found := false
 	for text := range bytes.Lines(signatures) {
@@ -132,8 +131,8 @@ func Keyless(signatures []byte) bool {
 	return found
 }
 
-// VerifyAbout is Verify, of a statement of one predicate type that has to be about
-// a digest, as in sha256:<hex>.
+// VerifyAbout is like Verify, for a statement with this predicate type about this digest,
+// in the form sha256:<hex>.
 func (t *Trust) VerifyAbout(text []byte, predicateType, digest string) (Statement, error) {
 	raw, err := rawDigest(digest)
 	if err != nil {
@@ -144,14 +143,14 @@ func (t *Trust) VerifyAbout(text []byte, predicateType, digest string) (Statemen
 	case err != nil:
 		return s, err
 	case s.PredicateType != predicateType:
-		return s, fault(ErrPredicateType, nil, "it says %.120q of something, not %q", s.PredicateType, predicateType)
+		return s, fault(ErrPredicateType, nil, "its statement has the predicate type %.120q, not %q", s.PredicateType, predicateType)
 	case !s.About(digest):
-		return s, fault(ErrSubject, nil, "it is good, and about %s, not about %.80s", subjects(s), digest)
+		return s, fault(ErrSubject, nil, "it is valid, but its subject is %s, not %.80s", subjects(s), digest)
 	}
 	return s, t.check(b, verify.WithArtifactDigest("sha256", raw))
 }
 
-// VerifyDigest checks a detached signature of the file with a digest.
+// VerifyDigest verifies a detached signature of the file with this digest.
 func (t *Trust) VerifyDigest(text []byte, digest string) error {
 	raw, err := rawDigest(digest)
 	if err != nil {
@@ -163,10 +162,10 @@ func (t *Trust) VerifyDigest(text []byte, digest string) error {
 	}
 	m := b.GetMessageSignature()
 	if m == nil {
-		return fault(ErrFormat, nil, "it holds no signature of a file")
+		return fault(ErrFormat, nil, "it contains no signature of a file")
 	}
 	if got := m.GetMessageDigest().GetDigest(); !bytes.Equal(got, raw) {
-		return fault(ErrSubject, nil, "it is of a file with the digest sha256:%.32x, not %s", got, digest)
+		return fault(ErrSubject, nil, "it signs a file with the digest sha256:%.32x, not %s", got, digest)
 	}
 	return t.check(b, verify.WithArtifactDigest("sha256", raw))
 }
@@ -186,26 +185,27 @@ func parse(text []byte) (*bundle.Bundle, error) {
 	return &b, nil
 }
 
-// envelopeOf gives what an envelope holds. Its signature is not checked yet.
+// envelopeOf returns the payload of a bundle's envelope, whose signature is not verified
+// yet.
 func envelopeOf(b *bundle.Bundle) ([]byte, error) {
 	envelope := b.GetDsseEnvelope()
 	if envelope == nil {
-		return nil, fault(ErrFormat, nil, "it holds no statement")
+		return nil, fault(ErrFormat, nil, "it contains no statement")
 	}
 	if n := len(envelope.GetSignatures()); n != 1 {
-		return nil, fault(ErrCount, nil, "%d signatures in one envelope, not one", n)
+		return nil, fault(ErrCount, nil, "%d signatures in one envelope, expected one", n)
 	}
 	if got := envelope.GetPayloadType(); got != PayloadType {
-		return nil, fault(ErrPayloadType, nil, "what was signed is a %.120q, not a %q", got, PayloadType)
+		return nil, fault(ErrPayloadType, nil, "the payload has the type %.120q, not %q", got, PayloadType)
 	}
 	return envelope.GetPayload(), nil
 }
 
-// check has sigstore-go judge the signature, and says what is wrong in words of ours.
+// check verifies the signature with sigstore-go and describes a failure with a code.
 func (t *Trust) check(b *bundle.Bundle, artifact verify.ArtifactPolicyOption) error {
 	content, err := b.VerificationContent()
 	if err != nil {
-		return fault(ErrFormat, err, "nothing says who signed")
+		return fault(ErrFormat, err, "the signature names neither a key nor a certificate")
 	}
 	keyless := content.Certificate() != nil
 	switch {
@@ -222,14 +222,14 @@ func (t *Trust) check(b *bundle.Bundle, artifact verify.ArtifactPolicyOption) er
 	case errors.As(err, &other):
 		return fault(ErrIdentity, err, "not signed by %s", t.who)
 	case keyless:
-		return fault(ErrProof, err, "nothing proves that %s signed", t.who)
-	case content.PublicKey().Hint() != t.keyID: // what it says of itself decides no more than the wording
+		return fault(ErrProof, err, "the signature of %s cannot be proved", t.who)
+	case content.PublicKey().Hint() != t.keyID: // the untrusted hint only selects the error message
 		return fault(ErrKey, nil, "signed with the key %.60q, not with %s", content.PublicKey().Hint(), t.who)
 	}
-	return fault(ErrInvalid, err, "not what %s signed", t.who)
+	return fault(ErrInvalid, err, "not a valid signature of %s", t.who)
 }
 
-// subjects names what a statement is about, for an error.
+// subjects lists the subjects of a statement for an error.
 func subjects(s Statement) string {
 	if sum, ok := s.Subject[0].Digest["sha256"]; ok && len(s.Subject) == 1 {
 		return fmt.Sprintf("sha256:%.64s", sum)

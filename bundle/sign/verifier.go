@@ -12,19 +12,19 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 )
 
-// maxSignatures is how many signatures of one bundle are looked at.
+// maxSignatures is the maximum number of signatures of one bundle.
 const maxSignatures = 64
 
-// Verifier answers a bundle.Policy: a signature that one of these trusts counts.
+// Verifier implements bundle.Verifier: a signature is accepted if one of these accepts it.
 type Verifier []*Trust
 
-// Verify implements bundle.Verifier. Every line of the slot is looked at. Lines
-// that count for nothing are passed over where another one does, so that several
-// people can sign; the error names the reason of each.
-func (v Verifier) Verify(ctx context.Context, root v1.Descriptor, signatures []byte) ([]bundle.Voucher, error) {
-	var vouchers []bundle.Voucher
+// Verify implements bundle.Verifier. It checks every line of the slot. If one line is
+// accepted, rejected lines are ignored, so that several people can sign. Otherwise the
+// error has the reason for each line.
+func (v Verifier) Verify(ctx context.Context, root v1.Descriptor, signatures []byte) ([]bundle.AcceptedSignature, error) {
+	var vouchers []bundle.AcceptedSignature
 	var refused []error
-	made := map[string]*bundle.Provenance{} // by who says so
+	made := map[string]*bundle.Provenance{} // by signer
 	n := 0
 	for text := range bytes.Lines(signatures) {
 		if text = bytes.TrimSpace(text); len(text) == 0 {
@@ -50,30 +50,30 @@ func (v Verifier) Verify(ctx context.Context, root v1.Descriptor, signatures []b
 	}
 	switch {
 	case n == 0:
-		return nil, fault(ErrCount, nil, "no signature at all")
+		return nil, fault(ErrCount, nil, "it contains no signature")
 	case len(vouchers) == 0:
 		return nil, errors.Join(refused...)
 	}
 	for i, x := range vouchers {
-		vouchers[i].Provenance = made[x.By]
+		vouchers[i].Provenance = made[x.Signer]
 	}
 	return vouchers, nil
 }
 
-// claim checks one line: the first trust that it convinces decides.
-func (v Verifier) claim(text []byte, root string) (bundle.Voucher, error) {
+// claim verifies one line with each Trust; the first that accepts it determines the result.
+func (v Verifier) claim(text []byte, root string) (bundle.AcceptedSignature, error) {
 	var refused []error
 	for _, t := range v {
 		c, err := t.claim(text, root)
 		if err == nil {
-			return bundle.Voucher{By: t.String(), Claim: c}, nil
+			return bundle.AcceptedSignature{Signer: t.String(), Claim: c}, nil
 		}
 		refused = append(refused, err)
 	}
 	if len(refused) == 0 {
-		return bundle.Voucher{}, fault(ErrKey, nil, "nobody is trusted")
+		return bundle.AcceptedSignature{}, fault(ErrKey, nil, "no key or identity is trusted")
 	}
-	return bundle.Voucher{}, errors.Join(refused...)
+	return bundle.AcceptedSignature{}, errors.Join(refused...)
 }
 
 func (t *Trust) claim(text []byte, root string) (bundle.Claim, error) {
@@ -85,8 +85,7 @@ func (t *Trust) claim(text []byte, root string) (bundle.Claim, error) {
 	return c, s.Decode(&c)
 }
 
-// provenance reads a line that says how the bundle was made, if somebody who is
-// trusted signed it.
+// provenance returns the provenance in a line that a trusted signer signed.
 func (v Verifier) provenance(text []byte, root string) (string, *bundle.Provenance) {
 	for _, t := range v {
 		s, err := t.VerifyAbout(text, bundle.TypeProvenance, root)
@@ -94,14 +93,14 @@ func (v Verifier) provenance(text []byte, root string) (string, *bundle.Provenan
 			continue
 		}
 		var p bundle.Provenance
-		if err := json.Unmarshal(s.Predicate, &p); err == nil { // its form may have more: nothing is decided by it
+		if err := json.Unmarshal(s.Predicate, &p); err == nil { // unknown fields are allowed: no decision depends on it
 			return t.String(), &p
 		}
 	}
 	return "", nil
 }
 
-// SignProvenance makes a signature of how a bundle was made.
+// SignProvenance signs the provenance of a bundle.
 func (s *Signer) SignProvenance(root, cluster string, p bundle.Provenance) ([]byte, error) {
 	st, err := NewStatement(cluster, root, bundle.TypeProvenance, p)
 	if err != nil {
@@ -110,7 +109,7 @@ func (s *Signer) SignProvenance(root, cluster string, p bundle.Provenance) ([]by
 	return s.Sign(st)
 }
 
-// SignRoot makes the signature of a bundle: what c claims of its root.
+// SignRoot signs a claim about a bundle's root.
 func (s *Signer) SignRoot(root string, c bundle.Claim) ([]byte, error) {
 	st, err := NewStatement(c.Cluster, root, bundle.TypeClaim, c)
 	if err != nil {

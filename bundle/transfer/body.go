@@ -6,15 +6,14 @@ import (
 	"sync"
 )
 
-// Body gives a blob on its way into a request. It tells sent, which may be nil, how
-// much was read from it. A request that ends early leaves its body to net/http,
-// which may be reading it still: closing waits for that, and no read reaches the
-// blob afterwards.
+// Body returns a blob as the body of a request. It calls sent, which may be nil, with the
+// number of bytes read. After a request ends early, net/http may still be reading its body:
+// Close waits for that read, and no later read reaches the blob.
 func Body(blob io.ReadCloser, sent func(int64)) io.ReadCloser { return &body{blob: blob, sent: sent} }
 
 type body struct {
 	mu   sync.Mutex
-	blob io.ReadCloser // nil once it was closed
+	blob io.ReadCloser // nil after Close
 	sent func(int64)   // may be nil
 }
 

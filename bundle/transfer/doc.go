@@ -1,7 +1,6 @@
-// Package transfer moves whole bundles into registries and out of them, and has what
-// every exchange with a registry needs: limits of time (Waits), of pages, and a body that
-// is closed once.
+// Package transfer pushes complete bundles to registries and pulls them. It also has what
+// every exchange with a registry needs: timeouts (Waits), a limit of pages, and a request
+// body that is safe to close.
 //
-// What a bundle is, is package bundle's: Push sends what Bundle.Contents lists, Pull hands
-// what it fetches to bundle.Copy.
+// Push sends what Bundle.Contents lists, and Pull passes what it fetches to bundle.Copy.
 package transfer

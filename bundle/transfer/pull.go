@@ -16,28 +16,27 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// PullRequest says what to pull and where to.
+// PullRequest specifies what to pull, and the output.
 type PullRequest struct {
 	From     Remote
-	Policy   bundle.Policy // asked about the root before anything else is fetched
-	Output   string        // the archive's path; written beside it first, and renamed
+	Policy   bundle.Policy // checks the root before anything else is fetched
+	Output   string        // the archive's path; written to a temporary file beside it, then renamed
 	Cache    *fetch.Cache
-	Client   Registry // over From.Sources()
+	Client   Registry // a client for From.Sources()
 	Parallel int
 
-	// Planned, if set, is told what is to be done before a byte of payload moves.
+	// Planned, if set, is called with the plan before payload is downloaded.
 	Planned func(bundle.Plan)
 }
 
-// ErrNoBundle is why nothing can be pulled: there is no such tag.
+// ErrNoBundle means that the registry has no such tag.
 var ErrNoBundle = errors.New("no such bundle in the registry")
 
-// Pull fetches a whole bundle from a registry into an archive, with its
-// signatures. The root is the same digest for digest; the archive has the bytes
-// that were pushed when it was built by the same version of kubexm, whose
-// choice of what to compress it follows. What was fetched stays in the cache: a
-// pull that broke off goes on.
-func Pull(ctx context.Context, r PullRequest) (*bundle.Built, error) {
+// Pull writes a complete bundle of a registry, with its signatures, to an archive. The root
+// keeps its digest. The archive has the bytes that were pushed if the same version of
+// kubexm built it, because versions may differ in what they compress. Fetched blobs stay in
+// the cache, so an interrupted pull can be continued.
+func Pull(ctx context.Context, r PullRequest) (*bundle.BuildResult, error) {
 	repo, err := r.From.repository()
 	if err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func Pull(ctx context.Context, r PullRequest) (*bundle.Built, error) {
 		return nil, fmt.Errorf("%s: %w", r.From.Reference, ErrNoBundle)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask for %s: %w", r.From.Reference, err)
+		return nil, fmt.Errorf("request %s: %w", r.From.Reference, err)
 	}
 	if root.MediaType != v1.MediaTypeImageIndex {
 		return nil, &bundle.FormatError{Code: bundle.CodeDocument, What: fmt.Sprintf("%s is a %s", r.From.Reference, root.MediaType)}
@@ -61,16 +60,16 @@ func Pull(ctx context.Context, r PullRequest) (*bundle.Built, error) {
 	return bundle.Copy(ctx, from, r.Policy, bundle.BuildRequest{Output: r.Output, Cache: r.Cache, Fetcher: p, Parallel: r.Parallel, Planned: r.Planned})
 }
 
-// mediaFile is the media type of what has none of its own.
+// mediaFile is the media type of a blob without its own type.
 const mediaFile = "application/octet-stream"
 
-// puller is one Pull at work; as a Fetcher it finds everything in one repository.
+// puller is the state of one Pull. As a Fetcher it fetches everything from one repository.
 type puller struct {
 	PullRequest
-	pin manifest.ImagePin // the repository, as the client takes it
+	pin manifest.ImagePin // the repository, as a pin for the client
 }
 
-// document brings a small blob into the cache and reads it, checked.
+// document fetches a small blob into the cache and reads it, checked.
 func (p *puller) document(ctx context.Context, d v1.Descriptor, role fetch.Role) ([]byte, error) {
 	for again := range 2 {
 		if err := p.FetchContent(ctx, p.pin, fetch.Content{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType, Role: role}); err != nil {
@@ -93,7 +92,7 @@ func (p *puller) document(ctx context.Context, d v1.Descriptor, role fetch.Role)
 			}
 		}
 	}
-	return nil, &archive.Error{Code: archive.ErrDigest, Offset: -1, Detail: "document " + d.Digest.String() + " has other content"}
+	return nil, &archive.Error{Code: archive.ErrDigest, Offset: -1, Detail: "document " + d.Digest.String() + " has different content"}
 }
 
 // FetchArtifact implements Fetcher: an artifact's files are blobs of the repository.

@@ -19,48 +19,49 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 )
 
-// typeSignature is the artifact type of a signature that refers to a root; one
-// of Sigstore's bundles is its one layer.
+// typeSignature is the artifact type of a signature that refers to a root. Its one layer is
+// a Sigstore bundle.
 const typeSignature = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
-// annotationLine says which line of the signature slot a signature is.
+// annotationLine is the annotation with a signature's line number in the signature slot.
 const annotationLine = "io.kubexm.signature.line"
 
-// PushOptions says how Push works.
+// PushOptions are the options of Push.
 type PushOptions struct {
-	Parallel int               // blobs sent at once; at least 1
-	Sent     func(bytes int64) // told how many bytes went since the last call; may be nil
-	// Planned, if set, is told how many bytes there are, held ones too.
+	Parallel int               // blobs sent concurrently; at least 1
+	Sent     func(bytes int64) // receives the number of bytes sent since the last call; may be nil
+	// Planned, if set, receives the total number of bytes, including blobs that the
+	// registry has.
 	Planned func(bytes int64)
 }
 
-// Pushed counts what Push did.
-type Pushed struct {
-	Reference  string        `json:"reference"`
-	Root       digest.Digest `json:"root"`
-	Sent       int           `json:"sent"` // blobs and manifests
-	Bytes      int64         `json:"bytes"`
-	Held       int           `json:"held"` // that the registry held already
-	Signatures int           `json:"signatures"`
+// PushResult is the result of a Push.
+type PushResult struct {
+	Reference      string        `json:"reference"`
+	Root           digest.Digest `json:"root"`
+	Sent           int           `json:"sent"` // blobs and manifests
+	Bytes          int64         `json:"bytes"`
+	AlreadyPresent int           `json:"held"` // blobs and manifests that the registry already had
+	Signatures     int           `json:"signatures"`
 }
 
-// Push sends a whole bundle to a registry, every byte as it is and each blob
-// checked while it is read: blobs, then manifests, each after what it refers to,
-// then the root under its tag, and last the signatures, which refer to it. What
-// the registry holds already is not sent, so that a push that broke off goes on.
-func Push(ctx context.Context, b *bundle.Bundle, to Remote, o PushOptions) (*Pushed, error) {
+// Push sends a complete bundle to a registry. Every blob is checked while it is read. The
+// order is: blobs, manifests (each after what it refers to), the root with its tag, and
+// then the signatures, which refer to the root. What the registry already has is not sent,
+// so an interrupted push can be continued.
+func Push(ctx context.Context, b *bundle.Bundle, to Remote, o PushOptions) (*PushResult, error) {
 	repo, err := to.repository()
 	if err != nil {
 		return nil, err
 	}
 	if repo.Reference.ValidateReferenceAsTag() != nil {
-		return nil, &ReferenceError{to.Reference, "a bundle is pushed under a tag"}
+		return nil, &ReferenceError{to.Reference, "a bundle must be pushed with a tag"}
 	}
 	all, err := b.Contents()
 	if err != nil {
 		return nil, err
 	}
-	p := &pusher{bundle: b, repo: repo, sent: o.Sent, done: Pushed{Reference: to.Reference, Root: b.Root.Digest}}
+	p := &pusher{bundle: b, repo: repo, sent: o.Sent, done: PushResult{Reference: to.Reference, Root: b.Root.Digest}}
 	if p.sent == nil {
 		p.sent = func(int64) {}
 	}
@@ -95,21 +96,21 @@ func Push(ctx context.Context, b *bundle.Bundle, to Remote, o PushOptions) (*Pus
 	return &p.done, nil
 }
 
-// pusher is one Push at work.
+// pusher is the state of one Push.
 type pusher struct {
 	bundle *bundle.Bundle
 	repo   *remote.Repository
 	sent   func(int64)
 
 	mu   sync.Mutex
-	done Pushed
+	done PushResult
 }
 
 func (p *pusher) count(d v1.Descriptor, held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if held {
-		p.done.Held++
+		p.done.AlreadyPresent++
 		p.sent(d.Size)
 		return
 	}
@@ -117,7 +118,7 @@ func (p *pusher) count(d v1.Descriptor, held bool) {
 	p.done.Bytes += d.Size
 }
 
-// plain is d without what a parent says of it.
+// plain returns d without the annotations and types that a parent adds.
 func plain(d v1.Descriptor) v1.Descriptor {
 	return v1.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
 }
@@ -125,7 +126,7 @@ func plain(d v1.Descriptor) v1.Descriptor {
 func (p *pusher) blob(ctx context.Context, d v1.Descriptor) error {
 	held, err := p.repo.Blobs().Exists(ctx, plain(d))
 	if err != nil {
-		return fmt.Errorf("ask %s for %s: %w", p.repo.Reference.Registry, d.Digest, err)
+		return fmt.Errorf("query %s for %s: %w", p.repo.Reference.Registry, d.Digest, err)
 	}
 	if held {
 		p.count(d, true)
@@ -144,8 +145,8 @@ func (p *pusher) blob(ctx context.Context, d v1.Descriptor) error {
 	return nil
 }
 
-// manifest sends a manifest or an index; the root under its tag, so that a tag
-// names a whole bundle or none.
+// manifest sends a manifest or an index. The root is sent last and with its tag, so that a
+// tag always refers to a complete bundle.
 func (p *pusher) manifest(ctx context.Context, d v1.Descriptor, tag string) error {
 	text, err := p.read(d)
 	if err != nil {
@@ -167,7 +168,7 @@ func (p *pusher) manifest(ctx context.Context, d v1.Descriptor, tag string) erro
 	return p.repo.Manifests().Push(ctx, plain(d), bytes.NewReader(text))
 }
 
-// read gives the bytes of a manifest, which are checked as they are read.
+// read returns the content of a manifest, checked while it is read.
 func (p *pusher) read(d v1.Descriptor) ([]byte, error) {
 	rc, _, err := p.bundle.Blob(d.Digest.String())
 	if err != nil {
@@ -177,7 +178,7 @@ func (p *pusher) read(d v1.Descriptor) ([]byte, error) {
 	return text, errors.Join(err, rc.Close())
 }
 
-// document is a small blob that is made here.
+// document is a small generated blob.
 type document struct {
 	descriptor v1.Descriptor
 	bytes      []byte
@@ -187,8 +188,7 @@ func newDocument(mediaType string, b []byte) document {
 	return document{bytes: b, descriptor: v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))}}
 }
 
-// signatures sends each line of the signature slot as an artifact that refers
-// to the root.
+// signatures sends each line of the signature slot as an artifact that refers to the root.
 func (p *pusher) signatures(ctx context.Context) error {
 	lines, err := p.bundle.Signatures()
 	if err != nil {

@@ -23,24 +23,24 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Remote is a place for a whole bundle in a registry.
+// Remote is the location of a complete bundle in a registry.
 type Remote struct {
-	Reference    string // HOST/REPOSITORY:TAG; to pull also HOST/REPOSITORY@sha256:…
-	PlainHTTP    bool   // speak HTTP without TLS
-	CAFile       string // further certificates, PEM
-	DockerConfig string // registry credentials; "" is docker's own place for them
+	Reference    string // HOST/REPOSITORY:TAG; for a pull also HOST/REPOSITORY@sha256:…
+	PlainHTTP    bool   // use HTTP without TLS
+	CAFile       string // additional CA certificates, PEM
+	DockerConfig string // file with registry credentials; "" is docker's default
 	UserAgent    string
-	Waits        Waits // how long the registry may say nothing
+	Timeouts     Timeouts // timeouts
 }
 
-// ReferenceError says that a reference does not name a bundle's place.
+// ReferenceError reports a reference that is not valid for a bundle.
 type ReferenceError struct{ Reference, What string }
 
 func (e *ReferenceError) Error() string {
 	return fmt.Sprintf("%s: %s; write it as HOST/REPOSITORY:TAG", e.Reference, e.What)
 }
 
-// repository opens the place.
+// repository returns the client of the repository.
 func (r Remote) repository() (*remote.Repository, error) {
 	ref, err := orasregistry.ParseReference(r.Reference)
 	if err != nil {
@@ -49,8 +49,7 @@ func (r Remote) repository() (*remote.Repository, error) {
 	if ref.Reference == "" {
 		return nil, &ReferenceError{r.Reference, "no tag"}
 	}
-	// Many registries refuse to delete, and an index of referrers that nothing
-	// names any more does no harm.
+	// Many registries refuse deletions, and an unreferenced index of referrers is harmless.
 	repo := &remote.Repository{Reference: ref, PlainHTTP: r.PlainHTTP, SkipReferrersGC: true}
 	client, err := r.client()
 	repo.Client = client
@@ -58,7 +57,7 @@ func (r Remote) repository() (*remote.Repository, error) {
 }
 
 func (r Remote) client() (*auth.Client, error) {
-	t := r.Waits.Transport(nil)
+	t := r.Timeouts.Transport(nil)
 	t.Proxy, t.MaxIdleConnsPerHost, t.ForceAttemptHTTP2 = http.ProxyFromEnvironment, 16, true
 	if r.CAFile != "" {
 		pool, err := x509.SystemCertPool()
@@ -70,7 +69,7 @@ func (r Remote) client() (*auth.Client, error) {
 			return nil, fmt.Errorf("read certificates: %w", err)
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read certificates: %s holds none in PEM form", r.CAFile)
+			return nil, fmt.Errorf("read certificates: %s contains none in PEM form", r.CAFile)
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
@@ -89,11 +88,11 @@ func (r Remote) client() (*auth.Client, error) {
 	return c, nil
 }
 
-// Client speaks to the place's registry: with the system's certificates and those
-// of CAFile, and with docker's credentials.
+// Client returns an authenticated client for the registry. It trusts the system's
+// certificates and those of CAFile, and uses docker's credentials.
 func (r Remote) Client() (*auth.Client, error) { return r.client() }
 
-// Sources says the same to a fetch.Client.
+// Sources returns the same settings for a fetch.Client.
 func (r Remote) Sources() manifest.Sources {
 	s := manifest.Sources{CAFile: r.CAFile, DockerConfig: r.DockerConfig}
 	if r.PlainHTTP {
@@ -103,27 +102,27 @@ func (r Remote) Sources() manifest.Sources {
 	return s
 }
 
-// Registry is what pulling needs of a fetch.Client.
+// Registry is the part of a fetch.Client that a pull needs.
 type Registry interface {
 	ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error)
 	FetchContent(ctx context.Context, im manifest.ImagePin, c fetch.Content) error
 }
 
-// SparseError says that a registry refused an index because the bundle does not
-// carry every platform that it names.
+// SparseError reports that a registry rejected an index because the bundle does not include every
+// platform that the index lists.
 type SparseError struct{ Err error }
 
 func (e *SparseError) Error() string {
-	return "the registry refuses an index whose platforms are not all there: allow that " +
-		"(in distribution's config: validation.manifests.indexes.platforms: none), or bundle every platform: " + e.Err.Error()
+	return "the registry rejects an index of which not all platforms are present: allow that " +
+		"(in distribution's config: validation.manifests.indexes.platforms: none), or include every platform in the bundle: " + e.Err.Error()
 }
 
-// Unwrap gives what the registry said.
+// Unwrap returns the registry's error.
 func (e *SparseError) Unwrap() error { return e.Err }
 
-// Sparse recognises that refusal in what a registry answered to d: every
-// manifest that the bundle has of this index was sent before it, and the
-// registry says that one is unknown.
+// Sparse returns a *SparseError if err, the registry's response to d, is that rejection.
+// Push sends all manifests that the bundle has of an index before the index, so an error
+// about an unknown manifest has this cause. Other errors are returned unchanged.
 func Sparse(d v1.Descriptor, err error) error {
 	var r *errcode.ErrorResponse
 	if !bundle.IsIndex(d.MediaType) || !errors.As(err, &r) {

@@ -18,18 +18,18 @@ import (
 	"github.com/mensylisir/kubexm/bundle"
 )
 
-// The bounds of what is read of signatures in a registry.
+// Limits for reading signatures from a registry.
 const (
 	maxSignatures     = 64
-	maxReferrers      = 256 // manifests that are read to find these
+	maxReferrers      = 256 // manifests that are read to find the signatures
 	maxSignatureBytes = 256 << 10
 	maxReferrerPages  = 64
 )
 
-// pulledSignatures gives the signatures that refer to root, as lines of the slot.
-// Some registries list what refers by the media type of its config, which is empty
-// here, in place of its artifact type: these are asked for all, and what is listed
-// so is read.
+// pulledSignatures returns the signatures that refer to root, as lines of the slot. Some
+// registries list a referrer with the media type of its config, which is the empty type
+// here, instead of its artifact type. So all referrers are requested, and those with one of
+// the two types are read.
 func pulledSignatures(ctx context.Context, repo *remote.Repository, root v1.Descriptor) ([]byte, error) {
 	lines := map[int][]byte{}
 	read := 0
@@ -40,7 +40,7 @@ func pulledSignatures(ctx context.Context, repo *remote.Repository, root v1.Desc
 				continue
 			}
 			if read++; len(lines) >= maxSignatures || read > maxReferrers {
-				return fmt.Errorf("more than %d signatures, or than %d artifacts that may be some", maxSignatures, maxReferrers)
+				return fmt.Errorf("more than %d signatures, or more than %d artifacts that may be signatures", maxSignatures, maxReferrers)
 			}
 			n, line, err := pulledSignature(ctx, repo, d)
 			if err != nil {
@@ -49,7 +49,7 @@ func pulledSignatures(ctx context.Context, repo *remote.Repository, root v1.Desc
 			if line == nil {
 				continue
 			}
-			for ; lines[n] != nil; n++ { // one that was not pushed by kubexm
+			for ; lines[n] != nil; n++ { // not pushed by kubexm
 			}
 			lines[n] = line
 		}
@@ -65,7 +65,8 @@ func pulledSignatures(ctx context.Context, repo *remote.Repository, root v1.Desc
 	return out, nil
 }
 
-// pulledSignature gives a signature and which line it was; nil for what is none.
+// pulledSignature returns a signature and its line number; nil if the artifact is not a
+// signature.
 func pulledSignature(ctx context.Context, repo *remote.Repository, d v1.Descriptor) (int, []byte, error) {
 	text, err := fetchSmall(ctx, repo.Manifests(), d)
 	if err != nil {
@@ -94,12 +95,12 @@ func pulledSignature(ctx context.Context, repo *remote.Repository, d v1.Descript
 		return 0, nil, &bundle.FormatError{Code: bundle.CodeDocument, What: fmt.Sprintf("signature %s is not JSON", d.Digest)}
 	}
 	if !strings.Contains(string(line), "\n") {
-		return n, line, nil // as it was signed, byte for byte
+		return n, line, nil // unchanged, as it was signed
 	}
 	return n, compact.Bytes(), nil
 }
 
-// fetchSmall reads a document of a registry, checked against its descriptor.
+// fetchSmall reads a document from a registry, checked against its descriptor.
 func fetchSmall(ctx context.Context, from interface {
 	Fetch(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
 }, d v1.Descriptor) ([]byte, error) {
@@ -116,7 +117,7 @@ func fetchSmall(ctx context.Context, from interface {
 		return nil, err
 	}
 	if digest.FromBytes(text) != d.Digest {
-		return nil, &bundle.FormatError{Code: bundle.CodeDocument, What: fmt.Sprintf("signature %s has other content", d.Digest)}
+		return nil, &bundle.FormatError{Code: bundle.CodeDocument, What: fmt.Sprintf("signature %s has different content", d.Digest)}
 	}
 	return text, nil
 }

@@ -88,7 +88,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case isBlob && r.Method == http.MethodPut:
 		d := r.URL.Query().Get("digest")
 		if digest.FromBytes(body).String() != d {
-			http.Error(w, "other content", http.StatusBadRequest)
+			http.Error(w, "different content", http.StatusBadRequest)
 			return
 		}
 		s.blobs[d] = body
@@ -116,7 +116,7 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request, from map[string][]
 }
 
 // pushed is a built archive and the place it was pushed to.
-func pushed(t *testing.T, path string, to Remote) *Pushed {
+func pushed(t *testing.T, path string, to Remote) *PushResult {
 	t.Helper()
 	p, err := tryPush(t, path, to)
 	if err != nil {
@@ -125,7 +125,7 @@ func pushed(t *testing.T, path string, to Remote) *Pushed {
 	return p
 }
 
-func tryPush(t *testing.T, path string, to Remote) (*Pushed, error) {
+func tryPush(t *testing.T, path string, to Remote) (*PushResult, error) {
 	t.Helper()
 	b, err := bundle.Open(t.Context(), path, anyone)
 	if err != nil {
@@ -171,7 +171,7 @@ func TestPushedAndPulledIsTheSameBytes(t *testing.T) {
 			}
 			s, host := newStore(t)
 			p := pushed(t, path, place(t, host))
-			if p.Signatures != bytes.Count(signatures, []byte("\n")) || p.Held != 0 {
+			if p.Signatures != bytes.Count(signatures, []byte("\n")) || p.AlreadyPresent != 0 {
 				t.Errorf("pushed %+v", p)
 			}
 			if got := digest.FromBytes(s.manifests["1"]); got != p.Root {
@@ -204,7 +204,7 @@ func TestPushedAndPulledIsTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestPushAndPullGoOn(t *testing.T) {
+func TestInterruptedPushAndPullAreContinued(t *testing.T) {
 	w := bundletest.New(t)
 	path := build(t, w)
 	s, host := newStore(t)
@@ -228,7 +228,7 @@ func TestPushAndPullGoOn(t *testing.T) {
 	if had == 0 {
 		t.Fatal("nothing was taken before the refusal")
 	}
-	if p := pushed(t, path, place(t, host)); p.Held < had {
+	if p := pushed(t, path, place(t, host)); p.AlreadyPresent < had {
 		t.Errorf("%+v, though the registry held %d", p, had)
 	}
 
@@ -300,7 +300,7 @@ func TestPullRefuses(t *testing.T) {
 	if _, err := pull(t, image, bundletest.OpenCache(t), anyone); !errors.As(err, &format) {
 		t.Errorf("no bundle: %v", err)
 	}
-	// A blob with other content.
+	// A blob with different content.
 	for d, b := range s.blobs {
 		if len(b) > 1<<20 {
 			s.blobs[d] = bytes.Repeat([]byte{1}, len(b))
@@ -326,7 +326,7 @@ func TestStrictRegistryRefusesGaps(t *testing.T) {
 	}
 }
 
-func TestPlainHTTPOnlyWhereSaid(t *testing.T) {
+func TestPlainHTTPOnlyIfSet(t *testing.T) {
 	w := bundletest.New(t)
 	path := build(t, w)
 	s, host := newStore(t)
@@ -357,8 +357,8 @@ func TestDeltaThroughARegistry(t *testing.T) {
 	if err := errors.Join(err, held.Close()); err != nil {
 		t.Fatal(err)
 	}
-	since := &manifest.Inventory{Cluster: "demo", Blobs: map[string]manifest.HeldIn{}, Registry: manifest.InventoryRegistry{State: manifest.RegistryAbsent},
-		Bundles: []manifest.HeldBundle{{Root: held.Root.Digest.String(), File: filepath.Base(base), Bytes: held.Size()}}}
+	since := &manifest.Inventory{Cluster: "demo", Blobs: map[string]manifest.BlobLocation{}, Registry: manifest.InventoryRegistry{State: manifest.RegistryAbsent},
+		Bundles: []manifest.InventoryBundle{{Root: held.Root.Digest.String(), File: filepath.Base(base), Bytes: held.Size()}}}
 	for _, x := range payload {
 		since.Blobs[x.Digest] = manifest.InBundle
 	}
@@ -449,11 +449,11 @@ var anyone = bundle.Policy{AllowUnsigned: true}
 // verdict is a Verifier that has decided.
 type verdict struct{ err error }
 
-func (v verdict) Verify(context.Context, v1.Descriptor, []byte) ([]bundle.Voucher, error) {
+func (v verdict) Verify(context.Context, v1.Descriptor, []byte) ([]bundle.AcceptedSignature, error) {
 	return nil, v.err
 }
 
-func build(t *testing.T, w *bundletest.World) string {
+func build(t *testing.T, w *bundletest.Upstream) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.tar.zst")
 	if _, err := bundle.Build(t.Context(), bundle.BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: 2}); err != nil {

@@ -14,28 +14,29 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 )
 
-// The waits that a Waits leaves at zero. A registry hashes a large blob before it
-// answers, which takes minutes on slow disks.
+// Default timeouts. A registry hashes a large blob before it responds, which takes minutes
+// on slow disks.
 const (
 	defaultConnect = 30 * time.Second
 	defaultHeader  = 5 * time.Minute
 	defaultIdle    = 5 * time.Minute
 )
 
-// Waits bound how long a peer may say nothing. A zero field is its default.
-type Waits struct {
-	Connect time.Duration // for a connection, and once more for its TLS handshake; 30 s
-	Header  time.Duration // for the header of an answer, once the request is sent; 5 min
-	Idle    time.Duration // between two bytes of a request or an answer; 5 min
+// Timeouts are the timeouts of an exchange with a registry. A zero field has its default
+// value.
+type Timeouts struct {
+	Connect time.Duration // for a connection, and again for its TLS handshake; default 30 s
+	Header  time.Duration // for the response header after the request was sent; default 5 min
+	Idle    time.Duration // between two bytes of a request or a response; default 5 min
 }
 
 // Dial connects to an address, as net.Dialer.DialContext does.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Transport gives a transport for a registry whose connections dial makes (nil: this
-// machine's own network) and that keeps nobody waiting longer than w allows. The
-// caller sets TLSClientConfig and how many connections are kept.
-func (w Waits) Transport(dial Dial) *http.Transport {
+// Transport returns a transport for a registry with w's timeouts. dial creates the
+// connections; nil uses the network of this machine. The caller sets TLSClientConfig and
+// the number of idle connections.
+func (w Timeouts) Transport(dial Dial) *http.Transport {
 	connect, idle := cmp.Or(w.Connect, defaultConnect), cmp.Or(w.Idle, defaultIdle)
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
@@ -59,12 +60,12 @@ func (w Waits) Transport(dial Dial) *http.Transport {
 	}
 }
 
-// idleConn is a connection that ends when no byte went either way for some time. It
-// needs no deadlines: connections through SSH have none.
+// idleConn is a connection that closes itself after no byte was transferred for some time.
+// It does not use deadlines, because connections through SSH do not support them.
 type idleConn struct {
 	net.Conn
 	idle    time.Duration
-	last    atomic.Int64 // when a byte went, in ns since 1970
+	last    atomic.Int64 // time of the last transferred byte, in ns since 1970
 	stalled atomic.Bool
 
 	mu     sync.Mutex
@@ -77,7 +78,7 @@ func newIdleConn(conn net.Conn, idle time.Duration) *idleConn {
 	c.touch(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.timer = time.AfterFunc(idle, c.look)
+	c.timer = time.AfterFunc(idle, c.checkIdle)
 	return c
 }
 
@@ -87,8 +88,8 @@ func (c *idleConn) touch(n int) {
 	}
 }
 
-// look ends the connection where nothing went for long enough.
-func (c *idleConn) look() {
+// checkIdle closes the connection if nothing was transferred for the idle time.
+func (c *idleConn) checkIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -99,7 +100,7 @@ func (c *idleConn) look() {
 		return
 	}
 	c.stalled.Store(true)
-	_ = c.Conn.Close() // reads and writes that are under way fail
+	_ = c.Conn.Close() // pending reads and writes fail
 }
 
 func (c *idleConn) because(err error) error {
@@ -109,14 +110,14 @@ func (c *idleConn) because(err error) error {
 	return err
 }
 
-// Read reads, and notes that the peer lives.
+// Read implements net.Conn and records the activity.
 func (c *idleConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.touch(n)
 	return n, c.because(err)
 }
 
-// Write writes, and notes that the peer lives.
+// Write implements net.Conn and records the activity.
 func (c *idleConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.touch(n)
@@ -132,8 +133,8 @@ func (c *idleConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Pages gives a client for one listing of a registry, which comes in pages: after
-// most requests it fails. A registry can have each page name a further one for ever.
+// Pages returns a client for one paginated listing of a registry that fails after most
+// requests. A registry can otherwise return a link to a next page forever.
 func Pages(client remote.Client, most int64) remote.Client {
 	p := &pages{client: client, most: most}
 	p.left.Store(most)

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// docstringsFile gives the Go file that holds the comments of the structs in a
-// folder and of their fields.
+// docstringsFile returns a Go file with the comments of the structs in a folder and of
+// their fields.
 func docstringsFile(folder string) ([]byte, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
@@ -42,7 +42,7 @@ func docstringsFile(folder string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// collect takes the comments of structs whose fields have yaml tags.
+// collect adds the comments of structs whose fields have yaml tags to found.
 func collect(f *ast.File, found map[string]string) {
 	for _, d := range f.Decls {
 		types, ok := d.(*ast.GenDecl)
@@ -66,20 +66,20 @@ func collect(f *ast.File, found map[string]string) {
 				}
 			}
 			if any {
-				found[t.Name.Name] = oneLine(types.Doc) // of the first paragraph: what follows is for programmers
+				found[t.Name.Name] = oneLine(types.Doc) // only the first paragraph: the others are for programmers
 			}
 		}
 	}
 }
 
-// oneLine gives a comment's first paragraph as one line.
+// oneLine returns a comment's first paragraph as one line.
 func oneLine(c *ast.CommentGroup) string {
 	first, _, _ := strings.Cut(c.Text(), "\n\n")
 	return strings.Join(strings.Fields(first), " ")
 }
 
-// written puts the field's name as people write it in the place of its Go name,
-// where that is no plain word: "certSANs are …", and "Name of the machine".
+// written replaces a field's Go name at the start of its comment by its YAML name, unless
+// the YAML name is a plain word: "certSANs are …", but "Name of the machine".
 func written(goName, tag, doc string) string {
 	m := yamlName.FindStringSubmatch(tag)
 	rest, ok := strings.CutPrefix(doc, goName)

@@ -21,7 +21,7 @@ func TestDocstringsAreUpToDate(t *testing.T) {
 
 func TestPagesAreUpToDate(t *testing.T) {
 	for name, want := range allPages() {
-		compare(t, filepath.Join("../../docs", name), want)
+		compare(t, filepath.Join("../../docs/reference", name), want)
 	}
 }
 

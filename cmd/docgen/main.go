@@ -14,7 +14,7 @@ func main() {
 	}
 }
 
-// run does what the first argument names.
+// run executes the subcommand in the first argument.
 func run(args []string) error {
 	if len(args) > 0 {
 		switch args[0] {
@@ -27,7 +27,7 @@ func run(args []string) error {
 	return errors.New("usage: docgen config [-source DIR] [-docstrings FILE] [-pages DIR] | docgen steps [-root DIR] [-page FILE]")
 }
 
-// config writes the docstrings and the pages of the config, each where it is asked for.
+// config writes the docstrings and the pages of the config, each to the path of its flag.
 func config(args []string) error {
 	fs := flag.NewFlagSet("config", flag.ContinueOnError)
 	source := fs.String("source", ".", "the folder of package manifest")
@@ -60,7 +60,7 @@ func config(args []string) error {
 func stepsPage(args []string) error {
 	fs := flag.NewFlagSet("steps", flag.ContinueOnError)
 	root := fs.String("root", ".", "the folder of the module")
-	page := fs.String("page", "docs/steps.md", "write the catalogue to this file")
+	page := fs.String("page", "docs/reference/steps.md", "write the catalogue to this file")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}

@@ -16,11 +16,12 @@ import (
 //go:embed notes/*.yaml
 var noteFiles embed.FS
 
-// notes are what the files of the folder notes say together: a new step may bring its own.
+// notes is the joined content of the files in the folder notes.
 type notes struct {
-	// Inverses of steps that are no lists of resources, or why there is none.
+	// Inverses maps steps that are not lists of resources to their undo step, or to the
+	// reason why they have none.
 	Inverses map[string]string `yaml:"inverses"`
-	// Why a step is there.
+	// Why maps steps to the reason why they exist.
 	Why map[string]string `yaml:"why"`
 }
 
@@ -43,33 +44,34 @@ func readNotes(folder fs.FS) (notes, error) {
 			return notes{}, fmt.Errorf("%s: %w", name, err)
 		}
 		for into, from := range map[*map[string]string]map[string]string{&all.Inverses: n.Inverses, &all.Why: n.Why} {
-			for step, says := range from {
+			for step, text := range from {
 				if (*into)[step] != "" {
-					return notes{}, fmt.Errorf("%s: another file says something of %s already", name, step)
+					return notes{}, fmt.Errorf("%s: %s already has an entry in another file", name, step)
 				}
-				(*into)[step] = says
+				(*into)[step] = text
 			}
 		}
 	}
 	return all, nil
 }
 
-// problems are the steps that the page cannot tell of, and the notes of no step.
+// problems returns an error for each step that cannot be documented, and for each note
+// without a step.
 func (c *catalogue) problems() []error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for _, name := range slices.Sorted(maps.Keys(c.steps)) {
 		switch s := c.steps[name]; {
 		case s.does == "":
-			bad("%s: the function that makes it has no comment, or its name is not written out there", name)
+			bad("%s: the function that returns it has no comment, or does not contain the step's name as a literal", name)
 		case s.inverse == "":
-			bad("%s changes something, and nothing in notes names an inverse of it, or why there is none", name)
+			bad("%s: add its undo step to the inverses in notes, or the reason why it has none", name)
 		}
 	}
 	for what, names := range map[string]map[string]string{"inverses": c.notes.Inverses, "why": c.notes.Why} {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if c.steps[name] == nil {
-				bad("notes: %s: no plan holds a step %s", what, name)
+				bad("notes: %s: no plan contains the step %s", what, name)
 			}
 		}
 	}

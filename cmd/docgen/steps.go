@@ -9,12 +9,12 @@ import (
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-// catalogue is all that the page tells.
+// catalogue is the content of the page.
 type catalogue struct {
 	steps  map[string]*step
 	source source
 	notes  notes
-	undoes map[string]bool // the steps that are the inverse of another
+	undoes map[string]bool // steps that undo another
 }
 
 func load(root string) (*catalogue, error) {
@@ -35,11 +35,11 @@ func load(root string) (*catalogue, error) {
 	return c, nil
 }
 
-// join gives each step what comments and notes say of it.
+// join adds comments and notes to each step.
 func (c *catalogue) join() {
-	looks := map[string]string{}
+	checks := map[string]string{}
 	for _, check := range preflight.Checks() {
-		looks[check.Name] = "Looks " + check.Asks + "."
+		checks[check.Name] = "Checks " + check.Question + "."
 	}
 	pairs := c.source.inverses()
 	maps.Copy(pairs, c.notes.Inverses)
@@ -52,19 +52,19 @@ func (c *catalogue) join() {
 	}
 	for name, s := range c.steps {
 		s.does = c.source.does[name]
-		if t := looks[name]; t != "" {
+		if t := checks[name]; t != "" {
 			s.does = t
 		}
 		switch {
-		case s.meta.LooksOnly:
-			s.inverse = "looks only"
+		case s.meta.ReadOnly:
+			s.inverse = "none: read-only"
 		case pairs[name] != "":
 			s.inverse = pairs[name]
 		default:
 			s.inverse = back[name]
 		}
 		if strings.HasPrefix(s.does, "Is its inverse") && c.undoes[name] {
-			s.does = "The inverse of " + back[name] + strings.TrimPrefix(s.does, "Is its inverse")
+			s.does = "Undoes " + back[name] + strings.TrimPrefix(s.does, "Is its inverse")
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// source is what the code says of steps.
+// source is what is read from the code of steps.
 type source struct {
-	does  map[string]string // a step's name: the comment of the function that makes it
-	lists map[string]string // a list of resources, written as Go: the step that wants it
-	gone  map[string]string // a step that takes a list away: that list
+	does  map[string]string // step → comment of the function that returns it
+	lists map[string]string // list of resources, as Go expression → the step that applies it
+	gone  map[string]string // step that removes a list → that list
 }
 
 var stepName = regexp.MustCompile(`^[a-z]+\.[a-z0-9-]+$`)
@@ -38,7 +38,7 @@ func read(root string) (source, error) {
 	return s, err
 }
 
-// file takes what one file says. A function makes a step if it holds the step's name.
+// file reads one file. A function returns a step if it contains the step's name.
 func (s source) file(dir string, f *ast.File) {
 	for _, d := range f.Decls {
 		d, ok := d.(*ast.FuncDecl)
@@ -67,12 +67,12 @@ func literal(e ast.Expr) string {
 		return ""
 	}
 	if strings.HasSuffix(text, "-") {
-		return text + "NAME" // one for each of something
+		return text + "NAME" // a step for each of several objects
 	}
 	return text
 }
 
-// made notes the comment of d for the step that it makes; the first counts.
+// made records the comment of d for the step that it returns; the first function counts.
 func (s source) made(d *ast.FuncDecl, name string) {
 	if name == "" || !d.Name.IsExported() || s.does[name] != "" {
 		return
@@ -80,7 +80,7 @@ func (s source) made(d *ast.FuncDecl, name string) {
 	s.does[name] = sentence(d.Name.Name, d.Doc.Text())
 }
 
-// sentence makes a comment of Go one of the catalogue: without the function's name.
+// sentence converts a Go comment to a sentence without the function's name.
 func sentence(function, comment string) string {
 	text := strings.Join(strings.Fields(comment), " ")
 	text = strings.TrimSpace(strings.TrimPrefix(text, function))
@@ -90,7 +90,7 @@ func sentence(function, comment string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// list notes who wants a list of resources, and who takes it away.
+// list records the steps that apply and remove a list of resources.
 func (s source) list(dir string, c *ast.CallExpr) {
 	sel, ok := c.Fun.(*ast.SelectorExpr)
 	if !ok || len(c.Args) < 2 || types.ExprString(sel.X) != "op" {
@@ -115,7 +115,7 @@ func (s source) list(dir string, c *ast.CallExpr) {
 	}
 }
 
-// inverses gives, for each step that wants a list, the step that takes it away.
+// inverses maps each step that applies a list to the step that removes it.
 func (s source) inverses() map[string]string {
 	out := map[string]string{}
 	for gone, what := range s.gone {

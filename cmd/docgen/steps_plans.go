@@ -16,23 +16,23 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// step is one step of some plan, as all plans together show it.
+// step describes one step, collected from all plans.
 type step struct {
 	name      string
-	does      string   // in a sentence or two
+	does      string   // description
 	where     []string // pipeline: module/task
-	needs     []string // of the bundle
+	needs     []string // artifacts of the bundle
 	reads     []string
 	writes    []string // outputs
-	resources []string // of a list that is wanted, or wanted gone
+	resources []string // that it applies or removes
 	meta      steps.Meta
-	inverse   string // the step, or why there is none
+	inverse   string // the undo step, or why there is none
 }
 
-// variable matches the steps that are made once for each add-on.
+// variable matches the steps that exist once for each add-on.
 var variable = regexp.MustCompile(`^(addon\.(install|remove|wait))-.+`)
 
-// catalogued gives the name by which a step is in the catalogue.
+// catalogued returns the name of a step in the catalogue.
 func catalogued(name string) string {
 	if name == "addon.install-helm" || name == "addon.remove-helm" {
 		return name
@@ -40,7 +40,7 @@ func catalogued(name string) string {
 	return variable.ReplaceAllString(name, "$1-NAME")
 }
 
-// planned gathers the steps of all plans of the configs in folder.
+// planned collects the steps of all plans of the configs in folder.
 func planned(folder string) (map[string]*step, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
 	if err != nil {
@@ -106,7 +106,7 @@ func add(found map[string]*step, g *plan.Graph, n *plan.Node, c *manifest.Cluste
 	}
 }
 
-// limit says how long a step may take, where it says so itself.
+// limit formats a step's timeout; "" if it sets none.
 func limit(d time.Duration) string {
 	if d == 0 {
 		return ""

@@ -25,21 +25,21 @@ func TestCatalogue(t *testing.T) {
 	if err := errors.Join(c.problems()...); err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../../docs/steps.md")
+	page, err := os.ReadFile("../../docs/reference/steps.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(page), c.page()); d != "" {
-		t.Errorf("docs/steps.md is stale; go generate ./cmd/docgen writes it (-there +wanted):\n%s", d)
+		t.Errorf("docs/reference/steps.md is stale; go generate ./cmd/docgen writes it (-there +wanted):\n%s", d)
 	}
 }
 
 // TestGapsAreSeen: a step that is not told of, and a note of no step.
 func TestGapsAreSeen(t *testing.T) {
 	for want, breakIt := range map[string]func(*catalogue){
-		"kubeadm.init changes something, and nothing in notes names an inverse": func(c *catalogue) { c.steps["kubeadm.init"].inverse = "" },
-		"etcd.install: the function that makes it has no comment":               func(c *catalogue) { c.steps["etcd.install"].does = "" },
-		"why: no plan holds a step etcd.gone":                                   func(c *catalogue) { c.notes.Why["etcd.gone"] = "a reason" },
+		"kubeadm.init: add its undo step to the inverses in notes":  func(c *catalogue) { c.steps["kubeadm.init"].inverse = "" },
+		"etcd.install: the function that returns it has no comment": func(c *catalogue) { c.steps["etcd.install"].does = "" },
+		"why: no plan contains the step etcd.gone":                  func(c *catalogue) { c.notes.Why["etcd.gone"] = "a reason" },
 	} {
 		c := loaded(t)
 		breakIt(c)

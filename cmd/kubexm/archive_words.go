@@ -12,8 +12,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// checkArchiveWords refuses what is plainly no bundle where a command takes one, before
-// anything is read or fetched: a folder, or a document such as the cluster config.
+// checkArchiveWords returns a usage error if an argument or flag that takes a bundle
+// names a folder or a document such as the cluster config. It runs before anything is
+// read or fetched.
 func checkArchiveWords(cmd *cobra.Command, args []string) error {
 	var paths []string
 	for i, name := range argumentNames(cmd) {
@@ -31,20 +32,21 @@ func checkArchiveWords(cmd *cobra.Command, args []string) error {
 		}
 	}
 	for _, path := range paths {
-		if what := bundle.NoArchive(path); what != "" && (what != bundle.ALock || cmd.Name() != "diff") {
-			return &refusal.Error{Err: fmt.Errorf("%s is %s; a bundle is NAME.tar.zst", path, what), Kind: refusal.Usage, Advice: "name a bundle; `kubexm bundle build -f CONFIG` makes one"}
+		if what := bundle.DescribeNonArchive(path); what != "" && (what != bundle.LockDescription || cmd.Name() != "diff") {
+			return &refusal.Error{Err: fmt.Errorf("%s is %s; a bundle is NAME.tar.zst", path, what), Kind: refusal.Usage, Advice: "specify a bundle; `kubexm bundle build -f CONFIG` builds one"}
 		}
 	}
 	return nil
 }
 
-// takeArchive takes the bundle as an argument or as --bundle, and once.
+// takeArchive sets f.bundle from the argument. It returns a usage error if neither or
+// both of the argument and --bundle are given.
 func (f *siteFlags) takeArchive(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0 && f.bundle == "":
 		return usageError(cmd, argumentError(cmd, args))
 	case len(args) == 1 && f.bundle != "":
-		return usageError(cmd, fmt.Errorf("two bundles: %s, and --bundle %s", args[0], f.bundle))
+		return usageError(cmd, fmt.Errorf("two bundles are given: %s, and --bundle %s", args[0], f.bundle))
 	case len(args) == 1:
 		f.bundle = args[0]
 	}

@@ -34,8 +34,8 @@ func TestNoArchive(t *testing.T) {
 		"bundle build -f config.yaml folder":                          "folder is a folder",
 		"bundle build -f absent.yaml exists.tar.zst":                  "exists.tar.zst already exists",
 		"bundle build -f absent.yaml config.yaml --force":             "config.yaml is a cluster config",
-		"install a.tar.zst --bundle b.tar.zst":                        "two bundles: a.tar.zst, and --bundle b.tar.zst",
-		"install":                                                     "install needs the archive: kubexm install ARCHIVE [-f CONFIG]",
+		"install a.tar.zst --bundle b.tar.zst":                        "two bundles are given: a.tar.zst, and --bundle b.tar.zst",
+		"install":                                                     "install requires the archive: kubexm install ARCHIVE [-f CONFIG]",
 		"install absent.tar.zst":                                      "open absent.tar.zst: no such file",
 		"create cluster absent.tar.zst":                               "open absent.tar.zst: no such file",
 	} {

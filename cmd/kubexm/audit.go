@@ -16,17 +16,17 @@ import (
 func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show what was done to hosts, and prove that the log is complete",
-		Long: `Every command that kubexm runs on a host, every file it writes and every connection it makes there
-is a line of .kubexm/<cluster>/audit.jsonl: when, who, which step, which command, with what outcome.
-Each line holds the hash of the line before.`,
+		Short: "Show the audit log, and verify that it is complete",
+		Long: `kubexm logs every command that it runs on a host, every file that it writes and every connection
+that it opens. Each is one line of .kubexm/<cluster>/audit.jsonl, with the time, the user, the step,
+the command and the outcome. Each line contains the hash of the previous line.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.auditShow(), a.auditVerify())
 	return cmd
 }
 
-// clusterFlags say which cluster's folder is meant.
+// clusterFlags select a cluster's folder in the workdir.
 type clusterFlags struct{ config, cluster, workdir string }
 
 func (f *clusterFlags) add(cmd *cobra.Command) {
@@ -39,7 +39,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("workdir")
 }
 
-// folder gives the folder of the cluster that is meant.
+// folder returns the folder of the selected cluster.
 func (f *clusterFlags) folder(a *app) (installer.Workdir, error) {
 	if f.config == "" {
 		return installer.FindWorkdir(f.workdir, f.cluster)
@@ -57,10 +57,10 @@ func (a *app) auditShow() *cobra.Command {
 	var filter audit.Filter
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show what was done to hosts",
-		Long: `Print the audit log, one line for each command on each host, the oldest first. What was masked in
-the log is masked here. With -o json the lines are printed as they stand there, as one array.`,
-		Example: `  kubexm audit show --changes                        # all but looks
+		Short: "Show which commands were run on hosts",
+		Long: `Print the audit log, one line for each command on each host, oldest first. Values that are masked in
+the log stay masked. With -o json the log's lines are printed unchanged, as one array.`,
+		Example: `  kubexm audit show --changes                  # without read-only commands
   kubexm audit show --host m1 --since 2h
   kubexm audit show --step kubeadm. --since 2026-01-31T08:00:00Z
   kubexm audit show -o json | jq '.[] | select(.exit != 0 and .exit != null)'`,
@@ -78,10 +78,10 @@ the log is masked here. With -o json the lines are printed as they stand there, 
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringSliceVar(&filter.Hosts, "host", nil, "of these hosts alone")
-	cmd.Flags().StringVar(&filter.Step, "step", "", "of steps alone whose id in the plan holds this")
-	cmd.Flags().StringVar(&since, "since", "", "only what is newer than this: 90m, 24h, or a time as 2026-01-31T08:00:00Z")
-	cmd.Flags().BoolVar(&filter.Changes, "changes", false, "leave out what only looks")
+	cmd.Flags().StringSliceVar(&filter.Hosts, "host", nil, "only commands on these hosts")
+	cmd.Flags().StringVar(&filter.Step, "step", "", "only steps whose id in the plan contains this text")
+	cmd.Flags().StringVar(&since, "since", "", "only what is newer than this: 90m, 24h, or a time such as 2026-01-31T08:00:00Z")
+	cmd.Flags().BoolVar(&filter.ChangesOnly, "changes", false, "leave out read-only commands")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
@@ -94,7 +94,7 @@ func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // read only: nothing to lose
+	defer func() { _ = log.Close() }() // opened read-only: no data can be lost
 	if !a.structured() {
 		return audit.Show(log, filter, func(x audit.Line, _ []byte) error {
 			_, err := fmt.Fprintln(a.out, x.String())
@@ -118,9 +118,9 @@ func (a *app) showAudit(w installer.Workdir, filter audit.Filter) error {
 		return err
 	})
 	end := "\n]"
-	if before == "[\n" { // there was none
+	if before == "[\n" { // no line matched
 		end = "[]"
 	}
-	_, said := fmt.Fprintln(a.out, end)
-	return errors.Join(err, said)
+	_, written := fmt.Fprintln(a.out, end)
+	return errors.Join(err, written)
 }

@@ -19,11 +19,13 @@ func (a *app) auditVerify() *cobra.Command {
 	var heads []string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check that nobody touched the audit log",
-		Long: `Read the audit log to its end and check its chain: a line that was removed, changed, moved or put in
-is named, and the exit code is 4. That the end was cut off is found by the heads that the journals of
-runs hold. Who can write to the log can write to the journals beside it, and could make both anew: keep
-the head that this command prints elsewhere, and give it back with --head.`,
+		Short: "Verify that the audit log was not modified",
+		Long: `Read the complete audit log and verify its hash chain. Lines that were removed, changed, moved or
+inserted are reported, and the exit code is 4.
+
+Truncation is detected with the chain heads that the journals of runs contain. A user who can write
+to the log can also write to the journals beside it, and could rewrite both. Store the head that this
+command prints on another machine, and pass it with --head the next time.`,
 		Example: `  kubexm audit verify
   kubexm audit verify --cluster demo --head 4711:9f86d081884c7d65…
   kubexm audit verify -o json | jq .head`,
@@ -41,7 +43,7 @@ the head that this command prints elsewhere, and give it back with --head.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that was kept elsewhere, as LINES:SHA256; may be given several times")
+	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that was stored elsewhere, as LINES:SHA256; may be given several times")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
@@ -58,49 +60,49 @@ func (a *app) verifyAudit(w installer.Workdir, known []audit.Anchor) error {
 	if err != nil {
 		return err
 	}
-	broken := &refusal.Error{Err: errSaid, Kind: refusal.Content}
+	broken := &refusal.Error{Err: errReported, Kind: refusal.Content}
 	if a.structured() {
 		if err := a.printValue(r); err != nil || len(r.Problems) == 0 {
 			return err
 		}
 		return broken
 	}
-	a.sayAudit(w, r)
+	a.printAuditReport(w, r)
 	if len(r.Problems) == 0 {
 		return nil
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintf(a.err, "error: %s\n", p)
 	}
-	fmt.Fprintln(a.err, "  try   find out who could write there; keep the file as it is, and what else tells of the time: the journals beside it, the hosts' own logs")
+	fmt.Fprintln(a.err, "  note  find out who can write to this file; preserve it, the journals beside it and the hosts' own logs as evidence")
 	return broken
 }
 
-// sayAudit tells what a log holds.
-func (a *app) sayAudit(w installer.Workdir, r audit.Report) {
+// printAuditReport prints a summary of a log and of its verification.
+func (a *app) printAuditReport(w installer.Workdir, r audit.Report) {
 	fmt.Fprintf(a.out, "%s\n", w.Audit())
 	fmt.Fprintf(a.out, "  cluster  %s, %s to %s\n", r.Cluster, r.Since.UTC().Format(time.RFC3339), r.Until.UTC().Format(time.RFC3339))
-	fmt.Fprintf(a.out, "  holds    %d lines: %s, %d of them looks\n", r.Head.Lines, console.Count(r.Commands, "command"), r.Looks)
+	fmt.Fprintf(a.out, "  lines    %d: %s, %d of them read-only\n", r.Head.Lines, console.FormatCount(r.Commands, "command"), r.ReadOnly)
 	if r.Torn > 0 {
-		fmt.Fprintf(a.out, "  cut off  %s while written: kubexm was killed, or the machine lost power\n", console.Count(r.Torn, "line"))
+		fmt.Fprintf(a.out, "  torn     %s, written incompletely: kubexm was killed, or this machine lost power\n", console.FormatCount(r.Torn, "line"))
 	}
 	if len(r.Open) > 0 {
-		fmt.Fprintf(a.out, "  open     %s that may change something, with no end on record: lines %s\n", console.Count(len(r.Open), "command"), numbers(r.Open))
+		fmt.Fprintf(a.out, "  open     %s that may have changed a host, without a recorded end: lines %s\n", console.FormatCount(len(r.Open), "command"), numbers(r.Open))
 	}
-	chain := "whole"
+	chain := "intact"
 	if len(r.Problems) > 0 {
 		chain = "BROKEN"
 	}
 	fmt.Fprintf(a.out, "  chain    %s\n", chain)
-	if r.Vouched > 0 {
-		fmt.Fprintf(a.out, "  known    to line %d, by %s\n", r.Vouched, r.From)
+	if r.Confirmed > 0 {
+		fmt.Fprintf(a.out, "  known    to line %d, by %s\n", r.Confirmed, r.From)
 	} else {
-		fmt.Fprintln(a.out, "  known    by nobody: whether its end was cut off cannot be told")
+		fmt.Fprintln(a.out, "  known    no head is known: a truncated log cannot be detected")
 	}
 	fmt.Fprintf(a.out, "  head     %d:%s\n", r.Head.Lines, r.Head.SHA256)
 }
 
-// mostNumbers is how many numbers of lines are worth reading.
+// mostNumbers is the maximum number of line numbers that are printed.
 const mostNumbers = 12
 
 func numbers(ns []int64) string {

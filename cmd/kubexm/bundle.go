@@ -15,10 +15,10 @@ import (
 func (a *app) bundleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle",
-		Short: "Build, check and open bundles",
-		Long: `A bundle is one archive, NAME.tar.zst, with every binary and image that a cluster
-config asks for, each pinned by digest in a lock. It is an OCI layout inside:
-"tar --zstd -tf" lists it, and "kubexm bundle extract --oci" hands it to any OCI tool.`,
+		Short: "Build, verify and read bundles",
+		Long: `A bundle is one archive, NAME.tar.zst, with every binary and image that a cluster config
+requires. Each is pinned by digest in a lock file. The archive contains an OCI image layout:
+"tar --zstd -tf" lists it, and "kubexm bundle extract --oci" writes its images for OCI tools.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.bundleBuild(), a.bundleLock(), a.bundleLs(), a.bundleShow(), a.bundleVerify(), a.bundleSign(), a.bundleCheck(), a.bundleExtract(), a.bundleImages(),
@@ -26,7 +26,7 @@ config asks for, each pinned by digest in a lock. It is an OCI layout inside:
 	return cmd
 }
 
-// sourceFlags are the flags of the commands that resolve a config and ask upstream.
+// sourceFlags are the flags of the commands that resolve a config and query upstream.
 type sourceFlags struct {
 	config   string
 	lock     string
@@ -40,9 +40,9 @@ type sourceFlags struct {
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "- reads standard input"))
-	fs.StringVar(&f.lock, "lock", "", "the lock (default kubexm.lock beside the config)")
-	fs.StringVar(&f.sources, "sources", "", "a file of kind Sources: mirrors, laid over spec.sources")
-	fs.StringVar(&f.versions, "versions", "", "a file of kind Versions: own versions and digests, laid over the embedded matrix")
+	fs.StringVar(&f.lock, "lock", "", "the lock file (default kubexm.lock in the config's folder)")
+	fs.StringVar(&f.sources, "sources", "", "a file of kind Sources: mirrors that override spec.sources")
+	fs.StringVar(&f.versions, "versions", "", useVersions)
 	fs.StringVar(&f.cacheDir, "cache-dir", "", useCacheDir)
 	fs.IntVarP(&f.parallel, "parallel", "p", 8, useParallel+"downloads")
 	for _, name := range []string{"filename", "sources", "versions"} {
@@ -51,7 +51,8 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagRequired("filename")
 }
 
-// lockPath is where the lock stands: beside the config, unless a flag says otherwise.
+// lockPath returns the path of the lock file: --lock, else kubexm.lock in the config's
+// folder.
 func (f *sourceFlags) lockPath() string {
 	if f.lock != "" {
 		return f.lock
@@ -62,7 +63,7 @@ func (f *sourceFlags) lockPath() string {
 	return filepath.Join(filepath.Dir(f.config), "kubexm.lock")
 }
 
-// cacheDirVariable names the environment variable that stands in for --cache-dir.
+// cacheDirVariable is the environment variable that is used without --cache-dir.
 const cacheDirVariable = "KUBEXM_CACHE"
 
 func (a *app) cache(f *sourceFlags) (*fetch.Cache, error) {
@@ -73,7 +74,7 @@ func (a *app) cache(f *sourceFlags) (*fetch.Cache, error) {
 	if dir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name a folder with --cache-dir"}
+			return nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "specify a folder with --cache-dir"}
 		}
 		dir = filepath.Join(base, "kubexm")
 	}
@@ -84,7 +85,8 @@ func (a *app) cache(f *sourceFlags) (*fetch.Cache, error) {
 	return c, nil
 }
 
-// heldCache is a cache that nobody prunes until the command has ended.
+// heldCache opens the cache and locks it against `kubexm cache prune`. The caller must
+// call the returned function when the command ends.
 func (a *app) heldCache(ctx context.Context, f *sourceFlags) (*fetch.Cache, func(), error) {
 	c, err := a.cache(f)
 	if err != nil {
@@ -94,7 +96,7 @@ func (a *app) heldCache(ctx context.Context, f *sourceFlags) (*fetch.Cache, func
 	return c, release, err
 }
 
-func stands(path string) bool {
+func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

@@ -23,45 +23,45 @@ import (
 type buildFlags struct {
 	sourceFlags
 	volumeFlags
-	signing signFlags // of which --key is called --sign-key here
+	signing signFlags // its --key is called --sign-key in this command
 	locked  bool
 	dryRun  bool
 	force   bool
 	since   string
-	only    bool // the bundle may be one that cannot be installed
+	only    bool // also build bundles that this version cannot install
 }
 
 func (a *app) bundleBuild() *cobra.Command {
 	f := &buildFlags{}
 	cmd := &cobra.Command{
 		Use:   "build -f CONFIG [ARCHIVE]",
-		Short: "Turn a cluster config into one archive",
-		Long: `Resolve a config, pin it in kubexm.lock (or use the lock that stands), fetch every
-artifact, check each against its digest, and write one archive. The default name is
+		Short: "Build one archive from a cluster config",
+		Long: `Resolve a config, pin its artifacts in kubexm.lock (or use the existing lock file), download
+every artifact, verify each digest, and write one archive. The default name is
 CLUSTER-SERIAL.tar.zst in the current folder.
 
-The same lock gives the same bytes, whatever the cache holds and however much runs at
-once. Stop it at any time: run again, it goes on with what was fetched.
+Builds are reproducible: the same lock file gives the same bytes, whatever the cache contains.
+The command can be interrupted at any time. Run again, it continues with what was downloaded.
 
-Logins of registries are docker's ("docker login", or the file spec.sources.dockerConfig).
-Those of chart repositories are Helm's ("helm repo add --username"), else docker's for
-the host; each goes to its own host and port alone, whatever that redirects to.
+Registry credentials come from docker's config ("docker login", or spec.sources.dockerConfig).
+Credentials of chart repositories come from Helm ("helm repo add --username"), else from
+docker's config. They are sent only to their own host and port, never to a redirect's target.
 
-KMZONE=cn in the environment is spec.sources.zone: cn, where no zone is written.
+If the config sets no zone, KMZONE=cn in the environment means spec.sources.zone: cn.
 
-With --since the archive is a delta: it leaves out every file and layer that the site has, as
-"kubexm site inventory" wrote it down, and does not fetch them. Its root is the whole bundle's, so
-one signature is good for both; at the site it is used as a whole one is.
+With --since the archive is a delta. It leaves out every file and layer that the site already
+has, as listed by "kubexm site inventory"; these are not downloaded. The delta has the same root
+as the complete bundle, so one signature is valid for both. At the site it is used in the same way.
 
-A config that asks for what this version cannot install is refused: "kubexm config validate"
-names the fields. --build-only builds its bundle all the same.
+A config with fields that this version cannot install is refused; "kubexm config validate" lists
+them. --build-only builds the bundle anyway.
 
-Exit codes: 0 done, 1 failed, 2 mistakes in the config or flags, 4 something fetched is
-not what the lock says, 130 interrupted.`,
+Exit codes: 0 success, 1 failure, 2 error in the config or flags, 4 downloaded content differs
+from the lock file, 130 interrupted.`,
 		Example: `  kubexm bundle build -f config.yaml
   kubexm bundle build -f config.yaml site.tar.zst
-  kubexm bundle build -f config.yaml --locked ci.tar.zst    # refuse drift
-  kubexm bundle build -f config.yaml --dry-run      # what would be fetched
+  kubexm bundle build -f config.yaml --locked ci.tar.zst # keep kubexm.lock
+  kubexm bundle build -f config.yaml --dry-run      # list the artifacts
   kubexm bundle build -f config.yaml --sign-key cosign.key signed.tar.zst
   kubexm bundle build -f config.yaml --sources mirrors.yaml mirrored.tar.zst
   kubexm bundle build -f config.yaml --since site.json    # what the site lacks
@@ -81,11 +81,11 @@ not what the lock says, 130 interrupted.`,
 	f.signing.addMinimum(cmd)
 	f.signing.passwordFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
-	cmd.Flags().BoolVar(&f.locked, "locked", false, "refuse to build when the lock does not answer the config exactly")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "nobody is asked"))
+	cmd.Flags().BoolVar(&f.locked, "locked", false, "fail if the lock file would change")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "no network access"))
 	cmd.Flags().BoolVar(&f.force, "force", false, useForce)
-	cmd.Flags().StringVar(&f.since, "since", "", "only what is newer than this: the inventory of a site; builds a delta")
-	cmd.Flags().BoolVar(&f.only, "build-only", false, "build also for a config that this version cannot install")
+	cmd.Flags().StringVar(&f.since, "since", "", "only what is newer than this: a site's inventory file; builds a delta")
+	cmd.Flags().BoolVar(&f.only, "build-only", false, "also build from a config that this version cannot install")
 	_ = cmd.MarkFlagFilename("since", "json")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -93,7 +93,7 @@ not what the lock says, 130 interrupted.`,
 
 func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error {
 	if f.parity != 0 && f.size == 0 {
-		return &refusal.Error{Err: errors.New("--parity without --volume-size"), Kind: refusal.Usage, Advice: "parity mends volumes: say how large they are to be"}
+		return &refusal.Error{Err: errors.New("--parity without --volume-size"), Kind: refusal.Usage, Advice: "parity repairs volumes: set their size with --volume-size"}
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 	if err := r.Drift(); f.locked && err != nil {
 		return err
 	}
-	if err := site.BuildOnly(r); err != nil && !f.only {
+	if err := site.CheckBuildable(r); err != nil && !f.only {
 		return err
 	}
 	inventory, err := a.inventory(f.since, r.Lock)
@@ -170,7 +170,7 @@ func (a *app) runBuild(ctx context.Context, f *buildFlags, output string) error 
 }
 
 func (a *app) build(ctx context.Context, f *buildFlags, r *bundle.Resolution, lock *manifest.Lock, inventory *manifest.Inventory, cache *fetch.Cache,
-	c *fetch.Client, p *console.Progress, output string, signer *sign.Signer) (*bundle.Built, error) {
+	c *fetch.Client, p *console.Progress, output string, signer *sign.Signer) (*bundle.BuildResult, error) {
 	p.Phase("build")
 	var lines func(digest.Digest) ([][]byte, error)
 	if signer != nil {
@@ -190,7 +190,8 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *bundle.Resolution, lo
 	return built, report.Refused(err)
 }
 
-// inventory reads what --since names; nil without it.
+// refuseArchive returns an error if the archive at path, or its first volume, exists
+// and --force is not given.
 func (f *buildFlags) refuseArchive(path string) error {
 	if f.size > 0 {
 		path += bundle.FirstVolume
@@ -198,13 +199,15 @@ func (f *buildFlags) refuseArchive(path string) error {
 	return refuseExisting(path, f.force)
 }
 
+// inventory reads the site inventory at path; nil if path is empty. It returns an error
+// if the inventory is of another cluster than the lock.
 func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, error) {
 	if path == "" {
 		return nil, nil
 	}
 	r, closing, err := a.openInput(path)
 	if err != nil {
-		return nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name what `kubexm site inventory` wrote at the site"}
+		return nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "specify the file that `kubexm site inventory` wrote at the site"}
 	}
 	defer closing()
 	i, problems := manifest.DecodeInventory(r)
@@ -217,11 +220,11 @@ func (a *app) inventory(path string, l *manifest.Lock) (*manifest.Inventory, err
 	return i, nil
 }
 
-// printBuilt closes a build: what stands where, and the next command to type.
-func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer, key string) error {
+// printBuilt prints what was built, and the next command to type.
+func (a *app) printBuilt(b *bundle.BuildResult, l *manifest.Lock, signer *sign.Signer, key string) error {
 	if a.structured() {
 		return a.printValue(struct {
-			*bundle.Built
+			*bundle.BuildResult
 			Summary bundle.Summary `json:"summary"`
 		}{b, bundle.Summarize(l)})
 	}
@@ -233,10 +236,10 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer,
 	fmt.Fprintf(a.out, "%s: %s, Kubernetes %s, %d files%s, %d images, serial %d\n", b.Path, bundle.Bytes(b.Bytes),
 		strings.Join(sets, ", "), s.Files, packagesText(s, false), s.Images, s.Serial)
 	if b.Volumes > 0 {
-		fmt.Fprintf(a.out, "  in    %s; carry %s too, on each disk\n", console.Count(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
+		fmt.Fprintf(a.out, "  in    %s; carry a copy of %s on each disk\n", console.FormatCount(b.Volumes, "volume"), trimVolume(b.Path)+".volumes")
 	}
 	if d := b.Delta; d != nil {
-		fmt.Fprintf(a.out, "  delta %s, %s of %s; the site holds the rest\n", console.Count(d.Blobs, "blob"), bundle.Bytes(d.Bytes), bundle.Bytes(d.AllBytes))
+		fmt.Fprintf(a.out, "  delta %s, %s of %s; the site has the rest\n", console.FormatCount(d.Blobs, "blob"), bundle.Bytes(d.Bytes), bundle.Bytes(d.AllBytes))
 	}
 	verify := "--allow-unsigned"
 	if signer != nil {
@@ -247,8 +250,8 @@ func (a *app) printBuilt(b *bundle.Built, l *manifest.Lock, signer *sign.Signer,
 	return nil
 }
 
-// printPlan lists what the lock and the config ask for. A size that nobody has
-// asked for yet is a question mark.
+// printPlan lists the artifacts of the lock and the config. A size that is not pinned
+// yet is printed as a question mark.
 func (a *app) printPlan(r *bundle.Resolution) error {
 	rows := bundle.Rows(r.Lock)
 	if a.structured() {
@@ -262,7 +265,7 @@ func (a *app) printPlan(r *bundle.Resolution) error {
 		return err
 	}
 	if r.Current() {
-		fmt.Fprintf(a.out, "%s is current: nothing has to be pinned\n", r.Path)
+		fmt.Fprintf(a.out, "%s is up to date: nothing has to be pinned\n", r.Path)
 	} else {
 		fmt.Fprintf(a.out, "%s would change:%s\n", r.Path, bundle.ListChanges(r.Changes, 20))
 	}

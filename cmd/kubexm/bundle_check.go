@@ -28,13 +28,13 @@ func (a *app) bundleCheck() *cobra.Command {
 	f := &checkFlags{}
 	cmd := &cobra.Command{
 		Use:   "check [-f CONFIG] ARCHIVE",
-		Short: "Tell whether a bundle holds all that a config needs",
-		Long: `Make the plan of every request (create, delete, reset) for a config, and look whether
-the bundle holds each file and image that a step opens, for the platform of its host. No
-host is asked. The config is the bundle's own unless -f gives another. A delta counts with all
-that it expects of its base; --base looks whether that is there.
+		Short: "Check that a bundle has every artifact that a config needs",
+		Long: `Check that the bundle contains each file and image that a step reads, for the platform of its
+host. The steps are those of the config's plans: create, delete and reset. No host is contacted. Without -f
+the bundle's own config is used. A delta is checked together with the blobs that it expects from
+its base; with --base they are checked to exist there.
 
-Exit codes: 0 complete, 2 mistakes in the config, 4 something is lacking.`,
+Exit codes: 0 complete, 2 error in the config, 4 an artifact is missing.`,
 		Example: `  kubexm bundle check --key cosign.pub demo.tar.zst
   kubexm bundle check --key cosign.pub -f other.yaml demo.tar.zst
   kubexm bundle check --key cosign.pub --unused demo.tar.zst`,
@@ -42,7 +42,7 @@ Exit codes: 0 complete, 2 mistakes in the config, 4 something is lacking.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runCheck(cmd.Context(), f, args[0]) },
 	}
 	cmd.Flags().StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
-	cmd.Flags().BoolVar(&f.unused, "unused", false, "also list what no plan needs")
+	cmd.Flags().BoolVar(&f.unused, "unused", false, "also list artifacts that no plan needs")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	f.policyFlags.add(cmd)
 	f.baseFlags.add(cmd)
@@ -63,7 +63,7 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 	if err != nil {
 		return err
 	}
-	b, err := bundle.OpenPart(ctx, archive, policy, bundle.Bases{Given: f.bases})
+	b, err := bundle.OpenPartial(ctx, archive, policy, bundle.Bases{Explicit: f.bases})
 	if err != nil {
 		return report.Refused(err)
 	}
@@ -74,23 +74,23 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 	}
 	set := c.Spec.Kubernetes.Version
 	lacks := site.Complete(c, b.Lock)
-	var lack *plan.LackError
+	var lack *plan.MissingArtifactsError
 	if lacks != nil && !errors.As(lacks, &lack) {
-		return site.Lacking(lacks)
+		return site.WrapMismatch(lacks)
 	}
 	if len(f.bases) > 0 {
-		if err := b.Whole(); err != nil {
+		if err := b.CheckComplete(); err != nil {
 			return report.Refused(err)
 		}
 	}
 	result := struct {
-		Set    string            `json:"set"`
-		Lacks  []plan.Lack       `json:"lacks"`
-		Unused []string          `json:"unused,omitempty"`
-		Delta  *bundle.DeltaView `json:"delta,omitempty"`
-	}{Set: set, Lacks: []plan.Lack{}, Delta: b.DeltaView()}
+		Set    string                 `json:"set"`
+		Lacks  []plan.MissingArtifact `json:"lacks"`
+		Unused []string               `json:"unused,omitempty"`
+		Delta  *bundle.DeltaView      `json:"delta,omitempty"`
+	}{Set: set, Lacks: []plan.MissingArtifact{}, Delta: b.DeltaView()}
 	if lack != nil {
-		result.Lacks = lack.Lacks
+		result.Lacks = lack.Artifacts
 	}
 	if f.unused {
 		gs, err := site.Plans(c)
@@ -103,17 +103,17 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, archive string) error
 		if err := a.printValue(result); err != nil || lack == nil {
 			return err
 		}
-		return &refusal.Error{Err: errSaid, Kind: refusal.Content}
+		return &refusal.Error{Err: errReported, Kind: refusal.Content}
 	}
 	if lack != nil {
-		return site.Lacking(lacks)
+		return site.WrapMismatch(lacks)
 	}
 	fmt.Fprintf(a.out, "%s: complete for cluster %s, Kubernetes %s\n", archive, c.Metadata.Name, set)
 	if result.Delta != nil {
-		fmt.Fprintf(a.out, "  part  %s\n", result.Delta.Expected())
+		fmt.Fprintf(a.out, "  delta %s\n", result.Delta.Expected())
 	}
 	if f.unused {
-		fmt.Fprintf(a.out, "%s that no plan needs\n", console.Count(len(result.Unused), "artifact"))
+		fmt.Fprintf(a.out, "%s that no plan needs\n", console.FormatCount(len(result.Unused), "artifact"))
 		for _, id := range result.Unused {
 			fmt.Fprintln(a.out, "  "+id)
 		}

@@ -15,12 +15,13 @@ func (a *app) bundleDiff() *cobra.Command {
 	f := &policyFlags{}
 	cmd := &cobra.Command{
 		Use:   "diff FROM TO",
-		Short: "Compare two bundles, or locks",
-		Long: `List what the second has and the first has not, what only the first has, and what both have
-in another version or with another digest; then how many bytes the first lacks to become the
-second. Each side is an archive, the first volume of one, or a lock file. Between two archives
-the bytes are exact, blob by blob; a lock names no layers, and with one the bytes are the most
-that it can be. With --key or an identity an archive that nobody of them signed is refused.`,
+		Short: "Compare two bundles or lock files",
+		Long: `List the artifacts that were added, removed, or changed in version or digest between the first
+and the second argument. The last line is the number of bytes that the first lacks.
+
+Each argument is an archive, the first volume of one, or a lock file. Between two archives the
+number of bytes is exact, by blob. A lock file lists no layers; with one the number is an upper
+bound. With --key or an identity, an archive without a valid signature is refused.`,
 		Example: `  kubexm bundle diff old.tar.zst new.tar.zst
   kubexm bundle diff old.tar.zst kubexm.lock    # what would change
   kubexm bundle diff old.tar.zst new.tar.zst -o json | jq .bytes`,

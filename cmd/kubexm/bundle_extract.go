@@ -14,18 +14,18 @@ func (a *app) bundleExtract() *cobra.Command {
 	var files, layout, oci string
 	cmd := &cobra.Command{
 		Use:   "extract ARCHIVE [NAME...]",
-		Short: "Take files or images out of a bundle",
-		Long: `Take out of a bundle what other tools are to read, every byte checked on the way:
+		Short: "Extract files or images from a bundle",
+		Long: `Extract files or images from a bundle for other tools. Every digest is verified.
 
-  --files DIR   binaries and files, as DIR/COMPONENT/VERSION/OS-ARCH/NAME; packages of an
-                operating system as a repository that apt or dnf takes
+  --files DIR   binaries and files, as DIR/COMPONENT/VERSION/OS-ARCH/NAME; operating system
+                packages as a repository for apt or dnf
   --oci DIR     images as an OCI layout, each under its own reference, for oras, crane, skopeo
-  --layout DIR  the bundle as it is, as an OCI layout with the root alone in index.json
+  --layout DIR  the unchanged bundle as an OCI layout, with only its root in index.json
 
-Out of a delta comes what it holds, and with --base the rest.
+From a delta the blobs that it contains are extracted; with --base also the others.
 
-With names (an id, a component, an image's name or reference), only these. Nothing stands
-under DIR that was not checked; a folder that is not empty is refused.`,
+With names (an id, a component, an image's name or reference) only these are extracted. DIR must
+be empty or not exist. Unverified content is never written there.`,
 		Example: `  kubexm bundle extract --key cosign.pub demo.tar.zst \
     --files bin kubelet kubectl
   kubexm bundle extract --key cosign.pub demo.tar.zst --oci images
@@ -40,7 +40,7 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 			if err != nil {
 				return err
 			}
-			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{Given: base.bases})
+			b, err := bundle.OpenPartial(cmd.Context(), args[0], policy, bundle.Bases{Explicit: base.bases})
 			if err != nil {
 				return report.Refused(err)
 			}
@@ -72,7 +72,7 @@ under DIR that was not checked; a folder that is not empty is refused.`,
 	base.add(cmd)
 	cmd.Flags().StringVar(&files, "files", "", "write binaries and files under this folder")
 	cmd.Flags().StringVar(&oci, "oci", "", "write images as an OCI layout in this folder")
-	cmd.Flags().StringVar(&layout, "layout", "", "write the whole bundle as an OCI layout in this folder")
+	cmd.Flags().StringVar(&layout, "layout", "", "write the complete bundle as an OCI layout in this folder")
 	cmd.MarkFlagsOneRequired("files", "oci", "layout")
 	cmd.MarkFlagsMutuallyExclusive("files", "oci", "layout")
 	for _, name := range []string{"files", "oci", "layout"} {

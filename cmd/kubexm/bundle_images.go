@@ -19,16 +19,16 @@ func (a *app) bundleImages() *cobra.Command {
 	f := &sourceFlags{}
 	cmd := &cobra.Command{
 		Use:   "images -f CONFIG",
-		Short: "Tell which images the charts and manifests of a config ask for",
-		Long: `Render the charts of a config's add-ons with its values, for each of its Kubernetes
-versions, read their manifests and the pod network's, and list every image that they ask
-for: where each was found, and for which platforms the lock has it. "kubexm bundle lock"
-adds to the lock what nobody lists.
+		Short: "List the images that a config's charts and manifests use",
+		Long: `Render the charts of a config's add-ons with their values, for each of its Kubernetes versions.
+Read the manifests of the add-ons and of the pod network. List every image that they use, where it
+was found, and for which platforms the lock file has it. "kubexm bundle lock" adds images that
+are not listed yet.
 
-What cannot be found this way belongs under spec.bundle.images: images that a program
-chooses while it runs. Those that stand there and that nothing asks for are named, too.
+Images that a program chooses at run time cannot be found this way: list them in
+spec.bundle.images. Images listed there that no chart or manifest uses are reported.
 
-Charts and manifests are fetched where the cache lacks them; nothing else is written.`,
+Charts and manifests that are not in the cache are downloaded; nothing else is written.`,
 		Example: `  kubexm bundle images -f config.yaml
   kubexm bundle images -f config.yaml -o json | jq -r '.images[].image'`,
 		Args: cobra.NoArgs,
@@ -61,16 +61,16 @@ func (a *app) runImages(ctx context.Context, f *sourceFlags) error {
 		return report.Refused(err)
 	}
 	result := struct {
-		Images  []bundle.FoundImage `json:"images"`
-		Unasked []string            `json:"unasked"`
-	}{bundle.FoundImages(bundle.AddFound(r.Lock, found), found), append([]string{}, bundle.Unasked(r.Cluster, found)...)}
+		Images  []bundle.DiscoveredImage `json:"images"`
+		Unasked []string                 `json:"unasked"`
+	}{bundle.DiscoveredImages(bundle.AddDiscovered(r.Lock, found), found), append([]string{}, bundle.Unreferenced(r.Cluster, found)...)}
 	if a.structured() {
 		return a.printValue(result)
 	}
 	return a.printImages(result.Images, result.Unasked)
 }
 
-func (a *app) printImages(rows []bundle.FoundImage, unasked []string) error {
+func (a *app) printImages(rows []bundle.DiscoveredImage, unasked []string) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "IMAGE\tPLATFORMS\tFOUND IN")
 	for _, r := range rows {
@@ -86,24 +86,25 @@ func (a *app) printImages(rows []bundle.FoundImage, unasked []string) error {
 		return err
 	}
 	for _, ref := range unasked {
-		fmt.Fprintf(a.out, "%s is listed in spec.bundle.images, and no chart or manifest asks for it\n", ref)
+		fmt.Fprintf(a.out, "%s is listed in spec.bundle.images, but no chart or manifest uses it\n", ref)
 	}
 	return nil
 }
 
-// sayFound tells which images nobody had listed, and which are listed in vain.
-func (a *app) sayFound(c *manifest.Cluster, l *manifest.Lock, found []bundle.Found) {
-	for _, row := range bundle.FoundImages(l, found) {
+// noteFoundImages prints a note for each image that was found and not listed, and for
+// each that is listed and not used.
+func (a *app) noteFoundImages(c *manifest.Cluster, l *manifest.Lock, found []bundle.ReferencedImage) {
+	for _, row := range bundle.DiscoveredImages(l, found) {
 		if !row.Listed {
-			fmt.Fprintf(a.err, "note: %s is added: %s asks for it (%s)\n", row.Reference, strings.Join(row.Addons, ", "), placeText(row.Places[0]))
+			fmt.Fprintf(a.err, "note: %s is added: %s uses it (%s)\n", row.Reference, strings.Join(row.Addons, ", "), placeText(row.Places[0]))
 		}
 	}
-	for _, ref := range bundle.Unasked(c, found) {
-		fmt.Fprintf(a.err, "note: %s is listed in spec.bundle.images, and no chart or manifest asks for it\n", ref)
+	for _, ref := range bundle.Unreferenced(c, found) {
+		fmt.Fprintf(a.err, "note: %s is listed in spec.bundle.images, but no chart or manifest uses it\n", ref)
 	}
 }
 
-// placeText is a place on one line.
+// placeText formats the place where an image was found, on one line.
 func placeText(p discover.Place) string {
 	var parts []string
 	for _, s := range []string{p.Chart, p.Template, strings.Trim(p.Kind+"/"+p.Name, "/"), p.Path} {

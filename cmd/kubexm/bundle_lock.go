@@ -14,17 +14,18 @@ func (a *app) bundleLock() *cobra.Command {
 	f := &sourceFlags{}
 	cmd := &cobra.Command{
 		Use:   "lock -f CONFIG",
-		Short: "Resolve a config and pin every artifact of it",
-		Long: `Resolve a config against the version matrix, ask upstream for what the matrix does
-not know (sizes, image digests, members of archives), and write it all to kubexm.lock.
-Charts of add-ons are rendered and manifests read: images that they ask for and that
-nobody lists are added, and said (see "kubexm bundle images"). For the operating systems
-of spec.bundle.operatingSystems their repositories of packages are read, signatures and
-all, and every package that the wanted ones need is pinned.
+		Short: "Resolve a config and pin its artifacts in kubexm.lock",
+		Long: `Resolve a config against the version matrix, and write the result to kubexm.lock. What the matrix
+does not contain is read from upstream: sizes, image digests and files inside archives.
 
-A lock that stands keeps its pins where they still answer the config. With --update,
-image tags, packages, and digests that only upstream vouches for are asked for anew.
-When nothing changed, the file stays as it is.`,
+Charts of add-ons are rendered and manifests are read. Images that they use and that are not
+listed yet are added and reported (see "kubexm bundle images"). For the operating systems of
+spec.bundle.operatingSystems the package repositories are read and their signatures verified.
+Every package that is required, directly or as a dependency, is pinned.
+
+Existing pins are preserved as long as they match the config. With --update, image tags, packages
+and digests that come only from upstream are queried again. If nothing changed, the file is not
+written.`,
 		Example: `  kubexm bundle lock -f config.yaml
   kubexm bundle lock -f config.yaml --update       # have tags moved?
   kubexm bundle lock -f config.yaml -o json        # the changes, for a script`,
@@ -59,12 +60,12 @@ When nothing changed, the file stays as it is.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&f.update, "update", false, "ask upstream anew for what only upstream decides")
+	cmd.Flags().BoolVar(&f.update, "update", false, "query upstream again for image tags, packages and digests that only upstream has")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
 
-// printLocked says what the lock at r.Path holds and what changed in it.
+// printLocked prints a summary of the lock at r.Path, and its changes.
 func (a *app) printLocked(r *bundle.Resolution, l *manifest.Lock, changes []bundle.Change) error {
 	s := bundle.Summarize(l)
 	if a.structured() {
@@ -88,27 +89,28 @@ func (a *app) printLocked(r *bundle.Resolution, l *manifest.Lock, changes []bund
 	return nil
 }
 
-// trustText says who vouches for an artifact's digests, for a person, where that
-// is neither the matrix nor the config.
+// trustText describes the source of an artifact's digests if that is neither the matrix
+// nor the config.
 func trustText(x manifest.Artifact) string {
 	switch {
 	case x.Kind == manifest.Packages && x.Trust == manifest.FromPublished:
-		return console.Count(len(x.PackageList()), "package") + ", as its repositories' signatures say"
+		return console.FormatCount(len(x.PackageList()), "package") + ", verified by their repositories' signatures"
 	case x.Kind == manifest.Packages:
-		return console.Count(len(x.PackageList()), "package") + " as served when they were pinned; no signature vouches for them"
+		return console.FormatCount(len(x.PackageList()), "package") + " as downloaded when they were pinned; without a signature"
 	case x.Trust == manifest.FromPublished:
 		return "digest as published beside the file when it was pinned"
 	}
-	return "digest of what was served when it was pinned; nobody else vouches for it"
+	return "digest of the content as downloaded when it was pinned; no other source confirms it"
 }
 
-// packagesText counts packages beside files and images; "" where there are none.
+// packagesText returns the number of packages for a summary, with their size if size is
+// set; "" without packages.
 func packagesText(s bundle.Summary, size bool) string {
 	switch {
 	case s.Packages == 0:
 		return ""
 	case size:
-		return fmt.Sprintf(", %s (%s)", console.Count(s.Packages, "package"), bundle.Bytes(s.PackageBytes))
+		return fmt.Sprintf(", %s (%s)", console.FormatCount(s.Packages, "package"), bundle.Bytes(s.PackageBytes))
 	}
-	return ", " + console.Count(s.Packages, "package")
+	return ", " + console.FormatCount(s.Packages, "package")
 }

@@ -17,11 +17,12 @@ func (a *app) bundleLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls ARCHIVE",
 		Aliases: []string{"list"},
-		Short:   "List what a bundle holds",
-		Long: `List every file and image of a bundle, with version, platform, size and digest. The packages
-of an operating system are one line; -o wide and -o json list each of them. The head of the
-archive is checked; its payload is not read (see "kubexm bundle verify"). With --key or an
-identity a bundle that nobody of them signed is refused.`,
+		Short:   "List the contents of a bundle",
+		Long: `List every file and image of a bundle, with version, platform, size and digest. The packages of
+an operating system are one line; -o wide and -o json list each of them.
+
+Only the archive's index is read and verified; for the blobs see "kubexm bundle verify". With --key
+or an identity, a bundle without a valid signature is refused.`,
 		Example: "  kubexm bundle ls demo.tar.zst\n  kubexm bundle ls demo.tar.zst -o json | jq -r '.[].digest'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,7 +30,7 @@ identity a bundle that nobody of them signed is refused.`,
 			if err != nil {
 				return err
 			}
-			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
+			b, err := bundle.OpenPartial(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
 				return report.Refused(err)
 			}
@@ -52,11 +53,10 @@ func (a *app) bundleShow() *cobra.Command {
 	f := &policyFlags{}
 	cmd := &cobra.Command{
 		Use:   "show ARCHIVE [ID]",
-		Short: "Show what a bundle is, or one artifact of it",
-		Long: `Show a bundle's cluster, serial, versions, platforms and root digest; with an id or a
-name, everything the lock says of that artifact. --part prints the lock, the config or the
-summary as they are stored. With --key or an identity a bundle that nobody of them signed is
-refused.`,
+		Short: "Show the details of a bundle, or of one artifact",
+		Long: `Show a bundle's cluster, serial, versions, platforms and root digest. With an id or a name, show
+the lock file's entry of that artifact. --part prints the lock, the config or the summary unchanged.
+With --key or an identity, a bundle without a valid signature is refused.`,
 		Example: `  kubexm bundle show demo.tar.zst
   kubexm bundle show demo.tar.zst containerd
   kubexm bundle show demo.tar.zst --part lock > kubexm.lock`,
@@ -66,7 +66,7 @@ refused.`,
 			if err != nil {
 				return err
 			}
-			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
+			b, err := bundle.OpenPartial(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
 				return report.Refused(err)
 			}
@@ -108,21 +108,21 @@ func (a *app) showBundle(b *bundle.Bundle) error {
 	s := b.Summary
 	signed := "no"
 	switch {
-	case len(b.Vouchers) > 0:
+	case len(b.AcceptedSignatures) > 0:
 		var by []string
-		for _, v := range b.Vouchers {
-			by = append(by, v.By)
+		for _, v := range b.AcceptedSignatures {
+			by = append(by, v.Signer)
 		}
 		signed = "by " + strings.Join(by, ", ")
 	case b.Signed:
-		signed = "yes (not checked; --key names whose signature counts)"
-	case b.Beside != "":
-		signed = "no (" + b.Beside + " is of the file alone, and not looked at)"
+		signed = "yes (not verified; --key verifies it)"
+	case b.DetachedSignature != "":
+		signed = "no (" + b.DetachedSignature + " signs only the file, and is not verified)"
 	}
 	fmt.Fprintf(a.out, "cluster    %s\nserial     %d\ncreated    %s\nroot       %s\nsigned     %s\n",
 		s.Cluster, s.Serial, s.Created.Format("2006-01-02 15:04:05 MST"), b.Root.Digest, signed)
 	if v := b.DeltaView(); v != nil {
-		fmt.Fprintf(a.out, "part       %s\n", v.Expected())
+		fmt.Fprintf(a.out, "delta      %s\n", v.Expected())
 	}
 	var platforms []string
 	for _, p := range s.Platforms {
@@ -142,8 +142,8 @@ func (a *app) showBundle(b *bundle.Bundle) error {
 	return nil
 }
 
-// showArtifact prints what the lock says of every artifact or image that the
-// word names: by id, name, logical name or reference.
+// showArtifact prints the lock's entry of every artifact or image whose id, name,
+// logical name or reference is word.
 func (a *app) showArtifact(b *bundle.Bundle, word string) error {
 	var found []any
 	var names []string

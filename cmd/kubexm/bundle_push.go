@@ -12,7 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/report"
 )
 
-// remoteFlags say how to speak to a registry.
+// remoteFlags are the connection settings of a registry.
 type remoteFlags struct {
 	plainHTTP    bool
 	caFile       string
@@ -22,8 +22,8 @@ type remoteFlags struct {
 
 func (f *remoteFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS")
-	fs.StringVar(&f.caFile, "ca-file", "", "further certificates (PEM) that the registry is checked against")
+	fs.BoolVar(&f.plainHTTP, "plain-http", false, usePlainHTTP)
+	fs.StringVar(&f.caFile, "ca-file", "", "additional CA certificates (PEM) to verify the registry with")
 	fs.StringVar(&f.dockerConfig, "docker-config", "", useDocker)
 	fs.IntVarP(&f.parallel, "parallel", "p", 4, useParallel+"blobs")
 	_ = cmd.MarkFlagFilename("ca-file", "pem", "crt")
@@ -41,15 +41,17 @@ func (a *app) bundlePush() *cobra.Command {
 	f, trust, base := &remoteFlags{}, &policyFlags{}, &baseFlags{}
 	cmd := &cobra.Command{
 		Use:   "push ARCHIVE HOST/REPOSITORY:TAG",
-		Short: "Send a whole bundle to a registry",
-		Long: `Send a bundle as it is to an OCI registry: every blob and manifest under its own digest,
-the root under the tag, each signature as an artifact that refers to the root. Credentials are
-docker's ("docker login", "oras login"). What the registry holds already is not sent: run again,
-a push that broke off goes on. The tag comes last and names a whole bundle, or none.
+		Short: "Push a complete bundle to a registry",
+		Long: `Push a bundle unchanged to an OCI registry: every blob and manifest under its own digest, the
+root under the tag, each signature as an artifact that refers to the root. Credentials come from
+docker's config ("docker login", "oras login").
 
-An image's index stays as published and may name platforms that the bundle does not carry. Not
-every registry takes such an index; the error says so. What arrives of a delta and its --base is
-the whole bundle.`,
+Blobs that the registry already has are not sent, so an interrupted push can be continued. The tag
+is written last: it never refers to an incomplete bundle. A delta is completed from its --base, and
+the complete bundle is pushed.
+
+An image index stays as published and may refer to platforms that the bundle does not contain. Some
+registries reject such an index; the error says so.`,
 		Example: `  kubexm bundle push --key cosign.pub demo.tar.zst \
     registry.example/bundles/demo:2026-11
   kubexm bundle push --key cosign.pub demo.tar.zst \
@@ -80,8 +82,8 @@ the whole bundle.`,
 			if a.structured() {
 				return a.printValue(done)
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s sent in %s, %d were there already\n  root  %s\n", done.Reference, bundle.Bytes(done.Bytes),
-				console.Count(done.Sent, "part"), done.Held, done.Root)
+			_, err = fmt.Fprintf(a.out, "%s: %s sent in %s, %d already existed\n  root  %s\n", done.Reference, bundle.Bytes(done.Bytes),
+				console.FormatCount(done.Sent, "part"), done.AlreadyPresent, done.Root)
 			return err
 		},
 	}
@@ -99,12 +101,12 @@ func (a *app) bundlePull() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use:   "pull HOST/REPOSITORY:TAG ARCHIVE",
-		Short: "Fetch a whole bundle from a registry",
-		Long: `Fetch what "kubexm bundle push" sent into an archive again, with its signatures. The root is
-the same, digest for digest; the archive has the same bytes when the same version of kubexm built
-it. Who made it is asked before anything but the root's digest is fetched.
+		Short: "Pull a complete bundle from a registry",
+		Long: `Download a bundle that "kubexm bundle push" sent, with its signatures, and write it as an archive.
+The root digest is the same. The archive is identical if the same version of kubexm built it. The
+signature is verified first, before any other content is downloaded.
 
-What was fetched stays in the cache: run again, a pull that broke off goes on.`,
+Downloaded blobs stay in the cache, so an interrupted pull can be continued.`,
 		Example: `  kubexm bundle pull --key cosign.pub \
     registry.example/bundles/demo:2026-11 pulled.tar.zst`,
 		Args: cobra.ExactArgs(2),

@@ -19,10 +19,10 @@ import (
 	"github.com/mensylisir/kubexm/versions"
 )
 
-// base is the folder that paths in the config start from.
+// base returns the folder that paths in the config are relative to.
 func (f *sourceFlags) base() string { return folderOf(f.config) }
 
-// folderOf is the folder that paths in a config start from.
+// folderOf returns the folder that paths in a config are relative to.
 func folderOf(config string) string {
 	if config == "-" {
 		return "."
@@ -30,7 +30,7 @@ func folderOf(config string) string {
 	return filepath.Dir(config)
 }
 
-// resolve reads the config, the matrix and the lock that exists.
+// resolve reads the config, the version matrix and the existing lock.
 func (a *app) resolve(f *sourceFlags) (*bundle.Resolution, error) {
 	cluster, err := a.loadCluster(f.config, f.sources)
 	if err != nil {
@@ -46,12 +46,13 @@ func (a *app) resolve(f *sourceFlags) (*bundle.Resolution, error) {
 	return bundle.Resolve(bundle.ResolveRequest{
 		Cluster: cluster, Catalog: catalog, File: f.config, Dir: f.base(), Path: f.lockPath(), Update: f.update, Warn: a.printWarnings,
 		Check: func(c *manifest.Cluster, l *manifest.Lock) (manifest.Problems, error) {
-			return site.CarriedOnly(c, l), site.Complete(c, l)
+			return site.AddonWarnings(c, l), site.Complete(c, l)
 		},
 	})
 }
 
-// loadCatalog gives the embedded matrix with the overlay of a file, if any.
+// loadCatalog returns the embedded matrix, with the overlay of the file at path if path
+// is not empty.
 func (a *app) loadCatalog(path string) (*versions.Catalog, error) {
 	var overlays []io.Reader
 	if path != "" {
@@ -70,7 +71,7 @@ func (a *app) loadCatalog(path string) (*versions.Catalog, error) {
 	return c, nil
 }
 
-// client is the network side of a build, with progress shown to the user.
+// client returns the HTTP and registry client of a build; it reports progress to p.
 func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Cluster, p *console.Progress) (*fetch.Client, error) {
 	return fetch.New(fetch.Options{
 		Cache: cache, Sources: cluster.Spec.Sources, Log: a.log, Progress: p, Parallel: f.parallel,
@@ -79,20 +80,20 @@ func (a *app) client(f *sourceFlags, cache *fetch.Cache, cluster *manifest.Clust
 	})
 }
 
-// pin completes r's lock and writes it, when something of it changed.
+// pin completes r's lock, and writes it if it changed.
 func (a *app) pin(ctx context.Context, r *bundle.Resolution, c *fetch.Client, parallel int) (*manifest.Lock, error) {
 	now, err := a.now()
 	if err != nil {
 		return nil, err
 	}
-	l, err := r.Pin(ctx, c, bundle.PinOptions{Parallel: parallel, Now: now}, func(l *manifest.Lock, found []bundle.Found) {
-		a.sayFound(r.Cluster, l, found)
+	l, err := r.Pin(ctx, c, bundle.PinOptions{Parallel: parallel, Now: now}, func(l *manifest.Lock, found []bundle.ReferencedImage) {
+		a.noteFoundImages(r.Cluster, l, found)
 	})
 	return l, report.Refused(err)
 }
 
-// now is the time that goes into a new lock; SOURCE_DATE_EPOCH sets it, as
-// reproducible-builds.org describes.
+// now returns the creation time of a new lock: SOURCE_DATE_EPOCH if it is set (see
+// reproducible-builds.org), else the current time.
 func (a *app) now() (time.Time, error) {
 	s, ok := a.env("SOURCE_DATE_EPOCH")
 	if !ok || s == "" {

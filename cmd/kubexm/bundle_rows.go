@@ -11,7 +11,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// printRows writes rows as a table; wide lists packages one by one, and whole digests.
+// printRows writes rows as a table. With wide it lists each package, and prints digests
+// in full.
 func (a *app) printRows(rows []bundle.Row, wide bool) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	line := func(kind manifest.Kind, name, version, platform string, size int64, last string) {
@@ -35,9 +36,9 @@ func (a *app) printRows(rows []bundle.Row, wide bool) error {
 		last := shown(r.Digest)
 		switch {
 		case len(r.Packages) > 0:
-			last = console.Count(len(r.Packages), "package")
+			last = console.FormatCount(len(r.Packages), "package")
 		case len(r.Want) > 0:
-			last = "all that " + console.Count(len(r.Want), "package") + " need"
+			last = console.FormatCount(len(r.Want), "package") + " and dependencies"
 		}
 		line(r.Kind, r.Name, r.Version, r.Platform, r.Size, last)
 		if !wide {

@@ -13,11 +13,13 @@ func (a *app) bundleSBOM() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sbom ARCHIVE",
 		Short: "Print a bundle's bill of materials",
-		Long: `Print what a bundle is made of, as SPDX 2.3 or CycloneDX 1.6, in JSON: every file and image
-with version, sha256, package URL and where upstream has it. The bundle carries both from its
-build, under its root; for one that was built without they are made of its lock. The same lock
-gives the same bytes. What lies inside an image is not listed. With --key or an identity a bundle
-that nobody of them signed is refused.`,
+		Long: `Print a bundle's software bill of materials (SBOM) as SPDX 2.3 or CycloneDX 1.6 in JSON. It lists
+every file and image with version, sha256, package URL and download address; it does not list the
+contents of images.
+
+Both formats are stored in the bundle, under its root. For a bundle without them they are generated
+from its lock file; the same lock file gives the same bytes. With --key or an identity, a bundle
+without a valid signature is refused.`,
 		Example: `  kubexm bundle sbom demo.tar.zst > demo.spdx.json
   kubexm bundle sbom demo.tar.zst --format cyclonedx > demo.cdx.json`,
 		Args: cobra.ExactArgs(1),
@@ -26,7 +28,7 @@ that nobody of them signed is refused.`,
 			if err != nil {
 				return err
 			}
-			b, err := bundle.OpenPart(cmd.Context(), args[0], policy, bundle.Bases{})
+			b, err := bundle.OpenPartial(cmd.Context(), args[0], policy, bundle.Bases{})
 			if err != nil {
 				return report.Refused(err)
 			}

@@ -21,7 +21,7 @@ type signFlags struct {
 }
 
 func (f *signFlags) addMinimum(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.minimum, "minimum-kubexm", "", "sign that older versions of kubexm are to refuse the bundle")
+	cmd.Flags().StringVar(&f.minimum, "minimum-kubexm", "", "oldest version of kubexm that may use the bundle; part of what is signed")
 }
 
 func (a *app) bundleSign() *cobra.Command {
@@ -29,18 +29,20 @@ func (a *app) bundleSign() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign --sign-key cosign.key ARCHIVE",
 		Short: "Sign a bundle",
-		Long: `Sign what a bundle is: its root, which every byte in it follows from, with its cluster,
-serial, versions and platforms, and how it was made (SLSA provenance). The signature goes into the archive's slot for it, and nothing else
-in the archive changes; it is good for a delta of the same lock too, and travels with "bundle
-push". A second signature by the same key replaces the first, those of others stay.
+		Long: `Sign a bundle's root digest, which determines every byte in it, together with its cluster,
+serial, versions and platforms. A SLSA provenance statement is signed too. The signatures are
+written into the archive's reserved slot; nothing else in the archive changes. They are also valid
+for a delta of the same lock file, and "bundle push" sends them. A second signature by the same key
+replaces the first; signatures by other keys stay.
 
-Beside the archive comes ARCHIVE.sigstore.json, a signature of the file as it is then, for
-"cosign verify-blob". An archive in volumes is signed before it is split.
+The command also writes ARCHIVE.sigstore.json, a signature of the archive file for
+"cosign verify-blob". Sign an archive before splitting it into volumes.
 
-Who signs with cosign alone (keyless, or with a key in a KMS or a token) prints the statement with
---print-statement, has cosign attest it, and puts what that gave into the archive with --attach.
+To sign with cosign itself (keyless, or with a key in a KMS or a hardware token): print the
+statement with --print-statement, sign it with "cosign attest-blob", and add the result to the
+archive with --attach.
 
-Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
+Exit codes: 0 success, 2 the key cannot be opened, 4 not a bundle.`,
 		Example: `  kubexm bundle sign --sign-key cosign.key demo.tar.zst
   kubexm bundle sign --sign-key cosign.key --minimum-kubexm 0.3.0 demo.tar.zst
   kubexm bundle sign --print-statement demo.tar.zst > statement.json
@@ -53,8 +55,8 @@ Exit codes: 0 done, 2 a key that does not open, 4 not a bundle.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.key, "sign-key", "", useSignKey)
 	renamed(cmd, "key", "sign-key")
-	fs.StringVar(&f.attach, "attach", "", "put this signature, which cosign made, into the archive")
-	fs.BoolVar(&f.print, "print-statement", false, "print what there is to sign, and sign nothing")
+	fs.StringVar(&f.attach, "attach", "", "add this signature, which cosign created, to the archive")
+	fs.BoolVar(&f.print, "print-statement", false, "print the statement to sign, and sign nothing")
 	f.addMinimum(cmd)
 	f.passwordFlags.add(cmd)
 	cmd.MarkFlagsOneRequired("sign-key", "attach", "print-statement")
@@ -98,9 +100,9 @@ func (a *app) runSign(ctx context.Context, f *signFlags, path string) error {
 	return a.printSigned(path, u.Root, "key "+s.KeyID(), path+bundle.DetachedSuffix)
 }
 
-// maker signs with s.
-func (a *app) maker(s *sign.Signer) sign.Maker {
-	return sign.Maker{Signer: s, Version: ownVersion(), Log: a.log}
+// maker returns a sign.BundleSigner that signs with s.
+func (a *app) maker(s *sign.Signer) sign.BundleSigner {
+	return sign.BundleSigner{Signer: s, Version: ownVersion(), Log: a.log}
 }
 
 func (a *app) printSigned(path string, root digest.Digest, by, detached string) error {

@@ -22,20 +22,20 @@ type volumeFlags struct {
 }
 
 func (f *volumeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.size, "volume-size", "cut the archive into volumes of this size: 4GiB, 650MB")
-	cmd.Flags().IntVar(&f.parity, "parity", 0, "add so many volumes, which mend as many lost or damaged ones")
+	cmd.Flags().Var(&f.size, "volume-size", "split the archive into volumes of this size: 4GiB, 650MB")
+	cmd.Flags().IntVar(&f.parity, "parity", 0, "number of parity volumes; they can replace as many lost or damaged volumes")
 }
 
-// check refuses at once what the archive's writer would refuse after everything
-// was fetched.
+// check returns a usage error for sizes that the archive's writer would refuse only
+// after everything was downloaded.
 func (f *volumeFlags) check() error {
-	advice := "make them as large as what carries them: 4GiB, 650MB"
+	advice := "choose the size of the medium that carries them: 4GiB, 650MB"
 	switch {
 	case f.size != 0 && f.size < archive.MinVolumeSize:
-		return &refusal.Error{Err: fmt.Errorf("volumes of %s are too small, the least are %s", bundle.Bytes(int64(f.size)), bundle.Bytes(archive.MinVolumeSize)), Kind: refusal.Usage, Advice: advice}
+		return &refusal.Error{Err: fmt.Errorf("volumes of %s are too small, the minimum is %s", bundle.Bytes(int64(f.size)), bundle.Bytes(archive.MinVolumeSize)), Kind: refusal.Usage, Advice: advice}
 	case f.parity < 0 || f.parity >= archive.MaxShards:
-		return &refusal.Error{Err: fmt.Errorf("--parity %d: volumes and those of parity are at most %d together", f.parity, archive.MaxShards), Kind: refusal.Usage,
-			Advice: "one or two mend what carrying loses"}
+		return &refusal.Error{Err: fmt.Errorf("--parity %d: data and parity volumes together must be at most %d", f.parity, archive.MaxShards), Kind: refusal.Usage,
+			Advice: "one or two parity volumes are usually enough"}
 	}
 	return nil
 }
@@ -49,13 +49,13 @@ func (a *app) bundleSplit() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use:   "split ARCHIVE --volume-size SIZE",
-		Short: "Cut a bundle into volumes",
-		Long: `Cut an archive into volumes, ARCHIVE.001, ARCHIVE.002 and so on, with the digest of each
-in ARCHIVE.volumes. One after another they are the archive's own bytes. Every command that
-reads a bundle takes the first volume's name and reads across all of them.
+		Short: "Split a bundle into volumes",
+		Long: `Split an archive into volumes: ARCHIVE.001, ARCHIVE.002 and so on, with their digests in
+ARCHIVE.volumes. Concatenated, the volumes are the archive. Every command that reads a bundle also
+accepts the first volume's name, and reads all volumes.
 
-With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large as a volume:
-"kubexm bundle repair" makes any N volumes anew from the others. The archive itself stays.`,
+With --parity N there are N additional volumes, ARCHIVE.p001 and so on, each as large as a volume.
+"kubexm bundle repair" rebuilds any N lost volumes from the others. The archive itself stays.`,
 		Example: `  kubexm bundle split demo.tar.zst --volume-size 4GiB
   kubexm bundle split old.tar.zst --volume-size 650MB --parity 2`,
 		Args: cobra.ExactArgs(1),
@@ -92,7 +92,7 @@ With --parity N there are N volumes more, ARCHIVE.p001 and so on, each as large 
 	return cmd
 }
 
-// printVolumes says what an archive in volumes is made of.
+// printVolumes prints a summary of an archive in volumes.
 func (a *app) printVolumes(first string) error {
 	t, err := archive.Volumes(first)
 	if err != nil {
@@ -106,11 +106,11 @@ func (a *app) printVolumes(first string) error {
 			Parity  []archive.Volume `json:"parity"`
 		}{first, t.Size, t.Volumes, append([]archive.Volume{}, t.Parity...)})
 	}
-	fmt.Fprintf(a.out, "%s: %s in %s", first, bundle.Bytes(t.Size), console.Count(len(t.Volumes), "volume"))
+	fmt.Fprintf(a.out, "%s: %s in %s", first, bundle.Bytes(t.Size), console.FormatCount(len(t.Volumes), "volume"))
 	if n := len(t.Parity); n > 0 {
-		fmt.Fprintf(a.out, ", and %d of parity, which mend as many", n)
+		fmt.Fprintf(a.out, " and %d of parity", n)
 	}
-	fmt.Fprintf(a.out, "\n  carry %s too, on each disk\n", trimVolume(first)+".volumes")
+	fmt.Fprintf(a.out, "\n  carry a copy of %s on each disk\n", trimVolume(first)+".volumes")
 	return nil
 }
 
@@ -120,18 +120,19 @@ func (a *app) bundleJoin() *cobra.Command {
 	force, base, f := false, &baseFlags{}, &policyFlags{}
 	cmd := &cobra.Command{
 		Use:   "join FIRST-VOLUME [ARCHIVE]",
-		Short: "Make one archive of volumes, or of a delta and its base",
-		Long: `Write volumes one after another as one archive, each compared with its digest on the way.
-The default name is the volumes' without a number. The volumes stay. A volume that is missing
-or damaged is named, and nothing is written; with parity, "kubexm bundle repair" mends it
-first. No bundle has to be joined to be used.
+		Short: "Join volumes, or a delta and its base, into one archive",
+		Long: `Concatenate volumes into one archive, and verify each volume's digest. The default name is that of
+the volumes without the number. The volumes stay. If a volume is missing or damaged it is reported,
+and nothing is written; with parity, run "kubexm bundle repair" first. Joining is optional: every
+command also reads volumes.
 
-With --base it completes a delta, whether in volumes or not: what comes out is the whole bundle,
-byte for byte what a build from the same lock gives, with the delta's signatures. Who made the
-delta is asked first. Of volumes that is asked where --key or an identity is given: they are
-copied as they are, and whoever uses the archive is asked then.`,
+With --base, complete a delta. The result is the complete bundle, identical to a build from the
+same lock file, with the delta's signatures.
+
+The signature of a delta is always verified. That of volumes is verified only with --key or an
+identity: they are copied unchanged, and the command that uses the archive verifies it.`,
 		Example: `  kubexm bundle join demo.tar.zst.001
-  kubexm bundle join /media/disk/demo.tar.zst.001 whole.tar.zst
+  kubexm bundle join /media/disk/demo.tar.zst.001 joined.tar.zst
   kubexm bundle join --key cosign.pub delta.tar.zst new.tar.zst \
     --base old.tar.zst`,
 		Args: cobra.RangeArgs(1, 2),
@@ -150,7 +151,7 @@ copied as they are, and whoever uses the archive is asked then.`,
 			if err := refuseExisting(to, force); err != nil {
 				return err
 			}
-			if err := a.vouched(cmd.Context(), f, args[0]); err != nil {
+			if err := a.checkSignature(cmd.Context(), f, args[0]); err != nil {
 				return err
 			}
 			p := a.progress(a.output != "text")
@@ -164,7 +165,7 @@ copied as they are, and whoever uses the archive is asked then.`,
 			if a.structured() {
 				return a.printValue(map[string]any{"path": to, "bytes": t.Size})
 			}
-			fmt.Fprintf(a.out, "%s: %s from %s, each as its digest says\n", to, bundle.Bytes(t.Size), console.Count(len(t.Volumes), "volume"))
+			fmt.Fprintf(a.out, "%s: %s from %s, digests verified\n", to, bundle.Bytes(t.Size), console.FormatCount(len(t.Volumes), "volume"))
 			return a.printVerify(cmd.Context(), f, to)
 		},
 	}
@@ -179,31 +180,31 @@ copied as they are, and whoever uses the archive is asked then.`,
 func (a *app) bundleRepair() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repair FIRST-VOLUME",
-		Short: "Make lost or damaged volumes anew from parity",
-		Long: `Read all volumes and make those anew, in their place, that are missing or not what the
-table of volumes says: from the others and from parity, byte for byte what they were. As many
-can be wrong as there are parity volumes. The table too is made anew from the copy that each
-parity volume carries. When too many are wrong nothing is changed, and each is named.
+		Short: "Rebuild lost or damaged volumes from parity",
+		Long: `Read all volumes, and rebuild in place those that are missing or do not match their digest in the
+table of volumes. As many volumes can be rebuilt as there are parity volumes. If the table itself is
+lost, it is restored from the copy in each parity volume. If too many volumes are damaged, all of
+them are reported and nothing is changed.
 
-The first volume is named whether or not it is there.`,
+Specify the first volume even if it is missing.`,
 		Example: "  kubexm bundle repair demo.tar.zst.001",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := a.progress(a.output != "text")
 			p.Phase("repair")
-			mended, err := archive.Repair(cmd.Context(), args[0], p.Add)
+			rebuilt, err := archive.Repair(cmd.Context(), args[0], p.Add)
 			p.Stop()
 			if err != nil {
 				return report.Refused(err)
 			}
 			if a.structured() {
-				return a.printValue(map[string]any{"mended": append([]string{}, mended...)})
+				return a.printValue(map[string]any{"mended": append([]string{}, rebuilt...)})
 			}
-			for _, name := range mended {
-				fmt.Fprintf(a.out, "%s: made anew\n", name)
+			for _, name := range rebuilt {
+				fmt.Fprintf(a.out, "%s: rebuilt\n", name)
 			}
-			if len(mended) == 0 {
-				fmt.Fprintf(a.out, "%s: every volume is whole, nothing to do\n", args[0])
+			if len(rebuilt) == 0 {
+				fmt.Fprintf(a.out, "%s: all volumes are intact, nothing to do\n", args[0])
 			}
 			return nil
 		},
@@ -213,7 +214,7 @@ The first volume is named whether or not it is there.`,
 	return cmd
 }
 
-// verifyVolume checks one volume alone, while its disk is at hand.
+// verifyVolume verifies one volume; the others need not be present.
 func (a *app) verifyVolume(cmd *cobra.Command, first, word string) error {
 	p := a.progress(a.output != "text")
 	p.Phase("verify")
@@ -228,7 +229,7 @@ func (a *app) verifyVolume(cmd *cobra.Command, first, word string) error {
 	if a.structured() {
 		return a.printValue(v)
 	}
-	fmt.Fprintf(a.out, "%s%s: whole, %s\n  digest  %s\n", trimVolume(first), v.Name, bundle.Bytes(v.Size), v.Digest)
-	fmt.Fprintln(a.out, "  note  one volume says nothing of who made the bundle, nor of the others")
+	fmt.Fprintf(a.out, "%s%s: intact, %s\n  digest  %s\n", trimVolume(first), v.Name, bundle.Bytes(v.Size), v.Digest)
+	fmt.Fprintln(a.out, "  note  neither the bundle's signature nor the other volumes were verified")
 	return nil
 }

@@ -18,20 +18,20 @@ func (a *app) bundleVerify() *cobra.Command {
 	volume := ""
 	cmd := &cobra.Command{
 		Use:   "verify ARCHIVE",
-		Short: "Check every byte of a bundle",
-		Long: `Check who made a bundle, that it holds exactly what its root leads to, and every byte
-of it: each blob against its digest, and all between the blobs against the one form that it
-can have. Every finding is printed, with the name of the blob.
+		Short: "Verify the signature and every byte of a bundle",
+		Long: `Verify a bundle's signature, that it contains exactly the blobs that its root refers to, and every
+byte: each blob against its digest, and the bytes between blobs against the archive format. Every
+problem is printed with the name of the blob.
 
-Of a bundle in volumes give the first one's name. --volume 3 reads the third alone, p1 the
-first of parity, and compares it with the table of volumes beside it: while the disk is at
-hand, whether or not the others are.
+For a bundle in volumes, specify the first volume. --volume 3 verifies only the third volume, and
+p1 the first parity volume, against the table of volumes beside it. The disks with the other
+volumes are not needed.
 
-A delta ("kubexm bundle build --since") is checked as far as it goes, and what it expects of its
-base is said. With --base that is read too, and a base that is another bundle, or that lacks
-something, is refused.
+A delta ("kubexm bundle build --since") is verified as far as it contains blobs, and what it expects
+from its base is printed. With --base the base is verified too. A base that is another bundle, or
+that lacks a blob, is refused.
 
-Exit codes: 0 whole and trusted, 4 refused.`,
+Exit codes: 0 complete and trusted, 4 refused.`,
 		Example: `  kubexm bundle verify --allow-unsigned delta.tar.zst --base demo.tar.zst
   kubexm bundle verify --allow-unsigned demo.tar.zst
   kubexm bundle verify --allow-unsigned demo.tar.zst.001
@@ -64,33 +64,33 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 			defer b.Close()
 			if a.structured() {
 				return a.printValue(struct {
-					Root     string            `json:"root"`
-					Signed   bool              `json:"signed"`
-					Bytes    int64             `json:"bytes"`
-					Vouchers []bundle.Voucher  `json:"vouchers"`
-					Delta    *bundle.DeltaView `json:"delta,omitempty"`
-					Summary  bundle.Summary    `json:"summary"`
-				}{b.Root.Digest.String(), b.Signed, size, append([]bundle.Voucher{}, b.Vouchers...), b.DeltaView(), b.Summary})
+					Root     string                     `json:"root"`
+					Signed   bool                       `json:"signed"`
+					Bytes    int64                      `json:"bytes"`
+					Vouchers []bundle.AcceptedSignature `json:"vouchers"`
+					Delta    *bundle.DeltaView          `json:"delta,omitempty"`
+					Summary  bundle.Summary             `json:"summary"`
+				}{b.Root.Digest.String(), b.Signed, size, append([]bundle.AcceptedSignature{}, b.AcceptedSignatures...), b.DeltaView(), b.Summary})
 			}
-			what, v := fmt.Sprintf("whole, %s in %d files%s and %d images", bundle.Bytes(size), b.Summary.Files, packagesText(b.Summary, false), b.Summary.Images), b.DeltaView()
+			what, v := fmt.Sprintf("complete, %s in %d files%s and %d images", bundle.Bytes(size), b.Summary.Files, packagesText(b.Summary, false), b.Summary.Images), b.DeltaView()
 			if v != nil {
-				what = fmt.Sprintf("every byte in it is right, %s", bundle.Bytes(size))
+				what = fmt.Sprintf("contents verified, %s", bundle.Bytes(size))
 			}
 			fmt.Fprintf(a.out, "%s: %s read in %s\n  root  %s\n", args[0], what, time.Since(start).Round(100*time.Millisecond), b.Root.Digest)
 			if v != nil {
-				fmt.Fprintf(a.out, "  part  %s\n", v.Expected())
+				fmt.Fprintf(a.out, "  delta %s\n", v.Expected())
 			}
-			for _, x := range b.Vouchers {
-				fmt.Fprintf(a.out, "  by    %s\n", x.By)
+			for _, x := range b.AcceptedSignatures {
+				fmt.Fprintf(a.out, "  by    %s\n", x.Signer)
 			}
 			switch {
 			case !b.Signed:
-				fmt.Fprintln(a.out, "  note  the bundle is not signed: its bytes are what its maker wrote, whoever that was")
-				if b.Beside != "" {
-					fmt.Fprintf(a.out, "  note  %s is of the file alone, for cosign verify-blob, and was not looked at\n", b.Beside)
+				fmt.Fprintln(a.out, "  note  the bundle is not signed: its origin is not verified")
+				if b.DetachedSignature != "" {
+					fmt.Fprintf(a.out, "  note  %s signs only the file, for cosign verify-blob, and was not verified\n", b.DetachedSignature)
 				}
-			case len(b.Vouchers) == 0:
-				fmt.Fprintln(a.out, "  note  the bundle is signed, and nobody said whose signature counts")
+			case len(b.AcceptedSignatures) == 0:
+				fmt.Fprintln(a.out, "  note  the bundle is signed, but no key was given: its signature was not verified")
 			}
 			return nil
 		},
@@ -98,17 +98,17 @@ Exit codes: 0 whole and trusted, 4 refused.`,
 	f.add(cmd)
 	base.add(cmd)
 	cmd.Flags().IntVarP(&workers, "parallel", "p", workers, useParallel+"blobs")
-	cmd.Flags().StringVar(&volume, "volume", "", "check one volume alone: its number, p1 for the first of parity")
+	cmd.Flags().StringVar(&volume, "volume", "", "verify only this volume: its number, or p1 for the first parity volume")
 	completeArchives(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
 
-// verifySizes gives the archive's size and the bytes that there are to read, which
-// compression and a base make more. A file that is not there is a mistake in the
-// command line, one that is no bundle a refusal.
+// verifySizes returns the archive's size and the number of bytes to verify, which is
+// larger because of compression and bases. It returns a usage error if the file does not
+// exist, and a content error if it is not a bundle.
 func verifySizes(ctx context.Context, path string, policy bundle.Policy, bases []string) (size, data int64, err error) {
-	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{Given: bases})
+	b, err := bundle.OpenPartial(ctx, path, policy, bundle.Bases{Explicit: bases})
 	if err != nil {
 		return 0, 0, report.Refused(err)
 	}

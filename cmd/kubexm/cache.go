@@ -19,9 +19,9 @@ import (
 func (a *app) cacheCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "Look at the content cache, and make room in it",
-		Long: `What "bundle build", "lock" and "pull" fetch is kept in one folder by its sha256, so that
-nothing is fetched twice. Everything in it can be removed: it is fetched again.`,
+		Short: "List and prune the content cache",
+		Long: `The content cache stores what "bundle build", "lock" and "pull" download, by sha256, so that
+nothing is downloaded twice. Everything in it can be removed; it is then downloaded again.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.cacheLs(), a.cachePrune())
@@ -38,8 +38,8 @@ func (a *app) cacheLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
-		Short:   "List what the cache holds",
-		Long:    `List every blob of the cache and every unfinished download, what was used last first.`,
+		Short:   "List the contents of the cache",
+		Long:    `List every blob and every unfinished download in the cache, most recently used first.`,
 		Example: "  kubexm cache ls\n  kubexm cache ls -o json | jq 'map(.size) | add'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -68,7 +68,7 @@ func (a *app) cacheLs() *cobra.Command {
 			if err := w.Flush(); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s, %s\n", c.Dir(), console.Count(len(all), "file"), bundle.Bytes(total))
+			_, err = fmt.Fprintf(a.out, "%s: %s, %s\n", c.Dir(), console.FormatCount(len(all), "file"), bundle.Bytes(total))
 			return err
 		},
 	}
@@ -84,19 +84,18 @@ func (a *app) cachePrune() *cobra.Command {
 	var all, dryRun bool
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove from the cache what is old or too much",
-		Long: `Remove blobs and unfinished downloads: those that were not used for a while, those beyond a
-size (what was used last stays), or all. While a build or another command works with the cache
-nothing is removed.
+		Short: "Remove unused content from the cache",
+		Long: `Remove blobs and unfinished downloads: those that were not used for a time, the least recently
+used beyond a total size, or all. Nothing is removed while a build or another command uses the cache.
 
-Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
+Exit codes: 0 success, 1 the cache is in use, 2 error in the flags.`,
 		Example: `  kubexm cache prune --unused-for 30d
   kubexm cache prune --max-size 20GiB --dry-run
   kubexm cache prune --all`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !all && unused == 0 && size == 0 {
-				return usageError(cmd, errors.New("say what to remove: --unused-for, --max-size or --all"))
+				return usageError(cmd, errors.New("specify what to remove: --unused-for, --max-size or --all"))
 			}
 			c, err := a.cache(f)
 			if err != nil {
@@ -108,7 +107,7 @@ Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
 			}
 			p, err := c.Prune(cmd.Context(), o)
 			if errors.Is(err, fetch.ErrInUse) {
-				return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "try again when the command that uses it has ended"}
+				return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "run it again when the command that uses the cache has ended"}
 			}
 			if err != nil {
 				return err
@@ -120,14 +119,14 @@ Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
 			if dryRun {
 				done = "would remove"
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s %s, %s; left %s, %s\n", c.Dir(), done, console.Count(p.Removed, "file"), bundle.Bytes(p.RemovedBytes),
-				console.Count(p.Left, "file"), bundle.Bytes(p.LeftBytes))
+			_, err = fmt.Fprintf(a.out, "%s: %s %s, %s; left %s, %s\n", c.Dir(), done, console.FormatCount(p.Removed, "file"), bundle.Bytes(p.RemovedBytes),
+				console.FormatCount(p.Remaining, "file"), bundle.Bytes(p.RemainingBytes))
 			return err
 		},
 	}
 	cacheDirFlag(cmd, f)
-	cmd.Flags().Var(&unused, "unused-for", "remove what was not used for so long: 30d, 12h")
-	cmd.Flags().Var(&size, "max-size", "remove what is beyond this size, what was used last stays: 20GiB")
+	cmd.Flags().Var(&unused, "unused-for", "remove what was not used for this time: 30d, 12h")
+	cmd.Flags().Var(&size, "max-size", "remove the least recently used until the cache has this size: 20GiB")
 	cmd.Flags().BoolVar(&all, "all", false, "remove everything")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, useDryRun)
 	cmd.MarkFlagsMutuallyExclusive("all", "unused-for")
@@ -136,7 +135,7 @@ Exit codes: 0 done, 1 the cache is in use, 2 mistakes in the flags.`,
 	return cmd
 }
 
-// span is a flag that takes a time: Go's form, and days.
+// span is a flag whose value is a duration, in Go's format or in days ("30d").
 type span time.Duration
 
 func (s *span) String() string {
@@ -147,7 +146,7 @@ func (s *span) String() string {
 }
 
 func (s *span) Set(text string) error {
-	wrong := fmt.Errorf("%q is no time; write it as 30d, 12h or 90m", text)
+	wrong := fmt.Errorf("%q is not a valid duration; write it as 30d, 12h or 90m", text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
 		if err != nil || n == 0 {
@@ -164,5 +163,5 @@ func (s *span) Set(text string) error {
 	return nil
 }
 
-// Type names the value in the help.
-func (s *span) Type() string { return "time" }
+// Type returns the placeholder of the value in the help.
+func (s *span) Type() string { return "duration" }

@@ -16,10 +16,10 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Write, check and explain cluster configs",
-		Example: `  kubexm config init --out config.yaml     # a commented config to start from
-  kubexm config validate -f config.yaml    # every problem, with line and advice
-  kubexm config explain spec.etcd          # what a field means`,
+		Short: "Create, validate and explain cluster configs",
+		Example: `  kubexm config init --out config.yaml     # write a commented example
+  kubexm config validate -f config.yaml    # list all errors and warnings
+  kubexm config explain spec.etcd          # describe a field`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.configInit(), a.configValidate(), a.configSchema(), a.configExplain())
@@ -30,24 +30,26 @@ func (a *app) configValidate() *cobra.Command {
 	file, overlay := "", ""
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE",
-		Short: "Report every problem of a config, with line and advice",
-		Long: `Read a cluster config, or a document of sources, and report every problem of it
-at once, each with line, column, field and advice.
+		Short: "Report every error and warning of a config, with line and advice",
+		Long: `Read a cluster config, or a document of kind Sources, and report all its errors and warnings with
+line, column, field and advice.
 
-Errors mean that the config cannot be used; the exit code is 2 then. Warnings
-are said and passed: something may not be meant, or a field is accepted that
-nothing acts on yet. The last line tells whether this version can install what the
-config asks for, and names the fields that it cannot: plan, preflight, install and
-bundle check refuse those alike, and bundle build wants --build-only. Only the document is looked at, and the charts that lie beside
-it: whether they take the values of their add-ons. What is fetched, "kubexm bundle
-lock" looks at; which versions exist is a matter of "kubexm versions".`,
+With errors the config cannot be used, and the exit code is 2. Warnings do not stop the command: a
+value may be unintended, or a field is accepted but has no effect yet.
+
+The last line states whether this version can install the config, and lists the fields that it
+cannot install. plan, preflight, install and bundle check refuse such fields, and bundle build
+requires --build-only.
+
+Only the document and local charts are read; charts are checked against the values of their
+add-ons. "kubexm bundle lock" checks what is downloaded; "kubexm versions" lists the versions.`,
 		Example: `  kubexm config validate -f config.yaml
   kubexm config validate -f - < config.yaml
   kubexm config validate -f config.yaml -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.validate(file, overlay) },
 	}
-	cmd.Flags().StringVarP(&file, "filename", "f", "", also(useConfig, "or a document of sources; - reads standard input"))
+	cmd.Flags().StringVarP(&file, "filename", "f", "", also(useConfig, "or a document of kind Sources; - reads standard input"))
 	renamed(cmd, "file", "filename")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
@@ -68,7 +70,7 @@ func (a *app) validate(path, overlay string) error {
 		if err != nil {
 			return err
 		}
-		not = site.RefusedBy(pipeline.Create(), c, l).In(path)
+		not = site.UnsupportedBy(pipeline.Create(), c, l).In(path)
 		more, err := a.advised(c, l)
 		if err != nil {
 			return err
@@ -83,7 +85,7 @@ func (a *app) validate(path, overlay string) error {
 			return err
 		}
 		if failed != nil {
-			return &refusal.Error{Err: errSaid, Kind: refusal.Usage}
+			return &refusal.Error{Err: errReported, Kind: refusal.Usage}
 		}
 		return nil
 	}
@@ -91,15 +93,15 @@ func (a *app) validate(path, overlay string) error {
 		return failed
 	}
 	a.printWarnings(problems)
-	fmt.Fprintf(a.out, "%s: ok, %s\n", path, console.Count(len(problems), "warning"))
+	fmt.Fprintf(a.out, "%s: ok, %s\n", path, console.FormatCount(len(problems), "warning"))
 	if c != nil {
 		fmt.Fprintln(a.out, site.NotInstalled(not))
 	}
 	return nil
 }
 
-// advised gives what a config that can be used is warned of beside what it says
-// wrong: l is what it resolves to, nil where it does not.
+// advised returns further warnings about a valid config. l is the lock that the config
+// resolves to; nil if it does not resolve.
 func (a *app) advised(c *manifest.Cluster, l *manifest.Lock) (manifest.Problems, error) {
 	if err := a.zone(&c.Spec.Sources); err != nil {
 		return nil, err
@@ -111,7 +113,7 @@ func (a *app) advised(c *manifest.Cluster, l *manifest.Lock) (manifest.Problems,
 	return ps, nil
 }
 
-// validated is what validate says with -o json.
+// validated is the output of validate with -o json.
 type validated struct {
 	File           string            `json:"file"`
 	OK             bool              `json:"ok"`
@@ -125,11 +127,11 @@ func (a *app) configSchema() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of a config, for editors and other programs",
-		Long: `Print the JSON Schema (draft 2020-12) of a cluster config, or of a document of
-sources. An editor that knows it completes fields and shows what they mean.
+		Long: `Print the JSON Schema (draft 2020-12) of a cluster config, or of a document of kind Sources.
+Editors use it to complete fields and to show their descriptions.
 
-It says which fields there are, of which type, with which words and ranges.
-What holds between fields, "kubexm config validate" checks.`,
+The schema contains fields, types, enumerations and ranges. Rules between fields are only checked
+by "kubexm config validate".`,
 		Example: `  kubexm config schema > cluster.schema.json
   # then, as the first line of the config, for editors:
   # yaml-language-server: $schema=cluster.schema.json`,

@@ -13,14 +13,13 @@ import (
 func (a *app) configExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [FIELD]",
-		Short: "Say what a field of the config means, and what it takes",
-		Long: `Say what a field of the cluster config means: its type, its default, what it
-takes, and how else it may be spelled. Of a mapping, its fields are listed.
-Without a field, the whole config's are.`,
+		Short: "Describe a field of the config, its type and its values",
+		Long: `Describe a field of the cluster config: meaning, type, default, allowed values and aliases. For a
+mapping, its fields are listed; without an argument, those of the complete config.`,
 		Example: `  kubexm config explain
   kubexm config explain spec.etcd
   kubexm config explain spec.hosts.internalAddress
-  kubexm config explain spec.kubernetes.containerRuntime   # a second spelling`,
+  kubexm config explain spec.kubernetes.containerRuntime   # an alias`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := ""
@@ -35,7 +34,7 @@ Without a field, the whole config's are.`,
 	return cmd
 }
 
-// completeFields offers the fields of the mapping that is being typed.
+// completeFields completes the fields of the mapping that is being typed.
 func completeFields(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -60,14 +59,14 @@ func completeFields(_ *cobra.Command, args []string, typed string) ([]string, co
 func (a *app) explain(path string) error {
 	f, alias, ok := manifest.FindField(path)
 	if !ok {
-		return &refusal.Error{Err: fmt.Errorf("%s is no field of the config%s", path, nearField(path)), Kind: refusal.Usage, Advice: "kubexm config explain"}
+		return &refusal.Error{Err: fmt.Errorf("%s is not a field of the config%s", path, nearField(path)), Kind: refusal.Usage, Advice: "kubexm config explain"}
 	}
 	e := manifest.Explain(f)
 	if a.structured() {
 		return a.printValue(e)
 	}
 	if alias != "" {
-		if _, err := fmt.Fprintf(a.out, "%s is a second spelling of %s.\n\n", alias, f.Path); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%s is an alias of %s.\n\n", alias, f.Path); err != nil {
 			return err
 		}
 	}
@@ -75,8 +74,7 @@ func (a *app) explain(path string) error {
 	return err
 }
 
-// nearField names the fields that a person may have meant: those of the same
-// last name first.
+// nearField suggests fields for an unknown one: those with the same last name first.
 func nearField(path string) string {
 	same, all := manifest.FieldsNamed(path)
 	if len(same) > 0 {
@@ -85,7 +83,7 @@ func nearField(path string) string {
 	return refusal.DidYouMean(path, all)
 }
 
-// explanationText lays the explanation out for a terminal.
+// explanationText formats an explanation for a terminal.
 func explanationText(e manifest.Explanation) string {
 	var b strings.Builder
 	if e.Field != "" {
@@ -107,11 +105,11 @@ func explanationText(e manifest.Explanation) string {
 		row("required", "yes")
 	}
 	row("default", e.Default)
-	row("takes", e.Allowed)
-	row("also written", strings.Join(e.AlsoWritten, "; "))
-	row("a change", e.Change)
+	row("values", e.Allowed)
+	row("aliases", strings.Join(e.AlsoWritten, "; "))
+	row("to change", e.Change)
 	row("install", e.Install)
-	row("not yet built", e.NotYetBuilt)
+	row("no effect yet", e.NotYetBuilt)
 	if len(e.Fields) == 0 {
 		return b.String()
 	}
@@ -127,10 +125,10 @@ func explanationText(e manifest.Explanation) string {
 	return b.String()
 }
 
-// lineWidth is how wide a terminal is taken to be.
+// lineWidth is the assumed width of a terminal.
 const lineWidth = 80
 
-// wrap breaks text into lines that begin with indent.
+// wrap folds text into lines of at most lineWidth that begin with indent.
 func wrap(text, indent string) string {
 	var b strings.Builder
 	line := indent

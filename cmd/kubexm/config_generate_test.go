@@ -38,7 +38,7 @@ func TestGeneratedConfigs(t *testing.T) {
 		"--masters m1":                                    "--masters m1: not an address",
 		"--masters fd00::1-3":                             "not an address",
 		"--masters 10.0.0.1 --registry 10.0.0.2,10.0.0.3": "--registry: more than one host",
-		"--masters 10.0.0.1 --template ha":                "cannot be given together",
+		"--masters 10.0.0.1 --template ha":                "cannot be used together",
 	} {
 		if code, out, stderr := ran(t, append([]string{"config", "init"}, strings.Fields(line)...)...); code != exitUsage || out != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d\n%s%s\nwant %s", line, code, out, stderr, want)

@@ -9,12 +9,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest/starter"
 )
 
-// starters are commented configs, one a template.
+// starters are commented example configs, one for each template.
 //
 //go:embed starters/*.yaml
 var starters embed.FS
 
-// templates are the names of the starters, the first by default.
+// templates are the names of the starters; the first is the default.
 var templates = []string{"single", "ha", "registry", "dual-stack"}
 
 func (a *app) configInit() *cobra.Command {
@@ -22,20 +22,20 @@ func (a *app) configInit() *cobra.Command {
 	hosts := &starter.Machines{}
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a commented config to start from",
-		Long: `Write a commented cluster config to start from, to standard output or a file.
+		Short: "Write a commented example config",
+		Long: `Write a commented example of a cluster config to standard output or a file.
 
-  single      one machine that does everything
-  ha          three masters with etcd behind a load balancer that exists, three workers
-  registry    a master, two workers, and a registry on a host of its own
-  dual-stack  IPv4 and IPv6 side by side
+  single      one host with all roles
+  ha          three masters with etcd, an existing load balancer, three workers
+  registry    one master, two workers, and a registry on a separate host
+  dual-stack  IPv4 and IPv6
 
-Only one of them has a registry: without one, each node is sent the images over its SSH
-connection and keeps them. A registry is worth having with many nodes, or for images of your
-own that come and go: they are pushed, and need no bundle. With --masters the hosts are named here.
+Only the template registry has a registry. Without one, images are copied to each node over SSH and
+stored there. Use a registry for many nodes, or for your own images that change often: they are
+pushed, and need no bundle.
 
-Each can be built and installed as it is, with your hosts' addresses. Then read on: "kubexm
-config explain" says what every field means.`,
+With --masters, --workers and --registry the config lists your hosts. Otherwise replace the
+addresses; nothing else has to be changed. "kubexm config explain" describes every field.`,
 		Example: `  kubexm config init > config.yaml
   kubexm config init --template ha --out ha.yaml
   kubexm config init --masters 10.0.0.11-13 --workers 10.0.0.21-40 \
@@ -46,7 +46,7 @@ config explain" says what every field means.`,
 			if err != nil {
 				return err
 			}
-			if hosts.Given() {
+			if hosts.HasHosts() {
 				if text, err = hosts.Config(text); err != nil {
 					return err
 				}
@@ -59,7 +59,7 @@ config explain" says what every field means.`,
 		},
 	}
 	t := &choice{value: &template, allowed: templates, name: "template"}
-	cmd.Flags().VarP(t, "template", "t", "which one: "+t.list())
+	cmd.Flags().VarP(t, "template", "t", "template: "+t.list())
 	cmd.Flags().StringVarP(&out, "out", "O", "", useOut)
 	cmd.Flags().BoolVar(&force, "force", false, useForce)
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templates, cobra.ShellCompDirectiveNoFileComp))
@@ -68,8 +68,8 @@ config explain" says what every field means.`,
 	return cmd
 }
 
-// writeNew writes a file that a person will go on with: never over another one
-// unasked. Passwords may come to stand in it, so that it is its owner's alone.
+// writeNew writes a file that a user will edit. It replaces an existing file only with
+// force. Only the owner can read it, since it may contain passwords later.
 func writeNew(path string, text []byte, force bool) error {
 	if err := refuseExisting(path, force); err != nil {
 		return err

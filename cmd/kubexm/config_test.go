@@ -48,7 +48,7 @@ func TestStarters(t *testing.T) {
 		for _, p := range problems {
 			t.Errorf("%s: %s", name, p)
 		}
-		for _, p := range site.RefusedBy(pipeline.Create(), c, lock) {
+		for _, p := range site.UnsupportedBy(pipeline.Create(), c, lock) {
 			t.Errorf("%s cannot be installed: %s", name, p)
 		}
 		if err := site.Complete(c, lock); err != nil {

@@ -4,6 +4,6 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// noCores keeps the kernel from writing this process's memory to disk, whatever ends
-// it: passwords and keys are in it.
+// noCores disables core dumps of this process, because its memory contains passwords
+// and keys.
 func noCores() error { return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) }

@@ -19,22 +19,24 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// diffCommand is the command that tells what of a cluster is not as it was applied.
+// diffCommand compares a cluster's hosts and objects with what was applied.
 func (a *app) diffCommand() *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
-		Use: "diff -f CONFIG", Args: cobra.NoArgs, Short: "Tell what on a cluster's hosts is not as it was applied",
-		Long: `Hold every host against the record of what was applied: its files by digest, its units, its kernel
-settings, the cluster's objects. What has been changed by another hand since then is listed by host,
-with what would mend it. Nothing is changed on any host. What counts is the record, in the cluster or
-in the workdir; the config says how hosts are reached. What was edited in it since then is no drift.
+		Use: "diff -f CONFIG", Args: cobra.NoArgs, Short: "Show drift: what differs on hosts from what was applied",
+		Long: `Compare every host with what was last applied: files by digest, units, kernel settings, and the
+cluster's objects. Differences are listed by host, with the change that would correct them. No host is
+changed.
 
-Files of the bundle are held against its lock. Without --bundle that is the bundle which was applied,
-where it still lies on this machine, or the lock that the workdir keeps of it. What needs more than
-that is listed as not looked at.
+The desired state is the cluster record, read from the cluster or from the workdir. The config is only
+used to reach the hosts; fields that were edited since the last operation are not drift.
 
-Exit code 0 says that nothing differs, 3 that something does, or that a host or a part of it could not
-be looked at. What is not looked at for want of a bundle alone does not count.`,
+Files from the bundle are compared with its lock file. Without --bundle, kubexm uses the applied
+bundle if it is still on this machine. Otherwise it uses the copy of the lock file in the workdir. Resources that
+need more than the lock file are listed as not checked.
+
+Exit codes: 0 no drift, 3 drift, or a host or resource could not be checked. Resources that are not
+checked only because the bundle is missing do not change the exit code.`,
 		Example: `  kubexm diff -f config.yaml
   kubexm diff -f config.yaml --bundle demo.tar.zst --key cosign.pub
   kubexm diff -f config.yaml -o json | jq '.drift[].name'`,
@@ -63,7 +65,7 @@ func (a *app) runDiff(ctx context.Context, f *siteFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	c.PlaceFiles(folderOf(f.config))
+	c.ResolvePaths(folderOf(f.config))
 	c.TrustHostKeys(f.hostKeys)
 	if err := installer.CheckWorkdir(f.workdir, c.Metadata.Name); err != nil {
 		return err
@@ -74,7 +76,7 @@ func (a *app) runDiff(ctx context.Context, f *siteFlags) (err error) {
 		if err != nil {
 			return err
 		}
-		if o.Bundle, err = bundle.OpenPart(ctx, f.bundle, policy, bundle.Bases{Given: f.bases}); err != nil {
+		if o.Bundle, err = bundle.OpenPartial(ctx, f.bundle, policy, bundle.Bases{Explicit: f.bases}); err != nil {
 			return report.Refused(err)
 		}
 		defer o.Bundle.Close()
@@ -91,33 +93,33 @@ func (a *app) runDiff(ctx context.Context, f *siteFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	return a.tellDrift(session.Cluster, slices.Concat(unreached.Drifts(), found))
+	return a.reportDrift(session.Cluster, slices.Concat(unreached.Drifts(), found))
 }
 
-// diffRefused gives an error of the opening its exit code.
+// diffRefused adds the exit code and advice to an error of opening the session.
 func diffRefused(err error) error {
 	var other *state.OtherClusterError
 	var bundle *installer.OtherBundleError
 	switch {
 	case errors.As(err, &bundle):
-		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: bundle.Advice(), Word: report.WordLacks}
+		return &refusal.Error{Err: err, Kind: refusal.Content, Advice: bundle.Advice(), Code: report.CodeConfigMismatch}
 	case errors.As(err, &other):
 		return &refusal.Error{Err: err, Kind: refusal.Hosts, Advice: other.Advice()}
 	case errors.Is(err, installer.ErrNoRecord):
-		return &refusal.Error{Err: err, Kind: refusal.Hosts, Advice: "make the cluster: kubexm install ARCHIVE"}
+		return &refusal.Error{Err: err, Kind: refusal.Hosts, Advice: "create the cluster: kubexm install ARCHIVE"}
 	}
 	return err
 }
 
-// driftReport is what programs read.
+// driftReport is the output with -o json.
 type driftReport struct {
 	Cluster string            `json:"cluster"`
-	Same    bool              `json:"same"` // nothing differs, and all was looked at that the bundle lets look at
+	Same    bool              `json:"same"` // no drift, and everything was checked that the bundle allows to check
 	Drift   []installer.Drift `json:"drift"`
 }
 
-// tellDrift prints what was found, by host, and ends the command.
-func (a *app) tellDrift(c *manifest.Cluster, found []installer.Drift) error {
+// reportDrift prints drift by host, and returns the error that sets the exit code.
+func (a *app) reportDrift(c *manifest.Cluster, found []installer.Drift) error {
 	place := func(d installer.Drift) int {
 		return slices.IndexFunc(c.Spec.Hosts, func(h manifest.Host) bool { return h.Name == d.Host })
 	}
@@ -126,7 +128,7 @@ func (a *app) tellDrift(c *manifest.Cluster, found []installer.Drift) error {
 	if err := a.printDrift(driftReport{Cluster: c.Metadata.Name, Same: same, Drift: found}, c); err != nil || same {
 		return err
 	}
-	return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
+	return &refusal.Error{Kind: refusal.Hosts, Err: errReported}
 }
 
 func (a *app) printDrift(r driftReport, c *manifest.Cluster) error {
@@ -148,17 +150,17 @@ func (a *app) printDrift(r driftReport, c *manifest.Cluster) error {
 		cells[0] = slices.Insert(cells[0], 2, "STEP")
 	}
 	for _, d := range r.Drift {
-		says := "differs: " + firstLine(d.What) + " would mend it"
-		if len(d.Hides) > 0 {
-			says += "; cannot be told until then: " + strings.Join(d.Hides, ", ")
+		text := "differs: " + firstLine(d.What) + " would correct it"
+		if len(d.Blocks) > 0 {
+			text += "; cannot be checked before: " + strings.Join(d.Blocks, ", ")
 		}
-		if d.Unseen != "" {
+		if d.NotChecked != "" {
 			unseen++
-			says = d.Unseen
+			text = d.NotChecked
 		} else {
 			differs[d.Host] = true
 		}
-		row := []string{d.Host, d.Kind, d.Name, firstLine(says)}
+		row := []string{d.Host, d.Kind, d.Name, firstLine(text)}
 		if a.output == "wide" {
 			row = slices.Insert(row, 2, cmp.Or(d.Step, "-"))
 			if d.Diff != "" {
@@ -170,12 +172,12 @@ func (a *app) printDrift(r driftReport, c *manifest.Cluster) error {
 	if len(r.Drift) > 0 {
 		a.printDriftCells(cells)
 	}
-	fmt.Fprintf(a.out, "%s of %s differ from what was applied: %d in all, %d not looked at; nothing was changed\n",
-		fmt.Sprint(len(differs)), console.Count(len(c.Spec.Hosts), "host"), len(r.Drift)-unseen, unseen)
+	fmt.Fprintf(a.out, "%s of %s differ from what was applied: %d differences, %d not checked; nothing was changed\n",
+		fmt.Sprint(len(differs)), console.FormatCount(len(c.Spec.Hosts), "host"), len(r.Drift)-unseen, unseen)
 	return nil
 }
 
-// printDriftCells writes the table; lines that come and go stand under their row.
+// printDriftCells writes the table, with a row's diff lines below it.
 func (a *app) printDriftCells(rows [][]string) {
 	var under []string
 	for i, r := range rows {
@@ -184,11 +186,11 @@ func (a *app) printDriftCells(rows [][]string) {
 		under = append(under, lines)
 	}
 	if !slices.ContainsFunc(under, func(s string) bool { return s != "" }) {
-		console.PrintCells(a.out, rows, a.tableWidth(a.out))
+		console.PrintTable(a.out, rows, a.tableWidth(a.out))
 		return
 	}
 	for i := range rows {
-		console.PrintCells(a.out, rows[i:i+1], 0)
+		console.PrintTable(a.out, rows[i:i+1], 0)
 		if under[i] != "" {
 			fmt.Fprintf(a.out, "    %s\n", strings.ReplaceAll(under[i], "\n", "\n    "))
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// longCommands are those that may take minutes.
+// longCommands returns the commands that may take minutes.
 func longCommands() []string {
 	out := []string{
 		"create cluster", "registry push",
@@ -20,14 +20,14 @@ func longCommands() []string {
 		"bundle split", "bundle join", "bundle repair",
 	}
 	for _, p := range pipeline.All() {
-		if !p.Looks {
+		if !p.ReadOnly {
 			out = append(out, strings.Join(p.Command, " "))
 		}
 	}
 	return out
 }
 
-// addDisplay gives long commands --progress, and all of them --color.
+// addDisplay adds --progress to long commands, and --color to all commands.
 func (a *app) addDisplay(root *cobra.Command) {
 	modes := []string{console.Auto, console.TTY, console.Plain, console.JSON, console.None}
 	eachCommand(root, func(cmd *cobra.Command) {
@@ -36,7 +36,7 @@ func (a *app) addDisplay(root *cobra.Command) {
 		}
 		mode := console.Auto
 		f := &choice{value: &mode, allowed: modes, name: "mode"}
-		cmd.Flags().Var(f, "progress", "how long work is shown: "+f.list())
+		cmd.Flags().Var(f, "progress", "how progress is shown: "+f.list())
 		_ = cmd.RegisterFlagCompletionFunc("progress", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 		if cmd.Flags().Lookup("plain") == nil {
 			cmd.Flags().Bool("plain", false, "the same as --progress plain")
@@ -46,11 +46,11 @@ func (a *app) addDisplay(root *cobra.Command) {
 	colors := []string{"auto", "always", "never"}
 	a.display.Color = colors[0]
 	c := &choice{value: &a.display.Color, allowed: colors, name: "when"}
-	root.PersistentFlags().Var(c, "color", "colour what is wrong: "+c.list())
+	root.PersistentFlags().Var(c, "color", "colour of errors, warnings and notes: "+c.list())
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// setDisplay reads the flags of display once they are parsed.
+// setDisplay applies the parsed display flags.
 func (a *app) setDisplay(cmd *cobra.Command) error {
 	if f := cmd.Flags().Lookup("progress"); f != nil {
 		a.display.Progress = f.Value.String()
@@ -59,7 +59,7 @@ func (a *app) setDisplay(cmd *cobra.Command) error {
 		}
 	}
 	if a.display.Progress == console.TTY && !console.Drawable(a.err, a.env) {
-		return &refusal.Error{Err: errors.New("--progress tty: standard error is no terminal that a live view can be drawn on"), Kind: refusal.Usage, Advice: "--progress plain prints lines"}
+		return &refusal.Error{Err: errors.New("--progress tty: standard error is not a terminal that can show a live view"), Kind: refusal.Usage, Advice: "--progress plain prints lines"}
 	}
 	on := a.display.Colored(a.err, a.env)
 	if w, ok := a.err.(*console.Writer); ok {
@@ -69,5 +69,5 @@ func (a *app) setDisplay(cmd *cobra.Command) error {
 	return nil
 }
 
-// live tells whether long work is shown as a frame or a bar that moves.
+// live reports whether progress is shown as a live view or a progress bar.
 func (a *app) live() bool { return a.display.Live(a.err, a.env, a.structured()) }

@@ -90,7 +90,7 @@ func TestDisplay(t *testing.T) {
 // TestProgressWithoutATerminal: who insists on a frame where there can be none is told.
 func TestProgressWithoutATerminal(t *testing.T) {
 	code, _, stderr := ran(t, "bundle", "verify", "absent.tar.zst", "--progress", "tty")
-	if code != exitUsage || !strings.Contains(stderr, "--progress tty: standard error is no terminal") {
+	if code != exitUsage || !strings.Contains(stderr, "--progress tty: standard error is not a terminal") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	code, _, stderr = ran(t, "bundle", "verify", "absent.tar.zst", "--color", "always")

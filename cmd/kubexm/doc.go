@@ -1,4 +1,4 @@
-// Command kubexm takes Kubernetes into places without internet and keeps it
-// alive there. See the README for the two commands that matter most, and
-// ARCHITECTURE.md for the way that they take through the packages.
+// Command kubexm installs and operates Kubernetes at sites without internet access. See
+// the README for the two main commands, and ARCHITECTURE.md for the packages that they
+// use.
 package main

@@ -14,30 +14,31 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// The exit codes, as the help of every command and docs/exit-codes.md say them.
+// The exit codes; docs/reference/exit-codes.md lists them.
 const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2 // wrong flags or arguments, or a config with errors
-	exitPreflight   = 3 // hosts are not as they have to be; nothing was changed
-	exitRefused     = 4 // a bundle, lock or artifact that is not what it should be
+	exitPreflight   = 3 // hosts do not meet the requirements; nothing was changed
+	exitRefused     = 4 // a bundle, lock file or artifact failed verification
 	exitInterrupted = 130
 )
 
-// exitCodes are those of refusals.
+// exitCodes maps kinds of refusals to exit codes.
 var exitCodes = map[refusal.Kind]int{
 	refusal.Failed: exitFailed, refusal.Usage: exitUsage, refusal.Hosts: exitPreflight, refusal.Content: exitRefused, refusal.Interrupted: exitInterrupted,
 }
 
-// errSaid ends a command that has said already what is wrong.
-var errSaid = errors.New("said already")
+// errReported ends a command whose error message was already printed; only the exit
+// code is left.
+var errReported = errors.New("already reported")
 
-// usageError marks err as a mistake in the command line.
+// usageError returns err as an error in the command line.
 func usageError(cmd *cobra.Command, err error) error {
-	return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "see `" + cmd.CommandPath() + " --help`"}
+	return &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "run `" + cmd.CommandPath() + " --help`"}
 }
 
-// exitCode is what the command that ends with err tells its caller.
+// exitCode returns the exit code of a command that ends with err.
 func exitCode(ctx context.Context, err error) int {
 	var hosts installer.HostErrors
 	var problems manifest.Problems
@@ -57,19 +58,19 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// report prints err as every command does, and gives the exit code.
+// report prints err in the format of all commands, and returns the exit code.
 func (a *app) report(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
 	var hosts installer.HostErrors
 	var problems manifest.Problems
 	var c *refusal.Error
-	if err != nil && a.structured() && a.lines == nil && !a.printed && !errors.Is(err, errSaid) {
+	if err != nil && a.structured() && a.lines == nil && !a.printed && !errors.Is(err, errReported) {
 		a.failedJSON(err, code)
 	}
 	switch {
-	case err == nil || errors.Is(err, errSaid):
+	case err == nil || errors.Is(err, errReported):
 	case code == exitInterrupted:
-		fmt.Fprintln(a.err, "interrupted; run the same command again to go on")
+		fmt.Fprintln(a.err, "interrupted; run the same command again to continue")
 	case errors.As(err, &hosts):
 		for _, e := range hosts {
 			fmt.Fprintf(a.err, "error: %v\n", e)
@@ -89,14 +90,14 @@ func (a *app) report(ctx context.Context, err error) int {
 	return code
 }
 
-// printAdvice says what can be done about err, as far as it knows itself.
+// printAdvice prints the advice that is attached to err.
 func (a *app) printAdvice(err error) {
 	for _, advice := range steps.Advice(err) {
 		fmt.Fprintf(a.err, "  try   %s\n", advice)
 	}
 }
 
-// printProblems writes one finding a line, then how many of each there are.
+// printProblems prints each problem on a line, then the number of errors and warnings.
 func (a *app) printProblems(ps manifest.Problems) {
 	errs, warns := 0, 0
 	for _, p := range ps {
@@ -107,5 +108,5 @@ func (a *app) printProblems(ps manifest.Problems) {
 			errs++
 		}
 	}
-	fmt.Fprintf(a.err, "%s, %s\n", console.Count(errs, "error"), console.Count(warns, "warning"))
+	fmt.Fprintf(a.err, "%s, %s\n", console.FormatCount(errs, "error"), console.FormatCount(warns, "warning"))
 }

@@ -10,23 +10,22 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// failedView is what a command that was to print a JSON document prints when it
-// fails. Fields are added in later versions, and neither renamed nor taken away.
+// failedView is the JSON document that a command with -o json prints when it fails.
+// Later versions add fields; they do not rename or remove any.
 type failedView struct {
 	Errors   []errorView `json:"errors"`
 	ExitCode int         `json:"exitCode"`
 }
 
-// errorView is one of the things that are wrong.
+// errorView is one error of a failed command.
 type errorView struct {
-	// Code is the refusal's word of docs/bundle-format.md; empty where
-	// it has none.
+	// Code is the refusal's code of docs/reference/bundle-format.md; empty if it has none.
 	Code    string   `json:"code,omitempty"`
 	Message string   `json:"message"` // for people
 	Advice  []string `json:"advice,omitempty"`
 }
 
-// failedJSON tells a program what report tells a person.
+// failedJSON prints as JSON what report prints as text.
 func (a *app) failedJSON(err error, code int) {
 	v := failedView{ExitCode: code, Errors: []errorView{}}
 	var hosts installer.HostErrors
@@ -56,5 +55,5 @@ func (a *app) failedJSON(err error, code int) {
 		}
 		v.Errors = append(v.Errors, x)
 	}
-	_ = a.printValue(v) // the command has failed anyway, and the exit code says so
+	_ = a.printValue(v) // the command has failed anyway; the exit code reports that
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// choice is a flag that takes one of a few words.
+// choice is a flag whose value is one of a fixed list.
 type choice struct {
 	value   *string
 	allowed []string
-	name    string // of the value in the help; "" is format
+	name    string // placeholder of the value in the help; "" is format
 }
 
 func (c *choice) String() string {
@@ -29,7 +29,7 @@ func (c *choice) Set(s string) error {
 	return nil
 }
 
-// Type names the value in the help.
+// Type returns the placeholder of the value in the help.
 func (c *choice) Type() string { return cmp.Or(c.name, "format") }
 
 func (c *choice) list() string { return strings.Join(c.allowed, ", ") }

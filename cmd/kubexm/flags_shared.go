@@ -10,27 +10,30 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What a flag that several commands have does, in the words of all of them: a flag
-// means one thing over the whole tree. Behind the semicolon may come what a command
-// adds.
+// Descriptions of flags that several commands have: a flag means the same in all of
+// them. A command may add a clause after a semicolon.
 const (
-	useConfig   = "the cluster config"
-	useBundle   = "the bundle: NAME.tar.zst, or the first of its volumes"
-	useWorkdir  = "where the folder .kubexm lies"
-	useForce    = "replace what exists already"
-	useDryRun   = "change nothing, and print what would be done"
-	useParallel = "how many at once: " // what
-	useSignKey  = "the private key to sign with (cosign.key)"
-	useCacheDir = "where fetched content is kept (default $" + cacheDirVariable + ", else $XDG_CACHE_HOME/kubexm)"
-	useDocker   = "docker's file of credentials (default docker's own)"
-	useOut      = "write to this file (default standard output)"
+	useConfig    = "the cluster config"
+	useBundle    = "the bundle: NAME.tar.zst, or the first of its volumes"
+	useWorkdir   = "the folder that contains .kubexm"
+	useForce     = "replace existing files"
+	useDryRun    = "change nothing, and print what would be done"
+	useParallel  = "maximum number in parallel: " // followed by what is counted
+	useSignKey   = "the private key to sign with (cosign.key)"
+	useKey       = "public key (cosign.pub) to verify the signature with; may be given several times"
+	useYes       = "do not prompt for confirmation"
+	useVersions  = "a file of kind Versions: your versions and digests, which override the embedded matrix"
+	usePlainHTTP = "use HTTP without TLS"
+	useCacheDir  = "folder of downloaded content (default $" + cacheDirVariable + ", else $XDG_CACHE_HOME/kubexm)"
+	useDocker    = "docker's config file with credentials (default docker's own)"
+	useOut       = "write to this file (default standard output)"
 )
 
-// renamedTo is the annotation of a flag that has another name now.
+// renamedTo is the annotation of the old name of a renamed flag.
 const renamedTo = "kubexm_renamed"
 
-// renamed keeps an old name of a flag: it does what the new one does, stands in no
-// help, and says so.
+// renamed adds the old name of a flag. It has the same effect, is not in the help, and
+// prints a note with the new name.
 func renamed(cmd *cobra.Command, old, name string) {
 	f := cmd.Flags().Lookup(name)
 	cmd.Flags().AddFlag(&pflag.Flag{
@@ -39,22 +42,22 @@ func renamed(cmd *cobra.Command, old, name string) {
 	})
 }
 
-// takeRenamed has flags that were given by an old name count as given.
+// takeRenamed marks flags that were given by an old name as changed.
 func (a *app) takeRenamed(cmd *cobra.Command) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if name := f.Annotations[renamedTo]; len(name) > 0 {
-			fmt.Fprintf(a.err, "note: --%s is called --%s now\n", f.Name, name[0])
+			fmt.Fprintf(a.err, "note: --%s was renamed to --%s\n", f.Name, name[0])
 			cmd.Flags().Lookup(name[0]).Changed = true
 		}
 	})
 }
 
-// flagVariables are the environment variables that stand in for flags.
+// flagVariables maps flags to the environment variables that set their defaults.
 func flagVariables() map[string]string {
 	return map[string]string{"filename": "KUBEXM_CONFIG", "workdir": "KUBEXM_WORKDIR", "key": "KUBEXM_KEY", "progress": "KUBEXM_PROGRESS"}
 }
 
-// nameVariables has the help of each flag name its variable.
+// nameVariables adds the environment variable to the help of each flag.
 func nameVariables(root *cobra.Command) {
 	eachCommand(root, func(cmd *cobra.Command) {
 		for name, variable := range flagVariables() {
@@ -65,7 +68,7 @@ func nameVariables(root *cobra.Command) {
 	})
 }
 
-// fromEnvironment gives flags that were not given the values of their variables,
+// fromEnvironment sets flags that were not given from their environment variables,
 // unless a flag was given that excludes them.
 func (a *app) fromEnvironment(cmd *cobra.Command) error {
 	for _, name := range sortedKeys(flagVariables()) {
@@ -82,7 +85,7 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 	return nil
 }
 
-// excluded tells whether a flag was given that cannot be given together with f.
+// excluded reports whether a flag was given that cannot be used together with f.
 func excluded(cmd *cobra.Command, f *pflag.Flag) bool {
 	return slices.ContainsFunc(f.Annotations[groupExclusive], func(group string) bool {
 		return slices.ContainsFunc(strings.Fields(group), func(name string) bool {
@@ -91,8 +94,8 @@ func excluded(cmd *cobra.Command, f *pflag.Flag) bool {
 	})
 }
 
-// structured tells whether the command was asked for a document, and not for text.
+// structured reports whether the output is JSON or YAML.
 func (a *app) structured() bool { return a.output == "json" || a.output == "yaml" }
 
-// also is what a command adds to the meaning of a flag.
+// also appends a command's own clause to a shared flag description.
 func also(use, more string) string { return cmp.Or(strings.TrimSuffix(use+"; "+more, "; "), use) }

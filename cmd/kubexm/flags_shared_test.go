@@ -54,14 +54,14 @@ func TestOneMeaning(t *testing.T) {
 func TestOldNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for line, want := range map[string]string{
-		"config validate --file absent.yaml":                    "--file is called --filename now",
-		"site inventory -f absent.yaml --to x":                  "--to is called --out now",
-		"bundle split absent.tar.zst --size 4GiB":               "--size is called --volume-size now",
-		"preflight -f absent.yaml --skip memory":                "--skip is called --skip-checks now",
-		"install -b absent.tar.zst --skip-preflight memory":     "--skip-preflight is called --skip-checks now",
-		"bundle sign absent.tar.zst --key absent.key":           "--key is called --sign-key now",
-		"hosts prepare -f absent.yaml --skip-preflight cpu":     "--skip-preflight is called --skip-checks now",
-		"create cluster -b absent.tar.zst --skip-preflight cpu": "--skip-preflight is called --skip-checks now",
+		"config validate --file absent.yaml":                    "--file was renamed to --filename",
+		"site inventory -f absent.yaml --to x":                  "--to was renamed to --out",
+		"bundle split absent.tar.zst --size 4GiB":               "--size was renamed to --volume-size",
+		"preflight -f absent.yaml --skip memory":                "--skip was renamed to --skip-checks",
+		"install -b absent.tar.zst --skip-preflight memory":     "--skip-preflight was renamed to --skip-checks",
+		"bundle sign absent.tar.zst --key absent.key":           "--key was renamed to --sign-key",
+		"hosts prepare -f absent.yaml --skip-preflight cpu":     "--skip-preflight was renamed to --skip-checks",
+		"create cluster -b absent.tar.zst --skip-preflight cpu": "--skip-preflight was renamed to --skip-checks",
 	} {
 		code, _, stderr := ran(t, strings.Fields(line)...)
 		if code != exitUsage || !strings.HasPrefix(stderr, "note: "+want) || !strings.Contains(stderr, "absent.") {

@@ -15,15 +15,15 @@ import (
 )
 
 func (a *app) getCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "get", Short: "Show clusters, their nodes, releases and operations", Args: cobra.NoArgs}
-	cmd.AddCommand(a.getClusters(), a.getNodes(), a.getReleases(), a.getOperations())
+	cmd := &cobra.Command{Use: "get", Short: "Show clusters, their nodes, releases, operations and endpoint", Args: cobra.NoArgs}
+	cmd.AddCommand(a.getClusters(), a.getNodes(), a.getReleases(), a.getOperations(), a.getEndpoint())
 	return cmd
 }
 
-// getFormats are the formats of what get shows.
+// getFormats are the output formats of the get commands.
 var getFormats = []string{"table", "wide", "json", "yaml", "name"}
 
-// getFlags are the flags of what get shows.
+// getFlags are the flags of the get commands.
 type getFlags struct{ config, workdir string }
 
 func (f *getFlags) add(a *app, cmd *cobra.Command, needed bool, config string) {
@@ -37,25 +37,25 @@ func (f *getFlags) add(a *app, cmd *cobra.Command, needed bool, config string) {
 	a.outputFlag(cmd, getFormats...)
 }
 
-// getNodes asks a master with kubectl there: this machine needs none.
+// getNodes runs kubectl on a master, so that the workdir host needs no kubectl.
 func (a *app) getNodes() *cobra.Command {
 	f := &getFlags{}
 	cmd := &cobra.Command{
 		Use: "nodes -f CONFIG", Short: "Show the nodes of a cluster", Args: cobra.NoArgs,
-		Long: `Ask an API server for the nodes, with kubectl on a master. Masters are asked one after another until
-one answers, the one first that the last operation went through.`,
+		Long: `List the nodes with kubectl on a master. Masters are tried in turn until an API server answers,
+beginning with the master that the last operation used.`,
 		Example: "  kubexm get nodes -f config.yaml\n  kubexm get nodes -f config.yaml -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.loadCluster(f.config, "")
 			if err != nil {
 				return err
 			}
-			asked := []string{"get", "nodes"}
+			argv := []string{"get", "nodes"}
 			if a.output != "table" {
-				asked = append(asked, "-o", a.output)
+				argv = append(argv, "-o", a.output)
 			}
 			return a.onMaster(cmd.Context(), f.workdir, c, func(ctx context.Context, h *steps.Host) error {
-				out, err := kubectl.Run(ctx, h, asked...)
+				out, err := kubectl.Run(ctx, h, argv...)
 				if err != nil {
 					return err
 				}
@@ -69,14 +69,14 @@ one answers, the one first that the last operation went through.`,
 	return cmd
 }
 
-// listing is what get shows of things of one kind, in every format.
+// listing is a list of objects of one kind, for every output format.
 type listing struct {
-	kind    string     // "cluster", as -o name has it
-	head    []string   // of the table; the first column is the name
+	kind    string     // for -o name, "cluster"
+	head    []string   // column headers; the first column is the name
 	rows    [][]string // "" is shown as "-"
-	narrow  int        // how many columns the table has; the others are of -o wide
+	narrow  int        // number of columns without -o wide
 	values  any        // a slice, for -o json and yaml
-	nothing string     // what the table says where there is nothing
+	nothing string     // printed in place of an empty table
 }
 
 // show prints a listing in the format of -o.

@@ -17,12 +17,12 @@ import (
 func (a *app) getClusters() *cobra.Command {
 	f := &getFlags{}
 	cmd := &cobra.Command{
-		Use: "clusters [-f CONFIG]", Aliases: []string{"cluster"}, Short: "Show clusters and what was applied to them", Args: cobra.NoArgs,
-		Long: `List the clusters whose folders lie in --workdir, with what was applied to them as far as this machine
-knows; no host is called.
+		Use: "clusters [-f CONFIG]", Aliases: []string{"cluster"}, Short: "List clusters and what was applied to them", Args: cobra.NoArgs,
+		Long: `List the clusters that have a folder in --workdir, with what was applied to them according to the
+cluster record there. No host is contacted.
 
-With -f that one cluster is asked: an API server first, then the copies of its record on masters,
-then the folder here. Any master that answers will do.`,
+With -f, read the record of that cluster: from an API server, else from the copies on masters, else
+from the workdir. One master that answers is enough.`,
 		Example: "  kubexm get clusters\n  kubexm get clusters -f config.yaml -o yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			views, err := a.clusters(cmd.Context(), f)
@@ -44,14 +44,14 @@ then the folder here. Any master that answers will do.`,
 	return cmd
 }
 
-// clusters gives the cluster that -f names, or all of the workdir.
+// clusters returns the cluster of -f, or all clusters of the workdir.
 func (a *app) clusters(ctx context.Context, f *getFlags) ([]state.View, error) {
 	if f.config != "" {
 		c, err := a.loadCluster(f.config, "")
 		if err != nil {
 			return nil, err
 		}
-		v, err := a.clusterAsked(ctx, f, c)
+		v, err := a.queryCluster(ctx, f, c)
 		return []state.View{v}, err
 	}
 	folders, err := installer.Clusters(f.workdir)
@@ -69,8 +69,8 @@ func (a *app) clusters(ctx context.Context, f *getFlags) ([]state.View, error) {
 	return out, nil
 }
 
-// clusterAsked asks the masters of a cluster for its record, and what is open on it.
-func (a *app) clusterAsked(ctx context.Context, f *getFlags, c *manifest.Cluster) (v state.View, err error) {
+// queryCluster reads the cluster record and the open operation from a cluster's masters.
+func (a *app) queryCluster(ctx context.Context, f *getFlags, c *manifest.Cluster) (v state.View, err error) {
 	err = a.onRecords(ctx, f.workdir, c, func(session *installer.Session) error {
 		e, err := state.Exists(ctx, c, session.Workdir.Dir, session.Host)
 		if err != nil {
@@ -81,8 +81,8 @@ func (a *app) clusterAsked(ctx context.Context, f *getFlags, c *manifest.Cluster
 			return err
 		}
 		if e == nil && open == nil {
-			return &refusal.Error{Err: fmt.Errorf("there is no record of cluster %s, neither on its masters nor here: its creation has not ended", c.Metadata.Name),
-				Kind: refusal.Failed, Advice: "make it, or go on with it: kubexm install ARCHIVE -f " + f.config}
+			return &refusal.Error{Err: fmt.Errorf("no record of cluster %s exists, neither on its masters nor in the workdir: it was not created completely", c.Metadata.Name),
+				Kind: refusal.Failed, Advice: "create it, or continue: kubexm install ARCHIVE -f " + f.config}
 		}
 		v, err = state.ViewOf(c.Metadata.Name, e, open)
 		return err

@@ -15,12 +15,12 @@ import (
 func (a *app) getOperations() *cobra.Command {
 	f := &getFlags{}
 	cmd := &cobra.Command{
-		Use: "operations [-f CONFIG]", Short: "Show what was done to clusters, and what is open", Args: cobra.NoArgs,
-		Long: `List the operations on the clusters of --workdir, the oldest first, and last the one that is open: one
-that was broken off or failed goes on with the same command. No host is called.
+		Use: "operations [-f CONFIG]", Short: "List the operations on clusters, and the open one", Args: cobra.NoArgs,
+		Long: `List the operations on the clusters of --workdir, oldest first. The last one may be open: it failed or
+was interrupted, and continues when the same command is run again. No host is contacted.
 
-With -f the operations of that one cluster are listed, and its masters are asked too: they know of
-those that other machines did, the last 50.`,
+With -f only that cluster's operations are listed, and they are also read from its masters. These
+have the last 50 operations, including those that were run from other machines.`,
 		Example: "  kubexm get operations\n  kubexm get operations -f config.yaml -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			views, err := a.operations(cmd.Context(), f)
@@ -28,7 +28,7 @@ those that other machines did, the last 50.`,
 				return err
 			}
 			l := listing{
-				kind: "operation", narrow: 8, values: views, nothing: "nothing was done to a cluster that is known here",
+				kind: "operation", narrow: 8, values: views, nothing: "no operation is recorded",
 				head: []string{"ID", "CLUSTER", "KIND", "FROM", "TO", "OUTCOME", "SINCE", "TOOK", "WHO", "JOURNAL"},
 			}
 			for _, v := range views {

@@ -16,12 +16,12 @@ import (
 func (a *app) getReleases() *cobra.Command {
 	f := &getFlags{}
 	cmd := &cobra.Command{
-		Use: "releases -f CONFIG", Short: "Show which release each host has", Args: cobra.NoArgs,
-		Long: `Ask each host what was last brought to it: the release, the one before, the operation and when. It is
-what kubexm wrote down there at the end, and no proof of what runs now. -o wide, json and yaml name
-the components.
+		Use: "releases -f CONFIG", Short: "Show the release of each host", Args: cobra.NoArgs,
+		Long: `Read from each host which release was last applied to it: the release, the previous one, the operation
+and the time. kubexm records this on the host at the end of an operation; it does not prove what runs
+now. -o wide, json and yaml include the components.
 
-A host that does not answer is listed as such, and ends the command with exit code 1.`,
+A host that does not answer is listed as unknown, and the exit code is 1.`,
 		Example: "  kubexm get releases -f config.yaml\n  kubexm get releases -f config.yaml -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			views, err := a.releases(cmd.Context(), f)
@@ -29,7 +29,7 @@ A host that does not answer is listed as such, and ends the command with exit co
 				return err
 			}
 			l := listing{
-				kind: "host", narrow: 6, values: views, nothing: "the config names no host",
+				kind: "host", narrow: 6, values: views, nothing: "the config has no hosts",
 				head: []string{"HOST", "ROLES", "RELEASE", "BEFORE", "OPERATION", "SINCE", "COMPONENTS"},
 			}
 			failed := false
@@ -53,20 +53,20 @@ A host that does not answer is listed as such, and ends the command with exit co
 			if err := a.show(l); err != nil || !failed {
 				return err
 			}
-			return &refusal.Error{Kind: refusal.Failed, Err: errSaid}
+			return &refusal.Error{Kind: refusal.Failed, Err: errReported}
 		},
 	}
 	f.add(a, cmd, true, "")
 	return cmd
 }
 
-// releases asks all hosts of a config, in its order.
+// releases reads the releases of all hosts of a config, in the config's order.
 func (a *app) releases(ctx context.Context, f *getFlags) (out []installer.HostRelease, err error) {
 	c, err := a.loadCluster(f.config, "")
 	if err != nil {
 		return nil, err
 	}
-	session, unreached, err := installer.Reach(ctx, a.lookOptions(f.workdir, c))
+	session, unreached, err := installer.Reach(ctx, a.readOptions(f.workdir, c))
 	if err != nil {
 		return nil, err
 	}

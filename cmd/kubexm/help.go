@@ -8,11 +8,11 @@ import (
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 )
 
-// helpWidth is how wide a help is at most: half a screen, an old terminal, a mail.
+// helpWidth is the maximum width of help texts.
 const helpWidth = 80
 
-// narrow has every help fit its width: paragraphs are folded anew, and so are the
-// texts of flags. Examples are as they were written; a test holds them.
+// narrow folds the paragraphs and flag descriptions of every help to helpWidth. Examples
+// are not changed; a test checks their width.
 func narrow(root *cobra.Command) {
 	root.SetUsageTemplate(strings.NewReplacer(
 		".LocalFlags.FlagUsages", ".LocalFlags.FlagUsagesWrapped 80",

@@ -33,25 +33,25 @@ type siteFlags struct {
 	parallel  int
 	dryRun    bool
 	resume    bool
-	rollback  string // what a step that fails takes with it
+	rollback  string // what is undone when a step fails
 	yes       bool
-	keep      bool // etcd's data and the images
-	keepSaid  bool
-	skip      []string  // checks that are left out
-	skipHosts []string  // hosts that the command goes without
-	signing   signFlags // of the receipt; of it --key is called --sign-key here
-	older     bool      // a bundle older than the cluster's is taken
-	batch     batchFlag // how many hosts at once a rolling change visits
-	hostKeys  string    // which host keys are trusted; "": as the config says
+	preserve  bool      // etcd's data and the images
+	keepGiven bool      // --preserve-data was given
+	skip      []string  // skipped checks
+	skipHosts []string  // skipped hosts
+	signing   signFlags // of the receipt; its --key is called --sign-key here
+	older     bool      // accept a bundle older than the cluster's
+	batch     batchFlag // size of a batch of a rolling change
+	hostKeys  string    // which host keys are trusted; "" for the config's policy
 }
 
 func (f *siteFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "default the bundle's own"))
 	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
 	fs.StringVar(&f.workdir, "workdir", ".", useWorkdir)
 	fs.IntVarP(&f.parallel, "parallel", "p", 16, useParallel+"steps")
-	fs.BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "every host is looked at"))
+	fs.BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "every host is checked"))
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	f.policyFlags.add(cmd)
@@ -59,10 +59,10 @@ func (f *siteFlags) add(cmd *cobra.Command) {
 	f.addDial(cmd)
 }
 
-// siteRun is a command on a site, and how it went.
+// siteRun is a command on a site, and its result.
 type siteRun struct {
 	*site.Site
-	signer *sign.Signer // of the receipt; nil where it is not signed
+	signer *sign.Signer // of the receipt; nil if it is not signed
 
 	journal, kubeconfig string
 	receipt             string
@@ -74,7 +74,7 @@ func newSiteRun(p plan.Pipeline, dryRun bool) *siteRun {
 	return &siteRun{Site: &site.Site{Request: site.Request{Pipeline: p, DryRun: dryRun}}}
 }
 
-// options are what a session is opened with.
+// options returns the options of an installer session.
 func (a *app) options(workdir string, parallel int, c *manifest.Cluster) installer.Options {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -83,10 +83,10 @@ func (a *app) options(workdir string, parallel int, c *manifest.Cluster) install
 	return installer.Options{Cluster: c, Base: workdir, Log: a.log, LookupEnv: a.env, Home: home, Parallel: parallel, Version: ownVersion()}
 }
 
-// openSite is all that is done before a host is called.
+// openSite opens the bundle, reads the config and builds the plan. It contacts no host.
 func (a *app) openSite(ctx context.Context, f *siteFlags, s *siteRun) error {
 	if f.bundle == "" && f.config == "" {
-		return &refusal.Error{Err: errors.New("neither -f nor --bundle is given"), Kind: refusal.Usage, Advice: "name the config, or the bundle that holds it"}
+		return &refusal.Error{Err: errors.New("neither -f nor --bundle is given"), Kind: refusal.Usage, Advice: "specify the config, or the bundle that contains it"}
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -96,11 +96,11 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *siteRun) error {
 		return err
 	}
 	r := site.Request{
-		Options: a.options(f.workdir, f.parallel, own), Pipeline: s.Pipeline, Config: f.config, Archive: f.bundle, Given: f.bases, HostKeys: f.hostKeys,
-		SkipCheck: f.skip, SkipHosts: f.skipHosts, Older: f.older, Batch: f.batch.Batch, DryRun: f.dryRun, Stop: a.stop,
+		Options: a.options(f.workdir, f.parallel, own), Pipeline: s.Pipeline, Config: f.config, Archive: f.bundle, Bases: f.bases, HostKeys: f.hostKeys,
+		SkipCheck: f.skip, SkipHosts: f.skipHosts, AllowOlder: f.older, Batch: f.batch.Batch, DryRun: f.dryRun, Stop: a.stop,
 	}
-	if f.keepSaid {
-		r.Preserve = &f.keep
+	if f.keepGiven {
+		r.Preserve = &f.preserve
 	}
 	if f.bundle != "" {
 		if r.Policy, err = a.policy(&f.policyFlags, own); err != nil {
@@ -111,7 +111,7 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *siteRun) error {
 	return report.Refused(err)
 }
 
-// runSite carries out a pipeline on the hosts, and ends the lines of -o json.
+// runSite runs a pipeline on the hosts, and writes the summary line of -o json.
 func (a *app) runSite(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
 	s := newSiteRun(p, f.dryRun)
 	if a.structured() {
@@ -144,17 +144,17 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *siteRun) (err error) 
 	if len(unreached) > 0 {
 		return a.unreached(ctx, s, unreached)
 	}
-	if err := s.PassOver(ctx); err != nil {
+	if err := s.CheckSkipped(ctx); err != nil {
 		return err
 	}
 	if err := s.CheckOperation(ctx); err != nil {
 		return err
 	}
-	if s.Keeps() {
+	if s.RecordsBundle() {
 		if err := s.Session.CheckSerial(ctx, f.older); err != nil {
 			return report.Refused(err)
 		}
-		if err := a.keepExisting(ctx, s); err != nil {
+		if err := a.protectExisting(ctx, s); err != nil {
 			return err
 		}
 		if err := s.Supply(ctx); err != nil {
@@ -165,23 +165,23 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *siteRun) (err error) 
 	if err := s.Begin(); err != nil {
 		return err
 	}
-	if err := a.carryOut(ctx, f, s, s.Session.Run); err != nil {
+	if err := a.execPlan(ctx, f, s, s.Session.Run); err != nil {
 		return err
 	}
 	if err := s.End(); err != nil {
 		return err
 	}
-	return a.tellEnd(f, s)
+	return a.reportEnd(f, s)
 }
 
-// endLines writes the last of the lines of -o json, where there are such, and gives the
-// error that ends the command.
+// endLines writes the summary line if the output is JSON lines. It returns the error
+// that ends the command.
 func (a *app) endLines(ctx context.Context, s *siteRun, err error) error {
 	if a.lines == nil {
 		return err
 	}
 	code := exitCode(ctx, err)
-	if err != nil && !errors.Is(err, errSaid) && code != exitInterrupted {
+	if err != nil && !errors.Is(err, errReported) && code != exitInterrupted {
 		a.lines.Failed(err)
 	}
 	sum := console.Summary{Pipeline: s.Pipeline.Name, DryRun: s.DryRun, ExitCode: code, Steps: s.tally, Seconds: s.took.Seconds(), Journal: s.journal, Receipt: s.receipt, Skipped: s.Skipped}
@@ -194,10 +194,10 @@ func (a *app) endLines(ctx context.Context, s *siteRun, err error) error {
 	return err
 }
 
-// readBundle reads every byte of a bundle that is sent to hosts: what is damaged is found
-// here, and no host is called for it.
+// readBundle verifies every byte of a bundle that is sent to hosts, so that a damaged
+// bundle is refused before any host is contacted.
 func (a *app) readBundle(ctx context.Context, s *siteRun) error {
-	if !s.Sends() {
+	if !s.SendsContent() {
 		return nil
 	}
 	p := a.progress(a.structured())
@@ -208,21 +208,21 @@ func (a *app) readBundle(ctx context.Context, s *siteRun) error {
 	return report.Refused(err)
 }
 
-// tellEnd says what a run leaves behind that ended well: hosts that it passed over, and a
-// receipt.
-func (a *app) tellEnd(f *siteFlags, s *siteRun) error {
+// reportEnd reports the skipped hosts of a successful run, and writes the receipt.
+func (a *app) reportEnd(f *siteFlags, s *siteRun) error {
 	switch {
-	case s.Pipeline.Away:
-		a.tellLeft(s.Left(), s.Deletion.Whole, "\n        remembered in "+filepath.Join(s.Session.Workdir.Dir, "left.json"))
+	case s.Pipeline.Deletes:
+		a.reportLeft(s.RemainingOnHosts(), s.Deletion.Whole, "\n        recorded in "+filepath.Join(s.Session.Workdir.Dir, "left.json"))
 		return nil
-	case f.dryRun || !s.Pipeline.Keeps:
+	case f.dryRun || !s.Pipeline.WritesRecord:
 		return nil
 	}
-	a.tellLeft(s.Undone(), s.Cluster, "")
+	a.reportLeft(s.NotApplied(), s.Cluster, "")
 	return a.writeReceipt(f, s)
 }
 
-func (a *app) tellLeft(found []steps.Finding, c *manifest.Cluster, where string) {
+// reportLeft prints the work that is left on hosts; where is appended to each line.
+func (a *app) reportLeft(found []steps.Finding, c *manifest.Cluster, where string) {
 	for _, x := range found {
 		if a.lines != nil {
 			a.lines.Finding(x)
@@ -233,7 +233,7 @@ func (a *app) tellLeft(found []steps.Finding, c *manifest.Cluster, where string)
 	}
 }
 
-// addSkipHost adds --skip-host, for commands that can go on without a host.
+// addSkipHost adds --skip-host, for commands that can continue without a host.
 func (f *siteFlags) addSkipHost(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.skipHosts, "skip-host", nil, "go on without this host, and remember what is not done there (repeatable)")
+	cmd.Flags().StringSliceVar(&f.skipHosts, "skip-host", nil, "continue without this host, and record that it was skipped; may be given several times")
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// unpinned is what a config resolves to by the matrix alone, with the overlay of a
-// file, if any: it knows which add-ons have a manifest. nil where it does not resolve,
-// which building tells.
+// unpinned resolves a config with the version matrix, and with the overlay file if one
+// is given. The lock has no digests but shows which add-ons have a manifest. It returns
+// nil if the config does not resolve; a build reports why.
 func (a *app) unpinned(overlay string, c *manifest.Cluster) (*manifest.Lock, error) {
 	catalog, err := a.loadCatalog(overlay)
 	if err != nil {
@@ -22,6 +22,6 @@ func (a *app) unpinned(overlay string, c *manifest.Cluster) (*manifest.Lock, err
 }
 
 func addVersions(cmd *cobra.Command, path *string) {
-	cmd.Flags().StringVar(path, "versions", "", "a file of kind Versions: own versions and digests, laid over the embedded matrix")
+	cmd.Flags().StringVar(path, "versions", "", useVersions)
 	_ = cmd.MarkFlagFilename("versions", "yaml", "yml")
 }

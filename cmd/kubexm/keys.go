@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) keysCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "keys", Short: "Make keys that bundles are signed with", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "keys", Short: "Generate keys for signing bundles", Args: cobra.NoArgs}
 	cmd.AddCommand(a.keysGenerate())
 	return cmd
 }
@@ -26,23 +26,23 @@ func (a *app) keysGenerate() *cobra.Command {
 	f := &passwordFlags{}
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Make a pair of keys for signing bundles",
-		Long: `Make an ECDSA P-256 key in cosign's format: PREFIX.key, encrypted with a password and readable
-for you alone, and PREFIX.pub, which goes to every site. cosign takes both. Files that stand
-already are not replaced.
+		Short: "Generate a key pair for signing bundles",
+		Long: `Generate an ECDSA P-256 key pair in cosign's format. PREFIX.key is the private key, encrypted with a
+password and readable only by you. PREFIX.pub is the public key; every site needs a copy. Existing
+files are not replaced.
 
-The password is taken from ` + sign.PasswordVariable + ` or ` + sign.CosignPasswordVariable + `, from a file, or asked for on the
-terminal. An empty one is accepted, and the key is as good as in the clear then.
+The password is read from ` + sign.PasswordVariable + ` or ` + sign.CosignPasswordVariable + `, from a file, or from the terminal.
+An empty password is accepted, but does not protect the key.
 
-Where PREFIX.key stands without PREFIX.pub, because a run was interrupted between the two or
-the public key was lost, that one is made from the key, which stays.`,
+If PREFIX.key exists without PREFIX.pub, because a run was interrupted or the public key was lost,
+PREFIX.pub is derived from the private key.`,
 		Example: `  kubexm keys generate
   kubexm keys generate --output-key-prefix site
   ` + sign.PasswordVariable + `="$PASSWORD" kubexm keys generate --output-key-prefix ci`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.generateKeys(cmd.Context(), prefix, f) },
 	}
-	cmd.Flags().StringVar(&prefix, "output-key-prefix", "cosign", "what the names of both files begin with")
+	cmd.Flags().StringVar(&prefix, "output-key-prefix", "cosign", "prefix of the names of both files")
 	f.add(cmd)
 	a.outputFlag(cmd, "text", "json")
 	return cmd
@@ -50,12 +50,12 @@ the public key was lost, that one is made from the key, which stays.`,
 
 func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags) error {
 	private, public := prefix+".key", prefix+".pub"
-	if stands(private) && !stands(public) {
+	if exists(private) && !exists(public) {
 		return a.completeKeys(ctx, private, public, f)
 	}
 	for _, path := range []string{private, public} {
-		if stands(path) {
-			return &refusal.Error{Err: fmt.Errorf("%s exists", path), Kind: refusal.Usage, Advice: "choose another name with --output-key-prefix; a key that is lost cannot be made again"}
+		if exists(path) {
+			return &refusal.Error{Err: fmt.Errorf("%s already exists", path), Kind: refusal.Usage, Advice: "choose another name with --output-key-prefix; a lost private key cannot be recovered"}
 		}
 	}
 	password, err := a.keyPassword(ctx, f, "Password for the new key: ", true)
@@ -65,11 +65,12 @@ func (a *app) generateKeys(ctx context.Context, prefix string, f *passwordFlags)
 	if err := sign.CreatePair(private, public, password); err != nil {
 		return err
 	}
-	return a.sayKeys(private, public)
+	return a.printKeys(private, public)
 }
 
-// completeKeys makes the public key of a private one that stands alone: a kill or a
-// loss of power left it so, or the other was lost. A private key is never replaced.
+// completeKeys writes the missing public key of an existing private key: a kill or a
+// power loss came between the two files, or the public key was lost. A private key is
+// never replaced.
 func (a *app) completeKeys(ctx context.Context, private, public string, f *passwordFlags) error {
 	s, err := a.signer(ctx, private, f)
 	if err != nil {
@@ -78,28 +79,29 @@ func (a *app) completeKeys(ctx context.Context, private, public string, f *passw
 	if err := s.WritePublic(public); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "%s stands already; %s was made from it\n", private, public)
-	return a.sayKeys(private, public)
+	fmt.Fprintf(a.err, "%s already exists; %s was derived from it\n", private, public)
+	return a.printKeys(private, public)
 }
 
-func (a *app) sayKeys(private, public string) error {
+func (a *app) printKeys(private, public string) error {
 	if a.structured() {
 		return a.printValue(map[string]string{"privateKey": private, "publicKey": public})
 	}
-	_, err := fmt.Fprintf(a.out, "%s: keep it and its password apart, and to yourself\n%s: carry it to every site\n  next  kubexm bundle build -f config.yaml --sign-key %s\n", private, public, private)
+	_, err := fmt.Fprintf(a.out, "%s: private key; keep it secret, and store its password elsewhere\n%s: public key; copy it to every site\n  next  kubexm bundle build -f config.yaml --sign-key %s\n", private, public, private)
 	return err
 }
 
-// passwordFlags say where the password of a private key is.
+// passwordFlags select the source of a private key's password.
 type passwordFlags struct{ file string }
 
 func (f *passwordFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "key-password-file", "", "a file with the key's password, without a line feed (default $"+sign.PasswordVariable+", else asked for)")
+	cmd.Flags().StringVar(&f.file, "key-password-file", "", "file with the key's password; a final line feed is ignored (default $"+sign.PasswordVariable+", else a prompt)")
 	_ = cmd.MarkFlagFilename("key-password-file")
 }
 
-// keyPassword gives the password of a private key: from the file, from the
-// environment, or from a person at a terminal, who is asked twice for a new one.
+// keyPassword returns the password of a private key: from the file, from the
+// environment, or from a prompt on the terminal. With twice it prompts a second time to
+// confirm a new password.
 func (a *app) keyPassword(ctx context.Context, f *passwordFlags, prompt string, twice bool) ([]byte, error) {
 	if f.file != "" {
 		text, err := readSecret(f.file)
@@ -113,25 +115,25 @@ func (a *app) keyPassword(ctx context.Context, f *passwordFlags, prompt string, 
 	in, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return nil, &refusal.Error{Err: errors.New("no password for the private key"), Kind: refusal.Usage,
-			Advice: "set " + sign.PasswordVariable + ", or name a file with --key-password-file; here is no terminal to ask on"}
+			Advice: "set " + sign.PasswordVariable + ", or specify a file with --key-password-file; standard input is not a terminal"}
 	}
-	password, err := a.ask(ctx, in, prompt)
+	password, err := a.prompt(ctx, in, prompt)
 	if err != nil || !twice {
 		return password, err
 	}
-	again, err := a.ask(ctx, in, "The same again: ")
+	again, err := a.prompt(ctx, in, "Repeat the password: ")
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.Equal(password, again) {
-		return nil, &refusal.Error{Err: errors.New("the two differ"), Kind: refusal.Usage}
+		return nil, &refusal.Error{Err: errors.New("the passwords do not match"), Kind: refusal.Usage}
 	}
 	return password, nil
 }
 
-// ask puts a question on the terminal, whose answer is not shown. Ctrl-C ends it,
-// with the terminal as it was: what reads an answer waits on until the process ends.
-func (a *app) ask(ctx context.Context, terminal *os.File, prompt string) ([]byte, error) {
+// prompt reads a line from the terminal without echo. When ctx ends first it restores
+// the terminal and returns ctx's error; the pending read lasts until the process ends.
+func (a *app) prompt(ctx context.Context, terminal *os.File, prompt string) ([]byte, error) {
 	fd := int(terminal.Fd())
 	was, err := term.GetState(fd)
 	if err != nil {

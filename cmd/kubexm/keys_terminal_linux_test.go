@@ -67,7 +67,7 @@ func (x *sitting) screen() string {
 	return x.seen.String()
 }
 
-// echoes tells whether the terminal shows what is typed.
+// echoes reports whether the terminal shows what is typed.
 func (x *sitting) echoes(t *testing.T) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(x.master.Fd()), unix.TCGETS)
@@ -121,7 +121,7 @@ func TestPasswordOnTerminal(t *testing.T) {
 		x := sitBefore(t, dir, "keys", "generate")
 		x.asked(t, "Password for the new key: ")
 		x.types(t, first+"\n")
-		x.asked(t, "The same again: ")
+		x.asked(t, "Repeat the password: ")
 		x.types(t, second+"\n")
 		code := x.ended(t)
 		if strings.Contains(x.screen(), "canary") {
@@ -129,7 +129,7 @@ func TestPasswordOnTerminal(t *testing.T) {
 		}
 		return x, code
 	}
-	if x, code := generate("canary-1", "canary-2"); code != exitUsage || !strings.Contains(x.screen(), "the two differ") {
+	if x, code := generate("canary-1", "canary-2"); code != exitUsage || !strings.Contains(x.screen(), "the passwords do not match") {
 		t.Errorf("two that differ: exit %d\n%s", code, x.screen())
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
@@ -147,7 +147,7 @@ func TestPasswordOnTerminal(t *testing.T) {
 	}
 
 	// A key that stands: once, and the archive is signed with it, or is not.
-	w := registrytest.NewWorld("")
+	w := registrytest.NewContent("")
 	w.Binary("kubelet", "v1.32.2", []byte("a program"))
 	archive, err := w.Build(t.Context(), dir)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestOldTrustedRoot(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for days, want := range map[int]string{0: "", 179: "", 181: "warning: " + path + " is 181 days old: keys that were withdrawn since still count, newer ones do not\n", 400: "is 400 days old"} {
+	for days, want := range map[int]string{0: "", 179: "", 181: "warning: " + path + " is 181 days old: keys revoked since then are still accepted, newer keys are not\n", 400: "is 400 days old"} {
 		written := time.Now().Add(-time.Duration(days)*24*time.Hour - time.Minute)
 		if err := os.Chtimes(path, written, written); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestNextWords(t *testing.T) {
 		{policyFlags{allowUnsigned: true}, append(append([]byte{}, keyless...), keyed...), "--key cosign.pub"},
 		{identity, keyless, "--trusted-root tr.json --certificate-identity me@example.org --certificate-oidc-issuer https://issuer.example.org"},
 	} {
-		if got := x.flags.words(x.signatures); got != x.want {
+		if got := x.flags.verifyFlags(x.signatures); got != x.want {
 			t.Errorf("%+v: %s, want %s", x.flags, got, x.want)
 		}
 	}

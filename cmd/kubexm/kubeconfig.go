@@ -24,16 +24,14 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubeconfig -f CONFIG",
 		Short: "Print a cluster's kubeconfig, or merge it into a file",
-		Long: `Read the administrator's kubeconfig from a master that answers, and print it for this machine: the
-server is an address that this machine reaches, and cluster, user and context are
-called as the cluster is.
+		Long: `Read the administrator's kubeconfig from a master, and print it for use on this machine. The server is
+an address that this machine reaches. Cluster, user and context have the name of the cluster.
 
---out writes it to a file that only you can read. --merge puts it into a kubeconfig
-that exists: what the file holds of a cluster of that name is replaced, everything
-else stays, and the cluster becomes the current context.
+--out writes it to a file that only you can read. --merge adds it to an existing kubeconfig: entries
+with the cluster's name are replaced, all others stay, and the cluster becomes the current context.
 
-The file grants full control of the cluster. It is verified before it is written:
-one with other fields than kubeadm writes, or of another CA, is refused.`,
+The file grants full control of the cluster. Before it is written it is verified: a kubeconfig with
+fields that kubeadm does not write, or with another CA, is refused.`,
 		Example: `  kubexm kubeconfig -f config.yaml > kubeconfig
   kubexm kubeconfig -f config.yaml --out kubeconfig
   kubexm kubeconfig -f config.yaml --merge ~/.kube/config`,
@@ -50,21 +48,21 @@ one with other fields than kubeadm writes, or of another CA, is refused.`,
 			}); err != nil {
 				return err
 			}
-			return a.giveKubeconfig(c, text, out, merge)
+			return a.writeKubeconfig(c, text, out, merge)
 		},
 	}
 	cmd.Flags().StringVarP(&f.config, "filename", "f", "", useConfig)
 	cmd.Flags().StringVar(&f.workdir, "workdir", ".", useWorkdir)
 	cmd.Flags().StringVarP(&out, "out", "O", "", useOut)
-	cmd.Flags().StringVar(&merge, "merge", "", "put it into this kubeconfig, as its current context")
+	cmd.Flags().StringVar(&merge, "merge", "", "merge it into this kubeconfig, as the current context")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	cmd.MarkFlagsMutuallyExclusive("out", "merge")
 	return cmd
 }
 
-// giveKubeconfig prints a kubeconfig, or writes it where a person wants it.
-func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string) error {
+// writeKubeconfig prints a kubeconfig, or writes it to out, or merges it into merge.
+func (a *app) writeKubeconfig(c *manifest.Cluster, text []byte, out, merge string) error {
 	if out == "" && merge == "" {
 		_, err := a.out.Write(text)
 		return err
@@ -72,7 +70,7 @@ func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string
 	path := out
 	if merge != "" {
 		path = merge
-		if to, err := filepath.EvalSymlinks(merge); err == nil { // a link stays one
+		if to, err := filepath.EvalSymlinks(merge); err == nil { // a symbolic link is preserved
 			path = to
 		}
 		before, err := os.ReadFile(path)
@@ -80,7 +78,7 @@ func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string
 			return &refusal.Error{Err: err, Kind: refusal.Usage}
 		}
 		if text, err = cluster.MergeKubeconfig(before, text); err != nil {
-			return &refusal.Error{Err: fmt.Errorf("%s: %w", merge, err), Kind: refusal.Usage, Advice: "name a kubeconfig, or write one of its own with --out"}
+			return &refusal.Error{Err: fmt.Errorf("%s: %w", merge, err), Kind: refusal.Usage, Advice: "specify a kubeconfig, or write a separate one with --out"}
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
@@ -97,7 +95,7 @@ func (a *app) giveKubeconfig(c *manifest.Cluster, text []byte, out, merge string
 	return err
 }
 
-// kubectlReads tells whether kubectl takes this kubeconfig without being told to.
+// kubectlReads reports whether kubectl reads this kubeconfig by default.
 func (a *app) kubectlReads(file string) bool {
 	if v, ok := a.env("KUBECONFIG"); ok && v != "" {
 		return false

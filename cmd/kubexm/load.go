@@ -12,12 +12,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// notBuilt begins the warnings about fields that nothing acts on yet.
+// notBuilt is the prefix of warnings about fields that have no effect yet.
 const notBuilt = "accepted, not yet built"
 
-// loadCluster reads a config, "-" from standard input, and lays the sources of
-// another file over its own. Warnings are printed; those about what is not
-// built yet become one line, for `kubexm config validate` says them one by one.
+// loadCluster reads a config, "-" from standard input, and applies the overriding
+// sources file if sources is not empty. Warnings are printed; those about fields without
+// effect are summarized on one line, since `kubexm config validate` lists them.
 func (a *app) loadCluster(path, sources string) (*manifest.Cluster, error) {
 	c, problems, err := a.decodeCluster(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *app) loadCluster(path, sources string) (*manifest.Cluster, error) {
 		fmt.Fprintln(a.err, p.String())
 	}
 	if waiting > 0 {
-		fmt.Fprintf(a.err, "%s: note: %d parts of the config do nothing yet; `kubexm config validate -f %s` lists them\n", path, waiting, path)
+		fmt.Fprintf(a.err, "%s: note: %d fields of the config have no effect yet; `kubexm config validate -f %s` lists them\n", path, waiting, path)
 	}
 	if sources == "" {
 		return c, nil
@@ -44,11 +44,11 @@ func (a *app) loadCluster(path, sources string) (*manifest.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Spec.Sources = over.Over(c.Spec.Sources)
+	c.Spec.Sources = over.MergeOver(c.Spec.Sources)
 	return c, nil
 }
 
-// decodeCluster reads a config and gives everything found in it.
+// decodeCluster reads a config and returns it with all its problems.
 func (a *app) decodeCluster(path string) (*manifest.Cluster, manifest.Problems, error) {
 	r, closing, err := a.openInput(path)
 	if err != nil {
@@ -59,9 +59,8 @@ func (a *app) decodeCluster(path string) (*manifest.Cluster, manifest.Problems, 
 	return c, problems.In(path), nil
 }
 
-// problemsOf reads a document of either kind and gives everything found in it,
-// and in the charts that lie beside it; with the config, nil for a document of
-// sources or one with errors.
+// problemsOf reads a document of kind Cluster or Sources, and returns its problems and
+// those of local charts. The cluster is nil for Sources and for a config with errors.
 func (a *app) problemsOf(path string) (*manifest.Cluster, manifest.Problems, error) {
 	r, closing, err := a.openInput(path)
 	if err != nil {
@@ -72,7 +71,7 @@ func (a *app) problemsOf(path string) (*manifest.Cluster, manifest.Problems, err
 	problems := manifest.Check(io.TeeReader(r, &text))
 	var c *manifest.Cluster
 	if problems.Err() == nil {
-		if c, _ = manifest.Decode(&text); c != nil { // else it is a document of sources
+		if c, _ = manifest.Decode(&text); c != nil { // nil for a document of kind Sources
 			problems = append(problems, bundle.CheckValues(c, folderOf(path))...)
 			problems.Sort()
 		}
@@ -101,7 +100,7 @@ func (a *app) openInput(path string) (io.Reader, func(), error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "name a file, or - for standard input; `kubexm config init` writes one to start from"}
+		return nil, nil, &refusal.Error{Err: err, Kind: refusal.Usage, Advice: "specify a file, or - for standard input; `kubexm config init` writes an example"}
 	}
 	return f, func() { _ = f.Close() }, nil
 }

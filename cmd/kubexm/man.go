@@ -16,9 +16,9 @@ func (a *app) manCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Long: `Write one manual page for each command into a folder, for a package to install beside what
-"kubexm completion" prints. The same version writes the same bytes: the pages bear the date that
-SOURCE_DATE_EPOCH gives, or none that changes.`,
+		Long: `Write one manual page for each command into a folder, for use in an operating system package. For
+shell completion see "kubexm completion". The pages are reproducible: their date is SOURCE_DATE_EPOCH,
+or a constant date if it is not set.`,
 		Example: "  kubexm man build/man1\n  man -l build/man1/kubexm-bundle-build.1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ SOURCE_DATE_EPOCH gives, or none that changes.`,
 				return err
 			}
 			root := cmd.Root()
-			root.DisableAutoGenTag = true // it would bear the day
+			root.DisableAutoGenTag = true // the tag contains the current date
 			indentLists(root)
 			header := &doc.GenManHeader{Section: "1", Source: "kubexm " + ownVersion(), Manual: "kubexm", Date: &date}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
@@ -45,7 +45,7 @@ SOURCE_DATE_EPOCH gives, or none that changes.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "%s: %s\n", args[0], console.Count(len(pages), "page"))
+			_, err = fmt.Fprintf(a.out, "%s: %s\n", args[0], console.FormatCount(len(pages), "page"))
 			return err
 		},
 	}
@@ -58,8 +58,8 @@ SOURCE_DATE_EPOCH gives, or none that changes.`,
 	return cmd
 }
 
-// indentLists keeps the lines of lists in long descriptions apart: two spaces
-// before a line say so to a person, four to the page's writer.
+// indentLists preserves the lines of lists in long descriptions: the manual page writer
+// needs four leading spaces, the help has two.
 func indentLists(cmd *cobra.Command) {
 	cmd.Long = strings.ReplaceAll(cmd.Long, "\n  ", "\n    ")
 	for _, sub := range cmd.Commands() {

@@ -5,15 +5,15 @@ import (
 	"runtime/debug"
 )
 
-// frugalHeap is what a command that only moves bytes makes do with, in bytes: Go's
-// heap doubles before it is looked through, and most of it would be what was used
-// once. The program's own code and tables come on top, about as much again.
+// frugalHeap is the memory limit in bytes of commands that only copy data. Without a
+// limit Go's heap doubles before it is collected, and most of it would be garbage. The
+// program's code and tables need about as much again.
 const frugalHeap = 24 << 20
 
-// frugal has the heap looked through in time to stay below frugalHeap, unless
-// GOMEMLIMIT says something else. What it gives is called once what the command
-// keeps is there: a heap that holds more than expected gets room to work in,
-// because a limit that cannot be kept costs time and saves nothing.
+// frugal sets the memory limit to frugalHeap, unless GOMEMLIMIT is set. The caller must
+// call the returned function when all long-lived data is loaded: it raises the limit if
+// the heap is larger than expected, because a limit that is always exceeded only costs
+// time in the garbage collector.
 func frugal(getenv func(string) (string, bool)) (settle func()) {
 	if _, own := getenv("GOMEMLIMIT"); own {
 		return func() {}

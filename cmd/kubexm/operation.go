@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) operationCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "operation", Short: "Show the operation that is open on a cluster, or give it up", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "operation", Short: "Show or abandon the open operation of a cluster", Args: cobra.NoArgs}
 	cmd.AddCommand(a.operationShow(), a.operationAbandon())
 	return cmd
 }
@@ -21,9 +21,9 @@ func (a *app) operationCommand() *cobra.Command {
 func (a *app) operationShow() *cobra.Command {
 	f := &getFlags{}
 	cmd := &cobra.Command{
-		Use: "show -f CONFIG", Short: "Show the operation that is open on a cluster", Args: cobra.NoArgs,
-		Long: `Ask the masters of a cluster which operation is open: a change that has begun and not ended. The same
-command goes on with it. Until it has ended, no other kind of change begins.`,
+		Use: "show -f CONFIG", Short: "Show the open operation of a cluster", Args: cobra.NoArgs,
+		Long: `Read from the masters which operation is open: a change that was started and not completed. Run the
+same command again to continue it. Until it is completed, no other kind of operation can start.`,
 		Example: "  kubexm operation show -f config.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.loadCluster(f.config, "")
@@ -52,9 +52,9 @@ func (a *app) operationAbandon() *cobra.Command {
 	var config, workdir string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "abandon -f CONFIG --yes", Short: "Give up the operation that is open on a cluster", Args: cobra.NoArgs,
-		Long: `Say of the operation that is open on a cluster that nobody goes on with it, so that another kind of
-change may begin. Nothing is undone: the cluster stays as the operation left it.`,
+		Use: "abandon -f CONFIG --yes", Short: "Abandon the open operation of a cluster", Args: cobra.NoArgs,
+		Long: `Mark the open operation of a cluster as abandoned, so that another kind of operation can start.
+Nothing is undone: the cluster stays in the state in which the operation left it.`,
 		Example: "  kubexm operation abandon -f config.yaml --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.loadCluster(config, "")
@@ -68,20 +68,20 @@ change may begin. Nothing is undone: the cluster stays as the operation left it.
 	}
 	cmd.Flags().StringVarP(&config, "filename", "f", "", useConfig)
 	cmd.Flags().StringVar(&workdir, "workdir", ".", useWorkdir)
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do it without asking")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, useYes)
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	return cmd
 }
 
-// abandon gives up what is open on the cluster of a session.
+// abandon abandons the open operation of a session's cluster.
 func (a *app) abandon(ctx context.Context, session *installer.Session, yes bool) error {
 	name := session.Cluster.Metadata.Name
 	if len(session.Reached()) == 0 {
-		return &refusal.Error{Err: fmt.Errorf("no master of cluster %s is reached, and what is open on it is written there", name), Kind: refusal.Hosts, Advice: "bring one back; without any, nothing goes on"}
+		return &refusal.Error{Err: fmt.Errorf("no master of cluster %s can be reached; the open operation is recorded there", name), Kind: refusal.Hosts, Advice: "make at least one master reachable"}
 	}
 	if !yes {
-		return &refusal.Error{Err: fmt.Errorf("operation of cluster %s is given up for good", name), Kind: refusal.Usage, Advice: "--yes does it; kubexm operation show says what is open"}
+		return &refusal.Error{Err: fmt.Errorf("abandoning the operation of cluster %s needs a confirmation", name), Kind: refusal.Usage, Advice: "add --yes to confirm; kubexm operation show prints the open operation"}
 	}
 	open, err := session.Abandon(ctx)
 	if err != nil {
@@ -91,6 +91,6 @@ func (a *app) abandon(ctx context.Context, session *installer.Session, yes bool)
 		_, err = fmt.Fprintf(a.out, "no operation is open on cluster %s\n", name)
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "%s %s of cluster %s, of %s, is abandoned; nothing was undone\n", open.Kind, open.ID, name, open.Who)
+	_, err = fmt.Fprintf(a.out, "%s %s of cluster %s, started by %s, was abandoned; nothing was undone\n", open.Kind, open.ID, name, open.Who)
 	return err
 }

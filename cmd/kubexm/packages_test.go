@@ -14,7 +14,7 @@ import (
 func TestRefusedPackages(t *testing.T) {
 	for _, err := range []error{
 		&apt.Refusal{Repository: "https://deb.example/debian bookworm", Reason: apt.ErrStale},
-		&fetch.UnvouchedError{Repository: "rocky-9", Addresses: []string{"rpm.example"}},
+		&fetch.UnverifiedError{Repository: "rocky-9", Addresses: []string{"rpm.example"}},
 		&fetch.MetadataError{Repository: "debian-12", Path: "Packages", Want: "a", Got: "b"},
 	} {
 		err = fmt.Errorf("pin: %w", errors.Join(errors.New("another"), err))

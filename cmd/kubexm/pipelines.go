@@ -10,24 +10,24 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 )
 
-// addPipelines adds the command of each pipeline, below the groups that its words name.
+// addPipelines adds the command of each pipeline, below its command groups.
 func (a *app) addPipelines(root *cobra.Command) {
 	for _, p := range pipeline.All() {
 		at := root
 		for _, word := range p.Command[:len(p.Command)-1] {
 			at = group(at, word, p.Group)
 		}
-		if p.Looks {
+		if p.ReadOnly {
 			at.AddCommand(a.preflightCommand(p))
 			continue
 		}
 		at.AddCommand(a.pipelineCommand(p))
 	}
-	group(root, "create", "Make a cluster").AddCommand(a.createClusterCommand())
+	group(root, "create", "Create a cluster").AddCommand(a.createClusterCommand())
 }
 
-// group gives the command below at that holds others under a word. Who of them knows
-// tells its short help.
+// group returns the command group word below at, and adds it if it does not exist. The
+// first non-empty short becomes its short help.
 func group(at *cobra.Command, word, short string) *cobra.Command {
 	i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
 	if i < 0 {
@@ -40,7 +40,7 @@ func group(at *cobra.Command, word, short string) *cobra.Command {
 	return cmd
 }
 
-// pipelineCommand is the command that carries out a pipeline on the hosts.
+// pipelineCommand returns the command that runs a pipeline on the hosts.
 func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
@@ -51,7 +51,7 @@ func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 					return err
 				}
 			}
-			f.keepSaid = cmd.Flags().Changed("preserve-data")
+			f.keepGiven = cmd.Flags().Changed("preserve-data")
 			return a.runSite(cmd.Context(), f, p)
 		},
 	}
@@ -61,34 +61,35 @@ func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 	}
 	f.add(cmd)
 	a.outputFlag(cmd, "text", "json")
-	if p.Bundle != plan.BundleUnused { // what it brings, it looks at hosts for
+	if p.Bundle != plan.BundleUnused { // it begins with the preflight checks
 		f.addSkip(cmd, "skip-preflight")
 		f.addRollback(cmd)
 	}
-	if p.Keeps || p.Away || p.Rolls {
+	if p.WritesRecord || p.Deletes || p.Rolling {
 		f.addResume(cmd)
 	}
-	if p.Rolls {
+	if p.Rolling {
 		f.batch.add(cmd)
 	}
-	if p.Keeps {
+	if p.WritesRecord {
 		f.addReceipt(cmd)
 		f.addDowngrade(cmd)
 	}
-	if p.Away {
-		f.addKeep(cmd)
+	if p.Deletes {
+		f.addPreserveData(cmd)
 	}
-	if p.Keeps || p.Away {
+	if p.WritesRecord || p.Deletes {
 		f.addSkipHost(cmd)
 	}
 	return cmd
 }
 
-// createClusterCommand is install under another name.
+// createClusterCommand returns the command `create cluster`, which does the same as
+// install.
 func (a *app) createClusterCommand() *cobra.Command {
 	p := pipeline.Create()
 	p.Command = []string{"create", "cluster"}
-	p.Short, p.Long = "Make a cluster; the same as install", ""
+	p.Short, p.Long = "Create a cluster; the same as install", ""
 	p.Example = "  kubexm create cluster demo.tar.zst -f config.yaml --key cosign.pub"
 	return a.pipelineCommand(p)
 }

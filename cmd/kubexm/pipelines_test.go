@@ -31,7 +31,7 @@ func TestPipelinesHaveCommands(t *testing.T) {
 		if parent := cmd.Parent(); parent.Short == "" && parent.HasParent() {
 			t.Errorf("%s: nobody says what %s is for", p.Name, parent.CommandPath())
 		}
-		if p.Asks == nil {
+		if p.Confirmation == nil {
 			continue
 		}
 		asked++
@@ -41,7 +41,7 @@ func TestPipelinesHaveCommands(t *testing.T) {
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Summary == nil {
 			t.Fatalf("%s: %v\n%s", p.Name, err, out)
 		}
-		if code != exitUsage || last.Summary.Pipeline != p.Name || !strings.Contains(stderr, p.Name+" of cluster demo "+p.Asks(steptest.Cluster(t, steptest.Small))) {
+		if code != exitUsage || last.Summary.Pipeline != p.Name || !strings.Contains(stderr, p.Name+" of cluster demo "+p.Confirmation(steptest.Cluster(t, steptest.Small))) {
 			t.Errorf("%s: exit code %d, summary of %q\n%s", p.Name, code, last.Summary.Pipeline, stderr)
 		}
 	}

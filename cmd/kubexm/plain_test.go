@@ -118,7 +118,7 @@ func ofHosts(t *testing.T, text string) {
 			if perr != nil {
 				t.Fatal(perr)
 			}
-			x.app.out, x.app.err = console.Plainly(&x.out), console.Plainly(&x.err)
+			x.app.out, x.app.err = console.AsWriter(&x.out), console.AsWriter(&x.err)
 			if output == "json" {
 				x.app.lines = console.NewLines(x.app.out, "json")
 			}
@@ -185,5 +185,5 @@ func TestNobodyPrintsPastThePlainWriter(t *testing.T) {
 	}
 }
 
-// steers tells whether a character could steer a terminal.
+// steers reports whether a character could steer a terminal.
 func steers(r rune) bool { return console.PlainText(string(r)) != string(r) }

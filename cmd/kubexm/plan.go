@@ -22,16 +22,16 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "plan PIPELINE -f CONFIG",
-		Short: "Print which steps a request takes, on which hosts, in which order",
-		Long: "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config: its tasks, or with -o steps each step with what it needs and waits for. No host is asked.\n" +
-			"A config that asks for what this version cannot install is refused, as install refuses it.",
+		Short: "Print the plan of a pipeline: steps, hosts and order",
+		Long: "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config: its tasks, or with -o steps each step with its artifacts and dependencies. No host is contacted.\n" +
+			"A config with fields that this version cannot install is refused, as install does.",
 		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o steps\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, ok := pipeline.Named(args[0])
 			if !ok {
-				return &refusal.Error{Err: fmt.Errorf("there is no pipeline %s%s", args[0], refusal.DidYouMean(args[0], names)), Kind: refusal.Usage, Advice: "choose one of " + strings.Join(names, ", ")}
+				return &refusal.Error{Err: fmt.Errorf("pipeline %s does not exist%s", args[0], refusal.DidYouMean(args[0], names)), Kind: refusal.Usage, Advice: "use one of " + strings.Join(names, ", ")}
 			}
 			c, err := a.loadCluster(config, "")
 			if err != nil {
@@ -54,13 +54,13 @@ func (a *app) planCommand() *cobra.Command {
 	return cmd
 }
 
-// plannable refuses what the command of a pipeline refuses.
+// plannable returns the error with which the pipeline's own command would refuse c.
 func (a *app) plannable(p plan.Pipeline, path, versions string, c *manifest.Cluster) error {
 	l, err := a.unpinned(versions, c)
 	if err != nil {
 		return err
 	}
-	return site.RefusedBy(p, c, l).In(path).Err()
+	return site.UnsupportedBy(p, c, l).In(path).Err()
 }
 
 func (a *app) printPlanGraph(g *plan.Graph) error {

@@ -21,7 +21,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-// preflightCommand is the command of a pipeline that only looks.
+// preflightCommand returns the command of the pipeline that only checks hosts.
 func (a *app) preflightCommand(p plan.Pipeline) *cobra.Command {
 	f := &siteFlags{dryRun: true}
 	cmd := &cobra.Command{
@@ -29,7 +29,7 @@ func (a *app) preflightCommand(p plan.Pipeline) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPreflight(cmd.Context(), f, p) },
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "without it the bundle's own"))
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "default the bundle's own"))
 	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
 	fs.StringVar(&f.workdir, "workdir", ".", useWorkdir)
 	fs.IntVarP(&f.parallel, "parallel", "p", 32, useParallel+"hosts")
@@ -43,19 +43,19 @@ func (a *app) preflightCommand(p plan.Pipeline) *cobra.Command {
 	return cmd
 }
 
-// checkList names the checks with what they ask, for the help.
+// checkList lists the checks with their descriptions, for the help.
 func checkList() string {
 	var b strings.Builder
 	for _, c := range preflight.Checks() {
-		fmt.Fprintf(&b, "  %-22s  %s\n", preflight.ShortName(c.Name), c.Asks)
+		fmt.Fprintf(&b, "  %-22s  %s\n", preflight.ShortName(c.Name), c.Question)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// addSkip adds the flag that leaves checks out.
+// addSkip adds the flag that skips checks, and its old name.
 func (f *siteFlags) addSkip(cmd *cobra.Command, old string) {
 	const name = "skip-checks"
-	cmd.Flags().StringSliceVar(&f.skip, name, nil, "checks to leave out, by the names that kubexm preflight --help lists")
+	cmd.Flags().StringSliceVar(&f.skip, name, nil, "checks to skip; kubexm preflight --help lists their names")
 	renamed(cmd, old, name)
 	var short []string
 	for _, n := range preflight.Names() {
@@ -76,16 +76,16 @@ func (f *siteFlags) addSkip(cmd *cobra.Command, old string) {
 	})
 }
 
-// runPreflight looks at all hosts, and tells what it found on standard output.
+// runPreflight checks all hosts, and prints the findings on standard output.
 func (a *app) runPreflight(ctx context.Context, f *siteFlags, p plan.Pipeline) error {
 	s := newSiteRun(p, true)
 	if a.structured() {
 		a.lines = console.NewLines(a.out, a.output)
 	}
-	return a.endLines(ctx, s, a.lookAtHosts(ctx, f, s))
+	return a.endLines(ctx, s, a.checkHosts(ctx, f, s))
 }
 
-func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *siteRun) error {
+func (a *app) checkHosts(ctx context.Context, f *siteFlags, s *siteRun) error {
 	if err := a.openSite(ctx, f, s); err != nil {
 		return err
 	}
@@ -98,19 +98,19 @@ func (a *app) lookAtHosts(ctx context.Context, f *siteFlags, s *siteRun) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.look(ctx, s, unreached)
+	found, err := a.runChecks(ctx, s, unreached)
 	s.took = time.Since(begin)
 	if err != nil {
 		return err
 	}
-	return a.tellFindings(s, found)
+	return a.reportFindings(s, found)
 }
 
-// look makes the checks on the hosts that were reached, and gives all findings,
-// sorted: those that cannot be reached, and what was not looked at, among them.
-// An error is that looking itself failed.
-func (a *app) look(ctx context.Context, s *siteRun, unreached installer.HostErrors) ([]steps.Finding, error) {
-	found, journal, failed, err := s.Look(ctx, unreached, func(g *plan.Graph) {
+// runChecks runs the checks on the hosts that were reached. It returns all findings,
+// sorted, including unreachable hosts and skipped checks. It returns an error if the
+// checks themselves failed.
+func (a *app) runChecks(ctx context.Context, s *siteRun, unreached installer.HostErrors) ([]steps.Finding, error) {
+	found, journal, failed, err := s.RunChecks(ctx, unreached, func(g *plan.Graph) {
 		for _, n := range g.Nodes {
 			s.tally.Total += len(n.Hosts)
 		}
@@ -137,27 +137,28 @@ func (a *app) look(ctx context.Context, s *siteRun, unreached installer.HostErro
 	return found, nil
 }
 
-// printFound writes the findings, as a table or as lines of JSON.
+// printFound prints the findings, as a table or as lines of JSON.
 func (a *app) printFound(s *siteRun, found []steps.Finding) {
 	if a.lines != nil {
-		a.sayFindings(found)
+		a.writeFindings(found)
 		return
 	}
 	console.PrintFindings(a.out, found, s.Cluster, a.tableWidth(a.out))
 }
 
-// tellFindings ends a look.
-func (a *app) tellFindings(s *siteRun, found []steps.Finding) error {
+// reportFindings prints findings and a summary, and returns the error that sets the exit
+// code.
+func (a *app) reportFindings(s *siteRun, found []steps.Finding) error {
 	a.printFound(s, found)
 	bad := slices.ContainsFunc(found, func(x steps.Finding) bool { return x.Level() == steps.LevelError })
 	if a.lines == nil {
 		if len(s.Skipped) > 0 {
-			fmt.Fprintf(a.out, "left out: %s\n", shortNames(s.Skipped))
+			fmt.Fprintf(a.out, "skipped: %s\n", shortNames(s.Skipped))
 		}
-		fmt.Fprintf(a.out, "%s in %s; nothing was changed\n", console.Count(s.tally.Ended(), "check"), console.Brief(s.took))
+		fmt.Fprintf(a.out, "%s in %s; nothing was changed\n", console.FormatCount(s.tally.Ended(), "check"), console.FormatDuration(s.took))
 	}
 	if bad {
-		return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
+		return &refusal.Error{Kind: refusal.Hosts, Err: errReported}
 	}
 	return nil
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// printJSON writes v as every command with -o json does.
+// printJSON writes v as JSON, in the format of every -o json.
 func (a *app) printJSON(v any) error {
 	a.printed = true
 	return console.WriteJSON(a.out, v)
 }
 
-// printLine writes v as printValue does, JSON on one line: of commands that go on.
+// printLine writes v as printValue does, but JSON on one line, for commands that keep
+// running.
 func (a *app) printLine(v any) error {
 	a.printed = true
 	return console.NewLines(a.out, a.output).Write(v)
@@ -37,7 +38,7 @@ func (a *app) printValue(v any) error {
 	return console.WriteJSON(a.out, v)
 }
 
-// printWarnings says what was found but does not stop the command.
+// printWarnings prints the warnings among ps on standard error.
 func (a *app) printWarnings(ps manifest.Problems) {
 	for _, p := range ps {
 		if p.Severity == manifest.Warning {
@@ -46,7 +47,7 @@ func (a *app) printWarnings(ps manifest.Problems) {
 	}
 }
 
-// refuseExisting keeps a command from replacing an archive unasked.
+// refuseExisting returns a usage error if path exists and force is not set.
 func refuseExisting(path string, force bool) error {
 	_, err := os.Lstat(path)
 	switch {
@@ -60,7 +61,7 @@ func refuseExisting(path string, force bool) error {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// completeArchives makes the shell offer archives for the first argument.
+// completeArchives completes archive names for the first argument in the shell.
 func completeArchives(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -70,12 +71,13 @@ func completeArchives(cmd *cobra.Command) {
 	}
 }
 
-// progress starts showing long work; quiet shows nothing.
+// progress returns the progress display on standard error; with quiet it shows nothing.
 func (a *app) progress(quiet bool) *console.Progress {
-	return console.NewProgress(a.err, console.Shown{Display: a.display, Quiet: quiet, Live: a.live()})
+	return console.NewProgress(a.err, console.ProgressOptions{Display: a.display, Quiet: quiet, Live: a.live()})
 }
 
-// tableWidth is how wide a table may be that is written to w: a log takes any width.
+// tableWidth returns the maximum width of a table written to w; 0, unlimited, if w is
+// not a terminal.
 func (a *app) tableWidth(w io.Writer) int {
 	if !console.IsTerminal(w) {
 		return 0

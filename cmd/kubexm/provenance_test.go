@@ -52,7 +52,7 @@ func TestLongestProvenance(t *testing.T) {
 		t.Errorf("%d lines where it just fits, and said %q", len(kept), said)
 	}
 	left, said := lines(longest + 24)
-	if len(left) != 1 || !strings.Contains(said, "level=WARN") || !strings.Contains(said, "the provenance is too long for the archive and left out") {
+	if len(left) != 1 || !strings.Contains(said, "level=WARN") || !strings.Contains(said, "the provenance is too long for the archive and is left out") {
 		t.Errorf("%d lines where it just does not fit, and said %q", len(left), said)
 	}
 }
@@ -62,7 +62,7 @@ func TestLongestProvenance(t *testing.T) {
 func provenWorld(t *testing.T, programs int) (dir, archive string) {
 	t.Helper()
 	dir = t.TempDir()
-	w := registrytest.NewWorld("")
+	w := registrytest.NewContent("")
 	for i := range programs {
 		w.Binary(fmt.Sprintf("program-%04d-%s", i, strings.Repeat("x", 250)), "v1", fmt.Appendf(nil, "program %d", i))
 	}
@@ -93,7 +93,7 @@ func TestProvenanceThatDoesNotFit(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	code, _, stderr := at(t, "bundle", "sign", "--sign-key", key+".key", archive)
-	if code != 0 || !strings.Contains(stderr, "the provenance is too long for the archive and left out; the lock in it names every input") {
+	if code != 0 || !strings.Contains(stderr, "the provenance is too long for the archive and is left out; the lock in the archive lists every input") {
 		t.Errorf("sign: exit %d, %s", code, stderr)
 	}
 	by, provenance := vouchedFor(t, key+".pub", archive)
@@ -112,7 +112,7 @@ func TestManyLongProvenances(t *testing.T) {
 			t.Fatal(stderr)
 		}
 		code, _, stderr := at(t, "bundle", "sign", "--sign-key", key+".key", archive)
-		said := strings.Contains(stderr, "there is no room for the provenance beside the signatures of others")
+		said := strings.Contains(stderr, "no space is left for the provenance beside the other signatures")
 		if code != 0 || said != (i >= 2) {
 			t.Fatalf("%s: exit %d, %s", maker, code, stderr)
 		}
@@ -137,7 +137,7 @@ func vouchedFor(t *testing.T, key, archive string) (by, provenance int) {
 	if code != 0 {
 		t.Fatalf("verify: exit %d, %s", code, stderr)
 	}
-	var said struct{ Vouchers []bundle.Voucher }
+	var said struct{ Vouchers []bundle.AcceptedSignature }
 	if err := json.Unmarshal([]byte(stdout), &said); err != nil {
 		t.Fatal(err)
 	}

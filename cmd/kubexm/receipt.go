@@ -15,24 +15,25 @@ import (
 func (a *app) receiptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "receipt",
-		Short: "Read what an install says of itself, and prove who says it",
-		Long: `Each install that ends well leaves a receipt in .kubexm/<cluster>/receipts: an in-toto statement about
-the bundle (its root), with the config's digest, the hosts, when, by whom, and where the audit log stood.
-With --sign-key it is signed.`,
+		Short: "Show and verify the receipts of installs",
+		Long: `Each successful install writes a receipt to .kubexm/<cluster>/receipts: an in-toto statement with the
+bundle's root, the config's digest, the hosts, the time, the user and the head of the audit log. With
+--sign-key it is signed.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.receiptShow(), a.receiptVerify())
 	return cmd
 }
 
-// addReceipt adds the flags by which a receipt is signed.
+// addReceipt adds the flags to sign the receipt.
 func (f *siteFlags) addReceipt(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", also(useSignKey, "signs the receipt of the install"))
+	cmd.Flags().StringVar(&f.signing.key, "sign-key", "", also(useSignKey, "signs the receipt"))
 	_ = cmd.MarkFlagFilename("sign-key", "key", "pem")
 	f.signing.passwordFlags.add(cmd)
 }
 
-// openSigner opens the key while there is somebody to ask for its password.
+// openSigner opens the key before the run begins, while a user can still enter its
+// password.
 func (a *app) openSigner(ctx context.Context, f *siteFlags, s *siteRun) (err error) {
 	if f.signing.key == "" || f.dryRun {
 		return nil
@@ -41,11 +42,11 @@ func (a *app) openSigner(ctx context.Context, f *siteFlags, s *siteRun) (err err
 	return err
 }
 
-// writeReceipt ends an install.
+// writeReceipt writes the receipt of an install.
 func (a *app) writeReceipt(f *siteFlags, s *siteRun) error {
 	path, err := s.Session.Receipt(s.journal, s.signer)
 	if err != nil {
-		return &refusal.Error{Err: fmt.Errorf("the cluster is made, and its receipt is not: %w", err), Kind: refusal.Failed, Advice: "make room in the workdir and run the same command again: what is done is passed over"}
+		return &refusal.Error{Err: fmt.Errorf("the cluster was created, but not its receipt: %w", err), Kind: refusal.Failed, Advice: "free space in the workdir and run the same command again: completed steps are skipped"}
 	}
 	if s.receipt = path; a.lines != nil {
 		return nil
@@ -61,7 +62,7 @@ func (a *app) writeReceipt(f *siteFlags, s *siteRun) error {
 func (a *app) receiptShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show FILE",
-		Short:   "Print what a receipt says, whoever says it",
+		Short:   "Print a receipt without verifying its signature",
 		Example: "  kubexm receipt show .kubexm/demo/receipts/2026-01-31T08-00-00.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -84,16 +85,17 @@ func (a *app) receiptVerify() *cobra.Command {
 	var keys []string
 	cmd := &cobra.Command{
 		Use:   "verify --key cosign.pub FILE",
-		Short: "Check a receipt's signature, and the audit log beside it",
-		Long: `Check that a receipt is signed with a key that is trusted, and print it. Where it lies in a cluster's
-folder, the audit log there is read to its end as well: it has to hold the head that the receipt names.
+		Short: "Verify a receipt's signature, and the audit log beside it",
+		Long: `Verify that a receipt is signed with a trusted key, and print it. If the receipt is in a cluster's
+folder, the audit log there is verified too: it must contain the head that the receipt records.
 
-Exit codes: 0 good, 2 a key that is none, 4 unsigned, signed by another, or an audit log that was touched.`,
+Exit codes: 0 valid, 2 not a valid key, 4 unsigned, signed with another key, or the audit log was
+modified.`,
 		Example: "  kubexm receipt verify --key cosign.pub \\\n    .kubexm/demo/receipts/2026-01-31T08-00-00.sigstore.json",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.verifyReceipt(keys, args[0]) },
 	}
-	cmd.Flags().StringArrayVar(&keys, "key", nil, "a public key (cosign.pub) whose signature counts; may be given several times")
+	cmd.Flags().StringArrayVar(&keys, "key", nil, useKey)
 	_ = cmd.MarkFlagRequired("key")
 	_ = cmd.MarkFlagFilename("key", "pub", "pem")
 	a.outputFlag(cmd, "text", "json")
@@ -113,19 +115,19 @@ func (a *app) verifyReceipt(keys []string, path string) error {
 			fmt.Fprintf(a.err, "error: audit log: %s\n", p)
 		}
 	}
-	return &refusal.Error{Err: errSaid, Kind: refusal.Content}
+	return &refusal.Error{Err: errReported, Kind: refusal.Content}
 }
 
 func (a *app) printReceipt(path string, v installer.CheckedReceipt) error {
 	if a.structured() {
 		return a.printValue(v)
 	}
-	signed := "unsigned: anybody may have written it"
+	signed := "unsigned: its author is not verified"
 	switch {
 	case v.Verified:
-		signed = "good"
+		signed = "valid"
 	case v.Signed:
-		signed = "not checked here; kubexm receipt verify --key does"
+		signed = "not verified; kubexm receipt verify --key verifies it"
 	}
 	fmt.Fprintf(a.out, "%s\n  signature   %s\n", path, signed)
 	fmt.Fprintf(a.out, "  cluster     %s, Kubernetes %s\n", v.Cluster, v.Kubernetes)

@@ -22,14 +22,14 @@ import (
 func (a *app) registryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registry",
-		Short: "Serve a bundle as a registry, or fill one from it",
+		Short: "Serve a bundle as a registry, or push its images to one",
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(a.registryServe(), a.registryPush(), a.registryLogin())
 	return cmd
 }
 
-// serveFlags are those of registry serve.
+// serveFlags are the flags of registry serve.
 type serveFlags struct {
 	policyFlags
 	baseFlags
@@ -46,24 +46,24 @@ func (a *app) registryServe() *cobra.Command {
 	f := &serveFlags{}
 	cmd := &cobra.Command{
 		Use:   "serve --bundle ARCHIVE",
-		Short: "Serve a bundle as a registry that is read only",
-		Long: `Serve a bundle's images, files and packages straight from the archive, until interrupted.
-Nothing is unpacked and nothing can be changed; every byte is checked while it is read.
+		Short: "Serve a bundle as a read-only registry",
+		Long: `Serve a bundle's images, files and packages directly from the archive, until interrupted. Nothing
+is unpacked and nothing can be changed. Every digest is verified while it is read.
 
-  /v2/…        a registry: each image under the name that it has at a site, its upstream's
-               registry first (registry.k8s.io/pause), and by its path alone (pause) where
+  /v2/…        a registry: each image under the name that it has at a site, which begins with its
+               upstream registry (registry.k8s.io/pause), and under its path alone (pause) if
                only one upstream has it
-  /files/…     files, as COMPONENT/VERSION/OS-ARCH/NAME; a folder lists what is in it
-  /packages/…  repositories of packages, as DEBIAN-12/ARCH
+  /files/…     files, as COMPONENT/VERSION/OS-ARCH/NAME; a folder lists its contents
+  /packages/…  package repositories, as DEBIAN-12/ARCH
 
-With --packages-key the repositories of packages are signed: apt and dnf check them with the public
-key, which is served as /packages/kubexm.asc too. The key is an OpenPGP private key as
-"gpg --export-secret-keys" writes it; a locked one is opened with KUBEXM_KEY_PASSWORD.
+With --packages-key the package repositories are signed. apt and dnf verify them with the public key,
+which is also served as /packages/kubexm.asc. The key is an OpenPGP private key as written by
+"gpg --export-secret-keys"; the passphrase of an encrypted key is read from KUBEXM_KEY_PASSWORD.
 
-An image's index stays as published: a platform that it names and that the bundle does not
-hold is answered with 404.
+An image index stays as published: platforms that it lists but the bundle does not contain are
+answered with 404.
 
-Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-http.`,
+Without a certificate the registry listens only on loopback addresses; --plain-http allows others.`,
 		Example: `  kubexm registry serve --key cosign.pub --bundle demo.tar.zst
   kubexm registry serve --key cosign.pub --bundle demo.tar.zst --listen :5000 \
     --tls-cert tls.crt --tls-key tls.key --packages-key packages.key
@@ -74,11 +74,11 @@ Plain HTTP is spoken on the loopback address, and elsewhere only with --plain-ht
 	fs := cmd.Flags()
 	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:5000", "address and port to listen on")
-	fs.StringVar(&f.cert, "tls-cert", "", "certificate to speak TLS with (PEM)")
-	fs.StringVar(&f.key, "tls-key", "", "its private key (PEM)")
-	fs.StringVar(&f.signKey, "packages-key", "", "OpenPGP private key that repositories of packages are signed with")
-	fs.BoolVar(&f.plainHTTP, "plain-http", false, also("speak HTTP without TLS", "beyond the loopback address, too"))
-	fs.StringVar(&f.namespace, "namespace", "", "put this before every repository (default the config's spec.registry.namespaceOverride)")
+	fs.StringVar(&f.cert, "tls-cert", "", "TLS server certificate (PEM)")
+	fs.StringVar(&f.key, "tls-key", "", "private key of the TLS certificate (PEM)")
+	fs.StringVar(&f.signKey, "packages-key", "", "OpenPGP private key to sign package repositories with")
+	fs.BoolVar(&f.plainHTTP, "plain-http", false, also(usePlainHTTP, "also on addresses other than loopback"))
+	fs.StringVar(&f.namespace, "namespace", "", "prefix of every repository (default the config's spec.registry.namespaceOverride)")
 	_ = cmd.MarkFlagRequired("bundle")
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
 	_ = cmd.MarkFlagFilename("tls-cert", "pem", "crt")
@@ -123,7 +123,7 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "choose another address with --listen; port 0 is any that is free"}
+		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "choose another address with --listen; port 0 is any free port"}
 	}
 	at := url.URL{Scheme: "http", Host: l.Addr().String()}
 	if secure != nil {
@@ -135,11 +135,11 @@ func (a *app) serveBundle(ctx context.Context, f *serveFlags) error {
 	return serve.Run(ctx, l, h, a.log)
 }
 
-// packagesKey reads the key that repositories of packages are signed with, if one is
-// named.
+// packagesKey reads the key that package repositories are signed with; nil without
+// --packages-key.
 func (a *app) packagesKey(ctx context.Context, f *serveFlags) (*serve.Key, error) {
 	if f.signKey == "" {
-		return nil, nil //nolint:nilnil // none is asked for
+		return nil, nil //nolint:nilnil // no key is given
 	}
 	text, err := readSecret(f.signKey)
 	if err != nil {
@@ -154,13 +154,13 @@ func (a *app) packagesKey(ctx context.Context, f *serveFlags) (*serve.Key, error
 	return key, err
 }
 
-// tls reads the certificate, and refuses to go without one where that was not
-// asked for.
+// tls reads the certificate. It returns nil without one, and an error if the address is
+// not a loopback address and neither a certificate nor --plain-http is given.
 func (f *serveFlags) tls() (*tls.Config, error) {
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 		if err != nil {
-			return nil, &refusal.Error{Err: fmt.Errorf("read the certificate: %w", err), Kind: refusal.Usage, Advice: "name both as PEM: --tls-cert and --tls-key"}
+			return nil, &refusal.Error{Err: fmt.Errorf("read the certificate: %w", err), Kind: refusal.Usage, Advice: "specify both as PEM files: --tls-cert and --tls-key"}
 		}
 		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 	}
@@ -170,23 +170,24 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 	}
 	if ip := net.ParseIP(host); !f.plainHTTP && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, &refusal.Error{
-			Err: fmt.Errorf("%s is not the loopback address, and no certificate was given", f.listen), Kind: refusal.Usage,
-			Advice: "--tls-cert and --tls-key, or --plain-http where that is meant",
+			Err: fmt.Errorf("%s is not a loopback address, and no certificate was given", f.listen), Kind: refusal.Usage,
+			Advice: "use --tls-cert and --tls-key, or --plain-http to serve without TLS",
 		}
 	}
 	return nil, nil //nolint:nilnil // neither TLS nor an error
 }
 
-// namespaceOf is the one that the bundle's config puts all images into.
+// namespaceOf returns the namespace of all images in the bundle's config; "" if it sets
+// none.
 func namespaceOf(b *bundle.Bundle) string {
 	c, problems := manifest.Decode(strings.NewReader(string(b.Config)))
 	if c == nil || problems.Err() != nil {
-		return "" // a newer kubexm's config: names without one are served all the same
+		return "" // a config of a newer kubexm: images are served under names without a namespace
 	}
 	return c.Spec.Registry.NamespaceOverride
 }
 
-// printServing says where everything is, as one line of JSON or for people.
+// printServing prints the addresses that are served, as text or as one line of JSON.
 func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at url.URL, key *serve.Key) error {
 	signedBy := ""
 	if key != nil {
@@ -201,8 +202,8 @@ func (a *app) printServing(f *serveFlags, b *bundle.Bundle, c serve.Contents, at
 			serve.Contents
 		}{at.String(), b.Root.Digest.String(), f.namespace, signedBy, c})
 	}
-	text := fmt.Sprintf("serving %s on %s, until interrupted\n  images    %s in %s below %s/\n", f.bundle, at.String(),
-		console.Count(c.Images, "image"), repositories(c.Repositories), strings.TrimSuffix(at.Host+"/"+f.namespace, "/"))
+	text := fmt.Sprintf("serving %s on %s, until interrupted\n  images    %s in %s under %s/\n", f.bundle, at.String(),
+		console.FormatCount(c.Images, "image"), repositories(c.Repositories), strings.TrimSuffix(at.Host+"/"+f.namespace, "/"))
 	if c.Files > 0 {
 		text += fmt.Sprintf("  files     %s/files/\n", at.String())
 	}

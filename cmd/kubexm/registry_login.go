@@ -17,7 +17,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// loginFlags are those of registry login.
+// loginFlags are the flags of registry login.
 type loginFlags struct {
 	config, workdir string
 	listen          string
@@ -28,18 +28,20 @@ func (a *app) registryLogin() *cobra.Command {
 	f := &loginFlags{}
 	cmd := &cobra.Command{
 		Use:   "login -f CONFIG",
-		Short: "Log docker in to a cluster's registry, to push your own images",
-		Long: `Open a way for pushes to the registry that kubexm installed, and log docker in there, until
-interrupted. Nodes reach a registry that is read only; pushes are taken on the loopback address of
-its host alone. This command forwards an address of this machine to there, through SSH, and writes
-the login that may push to docker's credentials under that address. docker, podman, crane, skopeo,
-oras and helm read them. When it ends, the login is removed from there again.
+		Short: "Log in to a cluster's registry, to push your own images",
+		Long: `Forward a local address to the registry that kubexm installed, and log docker in there, until
+interrupted.
 
-What is pushed to 127.0.0.1:5001/team/app:1.0 is pulled on the nodes by the registry's own name:
-dockerhub.kubexm.local/team/app:1.0. A tag that names an image of the bundle is compared with the
-bundle whenever a node pulls that, and "kubexm install" puts the bundle's image back.
+The registry is read-only for the nodes; it accepts pushes only on the loopback address of its host.
+This command forwards an address of this machine to it through SSH. It writes the credentials for
+pushing to docker's config, where docker, podman, crane, skopeo, oras and helm read them. When the
+command ends, the credentials are removed.
 
-While this runs, no other kubexm works on the cluster from this machine.`,
+An image that is pushed to 127.0.0.1:5001/team/app:1.0 is pulled on the nodes with the registry's own
+name: dockerhub.kubexm.local/team/app:1.0. If you push over the tag of an image of the bundle, nodes
+detect the difference when they pull it. "kubexm install" restores the bundle's image.
+
+While this command runs, no other kubexm on this machine can work on the cluster.`,
 		Example: `  kubexm registry login -f config.yaml
   docker tag app:1.0 127.0.0.1:5001/team/app:1.0
   docker push 127.0.0.1:5001/team/app:1.0
@@ -51,7 +53,7 @@ While this runs, no other kubexm works on the cluster from this machine.`,
 	fs.StringVarP(&f.config, "filename", "f", "", useConfig)
 	fs.StringVarP(&f.workdir, "workdir", "w", ".", useWorkdir)
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:5001", "address and port to listen on; a loopback address")
-	fs.StringVar(&f.dockerConfig, "docker-config", "", also(useDocker, "the login is written there"))
+	fs.StringVar(&f.dockerConfig, "docker-config", "", also(useDocker, "the credentials are written there"))
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("docker-config", "json")
@@ -62,28 +64,28 @@ While this runs, no other kubexm works on the cluster from this machine.`,
 
 func (a *app) login(ctx context.Context, f *loginFlags) error {
 	if host, _, err := net.SplitHostPort(f.listen); err != nil || !net.ParseIP(host).IsLoopback() {
-		return &refusal.Error{Err: fmt.Errorf("--listen %s is no loopback address with a port", f.listen), Kind: refusal.Usage, Advice: "write it as 127.0.0.1:PORT"}
+		return &refusal.Error{Err: fmt.Errorf("--listen %s is not a loopback address with a port", f.listen), Kind: refusal.Usage, Advice: "write it as 127.0.0.1:PORT"}
 	}
 	c, err := a.loadCluster(f.config, "")
 	if err != nil {
 		return err
 	}
-	c.PlaceFiles(folderOf(f.config))
-	if at := c.Spec.Registry; registryd.Stands(c) {
-		return &refusal.Error{Err: fmt.Errorf("registry %s is not one that kubexm installed", at.PrivateRegistry), Kind: refusal.Usage,
-			Advice: fmt.Sprintf("log in there yourself: docker login %s --username %s", at.PrivateRegistry, orWord(at.Auth(at.PrivateRegistry).Username, "USER"))}
+	c.ResolvePaths(folderOf(f.config))
+	if at := c.Spec.Registry; registryd.UsesExisting(c) {
+		return &refusal.Error{Err: fmt.Errorf("registry %s was not installed by kubexm", at.PrivateRegistry), Kind: refusal.Usage,
+			Advice: fmt.Sprintf("docker login %s --username %s", at.PrivateRegistry, orWord(at.Auth(at.PrivateRegistry).Username, "USER"))}
 	}
 	s, err := installer.OpenRegistry(ctx, a.options(f.workdir, 1, c))
 	if err != nil {
 		return err
 	}
 	defer s.Session.Close()
-	if err := registry.AskPull(ctx, s.Target); err != nil {
-		return &refusal.Error{Err: fmt.Errorf("registry %s on %s: %w", s.Host, s.Via, err), Kind: refusal.Failed, Advice: "see `systemctl status kubexm-registry-push` on " + s.Via}
+	if err := registry.CheckPull(ctx, s.Target); err != nil {
+		return &refusal.Error{Err: fmt.Errorf("registry %s on %s: %w", s.Host, s.Via, err), Kind: refusal.Failed, Advice: "run `systemctl status kubexm-registry-push` on " + s.Via}
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "choose another address with --listen; port 0 is any that is free"}
+		return &refusal.Error{Err: err, Kind: refusal.Failed, Advice: "choose another address with --listen; port 0 is any free port"}
 	}
 	address := l.Addr().String()
 	forget, err := registry.WriteLogin(ctx, f.dockerConfig, address, auth.Credential{Username: s.Username, Password: s.Password})
@@ -103,7 +105,7 @@ func orWord(s, other string) string {
 	return s
 }
 
-// printLogin says where pushes go, as one line of JSON or for people.
+// printLogin prints the address to push to, as text or as one line of JSON.
 func (a *app) printLogin(c *manifest.Cluster, s *installer.Registry, address string) error {
 	if a.structured() {
 		return a.printLine(struct {
@@ -113,7 +115,7 @@ func (a *app) printLogin(c *manifest.Cluster, s *installer.Registry, address str
 			Username string `json:"username"`
 		}{address, c.Spec.Registry.PrivateRegistry, s.Via, s.Username})
 	}
-	_, err := fmt.Fprintf(a.out, `registry %s on %s takes pushes at %s, until interrupted; docker is logged in there
+	_, err := fmt.Fprintf(a.out, `registry %s on %s accepts pushes at %s, until interrupted; docker is logged in
   push  docker tag app:1.0 %s/team/app:1.0 && docker push %s/team/app:1.0
   pods  image: %s/team/app:1.0
 `, c.Spec.Registry.PrivateRegistry, s.Via, address, address, address, c.Spec.Registry.PrivateRegistry)

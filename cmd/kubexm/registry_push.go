@@ -20,14 +20,14 @@ import (
 	"github.com/mensylisir/kubexm/registry"
 )
 
-// fillFlags are those of registry push.
+// fillFlags are the flags of registry push.
 type fillFlags struct {
 	remoteFlags
 	policyFlags
 	baseFlags
 	bundle        string
 	to            string
-	config        string // of the cluster whose registry it is, in place of to
+	config        string // config of the registry's cluster, in place of to
 	workdir       string
 	username      string
 	passwordStdin bool
@@ -38,23 +38,23 @@ func (a *app) registryPush() *cobra.Command {
 	f := &fillFlags{}
 	cmd := &cobra.Command{
 		Use:   "push --bundle ARCHIVE {--to HOST | -f CONFIG}",
-		Short: "Fill a registry with a bundle's images",
-		Long: `Send a bundle's images straight from the archive to a registry, each under the name that it has
-at a site: registry.k8s.io/pause:3.10 becomes HOST/PROJECT/registry.k8s.io/pause:3.10. The project
-has to exist where the registry has such. For the whole bundle as one artifact see "kubexm bundle
-push", for images of your own "kubexm registry login".
+		Short: "Push a bundle's images to a registry",
+		Long: `Push a bundle's images directly from the archive to a registry, each under the name that it has at
+a site: registry.k8s.io/pause:3.10 becomes HOST/PROJECT/registry.k8s.io/pause:3.10. If the registry
+has projects, the project must exist. To push the bundle as one artifact see "kubexm bundle push";
+for your own images see "kubexm registry login".
 
-With --to the registry is one that exists already and that this machine reaches. With -f it is
-the cluster's own: one that kubexm installed is reached through the SSH connection of its host,
-since it takes no pushes from the network.
+With --to, push to an existing registry that this machine reaches. With -f, push to the cluster's
+own registry. If kubexm installed it, the push goes through the SSH connection to its host, since it
+accepts no pushes from the network.
 
-What the registry has is not sent, so a push that broke off goes on, and one that is done sends
-nothing. What lies in another repository is mounted from there where the registry does that. A
-tag comes last and names a whole image.
+Blobs that the registry already has are not sent, so an interrupted push can be continued. Blobs of
+another repository are mounted if the registry supports that. A tag is written last: it never refers
+to an incomplete image.
 
-An index may name platforms that the bundle does not hold. A registry that refuses such an index
-gets one with the bundle's platforms alone. Its digest is another one, and is told: what names
-the image by upstream's digest does not find it there.`,
+An index may list platforms that the bundle does not contain. If the registry rejects such an index,
+an index with only the bundle's platforms is pushed. It has another digest, which is printed: the
+image cannot be pulled by upstream's digest then.`,
 		Example: `  kubexm registry push --key cosign.pub --bundle demo.tar.zst \
     --to harbor.example/kube --dry-run
   kubexm registry push --key cosign.pub --bundle demo.tar.zst \
@@ -69,17 +69,17 @@ the image by upstream's digest does not find it there.`,
 	f.remoteFlags.add(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.bundle, "bundle", "b", "", useBundle)
-	fs.StringVar(&f.to, "to", "", "the registry to fill, with the project that everything goes into: HOST[:PORT][/PROJECT]")
-	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "whose registry is filled"))
+	fs.StringVar(&f.to, "to", "", "the registry, and the project for all images: HOST[:PORT][/PROJECT]")
+	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "push to its registry"))
 	fs.StringVarP(&f.workdir, "workdir", "w", ".", also(useWorkdir, "with -f"))
-	fs.StringVar(&f.username, "username", "", "user to log in as (default docker's own credentials)")
-	fs.BoolVar(&f.passwordStdin, "password-stdin", false, "read that user's password from standard input")
+	fs.StringVar(&f.username, "username", "", "user of the registry (default docker's credentials)")
+	fs.BoolVar(&f.passwordStdin, "password-stdin", false, "read the user's password from standard input")
 	fs.BoolVar(&f.dryRun, "dry-run", false, useDryRun)
 	_ = cmd.MarkFlagRequired("bundle")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml")
 	_ = cmd.MarkFlagDirname("workdir")
 	cmd.MarkFlagsOneRequired("to", "filename")
-	for _, own := range []string{"to", "username", "docker-config", "ca-file", "plain-http"} { // the config says it
+	for _, own := range []string{"to", "username", "docker-config", "ca-file", "plain-http"} { // these come from the config
 		cmd.MarkFlagsMutuallyExclusive("filename", own)
 	}
 	_ = cmd.MarkFlagFilename("bundle", "tar.zst", "001")
@@ -91,21 +91,21 @@ the image by upstream's digest does not find it there.`,
 	return cmd
 }
 
-// filled is what -o json says of a push.
+// filled is the output of a push with -o json.
 type filled struct {
-	Registry string              `json:"registry"`
-	DryRun   bool                `json:"dryRun"`
-	Missing  int                 `json:"missing"` // images that were not there
-	Lacking  lack                `json:"lacking"` // of these
-	Sent     registry.Seeded     `json:"sent"`
-	Images   []registry.Standing `json:"images"`
+	Registry string                 `json:"registry"`
+	DryRun   bool                   `json:"dryRun"`
+	Missing  int                    `json:"missing"` // images that the registry lacked
+	Lacking  lack                   `json:"lacking"` // content that it lacked
+	Sent     registry.FillResult    `json:"sent"`
+	Images   []registry.ImageStatus `json:"images"`
 }
 
-// lack counts what a registry has not.
+// lack counts the content that a registry lacks.
 type lack struct {
 	Blobs  int   `json:"blobs"`
 	Bytes  int64 `json:"bytes"`
-	Mounts int   `json:"mounts"` // that another repository of it has
+	Mounts int   `json:"mounts"` // blobs that another repository of it has
 }
 
 func (a *app) fill(ctx context.Context, f *fillFlags) error {
@@ -118,7 +118,7 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 		if c, err = a.loadCluster(f.config, ""); err != nil {
 			return err
 		}
-		c.PlaceFiles(folderOf(f.config))
+		c.ResolvePaths(folderOf(f.config))
 	}
 	policy, err := a.policy(&f.policyFlags, c)
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *app) fill(ctx context.Context, f *fillFlags) error {
 	return a.fillFrom(ctx, f, t, b)
 }
 
-// fillFrom sends what t lacks of b.
+// fillFrom pushes the images of b that t lacks, and prints the result.
 func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *bundle.Bundle) error {
 	p := a.progress(a.output != "text")
 	defer p.Stop()
@@ -162,7 +162,7 @@ func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *
 		var sent atomic.Int64
 		add := func(n int64) {
 			p.Add(n)
-			if all := sent.Add(n); all > c.Bytes { // what was to be mounted is sent, or something once more
+			if all := sent.Add(n); all > c.Bytes { // a mount was not possible, or a blob is sent again
 				p.Expect(all)
 			}
 		}
@@ -178,7 +178,7 @@ func (a *app) fillFrom(ctx context.Context, f *fillFlags, t registry.Target, b *
 	return a.printFilled(out)
 }
 
-// fillTarget is the registry that the flags name.
+// fillTarget returns the registry of --to, with the credentials of the flags.
 func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
 	host, project, _ := strings.Cut(f.to, "/")
 	where := orasregistry.Reference{Registry: host, Repository: project}
@@ -187,7 +187,7 @@ func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
 		err = where.ValidateRepository()
 	}
 	if err != nil || strings.Contains(f.to, "://") {
-		return registry.Target{}, &refusal.Error{Err: fmt.Errorf("--to %s names no registry", f.to), Kind: refusal.Usage, Advice: "write it as HOST[:PORT][/PROJECT], without https://"}
+		return registry.Target{}, &refusal.Error{Err: fmt.Errorf("--to %s is not a valid registry", f.to), Kind: refusal.Usage, Advice: "write it as HOST[:PORT][/PROJECT], without https://"}
 	}
 	client, err := f.remote(f.to).Client()
 	if err != nil {
@@ -200,32 +200,32 @@ func (a *app) fillTarget(f *fillFlags) (registry.Target, error) {
 	if f.username != "" {
 		line, err := bufio.NewReader(a.in).ReadString('\n')
 		if t.Password = strings.TrimRight(line, "\r\n"); t.Password == "" {
-			return registry.Target{}, &refusal.Error{Err: errors.Join(errors.New("no password on standard input"), err), Kind: refusal.Usage, Advice: "pipe it in: … --password-stdin < FILE"}
+			return registry.Target{}, &refusal.Error{Err: errors.Join(errors.New("no password on standard input"), err), Kind: refusal.Usage, Advice: "redirect it from a file: … --password-stdin < FILE"}
 		}
 	}
 	return t, nil
 }
 
-// printFilled says what came of a push to people.
+// printFilled prints the result of a push.
 func (a *app) printFilled(f filled) error {
 	var text strings.Builder
-	there := len(f.Images) - f.Missing
+	existing := len(f.Images) - f.Missing
 	if f.DryRun {
-		fmt.Fprintf(&text, "%s: lacks %s of %d: %s (%s) would be sent, %s mounted\n", f.Registry, console.Count(f.Missing, "image"), len(f.Images),
-			console.Count(f.Lacking.Blobs, "blob"), bundle.Bytes(f.Lacking.Bytes), console.Count(f.Lacking.Mounts, "blob"))
+		fmt.Fprintf(&text, "%s: lacks %s of %d: %s (%s) would be sent, %s mounted\n", f.Registry, console.FormatCount(f.Missing, "image"), len(f.Images),
+			console.FormatCount(f.Lacking.Blobs, "blob"), bundle.Bytes(f.Lacking.Bytes), console.FormatCount(f.Lacking.Mounts, "blob"))
 	} else {
-		fmt.Fprintf(&text, "%s: %s sent, %s were there already\n  sent  %s (%s), and %d mounted\n", f.Registry, console.Count(f.Sent.Images, "image"), console.Count(there, "image"),
-			console.Count(f.Sent.Blobs, "blob"), bundle.Bytes(f.Sent.Bytes), f.Sent.Mounted)
+		fmt.Fprintf(&text, "%s: %s sent, %s already existed\n  sent  %s (%s), and %d mounted\n", f.Registry, console.FormatCount(f.Sent.Images, "image"), console.FormatCount(existing, "image"),
+			console.FormatCount(f.Sent.Blobs, "blob"), bundle.Bytes(f.Sent.Bytes), f.Sent.Mounted)
 	}
 	for _, at := range f.Images {
 		switch {
 		case at.Narrowed():
-			fmt.Fprintf(&text, "  %s has another digest there: %s\n", at.Target, at.Digest)
-		case f.DryRun && !at.Held:
+			fmt.Fprintf(&text, "  %s has another digest in the registry: %s\n", at.Target, at.Digest)
+		case f.DryRun && !at.AlreadyPresent:
 			fmt.Fprintf(&text, "  %s is missing\n", at.Target)
 		}
-		if at.Was != "" {
-			fmt.Fprintf(&text, "  %s was another image: %s\n", at.Target, at.Was)
+		if at.Previous != "" {
+			fmt.Fprintf(&text, "  %s replaced another image: %s\n", at.Target, at.Previous)
 		}
 	}
 	_, err := fmt.Fprint(a.out, text.String())

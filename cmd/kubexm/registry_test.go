@@ -57,7 +57,7 @@ func TestRegistryScripts(t *testing.T) {
 
 func registrySetup(t *testing.T) func(*testscript.Env) error {
 	return func(e *testscript.Env) error {
-		w := registrytest.NewWorld("")
+		w := registrytest.NewContent("")
 		layer := []byte(strings.Repeat("layer ", 60<<10))
 		for ref, absent := range map[string][]string{"docker.io/library/busybox:1.36": nil, "registry.k8s.io/pause:3.10": {"s390x"}} {
 			if _, err := w.Image(ref, []string{"amd64"}, absent, layer); err != nil {

@@ -11,14 +11,14 @@ import (
 
 // addResume adds --resume, for commands that change hosts.
 func (f *siteFlags) addResume(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.resume, "resume", false, "pass over, without a look, what the last run saw done")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "skip the steps that the last run completed, without checking them again")
 	cmd.MarkFlagsMutuallyExclusive("resume", "dry-run")
 }
 
-// resumed says what a run takes over from the one before.
+// resumed reports which steps a run skips because an earlier run completed them.
 func (r *runReport) resumed(x installer.Resumption) {
 	if x.Passed > 0 {
-		fmt.Fprintf(r.screen, "resumed: %s not looked at again, as %s saw them done\n", console.Count(x.Passed, "step"), x.Journal)
+		fmt.Fprintf(r.screen, "resumed: %s not checked again; completed according to %s\n", console.FormatCount(x.Passed, "step"), x.Journal)
 	}
 	if x.Why == "" {
 		return
@@ -27,5 +27,5 @@ func (r *runReport) resumed(x installer.Resumption) {
 		fmt.Fprintf(r.screen, "resumed: %s\n", x.Why)
 		return
 	}
-	fmt.Fprintf(r.screen, "not resumed: %s; every step is looked at, as without --resume\n", x.Why)
+	fmt.Fprintf(r.screen, "not resumed: %s; every step is checked, as without --resume\n", x.Why)
 }

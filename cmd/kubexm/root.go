@@ -12,47 +12,47 @@ import (
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 )
 
-// app is what every command shares: where it reads and writes, and the flags
-// of the root command. There is no package-level state.
+// app is the state that all commands share: input, output, environment, and the flags of
+// the root command. There is no package-level state.
 type app struct {
 	in       io.Reader
 	out, err io.Writer // once a command runs each is a console.Writer
 	env      func(string) (string, bool)
 
-	// orderly says that the running command stops in good order when stop is closed.
+	// orderly is set while the running command stops gracefully when stop is closed.
 	orderly atomic.Bool
 	stop    chan struct{}
-	pressed atomic.Int32 // how often Ctrl-C was, while orderly
+	pressed atomic.Int32 // number of Ctrl-C presses while orderly
 
-	screen *console.Screen // on err: lines of the commands that show a live frame, and of the log
-	lines  *console.Lines  // of -o json, where the command has such
+	screen *console.Screen // on err: output above the live view, and log lines
+	lines  *console.Lines  // JSON lines of -o json; nil for commands without them
 
 	log     *slog.Logger
 	output  string // -o of the command that runs
-	printed bool   // its one document is on the way: a failure prints none
+	printed bool   // its document was printed: a failure prints no second one
 	verbose bool
 	display console.Display
 }
 
-// run executes one command line and gives its exit code.
+// run executes one command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	a.out, a.err = console.Plainly(a.out), console.Plainly(a.err)
+	a.out, a.err = console.AsWriter(a.out), console.AsWriter(a.err)
 	if a.screen == nil {
 		a.screen = console.NewScreen(a.err)
 	}
-	a.output = askedFormat(args)
+	a.output = requestedFormat(args)
 	err := a.execute(ctx, args)
 	code := a.report(ctx, err)
 	for _, w := range []io.Writer{a.out, a.err} {
 		if p, ok := w.(*console.Writer); ok {
-			_ = p.Flush() // what could not be written, nobody reads either
+			_ = p.Flush() // there is no other place to report an error to
 		}
 	}
 	return code
 }
 
-// execute runs the command that args name. Words are looked at before flags: which
-// flags there are is only known with the command.
+// execute runs the command in args. Commands are checked before flags, because the valid
+// flags depend on the command.
 func (a *app) execute(ctx context.Context, args []string) error {
 	root := a.root()
 	if at, words := unknownCommand(root, args); at != nil {
@@ -68,16 +68,16 @@ func (a *app) execute(ctx context.Context, args []string) error {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubexm",
-		Short: "Take Kubernetes into places without internet, and keep it alive there",
-		Long: `kubexm takes Kubernetes into places without internet, and keeps it alive there.
+		Short: "Install and operate Kubernetes at sites without internet access",
+		Long: `kubexm installs and operates Kubernetes at sites without internet access.
 
-On a host with internet, "kubexm bundle build" turns a cluster config into one
-archive with every binary and image that the config asks for, each pinned by
-digest. The archive is carried in. There "kubexm install" verifies it and
-makes the cluster over SSH, without one packet leaving the site.`,
+On a host with internet access, "kubexm bundle build" builds one archive from a cluster config. The
+archive (the bundle) contains every binary and image that the config requires, pinned by digest.
+Carry it to the site. There "kubexm install" verifies it and creates the cluster over SSH; no packet
+leaves the site.`,
 		Example: `  kubexm keys generate                     # cosign.key and cosign.pub
-  kubexm config init > config.yaml         # a commented config to start from
-  kubexm config validate -f config.yaml    # every problem, with line and advice
+  kubexm config init > config.yaml         # write a commented example
+  kubexm config validate -f config.yaml    # list all errors and warnings
   kubexm bundle build -f config.yaml --sign-key cosign.key demo.tar.zst
   kubexm bundle verify --key cosign.pub demo.tar.zst
   kubexm install demo.tar.zst --key cosign.pub -f config.yaml    # at the site`,
@@ -98,7 +98,7 @@ makes the cluster over SSH, without one packet leaving the site.`,
 			if err := a.fromEnvironment(cmd); err != nil {
 				return err
 			}
-			if err := flagsAsWanted(cmd); err != nil {
+			if err := checkFlagUse(cmd); err != nil {
 				return err
 			}
 			if err := a.setDisplay(cmd); err != nil {
@@ -112,7 +112,7 @@ makes the cluster over SSH, without one packet leaving the site.`,
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
-	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done, and why, to standard error")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "write a detailed log to standard error")
 	root.AddCommand(a.bundleCommand(), a.keysCommand(), a.cacheCommand(), a.manCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand(),
 		a.siteCommand(), a.planCommand(), a.getCommand(), a.diffCommand(), a.operationCommand(), a.kubeconfigCommand(), a.registryCommand(), a.auditCommand(),
 		a.receiptCommand())
@@ -128,7 +128,8 @@ makes the cluster over SSH, without one packet leaving the site.`,
 	return root
 }
 
-// outputFlag adds -o with the formats that a command knows, the first by default.
+// outputFlag adds -o with the given formats; the first is the default. A command with
+// json also has yaml.
 func (a *app) outputFlag(cmd *cobra.Command, formats ...string) {
 	if i := slices.Index(formats, "json"); i >= 0 && !slices.Contains(formats, "yaml") {
 		formats = slices.Insert(slices.Clone(formats), i+1, "yaml")

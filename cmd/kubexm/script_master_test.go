@@ -48,7 +48,7 @@ spec:
 	cluster, problems := manifest.Decode(strings.NewReader(text))
 	ts.Check(problems.Err())
 	if how != "bare" {
-		steptest.Standing(cluster)(sim)
+		steptest.ExistingCluster(cluster)(sim)
 	}
 	if how == "open" {
 		ts.Check(remember(cluster, "m1", sim, true))

@@ -56,7 +56,7 @@ spec:
 	ts.Check(problems.Err())
 	both, problems := manifest.Decode(strings.NewReader(config("m1, m2")))
 	ts.Check(problems.Err())
-	steptest.Standing(alone)(sim)
+	steptest.ExistingCluster(alone)(sim)
 	ts.Check(remember(both, "m2", sim, len(args) == 2))
 	home := ts.MkAbs("home")
 	ts.Setenv("HOME", home)
@@ -81,14 +81,14 @@ func remember(c *manifest.Cluster, master string, sim *conntest.Sim, open bool) 
 			return steps.Applied{Config: public, Lock: []byte("kind: Lock\n"), Serial: "7", Root: "sha256:r", Set: "v1.34.10", Operation: "op-1", Components: map[string]string{"kubelet": "v1.34.10"}}
 		},
 	}
-	for _, step := range []steps.Step{cluster.KeepRelease(), cluster.Record(), cluster.KeepCopy()} {
+	for _, step := range []steps.Step{cluster.WriteRelease(), cluster.Record(), cluster.WriteCopy()} {
 		if err := step.Run(ctx, h.WithBoard(&steps.Board{}).ForStep(step.Meta())); err != nil {
 			return err
 		}
 	}
 	began := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	o := cluster.Operation{ID: "op-1", Kind: "create", To: "v1.34.10", Who: "root@wd1", Since: began}
-	err = cluster.AddHistory(ctx, h, cluster.Ended{Operation: o, End: began.Add(9 * time.Minute), Took: "9m0s", Outcome: "done", Journal: "2026-03-04T05-06-07"})
+	err = cluster.AddHistory(ctx, h, cluster.HistoryEntry{Operation: o, End: began.Add(9 * time.Minute), Took: "9m0s", Outcome: "done", Journal: "2026-03-04T05-06-07"})
 	if !open {
 		return err
 	}

@@ -150,7 +150,7 @@ func pushArtifact(ctx context.Context, repo *orasremote.Repository) error {
 	return repo.Tag(ctx, d, repo.Reference.Reference)
 }
 
-// nodesPull tells whether the site's registry has a tag: nodes REPOSITORY TAG.
+// nodesPull reports whether the site's registry has a tag: nodes REPOSITORY TAG.
 func nodesPull(ts *testscript.TestScript, neg bool, args []string) {
 	p, ok := ts.Value(siteProduct{}).(*registrytest.Product)
 	if has := ok && p.Manifest(args[0], args[1]) != ""; has == neg {

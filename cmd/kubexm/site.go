@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) siteCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "site", Short: "Tell what a site holds", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "site", Short: "Inspect a site", Args: cobra.NoArgs}
 	cmd.AddCommand(a.siteInventory())
 	return cmd
 }
@@ -39,35 +39,35 @@ func (a *app) siteInventory() *cobra.Command {
 	f := &inventoryFlags{}
 	cmd := &cobra.Command{
 		Use:   "inventory -f CONFIG",
-		Short: "Write down what a site holds, for a delta that leaves it out",
-		Long: `Ask a site what it has, and write it as a small JSON document that is carried out to where
-bundles are built: "kubexm bundle build --since site.json" makes an archive of what is lacking.
+		Short: "Write an inventory of a site, to build a delta from",
+		Long: `Write an inventory of a site as a small JSON document. Carry it to the host where bundles are built:
+"kubexm bundle build --since site.json" builds an archive with only what the site lacks.
 
-It lists the bundles that lie on this machine (those that runs here have used and that are still
-where they were, and those that --bundle names), what the site's registry really holds now, layer
-by layer, and each host with its system and the versions of what runs on it. Nothing is changed.
+The inventory lists the bundles on this machine: those of --bundle, and those that earlier runs used
+and that still exist. It also lists the blobs that the site's registry has now, and each host with its
+operating system and the versions that it runs. Nothing is changed. The signatures of --bundle are verified, as
+install does; the keys may be set in the config.
 
-Of bundles that --bundle names it is asked who made them, as install does; the config may say it.
-
-Before a delta is installed, keep what the inventory lists: files come out of the bundles, layers
-out of them or of the registry. A host that is not reached ends the command with exit code 3, and
-nothing is written; --partial accepts that. --strict asks for the registry and the bundles on record, too.`,
+Keep the listed bundles and the registry until the delta is installed: files are read from the
+bundles, and layers from the bundles or the registry. If a host is not reached, nothing is written
+and the exit code is 3; --partial writes the inventory anyway. --strict also requires that the
+registry and the used bundles can be read.`,
 		Example: `  kubexm site inventory -f config.yaml -O site.json
   kubexm site inventory -f config.yaml --key cosign.pub \
     --bundle demo.tar.zst > site.json
-  kubexm bundle build -f config.yaml --since site.json    # on the other side`,
+  kubexm bundle build -f config.yaml --since site.json    # on the build host`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInventory(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&f.config, "filename", "f", "", also(useConfig, "- reads standard input"))
-	fs.StringArrayVarP(&f.bundles, "bundle", "b", nil, also(useBundle, "one that the site keeps; may be given several times"))
+	fs.StringArrayVarP(&f.bundles, "bundle", "b", nil, also(useBundle, "one that stays at the site; may be given several times"))
 	fs.StringVarP(&f.workdir, "workdir", "w", ".", useWorkdir)
 	fs.StringVarP(&f.to, "out", "O", "", useOut)
 	renamed(cmd, "to", "out")
 	fs.IntVarP(&f.parallel, "parallel", "p", 16, useParallel+"hosts")
-	fs.BoolVar(&f.strict, "strict", false, "fail when a host, the registry or a bundle on record could not be asked")
-	fs.BoolVar(&f.partial, "partial", false, "write the inventory without the hosts that were not reached")
+	fs.BoolVar(&f.strict, "strict", false, "fail if a host, the registry or a used bundle cannot be read")
+	fs.BoolVar(&f.partial, "partial", false, "write the inventory without unreachable hosts")
 	cmd.MarkFlagsMutuallyExclusive("strict", "partial")
 	f.add(cmd)
 	_ = cmd.MarkFlagRequired("filename")
@@ -86,7 +86,7 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 	if err != nil {
 		return err
 	}
-	c.PlaceFiles(folderOf(f.config))
+	c.ResolvePaths(folderOf(f.config))
 	policy, err := a.policy(&f.policyFlags, c)
 	if err != nil {
 		return err
@@ -95,25 +95,25 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 	if err != nil {
 		return report.Refused(err)
 	}
-	unasked, unreached := 0, 0
+	missing, unreached := 0, 0
 	for _, err := range passed {
-		var gone *installer.GoneError
+		var gone *installer.MissingArchiveError
 		if errors.As(err, &gone) {
 			fmt.Fprintf(a.err, "note: %v\n", err)
 			continue
 		}
-		unasked++
+		missing++
 		if host := (*installer.HostError)(nil); errors.As(err, &host) {
 			unreached++
 		}
-		fmt.Fprintf(a.err, "not asked: %v\n", err)
+		fmt.Fprintf(a.err, "not read: %v\n", err)
 		a.printAdvice(err)
 	}
 	if unreached > 0 && !f.partial {
-		fmt.Fprintf(a.err, "error: %s not reached, and no inventory is written\n  try   --partial writes the rest\n", console.Count(unreached, "host"))
+		fmt.Fprintf(a.err, "error: %s not reached; no inventory was written\n  try   --partial writes it without them\n", console.FormatCount(unreached, "host"))
 	}
-	if f.strict && unasked > 0 || unreached > 0 && !f.partial {
-		return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
+	if f.strict && missing > 0 || unreached > 0 && !f.partial {
+		return &refusal.Error{Kind: refusal.Hosts, Err: errReported}
 	}
 	text, err := manifest.EncodeInventory(i)
 	if err != nil {
@@ -126,12 +126,12 @@ func (a *app) runInventory(ctx context.Context, f *inventoryFlags) error {
 	if err := durable.WriteFile(f.to, text, 0o644); err != nil {
 		return err
 	}
-	a.sayInventory(i, f.to, len(text))
+	a.printInventory(i, f.to, len(text))
 	return nil
 }
 
-// sayInventory closes an inventory: what it lists, and the next command to type.
-func (a *app) sayInventory(i *manifest.Inventory, to string, size int) {
+// printInventory prints a summary of an inventory, and the next command to type.
+func (a *app) printInventory(i *manifest.Inventory, to string, size int) {
 	var inBundles, inRegistry int
 	for _, where := range i.Blobs {
 		if where.Bundle() {
@@ -142,7 +142,7 @@ func (a *app) sayInventory(i *manifest.Inventory, to string, size int) {
 		}
 	}
 	fmt.Fprintf(a.err, "%s: %s, cluster %s\n", to, bundle.Bytes(int64(size)), i.Cluster)
-	fmt.Fprintf(a.err, "  holds %s: %d in %s, %d in the registry (%s); %s\n", console.Count(len(i.Blobs), "blob"), inBundles,
-		console.Count(len(i.Bundles), "bundle"), inRegistry, i.Registry.State, console.Count(len(i.Hosts), "host"))
-	fmt.Fprintf(a.err, "  next  carry it out, and there: kubexm bundle build -f config.yaml --since %s\n", filepath.Base(to))
+	fmt.Fprintf(a.err, "  lists %s: %d in %s, %d in the registry (%s); %s\n", console.FormatCount(len(i.Blobs), "blob"), inBundles,
+		console.FormatCount(len(i.Bundles), "bundle"), inRegistry, i.Registry.State, console.FormatCount(len(i.Hosts), "host"))
+	fmt.Fprintf(a.err, "  next  on the build host: kubexm bundle build -f config.yaml --since %s\n", filepath.Base(to))
 }

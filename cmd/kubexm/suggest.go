@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// unknownCommand gives the first word of a command line that is no command, with the
-// words behind it, and the command that has no such one; nil where all are known. It
-// goes by words alone: whether the flags between them are right is asked later.
+// unknownCommand returns the words of a command line from the first unknown command on,
+// and the command that has no such subcommand; nil if all commands are known. Flags are
+// not checked.
 func unknownCommand(root *cobra.Command, args []string) (at *cobra.Command, words []string) {
-	if len(args) > 0 && strings.HasPrefix(args[0], "__") { // cobra's own, of completion
+	if len(args) > 0 && strings.HasPrefix(args[0], "__") { // cobra's hidden completion commands
 		return nil, nil
 	}
 	at = root
@@ -38,7 +38,7 @@ func unknownCommand(root *cobra.Command, args []string) (at *cobra.Command, word
 		sub := child(at, arg)
 		switch {
 		case sub != nil && sub.Name() == "help" && sub.Parent() == root:
-			return nil, nil // which answers for its words itself
+			return nil, nil // help checks its arguments itself
 		case sub != nil:
 			at = sub
 		case at.HasSubCommands():
@@ -53,7 +53,8 @@ func unknownCommand(root *cobra.Command, args []string) (at *cobra.Command, word
 	return at, words
 }
 
-// valuedFlags are the flags of any command, as typed, that the next word belongs to.
+// valuedFlags returns the flags of all commands, as typed, that take the next argument
+// as their value.
 func valuedFlags(root *cobra.Command) map[string]bool {
 	valued := map[string]bool{}
 	eachCommand(root, func(cmd *cobra.Command) {
@@ -67,7 +68,7 @@ func valuedFlags(root *cobra.Command) map[string]bool {
 	return valued
 }
 
-// eachCommand calls do for cmd and all below it.
+// eachCommand calls do for cmd and all its subcommands, recursively.
 func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
 	do(cmd)
 	for _, sub := range cmd.Commands() {
@@ -84,7 +85,7 @@ func child(cmd *cobra.Command, word string) *cobra.Command {
 	return nil
 }
 
-// unknownError says which command does not exist, and which ones may be meant.
+// unknownError returns the error for an unknown command, with suggestions.
 func unknownError(at *cobra.Command, words []string) error {
 	meant := ""
 	if names := nearCommands(at, words); len(names) > 0 {
@@ -93,7 +94,7 @@ func unknownError(at *cobra.Command, words []string) error {
 	return fmt.Errorf("unknown command %q for %q%s", words[0], at.CommandPath(), meant)
 }
 
-// orList joins names as a sentence does.
+// orList joins names with commas and a final "or".
 func orList(names []string) string {
 	last := len(names) - 1
 	if last == 0 {
@@ -102,20 +103,20 @@ func orList(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// What a word costs that is not the name itself. Commands are offered up to
-// costMost, and beside the cheapest only those that are no dearer by more than costNear.
+// The costs of differences between typed words and a command. Commands are suggested up
+// to costMost, and only those within costNear of the cheapest.
 const (
-	costOther   = 1 // another tool's word for it
+	costOther   = 1 // another tool's name for it
 	costPrefix  = 2
-	costMissing = 3 // a word of the command that was not typed
-	costLeft    = 2 // the unknown word, where it is no part of the command
-	costGroup   = 4 // the group that was typed, where the command is in another
+	costMissing = 3 // a word of the command was not typed
+	costLeft    = 2 // the unknown word is not part of the command
+	costGroup   = 4 // the command is in another group than the typed one
 	costMost    = 6
 	costNear    = 2
 )
 
-// nearCommands names the commands that typed words may mean, the likeliest first:
-// words in another order, joined with a dash, of other tools, or with wrong letters.
+// nearCommands returns the commands that typed words may mean, the most likely first. It
+// finds words in another order, joined with a dash, from other tools, or with typos.
 func nearCommands(at *cobra.Command, words []string) []string {
 	var typed []string
 	for p := at; p.HasParent(); p = p.Parent() {
@@ -141,7 +142,7 @@ func nearCommands(at *cobra.Command, words []string) []string {
 			return
 		}
 		if cost := commandCost(cmd, typed, known, end); cost <= costMost {
-			if subs := cmd.Commands(); len(subs) == 1 { // nobody means the group
+			if subs := cmd.Commands(); len(subs) == 1 { // a group of one: suggest its command
 				cmd = subs[0]
 			}
 			found = append(found, near{cmd.CommandPath(), cost})
@@ -157,8 +158,8 @@ func nearCommands(at *cobra.Command, words []string) []string {
 	return names
 }
 
-// commandCost says how far typed words are from a command; the first known of them
-// are the group that they were typed below, those up to end are of the unknown word.
+// commandCost returns the cost of typed words for a command. The first known words are
+// the group that was typed; those up to end are from the unknown word.
 func commandCost(cmd *cobra.Command, typed []string, known, end int) int {
 	used := make([]bool, len(typed))
 	total, matched := 0, false
@@ -192,7 +193,7 @@ func commandCost(cmd *cobra.Command, typed []string, known, end int) int {
 	return total
 }
 
-// wordCost says how far a typed word is from a name; costMost+1 is another word.
+// wordCost returns the cost of a typed word for a name; costMost+1 if they are unrelated.
 func wordCost(word, name string, aliases, others []string) int {
 	switch {
 	case word == name || slices.Contains(aliases, word):
@@ -214,11 +215,11 @@ func wordCost(word, name string, aliases, others []string) int {
 	return costMost + 1
 }
 
-// allowedTypos is how many letters of a name may be wrong.
+// allowedTypos returns how many typos in a name are accepted.
 func allowedTypos(name string) int { return min(3, max(1, len(name)/3)) }
 
-// typos counts what was typed wrong: a letter too many, too few or another one, and
-// two that changed places.
+// typos returns the edit distance of a and b: insertions, deletions, substitutions and
+// transpositions of adjacent letters.
 func typos(a, b string) int {
 	before, row := []int(nil), make([]int, len(b)+1)
 	for j := range row {
@@ -242,8 +243,7 @@ func typos(a, b string) int {
 	return row[len(b)]
 }
 
-// flagError puts what is wrong with a flag in kubexm's words, with the flag that may
-// be meant.
+// flagError converts an error of pflag to kubexm's format, with suggestions.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var noValue *pflag.ValueRequiredError
@@ -261,8 +261,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError(cmd, err)
 }
 
-// meantFlag names the flags that a typed one may mean: of this command, else the
-// commands that have it.
+// meantFlag suggests flags of this command for a typed one, else the commands that have
+// the flag.
 func meantFlag(cmd *cobra.Command, typed string) string {
 	others := flagWords()
 	best, names := costMost, []string(nil)
@@ -306,8 +306,8 @@ func longFlag(f *pflag.Flag) string {
 	return "--" + f.Name
 }
 
-// oneDash finds a long flag that was typed with one dash. pflag takes -file for -f
-// with the value "ile".
+// oneDash returns an error for a long flag with a single dash: pflag would read -file as
+// -f with the value "ile".
 func oneDash(cmd *cobra.Command, args []string) error {
 	known := map[string]bool{}
 	eachCommand(cmd, func(c *cobra.Command) {

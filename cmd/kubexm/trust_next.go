@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/installer/report"
 )
 
-// reading is the policy of commands that tell what an archive says of itself. They
-// give nothing out, and trust anybody; where somebody is named, him alone.
+// reading returns the policy of commands that only print an archive's metadata. Without
+// a key or an identity they accept any signature or none.
 func (a *app) reading(f *policyFlags) (bundle.Policy, error) {
 	if !f.named() {
 		return bundle.Policy{AllowUnsigned: true}, nil
@@ -19,12 +19,12 @@ func (a *app) reading(f *policyFlags) (bundle.Policy, error) {
 	return a.policy(f, nil)
 }
 
-// named tells whether the flags say whose signatures count.
+// named reports whether the flags set a key or an identity.
 func (f *policyFlags) named() bool { return len(f.keys) > 0 || f.identity != "" }
 
-// vouched asks who made an archive that is copied as it is, where the flags say
-// whose signature counts.
-func (a *app) vouched(ctx context.Context, f *policyFlags, path string) error {
+// checkSignature verifies the signature of an archive that is copied unchanged, if the
+// flags set a key or an identity.
+func (a *app) checkSignature(ctx context.Context, f *policyFlags, path string) error {
 	if !f.named() {
 		return nil
 	}
@@ -32,31 +32,31 @@ func (a *app) vouched(ctx context.Context, f *policyFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	b, err := bundle.OpenPart(ctx, path, policy, bundle.Bases{})
+	b, err := bundle.OpenPartial(ctx, path, policy, bundle.Bases{})
 	if err != nil {
 		return report.Refused(err)
 	}
 	return b.Close()
 }
 
-// printVerify names the next command to type for an archive that was just written,
-// with the flags that it was read with or, where these say nobody, with those that
-// its signatures ask for. Volumes that make no bundle have no next command.
+// printVerify prints the `bundle verify` command for an archive that was just written:
+// with the flags of this command or, if these set no key, with flags that match its
+// signatures. It prints nothing for volumes that are not a bundle.
 func (a *app) printVerify(ctx context.Context, f *policyFlags, path string) error {
-	b, err := bundle.OpenPart(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
+	b, err := bundle.OpenPartial(ctx, path, bundle.Policy{AllowUnsigned: true}, bundle.Bases{})
 	if err != nil {
-		return nil //nolint:nilerr // what was to be done is done; verify says what is wrong
+		return nil //nolint:nilerr // the command succeeded; verify reports what is wrong
 	}
 	signatures, err := b.Signatures()
 	if cerr := b.Close(); err != nil || cerr != nil {
 		return cerr
 	}
-	_, err = fmt.Fprintf(a.out, "  next  kubexm bundle verify %s %s\n", f.words(signatures), report.CommandLine(path))
+	_, err = fmt.Fprintf(a.out, "  next  kubexm bundle verify %s %s\n", f.verifyFlags(signatures), report.CommandLine(path))
 	return err
 }
 
-// words are the flags that a next command takes for a bundle with these signatures.
-func (f *policyFlags) words(signatures []byte) string {
+// verifyFlags returns the flags of `bundle verify` for a bundle with these signatures.
+func (f *policyFlags) verifyFlags(signatures []byte) string {
 	switch {
 	case len(strings.TrimSpace(string(signatures))) == 0:
 		return "--allow-unsigned"
@@ -75,10 +75,10 @@ func (f *policyFlags) words(signatures []byte) string {
 	return publicKeyFlag("")
 }
 
-// publicKeyFlag names the public half of a private key: the file beside it, where
-// there is one.
+// publicKeyFlag returns the --key flag for a private key: the .pub file beside it if it
+// exists, else cosign.pub.
 func publicKeyFlag(private string) string {
-	if public, ok := strings.CutSuffix(private, ".key"); ok && stands(public+".pub") {
+	if public, ok := strings.CutSuffix(private, ".key"); ok && exists(public+".pub") {
 		return report.CommandLine("--key", public+".pub")
 	}
 	return "--key cosign.pub"

@@ -15,25 +15,25 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// unreached tells why hosts cannot be reached. Before a cluster is made the others
-// are looked at all the same, so that a person mends all of them at once.
+// unreached reports hosts that cannot be reached. Before an installation the other hosts
+// are checked anyway, so that all findings are in one report.
 func (a *app) unreached(ctx context.Context, s *siteRun, hosts installer.HostErrors) error {
-	const next = "next: nothing was changed on any host; mend this, then run the same command again"
-	if s.Pipeline.Keeps {
-		look := &siteRun{Site: s.Looking()}
-		found, err := a.look(ctx, look, hosts)
+	const next = "next: nothing was changed on any host; fix this, then run the same command again"
+	if s.Pipeline.WritesRecord {
+		checks := &siteRun{Site: s.ChecksRequest()}
+		found, err := a.runChecks(ctx, checks, hosts)
 		if err != nil {
 			return err
 		}
-		s.journal, s.tally = look.journal, look.tally
-		a.sayFindings(found)
+		s.journal, s.tally = checks.journal, checks.tally
+		a.writeFindings(found)
 		console.PrintFindings(a.screen, found, s.Cluster, a.tableWidth(a.err))
-		tellUnreached(a.screen, s.Cluster, hosts)
+		printUnreached(a.screen, s.Cluster, hosts)
 		fmt.Fprintln(a.screen, next)
-		if _, err := s.Session.GoesWithout(ctx, append(slices.Clone(s.Away), hosts.Names()...)); err == nil {
-			fmt.Fprintf(a.screen, "      or go on without: %s\n", skipping(s.Away, hosts.Names()))
+		if _, err := s.Session.MayContinueWithout(ctx, append(slices.Clone(s.Away), hosts.Names()...)); err == nil {
+			fmt.Fprintf(a.screen, "      or continue without: %s\n", skipping(slices.Concat(s.Away, hosts.Names())))
 		}
-		return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
+		return &refusal.Error{Kind: refusal.Hosts, Err: errReported}
 	}
 	fs := report.Failures(hosts, s.Graph, s.Cluster)
 	if a.lines != nil {
@@ -45,14 +45,16 @@ func (a *app) unreached(ctx context.Context, s *siteRun, hosts installer.HostErr
 		console.PrintFailure(a.screen, f, s.Cluster)
 	}
 	fmt.Fprintln(a.screen, next)
-	if s.Pipeline.Away {
-		fmt.Fprintf(a.screen, "      or go on without: %s\n", skipping(nil, hosts.Names()))
+	if s.Deletion != nil {
+		if skip, err := s.Deletion.Skipping(hosts.Names()); err == nil {
+			fmt.Fprintf(a.screen, "      or continue without: %s\n", skipping(skip))
+		}
 	}
-	return &refusal.Error{Kind: refusal.Hosts, Err: errSaid}
+	return &refusal.Error{Kind: refusal.Hosts, Err: errReported}
 }
 
-// sayFindings writes findings as lines, where the command has such.
-func (a *app) sayFindings(found []steps.Finding) {
+// writeFindings writes findings as JSON lines, if the command writes those.
+func (a *app) writeFindings(found []steps.Finding) {
 	if a.lines == nil {
 		return
 	}
@@ -61,9 +63,9 @@ func (a *app) sayFindings(found []steps.Finding) {
 	}
 }
 
-// tellUnreached says that an installation ends because hosts cannot be reached, and of
-// which it never goes on without.
-func tellUnreached(w io.Writer, c *manifest.Cluster, hosts installer.HostErrors) {
+// printUnreached reports that an installation ends because hosts cannot be reached, and
+// which of them cannot be skipped.
+func printUnreached(w io.Writer, c *manifest.Cluster, hosts installer.HostErrors) {
 	var members []string
 	for _, name := range hosts.Names() {
 		roles := c.RolesOf(name)
@@ -71,13 +73,13 @@ func tellUnreached(w io.Writer, c *manifest.Cluster, hosts installer.HostErrors)
 			members = append(members, name)
 		}
 	}
-	fmt.Fprintf(w, "install ends here: it cannot reach %s, and needs every host of the config\n", report.HostList(c, hosts.Names()))
+	fmt.Fprintf(w, "install is refused: it needs every host of the config, and cannot reach %s\n", report.HostList(c, hosts.Names()))
 	if len(members) > 0 {
-		fmt.Fprintf(w, "of the control plane: %s; without its members nothing is changed in a cluster\n", strings.Join(members, ", "))
+		fmt.Fprintf(w, "of the control plane: %s; a cluster is changed only if all its masters and etcd members are reached\n", strings.Join(members, ", "))
 	}
 }
 
-// skipping are the flags that go on without hosts, with those that are given already.
-func skipping(away, more []string) string {
-	return "--skip-host " + strings.Join(slices.Concat(away, more), " --skip-host ")
+// skipping returns the flags that skip hosts.
+func skipping(hosts []string) string {
+	return "--skip-host " + strings.Join(hosts, " --skip-host ")
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// strictUsage makes cmd and all below it answer for their words in kubexm's own
-// texts: a command that does not exist, or a wrong number of arguments, is a mistake
-// in the command line. Cobra alone prints a group's help for these and ends well.
+// strictUsage makes cmd and its subcommands return a usage error for an unknown command
+// or a wrong number of arguments. Cobra alone prints a group's help for these and
+// returns no error.
 func strictUsage(cmd *cobra.Command) {
 	if !cmd.Runnable() {
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -30,7 +30,7 @@ func strictUsage(cmd *cobra.Command) {
 	}
 }
 
-// argumentError says which argument is missing, or is one too many.
+// argumentError returns the error for a missing or a surplus argument.
 func argumentError(cmd *cobra.Command, args []string) error {
 	var needed []string
 	all := argumentNames(cmd)
@@ -41,13 +41,13 @@ func argumentError(cmd *cobra.Command, args []string) error {
 	}
 	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	if len(args) < len(needed) {
-		return fmt.Errorf("%s needs the %s: %s", name, argumentName(needed[len(args)]), useLine(cmd))
+		return fmt.Errorf("%s requires the %s: %s", name, argumentName(needed[len(args)]), useLine(cmd))
 	}
 	return fmt.Errorf("%s does not take the argument %q: %s", name, args[min(len(all), len(args)-1)], useLine(cmd))
 }
 
-// argumentNames are the arguments of the usage line, in order; those in brackets may
-// be left out.
+// argumentNames returns the arguments of the usage line, in order; those in brackets are
+// optional.
 func argumentNames(cmd *cobra.Command) []string {
 	var names []string
 	words := strings.Fields(strings.TrimPrefix(cmd.Use, cmd.Name()))
@@ -61,7 +61,7 @@ func argumentNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// argumentName is what an argument of the usage line is called in a sentence.
+// argumentName returns the name of an argument of the usage line for an error message.
 func argumentName(word string) string {
 	switch word {
 	case "DIR":
@@ -74,22 +74,22 @@ func argumentName(word string) string {
 	return strings.ReplaceAll(strings.ToLower(word), "-", " ")
 }
 
-// useLine is how cmd is typed.
+// useLine returns the usage line of cmd.
 func useLine(cmd *cobra.Command) string {
 	return cmd.CommandPath() + strings.TrimPrefix(cmd.Use, cmd.Name())
 }
 
-// The annotations in which cobra keeps what holds between flags; each value is a
-// group, as names with blanks between them.
+// The annotations in which cobra stores groups of flags. Each value is a group: flag
+// names separated by spaces.
 const (
 	groupOneRequired = "cobra_annotation_one_required"
 	groupExclusive   = "cobra_annotation_mutually_exclusive"
 	groupTogether    = "cobra_annotation_required_if_others_set"
 )
 
-// flagsAsWanted checks what cobra would check a moment later, as a mistake in
-// the command line.
-func flagsAsWanted(cmd *cobra.Command) error {
+// checkFlagUse checks required flags and flag groups before cobra does, so that they are
+// reported as usage errors.
+func checkFlagUse(cmd *cobra.Command) error {
 	var missing []error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if len(f.Annotations[cobra.BashCompOneRequiredFlag]) > 0 && !f.Changed {
@@ -98,7 +98,7 @@ func flagsAsWanted(cmd *cobra.Command) error {
 			missing = append(missing, fmt.Errorf("%s is missing: %s", flagName(f), what))
 		}
 		if n := f.Value.Type(); f.Name == "parallel" && n == "int" && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
-			missing = append(missing, fmt.Errorf("--parallel %s: at least one at once", f.Value))
+			missing = append(missing, fmt.Errorf("--parallel %s: must be at least 1", f.Value))
 		}
 	})
 	if len(missing) == 0 {
@@ -110,7 +110,7 @@ func flagsAsWanted(cmd *cobra.Command) error {
 	return nil
 }
 
-// groupErrors checks what holds between flags.
+// groupErrors checks the flag groups.
 func groupErrors(cmd *cobra.Command) []error {
 	var out []error
 	seen := map[string]bool{}
@@ -144,14 +144,14 @@ func groupError(cmd *cobra.Command, kind string, names []string) error {
 	case kind == groupOneRequired && len(set) == 0:
 		return fmt.Errorf("one of %s is missing", strings.Join(unset, ", "))
 	case kind == groupExclusive && len(set) > 1:
-		return fmt.Errorf("%s and %s cannot be given together", strings.Join(set[:len(set)-1], ", "), set[len(set)-1])
+		return fmt.Errorf("%s and %s cannot be used together", strings.Join(set[:len(set)-1], ", "), set[len(set)-1])
 	case kind == groupTogether && len(set) > 0 && len(unset) > 0:
-		return fmt.Errorf("%s is missing: %s needs it", strings.Join(unset, ", "), set[0])
+		return fmt.Errorf("%s is missing: %s requires it", strings.Join(unset, ", "), set[0])
 	}
 	return nil
 }
 
-// flagName is how a flag is typed most often: -f, else --bundle.
+// flagName returns a flag as typed: its short form if it has one, except for --bundle.
 func flagName(f *pflag.Flag) string {
 	if f.Shorthand != "" && f.ShorthandDeprecated == "" && f.Name != "bundle" {
 		return "-" + f.Shorthand
@@ -159,12 +159,13 @@ func flagName(f *pflag.Flag) string {
 	return "--" + f.Name
 }
 
-// helpCommand is cobra's, which ends well for a command that does not exist.
+// helpCommand replaces cobra's help command, which returns no error for an unknown
+// command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Help about any command",
-		Long:  "Print the help of a command, as its --help does.",
+		Long:  "Print the help of a command; the same as its --help.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if at, words := unknownCommand(root, args); at != nil {
@@ -193,9 +194,10 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// askedFormat is what -o says, before the command line is known to be right: who asks
-// for a document gets one, whatever is wrong.
-func askedFormat(args []string) string {
+// requestedFormat returns json or yaml if the arguments contain such a -o, else "". It
+// runs before the command line is parsed, so that errors in it are printed in that
+// format too.
+func requestedFormat(args []string) string {
 	format := ""
 	for i, arg := range args {
 		switch {

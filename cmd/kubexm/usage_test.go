@@ -7,21 +7,21 @@ import (
 )
 
 // TestUsage: whatever is wrong with a command line ends with the exit code that
-// docs/exit-codes.md gives for it, and says where help is.
+// docs/reference/exit-codes.md gives for it, and says where help is.
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"nosuch", `unknown command "nosuch" for "kubexm"`},
 		{"bundel", "did you mean kubexm bundle?"},
 		{"bundle bild", "did you mean kubexm bundle build?"},
-		{"bundle ls", "bundle ls needs the archive: kubexm bundle ls ARCHIVE"},
+		{"bundle ls", "bundle ls requires the archive: kubexm bundle ls ARCHIVE"},
 		{"bundle lock -f x extra", `bundle lock does not take the argument "extra": kubexm bundle lock -f CONFIG`},
 		{"bundle build", "-f is missing: the cluster config"},
 		{"bundle extract x.tar.zst", "one of --files, --oci, --layout is missing"},
-		{"bundle extract x.tar.zst --files a --oci b", "--files and --oci cannot be given together"},
-		{"bundle diff a.tar.zst", "bundle diff needs the archive to compare to: kubexm bundle diff FROM TO"},
-		{"registry serve --bundle x --tls-cert a", "--tls-key is missing: --tls-cert needs it"},
-		{"bundle build -f x --parallel 0", "--parallel 0: at least one at once"},
-		{"install --bundle x -p -3", "--parallel -3: at least one at once"},
+		{"bundle extract x.tar.zst --files a --oci b", "--files and --oci cannot be used together"},
+		{"bundle diff a.tar.zst", "bundle diff requires the archive to compare to: kubexm bundle diff FROM TO"},
+		{"registry serve --bundle x --tls-cert a", "--tls-key is missing: --tls-cert requires it"},
+		{"bundle build -f x --parallel 0", "--parallel 0: must be at least 1"},
+		{"install --bundle x -p -3", "--parallel -3: must be at least 1"},
 		{"help nosuch", `unknown command "nosuch"`},
 		{"completion nosuch", `unknown command "nosuch" for "kubexm completion"`},
 		{"bundle ls --nope x", "unknown flag: --nope"},

@@ -18,11 +18,11 @@ func (a *app) versionCommand() *cobra.Command {
 	var sbom bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print kubexm's own version, or what it is made of",
-		Long: `Print the version of kubexm, the release of Go that built it and the platform it is for.
+		Short: "Print kubexm's version, or its bill of materials",
+		Long: `Print the version of kubexm, the Go version that built it, and its platform.
 
-With --sbom, print its bill of materials in place of that, as CycloneDX 1.6: every module that is
-linked into this program, with its version and checksum, as the build itself wrote them down.`,
+With --sbom, print its software bill of materials as CycloneDX 1.6 instead: every module that is
+linked into this program, with the version and checksum from its build information.`,
 		Example: `  kubexm version
   kubexm version -o json
   kubexm version --sbom > kubexm.cdx.json`,
@@ -42,12 +42,12 @@ linked into this program, with its version and checksum, as the build itself wro
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&sbom, "sbom", false, "print what kubexm is made of, as CycloneDX")
+	cmd.Flags().BoolVar(&sbom, "sbom", false, "print kubexm's bill of materials as CycloneDX")
 	a.outputFlag(cmd, "text", "json")
 	return cmd
 }
 
-// versionLine is what `kubexm version` and `kubexm --version` print.
+// versionLine returns the output of `kubexm version` and `kubexm --version`.
 func versionLine() string {
 	return fmt.Sprintf("kubexm %s %s %s/%s\n", ownVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
@@ -55,7 +55,7 @@ func versionLine() string {
 func (a *app) printOwnSBOM() error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return errors.New("this program was built without a list of its modules; build it with go build")
+		return errors.New("this program has no build information; build it with go build")
 	}
 	text, err := sbom.Program("kubexm", ownVersion(), info)
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *app) printOwnSBOM() error {
 	return err
 }
 
-// ownVersion is the release's version, else the module's, else "dev".
+// ownVersion returns the release's version, else the module's, else "dev".
 func ownVersion() string {
 	if version != "" {
 		return version

@@ -18,22 +18,22 @@ func (a *app) versionsCommand() *cobra.Command {
 	var f versionsFlags
 	cmd := &cobra.Command{
 		Use:   "versions [COMPONENT]",
-		Short: "Show the matrix of versions that go together",
-		Long: `Show the matrix: every component that kubexm knows, its versions, where they
-come from, and which of them go with which Kubernetes.
+		Short: "Show the matrix of supported versions",
+		Long: `Show the version matrix: every component that kubexm supports, its versions, their sources, and the
+Kubernetes versions that each is compatible with.
 
-DIGEST says who vouches for the bytes: catalog, the matrix itself; published, a
-digest that upstream publishes beside the file and that is read when the bundle
-is locked; registry, the digest that an image's tag has at that time.`,
-		Example: `  kubexm versions                           # every component, and its defaults
-  kubexm versions --kubernetes v1.32        # what goes together
-  kubexm versions containerd                # every version of one component
-  kubexm versions --versions own.yaml       # with your own versions over it`,
+DIGEST is the source of a digest: catalog, the matrix itself; published, a digest that upstream
+publishes beside the file and that is read when the config is locked; registry, the digest that the
+image's tag has at that time.`,
+		Example: `  kubexm versions                           # all components and defaults
+  kubexm versions --kubernetes v1.32        # compatible with v1.32
+  kubexm versions containerd                # all versions of one component
+  kubexm versions --versions own.yaml       # with your own versions`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.showVersions(f, args) },
 	}
-	cmd.Flags().StringVarP(&f.kubernetes, "kubernetes", "k", "", "what goes with this Kubernetes: v1.32, or v1.32.4")
-	cmd.Flags().StringVar(&f.overlay, "versions", "", "a file of kind Versions: own versions and digests, laid over the embedded matrix")
+	cmd.Flags().StringVarP(&f.kubernetes, "kubernetes", "k", "", "only versions compatible with this Kubernetes: v1.32, or v1.32.4")
+	cmd.Flags().StringVar(&f.overlay, "versions", "", useVersions)
 	a.outputFlag(cmd, "table", "json", "yaml")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		c, problems := versions.Load()
@@ -56,7 +56,7 @@ func (a *app) showVersions(f versionsFlags, args []string) error {
 		if kubernetes, known = c.KubernetesRelease(f.kubernetes); !known {
 			minors := c.Minors()
 			return &refusal.Error{
-				Err:  fmt.Errorf("kubernetes %s is not in the matrix, which holds %s to %s", f.kubernetes, versions.Minor(minors[len(minors)-1]), minors[0]),
+				Err:  fmt.Errorf("kubernetes %s is not in the matrix, which has %s to %s", f.kubernetes, versions.Minor(minors[len(minors)-1]), minors[0]),
 				Kind: refusal.Usage, Advice: "kubexm versions kubernetes",
 			}
 		}
@@ -71,19 +71,19 @@ func (a *app) showVersions(f versionsFlags, args []string) error {
 	}
 }
 
-// showComponent lists the versions of one component, those alone that go with
-// a Kubernetes version where one is given.
+// showComponent lists the versions of one component; if kubernetes is not empty, only
+// those compatible with it.
 func (a *app) showComponent(c *versions.Catalog, name, kubernetes string) error {
 	x, ok := c.Component(name)
 	if !ok {
 		return &refusal.Error{
-			Err:  fmt.Errorf("%s is no component of the matrix%s", name, refusal.DidYouMean(name, c.Names())),
+			Err:  fmt.Errorf("%s is not a component of the matrix%s", name, refusal.DidYouMean(name, c.Names())),
 			Kind: refusal.Usage, Advice: "kubexm versions",
 		}
 	}
 	rows := []versions.ReleaseRow{}
 	for _, v := range c.Versions(name) {
-		if kubernetes == "" || c.Together(name, v, kubernetes) {
+		if kubernetes == "" || c.Compatible(name, v, kubernetes) {
 			rows = append(rows, versions.NewReleaseRow(c, name, v))
 		}
 	}
@@ -99,7 +99,7 @@ func (a *app) showComponent(c *versions.Catalog, name, kubernetes string) error 
 	return a.printReleases(rows, false)
 }
 
-// showTogether lists what goes together with one Kubernetes release.
+// showTogether lists the default versions for one Kubernetes release.
 func (a *app) showTogether(c *versions.Catalog, kubernetes string) error {
 	rows := []versions.ReleaseRow{}
 	for _, name := range c.ByFamily() {
@@ -109,7 +109,7 @@ func (a *app) showTogether(c *versions.Catalog, kubernetes string) error {
 	if a.output != "table" {
 		return a.printValue(rows)
 	}
-	if _, err := fmt.Fprintf(a.out, "What goes with Kubernetes %s, unless a config says otherwise:\n\n", kubernetes); err != nil {
+	if _, err := fmt.Fprintf(a.out, "Default versions for Kubernetes %s:\n\n", kubernetes); err != nil {
 		return err
 	}
 	return a.printReleases(rows, true)

@@ -9,7 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/versions"
 )
 
-// shownMinors is how many Kubernetes minors the matrix shows defaults for.
+// shownMinors is the number of Kubernetes minor versions with defaults in the matrix.
 const shownMinors = 3
 
 func (a *app) printMatrix(rows []versions.MatrixRow, minors []string) error {
@@ -37,8 +37,7 @@ func (a *app) printMatrix(rows []versions.MatrixRow, minors []string) error {
 	return w.Flush()
 }
 
-// printReleases writes rows as a table, with the component's name where they
-// are of several.
+// printReleases writes rows as a table; with named it has a column for the component.
 func (a *app) printReleases(rows []versions.ReleaseRow, named bool) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	if named {
@@ -53,7 +52,7 @@ func (a *app) printReleases(rows []versions.ReleaseRow, named bool) error {
 		if n := len(r.Images); n > 0 {
 			images = strconv.Itoa(n)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dash(r.Version), dash(r.GoesWith()), dash(strings.Join(r.Platforms, ", ")), dash(images), dash(r.Vouched()))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dash(r.Version), dash(r.CompatibleVersions()), dash(strings.Join(r.Platforms, ", ")), dash(images), dash(r.DigestSources()))
 	}
 	return w.Flush()
 }

@@ -9,17 +9,18 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// zoneVariable names a zone for whoever builds, where neither config nor --sources
-// does: the config stays the same in every place.
+// zoneVariable is the environment variable that sets the zone of a build if neither the
+// config nor --sources does. So one config can be built in different zones.
 const zoneVariable = "KMZONE"
 
+// zone sets s.Zone from the environment if it is empty.
 func (a *app) zone(s *manifest.Sources) error {
 	zone, _ := a.env(zoneVariable)
 	if zone == "" || s.Zone != "" {
 		return nil
 	}
 	if zones := manifest.Zones(); !slices.Contains(zones, zone) {
-		return &refusal.Error{Err: fmt.Errorf("%s=%s is no zone", zoneVariable, zone), Kind: refusal.Usage, Advice: "use one of " + strings.Join(zones, ", ") + ", or unset it"}
+		return &refusal.Error{Err: fmt.Errorf("%s=%s is not a valid zone", zoneVariable, zone), Kind: refusal.Usage, Advice: "use one of " + strings.Join(zones, ", ") + ", or unset it"}
 	}
 	s.Zone = zone
 	return nil

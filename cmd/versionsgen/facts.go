@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// facts are the tables of public release metadata that the matrix is made from.
+// facts are the tables of public release metadata that the matrix is generated from.
 type facts struct {
 	checksums map[string]map[string]map[string]string // component → version → architecture → sha256
 	kubeadm   map[string]map[string]string            // Kubernetes version → image → tag
@@ -30,8 +30,8 @@ func readFacts(dir string) (*facts, error) {
 	return f, nil
 }
 
-// kubernetes gives the versions that both tables hold: the newest of them is
-// the newest of the matrix.
+// kubernetes returns the versions that are in both tables; the newest of them is the
+// newest in the matrix.
 func (f *facts) kubernetes() []string {
 	var out []string
 	for v := range f.checksums["kubelet"] {

@@ -29,7 +29,7 @@ func generate(sources map[string]*source, f *facts, tagged map[string]map[string
 	return out, nil
 }
 
-// generator makes one component's document.
+// generator generates one component's document.
 type generator struct {
 	name   string
 	source *source
@@ -61,7 +61,7 @@ func (g *generator) run() error {
 	return nil
 }
 
-// spell writes a version as upstream's tag has it.
+// spell formats a version like upstream's tag.
 func (g *generator) spell(v string) string {
 	if g.source.Follows == versions.Kubernetes {
 		return "v" + v
@@ -69,7 +69,7 @@ func (g *generator) spell(v string) string {
 	return g.source.Prefix + strings.TrimPrefix(v, g.source.Prefix)
 }
 
-// versions gives every version that some table holds, once.
+// versions returns the versions of all tables, sorted and without duplicates.
 func (g *generator) versions() []string {
 	s := g.source
 	all := map[string]bool{}
@@ -96,7 +96,7 @@ func (g *generator) versions() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// release joins what the tables hold of one version.
+// release joins the entries of one version in the tables.
 func (g *generator) release(v string) (versions.Release, error) {
 	var r versions.Release
 	for _, rule := range g.source.Rules {
@@ -138,7 +138,7 @@ func (g *generator) release(v string) (versions.Release, error) {
 	return r, nil
 }
 
-// digests takes over the sha256 of one version.
+// digests sets the sha256 of one version.
 func (g *generator) digests(v string, r *versions.Release) {
 	if t := g.tagged[v]; t.SHA256 != "" {
 		r.SHA256 = map[string]string{"any": t.SHA256}
@@ -155,8 +155,8 @@ func (g *generator) digests(v string, r *versions.Release) {
 	}
 }
 
-// images names the images of a release: by the component where there is one,
-// else by component and the last segment of the repository.
+// images names the images of a release: by the component if it has one image, else by
+// component and the last segment of the repository.
 func (g *generator) images(refs []string) []versions.Image {
 	slices.Sort(refs)
 	refs = slices.Compact(refs)
@@ -172,7 +172,7 @@ func (g *generator) images(refs []string) []versions.Image {
 	return out
 }
 
-// kubernetes lists the releases with what kubeadm of each asks for.
+// kubernetes adds the releases with the component versions that their kubeadm uses.
 func (g *generator) kubernetes() {
 	for _, v := range g.facts.kubernetes() {
 		asked := g.facts.kubeadm[v]

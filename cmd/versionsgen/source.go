@@ -34,25 +34,25 @@ type source struct {
 	Rules              []rule   `yaml:"rules"`
 }
 
-// rule gives fields to the versions in a range.
+// rule sets fields of the versions in a range.
 type rule struct {
 	In               string `yaml:"versions"`
 	versions.Release `yaml:",inline"`
 }
 
-// tags says what a repository's tags tell of a component.
+// tags describes what is read from a repository's tags for a component.
 type tags struct {
 	Repository string `yaml:"repository"` // owner/name on github.com
 	Tag        string `yaml:"tag"`        // before the version; "v" when empty
 	Manifest   string `yaml:"manifest"`   // path of a manifest: its sha256 and images
-	List       string `yaml:"list"`       // path of a list of images, in place of the manifest's own
+	List       string `yaml:"list"`       // path of a list of images, in place of the manifest's images
 	Take       string `yaml:"take"`       // range of versions
 }
 
-// tagged is what tags.yaml holds of one tag.
+// tagged is the entry of one tag in tags.yaml.
 type tagged struct {
 	SHA256 string            `yaml:"sha256,omitempty"` // of the manifest
-	Images map[string]string `yaml:"images,omitempty"` // reference → digest, "" where the manifest names none
+	Images map[string]string `yaml:"images,omitempty"` // reference → digest, "" if the manifest has none
 }
 
 func readSources() (map[string]*source, error) {
@@ -71,14 +71,14 @@ func readTags() (map[string]map[string]tagged, error) {
 	return all, nil
 }
 
-// strict decodes yaml and refuses fields that no one reads.
+// strict decodes YAML and rejects unknown fields.
 func strict(text []byte, into any) error {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	return d.Decode(into)
 }
 
-// inRange reports whether a version lies in a range; an empty range holds all.
+// inRange reports whether a version is in a range; an empty range contains all versions.
 func inRange(version, within string) (bool, error) {
 	if within == "" {
 		return true, nil

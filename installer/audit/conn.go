@@ -12,19 +12,18 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// The verbs of what a connection carries beside commands.
+// The verbs of connections that are not commands.
 const (
 	VerbDial   = "net.dial"   // NETWORK ADDRESS, from the host
 	VerbListen = "net.listen" // NETWORK ADDRESS, on the host
 )
 
-// longestArg is how many bytes of one argument a line holds.
+// longestArg is the number of bytes of one argument that a line stores.
 const longestArg = 4 << 10
 
-// Conn is the connection to a host whose commands are all on record. A command
-// that may change something is on record before it is handed over, so that one
-// that a kill of this process has left running is known of, too; and how it ended
-// when it did. A look has one line.
+// Conn is a connection to a host that logs all commands. A command that may change something
+// is logged before it is sent, so that it is known even if this process is killed while it
+// runs, and again when it ends. A command that changes nothing has one line.
 type Conn struct {
 	conn connector.Conn
 	host string
@@ -32,8 +31,8 @@ type Conn struct {
 	red  *connector.Redactor
 }
 
-// Wrap gives conn with a record of all that is done through it. Secrets that red
-// or a command knows are masked.
+// Wrap returns conn with logging of everything that is done through it. Secrets known to red
+// or to a command are masked.
 func Wrap(conn connector.Conn, host string, log *Log, red *connector.Redactor) connector.Conn {
 	c := &Conn{conn: conn, host: host, log: log, red: red}
 	if f, ok := conn.(connector.Forwarder); ok {
@@ -42,21 +41,20 @@ func Wrap(conn connector.Conn, host string, log *Log, red *connector.Redactor) c
 	return c
 }
 
-// Root tells whether commands are root's without sudo.
+// Root reports whether commands run as root without sudo.
 func (c *Conn) Root() bool {
 	e, ok := c.conn.(connector.Elevated)
 	return ok && e.Root()
 }
 
-// Close ends the connection; see connector.Conn. The log stays open.
+// Close closes the connection; see connector.Conn. The log stays open.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Exec runs one command; see connector.Conn. It is not run where the log cannot
-// say so.
+// Exec runs one command; see connector.Conn. It does not run a command that cannot be logged.
 func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, error) {
 	red := c.red.With(cmd.Secrets...)
 	x := c.line(ctx, cmd, red)
-	if !x.Look {
+	if !x.ReadOnly {
 		begin := *x
 		begin.Type = TypeBegin
 		if err := c.log.Add(&begin); err != nil {
@@ -75,14 +73,14 @@ func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, e
 		x.Exit = &res.Exit
 	}
 	if lost := c.log.Add(x); lost != nil && err == nil {
-		return res, lost // it was done; that nobody will know ends the run
+		return res, lost // the command ran, but is not logged: this ends the run
 	}
 	return res, err
 }
 
-// line says what is to be done.
+// line describes a command before it runs.
 func (c *Conn) line(ctx context.Context, cmd connector.Cmd, red *connector.Redactor) *Line {
-	x := &Line{Type: TypeDid, Host: c.host, Step: steps.NodeOf(ctx), Verb: cmd.Verb, Sudo: cmd.Sudo && !c.Root(), Look: Looks(cmd.Verb)}
+	x := &Line{Type: TypeDid, Host: c.host, Step: steps.NodeOf(ctx), Verb: cmd.Verb, Sudo: cmd.Sudo && !c.Root(), ReadOnly: ReadOnlyVerb(cmd.Verb)}
 	argv := cmd.Argv
 	if script, args, ok := cmd.Script(); ok && cmd.Verb != connector.VerbExec {
 		x.Script, argv = c.log.scriptHash(script), args
@@ -100,9 +98,8 @@ func shortened(argv []string) []string {
 	return argv
 }
 
-// Looks tells of which verbs a command changes nothing on a host. What any
-// program does is not known.
-func Looks(verb string) bool {
+// ReadOnlyVerb reports whether a verb changes nothing on a host. Programs may change anything.
+func ReadOnlyVerb(verb string) bool {
 	return slices.Contains([]string{
 		connector.VerbRead, connector.VerbDigest, connector.VerbStat, connector.VerbList, connector.VerbCompare, connector.VerbSysctl,
 		connector.VerbModule, connector.VerbUnitShow, connector.VerbUnitJournal, connector.VerbJobPoll, connector.VerbUser, connector.VerbGroup,
@@ -111,13 +108,13 @@ func Looks(verb string) bool {
 	}, verb)
 }
 
-// forwarder is a Conn that carries TCP, too.
+// forwarder is a Conn that also forwards TCP.
 type forwarder struct {
 	*Conn
 	to connector.Forwarder
 }
 
-// Dial connects from the far side; see connector.Forwarder.
+// Dial connects from the host; see connector.Forwarder.
 func (f *forwarder) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	began := time.Now()
 	conn, err := f.to.Dial(ctx, network, address)
@@ -127,7 +124,7 @@ func (f *forwarder) Dial(ctx context.Context, network, address string) (net.Conn
 	return conn, err
 }
 
-// Listen accepts connections on the far side; see connector.Forwarder.
+// Listen accepts connections on the host; see connector.Forwarder.
 func (f *forwarder) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	began := time.Now()
 	l, err := f.to.Listen(ctx, network, address)
@@ -138,7 +135,7 @@ func (f *forwarder) Listen(ctx context.Context, network, address string) (net.Li
 }
 
 func (f *forwarder) opened(ctx context.Context, verb, network, address string, began time.Time, err error) error {
-	x := &Line{Type: TypeDid, Host: f.host, Step: steps.NodeOf(ctx), Verb: verb, Argv: []string{network, address}, Look: Looks(verb),
+	x := &Line{Type: TypeDid, Host: f.host, Step: steps.NodeOf(ctx), Verb: verb, Argv: []string{network, address}, ReadOnly: ReadOnlyVerb(verb),
 		Seconds: time.Since(began).Round(time.Millisecond).Seconds()}
 	if err != nil {
 		x.Error = f.red.String(err.Error())

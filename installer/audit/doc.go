@@ -1,13 +1,12 @@
-// Package audit owns the log of what a run did to hosts: audit.jsonl in the
-// cluster's folder, one line of JSON for each command, file and connection on
-// each host. Lines are only ever added. Each names the line before by its
-// SHA-256, so that none in the middle can be changed, moved or taken out
-// unnoticed; that the end was cut off shows where a head was written down
-// elsewhere (the journal of a run, a receipt).
+// Package audit owns the log of everything that runs did on hosts: audit.jsonl in the
+// cluster's folder, one line of JSON for each command, file and connection on each host. Lines
+// are only appended. Each line contains the SHA-256 of the previous one, so that no line in
+// the middle can be changed, moved or removed without detection. A cut-off end is detected if
+// a later head was recorded elsewhere (in the journal of a run, or in a receipt).
 //
-// Log adds lines, Conn is the one place that they come from: a connector.Conn
-// around a host's own. Verify reads a log and finds what was done to it.
-// docs/audit.md says what a line holds.
+// Log appends lines. Conn, a wrapper around a host's connector.Conn, is the only source of
+// lines about hosts. Verify reads a log and reports breaks of the chain. docs/audit.md
+// describes the fields of a line.
 //
 // It may import steps, steps/connector and durable.
 package audit

@@ -10,31 +10,30 @@ import (
 	"time"
 )
 
-// Filter chooses lines of a log; the zero Filter chooses all.
+// Filter selects lines of a log; the zero Filter selects all.
 type Filter struct {
 	Hosts []string  // any of these
-	Step  string    // a part of the step's id, as "kubeadm." or "join-worker"
-	Since time.Time // not before
-	// Changes leaves looks out.
-	Changes bool
+	Step  string    // substring of the step's id, such as "kubeadm." or "join-worker"
+	Since time.Time // lines from this time on
+	// ChangesOnly leaves out commands that change nothing.
+	ChangesOnly bool
 }
 
-// chooses tells whether x is one of those that f asks for.
-func (f Filter) chooses(x Line) bool {
+// matches reports whether f selects x.
+func (f Filter) matches(x Line) bool {
 	switch {
 	case len(f.Hosts) > 0 && !slices.Contains(f.Hosts, x.Host),
 		f.Step != "" && !strings.Contains(x.Step, f.Step),
 		x.Time.Before(f.Since),
-		f.Changes && x.Look:
+		f.ChangesOnly && x.ReadOnly:
 		return false
 	}
 	return true
 }
 
-// Show hands on the lines of a log that f chooses, in their order, each with the
-// text that it stands there with. A command that ended is one line: that it began
-// is shown only where its end is not on record. Lines that make no sense are
-// passed over; Verify tells of them.
+// Show calls show for the lines of a log that f selects, in their order, each with its raw
+// text. A command that ended is one line: its begin line is shown only if its end is not
+// recorded. Invalid lines are skipped; Verify reports them.
 func Show(r io.ReadSeeker, f Filter, show func(x Line, text []byte) error) error {
 	ended := map[int64]bool{}
 	err := each(r, func(x Line, _ []byte) error {
@@ -50,14 +49,14 @@ func Show(r io.ReadSeeker, f Filter, show func(x Line, text []byte) error) error
 		return err
 	}
 	return each(r, func(x Line, text []byte) error {
-		if x.Type == TypeBegin && ended[x.N] || !f.chooses(x) {
+		if x.Type == TypeBegin && ended[x.N] || !f.matches(x) {
 			return nil
 		}
 		return show(x, text)
 	})
 }
 
-// each hands on the lines that make sense.
+// each calls do for the valid lines.
 func each(r io.Reader, do func(x Line, text []byte) error) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {

@@ -17,30 +17,30 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// syncAfter is how long a line may be in memory alone. A process that is killed
-// loses none, for each is handed to the kernel as it comes; a machine that loses
-// power loses those of this time.
+// syncAfter is how long a line may be in the page cache only. Killing the process loses no
+// line, because each is written to the kernel immediately. A power failure can lose the lines
+// of this time.
 const syncAfter = time.Second
 
-// Log adds lines to a cluster's log. It is safe for concurrent use. Once it could
-// not write a line it takes no more: nothing may be done that it does not hold.
+// Log appends lines to a cluster's log. It is safe for concurrent use. After a failed write it
+// accepts no more lines: nothing may be done that is not logged.
 type Log struct {
 	who, version string
 
-	scripts sync.Map // text → its SHA-256: a few dozen, each run thousands of times
+	scripts sync.Map // text → its SHA-256: a few dozen scripts, each run thousands of times
 
-	syncing sync.Mutex // one at a time, and before mu
+	syncing sync.Mutex // only one sync at a time; locked before mu
 
 	mu      sync.Mutex
 	f       file
 	head    Head
 	failed  error
 	timer   *time.Timer  // set while lines are not on disk
-	onDisk  int64        // bytes that were here, or that a sync has put there
-	pending bytes.Buffer // what came after them
+	onDisk  int64        // bytes that existed at opening, or that were synced since
+	pending bytes.Buffer // bytes written after them
 }
 
-// file is what a log needs of one. Tests have disks that fail.
+// file is the part of os.File that a log uses. Tests use disks that fail.
 type file interface {
 	io.Writer
 	Sync() error
@@ -48,7 +48,7 @@ type file interface {
 	Close() error
 }
 
-// DamagedError says that a log ends in what no kubexm wrote.
+// DamagedError reports that a log does not end with audit log lines.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -56,18 +56,17 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string { return fmt.Sprintf("audit log %s: %v", e.Path, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Advice says what to do.
+// Advice returns what the user can do; see steps.Advice.
 func (e *DamagedError) Advice() string {
-	return "see what was done to it: kubexm audit verify; then move it aside, and the next run begins a new one"
+	return "find out what was changed: kubexm audit verify; then move the file away, and the next run starts a new log"
 }
 
-// Open opens the log of a cluster to add to it, and begins one where there is
-// none. who is the user and the machine, version kubexm's own. A last line that
-// was cut off, by a kill or a loss of power, stays as it is; the next line says
-// what it is.
+// Open opens the log of a cluster for appending, and creates it if necessary. who is the user
+// and the machine, version that of kubexm. An incomplete last line, after a kill or a power
+// failure, stays as it is; the next line records it as torn.
 func Open(path, cluster, who, version string) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -80,14 +79,14 @@ func Open(path, cluster, who, version string) (*Log, error) {
 	return l, nil
 }
 
-// begin finds where the log ends, and writes its first line where it is new.
+// begin finds the end of the log, and writes the first line of a new one.
 func (l *Log) begin(f *os.File, path, cluster string) error {
 	st, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	if !st.Mode().IsRegular() {
-		return fmt.Errorf("audit log: %w", &fs.PathError{Op: "open", Path: path, Err: errors.New("is no file")})
+		return fmt.Errorf("audit log: %w", &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")})
 	}
 	if err := f.Chmod(0o600); err != nil {
 		return fmt.Errorf("audit log: %w", err)
@@ -117,14 +116,14 @@ func (l *Log) begin(f *os.File, path, cluster string) error {
 	if l.failed != nil {
 		return l.failed
 	}
-	// Whoever made the log may have been killed before its name was on disk.
+	// The process that created the log may have been killed before the name was on disk.
 	if err := durable.SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	return nil
 }
 
-// close ends what was cut off, and says so in the next line.
+// close terminates truncated lines, and records them in the next line.
 func (l *Log) close(torn [][]byte, open bool) error {
 	x := &Line{Type: TypeTorn}
 	for _, t := range torn {
@@ -139,7 +138,7 @@ func (l *Log) close(torn [][]byte, open bool) error {
 	return l.Add(x)
 }
 
-// Add writes a line, and fills in what every line has.
+// Add appends a line, and fills in the common fields.
 func (l *Log) Add(x *Line) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,12 +153,12 @@ func (l *Log) Add(x *Line) error {
 	}
 	l.head = Head{Lines: x.N, SHA256: hashOf(b)}
 	if l.timer == nil {
-		l.timer = time.AfterFunc(syncAfter, func() { _ = l.Sync() }) // what fails is kept
+		l.timer = time.AfterFunc(syncAfter, func() { _ = l.Sync() }) // a sync error is stored in failed
 	}
 	return nil
 }
 
-// write hands bytes to the kernel, and keeps them until a sync has put them on disk.
+// write writes bytes to the kernel, and buffers them until they are synced.
 func (l *Log) write(b []byte) error {
 	if _, err := l.f.Write(b); err != nil {
 		l.failed = fmt.Errorf("audit log: %w", err)
@@ -169,7 +168,7 @@ func (l *Log) write(b []byte) error {
 	return nil
 }
 
-// scriptHash gives the SHA-256 of a script.
+// scriptHash returns the SHA-256 of a script.
 func (l *Log) scriptHash(script string) string {
 	if known, ok := l.scripts.Load(script); ok {
 		hash, _ := known.(string)
@@ -180,8 +179,8 @@ func (l *Log) scriptHash(script string) string {
 	return hash
 }
 
-// encode gives a line as it stands in the log. Strings that are no UTF-8 get
-// replacement characters, as everywhere in JSON.
+// encode returns a line as stored in the log. Invalid UTF-8 is replaced by replacement
+// characters, as always in JSON.
 func encode(x *Line) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -190,15 +189,15 @@ func encode(x *Line) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Head tells how long the log is now, and what its last line is.
+// Head returns the current number of lines, and the hash of the last.
 func (l *Log) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.head
 }
 
-// Sync puts all lines on disk. After one that failed the log takes no more lines, and
-// the error is for good.
+// Sync writes all lines to disk. After a failed sync the log accepts no more lines, and the
+// error is permanent.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -212,7 +211,7 @@ func (l *Log) Sync() error {
 	if failed != nil || n == 0 {
 		return failed
 	}
-	err := l.f.Sync() // without mu: others write meanwhile
+	err := l.f.Sync() // without mu, so that others can write
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -225,12 +224,12 @@ func (l *Log) Sync() error {
 	return l.failed
 }
 
-// restore writes once more what a failed sync may have lost. The kernel has thrown those
-// bytes away, and would keep the lines that came while it tried: a chain with a gap in it.
-// Where the disk refuses again the log ends before them.
+// restore writes again what a failed sync may have lost. The kernel has dropped those bytes,
+// but would keep lines written during the sync: a chain with a gap. If the disk fails again,
+// the log is cut before them.
 func (l *Log) restore() {
 	if l.f.Truncate(l.onDisk) != nil {
-		return // nothing more can be done here; the next run says what it finds
+		return // nothing more can be done; the next run reports what it finds
 	}
 	_, err := l.f.Write(l.pending.Bytes())
 	if err == nil {
@@ -241,7 +240,7 @@ func (l *Log) restore() {
 	}
 }
 
-// Close puts all lines on disk and ends the log: nothing more can be done to a host.
+// Close syncs and closes the log: nothing more can be done on a host.
 func (l *Log) Close() error {
 	err := l.Sync()
 	l.mu.Lock()

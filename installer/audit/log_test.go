@@ -106,7 +106,7 @@ func TestLogIsBegunAndContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := verify(t, path, audit.Anchor{Head: l.Head(), From: "a journal"})
-	if len(r.Problems) > 0 || r.Cluster != "demo" || r.Head != l.Head() || r.Commands != 4 || r.Looks != 2 || r.Vouched != 8 || r.From != "a journal" || len(r.Open) > 0 {
+	if len(r.Problems) > 0 || r.Cluster != "demo" || r.Head != l.Head() || r.Commands != 4 || r.ReadOnly != 2 || r.Confirmed != 8 || r.From != "a journal" || len(r.Open) > 0 {
 		t.Errorf("%+v", r)
 	}
 	if first := lines(t, path)[0]; !strings.Contains(first, `"type":"head","who":"alice@wd1","kubexm":"v1.2.3","cluster":"demo"`) {
@@ -141,17 +141,17 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 		want string
 	}{
 		{"nothing", good, ""},
-		{"one removed", append(append([]string(nil), good[:3]...), good[4:]...), "line 4 is gone"},
-		{"three removed", append(append([]string(nil), good[:2]...), good[5:]...), "lines 3 to 5 are gone"},
-		{"the first removed", good[1:], "the log begins with line 2: what was before is gone"},
-		{"one changed", with(3, strings.Replace(good[3], `"host":"m1"`, `"host":"m2"`, 1)), "line 4 is not the one that line 5 was written behind"},
-		{"the last changed", with(6, strings.Replace(good[6], `"host":"m1"`, `"host":"m2"`, 1)), "line 7 is not the one that journal knows"},
+		{"one removed", append(append([]string(nil), good[:3]...), good[4:]...), "line 4 is missing"},
+		{"three removed", append(append([]string(nil), good[:2]...), good[5:]...), "lines 3 to 5 are missing"},
+		{"the first removed", good[1:], "the log begins with line 2: the lines before it are missing"},
+		{"one changed", with(3, strings.Replace(good[3], `"host":"m1"`, `"host":"m2"`, 1)), "line 4 is not the line that line 5 refers to"},
+		{"the last changed", with(6, strings.Replace(good[6], `"host":"m1"`, `"host":"m2"`, 1)), "line 7 does not have the hash recorded in journal"},
 		{"two moved", swap(2, 3), "line 4"},
-		{"one twice", append(append([]string(nil), good[:4]...), good[3:]...), "line 4 stands behind line 4"},
-		{"rubbish put in", with(2, "{}\n"), "line 3 is no line of a log"},
-		{"an empty line", append(append(append([]string(nil), good[:3]...), "\n"), good[3:]...), "line 4 is no line of a log"},
-		{"the end cut off", good[:5], "the end is cut off: journal knows line 7, and the log ends with line 5"},
-		{"cut off within a line", with(6, good[6][:20]), "the end is cut off: journal knows line 7, and the log ends with line 6"},
+		{"one twice", append(append([]string(nil), good[:4]...), good[3:]...), "line 4 follows line 4"},
+		{"rubbish put in", with(2, "{}\n"), "line 3 is not an audit log line"},
+		{"an empty line", append(append(append([]string(nil), good[:3]...), "\n"), good[3:]...), "line 4 is not an audit log line"},
+		{"the end cut off", good[:5], "the end is cut off: journal refers to line 7, and the log ends with line 5"},
+		{"cut off within a line", with(6, good[6][:20]), "the end is cut off: journal refers to line 7, and the log ends with line 6"},
 		{"all of it", nil, "the log is empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,16 +6,15 @@ import (
 	"io"
 )
 
-// mostTorn is how many lines in a row may have been cut off: a run that is killed
-// while it says that one was leaves two.
+// mostTorn is how many consecutive lines may be truncated: a run that is killed while
+// recording a truncated line leaves two.
 const mostTorn = 8
 
-// errForeign says that a log ends in what no kubexm wrote.
-var errForeign = errors.New("it does not end in lines of an audit log")
+// errForeign reports that a log does not end with audit log lines.
+var errForeign = errors.New("it does not end with audit log lines")
 
-// tail finds the last line that is whole, and what was cut off behind it, each
-// line for itself. open says that the last of these has no end of line yet. A log
-// without any line gives nothing.
+// tail finds the last valid line, and the truncated lines after it, one by one. open reports
+// that the last of these has no line end yet. An empty log returns nothing.
 func tail(f io.ReaderAt, size int64) (last Head, torn [][]byte, open bool, err error) {
 	for n := min(size, 64<<10); ; n = min(size, 4*n) {
 		b := make([]byte, n)
@@ -32,22 +31,22 @@ func tail(f io.ReaderAt, size int64) (last Head, torn [][]byte, open bool, err e
 	}
 }
 
-// lastOf is tail for the end of a log; whole says that it is all of it. It is
-// found where the last whole line lies in b, or there is none.
-func lastOf(b []byte, whole bool) (last Head, torn [][]byte, open, found bool) {
+// lastOf is tail for the last bytes of a log; complete reports that b is the entire log. found
+// reports that the last valid line is in b, or that there is none.
+func lastOf(b []byte, complete bool) (last Head, torn [][]byte, open, found bool) {
 	lines := bytes.Split(b, []byte("\n"))
 	if rest := lines[len(lines)-1]; len(rest) > 0 {
 		torn, open = append(torn, rest), true
 	}
 	lines = lines[:len(lines)-1]
 	for i := len(lines) - 1; i >= 0; i-- {
-		if i == 0 && !whole {
-			return last, nil, false, false // it may begin before b
+		if i == 0 && !complete {
+			return last, nil, false, false // the line may begin before b
 		}
 		if x, ok := parse(lines[i]); ok {
 			return Head{Lines: x.N, SHA256: hashOf(lines[i])}, torn, open, true
 		}
 		torn = append([][]byte{lines[i]}, torn...)
 	}
-	return last, torn, open, whole
+	return last, torn, open, complete
 }

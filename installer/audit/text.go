@@ -11,12 +11,12 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// String is the line for people.
+// String returns the line in a form for people.
 func (x *Line) String() string {
 	when := x.Time.Local().Format("2006-01-02 15:04:05.000")
 	switch x.Type {
 	case TypeHead:
-		return fmt.Sprintf("%s  log of cluster %s begun by %s, kubexm %s", when, x.Cluster, x.Who, x.Kubexm)
+		return fmt.Sprintf("%s  log of cluster %s started by %s, kubexm %s", when, x.Cluster, x.Who, x.Kubexm)
 	case TypeRun, TypeEnd:
 		return fmt.Sprintf("%s  %s, by %s, kubexm %s%s", when, x.Message, x.Who, x.Kubexm, colon(x.Error))
 	case TypeTorn:
@@ -24,9 +24,9 @@ func (x *Line) String() string {
 		if len(x.Torn) != 1 {
 			torn = fmt.Sprintf("%d lines", len(x.Torn))
 		}
-		return fmt.Sprintf("%s  %s before this one cut off while written: kubexm was killed, or the machine lost power", when, torn)
+		return fmt.Sprintf("%s  %s before this one truncated while being written: kubexm was killed, or the machine lost power", when, torn)
 	}
-	how := "no end on record"
+	how := "end not recorded"
 	switch {
 	case x.Exit != nil:
 		how = fmt.Sprintf("exit %d", *x.Exit)
@@ -40,7 +40,7 @@ func (x *Line) String() string {
 		more = append(more, "sudo")
 	}
 	if c := x.Stdin; c != nil && c.Bytes > 0 {
-		sum := "holds a secret"
+		sum := "contains a secret"
 		if !c.Secret {
 			sum = "sha256:" + c.SHA256
 		}
@@ -64,8 +64,8 @@ func colon(text string) string {
 	return ": " + strings.ReplaceAll(text, "\n", "; ")
 }
 
-// ParseSince reads how far back from now somebody wants to see: 90m, 24h or a time; ""
-// is all.
+// ParseSince parses the start of a period before now: 90m, 24h or a time; "" is the beginning
+// of the log.
 func ParseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -80,14 +80,14 @@ func ParseSince(text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// ParseHeads reads heads that a person gives, as LINES:SHA256.
+// ParseHeads parses heads from the command line, as LINES:SHA256.
 func ParseHeads(texts []string) ([]Anchor, error) {
 	var out []Anchor
 	for _, text := range texts {
 		n, sum, _ := strings.Cut(text, ":")
 		lines, err := strconv.ParseInt(n, 10, 64)
 		if b, bad := hex.DecodeString(sum); err != nil || bad != nil || len(b) != 32 || lines < 1 {
-			return nil, &refusal.Error{Err: fmt.Errorf("--head %q is no head of a log", text), Kind: refusal.Usage, Advice: "write it as `kubexm audit verify` prints it: LINES:SHA256"}
+			return nil, &refusal.Error{Err: fmt.Errorf("--head %q is not a head of an audit log", text), Kind: refusal.Usage, Advice: "write it as `kubexm audit verify` prints it: LINES:SHA256"}
 		}
 		out = append(out, Anchor{Head: Head{Lines: lines, SHA256: strings.ToLower(sum)}, From: "--head " + n})
 	}

@@ -11,43 +11,43 @@ import (
 	"time"
 )
 
-// longestLine is how long a line may be: no kubexm writes one of a tenth of it.
+// longestLine limits the length of a line: kubexm writes none of a tenth of it.
 const longestLine = 16 << 20
 
-// Anchor is a head that was written down elsewhere.
+// Anchor is a head that was recorded elsewhere.
 type Anchor struct {
 	Head
-	From string // where: the path of a journal, a receipt
+	From string // where: the path of a journal or a receipt
 }
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	Cluster string    `json:"cluster,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
 	Until   time.Time `json:"until,omitzero"`
 	Head    Head      `json:"head"`
-	// Commands counts those that ended, Looks those of them that change nothing.
+	// Commands counts the commands that ended, ReadOnly those of them that change nothing.
 	Commands int `json:"commands"`
-	Looks    int `json:"looks"`
-	// Open are commands that may change something and of whose end nothing is said:
-	// the process was killed, or is at work now. They are the numbers of their lines.
+	ReadOnly int `json:"looks"`
+	// Open are the line numbers of commands that may change something and whose end is not
+	// recorded: the process was killed, or is still running.
 	Open []int64 `json:"open,omitempty"`
-	// Torn counts lines that were cut off while they were written.
+	// Torn counts lines that were truncated while being written.
 	Torn int `json:"torn,omitempty"`
-	// Vouched is the last line that an anchor knows, by From: what is cut off behind
-	// it, or changed in the very last line, nobody can tell.
-	Vouched int64  `json:"vouched"`
-	From    string `json:"from,omitempty"`
-	// Problems say what is wrong, in the order of lines.
+	// Confirmed is the last line that an anchor confirms, and From that anchor. Lines cut off
+	// after it, or a change of the very last line, cannot be detected.
+	Confirmed int64  `json:"vouched"`
+	From      string `json:"from,omitempty"`
+	// Problems describe what is wrong, in the order of lines.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// mostProblems is how many problems are worth reading.
+// mostProblems limits the number of reported problems.
 const mostProblems = 50
 
-// Verify reads a log to its end and finds every break of its chain: lines that
-// were taken out, changed, moved, written by somebody else, and by the anchors an
-// end that was cut off. The error is of reading alone.
+// Verify reads a log to its end and finds every break of its chain: lines that were removed,
+// changed, moved or inserted, and, with the anchors, an end that was cut off. The error is
+// only for reading.
 func Verify(r io.Reader, anchors []Anchor) (Report, error) {
 	v := verifier{byLine: map[int64][]Anchor{}, open: map[int64]bool{}}
 	for _, a := range anchors {
@@ -58,7 +58,7 @@ func Verify(r io.Reader, anchors []Anchor) (Report, error) {
 		b, err := lines.ReadBytes('\n')
 		switch {
 		case len(b) > longestLine:
-			return v.Report, fmt.Errorf("what follows line %d is longer than any line of a log", v.Head.Lines)
+			return v.Report, fmt.Errorf("the line after line %d is longer than any audit log line", v.Head.Lines)
 		case errors.Is(err, io.EOF):
 			v.end(b)
 			return v.Report, nil
@@ -69,13 +69,13 @@ func Verify(r io.Reader, anchors []Anchor) (Report, error) {
 	}
 }
 
-// verifier is at one line of a log.
+// verifier is the state of Verify at one line.
 type verifier struct {
 	Report
 	byLine map[int64][]Anchor
 	open   map[int64]bool
-	last   string   // the hash of the line before, whatever it was
-	torn   []string // the hashes of the lines right before that make no sense
+	last   string   // the hash of the previous line, valid or not
+	torn   []string // the hashes of the invalid lines directly before
 	read   int64
 }
 
@@ -94,62 +94,62 @@ func (v *verifier) line(b []byte) {
 		v.Head = Head{Lines: v.Head.Lines + 1, SHA256: hash}
 		return
 	}
-	v.chained(x)
+	v.checkChain(x)
 	v.Head = Head{Lines: x.N, SHA256: hash}
-	v.known(x.N, hash)
+	v.checkAnchors(x.N, hash)
 	v.count(x)
 	v.last, v.torn = hash, nil
 }
 
-// parse reads a line. Fields that this kubexm does not know are a newer one's.
+// parse decodes a line. It ignores unknown fields, which come from newer versions.
 func parse(b []byte) (Line, bool) {
 	var x Line
 	err := json.Unmarshal(b, &x)
 	return x, err == nil && x.N > 0 && x.Type != ""
 }
 
-// nonsense is about lines that make no sense, without one behind them that says why.
-func (v *verifier) nonsense() {
+// reportInvalid reports invalid lines that no later line records as truncated.
+func (v *verifier) reportInvalid() {
 	for i := range v.torn {
-		v.problem("line %d is no line of a log, and nothing says that it was cut off", v.Head.Lines-int64(len(v.torn)-1-i))
+		v.problem("line %d is not an audit log line, and no later line records that it was truncated", v.Head.Lines-int64(len(v.torn)-1-i))
 	}
 }
 
-// chained holds x against the line before.
-func (v *verifier) chained(x Line) {
+// checkChain checks x against the previous line.
+func (v *verifier) checkChain(x Line) {
 	before := v.Head.Lines
 	switch {
 	case v.read == 1 && (x.Type != TypeHead || x.N != 1 || x.Prev != ""):
-		v.problem("the log begins with line %d: what was before is gone", x.N)
+		v.problem("the log begins with line %d: the lines before it are missing", x.N)
 		return
 	case v.read == 1:
 		return
 	case x.Type == TypeTorn && x.N == before+1 && x.Prev == v.last && (len(v.torn) == 0 || slices.Equal(x.Torn, v.torn)):
-		v.Torn += len(v.torn) // none where a line lacked its end alone
+		v.Torn += len(v.torn) // none if a line lacked only its line end
 		return
 	}
-	v.nonsense()
+	v.reportInvalid()
 	switch {
 	case x.N > before+2:
-		v.problem("lines %d to %d are gone", before+1, x.N-1)
+		v.problem("lines %d to %d are missing", before+1, x.N-1)
 	case x.N == before+2:
-		v.problem("line %d is gone", before+1)
+		v.problem("line %d is missing", before+1)
 	case x.N <= before:
-		v.problem("line %d stands behind line %d: moved, or there twice", x.N, before)
+		v.problem("line %d follows line %d: it was moved or duplicated", x.N, before)
 	case x.Prev != v.last:
-		v.problem("line %d is not the one that line %d was written behind: it was changed, or put in", before, x.N)
+		v.problem("line %d is not the line that line %d refers to: it was changed or inserted", before, x.N)
 	}
 }
 
-// known holds a line against what is written down elsewhere.
-func (v *verifier) known(n int64, hash string) {
+// checkAnchors checks a line against the anchors.
+func (v *verifier) checkAnchors(n int64, hash string) {
 	for _, a := range v.byLine[n] {
 		if a.SHA256 != hash {
-			v.problem("line %d is not the one that %s knows: it was changed since", n, a.From)
+			v.problem("line %d does not have the hash recorded in %s: it was changed since", n, a.From)
 			continue
 		}
-		if n > v.Vouched {
-			v.Vouched, v.From = n, a.From
+		if n > v.Confirmed {
+			v.Confirmed, v.From = n, a.From
 		}
 	}
 	delete(v.byLine, n)
@@ -165,28 +165,27 @@ func (v *verifier) count(x Line) {
 		v.open[x.N] = true
 	case TypeDid:
 		v.Commands++
-		if x.Look {
-			v.Looks++
+		if x.ReadOnly {
+			v.ReadOnly++
 		}
 		delete(v.open, x.Began)
 	}
 }
 
-// end is the end of the log, with what stands there without an end of line.
+// end checks the end of the log, with the rest that has no line end.
 func (v *verifier) end(rest []byte) {
 	switch {
 	case len(rest) > 0:
 		if x, ok := parse(rest); ok && x.N == v.Head.Lines+1 && x.Prev == v.last {
-			v.line(rest) // it lacks its end alone
+			v.line(rest) // it lacks only its line end
 			break
 		}
-		// A kill cuts off the last line, and nobody has written since: the next run
-		// will say so.
+		// A kill truncates the last line. The next run will record it.
 		v.Torn++
 	case v.read == 0:
 		v.problem("the log is empty")
 	}
-	v.nonsense()
+	v.reportInvalid()
 	var cut []Anchor
 	for _, as := range v.byLine {
 		cut = append(cut, as...)
@@ -194,9 +193,9 @@ func (v *verifier) end(rest []byte) {
 	slices.SortFunc(cut, func(a, b Anchor) int { return int(a.Lines - b.Lines) })
 	for _, a := range cut {
 		if a.Lines > v.Head.Lines {
-			v.problem("the end is cut off: %s knows line %d, and the log ends with line %d", a.From, a.Lines, v.Head.Lines)
+			v.problem("the end is cut off: %s refers to line %d, and the log ends with line %d", a.From, a.Lines, v.Head.Lines)
 		} else {
-			v.problem("%s knows line %d, which is not there", a.From, a.Lines)
+			v.problem("%s refers to line %d, which does not exist", a.From, a.Lines)
 		}
 	}
 	for n := range v.open {

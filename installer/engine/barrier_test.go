@@ -69,7 +69,7 @@ func TestBarrier(t *testing.T) {
 func TestNothingLooksBehindWhatWasNotBegun(t *testing.T) {
 	finder, change, later := s("finder"), s("change"), s("later")
 	for _, c := range []*step{finder, later} {
-		c.m.LooksOnly, c.m.Always = true, true
+		c.m.ReadOnly, c.m.Always = true, true
 	}
 	finder.run = func(_ context.Context, h *steps.Host) error { return steps.Findings{{Host: h.Name, What: "bad"}} }
 	e, r := engine(t)

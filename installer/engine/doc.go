@@ -1,6 +1,5 @@
-// Package engine walks a plan's graph: what runs at once, how long it may take,
-// how often it is tried, what is undone after a failure, and what is reported.
-// It knows steps by their contract alone.
+// Package engine executes a plan's graph: it decides what runs concurrently, sets timeouts,
+// retries, undoes after a failure, and reports events. It knows steps only by their interface.
 //
 // It may import installer/plan, steps and manifest.
 package engine

@@ -14,67 +14,65 @@ import (
 
 // Engine runs graphs. Its fields are set before Run and not changed afterwards.
 type Engine struct {
-	// Host gives the facade of a host.
+	// Host returns the facade of a host.
 	Host func(manifest.Host) *steps.Host
-	// Lead gives the master that is the lead at this moment. It may be nil for a graph
-	// without one.
+	// Lead returns the current lead. It may be nil for a graph without steps on the lead.
 	Lead func(context.Context) (manifest.Host, error)
-	// Commands is how many steps run at once, Uploads how many of them may move
-	// much data; at least 1 each.
+	// Commands is how many steps run concurrently, Uploads how many of them may transfer much
+	// data; at least 1 each.
 	Commands, Uploads int
-	// Timeout is for steps that name none; 0 is none.
+	// Timeout is for steps without their own; 0 is none.
 	Timeout time.Duration
-	// Undo is the longest that undoing one step on one host may take; 0 means 15
-	// minutes. A host that says nothing would hold up a run that was broken off.
-	Undo time.Duration
-	// Rollback says what a step that fails takes with it.
+	// UndoTimeout limits the time to undo one step on one host; 0 means 15 minutes. Without a
+	// limit, a silent host would block an interrupted run.
+	UndoTimeout time.Duration
+	// Rollback selects what is undone when a step fails.
 	Rollback Rollback
-	// DryRun looks and reports, and changes nothing.
+	// DryRun checks and reports, and changes nothing.
 	DryRun bool
-	// Passed are the steps on hosts that are not looked at, as Resumable gives
-	// them, by Key.
+	// Passed are the steps on hosts that are not checked again, as returned by Resumable, by
+	// Key.
 	Passed map[string]bool
-	// Stop, once closed, starts nothing new and lets what runs end. Cancelling
-	// Run's context breaks off what runs, too.
+	// Stop, once closed, starts no further steps and lets running ones end. Cancelling Run's
+	// context also interrupts the running ones.
 	Stop <-chan struct{}
-	// Begin is called once, before the first change of a host: what it fails with fails
-	// the step that was about to make it. May be nil.
+	// Begin is called once, before the first change of a host. Its error fails the step that
+	// was about to make the change. May be nil.
 	Begin func(context.Context) error
-	// Report is told what happens, one event at a time; may be nil.
+	// Report is called for each event, one at a time; may be nil.
 	Report func(Event)
 }
 
-// ErrStopped says that a run was stopped before its end.
-var ErrStopped = errors.New("stopped before the end; run the same command again to go on")
+// ErrStopped reports that a run was stopped before its end.
+var ErrStopped = errors.New("stopped before the end; run the same command again to continue")
 
 // unit is one step on one host.
 type unit struct {
 	node *plan.Node
 	meta steps.Meta
 	at   string        // the host's name in the plan
-	host *steps.Host   // of the lead nil until the step begins
-	lane []*unit       // on its own host
-	all  []*barrier    // on all hosts
-	end  *barrier      // its node's
-	done chan struct{} // closed when it ended, well or not
+	host *steps.Host   // nil until a step on the lead starts
+	lane []*unit       // waits for these on its own host
+	all  []*barrier    // waits for these on all hosts
+	end  *barrier      // the barrier of its node
+	done chan struct{} // closed when the unit ended, with or without success
 	ran  bool
 
-	// Readable once done is closed.
+	// Valid after done is closed.
 	ok     bool
-	found  bool // it only looks, and holds something against the host
-	unsure bool // in a dry run: it, or something before it, did not do its work
-	failed bool // it ended badly by itself, and was not broken off
+	found  bool // a check that reported findings
+	unsure bool // in a dry run: this step, or one before it, would still have to run
+	failed bool // failed by itself, not by an interruption
 
-	// Of what is undone after the run.
-	left     bool // it could not be undone
-	wentBack bool // a guard's way back took it along
+	// State of the rollback after the run.
+	left        bool // could not be undone
+	guardUndone bool // undone by the undo steps of a guard
 }
 
-// check tells whether u looks and does nothing else. A wait is none: it looks
-// for what others did.
-func (u *unit) check() bool { return u.meta.LooksOnly && u.meta.Always }
+// check reports whether u is a check. A wait is not: it checks the results of other steps.
+func (u *unit) check() bool { return u.meta.ReadOnly && u.meta.Always }
 
-// run is one Run at work.
+// run is one running Run.
 type run struct {
 	*Engine
 	graph    *plan.Graph
@@ -84,10 +82,11 @@ type run struct {
 	haltOnce sync.Once
 	commands chan struct{}
 	uploads  chan struct{}
-	found    atomic.Bool // a check holds something against a host: nothing is changed any more
+	found    atomic.Bool // a check reported findings: nothing is changed any more
 
-	begin sync.Once
-	begun error // of Begin
+	begin  chan struct{} // full while Begin runs: a unit that waits for it still notices its timeout
+	called bool          // Begin was called; guarded by begin, as begun
+	begun  error         // error of Begin
 
 	mu       sync.Mutex
 	errs     []error
@@ -96,16 +95,15 @@ type run struct {
 	reporting sync.Mutex
 }
 
-// Run walks g. The first failure stops new starts and lets running steps end;
-// then what failed half way is rolled back, and hosts on which a guarded step failed go
-// their way back; with RollbackTask the rest of the task follows there. A check that holds something against
-// a host stops every change, and lets the other checks look: a person wants to
-// read all that is to be mended. All failures are returned, joined, each a
-// *steps.Error.
+// Run executes g. After the first failure no further step starts, and running steps end. Then
+// the failed steps are rolled back, and the undo steps of guards run on the hosts where a
+// guarded step failed; with RollbackTask the rest of the task is rolled back on these hosts. A
+// check with findings prevents every change, but the other checks still run, so that the user
+// gets all findings in one report. All failures are returned, joined, each a *steps.Error.
 func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
 	r := &run{
 		Engine: e, graph: g, board: &steps.Board{}, halt: make(chan struct{}),
-		commands: make(chan struct{}, max(e.Commands, 1)), uploads: make(chan struct{}, max(e.Uploads, 1)),
+		commands: make(chan struct{}, max(e.Commands, 1)), uploads: make(chan struct{}, max(e.Uploads, 1)), begin: make(chan struct{}, 1),
 	}
 	over := make(chan struct{})
 	defer close(over)
@@ -126,7 +124,7 @@ func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
 	wg.Wait()
 	if len(r.errs) > 0 && !e.DryRun {
 		r.rollback(context.WithoutCancel(ctx))
-		r.goBack(context.WithoutCancel(ctx))
+		r.runGuards(context.WithoutCancel(ctx))
 		if e.Rollback == RollbackTask {
 			r.rollbackTasks(context.WithoutCancel(ctx))
 		}
@@ -145,20 +143,20 @@ func (r *run) stopped() bool {
 	}
 }
 
-// barrier is a node on all of its hosts, for those who wait for all of them: a
-// thousand hosts that wait for a thousand hosts do not need a million links.
+// barrier is a node on all of its hosts, for units that wait for all of them: a thousand hosts
+// that wait for a thousand hosts would otherwise need a million links.
 type barrier struct {
 	mu   sync.Mutex
 	left int           // units that have not ended
 	done chan struct{} // closed when none is left
 
-	// Readable once done is closed.
-	lost   bool // one did not end well, or was not begun
-	found  bool // one holds something against its host
+	// Valid after done is closed.
+	lost   bool // one failed, or did not start
+	found  bool // one reported findings
 	unsure bool
 }
 
-// pass notes that a unit of the node has ended.
+// pass records that a unit of the node has ended.
 func (b *barrier) pass(u *unit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,25 +176,25 @@ func (r *run) unit(n *plan.Node, at string, h *steps.Host) *unit {
 	return u
 }
 
-// place has u run on h.
+// place makes u run on h.
 func (r *run) place(u *unit, h *steps.Host) {
 	u.host = h.InSet(u.node.Set).ForStep(u.meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) }).
-		WithWaits(func(what string) { r.report(u, Event{Outcome: Waits, For: what}) })
+		WithWaitReport(func(what string) { r.report(u, Event{Outcome: Waiting, Reason: what}) })
 }
 
-// lead has u, which is to run on the lead, run on the master that is it now.
+// lead makes u run on the current lead.
 func (r *run) lead(ctx context.Context, u *unit) error {
 	m, err := r.Lead(ctx)
 	if err != nil {
 		return err
 	}
-	if u.host == nil || u.host.Name != m.Name { // what is to be undone on a host is known to its own facade
+	if u.host == nil || u.host.Name != m.Name { // undo data is stored in the facade of the host
 		r.place(u, r.Host(m).WithBoard(r.board))
 	}
 	return nil
 }
 
-// name is what a person knows the host of u by.
+// name returns the name of u's host for reports.
 func (u *unit) name() string {
 	if u.host == nil {
 		return u.at
@@ -204,16 +202,16 @@ func (u *unit) name() string {
 	return u.host.Name
 }
 
-// units expands the graph into steps on hosts, with what each waits for.
+// units expands the graph into steps on hosts, with their dependencies.
 func (r *run) units() []*unit {
 	byNode := map[*plan.Node]map[string]*unit{}
 	ends := map[*plan.Node]*barrier{}
 	hosts := map[string]*steps.Host{}
 	var all []*unit
-	for _, n := range r.graph.Nodes { // dependencies point backwards: all that a unit waits for exists
+	for _, n := range r.graph.Nodes { // dependencies point backwards: everything a unit waits for exists
 		byNode[n] = map[string]*unit{}
 		ends[n] = &barrier{left: len(n.Hosts), done: make(chan struct{})}
-		if len(n.Hosts) == 0 { // nobody to wait for
+		if len(n.Hosts) == 0 { // nothing to wait for
 			close(ends[n].done)
 		}
 		for _, h := range n.Hosts {
@@ -236,8 +234,8 @@ func (r *run) units() []*unit {
 	return all
 }
 
-// walk waits for what comes before u, then for a free slot, and runs it. It
-// waits before it takes a slot: else steps that wait could fill all slots.
+// walk waits for the dependencies of u, then for a free slot, and runs it. It waits before it
+// takes a slot: otherwise waiting steps could fill all slots.
 func (r *run) walk(ctx context.Context, u *unit) {
 	defer u.end.pass(u)
 	defer close(u.done)
@@ -280,7 +278,7 @@ func (r *run) walk(ctx context.Context, u *unit) {
 	begin := time.Now()
 	if u.host == nil {
 		if err := r.lead(ctx, u); err != nil {
-			r.end(ctx, u, Event{Outcome: Failed, Took: time.Since(begin), Err: err})
+			r.end(ctx, u, Event{Outcome: Failed, Duration: time.Since(begin), Err: err})
 			return
 		}
 	}
@@ -289,7 +287,7 @@ func (r *run) walk(ctx context.Context, u *unit) {
 	if err != nil && ctx.Err() == nil {
 		err = steps.ExplainDiskFull(steps.WithNode(ctx, u.node.ID), u.host, err)
 	}
-	r.end(ctx, u, Event{Outcome: outcome, Changes: changes, Took: time.Since(begin), Err: err})
+	r.end(ctx, u, Event{Outcome: outcome, Changes: changes, Duration: time.Since(begin), Err: err})
 }
 
 // end records how u ended.
@@ -300,7 +298,7 @@ func (r *run) end(ctx context.Context, u *unit, e Event) {
 	switch {
 	case e.Err == nil:
 		u.ok = true
-		u.unsure = u.unsure || e.Outcome == Would
+		u.unsure = u.unsure || e.Outcome == WouldRun
 	case ctx.Err() != nil && errors.Is(e.Err, context.Canceled):
 		e.Outcome = Interrupted
 		r.errs = append(r.errs, e.Err)
@@ -339,7 +337,7 @@ func (r *run) report(u *unit, e Event) {
 	defer r.reporting.Unlock()
 	e.Time, e.Module, e.Task, e.Node, e.Step, e.Host = time.Now(), u.node.Module, u.node.Task, u.node.ID, u.meta.Name, u.name()
 	if e.Host != u.at {
-		e.As = u.at
+		e.PlanHost = u.at
 	}
 	if e.Err != nil {
 		e.Error = e.Err.Error()

@@ -67,7 +67,7 @@ func hosts(names ...string) []manifest.Host {
 
 func graph(t *testing.T, f func() plan.Fragment) *plan.Graph {
 	t.Helper()
-	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(
+	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(
 		plan.Task{Name: "t", Plan: func(plan.Scope) plan.Fragment { return f() }},
 	)}}}, plan.Scope{})
 	if err != nil {
@@ -217,7 +217,7 @@ func TestRunThatDidNothing(t *testing.T) {
 	a.precheck = func(context.Context, *steps.Host) (steps.Verdict, error) { return steps.Todo, nil }
 	e, _ := engine(t)
 	err := e.Run(context.Background(), graph(t, func() plan.Fragment { return plan.On(hosts("x"), a) }))
-	if err == nil || !strings.Contains(err.Error(), "still not in the wanted state") {
+	if err == nil || !strings.Contains(err.Error(), "still not in the desired state") {
 		t.Errorf("%v", err)
 	}
 	a.m.Always = true
@@ -236,7 +236,7 @@ func TestOutputs(t *testing.T) {
 		return graph(t, func() plan.Fragment { return plan.Seq(plan.On(hosts("x"), w), plan.On(hosts("y"), rd)) })
 	}
 	e, _ := engine(t)
-	if err := e.Run(context.Background(), g()); err == nil || !strings.Contains(err.Error(), "did not give the outputs") {
+	if err := e.Run(context.Background(), g()); err == nil || !strings.Contains(err.Error(), "did not produce the outputs") {
 		t.Errorf("a writer that gives nothing: %v", err)
 	}
 	w.run = func(_ context.Context, h *steps.Host) error { return key.Put(h, "secret") }
@@ -346,9 +346,9 @@ func TestDryRunChangesNothing(t *testing.T) {
 // A step that only looks is counted apart, whether it waited or found all well.
 func TestLooking(t *testing.T) {
 	check, wait, change := s("check"), s("wait"), s("change")
-	check.m.LooksOnly, check.m.Always = true, true
+	check.m.ReadOnly, check.m.Always = true, true
 	check.precheck = func(context.Context, *steps.Host) (steps.Verdict, error) { return steps.Todo, nil }
-	wait.m.LooksOnly = true
+	wait.m.ReadOnly = true
 	g := graph(t, func() plan.Fragment { return plan.On(hosts("x"), check, change, wait) })
 	e, r := engine(t)
 	for range 2 {
@@ -367,7 +367,7 @@ func TestFindingsStopChangesAndLetChecksLook(t *testing.T) {
 	one, two, change, aside := s("one"), s("two"), s("change"), s("aside")
 	bad := map[string]bool{"x": true}
 	for _, c := range []*step{one, two} {
-		c.m.LooksOnly, c.m.Always = true, true
+		c.m.ReadOnly, c.m.Always = true, true
 		c.run = func(_ context.Context, h *steps.Host) error {
 			if bad[h.Name] {
 				return steps.Findings{{Host: h.Name, What: c.m.Name}}
@@ -379,7 +379,7 @@ func TestFindingsStopChangesAndLetChecksLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, dry := range []bool{false, true} {
 			late := s("late") // anew: one that is done already would be over at once
-			late.m.LooksOnly, late.m.Always = true, true
+			late.m.ReadOnly, late.m.Always = true, true
 			late.run = func(context.Context, *steps.Host) error { time.Sleep(time.Minute); return nil }
 			g := graph(t, func() plan.Fragment {
 				return plan.Par(
@@ -439,7 +439,7 @@ func TestDryRunBeforeAnythingIsThere(t *testing.T) {
 // nothing before it changes fails there as it does elsewhere.
 func TestDryRunOfAFailingCheck(t *testing.T) {
 	first, check := s("first"), s("check")
-	check.m.Always, check.m.LooksOnly = true, true
+	check.m.Always, check.m.ReadOnly = true, true
 	check.run = func(context.Context, *steps.Host) error { return errors.New("no such file") }
 	g := graph(t, func() plan.Fragment { return plan.Seq(plan.On(hosts("x"), first), plan.On(hosts("y"), check)) })
 	e, r := engine(t)

@@ -39,12 +39,12 @@ func TestFindingsAreEvents(t *testing.T) {
 func TestWaitsAreEvents(t *testing.T) {
 	x := s("waits")
 	x.run = func(_ context.Context, h *steps.Host) error {
-		h.WaitsFor("node w1 is not Ready")
+		h.ReportWait("node w1 is not Ready")
 		return nil
 	}
 	e, _ := engine(t)
 	var got []string
-	e.Report = func(e Event) { got = append(got, string(e.Outcome)+" "+e.For) }
+	e.Report = func(e Event) { got = append(got, string(e.Outcome)+" "+e.Reason) }
 	if err := e.Run(t.Context(), graph(t, func() plan.Fragment { return plan.On(hosts("a"), x) })); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func onLead(t *testing.T, ss ...steps.Step) *plan.Graph {
 	c := &manifest.Cluster{}
 	c.Spec.Hosts = hosts("m1", "m2")
 	c.Spec.RoleGroups.Master = []string{"m1", "m2"}
-	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(
+	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(
 		plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment { return plan.On(s.Lead(), ss...) }},
 	)}}}, plan.Scope{Want: c})
 	if err != nil {

@@ -8,27 +8,26 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Key names a step on a host, as Passed does.
+// Key identifies a step on a host in Passed.
 func Key(node, host string) string { return node + "@" + host }
 
-// Resumable gives the steps on hosts, by node and host, that need not be looked at
-// again in a run of g, where seen tells which of them an earlier run saw done. Of
-// those it takes away what only looks, and what leaves nothing that could be looked
-// at: both are about how things are now. What gives an output that a step reads
-// which is not passed over is carried out too: outputs last for one run.
+// Resumable returns the keys of the steps on hosts that need not be checked again in a run of
+// g; seen reports which of them an earlier run saw done. It excludes checks, waits and steps
+// that leave nothing to check, because they are about the current state. It also excludes
+// steps whose output is read by a step that runs: outputs last for one run only.
 func Resumable(g *plan.Graph, seen func(node, host string) bool) map[string]bool {
 	passed := map[string]bool{}
 	for _, n := range g.Nodes {
 		m := n.Step.Meta()
 		for _, h := range n.Hosts {
-			if !m.LooksOnly && !m.Always && seen(n.ID, h.Name) {
+			if !m.ReadOnly && !m.Always && seen(n.ID, h.Name) {
 				passed[Key(n.ID, h.Name)] = true
 			}
 		}
 	}
 	for again := true; again; {
 		again = false
-		read := map[string]bool{} // by what is carried out
+		read := map[string]bool{} // by the steps that run
 		for _, n := range g.Nodes {
 			if slices.ContainsFunc(n.Hosts, func(h manifest.Host) bool { return !passed[Key(n.ID, h.Name)] }) {
 				for _, k := range n.Step.Meta().Reads {

@@ -21,7 +21,7 @@ func chain(t *testing.T) *plan.Graph {
 	}
 	return graph(t, func() plan.Fragment {
 		return plan.Seq(
-			plan.On(hosts("m"), with("check", func(m *steps.Meta) { m.LooksOnly, m.Always = true, true })),
+			plan.On(hosts("m"), with("check", func(m *steps.Meta) { m.ReadOnly, m.Always = true, true })),
 			plan.On(hosts("m"), with("plant", func(m *steps.Meta) { m.Writes = []steps.AnyKey{seed} })),
 			plan.On(hosts("m"), with("mint", func(m *steps.Meta) { m.Reads, m.Writes = []steps.AnyKey{seed}, []steps.AnyKey{token} })),
 			plan.On(hosts("m"), with("write", func(m *steps.Meta) { m.Writes = []steps.AnyKey{note} })),

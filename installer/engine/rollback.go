@@ -11,40 +11,39 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Rollback says what a step that fails on a host takes with it there.
+// Rollback selects what is undone on a host when a step fails there.
 type Rollback string
 
-// The rollbacks.
+// The kinds of rollback.
 const (
-	// RollbackStep undoes the step that failed; the zero Rollback does so, too.
+	// RollbackStep undoes the failed step; the zero Rollback does the same.
 	RollbackStep Rollback = "step"
-	// RollbackTask undoes what this run did before in the same task on that host, too. A step
-	// that was broken off, and has not failed, takes nothing with it.
+	// RollbackTask also undoes what this run did before in the same task on that host. A step
+	// that was interrupted and has not failed undoes nothing else.
 	RollbackTask Rollback = "task"
 )
 
-// UndoError says that what a run did on a host could not be undone. It is in a *steps.Error
-// that says where.
+// UndoError reports that a run's changes on a host could not be undone. It is wrapped in a
+// *steps.Error with host and step.
 type UndoError struct{ Err error }
 
 func (e *UndoError) Error() string { return "not undone: " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UndoError) Unwrap() error { return e.Err }
 
-// rollback undoes, newest first, the steps that failed half way. What was done
-// before them stays: the next run goes on from there.
+// rollback undoes the failed steps, newest first. Completed steps stay: the next run continues
+// from there.
 func (r *run) rollback(ctx context.Context) {
 	for _, u := range slices.Backward(r.finished) {
-		if u.ok || !u.ran || u.meta.LooksOnly || u.meta.OneWay {
+		if u.ok || !u.ran || u.meta.ReadOnly || u.meta.OneWay {
 			continue
 		}
 		u.left = !r.undo(ctx, u)
 	}
 }
 
-// rollbackTasks goes on with the tasks of the steps that failed, host by host and the hosts
-// side by side.
+// rollbackTasks rolls back the tasks of the failed steps; hosts run in parallel.
 func (r *run) rollbackTasks(ctx context.Context) {
 	failed := map[string][]*unit{}
 	for _, u := range slices.Backward(r.finished) {
@@ -65,30 +64,29 @@ func (r *run) rollbackTasks(ctx context.Context) {
 	wg.Wait()
 }
 
-// sameTask tells whether u and v are steps of one task on one host.
+// sameTask reports whether u and v are steps of one task on one host.
 func (u *unit) sameTask(v *unit) bool { return u.node.Task == v.node.Task && u.name() == v.name() }
 
-// rollbackTask undoes, newest first, what this run did in the task of a step that failed,
-// on its host. It ends where something is left as it is: what came before that may be what
-// it stands on.
+// rollbackTask undoes what this run did in the task of a failed step on its host, newest
+// first. It ends at a step that stays: earlier changes may be required by it.
 func (r *run) rollbackTask(ctx context.Context, failed *unit) {
 	var done []*unit
 	for _, u := range slices.Backward(r.finished) {
 		switch {
-		case !u.sameTask(failed) || !u.ran || u.meta.LooksOnly:
+		case !u.sameTask(failed) || !u.ran || u.meta.ReadOnly:
 		case u.left:
 			return
-		case u.ok && !u.wentBack:
+		case u.ok && !u.guardUndone:
 			done = append(done, u)
 		}
 	}
 	for _, u := range done {
 		if u.meta.OneWay || u.meta.Final {
-			r.report(u, Event{Outcome: Kept, For: "it cannot be undone, and stays; so does what the task did here before it"})
+			r.report(u, Event{Outcome: RollbackEnded, Reason: "it cannot be undone and stays, and so do earlier changes of the task on this host"})
 			return
 		}
-		// Said before it is so: a run that is killed meanwhile must not leave a journal that
-		// holds it done.
+		// Reported first: if the run is killed meanwhile, the journal must not list the step
+		// as done.
 		r.report(u, Event{Outcome: RollingBack})
 		if !r.undo(ctx, u) {
 			return
@@ -96,11 +94,11 @@ func (r *run) rollbackTask(ctx context.Context, failed *unit) {
 	}
 }
 
-// undo undoes one step on one host, and tells whether that ended well.
+// undo undoes one step on one host, and reports whether it succeeded.
 func (r *run) undo(ctx context.Context, u *unit) bool {
 	begin := time.Now()
 	err := r.undoOne(ctx, u)
-	r.report(u, Event{Outcome: RolledBack, Err: err, Took: time.Since(begin)})
+	r.report(u, Event{Outcome: RolledBack, Err: err, Duration: time.Since(begin)})
 	if err != nil && r.Rollback == RollbackTask {
 		r.mu.Lock()
 		r.errs = append(r.errs, &steps.Error{Node: u.node.ID, Host: u.name(), Err: &UndoError{err}})
@@ -109,11 +107,11 @@ func (r *run) undo(ctx context.Context, u *unit) bool {
 	return err == nil
 }
 
-// undoTime is how long undoing one step may take, unless the engine says otherwise.
+// undoTime is the default time limit for undoing one step.
 const undoTime = 15 * time.Minute
 
 func (r *run) undoOne(ctx context.Context, u *unit) (err error) {
-	limit := cmp.Or(r.Undo, undoTime)
+	limit := cmp.Or(r.UndoTimeout, undoTime)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %s", limit))
 	defer cancel()
 	defer func() {
@@ -121,5 +119,5 @@ func (r *run) undoOne(ctx context.Context, u *unit) (err error) {
 			err = fmt.Errorf("rollback panicked: %v", p)
 		}
 	}()
-	return because(ctx, u.node.Step.Rollback(steps.WithNode(ctx, u.node.ID), u.host))
+	return timeoutCause(ctx, u.node.Step.Rollback(steps.WithNode(ctx, u.node.ID), u.host))
 }

@@ -19,7 +19,7 @@ func taskPlan(t *testing.T, ss ...steps.Step) *plan.Graph {
 	on := func(name string, ss ...steps.Step) plan.Task {
 		return plan.Task{Name: name, Plan: func(plan.Scope) plan.Fragment { return plan.On(hosts("x", "y"), ss...) }}
 	}
-	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(on("first", s("early")), on("second", ss...))}}}, plan.Scope{})
+	g, err := plan.Build(plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(on("first", s("early")), on("second", ss...))}}}, plan.Scope{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestRollbackTask(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			there, a, looks, b, bad := s("there"), s("a"), s("looks"), s("b"), fails("bad", "x")
 			there.did.Store("x", true)
-			looks.m.LooksOnly = true
+			looks.m.ReadOnly = true
 			if c.change != nil {
 				c.change(there, a, b)
 			}

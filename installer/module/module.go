@@ -1,5 +1,5 @@
-// Package module says which tasks make one part of a cluster, and which of them
-// may run side by side.
+// Package module selects the tasks that create one part of a cluster, and which of them may
+// run in parallel.
 //
 // It may import installer/plan and installer/task.
 package module
@@ -9,21 +9,21 @@ import (
 	"github.com/mensylisir/kubexm/installer/task"
 )
 
-// Preflight looks at hosts before anything changes.
+// Preflight checks hosts before anything is changed.
 func Preflight() plan.Module {
 	return plan.Module{Name: "preflight", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
 		return plan.Par(
 			do(task.Preflight()),
 			do(task.CheckEtcd()),
 			do(task.CheckRegistry()),
-			do(task.CheckKept()),
+			do(task.CheckPreserved()),
 		)
 	}}
 }
 
-// Foundation prepares the nodes, installs the runtime and Kubernetes' own
-// programs, and meanwhile fills the registry and brings up the store; then the
-// images come to the nodes.
+// Foundation prepares the nodes and installs the container runtime and the Kubernetes
+// programs. In parallel it fills the registry and installs etcd. The images come to the nodes
+// last.
 func Foundation() plan.Module {
 	return plan.Module{Name: "foundation", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
 		nodes := plan.Seq(
@@ -33,47 +33,48 @@ func Foundation() plan.Module {
 			),
 			do(task.PreloadImages()),
 		)
-		store := plan.Seq(do(task.InstallEtcd()), do(task.GiveEtcdKeys()))
-		return plan.Seq(do(task.PrepareNodes()), plan.Par(nodes, store))
+		store := plan.Seq(do(task.InstallEtcd()), do(task.InstallEtcdClientFiles()))
+		return plan.Seq(do(task.PrepareNodes()), plan.Par(nodes, store, do(task.InstallLoadBalancers())))
 	}}
 }
 
-// ControlPlane makes the first master, and joins the others to it. All nodes that join
-// do so through the endpoint.
+// ControlPlane creates the first master, and joins the others to it. All nodes join through
+// the endpoint.
 func ControlPlane() plan.Module {
-	return plan.Module{Name: "control-plane", Plan: plan.InTurn(task.InitControlPlane(), task.CheckEndpoint(), task.JoinMasters())}
+	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.InitControlPlane(), task.TrustLoadBalancers(), task.CheckEndpoint(), task.JoinMasters())}
 }
 
-// Nodes installs the pod network and joins the workers, side by side.
+// Nodes installs the pod network and joins the workers, in parallel.
 func Nodes() plan.Module {
 	return plan.Module{Name: "nodes", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
 		return plan.Par(do(task.InstallNetwork()), do(task.JoinWorkers()))
 	}}
 }
 
-// Finish is the end of a creation: the cluster is configured, the add-ons are
-// installed, and what was applied is recorded last.
+// Finish ends an installation: it configures the cluster, installs the add-ons, and writes the
+// cluster record last.
 func Finish() plan.Module {
-	return plan.Module{Name: "finish", Plan: plan.InTurn(task.Configure(), task.InstallAddons(), task.Record())}
+	return plan.Module{Name: "finish", Plan: plan.Sequential(task.Configure(), task.InstallAddons(), task.Record())}
 }
 
-// Drain takes the add-ons away and moves the pods off the nodes.
+// Drain removes the add-ons and drains the nodes.
 func Drain() plan.Module {
-	return plan.Module{Name: "drain", Plan: plan.InTurn(task.RemoveAddons(), task.DrainNodes())}
+	return plan.Module{Name: "drain", Plan: plan.Sequential(task.RemoveAddons(), task.DrainNodes())}
 }
 
-// Removal takes everything away, in the reverse order of a creation. The store
-// goes when nobody asks it any more.
+// Removal removes everything, in the reverse order of an installation. etcd is removed when no
+// client uses it any more.
 func Removal() plan.Module {
 	return plan.Module{Name: "removal", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
 		nodes := plan.Seq(
 			do(task.ResetNodes()),
 			plan.Par(
 				do(task.UninstallRuntime()),
-				plan.Seq(do(task.TakeEtcdKeys()), do(task.UninstallEtcd())),
-				do(task.NoteEtcd()),
+				do(task.UninstallLoadBalancers()),
+				plan.Seq(do(task.RemoveEtcdClientFiles()), do(task.UninstallEtcd())),
+				do(task.ReportEtcd()),
 			),
 		)
-		return plan.Seq(do(task.KeepKeys()), plan.Par(nodes, do(task.UninstallRegistry())), do(task.RestoreNodes()))
+		return plan.Seq(do(task.PreserveKeys()), plan.Par(nodes, do(task.UninstallRegistry())), do(task.RestoreNodes()))
 	}}
 }

@@ -5,12 +5,12 @@ import (
 	"github.com/mensylisir/kubexm/installer/task"
 )
 
-// Prepare makes hosts ready, and nothing more.
+// Prepare only prepares hosts.
 func Prepare() plan.Module {
-	return plan.Module{Name: "foundation", Plan: plan.InTurn(task.PrepareNodes())}
+	return plan.Module{Name: "foundation", Plan: plan.Sequential(task.PrepareNodes())}
 }
 
-// Restore gives hosts back that were made ready alone.
+// Restore restores hosts that were only prepared.
 func Restore() plan.Module {
-	return plan.Module{Name: "restoration", Plan: plan.InTurn(task.CheckUnused(), task.RestoreUnused())}
+	return plan.Module{Name: "restoration", Plan: plan.Sequential(task.CheckUnused(), task.RestoreUnused())}
 }

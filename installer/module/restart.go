@@ -5,22 +5,22 @@ import (
 	"github.com/mensylisir/kubexm/installer/task"
 )
 
-// RestartStore restarts the members of the store.
+// RestartStore restarts the etcd members.
 func RestartStore() plan.Module {
-	return plan.Module{Name: "store", Plan: plan.InTurn(task.RestartStore())}
+	return plan.Module{Name: "store", Plan: plan.Sequential(task.RestartStore())}
 }
 
-// RestartControlPlane restarts what runs on masters alone.
+// RestartControlPlane restarts the control plane components on masters.
 func RestartControlPlane() plan.Module {
-	return plan.Module{Name: "control-plane", Plan: plan.InTurn(task.RestartControlPlane())}
+	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.RestartControlPlane())}
 }
 
 // RestartNodes restarts the kubelets.
 func RestartNodes() plan.Module {
-	return plan.Module{Name: "nodes", Plan: plan.InTurn(task.RestartKubelets())}
+	return plan.Module{Name: "nodes", Plan: plan.Sequential(task.RestartKubelets())}
 }
 
 // RestartRuntime restarts the container runtime.
 func RestartRuntime() plan.Module {
-	return plan.Module{Name: "runtime", Plan: plan.InTurn(task.RestartRuntime())}
+	return plan.Module{Name: "runtime", Plan: plan.Sequential(task.RestartRuntime())}
 }

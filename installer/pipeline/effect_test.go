@@ -141,30 +141,31 @@ var changes = map[string][]string{
 // elsewhere are the fields, with what is under them, whose effect others show.
 var elsewhere = map[string]string{
 	"apiVersion": "the decoder", "kind": "the decoder",
-	"spec.ssh":                "the connector, which reaches hosts",
-	"spec.etcd.preserveData":  "the deletion",
-	"spec.bundle":             "the bundle",
-	"spec.sources":            "the bundle",
-	"spec.system.rpms":        "the bundle",
-	"spec.system.debs":        "the bundle",
-	"spec.addons.source":      "the bundle",
-	"spec.addons.version":     "the bundle",
-	"spec.storage":            "the bundle",
-	"spec.network.multus":     "the bundle",
-	"spec.network.version":    "the bundle",
-	"spec.runtime.version":    "the bundle",
-	"spec.registry.version":   "the bundle",
-	"spec.dns.nodelocaldns":   "the bundle",
-	"spec.loadBalancer":       "the bundle; installing refuses it",
-	"spec.kubernetes.type":    "the bundle; installing refuses others",
-	"spec.runtime.type":       "the bundle; installing refuses others",
-	"spec.registry.type":      "the plans of testdata/clusters; installing refuses harbor",
-	"spec.hosts.sudoPassword": "the connector",
-	"spec.hosts.jumpHost":     "the connector",
+	"spec.ssh":                     "the connector, which reaches hosts",
+	"spec.etcd.preserveData":       "the deletion",
+	"spec.bundle":                  "the bundle",
+	"spec.sources":                 "the bundle",
+	"spec.system.rpms":             "the bundle",
+	"spec.system.debs":             "the bundle",
+	"spec.addons.source":           "the bundle",
+	"spec.addons.version":          "the bundle",
+	"spec.storage":                 "the bundle",
+	"spec.network.multus":          "the bundle",
+	"spec.network.version":         "the bundle",
+	"spec.runtime.version":         "the bundle",
+	"spec.registry.version":        "the bundle",
+	"spec.dns.nodelocaldns":        "the bundle",
+	"spec.loadBalancer":            "the plans of testdata/clusters and steps/loadbalancer",
+	"spec.roleGroups.loadbalancer": "the plans of testdata/clusters",
+	"spec.kubernetes.type":         "the bundle; installing refuses others",
+	"spec.runtime.type":            "the bundle; installing refuses others",
+	"spec.registry.type":           "the plans of testdata/clusters; installing refuses harbor",
+	"spec.hosts.sudoPassword":      "the connector",
+	"spec.hosts.jumpHost":          "the connector",
 }
 
 func isElsewhere(field string) bool {
-	if rest, ok := strings.CutPrefix(field, "spec.hosts."); ok && slices.Contains(manifest.Used(), "spec.ssh."+rest) {
+	if rest, ok := strings.CutPrefix(field, "spec.hosts."); ok && slices.Contains(manifest.SupportedFields(), "spec.ssh."+rest) {
 		return true
 	}
 	for at := range elsewhere {
@@ -188,7 +189,7 @@ func TestEveryFieldTakesEffect(t *testing.T) {
 	if made(t, whole, copied(t, work), played) != base[0] {
 		t.Fatal("the same config makes two clusters: nothing below would say anything")
 	}
-	for _, field := range manifest.Used() {
+	for _, field := range manifest.SupportedFields() {
 		c, ok := changes[field]
 		if ok == isElsewhere(field) {
 			t.Errorf("%s: its effect is shown here: %t, and elsewhere: %t", field, ok, !ok)
@@ -216,7 +217,7 @@ func TestEveryFieldTakesEffect(t *testing.T) {
 		})
 	}
 	for field := range changes {
-		if !slices.Contains(manifest.Used(), field) {
+		if !slices.Contains(manifest.SupportedFields(), field) {
 			t.Errorf("%s: is changed here, and nothing is said to act on it", field)
 		}
 	}

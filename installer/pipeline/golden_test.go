@@ -21,9 +21,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the plans in testdata/clusters")
 
 // mostAlways is how many steps of a pipeline may have nothing to observe: each
-// of them runs again in every run. create has the tokens, which look first; delete
+// of them runs again in every run. create has the tokens and the certificate of health checks, which look first; delete
 // has the drain. Checks are not counted: looking again is what they are for.
-var mostAlways = map[string]int{"create": 2, "delete": 1, "reset": 0, "preflight": 0, "prepare": 0, "restore": 0}
+var mostAlways = map[string]int{"create": 3, "delete": 1, "reset": 0, "preflight": 0, "prepare": 0, "restore": 0}
 
 // TestPlansOfClusters compares the plans of every pipeline for the configs in
 // testdata/clusters with the plans that stand there.
@@ -75,7 +75,7 @@ func check(t *testing.T, g *plan.Graph) {
 	for _, n := range g.Nodes {
 		m := n.Step.Meta()
 		_, visited, _ := strings.Cut(n.ID, "[") // of a rolling change: once for each host
-		if m.LooksOnly && !m.Always {           // a gate may stand in several tasks
+		if m.ReadOnly && !m.Always {            // a gate may stand in several tasks
 			visited = n.ID
 		}
 		if slices.Contains(names, m.Name+visited) {
@@ -90,7 +90,7 @@ func check(t *testing.T, g *plan.Graph) {
 		if _, list := n.Step.(steps.Differ); !list && m.Timeout <= 0 {
 			t.Errorf("%s has no timeout", m.Name)
 		}
-		if m.Always && !m.LooksOnly && !slices.Contains(always, m.Name) {
+		if m.Always && !m.ReadOnly && !slices.Contains(always, m.Name) {
 			always = append(always, m.Name)
 		}
 		for _, need := range m.Needs {
@@ -98,7 +98,7 @@ func check(t *testing.T, g *plan.Graph) {
 				t.Errorf("%s needs %s of one set: the plan's scope picks it", m.Name, need.Name)
 			}
 		}
-		if g.Asks == nil && g.Away && m.Risk == steps.Destroys {
+		if g.Confirmation == nil && g.Deletes && m.Risk == steps.Destroys {
 			t.Errorf("%s destroys something, and %s asks before its plan is known: it has to state what", m.Name, g.Name)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package pipeline says which modules answer one request, and how a person asks for
-// it. A new operation is a new function here, and its line in All.
+// Package pipeline selects the modules of each request, and describes its command. A new
+// operation is a new function in this package, and its line in All.
 //
 // It may import installer/plan, installer/module and manifest.
 package pipeline
@@ -11,7 +11,7 @@ func All() []plan.Pipeline {
 	return append([]plan.Pipeline{Create(), Delete(), Reset(), Preflight(), Prepare(), Restore()}, Restarts()...)
 }
 
-// Named gives the pipeline of a name, as `kubexm plan` takes it.
+// Named returns the pipeline with a name, as `kubexm plan` takes it.
 func Named(name string) (plan.Pipeline, bool) {
 	for _, p := range All() {
 		if p.Name == name {

@@ -23,9 +23,9 @@ import (
 // An upgrade over several minors, as a person would write it: what follows has to fit a
 // screen. Its steps are stand-ins, its gates and the words that join them are the product's.
 
-func upgrade(c *manifest.Cluster, w versions.Way, by plan.Batch) plan.Pipeline {
-	p := plan.Pipeline{Name: "upgrade", Rolls: true, Modules: []plan.Module{module("before", note(c)), module("preload", preload(w))}}
-	for _, hop := range w.Hops {
+func upgrade(c *manifest.Cluster, w versions.UpgradePath, by plan.Batch) plan.Pipeline {
+	p := plan.Pipeline{Name: "upgrade", Rolling: true, Modules: []plan.Module{module("before", note(c)), module("preload", preload(w))}}
+	for _, hop := range w.Steps {
 		p.Modules = append(p.Modules, module("store", storeTo(c, hop)), module("control-plane", controlPlaneTo(c, hop)), module("parts", partsTo(hop)))
 		if hop.Nodes {
 			p.Modules = append(p.Modules, module("nodes", nodesTo(c, hop, by)))
@@ -38,17 +38,17 @@ func note(*manifest.Cluster) plan.Task {
 	return task("note", func(s plan.Scope) plan.Fragment { return plan.On(lead(s), gate.NoteWorkloads(), stand("backup.take")) })
 }
 
-func preload(w versions.Way) plan.Task {
+func preload(w versions.UpgradePath) plan.Task {
 	return task("stage", func(s plan.Scope) plan.Fragment {
 		var all []plan.Fragment
-		for _, hop := range w.Hops {
+		for _, hop := range w.Steps {
 			all = append(all, plan.InSet(hop.Set, plan.On(s.Hosts(), stand("release.stage", "kubeadm", "kubelet"))))
 		}
 		return plan.Seq(all...)
 	})
 }
 
-func storeTo(c *manifest.Cluster, hop versions.Hop) plan.Task {
+func storeTo(c *manifest.Cluster, hop versions.UpgradeStep) plan.Task {
 	return task("etcd", func(s plan.Scope) plan.Fragment {
 		return plan.InSet(hop.Set, plan.Roll(s.Role(manifest.RoleMaster), func(h manifest.Host) plan.Fragment {
 			return plan.On([]manifest.Host{h}, gate.Store(c), stand("etcd.switch"), gate.API(c))
@@ -56,24 +56,24 @@ func storeTo(c *manifest.Cluster, hop versions.Hop) plan.Task {
 	})
 }
 
-func controlPlaneTo(c *manifest.Cluster, hop versions.Hop) plan.Task {
+func controlPlaneTo(c *manifest.Cluster, hop versions.UpgradeStep) plan.Task {
 	return task("masters", func(s plan.Scope) plan.Fragment {
 		masters := s.Role(manifest.RoleMaster)
 		return plan.InSet(hop.Set, plan.Roll(masters, func(h manifest.Host) plan.Fragment {
 			return plan.Seq(
-				plan.Part("before", plan.On(masters, gate.API(c))),
+				plan.QualifyIDs("before", plan.On(masters, gate.API(c))),
 				plan.On([]manifest.Host{h}, gate.Store(c), stand("kubeadm.switch", "kubeadm"), stand("kubeadm.upgrade"), gate.API(c)))
 		}))
 	})
 }
 
-func partsTo(hop versions.Hop) plan.Task {
+func partsTo(hop versions.UpgradeStep) plan.Task {
 	return task("parts", func(s plan.Scope) plan.Fragment {
-		return plan.InSet(hop.Set, plan.On(lead(s), stand("network.upgrade"), gate.Rolled("DaemonSet", "kube-system", "kube-proxy"), gate.Rolled("Deployment", "kube-system", "coredns")))
+		return plan.InSet(hop.Set, plan.On(lead(s), stand("network.upgrade"), gate.RolledOut("DaemonSet", "kube-system", "kube-proxy"), gate.RolledOut("Deployment", "kube-system", "coredns")))
 	})
 }
 
-func nodesTo(c *manifest.Cluster, hop versions.Hop, by plan.Batch) plan.Task {
+func nodesTo(c *manifest.Cluster, hop versions.UpgradeStep, by plan.Batch) plan.Task {
 	return task("nodes", func(s plan.Scope) plan.Fragment {
 		visit := func(h manifest.Host) plan.Fragment {
 			here := []manifest.Host{h}
@@ -104,7 +104,7 @@ func task(name string, f func(plan.Scope) plan.Fragment) plan.Task {
 }
 
 func module(name string, t plan.Task) plan.Module {
-	return plan.Module{Name: name, Plan: plan.InTurn(t)}
+	return plan.Module{Name: name, Plan: plan.Sequential(t)}
 }
 
 func stand(name string, binaries ...string) steps.Step {
@@ -139,7 +139,7 @@ spec:
 func TestAnUpgradeCanBeSaid(t *testing.T) {
 	c := steptest.Cluster(t, sevenHosts)
 	lock := &manifest.Lock{Sets: []manifest.Set{{Name: "v1.32.2"}, {Name: "v1.33.1"}, {Name: "v1.34.0"}}}
-	w, err := versions.WayIn(lock, "v1.32.2", "v1.34.0")
+	w, err := versions.FindUpgradePath(lock, "v1.32.2", "v1.34.0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAnUpgradeCanBeSaid(t *testing.T) {
 			continue
 		}
 		drained[n.Hosts[0].Name]++
-		if n.Set != "v1.34.0" || len(n.Guards) != 1 || len(n.Guards[0].Back(n.Hosts[0].Name)) != 2 {
+		if n.Set != "v1.34.0" || len(n.Guards) != 1 || len(n.Guards[0].UndoNodes(n.Hosts[0].Name)) != 2 {
 			t.Errorf("%s is of set %s, with %d ways back", n.ID, n.Set, len(n.Guards))
 		}
 	}

@@ -10,23 +10,23 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Lack is one artifact that a plan needs and a lock does not hold.
-type Lack struct {
+// MissingArtifact is one artifact that a plan needs and a lock does not contain.
+type MissingArtifact struct {
 	Need     manifest.Need     `json:"need"`
 	Platform manifest.Platform `json:"platform"`
 	Steps    []string          `json:"steps"`
 	Hosts    []string          `json:"hosts"`
 
-	other bool // of another set than that of the config
+	other bool // of another set than the config's
 }
 
-// LackError lists all that a lock lacks for a plan.
-type LackError struct{ Lacks []Lack }
+// MissingArtifactsError lists everything that a lock lacks for a plan.
+type MissingArtifactsError struct{ Artifacts []MissingArtifact }
 
-func (e *LackError) Error() string {
+func (e *MissingArtifactsError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the bundle lacks %d artifacts that the plan needs", len(e.Lacks))
-	for _, l := range e.Lacks {
+	fmt.Fprintf(&b, "the bundle lacks %d artifacts that the plan needs", len(e.Artifacts))
+	for _, l := range e.Artifacts {
 		of := ""
 		if l.other {
 			of = " of " + l.Need.Set
@@ -36,8 +36,8 @@ func (e *LackError) Error() string {
 	return b.String()
 }
 
-// Sets gives the sets of a lock that g opens artifacts of, sorted, where set is that of
-// the nodes which name none.
+// Sets returns the sets of a lock that g opens artifacts of, sorted; set is the default for
+// nodes without a set.
 func (g *Graph) Sets(set string) []string {
 	var out []string
 	for _, n := range g.all() {
@@ -49,28 +49,28 @@ func (g *Graph) Sets(set string) []string {
 	return out
 }
 
-// CheckBundle proves l complete for g, before any host is touched. set is that of the
-// nodes which name none.
+// CheckBundle checks that l has every artifact that g needs, before any host is changed. set
+// is the default for nodes without a set. The error is a *MissingArtifactsError.
 func (g *Graph) CheckBundle(l *manifest.Lock, set string) error {
-	var lacks []Lack
+	var lacks []MissingArtifact
 	g.eachNeed(set, func(need manifest.Need, h manifest.Host, s steps.Step) {
 		if p := PlatformOf(h); !holds(l, need, p) {
-			lacks = addLack(lacks, Lack{Need: need, Platform: p, other: need.Set != set}, s, h.Name)
+			lacks = addLack(lacks, MissingArtifact{Need: need, Platform: p, other: need.Set != set}, s, h.Name)
 		}
 	})
 	if len(lacks) == 0 {
 		return nil
 	}
-	return &LackError{Lacks: lacks}
+	return &MissingArtifactsError{Artifacts: lacks}
 }
 
-// PlatformOf gives the platform that a host is declared to have.
+// PlatformOf returns the platform that the config declares for a host.
 func PlatformOf(h manifest.Host) manifest.Platform {
 	return manifest.Platform{OS: "linux", Arch: h.Arch}
 }
 
-// holds tells whether l has what n means for p. Of an image that is not pinned
-// yet, nobody knows the platforms: it will be asked for those of the lock.
+// holds reports whether l has the artifact of n for p. The platforms of an image that is not
+// pinned yet are unknown; it will be pinned for those of the lock.
 func holds(l *manifest.Lock, n manifest.Need, p manifest.Platform) bool {
 	switch n.Kind {
 	case manifest.Image:
@@ -93,8 +93,8 @@ func holds(l *manifest.Lock, n manifest.Need, p manifest.Platform) bool {
 	})
 }
 
-func addLack(all []Lack, l Lack, s steps.Step, host string) []Lack {
-	i := slices.IndexFunc(all, func(x Lack) bool { return x.Need == l.Need && x.Platform == l.Platform })
+func addLack(all []MissingArtifact, l MissingArtifact, s steps.Step, host string) []MissingArtifact {
+	i := slices.IndexFunc(all, func(x MissingArtifact) bool { return x.Need == l.Need && x.Platform == l.Platform })
 	if i < 0 {
 		all, i = append(all, l), len(all)
 	}
@@ -107,8 +107,8 @@ func addLack(all []Lack, l Lack, s steps.Step, host string) []Lack {
 	return all
 }
 
-// Unused lists what l holds of a set, and of the sets that gs name, and none of gs needs,
-// by id; of an archive of several files, each file that is not needed.
+// Unused returns the ids of what l contains of a set, and of the sets that gs use, and that
+// none of gs needs. Of an archive with several files it lists each unused file.
 func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 	files, images := map[manifest.Blob]bool{}, map[string]bool{}
 	sets := []string{set}
@@ -117,7 +117,7 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 		g.eachNeed(set, func(n manifest.Need, h manifest.Host, _ steps.Step) {
 			switch n.Kind {
 			case manifest.Image:
-				all, _ := l.ImagesFor(n) // what is not there cannot be unused
+				all, _ := l.ImagesFor(n) // a missing image cannot be unused
 				for _, im := range all {
 					images[im.ID] = true
 				}
@@ -161,12 +161,12 @@ func Unused(l *manifest.Lock, set string, gs ...*Graph) []string {
 	return out
 }
 
-// eachNeed hands every need of every step on every host to do, with its set: its own,
-// that of its node, or the given one. A step
-// that only looks asks for nothing: what it weighs, others bring, to some of its hosts.
+// eachNeed calls do for every need of every step on every host, with its set: its own, that of
+// its node, or the given one. It skips steps that change nothing: they only compare the needs
+// of other steps with the space on hosts.
 func (g *Graph) eachNeed(set string, do func(manifest.Need, manifest.Host, steps.Step)) {
 	for _, n := range g.all() {
-		if n.Step.Meta().LooksOnly {
+		if n.Step.Meta().ReadOnly {
 			continue
 		}
 		for _, need := range n.Step.Meta().Needs {

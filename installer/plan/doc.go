@@ -1,7 +1,6 @@
-// Package plan is the shape of work: fragments joined into one graph of steps
-// on hosts. It does no I/O: the same cluster, lock and targets always give the
-// same graph, so a plan can be printed, compared and proved before any host is
-// touched.
+// Package plan describes work: fragments joined into one graph of steps on hosts. It does no
+// I/O: the same cluster, lock and targets always give the same graph, so a plan can be
+// printed, compared and checked before any host is changed.
 //
 // It may import steps and manifest.
 package plan

@@ -7,8 +7,8 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Node is one step on a set of hosts: a plan for a hundred hosts stays one a
-// person can read. The engine runs it once for each host.
+// Node is one step on a set of hosts, so that a plan for a hundred hosts stays readable. The
+// engine runs it once for each host.
 type Node struct {
 	ID     string // module/task/step[host]
 	Module string
@@ -16,28 +16,27 @@ type Node struct {
 	Step   steps.Step
 	Hosts  []manifest.Host
 	Deps   []Dep
-	Set    string   // of the lock, whose artifacts the step opens; "" is the scope's
-	Guards []*Guard // the ways back that a failure here starts, the innermost first
+	Set    string   // set of the lock whose artifacts the step opens; "" is the scope's
+	Guards []*Guard // whose undo steps a failure here starts, the innermost first
 
-	suffix string // which of several parts of a task that are alike: a host, a batch, a set
+	suffix string // distinguishes similar parts of a task: a host, a batch, a set
 }
 
-// Dep orders two nodes. A lane holds host by host: node3 need not wait for
-// node1. Otherwise it is a barrier, and all hosts wait for all.
+// Dep orders two nodes. With Lane the order applies host by host: node3 does not wait for
+// node1. Otherwise it is a barrier: all hosts wait for all.
 type Dep struct {
 	On   *Node
 	Lane bool
 }
 
-// Fragment is a part of a graph: what has to run, where it begins, where it
-// ends. The combinators keep entry and exit. The zero Fragment is empty and
-// joins to nothing, so that "no such hosts" needs no if.
+// Fragment is a part of a graph with its entry and exit nodes. The zero Fragment is empty, and
+// joining it changes nothing, so that callers need no special case for "no such hosts".
 type Fragment struct{ nodes, entry, exit []*Node }
 
-// Empty tells whether nothing has to run.
+// Empty reports whether the fragment has no nodes.
 func (f Fragment) Empty() bool { return len(f.nodes) == 0 }
 
-// On runs ss one after another on each of hosts, the hosts side by side.
+// On runs ss one after another on each of hosts; the hosts run in parallel.
 func On(hosts []manifest.Host, ss ...steps.Step) Fragment {
 	var f Fragment
 	if len(hosts) == 0 {
@@ -64,7 +63,7 @@ func Seq(fs ...Fragment) Fragment {
 			continue
 		case out.Empty():
 			out = f
-			out.nodes = slices.Clone(f.nodes) // appended to from here on: a rolling plan has a thousand parts
+			out.nodes = slices.Clone(f.nodes) // cloned because it is appended to: a rolling plan has a thousand parts
 			continue
 		}
 		for _, e := range f.entry {
@@ -77,7 +76,7 @@ func Seq(fs ...Fragment) Fragment {
 	return out
 }
 
-// Par puts fragments side by side.
+// Par runs fragments in parallel.
 func Par(fs ...Fragment) Fragment {
 	var out Fragment
 	for _, f := range fs {

@@ -9,15 +9,15 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Graph is the whole plan of a pipeline. Dependencies point to earlier nodes only, so
-// it has no cycle.
+// Graph is the complete plan of a pipeline. Dependencies point to earlier nodes only, so it
+// has no cycle.
 type Graph struct {
 	Pipeline
 	Nodes []*Node
-	Leads []manifest.Host // the masters of which the lead is one, in the order in which they are asked
+	Leads []manifest.Host // the masters that can be the lead, in the order in which they are tried
 }
 
-// HostsOf gives the hosts that a node may run on: for the lead all that it may be.
+// HostsOf returns the hosts that a node may run on: for the lead, every master that can be it.
 func (g *Graph) HostsOf(n *Node) []manifest.Host {
 	var out []manifest.Host
 	for _, h := range n.Hosts {
@@ -30,7 +30,7 @@ func (g *Graph) HostsOf(n *Node) []manifest.Host {
 	return out
 }
 
-// Hosts gives every host that g may run on, once.
+// Hosts returns every host that g may run on, once.
 func (g *Graph) Hosts() []manifest.Host {
 	var out []manifest.Host
 	seen := map[string]bool{}
@@ -45,20 +45,20 @@ func (g *Graph) Hosts() []manifest.Host {
 	return out
 }
 
-// checkSkipped proves that no check is in the graph which was to be left out.
+// checkSkipped checks that the graph contains no check that was to be skipped.
 func (g *Graph) checkSkipped(names []string) error {
 	var errs []error
 	for _, n := range g.all() {
 		if name := n.Step.Meta().Name; slices.Contains(names, name) {
-			errs = append(errs, fmt.Errorf("%s cannot be left out: its task does not ask Scope.Checks", n.ID))
+			errs = append(errs, fmt.Errorf("%s cannot be left out: its task does not call Scope.Checks", n.ID))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkNodes proves that no node is in the graph twice (the same Fragment value
-// joined twice is the one way to make a cycle), that ids are unique, and that ways back
-// depend on nothing that may not be there.
+// checkNodes checks that no node is in the graph twice, that ids are unique, and that undo steps
+// depend on nothing that may be missing. Joining the same Fragment value twice is the only way to
+// make a cycle.
 func (g *Graph) checkNodes() error {
 	var errs []error
 	once, ids := map[*Node]bool{}, map[string]bool{}
@@ -67,9 +67,9 @@ func (g *Graph) checkNodes() error {
 		switch {
 		case i < len(g.Nodes):
 		case len(n.Guards) > 0:
-			errs = append(errs, fmt.Errorf("%s is a way back, and has one itself", n.ID))
+			errs = append(errs, fmt.Errorf("%s is an undo step, and has undo steps itself", n.ID))
 		case len(m.Reads)+len(m.Writes) > 0:
-			errs = append(errs, fmt.Errorf("%s is a way back, and reads or writes outputs: the steps beside it may not have run", n.ID))
+			errs = append(errs, fmt.Errorf("%s is an undo step, and reads or writes outputs: the steps beside it may not have run", n.ID))
 		}
 		switch {
 		case once[n]:
@@ -87,10 +87,10 @@ func (g *Graph) checkNodes() error {
 	return errors.Join(errs...)
 }
 
-// checkOutputs proves that whoever reads an output runs after its writer.
+// checkOutputs checks that every reader of an output runs after its writer.
 func (g *Graph) checkOutputs() []error {
 	var errs []error
-	before := map[*Node]map[string]bool{} // what was surely written when a node begins
+	before := map[*Node]map[string]bool{} // outputs that are certainly written when a node starts
 	for _, n := range g.Nodes {
 		have := written(n, before)
 		before[n] = have
@@ -103,11 +103,11 @@ func (g *Graph) checkOutputs() []error {
 	return errs
 }
 
-// written gives what was surely written when n begins. Of nodes that follow each other
-// and write nothing new it is one map: a plan has tens of thousands of them.
+// written returns the outputs that are certainly written when n starts. Consecutive nodes that
+// write nothing new share one map: a plan has tens of thousands of them.
 func written(n *Node, before map[*Node]map[string]bool) map[string]bool {
 	var have map[string]bool
-	own := false // have may be changed
+	own := false // have is this node's own map and may be changed
 	add := func(name string) {
 		if have[name] {
 			return

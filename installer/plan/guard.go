@@ -6,29 +6,29 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Guard is the way back of a Fragment, host by host.
+// Guard holds the undo steps of a Fragment, by host.
 type Guard struct {
 	hosts []manifest.Host
-	back  map[string]Fragment // by a host's name
-	of    string              // the host that the whole fragment is for; "": each step is for its own
+	back  map[string]Fragment // by host name
+	of    string              // the host that the whole fragment is for; "": each step is for its own host
 }
 
-// For gives the host whose way back a failure on a host starts.
-func (g *Guard) For(host string) string {
+// HostOf returns the host whose undo steps run after a failure on host.
+func (g *Guard) HostOf(host string) string {
 	if g.of != "" {
 		return g.of
 	}
 	return host
 }
 
-// Back gives the nodes that take a host back, in the order in which they run one after
-// another. Some may act on other hosts.
-func (g *Guard) Back(host string) []*Node { return g.back[host].nodes }
+// UndoNodes returns the undo nodes of a host, in the order in which they run one after another.
+// Some may run on other hosts.
+func (g *Guard) UndoNodes(host string) []*Node { return g.back[host].nodes }
 
-// Guarded runs back on each host on which a step of f failed, once all that runs has
-// ended and the step is undone. The steps of back are idempotent, read and write no
-// outputs, and have no way back themselves. Their ids end in "back/" and the host's name.
-// The lead has none: what a step there failed at is not the lead's.
+// Guarded runs back on each host on which a step of f failed, after all running steps have
+// ended and the failed step is undone. The steps of back must be idempotent, read and write no
+// outputs, and have no undo steps themselves. Their ids end in "back/" and the host's name.
+// The lead has no undo steps: a failed step on it concerns the cluster.
 func Guarded(f Fragment, back func(manifest.Host) Fragment) Fragment {
 	g := &Guard{back: map[string]Fragment{}}
 	for _, n := range f.nodes {
@@ -43,8 +43,8 @@ func Guarded(f Fragment, back func(manifest.Host) Fragment) Fragment {
 	return f
 }
 
-// GuardedFor is Guarded for a fragment that is about one host and has steps on others, too,
-// such as a drain that is asked for on a master: back runs once, whichever of them failed.
+// GuardedFor is Guarded for a fragment that is about one host and also has steps on others,
+// such as a drain through a master: back runs once, whichever of them failed.
 func GuardedFor(h manifest.Host, f, back Fragment) Fragment {
 	g := &Guard{hosts: []manifest.Host{h}, back: map[string]Fragment{h.Name: back.under("back/" + h.Name)}, of: h.Name}
 	for _, n := range f.nodes {
@@ -53,7 +53,7 @@ func GuardedFor(h manifest.Host, f, back Fragment) Fragment {
 	return f
 }
 
-// all gives the nodes of f, and after them those of their ways back.
+// all returns the nodes of f, followed by their undo nodes.
 func (f Fragment) all() []*Node {
 	out := slices.Clone(f.nodes)
 	seen := map[*Guard]bool{}
@@ -71,5 +71,5 @@ func (f Fragment) all() []*Node {
 	return out
 }
 
-// all gives the nodes of g, and after them those of their ways back.
+// all returns the nodes of g, followed by their undo nodes.
 func (g *Graph) all() []*Node { return Fragment{nodes: g.Nodes}.all() }

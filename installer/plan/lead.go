@@ -7,13 +7,13 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// leadName is the one word for the lead in a plan's text and in the names of what was
-// done. No host of a config has it.
+// leadName represents the lead in a plan's text and in journals. No host of a config may have
+// this name.
 const leadName = manifest.LeadName
 
-// Lead stands for the master through which a step speaks to the cluster: the first one
-// that is healthy when the step begins. Before there is a cluster it is the one on which
-// kubeadm init makes it. It gives no host where the cluster has no master.
+// Lead represents the master through which a step reaches the API: the first healthy one when
+// the step starts. Before the cluster exists, it is the one on which kubeadm init runs. It
+// returns no host if the cluster has no master.
 func (s Scope) Lead() []manifest.Host {
 	if len(s.Leads()) == 0 {
 		return nil
@@ -21,33 +21,33 @@ func (s Scope) Lead() []manifest.Host {
 	return []manifest.Host{{Name: leadName}}
 }
 
-// IsLead tells whether h stands for the lead.
+// IsLead reports whether h represents the lead.
 func IsLead(h manifest.Host) bool { return h.Name == leadName }
 
-// Leads gives the masters of which the lead is one, in the order in which they are
-// asked. Targets do not narrow them: a step on one host may ask through any master.
+// Leads returns the masters that can be the lead, in the order in which they are tried.
+// Targets do not narrow them: a step on one host may use any master.
 func (s Scope) Leads() []manifest.Host {
 	if s.Want == nil {
 		return nil
 	}
-	return s.Whole().Role(manifest.RoleMaster)
+	return s.WithoutTargets().Role(manifest.RoleMaster)
 }
 
-// Initial gives the master on which kubeadm init makes the cluster, the first of the
-// config: none where it is away, or no target.
-func (s Scope) Initial() []manifest.Host {
+// InitialMaster returns the master on which kubeadm init runs, the first of the config; none
+// if it is skipped or not a target.
+func (s Scope) InitialMaster() []manifest.Host {
 	masters := s.Want.HostsWith(manifest.RoleMaster)
 	return s.Only(masters[:min(1, len(masters))])
 }
 
-// Further gives the masters beside the initial one.
-func (s Scope) Further() []manifest.Host {
+// AdditionalMasters returns all masters except the initial one.
+func (s Scope) AdditionalMasters() []manifest.Host {
 	masters := s.Want.HostsWith(manifest.RoleMaster)
 	return s.Only(masters[min(1, len(masters)):])
 }
 
-// Joining gives the nodes that are wanted and have not joined the cluster yet; where
-// nothing exists, all of them.
+// Joining returns the desired nodes that have not joined the cluster yet; all of them if there
+// is no record.
 func (s Scope) Joining() []manifest.Host {
 	return slices.DeleteFunc(slices.Clone(part.Nodes.Hosts(s.Want)), func(h manifest.Host) bool {
 		if s.Exists == nil {
@@ -58,8 +58,8 @@ func (s Scope) Joining() []manifest.Host {
 	})
 }
 
-// Leaving gives the hosts that are part of what exists and are not wanted any more, as
-// they were applied.
+// Leaving returns the hosts of the record that the config no longer lists, as they were
+// applied.
 func (s Scope) Leaving() []manifest.Host {
 	if s.Exists == nil {
 		return nil
@@ -76,7 +76,7 @@ func (s Scope) Leaving() []manifest.Host {
 	return out
 }
 
-// Changed tells whether a field with one of some effects differs from what was applied.
+// Changed reports whether a field with one of some effects differs from what was applied.
 func (s Scope) Changed(effects ...manifest.Effect) bool {
 	if s.Exists == nil {
 		return false

@@ -45,7 +45,7 @@ func TestLead(t *testing.T) {
 		"nobody to go through":     {Scope{Want: c, Away: []string{"m1", "m2"}}, "", "", "", ""},
 		"a further one the target": {Scope{Want: c, Targets: []string{"m2"}}, "lead", "m1 m2", "", "m2"},
 	} {
-		got := [4]string{names(x.s.Lead()), names(x.s.Leads()), names(x.s.Initial()), names(x.s.Further())}
+		got := [4]string{names(x.s.Lead()), names(x.s.Leads()), names(x.s.InitialMaster()), names(x.s.AdditionalMasters())}
 		if want := [4]string{x.lead, x.leads, x.initial, x.furthers}; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

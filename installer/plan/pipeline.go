@@ -2,13 +2,13 @@ package plan
 
 import "github.com/mensylisir/kubexm/manifest"
 
-// Pipeline answers one request with modules, one after another. What commands and
-// sessions do about it follows from its properties, never from its name.
+// Pipeline implements one request with modules that run one after another. Commands and
+// sessions depend on its properties, never on its name.
 type Pipeline struct {
 	Name    string   // in plans, journals and -o json
-	Command []string // the words by which a person asks for it: "delete", "cluster"
-	// Group is the short help of the words before the last one, which other pipelines may
-	// have too: one of them says it.
+	Command []string // the words of the command: "delete", "cluster"
+	// Group is the short help of the parent command. Other pipelines may share the parent:
+	// only one of them sets it.
 	Group   string
 	Args    Args
 	Short   string // of the command's help, as the next two
@@ -16,49 +16,51 @@ type Pipeline struct {
 	Example string
 
 	Bundle Use
-	// Asks says what it does that a person has to confirm with --yes: "destroys it", of
-	// the cluster. Where it is nil, Question finds in the plan whether somebody is asked.
-	Asks func(*manifest.Cluster) string
-	// Looks says that it changes nothing: what its checks find is its result.
-	Looks bool
-	// Keeps says that it ends by recording what was applied, with a receipt. A cluster
-	// that exists is held against that record before it begins, and kept from harm.
-	Keeps bool
-	// HostsOnly says that it makes hosts ready or gives them back, of whatever cluster: it
-	// is no operation on one.
+	// Confirmation returns what the user has to confirm with --yes, such as "destroys it". If
+	// it is nil, ConfirmationFor derives the confirmation from the plan.
+	Confirmation func(*manifest.Cluster) string
+	// ReadOnly marks a pipeline that changes nothing: the findings of its checks are its result.
+	ReadOnly bool
+	// WritesRecord marks a pipeline that ends by writing the cluster record and a receipt. It is
+	// compared with the record of an existing cluster before it starts, so that it does no
+	// harm.
+	WritesRecord bool
+	// HostsOnly marks a pipeline that prepares or restores hosts of any cluster: it is not an
+	// operation on a cluster.
 	HostsOnly bool
-	// Away says that it takes a cluster away: it works on what was applied, whatever the
-	// config says by now, and can do without hosts that do not answer.
-	Away bool
-	// Rolls says that it goes through hosts that are in use some at a time: a person says
-	// how many, and may go on after what the last run did.
-	Rolls bool
-	// Refuses names what of a config it is not for; nil refuses nothing.
-	Refuses func(*manifest.Cluster) manifest.Problems
+	// Deletes marks a pipeline that deletes a cluster: it works from the cluster record, even if
+	// the config differs by now, and can skip hosts that do not answer.
+	Deletes bool
+	// Rolling marks a pipeline that processes hosts in batches: the user chooses the batch size,
+	// and can resume after the last run.
+	Rolling bool
+	// UnsupportedFields returns the fields of a config that the pipeline does not support; nil
+	// refuses nothing.
+	UnsupportedFields func(*manifest.Cluster) manifest.Problems
 
 	Modules []Module
 }
 
-// Operates tells whether it is an operation on a cluster: on record from its first change
-// to its end, and refused while one of another kind is open. Each is that changes a
-// cluster.
-func (p Pipeline) Operates() bool { return !p.Looks && !p.HostsOnly }
+// Operates reports whether the pipeline is an operation on a cluster: recorded from its first
+// change to its end, and refused while another kind of operation is open. Every pipeline that
+// changes a cluster is one.
+func (p Pipeline) Operates() bool { return !p.ReadOnly && !p.HostsOnly }
 
-// Args is what follows a pipeline's command.
+// Args are the positional arguments of a pipeline's command.
 type Args int
 
-// The arguments of commands.
+// The kinds of arguments.
 const (
 	NoArgs  Args = iota
-	Archive      // the bundle, in place of --bundle
+	Archive      // the bundle, instead of --bundle
 )
 
-// Use is what a pipeline does with a bundle.
+// Use is how a pipeline uses a bundle.
 type Use int
 
 // The uses of a bundle.
 const (
-	BundleUnused   Use = iota // what is in it does not matter; its config may
-	BundleOptional            // with one, more is looked at
-	BundleNeeded              // as far as the plan's steps open what it holds
+	BundleUnused   Use = iota // only the bundle's config may be used
+	BundleOptional            // with a bundle more is checked
+	BundleNeeded              // required if the plan's steps open artifacts
 )

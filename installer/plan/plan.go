@@ -9,28 +9,28 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Scope is all that a planner may know: what is wanted, what exists, which set of the
+// Scope is the input of a planner: the desired cluster, the existing cluster, the set of the
 // lock, and the hosts to act on. Targets narrows a later change to some hosts, and Away
-// takes out those that the run goes without, while Want still describes the whole.
+// excludes skipped hosts; Want still describes the complete cluster.
 type Scope struct {
 	Want    *manifest.Cluster
-	Exists  *manifest.Existing // nil where nothing was applied yet, or nobody has asked
+	Exists  *manifest.Existing // nil if nothing was applied yet, or the record was not read
 	Set     string             // of the lock; "" is its first
 	Targets []string           // host names; none means all
 	Away    []string           // host names
-	Skip    []string           // checks that Checks leaves out, by their steps' names
-	Batch   Batch              // how many hosts a rolling change visits at once; masters and members go one by one
+	Skip    []string           // steps' names of the checks that Checks leaves out
+	Batch   Batch              // how many hosts a rolling change processes at once; masters and etcd members always one by one
 }
 
-// Role gives the hosts of a role, narrowed to the targets.
+// Role returns the hosts of a role, narrowed to the targets.
 func (s Scope) Role(role string) []manifest.Host {
 	return s.Only(s.Want.HostsWith(role))
 }
 
-// Hosts gives every host once, narrowed to the targets.
+// Hosts returns every host once, narrowed to the targets.
 func (s Scope) Hosts() []manifest.Host { return s.Only(s.Want.Spec.Hosts) }
 
-// Only gives those of some hosts that are targets, and not away.
+// Only returns those of some hosts that are targets and not skipped.
 func (s Scope) Only(all []manifest.Host) []manifest.Host {
 	if len(s.Targets)+len(s.Away) == 0 {
 		return all
@@ -44,32 +44,32 @@ func (s Scope) Only(all []manifest.Host) []manifest.Host {
 	return out
 }
 
-// Checks gives those of some checks that are not left out. A task that puts in a check which
-// may be left out asks this; Build refuses a plan that holds one of Skip.
+// Checks returns those of some checks that are not skipped. A task must call it for checks
+// that can be skipped; Build refuses a plan that contains a check of Skip.
 func (s Scope) Checks(all ...steps.Step) []steps.Step {
 	return slices.DeleteFunc(all, func(c steps.Step) bool { return slices.Contains(s.Skip, c.Meta().Name) })
 }
 
-// Whole is the same scope without targets.
-func (s Scope) Whole() Scope { s.Targets = nil; return s }
+// WithoutTargets returns the same scope without targets.
+func (s Scope) WithoutTargets() Scope { s.Targets = nil; return s }
 
-// Task says which steps, where, in what order. It holds no business logic:
-// that is the steps'.
+// Task selects which steps run where, and in what order. It contains no business logic: that
+// is in the steps.
 type Task struct {
 	Name string
-	When func(Scope) bool // nil is always
+	When func(Scope) bool // nil: always
 	Plan func(Scope) Fragment
 }
 
-// Module makes one part of a cluster. Plan has do expand each task, and joins what
-// comes of them with Seq and Par; a task that its When leaves out is an empty Fragment.
+// Module creates one part of a cluster. Plan uses do to expand each task, and joins the
+// results with Seq and Par; a task that its When leaves out is an empty Fragment.
 type Module struct {
 	Name string
 	Plan func(do func(Task) Fragment) Fragment
 }
 
-// InTurn is the Plan of a Module whose tasks run one after another.
-func InTurn(tasks ...Task) func(do func(Task) Fragment) Fragment {
+// Sequential is the Plan of a Module whose tasks run one after another.
+func Sequential(tasks ...Task) func(do func(Task) Fragment) Fragment {
 	return func(do func(Task) Fragment) Fragment {
 		var out Fragment
 		for _, t := range tasks {
@@ -79,8 +79,8 @@ func InTurn(tasks ...Task) func(do func(Task) Fragment) Fragment {
 	}
 }
 
-// Build expands p for s into a graph, and proves that node ids are unique and
-// that every output read has a writer before it.
+// Build expands p for s into a graph, and checks that node ids are unique and that every
+// output is written before it is read.
 func Build(p Pipeline, s Scope) (*Graph, error) {
 	var all []Fragment
 	for _, m := range p.Modules {

@@ -32,7 +32,7 @@ func hosts(names ...string) []manifest.Host {
 func task(name string, plan func(Scope) Fragment) Task { return Task{Name: name, Plan: plan} }
 
 func pipeline(ts ...Task) Pipeline {
-	return Pipeline{Name: "test", Modules: []Module{{Name: "m", Plan: InTurn(ts...)}}}
+	return Pipeline{Name: "test", Modules: []Module{{Name: "m", Plan: Sequential(ts...)}}}
 }
 
 // TestChecksAreLeftOut: what waited for a check that is left out waits for what that waited
@@ -68,7 +68,7 @@ func TestChecksAreLeftOut(t *testing.T) {
 		{[]string{"one", "two"}, "first, three after:first, beside after:first, last after:three after:beside"},
 		{[]string{"three", "beside"}, "first, one after:first, two lane:one, last after:two"},
 		{[]string{"one", "two", "three", "beside"}, "first, last after:first"},
-		{[]string{"last"}, "plan test: m/t/last cannot be left out: its task does not ask Scope.Checks"},
+		{[]string{"last"}, "plan test: m/t/last cannot be left out: its task does not call Scope.Checks"},
 	} {
 		if got := shape(c.skip...); got != c.want {
 			t.Errorf("without %v: %s, want %s", c.skip, got, c.want)
@@ -166,8 +166,8 @@ func TestCheckBundleNamesStepHostAndArtifact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lack *LackError
-	if err := g.CheckBundle(l, ""); !errors.As(err, &lack) || len(lack.Lacks) != 2 {
+	var lack *MissingArtifactsError
+	if err := g.CheckBundle(l, ""); !errors.As(err, &lack) || len(lack.Artifacts) != 2 {
 		t.Fatalf("%v", err)
 	}
 	for _, want := range []string{"binary kubelet for linux/arm64: step kubelet.install on n2", "image pause for linux/arm64"} {
@@ -177,7 +177,7 @@ func TestCheckBundleNamesStepHostAndArtifact(t *testing.T) {
 	}
 	g.Nodes[0].Hosts = hs[:1]
 	looks := needs // a check of what all hosts together are going to get
-	looks.m.LooksOnly = true
+	looks.m.ReadOnly = true
 	g.Nodes = append(g.Nodes, &Node{ID: "looks", Step: looks, Hosts: hs})
 	if err := g.CheckBundle(l, "v1"); err != nil {
 		t.Errorf("complete: %v", err)
@@ -195,11 +195,11 @@ func TestScopeNarrows(t *testing.T) {
 	if got := s.Role(manifest.RoleWorker); len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("workers %v", got)
 	}
-	if got := s.Whole().Role(manifest.RoleWorker); len(got) != 2 {
+	if got := s.WithoutTargets().Role(manifest.RoleWorker); len(got) != 2 {
 		t.Errorf("all workers %v", got)
 	}
 	s.Away = []string{"b"}
-	if got := s.Whole().Role(manifest.RoleWorker); len(got) != 1 || got[0].Name != "a" {
+	if got := s.WithoutTargets().Role(manifest.RoleWorker); len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("workers that are there %v", got)
 	}
 	s.Away = nil

@@ -8,14 +8,14 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Question says what a person confirms before p is carried out on c's cluster, in words
-// that follow the cluster's name; "" where nobody is asked. A pipeline that does not state
-// it asks where a step of its plan g destroys something, and names these steps: what a
-// step merely disturbs is what the person asked for, and the plan shows it. g is nil where
-// the plan is not known yet; then p has to state it.
-func (p Pipeline) Question(c *manifest.Cluster, g *Graph) string {
-	if p.Asks != nil {
-		return p.Asks(c)
+// ConfirmationFor returns what the user has to confirm before p is executed on c's cluster, in
+// words that follow the cluster's name; "" if no confirmation is required. Without
+// Confirmation, it lists the steps of the plan g that destroy data. Disruptive steps need no
+// confirmation: the user has requested them, and the plan shows them. g is nil if the plan is
+// not known yet; then p must have Confirmation.
+func (p Pipeline) ConfirmationFor(c *manifest.Cluster, g *Graph) string {
+	if p.Confirmation != nil {
+		return p.Confirmation(c)
 	}
 	if g == nil {
 		return ""
@@ -29,5 +29,5 @@ func (p Pipeline) Question(c *manifest.Cluster, g *Graph) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "deletes data that cannot be had back: " + strings.Join(names, ", ")
+	return "deletes data that cannot be recovered: " + strings.Join(names, ", ")
 }

@@ -19,22 +19,22 @@ func TestQuestion(t *testing.T) {
 		{"nothing", []steps.Step{risky("a.looks", steps.Safe)}, nil, ""},
 		{"it disturbs", []steps.Step{risky("a.restart", steps.Disruptive)}, nil, ""},
 		{"it destroys", []steps.Step{risky("a.restart", steps.Disruptive), risky("b.wipe", steps.Destroys), risky("c.drop", steps.Destroys)}, nil,
-			"deletes data that cannot be had back: b.wipe, c.drop"},
+			"deletes data that cannot be recovered: b.wipe, c.drop"},
 		{"it is stated", []steps.Step{risky("b.wipe", steps.Destroys)}, func(*manifest.Cluster) string { return "ends it" }, "ends it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := pipeline(task("t", func(Scope) Fragment { return On(hosts("x", "y"), c.steps...) }))
-			p.Asks = c.asks
+			p.Confirmation = c.asks
 			g, err := Build(p, Scope{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.Question(nil, g); got != c.want {
+			if got := p.ConfirmationFor(nil, g); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
-	if got := (Pipeline{}).Question(nil, nil); got != "" {
+	if got := (Pipeline{}).ConfirmationFor(nil, nil); got != "" {
 		t.Errorf("without a plan: %q", got)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Each makes a fragment for each host and puts them side by side. The ids of its nodes
-// end in the host's name.
+// Each creates a fragment for each host and runs them in parallel. The ids of its nodes end in
+// the host's name.
 func Each(hosts []manifest.Host, f func(manifest.Host) Fragment) Fragment {
 	return Par(onEach(hosts, f)...)
 }
 
-// Roll visits hosts one at a time: the next begins when the one before ended well. The
+// Roll processes hosts one at a time: the next starts after the previous one succeeded. The
 // ids of its nodes end in the host's name.
 func Roll(hosts []manifest.Host, f func(manifest.Host) Fragment) Fragment {
 	return Seq(onEach(hosts, f)...)
@@ -28,11 +28,11 @@ func onEach(hosts []manifest.Host, f func(manifest.Host) Fragment) []Fragment {
 	return fs
 }
 
-// Batch says how many hosts a rolling change visits at once. The zero Batch is one.
+// Batch is how many hosts a rolling change processes at once. The zero Batch is one host.
 type Batch struct {
-	First   int // hosts of the first batch, the canaries; 0: as many as of any other
-	Size    int // hosts of a batch
-	Percent int // of all hosts, rounded down to at least one; counts where Size is 0
+	First   int // size of the first batch, the canaries; 0: as the others
+	Size    int // hosts per batch
+	Percent int // of all hosts, rounded down, at least one host; used if Size is 0
 }
 
 // cut divides hosts into batches, in their order.
@@ -54,9 +54,9 @@ func (b Batch) cut(hosts []manifest.Host) [][]manifest.Host {
 	return out
 }
 
-// Batches visits hosts some at a time, in their order: a batch begins when the one
-// before ended well, and between(n), n from 1, stands after batch n and before the next.
-// It may be nil. The ids of the nodes end in the batch's number.
+// Batches processes hosts in batches, in their order: a batch starts after the previous one
+// succeeded. between(n), n from 1, is placed after batch n and before the next; it may be nil.
+// The ids of the nodes end in the batch's number.
 func Batches(hosts []manifest.Host, by Batch, each func([]manifest.Host) Fragment, between func(n int) Fragment) Fragment {
 	var parts []Fragment
 	for i, batch := range by.cut(hosts) {
@@ -68,13 +68,12 @@ func Batches(hosts []manifest.Host, by Batch, each func([]manifest.Host) Fragmen
 	return Seq(parts...)
 }
 
-// Part names a part of a task: by that a step is told from the same step in another part,
-// such as a gate that a task has before and after a change. The ids of its nodes end in
-// the name.
-func Part(name string, f Fragment) Fragment { return f.under(name) }
+// QualifyIDs adds a name to the ids of f's nodes. It distinguishes steps that a task has more
+// than once, such as a gate before and after a change.
+func QualifyIDs(name string, f Fragment) Fragment { return f.under(name) }
 
-// InSet has the steps of f open the artifacts of a set of the lock, where no InSet
-// within f says otherwise. The ids of its nodes end in the set's name.
+// InSet makes the steps of f open the artifacts of a set of the lock, unless an InSet within f
+// selects another. The ids of its nodes end in the set's name.
 func InSet(set string, f Fragment) Fragment {
 	for _, n := range f.all() {
 		if n.Set == "" {
@@ -84,7 +83,7 @@ func InSet(set string, f Fragment) Fragment {
 	return f.under(set)
 }
 
-// under puts name before what tells the nodes of f from others that are alike.
+// under prefixes the suffix of the nodes of f with name.
 func (f Fragment) under(name string) Fragment {
 	for _, n := range f.all() {
 		if n.suffix != "" {
@@ -95,7 +94,7 @@ func (f Fragment) under(name string) Fragment {
 	return f
 }
 
-// String is the batch as a person types it; "" is the default.
+// String returns the batch as the user types it; "" is the default.
 func (b Batch) String() string {
 	switch {
 	case b.Percent > 0:
@@ -106,7 +105,7 @@ func (b Batch) String() string {
 	return ""
 }
 
-// ParseBatch reads "3", or "10%".
+// ParseBatch parses "3" or "10%".
 func ParseBatch(text string) (Batch, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.Atoi(number)

@@ -185,7 +185,7 @@ func TestGuardedPlan(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	var ids []string
-	for _, n := range g.Nodes[3].Guards[0].Back("b") {
+	for _, n := range g.Nodes[3].Guards[0].UndoNodes("b") {
 		ids = append(ids, n.ID+" "+strings.Join(n.hostNames(), ","))
 	}
 	if got, want := strings.Join(ids, "; "), "m/t/relink[b/back/b] b; m/t/start[b/back/b] b; m/t/uncordon[b/back/b] m"; got != want {
@@ -202,9 +202,9 @@ func TestGuardedRefuses(t *testing.T) {
 	inner := func(h manifest.Host) Fragment { return Guarded(on("x")(h), on("y")) }
 	kubelet := step{steps.Meta{Name: "kubelet", Needs: []manifest.Need{{Kind: manifest.Binary, Name: "kubelet"}}}}
 	for want, back := range map[string]func(manifest.Host) Fragment{
-		"m/t/reads[back/a] is a way back, and reads or writes outputs": func(h manifest.Host) Fragment { return On([]manifest.Host{h}, reads) },
-		"m/t/x[back/a] is a way back, and has one itself":              inner,
-		"two steps are called m/t/x[back/a]":                           on("x", "x"),
+		"m/t/reads[back/a] is an undo step, and reads or writes outputs": func(h manifest.Host) Fragment { return On([]manifest.Host{h}, reads) },
+		"m/t/x[back/a] is an undo step, and has undo steps itself":       inner,
+		"two steps are called m/t/x[back/a]":                             on("x", "x"),
 	} {
 		_, err := Build(pipeline(task("t", func(Scope) Fragment { return Guarded(on("switch")(hosts("a")[0]), back) })), Scope{})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// String writes g for people and golden files.
+// String returns g as text, for people and golden files.
 func (g *Graph) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d steps\n", g.Name, len(g.Nodes))
-	for _, n := range g.all() { // ways back come last: their ids tell them
+	for _, n := range g.all() { // undo steps come last and are recognized by their ids
 		fmt.Fprintf(&b, "%s  on %s\n", n.ID, strings.Join(n.hostNames(), ", "))
 		for _, d := range n.Deps {
 			word := "after"

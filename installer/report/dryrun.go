@@ -9,19 +9,19 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// DryRun collects what steps would change, to be told host by host.
+// DryRun collects what steps would change, by host.
 type DryRun struct {
 	would map[string]map[string][]string // host, node id: changes
 	done  map[string]int                 // host: steps that have nothing to do
 }
 
-// Event takes one event in.
+// Event adds one event.
 func (d *DryRun) Event(e engine.Event) {
 	if d.would == nil {
 		d.would, d.done = map[string]map[string][]string{}, map[string]int{}
 	}
 	switch e.Outcome {
-	case engine.Would:
+	case engine.WouldRun:
 		if d.would[e.Host] == nil {
 			d.would[e.Host] = map[string][]string{}
 		}
@@ -31,18 +31,18 @@ func (d *DryRun) Event(e engine.Event) {
 	}
 }
 
-// Hosts is how many hosts would be changed.
+// Hosts returns how many hosts would be changed.
 func (d *DryRun) Hosts() int { return len(d.would) }
 
-// HostPlan is what is to be done on hosts that have the very same changes.
+// HostPlan is the plan of hosts that have exactly the same changes.
 type HostPlan struct {
-	Text  string // the changes, in the order of the plan
-	Would int    // steps that would run
-	Done  int    // steps that have nothing to do
-	Hosts []string
+	Text     string // the changes, in the order of the plan
+	WouldRun int    // steps that would run
+	Done     int    // steps that have nothing to do
+	Hosts    []string
 }
 
-// Plans gives the changes in the order of the hosts and of the plan.
+// Plans returns the changes in the order of the hosts and of the plan.
 func (d *DryRun) Plans(g *plan.Graph, c *manifest.Cluster) []HostPlan {
 	type key struct {
 		text        string
@@ -58,14 +58,14 @@ func (d *DryRun) Plans(g *plan.Graph, c *manifest.Cluster) []HostPlan {
 		i, ok := at[k]
 		if !ok {
 			i, at[k] = len(out), len(out)
-			out = append(out, HostPlan{Text: k.text, Would: k.would, Done: k.done})
+			out = append(out, HostPlan{Text: k.text, WouldRun: k.would, Done: k.done})
 		}
 		out[i].Hosts = append(out[i].Hosts, h.Name)
 	}
 	return out
 }
 
-// host is the list of one host.
+// host returns the text for one host.
 func (d *DryRun) host(name string, g *plan.Graph) string {
 	var b strings.Builder
 	for _, n := range g.Nodes {
@@ -75,10 +75,10 @@ func (d *DryRun) host(name string, g *plan.Graph) string {
 		}
 		m := n.Step.Meta()
 		switch {
-		case len(changes) == 0 && m.LooksOnly:
+		case len(changes) == 0 && m.ReadOnly:
 			fmt.Fprintf(&b, "  %s: waits\n", m.Name)
 		case len(changes) == 0:
-			fmt.Fprintf(&b, "  %s: acts; what it changes shows when it runs\n", m.Name)
+			fmt.Fprintf(&b, "  %s: runs; its changes are known only when it runs\n", m.Name)
 		default:
 			fmt.Fprintf(&b, "  %s\n", m.Name)
 		}

@@ -1,6 +1,6 @@
-// Package report says what came of a run in the parts that a person or a program asks for:
-// failures and findings with the hosts that have them, counts, what a dry run would
-// change, and the tasks of a plan. It prints nothing.
+// Package report structures the results of a run for people and programs: failures and
+// findings with their hosts, counts, the changes of a dry run, and the tasks of a plan. It
+// prints nothing.
 package report
 
 import (
@@ -24,27 +24,26 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Failure is something that went wrong, in the parts that a person asks for.
+// Failure is an error of a run in its parts.
 type Failure struct {
-	Node    string // the id in the plan; empty: it happened in no step
+	Node    string // the id in the plan; empty if it happened in no step
 	Hosts   []string
 	Message string
-	Code    string // of what is wrong with a bundle
+	Code    string // code of an error about a bundle
 	Command *Command
-	Advice  []string // each once
+	Advice  []string // without duplicates
 
-	later bool // it came of undoing what another failure is about
+	later bool // an error of undoing another failed step
 }
 
-// Command is the command on a host that a failure comes from. Secrets are masked in all
-// of it.
+// Command is the command on a host that caused a failure. Secrets are masked in all fields.
 type Command struct {
 	Argv   []string `json:"argv"`
 	Exit   int      `json:"exit"`
-	Stderr string   `json:"stderr,omitempty"` // the end of it; of what it printed at all where it complained there
+	Stderr string   `json:"stderr,omitempty"` // the end of standard error, or of standard output if that is empty
 }
 
-// Line is the command as a person types it; of a group it is quoted already.
+// Line returns the command as typed in a shell; the command of a group is already quoted.
 func (c *Command) Line() string {
 	if len(c.Argv) == 1 {
 		return c.Argv[0]
@@ -52,8 +51,8 @@ func (c *Command) Line() string {
 	return CommandLine(c.Argv...)
 }
 
-// Failures takes an error of a run apart, without its findings: in the order of
-// the plan and of the hosts in the config; last what could not be undone.
+// Failures splits an error of a run into failures, without its findings, in the order of the
+// plan and of the hosts in the config. Rollback errors come last.
 func Failures(err error, g *plan.Graph, c *manifest.Cluster) []Failure {
 	var out []Failure
 	_, failed := steps.Split(err)
@@ -78,7 +77,7 @@ func Failures(err error, g *plan.Graph, c *manifest.Cluster) []Failure {
 	return out
 }
 
-// FailureOf takes one error apart.
+// FailureOf splits one error into its parts.
 func FailureOf(err error) Failure {
 	var f Failure
 	var at *steps.Error
@@ -94,7 +93,7 @@ func FailureOf(err error) Failure {
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) && cmd.Verb == connector.VerbExec && len(cmd.Argv) > 0 {
 		f.Command = &Command{Argv: cmd.Argv, Exit: cmd.Exit, Stderr: cmp.Or(strings.TrimSpace(cmd.Stderr), strings.TrimSpace(cmd.Stdout))}
-		// What it said follows in lines of its own.
+		// The output of the command is printed on separate lines.
 		f.Message = strings.Replace(f.Message, cmd.Error(), (&runner.CmdError{Verb: cmd.Verb, Argv: cmd.Argv, Exit: cmd.Exit}).Error(), 1)
 	}
 	for _, a := range steps.Advice(err) {
@@ -105,8 +104,8 @@ func FailureOf(err error) Failure {
 	return f
 }
 
-// Code gives the word that says what is wrong with a bundle, a signature or a
-// key, the same in every version; "" where nothing is, or something else.
+// Code returns the code of an error about a bundle, a signature or a key, the same in every
+// version; "" for other errors.
 func Code(err error) string {
 	if code, ok := errors.AsType[bundle.TrustCode](err); ok {
 		return string(code)
@@ -118,16 +117,16 @@ func Code(err error) string {
 		return string(code)
 	}
 	if r, ok := errors.AsType[*refusal.Error](err); ok {
-		return r.Word
+		return r.Code
 	}
 	return ""
 }
 
-// Grouped joins failures that are the same but for the host: the text then says
-// <host> where it named one.
+// Grouped joins failures that differ only in the host: the host's name is replaced by <host>
+// in the text.
 func Grouped(fs []Failure, c *manifest.Cluster) []Failure {
 	var out []Failure
-	at := map[string]int{} // by what is the same
+	at := map[string]int{} // by the text without hosts
 	for _, f := range fs {
 		plain := f.anyHost(c)
 		key := fmt.Sprintf("%q %q %q %+v", plain.Node, plain.Message, plain.Advice, plain.Command)
@@ -136,7 +135,7 @@ func Grouped(fs []Failure, c *manifest.Cluster) []Failure {
 		case !ok:
 			at[key] = len(out)
 			out = append(out, f)
-		case len(out[i].Hosts) == 1: // the second of its kind
+		case len(out[i].Hosts) == 1: // the second with the same text
 			plain.Hosts = append(slices.Clone(out[i].Hosts), f.Hosts...)
 			out[i] = plain
 		default:
@@ -146,14 +145,14 @@ func Grouped(fs []Failure, c *manifest.Cluster) []Failure {
 	return out
 }
 
-// anyHost is f without the name and the address of its host.
+// anyHost returns f without the name and the address of its host.
 func (f Failure) anyHost(c *manifest.Cluster) Failure {
 	swap := func(s string) string { return s }
 	for _, h := range c.Spec.Hosts {
 		if slices.Contains(f.Hosts, h.Name) && len(h.Name) > 1 {
 			names := regexp.MustCompile(`(^|[^\w.-])(` + regexp.QuoteMeta(h.Name) + `|` + regexp.QuoteMeta(h.Address) + `)($|[^\w-])`)
 			swap = func(s string) string {
-				for range 2 { // neighbours share the byte between them
+				for range 2 { // adjacent matches share the byte between them
 					s = names.ReplaceAllString(s, "${1}<host>${3}")
 				}
 				return s
@@ -175,16 +174,16 @@ func (f Failure) anyHost(c *manifest.Cluster) Failure {
 	return f
 }
 
-// CommandLine is argv as a person types it behind a command's name.
+// CommandLine returns argv as typed in a shell after a command's name.
 func CommandLine(argv ...string) string {
-	const command = "./" // the first word stands for itself where it has a slash
+	const command = "./" // a first word with a slash is not looked up in PATH
 	return strings.TrimPrefix(connector.Quote(append([]string{command}, argv...)), command+" ")
 }
 
-// mostHosts is how many hosts a line names.
+// mostHosts is the maximum number of hosts listed in a line.
 const mostHosts = 10
 
-// HostList names hosts with their addresses.
+// HostList returns hosts with their addresses.
 func HostList(c *manifest.Cluster, names []string) string {
 	var out []string
 	for _, n := range names[:min(len(names), mostHosts)] {

@@ -15,8 +15,7 @@ type FindingRow struct {
 	Hosts []string
 }
 
-// SortedFindings puts findings in order: errors first, then as the hosts stand
-// in the config.
+// SortedFindings sorts findings: errors first, then by the order of hosts in the config.
 func SortedFindings(all []steps.Finding, c *manifest.Cluster) []steps.Finding {
 	order := func(host string) int {
 		return slices.IndexFunc(c.Spec.Hosts, func(h manifest.Host) bool { return h.Name == host })
@@ -31,16 +30,16 @@ func SortedFindings(all []steps.Finding, c *manifest.Cluster) []steps.Finding {
 	return all
 }
 
-// FindingRows gives one row for what is the same on several hosts. Where it names
-// the host the row says <host>.
+// FindingRows joins findings that are the same on several hosts. The host's name is replaced
+// by <host> in the text.
 func FindingRows(all []steps.Finding, c *manifest.Cluster) []FindingRow {
 	var rows []FindingRow
-	at := map[string]int{} // by what is the same
+	at := map[string]int{} // by the text without hosts
 	for _, f := range SortedFindings(all, c) {
 		plain := Failure{Hosts: []string{f.Host}, Message: f.What, Advice: []string{f.Advice}}.anyHost(c)
 		key := func(what, advice string) string { return fmt.Sprintf("%q", []string{f.Level(), f.Check, what, advice}) }
 		same, alike := key(f.What, f.Advice), key(plain.Message, plain.Advice[0])
-		i, ok := at[same] // it may name hosts that are not the one that has it
+		i, ok := at[same] // the text may contain names of other hosts
 		if !ok {
 			if i, ok = at[alike]; ok && !slices.Contains(rows[i].Hosts, f.Host) {
 				rows[i].What, rows[i].Advice = plain.Message, plain.Advice[0]
@@ -57,7 +56,7 @@ func FindingRows(all []steps.Finding, c *manifest.Cluster) []FindingRow {
 	return rows
 }
 
-// Counts counts findings by their level, and gives how many hosts have one.
+// Counts counts findings by their level, and the hosts that have one.
 func Counts(all []steps.Finding) (levels map[string]int, hosts int) {
 	levels = map[string]int{}
 	on := map[string]bool{}

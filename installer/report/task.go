@@ -7,15 +7,15 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Task is what a plan does in one of its tasks.
+// Task summarizes one task of a plan.
 type Task struct {
 	Name         string
-	Hosts, Needs []string // each once; needs as "kind name"
+	Hosts, Needs []string // without duplicates; needs as "kind name"
 	Steps        int
 	Risk         steps.Risk // the highest of its steps
 }
 
-// Tasks gives the tasks of a plan, in the order in which they begin.
+// Tasks returns the tasks of a plan, in the order in which they start.
 func Tasks(g *plan.Graph) []*Task {
 	var out []*Task
 	for _, n := range g.Nodes {

@@ -15,8 +15,8 @@ import (
 
 // TestWhatAPlanDestroysIsAsked: also where the pipeline does not say so itself.
 func TestWhatAPlanDestroysIsAsked(t *testing.T) {
-	for risk, want := range map[steps.Risk]string{steps.Destroys: "p of cluster demo deletes data that cannot be had back: x.wipe", steps.Disruptive: ""} {
-		p := plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.InTurn(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
+	for risk, want := range map[steps.Risk]string{steps.Destroys: "p of cluster demo deletes data that cannot be recovered: x.wipe", steps.Disruptive: ""} {
+		p := plan.Pipeline{Name: "p", Modules: []plan.Module{{Name: "m", Plan: plan.Sequential(plan.Task{Name: "t", Plan: func(s plan.Scope) plan.Fragment {
 			return plan.On(s.Hosts(), &op.Do{M: steps.Meta{Name: "x.wipe", Risk: risk}})
 		}})}}}
 		c := steptest.Cluster(t, steptest.Small)

@@ -13,13 +13,13 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// RefusedBy names what a config asks for and a pipeline cannot carry out: better before
-// the first host is reached than half way. l is the lock of the bundle, which knows the
-// manifests of add-ons; nil where there is none. What brings nothing takes away what was
-// installed, whatever else the config asks for.
-func RefusedBy(p plan.Pipeline, c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
-	if p.Refuses != nil {
-		if ps := p.Refuses(c); len(ps) > 0 {
+// UnsupportedBy returns the fields of a config that a pipeline does not support, so that it
+// fails before the first host is contacted. l is the bundle's lock, which lists the manifests
+// of add-ons; nil without a bundle. A pipeline without a bundle removes what was installed,
+// whatever else the config contains.
+func UnsupportedBy(p plan.Pipeline, c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
+	if p.UnsupportedFields != nil {
+		if ps := p.UnsupportedFields(c); len(ps) > 0 {
 			return ps
 		}
 	}
@@ -33,19 +33,19 @@ func RefusedBy(p plan.Pipeline, c *manifest.Cluster, l *manifest.Lock) manifest.
 	return ps
 }
 
-// CarriedOnly warns of add-ons where a bundle is made: it can carry their images, and
-// on the site nothing can be fetched any more.
-func CarriedOnly(c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
+// AddonWarnings returns warnings for add-ons when a bundle is built: the bundle can contain
+// their images, but not their manifests, and the site cannot download these.
+func AddonWarnings(c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
 	ps := addonsWithout(c, l)
 	for i := range ps {
 		ps[i].Severity = manifest.Warning
-		ps[i].Message += "; its images are carried"
+		ps[i].Message += "; the bundle contains its images"
 	}
 	return ps
 }
 
-// addonsWithout names the add-ons whose manifest l does not hold: the version
-// matrix knows of some their images alone.
+// addonsWithout returns the add-ons whose manifest l does not contain: for some the version
+// matrix has only images.
 func addonsWithout(c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
 	var ps manifest.Problems
 	for i, a := range c.Spec.Addons {
@@ -54,18 +54,18 @@ func addonsWithout(c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
 			continue
 		}
 		p := manifest.Problem{
-			Path: fmt.Sprintf("spec.addons[%d]", i), Message: a.Name + " cannot be installed yet: the version matrix holds no manifest of it",
-			Advice: "name its chart or manifest in source",
+			Path: fmt.Sprintf("spec.addons[%d]", i), Message: a.Name + " cannot be installed yet: the version matrix has no manifest for it",
+			Advice: "specify its chart or manifest in source",
 		}
 		if a.Form() == manifest.Chart {
-			p.Message = a.Name + " cannot be installed as a chart: the version matrix holds none of it"
+			p.Message = a.Name + " cannot be installed as a chart: the version matrix has no chart for it"
 		}
 		ps = append(ps, p)
 	}
 	return ps
 }
 
-// Plans gives the plan of every request for a config.
+// Plans returns the plan of every pipeline for a config.
 func Plans(c *manifest.Cluster) ([]*plan.Graph, error) {
 	var out []*plan.Graph
 	for _, p := range pipeline.All() {
@@ -78,10 +78,11 @@ func Plans(c *manifest.Cluster) ([]*plan.Graph, error) {
 	return out, nil
 }
 
-// Complete proves that l holds all that the plans of c need; a *plan.LackError says what
-// is lacking. A config that cannot be installed yet has no plans to ask.
+// Complete checks that l contains everything that the plans of c need. A
+// *plan.MissingArtifactsError lists what is missing. A config that cannot be installed yet has
+// no plans to check.
 func Complete(c *manifest.Cluster, l *manifest.Lock) error {
-	if len(RefusedBy(pipeline.Create(), c, l)) > 0 {
+	if len(UnsupportedBy(pipeline.Create(), c, l)) > 0 {
 		return nil
 	}
 	set := c.Spec.Kubernetes.Version
@@ -90,26 +91,26 @@ func Complete(c *manifest.Cluster, l *manifest.Lock) error {
 		for _, s := range l.Sets {
 			have = append(have, s.Name)
 		}
-		return fmt.Errorf("the config asks for Kubernetes %s, the bundle holds %s", set, strings.Join(have, ", "))
+		return fmt.Errorf("the config requires Kubernetes %s, the bundle contains %s", set, strings.Join(have, ", "))
 	}
 	gs, err := Plans(c)
 	if err != nil {
 		return err
 	}
-	var all []plan.Lack
+	var all []plan.MissingArtifact
 	for _, g := range gs {
-		var lack *plan.LackError
+		var lack *plan.MissingArtifactsError
 		if err := g.CheckBundle(l, set); errors.As(err, &lack) {
-			all = append(all, lack.Lacks...)
+			all = append(all, lack.Artifacts...)
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	return &plan.LackError{Lacks: all}
+	return &plan.MissingArtifactsError{Artifacts: all}
 }
 
-// Lacking says that a bundle was made for another config.
-func Lacking(err error) error {
-	return &refusal.Error{Err: err, Kind: refusal.Content, Word: report.WordLacks, Advice: "build the bundle from this config: kubexm bundle build -f …"}
+// WrapMismatch wraps the error of a bundle that was built for another config.
+func WrapMismatch(err error) error {
+	return &refusal.Error{Err: err, Kind: refusal.Content, Code: report.CodeConfigMismatch, Advice: "build the bundle from this config: kubexm bundle build -f …"}
 }

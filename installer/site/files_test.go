@@ -25,7 +25,7 @@ func TestFilesOfAnEtcdOutside(t *testing.T) {
 		if filepath.IsAbs(from) {
 			dir = filepath.Dir(from)
 		}
-		c.PlaceFiles(dir)
+		c.ResolvePaths(dir)
 		return c.Spec.Etcd.External
 	}
 	written := manifest.ExternalEtcd{CAFile: "etcd/ca.crt", CertFile: "/keys/c.crt"}

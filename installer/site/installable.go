@@ -11,22 +11,21 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// BuildOnly refuses to build a bundle for a cluster that this version cannot install. A config without hosts
-// asks for no cluster.
-func BuildOnly(r *bundle.Resolution) error {
+// CheckBuildable refuses to build a bundle for a cluster that this version cannot install. A
+// config without hosts describes no cluster.
+func CheckBuildable(r *bundle.Resolution) error {
 	if len(r.Cluster.Spec.Hosts) == 0 {
 		return nil
 	}
-	ps := RefusedBy(pipeline.Create(), r.Cluster, r.Resolved)
+	ps := UnsupportedBy(pipeline.Create(), r.Cluster, r.Resolved)
 	if len(ps) == 0 {
 		return nil
 	}
 	return &refusal.Error{Err: errors.New(r.File + ": " + NotInstalled(ps)), Kind: refusal.Usage,
-		Advice: "`kubexm config validate -f " + r.File + "` tells more; to build the bundle all the same, add --build-only"}
+		Advice: "`kubexm config validate -f " + r.File + "` prints details; to build the bundle anyway, add --build-only"}
 }
 
-// NotInstalled is the one line that ends a look at a config; of one that can be
-// installed it says so.
+// NotInstalled returns the last line of a validation: whether the config can be installed.
 func NotInstalled(ps manifest.Problems) string {
 	if len(ps) == 0 {
 		return "can be installed"
@@ -38,8 +37,8 @@ func NotInstalled(ps manifest.Problems) string {
 	return "can be built, not installed: " + strings.Join(fields, ", ")
 }
 
-// AsWarnings gives those of what cannot be installed that no problem tells of, for
-// validation: the config can be used to build.
+// AsWarnings returns the unsupported fields in not as warnings for validation, except those
+// that said already reports: the config can still be used to build.
 func AsWarnings(not, said manifest.Problems) manifest.Problems {
 	var out manifest.Problems
 	for _, p := range not {

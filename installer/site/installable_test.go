@@ -25,9 +25,9 @@ func TestAddonsThatCanBeInstalled(t *testing.T) {
 		"{name: a, type: helm, source: 'https://files.example/a.yaml', version: 1.0.0}": "",
 		"{name: a, source: ./a.yaml}":                                                   "",
 		"{name: a, source: ./a}":                                                        "",
-		"{name: metallb, values: {a: b}}":                                               "version matrix holds none",
-		"metrics-server":                                                                "holds no manifest",
-		"nfs-provisioner":                                                               "holds no manifest",
+		"{name: metallb, values: {a: b}}":                                               "version matrix has no chart",
+		"metrics-server":                                                                "has no manifest",
+		"nfs-provisioner":                                                               "has no manifest",
 	} {
 		c := steptest.Cluster(t, steptest.Small+"  addons: ["+addon+"]\n")
 		lock, problems := catalog.Resolve(c)
@@ -42,8 +42,8 @@ func TestAddonsThatCanBeInstalled(t *testing.T) {
 		case refused != "" && (len(ps) != 1 || !strings.Contains(ps[0].Message, refused) || ps[0].Advice == "" || !strings.HasPrefix(ps[0].Path, "spec.addons[0]")):
 			t.Errorf("%s: %v, want %s", addon, ps, refused)
 		}
-		for _, p := range CarriedOnly(c, lock) {
-			if p.Severity != manifest.Warning || !strings.Contains(p.Message, refused) || !strings.Contains(p.Message, "images are carried") {
+		for _, p := range AddonWarnings(c, lock) {
+			if p.Severity != manifest.Warning || !strings.Contains(p.Message, refused) || !strings.Contains(p.Message, "the bundle contains its images") {
 				t.Errorf("%s: %v", addon, p)
 			}
 		}

@@ -15,9 +15,9 @@ import (
 func TestAnotherOperationIsRefused(t *testing.T) {
 	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for state, says := range map[cluster.OperationState]string{
-		cluster.OperationOpen:    "upgrade op-7 of anna@wd2 is open since 2026-03-04T05:06:07Z",
-		cluster.OperationFailed:  "upgrade op-7 of anna@wd2 has failed and is open since 2026-03-04T05:06:07Z",
-		cluster.OperationWaiting: "upgrade op-7 of anna@wd2 waits to be continued since 2026-03-04T05:06:07Z",
+		cluster.OperationOpen:    "operation op-7 (upgrade) is open; anna@wd2 started it at 2026-03-04T05:06:07Z",
+		cluster.OperationFailed:  "operation op-7 (upgrade) has failed and is still open; anna@wd2 started it at 2026-03-04T05:06:07Z",
+		cluster.OperationWaiting: "operation op-7 (upgrade) waits to be continued; anna@wd2 started it at 2026-03-04T05:06:07Z",
 	} {
 		err := otherOperation(&installer.OperationError{Operation: cluster.Operation{ID: "op-7", Kind: "upgrade", Who: "anna@wd2", Since: since, State: state}})
 		c, ok := errors.AsType[*refusal.Error](err)

@@ -14,13 +14,12 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Reach opens the session, and gives the hosts that it cannot reach. Of a pipeline that
-// takes a cluster away the cluster is from then on what was applied, without the hosts
-// that are passed over.
+// Reach opens the session, and returns the hosts that it cannot reach. For a pipeline that
+// deletes a cluster, s.Cluster becomes the cluster of the record, without the skipped hosts.
 func (s *Site) Reach(ctx context.Context) (unreached installer.HostErrors, err error) {
 	o := s.Options
-	o.Alone = !s.DryRun
-	if !s.Pipeline.Away {
+	o.Exclusive = !s.DryRun
+	if !s.Pipeline.Deletes {
 		s.Session, unreached, err = installer.Reach(ctx, o)
 		return unreached, err
 	}
@@ -33,7 +32,7 @@ func (s *Site) Reach(ctx context.Context) (unreached installer.HostErrors, err e
 	return unreached, err
 }
 
-// notReached is why a cluster that is to be taken away cannot be looked at.
+// notReached classifies why a deletion cannot start.
 func notReached(err error) error {
 	if no := notSkipped(err, refusal.Usage); no != nil {
 		return no
@@ -44,32 +43,30 @@ func notReached(err error) error {
 	return err
 }
 
-// PassOver holds the hosts that are away against the record of the cluster, and keeps
-// what was applied to it.
-func (s *Site) PassOver(ctx context.Context) (err error) {
+// CheckSkipped checks the skipped hosts against the cluster record, and stores the record.
+func (s *Site) CheckSkipped(ctx context.Context) (err error) {
 	if len(s.Away) == 0 {
 		return nil
 	}
-	s.Exists, err = s.Session.GoesWithout(ctx, s.Away)
+	s.Exists, err = s.Session.MayContinueWithout(ctx, s.Away)
 	if no := notSkipped(err, refusal.Hosts); no != nil {
 		return no
 	}
 	return err
 }
 
-// Keeps tells whether the pipeline brings a bundle to a cluster and records that.
-func (s *Site) Keeps() bool { return s.Bundle != nil && s.Pipeline.Keeps }
+// RecordsBundle reports whether the pipeline applies a bundle to a cluster and records it.
+func (s *Site) RecordsBundle() bool { return s.Bundle != nil && s.Pipeline.WritesRecord }
 
-// Existing gives what the pipeline would harm in a cluster that exists, or would say of it
-// and not do.
+// Existing returns what the pipeline would harm in an existing cluster, or would reject.
 func (s *Site) Existing(ctx context.Context) (steps.Findings, error) { return s.Session.Existing(ctx) }
 
-// CheckOperation refuses to begin while another kind of operation is open.
+// CheckOperation returns an error while another kind of operation is open.
 func (s *Site) CheckOperation(ctx context.Context) error {
 	return otherOperation(s.Session.CheckOperation(ctx, s.Pipeline))
 }
 
-// otherOperation gives an error that another operation is open its kind.
+// otherOperation adds kind and advice to the error of an open operation.
 func otherOperation(err error) error {
 	if other, ok := errors.AsType[*installer.OperationError](err); ok {
 		return &refusal.Error{Err: err, Kind: refusal.Hosts, Advice: other.Advice()}
@@ -77,23 +74,22 @@ func otherOperation(err error) error {
 	return err
 }
 
-// Clean cleans the hosts that a deletion has left, and gives their names: what comes next
-// meets them as they were before.
+// Clean cleans the hosts that a deletion skipped, and returns their names: the next steps find
+// them in their previous state.
 func (s *Site) Clean(ctx context.Context, report func(engine.Event)) ([]string, error) {
 	return s.Session.Clean(ctx, installer.RunOptions{Parallel: s.Parallel, Stop: s.Stop, Version: s.Version, Report: report})
 }
 
-// Supply brings what lies elsewhere: the keys of the cluster that its hosts keep, and the
-// layers of a delta that the site's registry has.
+// Supply provides what is stored elsewhere: the keys of the cluster on its hosts, and the
+// layers of a delta in the site's registry.
 func (s *Site) Supply(ctx context.Context) error {
 	if err := s.Session.Recall(ctx); err != nil {
 		return err
 	}
-	return s.Session.Supply(ctx)
+	return s.Session.AddRegistrySource(ctx)
 }
 
-// Begin remembers what a pipeline that takes a cluster away is about to do; End, that it
-// ended well.
+// Begin records the start of a deletion; other pipelines need no record.
 func (s *Site) Begin() error {
 	if s.Deletion == nil || s.DryRun {
 		return nil
@@ -101,7 +97,7 @@ func (s *Site) Begin() error {
 	return s.Deletion.Begin()
 }
 
-// End is the other half of Begin.
+// End records the successful end of a deletion.
 func (s *Site) End() error {
 	if s.Deletion == nil || s.DryRun {
 		return nil
@@ -109,25 +105,25 @@ func (s *Site) End() error {
 	return s.Deletion.End()
 }
 
-// RunOptions are those that the request says how a plan is carried out with.
+// RunOptions returns the run options of the request.
 func (s *Site) RunOptions() installer.RunOptions {
 	return installer.RunOptions{DryRun: s.DryRun, Parallel: s.Parallel, Stop: s.Stop, Version: s.Version, Skipped: s.Skipped}
 }
 
-// ErrStopped says that a look ended before all was looked at.
-var ErrStopped = errors.New("stopped before all was looked at")
+// ErrStopped reports that the checks were stopped before their end.
+var ErrStopped = errors.New("stopped before all checks were made")
 
-// Looking is a request that only looks at the hosts of s, on its session.
-func (s *Site) Looking() *Site {
+// ChecksRequest returns a request that only checks the hosts of s, on its session.
+func (s *Site) ChecksRequest() *Site {
 	look := &Site{Request: s.Request, Session: s.Session, Skipped: s.Skipped, skip: s.skip}
 	look.Pipeline, look.DryRun, look.Away, look.Batch = pipeline.Preflight(), true, nil, plan.Batch{}
 	return look
 }
 
-// Look makes the checks on the hosts that were reached, and gives all that they found with
-// what stands against the others. planned is told the plan before it runs, report each
-// event but findings. failed is what looking itself failed with.
-func (s *Site) Look(ctx context.Context, unreached installer.HostErrors, planned func(*plan.Graph), report func(engine.Event)) (found []steps.Finding, journal string, failed []error, err error) {
+// RunChecks runs the checks on the reached hosts. It returns their findings, together with those
+// about unreachable hosts and an existing cluster. planned is called with the plan before it
+// runs, report with each event but findings. failed are errors of the checks themselves.
+func (s *Site) RunChecks(ctx context.Context, unreached installer.HostErrors, planned func(*plan.Graph), report func(engine.Event)) (found []steps.Finding, journal string, failed []error, err error) {
 	found = slices.Concat(unreached.Findings(), s.Unchecked)
 	existing, err := s.Session.Existing(ctx)
 	if err != nil {

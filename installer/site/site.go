@@ -1,7 +1,7 @@
-// Package site is what a command works on: the bundle opened and trusted, the config held
-// against what can be carried out for it, the plan made and proved against the bundle,
-// all before a host is called; then the hosts reached, a cluster that exists kept from
-// harm, and the plan carried out. It prints nothing and asks no person.
+// Package site prepares and executes the work of a command. Before a host is contacted it
+// opens and verifies the bundle, checks that the config is supported, makes the plan, and
+// checks that the bundle is complete for it. Then it connects to the hosts, protects an
+// existing cluster, and executes the plan. It prints nothing and asks no user.
 package site
 
 import (
@@ -22,45 +22,45 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// Request is what a person asks for.
+// Request is a user's request.
 type Request struct {
-	// Options are those of the session. Cluster is the config that the person names, nil
-	// for the bundle's own; Bundle is nil, for Open opens it.
+	// Options are those of the session. Cluster is the user's config, nil for the bundle's
+	// own; Bundle must be nil, because Open opens it.
 	installer.Options
 	Pipeline plan.Pipeline
 
-	Config  string        // the file that Cluster is from; "" where it is the bundle's own
-	Archive string        // the bundle's file; "" is none
-	Policy  bundle.Policy // whom the bundle is trusted from
-	Given   []string      // archives that hold what a delta leaves out
+	Config  string        // the file of Cluster; "" for the bundle's own config
+	Archive string        // the bundle's file; "" without a bundle
+	Policy  bundle.Policy // which signers of the bundle are trusted
+	Bases   []string      // archives with the content that a delta leaves out
 
-	HostKeys  string     // which host keys are trusted; "": as the config says
-	Preserve  *bool      // whether a deletion leaves etcd's data and the images; nil: as the config says
-	SkipCheck []string   // checks to leave out, with or without "preflight."
-	SkipHosts []string   // hosts to go without
-	Older     bool       // accept a bundle older than the cluster's
-	Batch     plan.Batch // of a pipeline that rolls
-	DryRun    bool
-	Stop      <-chan struct{} // closed to end in good order
+	HostKeys   string     // which host keys are trusted; "": as in the config
+	Preserve   *bool      // whether a deletion preserves etcd's data and the images; nil: as in the config
+	SkipCheck  []string   // checks to skip, with or without "preflight."
+	SkipHosts  []string   // hosts to skip
+	AllowOlder bool       // accept a bundle older than the cluster's
+	Batch      plan.Batch // of a pipeline that runs in batches
+	DryRun     bool
+	Stop       <-chan struct{} // closed for a graceful stop
 }
 
-// Site is a request with all that is known of it.
+// Site is a request with its state.
 type Site struct {
 	Request
 	Graph    *plan.Graph
-	Deletion *installer.Deletion // of a pipeline that takes a cluster away
+	Deletion *installer.Deletion // of a pipeline that deletes a cluster
 	Session  *installer.Session  // nil before Reach
-	Exists   *manifest.Existing  // what was applied before; read where hosts are away
+	Exists   *manifest.Existing  // the cluster record; read only if hosts are skipped
 
-	Skipped   []string        // checks that a person left out
-	Unchecked []steps.Finding // what is not looked at without a bundle
+	Skipped   []string        // checks that the user skipped
+	Unchecked []steps.Finding // checks that cannot run without a bundle
 
 	skip []string // checks that the plan leaves out
 }
 
-// Open opens the bundle, reads the config, makes the plan and proves the bundle complete
-// for it: all of that before a host is called. With an error the Site is closed, and tells
-// what was known by then.
+// Open opens the bundle, reads the config, makes the plan and checks that the bundle is
+// complete for it, all before a host is contacted. On an error the returned Site is closed,
+// and contains what was known by then.
 func Open(ctx context.Context, r Request) (*Site, error) {
 	s := &Site{Request: r}
 	s.Cluster = nil
@@ -70,7 +70,7 @@ func Open(ctx context.Context, r Request) (*Site, error) {
 	return s, nil
 }
 
-// Close ends the session, and closes the bundle.
+// Close closes the session and the bundle.
 func (s *Site) Close() error {
 	var errs []error
 	if s.Session != nil {
@@ -85,7 +85,7 @@ func (s *Site) Close() error {
 
 func (s *Site) open(ctx context.Context, own *manifest.Cluster) (err error) {
 	if s.Archive != "" {
-		if s.Bundle, err = bundle.OpenPart(ctx, s.Archive, s.Policy, bundle.Bases{Given: s.Given}); err != nil {
+		if s.Bundle, err = bundle.OpenPartial(ctx, s.Archive, s.Policy, bundle.Bases{Explicit: s.Bases}); err != nil {
 			return err
 		}
 	}
@@ -101,13 +101,13 @@ func (s *Site) open(ctx context.Context, own *manifest.Cluster) (err error) {
 	if s.Preserve != nil {
 		s.Cluster.Spec.Etcd.PreserveData = *s.Preserve
 	}
-	if err := s.leaveOut(); err != nil {
+	if err := s.skipChecks(); err != nil {
 		return err
 	}
-	if err := s.takeAway(); err != nil {
+	if err := s.setAway(); err != nil {
 		return err
 	}
-	if !s.Pipeline.Away { // what is taken away is known when the hosts are reached
+	if !s.Pipeline.Deletes { // what is deleted is known after connecting to the hosts
 		if s.Graph, err = plan.Build(s.Pipeline, s.Scope()); err != nil {
 			return err
 		}
@@ -116,20 +116,20 @@ func (s *Site) open(ctx context.Context, own *manifest.Cluster) (err error) {
 		return err
 	}
 	if s.Bundle == nil && s.Pipeline.Bundle == plan.BundleNeeded && len(s.Cluster.Spec.Bundle.OperatingSystems) > 0 {
-		return &refusal.Error{Err: errors.New("the config names operating systems whose packages the hosts get, and --bundle is not given"), Kind: refusal.Usage, Advice: "name the bundle"}
+		return &refusal.Error{Err: errors.New("the config lists operating systems whose packages the hosts require, but --bundle is missing"), Kind: refusal.Usage, Advice: "specify the bundle with --bundle"}
 	}
 	if s.Bundle == nil || s.Pipeline.Bundle == plan.BundleUnused {
 		return nil
 	}
-	return s.prove(ctx)
+	return s.checkBundle(ctx)
 }
 
-// prove holds the bundle against the plan, and against what the cluster has had.
-func (s *Site) prove(ctx context.Context) error {
+// checkBundle checks the bundle against the plan, and against the cluster's highest serial.
+func (s *Site) checkBundle(ctx context.Context) error {
 	if err := Complete(s.Cluster, s.Bundle.Lock); err != nil {
-		return Lacking(err)
+		return WrapMismatch(err)
 	}
-	if !s.Older && s.Pipeline.Keeps { // the cluster itself is asked once its hosts are reached
+	if !s.AllowOlder && s.Pipeline.WritesRecord { // the cluster itself is queried after connecting to its hosts
 		if err := installer.CheckSerial(s.Base, s.Bundle.Lock, s.Cluster.Metadata.Name); err != nil {
 			return err
 		}
@@ -137,11 +137,11 @@ func (s *Site) prove(ctx context.Context) error {
 	if err := installer.FindBases(ctx, s.Bundle, s.Base, s.Cluster.Metadata.Name); err != nil {
 		return err
 	}
-	return s.Bundle.LacksFiles() // they come from archives alone: no host has to be called to refuse
+	return s.Bundle.CheckFiles() // files are only in archives: no host has to be contacted
 }
 
-// Config is the config that a person names, else the one in the bundle. It is refused
-// where p cannot be carried out for it. from says in messages where it is from.
+// Config returns the user's config, or else the one in the bundle. It returns an error if p
+// does not support it. from is the config's name in messages.
 func Config(own *manifest.Cluster, from string, b *bundle.Bundle, p plan.Pipeline) (*manifest.Cluster, error) {
 	c := own
 	if c == nil {
@@ -150,23 +150,23 @@ func Config(own *manifest.Cluster, from string, b *bundle.Bundle, p plan.Pipelin
 		if err := problems.In(from).Err(); err != nil {
 			return nil, err
 		}
-		c.PlaceFiles(".")
+		c.ResolvePaths(".")
 	}
 	var l *manifest.Lock
 	if b != nil {
 		l = b.Lock
 	}
-	return c, RefusedBy(p, c, l).In(from).Err()
+	return c, UnsupportedBy(p, c, l).In(from).Err()
 }
 
-// from says in messages where the config is from.
+// from returns the config's name for messages.
 func (s *Site) from() string { return cmp.Or(s.Config, "config of "+s.Archive) }
 
-// checkHosts refuses what a config out of a bundle says of this machine, and has all hosts
-// trust the host keys that were asked for.
+// checkHosts refuses a bundle's config that refers to this machine, and sets the requested
+// host key policy on all hosts.
 func (s *Site) checkHosts() error {
-	if s.Config == "" { // whoever made the bundle wrote it
-		if err := s.Cluster.CheckCarried(s.HostKeys != "").In(s.from()).Err(); err != nil {
+	if s.Config == "" { // written by the maker of the bundle
+		if err := s.Cluster.CheckBundled(s.HostKeys != "").In(s.from()).Err(); err != nil {
 			return err
 		}
 	}
@@ -174,40 +174,40 @@ func (s *Site) checkHosts() error {
 	return nil
 }
 
-// checkFiles looks at the files that a config names on this machine before a host is
-// called, where they are going to be used.
+// checkFiles checks the files on this machine that a config refers to before a host is
+// contacted, if the pipeline uses them.
 func (s *Site) checkFiles() error {
-	if !s.Pipeline.Keeps {
+	if !s.Pipeline.WritesRecord {
 		return nil
 	}
 	all := slices.Concat(etcd.CheckFiles(s.Cluster, time.Now()), registryd.CheckFiles(s.Cluster, time.Now()))
 	return all.In(s.from()).Err()
 }
 
-// Scope is what the plan is made for.
+// Scope returns the scope of the plan.
 func (s *Site) Scope() plan.Scope {
 	return plan.Scope{Want: s.Cluster, Set: s.Cluster.Spec.Kubernetes.Version, Skip: s.skip, Away: s.Away, Exists: s.Exists, Batch: s.Batch}
 }
 
-// Confirm gives what a person has to confirm first; nil where that is nothing.
+// Confirm returns an error that states what the user has to confirm; nil if nothing.
 func (s *Site) Confirm() error {
-	what := s.Pipeline.Question(s.Cluster, s.Graph)
+	what := s.Pipeline.ConfirmationFor(s.Cluster, s.Graph)
 	if what == "" {
 		return nil
 	}
 	return &refusal.Error{Err: errors.New(s.Pipeline.Name + " of cluster " + s.Cluster.Metadata.Name + " " + what),
-		Kind: refusal.Usage, Advice: "--yes does it; --dry-run says what it would do"}
+		Kind: refusal.Usage, Advice: "add --yes to confirm; --dry-run shows what would be done"}
 }
 
-// Unseen gives the hosts that only the bundle's config names and that no earlier run of
-// the workdir has dialed.
-func (s *Site) Unseen() ([]string, error) {
+// UnknownHosts returns the hosts that are only listed in the bundle's config and that no
+// earlier run of the workdir has connected to.
+func (s *Site) UnknownHosts() ([]string, error) {
 	if s.Config != "" {
 		return nil, nil
 	}
-	return installer.Unseen(s.Base, s.Cluster)
+	return installer.UnknownHosts(s.Base, s.Cluster)
 }
 
-// Sends tells whether hosts are sent what the bundle holds: who runs the pipeline reads
-// every byte of the bundle first, so that no host is called for a damaged one.
-func (s *Site) Sends() bool { return s.Bundle != nil && s.Pipeline.Bundle == plan.BundleNeeded }
+// SendsContent reports whether content of the bundle is sent to hosts. Then the caller reads
+// every byte of the bundle first, so that no host is contacted for a damaged one.
+func (s *Site) SendsContent() bool { return s.Bundle != nil && s.Pipeline.Bundle == plan.BundleNeeded }

@@ -15,9 +15,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-// leaveOut has the plan leave out the checks that a person names, and those that nothing
-// is known for.
-func (s *Site) leaveOut() error {
+// skipChecks removes checks from the plan: those that the user skips, and those that require a
+// bundle if there is none.
+func (s *Site) skipChecks() error {
 	without := s.Pipeline.Bundle == plan.BundleOptional && s.Bundle == nil
 	if len(s.SkipCheck) == 0 && !without {
 		return nil
@@ -36,13 +36,13 @@ func (s *Site) leaveOut() error {
 	for _, name := range needBundle(s.Cluster) {
 		if slices.Contains(known, name) && !slices.Contains(s.skip, name) {
 			s.skip = append(s.skip, name)
-			s.Unchecked = append(s.Unchecked, steps.Finding{Check: name, What: "not looked at without a bundle", Advice: "name it with --bundle", Note: true})
+			s.Unchecked = append(s.Unchecked, steps.Finding{Check: name, What: "not checked without a bundle", Advice: "specify the bundle with --bundle", Note: true})
 		}
 	}
 	return nil
 }
 
-// checksNamed gives the full names of the checks that a person left out, sorted.
+// checksNamed returns the full names of the checks that the user skips, sorted.
 func checksNamed(words, known []string) ([]string, error) {
 	var out []string
 	for _, word := range words {
@@ -59,14 +59,14 @@ func checksNamed(words, known []string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// noCheck says why a check cannot be left out.
+// noCheck explains why a check cannot be skipped.
 func noCheck(word string, known []string) error {
 	short := preflight.ShortName(word)
 	switch short {
 	case preflight.ShortName(preflight.Connectivity), preflight.ShortName(preflight.Sudo):
-		return &refusal.Error{Err: fmt.Errorf("check %s cannot be left out", word), Kind: refusal.Usage, Advice: "without it nothing else can be looked at"}
+		return &refusal.Error{Err: fmt.Errorf("check %s cannot be skipped", word), Kind: refusal.Usage, Advice: "all other checks depend on it"}
 	case preflight.ShortName(state.Check):
-		return &refusal.Error{Err: fmt.Errorf("check %s cannot be left out", word), Kind: refusal.Usage, Advice: "it keeps a cluster that exists from harm; do what it says of each finding"}
+		return &refusal.Error{Err: fmt.Errorf("check %s cannot be skipped", word), Kind: refusal.Usage, Advice: "it protects an existing cluster; follow the advice of each finding"}
 	}
 	var words []string
 	for _, n := range known {
@@ -76,7 +76,7 @@ func noCheck(word string, known []string) error {
 	return &refusal.Error{Err: fmt.Errorf("there is no check %s%s", word, refusal.DidYouMean(short, words)), Kind: refusal.Usage, Advice: "choose among " + strings.Join(words, ", ")}
 }
 
-// needBundle are the checks that cannot be made without a bundle.
+// needBundle returns the checks that require a bundle.
 func needBundle(c *manifest.Cluster) []string {
 	out := []string{"registryd.check-push"}
 	for _, x := range preflight.Checks() {
@@ -88,10 +88,10 @@ func needBundle(c *manifest.Cluster) []string {
 	return out
 }
 
-// takeAway takes the hosts that a person names for a pipeline that keeps a cluster. All
-// of them are hosts of the config.
-func (s *Site) takeAway() error {
-	if len(s.SkipHosts) == 0 || !s.Pipeline.Keeps {
+// setAway sets the skipped hosts of a pipeline that keeps a cluster. All of them must be
+// hosts of the config.
+func (s *Site) setAway() error {
+	if len(s.SkipHosts) == 0 || !s.Pipeline.WritesRecord {
 		return nil
 	}
 	var known []string
@@ -107,40 +107,40 @@ func (s *Site) takeAway() error {
 	return nil
 }
 
-// notSkipped tells that a host cannot be passed over; nil for an error that says
-// something else. needed is whose mistake it is where the host is needed.
+// notSkipped wraps the error of a host that cannot be skipped; nil for other errors. needed is
+// the kind of the error for a host that is required.
 func notSkipped(err error, needed refusal.Kind) error {
 	var unknown *state.UnknownHostError
 	var skip *state.SkipError
 	switch {
 	case errors.As(err, &unknown):
-		return &refusal.Error{Err: fmt.Errorf("--skip-host %s: %w%s", unknown.Name, err, refusal.DidYouMean(unknown.Name, unknown.Known)), Kind: refusal.Usage, Advice: "name a host as spec.hosts does"}
+		return &refusal.Error{Err: fmt.Errorf("--skip-host %s: %w%s", unknown.Name, err, refusal.DidYouMean(unknown.Name, unknown.Known)), Kind: refusal.Usage, Advice: "use a host name of spec.hosts"}
 	case errors.As(err, &skip):
 		return &refusal.Error{Err: fmt.Errorf("--skip-host: %w", err), Kind: needed, Advice: skip.Advice()}
 	}
 	return nil
 }
 
-// Left says what stays on the hosts that a deletion passed over.
-func (s *Site) Left() []steps.Finding {
+// RemainingOnHosts returns what remains on the hosts that a deletion skipped.
+func (s *Site) RemainingOnHosts() []steps.Finding {
 	var out []steps.Finding
 	for _, name := range s.Deletion.Skip {
 		out = append(out, steps.Finding{Host: name, Check: "passed-over", Warning: true,
-			What:   "was passed over, and keeps " + strings.Join(state.Stays(s.Deletion.Whole, name), "; "),
-			Advice: "once it answers: run this command again without --skip-host; install cleans it first, too. Until then keep it off the network, or destroy its disk"})
+			What:   "was skipped and still has " + strings.Join(state.Stays(s.Deletion.Whole, name), "; "),
+			Advice: "when the host answers, run this command again without --skip-host; an install cleans it first, too. Until then keep the host off the network, or destroy its disk"})
 	}
 	return out
 }
 
-// Undone says what an installation left undone on the hosts that it went without.
-func (s *Site) Undone() []steps.Finding {
+// NotApplied returns what an installation did not do on the hosts that it skipped.
+func (s *Site) NotApplied() []steps.Finding {
 	var out []steps.Finding
 	for _, name := range s.Away {
 		x := steps.Finding{Host: name, Check: "passed-over", Warning: true,
-			What:   "was passed over: " + strings.Join(state.Undone(s.Cluster, s.Exists, name), "; "),
-			Advice: "once it answers: run this command again without --skip-host"}
+			What:   "was skipped: " + strings.Join(state.Undone(s.Cluster, s.Exists, name), "; "),
+			Advice: "when the host answers, run this command again without --skip-host"}
 		if cp := s.Cluster.Spec.ControlPlaneEndpoint; s.Cluster.Spec.RoleGroups.Names(manifest.RoleMaster)[0] == name && cp.Address == "" && !cp.ExternalDNS {
-			x.Advice += ". Until then kube-proxy of workers looks for " + name + ": kubectl -n kube-system delete pod -l k8s-app=kube-proxy"
+			x.Advice += ". Until then kube-proxy on workers tries to reach " + name + ". To restart it: kubectl -n kube-system delete pod -l k8s-app=kube-proxy"
 		}
 		out = append(out, x)
 	}

@@ -31,8 +31,8 @@ func TestChoicesAreRefused(t *testing.T) {
 			c := steptest.Cluster(t, steptest.Small)
 			set[choice.Path](c, v)
 			for _, p := range pipeline.All() {
-				ps := RefusedBy(p, c, nil)
-				if built := slices.Contains(choice.Built, v); built != (len(ps) == 0) {
+				ps := UnsupportedBy(p, c, nil)
+				if built := slices.Contains(choice.Supported, v); built != (len(ps) == 0) {
 					t.Errorf("%s: %s: said to be built: %t, and %s says %v", choice.Path, v, built, p.Name, ps)
 				}
 			}
@@ -46,7 +46,7 @@ func TestRemovalIsNotRefused(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small+"  monitoring: {enabled: true}\n")
 	refused := map[string]bool{"create": true, "preflight": true, "prepare": true, "delete": false, "reset": false, "restore": false}
 	for _, p := range pipeline.All() {
-		if ps := RefusedBy(p, c, nil); refused[p.Name] != (len(ps) > 0) {
+		if ps := UnsupportedBy(p, c, nil); refused[p.Name] != (len(ps) > 0) {
 			t.Errorf("%s: %v", p.Name, ps)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// Bundle is a bundle with every file that a plan asks for, and an image for each name.
+// Bundle is a bundle with every file that a plan needs, and an image for each name.
 type Bundle struct {
 	steptest.Artifacts
 	blobs map[string][]byte
@@ -76,9 +76,9 @@ func (s *Bundle) put(t TB, mediaType string, v any) v1.Descriptor {
 	return d
 }
 
-// Image gives the pin of an image.
+// Image returns the pin of an image.
 func (s *Bundle) Image(n manifest.Need) (manifest.ImagePin, error) {
-	im := manifest.ImagePin{Names: []string{n.Name}, Reference: n.Name, Digest: steptest.Digest(n.Name)} // the config's own: its name is its reference
+	im := manifest.ImagePin{Names: []string{n.Name}, Reference: n.Name, Digest: steptest.Digest(n.Name)} // an image of the config: its name is its reference
 	if !strings.Contains(n.Name, ":") {
 		var err error
 		if im, err = s.Artifacts.Image(n); err != nil {
@@ -93,10 +93,10 @@ func (s *Bundle) Image(n manifest.Need) (manifest.ImagePin, error) {
 	return im, nil
 }
 
-// Images gives all pins.
+// Images returns all pins.
 func (s *Bundle) Images() []manifest.ImagePin { return s.pins }
 
-// Tree gives the blobs of an image, its manifest last.
+// Tree returns the blobs of an image, its manifest last.
 func (s *Bundle) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
 	return s.trees[im.Reference], nil
 }

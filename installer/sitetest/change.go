@@ -11,6 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
+	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
 // addHost adds a blank machine to the site.
@@ -26,11 +27,12 @@ func (s *Site) addHost(h manifest.Host) {
 		}
 	})
 	s.Kube.On(sim, h.Name)
+	steptest.LoadBalancers(sim)
 	s.Sims[h.Name] = sim
 }
 
-// Edit gives the site another config, as somebody edits it between two runs. A host
-// that is new in it is a blank machine.
+// Edit replaces the site's config, as if a user edited it between two runs. A host that is new
+// in it is a blank machine.
 func (s *Site) Edit(config string) {
 	s.T.Helper()
 	c, problems := manifest.Decode(strings.NewReader(config))
@@ -45,7 +47,7 @@ func (s *Site) Edit(config string) {
 	if s.Kube.DataDir == "" {
 		s.Kube.DataDir = s.Cluster.Spec.Etcd.DataDir
 	}
-	*s.Cluster = *c // the simulated programs know the cluster by this pointer
+	*s.Cluster = *c // the simulated programs refer to the cluster by this pointer
 }
 
 // Replace puts a blank machine in the place of a host.
@@ -61,7 +63,7 @@ func (s *Site) Replace(host string) {
 	s.T.Fatalf("no host %s", host)
 }
 
-// components are the versions that the bundle brings.
+// components are the versions that the bundle contains.
 func (s *Site) components() map[string]string {
 	out := maps.Clone(s.Components)
 	if out == nil {
@@ -71,7 +73,7 @@ func (s *Site) components() map[string]string {
 	return out
 }
 
-// applied is what the cluster is to remember of a run.
+// applied returns what the cluster records about a run.
 func (s *Site) applied() steps.Applied {
 	config, err := s.Cluster.Public()
 	if err != nil {
@@ -84,22 +86,22 @@ func (s *Site) applied() steps.Applied {
 	}
 }
 
-// PowerOff takes the power from a host: nobody reaches it, and nothing runs there.
+// PowerOff switches a host off: it is unreachable, and nothing runs on it.
 func (s *Site) PowerOff(host string) {
 	sim := s.Sims[host]
 	sim.Break(conntest.Fault{At: 1, Stay: true})
-	for _, unit := range []string{part.RuntimeOf(s.Cluster).Unit, "kubelet.service", "etcd.service"} { // what it starts with
+	for _, unit := range []string{part.RuntimeOf(s.Cluster).Unit, "kubelet.service", "etcd.service"} { // units that start at boot
 		if sim.Unit(unit).Active {
 			sim.KillUnit(unit)
 		}
 	}
 }
 
-// PowerOn gives it back.
+// PowerOn switches it on again.
 func (s *Site) PowerOn(host string) {
 	sim := s.Sims[host]
 	sim.Mend()
-	for _, unit := range []string{part.RuntimeOf(s.Cluster).Unit, "kubelet.service", "etcd.service"} { // what it starts with
+	for _, unit := range []string{part.RuntimeOf(s.Cluster).Unit, "kubelet.service", "etcd.service"} { // units that start at boot
 		if sim.Unit(unit).Exists {
 			sim.StartUnit(unit)
 		}

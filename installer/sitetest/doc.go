@@ -1,8 +1,8 @@
-// Package sitetest owns sites in memory that whole runs are tried on: every host of
-// a config simulated, the cluster that kubeadm makes on them, the registry, and a
-// bundle that holds what the plans ask for. It tells all that a run did to the
-// hosts, as lines that do not change from run to run.
+// Package sitetest provides sites in memory on which tests execute complete runs: every host
+// of a config is simulated, with the cluster that kubeadm creates on them, the registry, and a
+// bundle with everything that the plans need. It reports everything that a run did to the
+// hosts, as lines that are the same for every run.
 //
-// It may import installer, steps, registry and their simulated parts. Only tests
-// import it, and what reckons a scenario's effect.
+// It may import installer, steps, registry and their simulated parts. Only tests import it,
+// and the program that computes a scenario's effect.
 package sitetest

@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Drift looks whether the hosts are as the record of the cluster says, as `kubexm diff`
-// does; has is what there is of the bundle, nil all of it. Hosts that are lost do not answer.
+// Drift compares the hosts with the cluster record, as `kubexm diff` does. has are the
+// available artifacts, nil for the complete bundle. Hosts in lost do not answer.
 func (s *Site) Drift(has steps.Artifacts, lost ...string) ([]installer.Drift, error) {
 	s.T.Helper()
 	all, err := s.reach(s.Cluster, lost...)

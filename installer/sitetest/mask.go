@@ -12,8 +12,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// mask takes out of texts what tells one making of a cluster, or one site, from
-// another: keys, digests, passwords, names and addresses of hosts.
+// mask replaces everything in a text that differs between two installations of the same
+// cluster, or between two sites: keys, digests, passwords, names and addresses of hosts.
 type mask struct {
 	names *regexp.Regexp
 	hosts map[string]bool // addresses
@@ -35,7 +35,7 @@ func newMask(c *manifest.Cluster) *mask {
 			m.hosts[a] = true
 		}
 	}
-	// The longest first: m10 is no m1.
+	// The longest first: m10 must not match m1.
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 	m.names = regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
 	for name, list := range map[string][]string{"pods": c.Spec.Network.KubePodsCIDR, "services": c.Spec.Network.KubeServiceCIDR} {
@@ -80,7 +80,7 @@ func (m *mask) text(s string, secrets []string) string {
 	return m.names.ReplaceAllString(s, "<host>")
 }
 
-// block tells what a PEM block is for; of a certificate, what it asserts.
+// block describes a PEM block; for a certificate, what it asserts.
 func block(text string) string {
 	b, _ := pem.Decode([]byte(text))
 	if b == nil {
@@ -94,7 +94,7 @@ func block(text string) string {
 		c.Subject, c.Issuer, c.DNSNames, c.IPAddresses, c.KeyUsage, c.ExtKeyUsage, c.IsCA, c.NotAfter.Sub(c.NotBefore))
 }
 
-// address names an address by what it is in the cluster.
+// address replaces an address by its role in the cluster.
 func (m *mask) address(s string) string {
 	one, bits, _ := strings.Cut(s, "/")
 	a, err := netip.ParseAddr(one)

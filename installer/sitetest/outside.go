@@ -24,28 +24,28 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// Outside is a registry that stands already: every host reaches it, and this
-// machine where Open says so.
-type Outside struct {
+// ExternalRegistry is a registry that already exists: every host reaches it, and this machine
+// only if Open is set.
+type ExternalRegistry struct {
 	*registrytest.Product
 	Address string
 	mapper  registry.Mapper
 	conns   chan net.Conn
 	closed  chan struct{}
 
-	mu   sync.Mutex
-	Open bool
-	Here int // connections from this machine
+	mu               sync.Mutex
+	Open             bool
+	LocalConnections int // connections from this machine
 
 	calls sync.Mutex
-	lines []net.Conn // the server's ends
+	lines []net.Conn // the server's ends of connections
 }
 
-// newOutside stands where the config says, with a certificate of a CA that the
-// config then names.
-func newOutside(t TB, s *Site) *Outside {
+// newOutside starts the registry at the config's address, with a certificate of a CA that it
+// adds to the config.
+func newOutside(t TB, s *Site) *ExternalRegistry {
 	t.Helper()
-	o := &Outside{Product: registrytest.NewProduct(), Address: "192.0.2.99:8443", mapper: registryd.MapperOf(s.Cluster), conns: make(chan net.Conn), closed: make(chan struct{})}
+	o := &ExternalRegistry{Product: registrytest.NewProduct(), Address: "192.0.2.99:8443", mapper: registryd.MapperOf(s.Cluster), conns: make(chan net.Conn), closed: make(chan struct{})}
 	at := s.Cluster.Spec.Registry.PrivateRegistry
 	login := s.Cluster.Spec.Registry.Auths[at]
 	o.User, o.Password = login.Username, "canary-of-the-registry"
@@ -94,7 +94,7 @@ func newOutside(t TB, s *Site) *Outside {
 }
 
 // Accept implements net.Listener.
-func (o *Outside) Accept() (net.Conn, error) {
+func (o *ExternalRegistry) Accept() (net.Conn, error) {
 	select {
 	case c := <-o.conns:
 		return c, nil
@@ -104,7 +104,7 @@ func (o *Outside) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (o *Outside) Close() error {
+func (o *ExternalRegistry) Close() error {
 	select {
 	case <-o.closed:
 	default:
@@ -114,10 +114,10 @@ func (o *Outside) Close() error {
 }
 
 // Addr implements net.Listener.
-func (*Outside) Addr() net.Addr { return &net.TCPAddr{} }
+func (*ExternalRegistry) Addr() net.Addr { return &net.TCPAddr{} }
 
 // dial connects from a host.
-func (o *Outside) dial(address string) (net.Conn, error) {
+func (o *ExternalRegistry) dial(address string) (net.Conn, error) {
 	if address != o.Address {
 		return nil, &connector.DialError{Addr: address, Err: errors.New("nobody is there: connection refused")}
 	}
@@ -125,13 +125,17 @@ func (o *Outside) dial(address string) (net.Conn, error) {
 	o.calls.Lock()
 	o.lines = append(o.lines, there)
 	o.calls.Unlock()
-	o.conns <- there
-	return here, nil
+	select {
+	case o.conns <- there:
+		return here, nil
+	case <-o.closed:
+		return nil, net.ErrClosed
+	}
 }
 
-// hangUp ends all connections, and what is said in them at that moment: in a bubble of
-// synctest that is over no time passes, and no write times out.
-func (o *Outside) hangUp() {
+// hangUp closes all connections, with pending reads and writes. In a synctest bubble whose
+// test has ended no time passes, so that no write would time out.
+func (o *ExternalRegistry) hangUp() {
 	o.calls.Lock()
 	defer o.calls.Unlock()
 	for _, c := range o.lines {
@@ -140,18 +144,21 @@ func (o *Outside) hangUp() {
 }
 
 // direct connects from this machine.
-func (o *Outside) direct(_ context.Context, network, address string) (net.Conn, error) {
+func (o *ExternalRegistry) direct(_ context.Context, network, address string) (net.Conn, error) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.Open {
+	open := o.Open
+	if open {
+		o.LocalConnections++
+	}
+	o.mu.Unlock() // dial waits for the server
+	if !open {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: net.UnknownNetworkError("no route to " + address)}
 	}
-	o.Here++
 	return o.dial(address)
 }
 
-// holds tells whether it was given an image.
-func (o *Outside) holds(ref string) bool {
+// holds reports whether an image was pushed to it.
+func (o *ExternalRegistry) holds(ref string) bool {
 	repository, tag, err := o.mapper.Repository(ref)
 	if _, d, ok := strings.Cut(ref, "@"); ok {
 		tag = d
@@ -159,9 +166,9 @@ func (o *Outside) holds(ref string) bool {
 	return err == nil && o.Manifest(repository, tag) != ""
 }
 
-// Gap puts an image into the bundle whose index names a platform that is not
-// there, and has the add-on name it by that index's digest.
-func (s *Site) Gap() (published string) {
+// AddSparseImage adds an image to the bundle whose index lists a platform that is missing, and
+// makes the add-on refer to it by that index's digest.
+func (s *Site) AddSparseImage() (published string) {
 	s.T.Helper()
 	const ref = "quay.example/site/tools:1.0"
 	b := s.Bundle

@@ -20,10 +20,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Pipe makes a pipeline.
+// Pipe returns a pipeline.
 type Pipe = func() plan.Pipeline
 
-// Graph gives a pipeline's plan for the site; change may change its nodes.
+// Graph returns a pipeline's plan for the site; change may change its nodes.
 func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
 	s.T.Helper()
 	return s.graphOf(s.Cluster, p, change)
@@ -62,7 +62,7 @@ func (s *Site) Reached(names ...string) state.Of {
 	return all.of
 }
 
-// reach asks every host of a cluster what it is, but for some that do not answer.
+// reach connects to every host of a cluster and reads its facts, except for those in lost.
 func (s *Site) reach(c *manifest.Cluster, lost ...string) (hosts, error) {
 	out := hosts{}
 	for _, h := range c.Spec.Hosts {
@@ -81,20 +81,20 @@ func (s *Site) reach(c *manifest.Cluster, lost ...string) (hosts, error) {
 			return nil, err
 		}
 		out[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: c, Facts: facts,
-			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.Outside.direct, Applied: s.applied, Away: s.Skip}
+			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.ExternalRegistry.direct, Applied: s.applied, Away: s.Skip}
 	}
 	return out, nil
 }
 
-// Run carries out a pipeline as a new run of kubexm: it asks every host what it
-// is, and knows nothing of a run before.
+// Run executes a pipeline as a new run of kubexm: it reads the facts of every host again, and
+// knows nothing of previous runs.
 func (s *Site) Run(p Pipe, change func(*plan.Node)) error {
 	s.T.Helper()
 	s.Events = nil
 	switch which := p(); {
-	case which.Keeps:
+	case which.WritesRecord:
 		return s.create(p, change)
-	case which.Away:
+	case which.Deletes:
 		return s.remove(p, change)
 	}
 	all, err := s.reach(s.Cluster)
@@ -130,7 +130,7 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	if err := s.clean(all); err != nil {
 		return err
 	}
-	if all, err = s.reach(s.Cluster); err != nil { // some hosts may be others by now
+	if all, err = s.reach(s.Cluster); err != nil { // some hosts may have changed
 		return err
 	}
 	if err := installer.Recall(s.T.Context(), s.Cluster, all.of); err != nil {
@@ -139,7 +139,7 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 	return s.operate(all, s.Cluster, s.Graph(p, change))
 }
 
-// clean cleans the hosts that a deletion has left, if they are reached now.
+// clean cleans the hosts that a deletion skipped, if they are reachable now.
 func (s *Site) clean(all hosts) error {
 	s.T.Helper()
 	cleanings, err := state.Cleanings(s.Workdir, s.Cluster)
@@ -166,7 +166,7 @@ func (s *Site) clean(all hosts) error {
 	return nil
 }
 
-// remove takes away what was applied, whatever the config says by now.
+// remove deletes what was applied, even if the config differs by now.
 func (s *Site) remove(p Pipe, change func(*plan.Node)) error {
 	s.T.Helper()
 	left, err := state.ReadLeft(s.Workdir)
@@ -215,15 +215,15 @@ func (s *Site) operate(all hosts, c *manifest.Cluster, g *plan.Graph) error {
 }
 
 func (s *Site) walk(all hosts, g *plan.Graph, begin func(context.Context) error) error {
-	atOnce := cmp.Or(s.AtOnce, 8)
+	atOnce := cmp.Or(s.Parallel, 8)
 	var passed map[string]bool
 	if s.Passed != nil {
 		passed = engine.Resumable(g, s.Passed)
 	}
-	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewWayIn(g.Leads, all.of).Lead, Begin: begin, Rollback: s.Rollback,
+	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewLeadSelector(g.Leads, all.of).Lead, Begin: begin, Rollback: s.Rollback,
 		Report: func(e engine.Event) {
 			if e.Finding != nil {
-				s.Said = append(s.Said, e.Finding.What)
+				s.Warnings = append(s.Warnings, e.Finding.What)
 				return
 			}
 			s.Events = append(s.Events, e)

@@ -10,6 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -28,54 +29,55 @@ type TB interface {
 	Context() context.Context
 }
 
-// Site is all that a run meets, in memory: hosts, the cluster that kubeadm makes
-// on them, the registry that systemd starts on one, and a bundle.
+// Site is the environment of a run, in memory: hosts, the cluster that kubeadm creates on
+// them, the registry that systemd starts on one, and a bundle.
 type Site struct {
-	T        TB
-	Cluster  *manifest.Cluster
-	Kube     *steptest.Kube
-	Sims     map[string]*conntest.Sim
-	Bundle   *Bundle
-	Registry *registrydtest.Registry // nil: it exists already, or there is none
-	Outside  *Outside                // where the registry exists already
-	Workdir  string
-	AtOnce   int // how many steps run at once; 8 where it is 0
-	Rollback engine.Rollback
-	Log      *audit.Log   // nil: nothing is on record
-	Debug    *slog.Logger // nil: nothing is logged
-	Secrets  []string     // beside "secret"
-	// Answer answers a command in the place of a host; nil, or a nil result: the host does.
+	T                TB
+	Cluster          *manifest.Cluster
+	Kube             *steptest.Kube
+	Sims             map[string]*conntest.Sim
+	Bundle           *Bundle
+	Registry         *registrydtest.Registry // nil: it exists already, or there is none
+	ExternalRegistry *ExternalRegistry       // nil unless the registry exists already
+	Workdir          string
+	Parallel         int // how many steps run concurrently; 0 means 8
+	Rollback         engine.Rollback
+	Log              *audit.Log   // nil: no audit log
+	Debug            *slog.Logger // nil: no log
+	Secrets          []string     // in addition to "secret"
+	// Answer answers a command instead of a host; if it is nil, or returns nil, the host
+	// answers.
 	Answer func(connector.Cmd) *connector.Result
-	// Balancer connects a host to the endpoint that the site has set up; nil: to an
-	// API server that answers.
+	// Balancer connects a host to the endpoint that the site provides; nil: to an API server
+	// that answers.
 	Balancer func(host string) (net.Conn, error)
-	// Heard is told of each command and of what it reads; nil: nobody is.
-	Heard func(host, step string, c connector.Cmd, stdin []byte)
-	// Components are versions that the bundle has beside Kubernetes', by component.
+	// OnCommand is called with each command and its input; may be nil.
+	OnCommand func(host, step string, c connector.Cmd, stdin []byte)
+	// Components are the versions in the bundle other than Kubernetes', by component.
 	Components map[string]string
-	// Passed tells which steps a run before has seen done, for a run that goes on; nil: it
-	// looks at all.
-	Passed func(node, host string) bool
-	Skip   []string       // hosts that a run goes without
-	Events []engine.Event // of the last run
-	Said   []string       // warnings of all runs
+	// Passed reports which steps an earlier run saw done, for a run that resumes; nil: all
+	// steps are checked.
+	Passed   func(node, host string) bool
+	Skip     []string       // hosts that a run skips
+	Events   []engine.Event // of the last run
+	Warnings []string       // warnings of all runs
 
 	change    func(manifest.Host, *conntest.Machine) // of Options
-	operation string                                 // the id of the run's
+	operation string                                 // id of the run's operation
 }
 
-// Options choose a site.
+// Options configure a site.
 type Options struct {
-	Config string // text
-	Root   string // the checkout, as seen from the working directory
-	// Change changes a host before anything else knows of it; nil changes none.
+	Config string // YAML text
+	Root   string // root of the checkout, relative to the working directory
+	// Change changes a host before it is used; may be nil.
 	Change func(h manifest.Host, m *conntest.Machine)
-	// Repositories are those of packages, by system; those of debian-12 and rocky-9.4
-	// are always there.
-	Repositories map[string]string // to a format
+	// Repositories are the package repositories, by system; those of debian-12 and rocky-9.4
+	// always exist.
+	Repositories map[string]string // system → format
 }
 
-// Of gives the site of a config.
+// Of creates the site of a config.
 func Of(t TB, o Options) *Site {
 	t.Helper()
 	c, problems := manifest.Decode(strings.NewReader(o.Config))
@@ -99,10 +101,16 @@ func Of(t TB, o Options) *Site {
 		s.Bundle.Repositories[system] = steptest.Repository{Format: format, Want: []string{"ipvsadm", "socat"}, Packages: []steptest.Package{
 			{Name: "ipvsadm", Version: "1.31", Depends: []string{"libnl"}}, {Name: "libnl", Version: "3.7"}, {Name: "socat", Version: "1.7"},
 		}}
+		if r := s.Bundle.Repositories[system]; part.EndpointOf(c).Front == part.HostsFront {
+			for _, name := range []string{string(part.EndpointOf(c).Program), "keepalived"} {
+				r.Want, r.Packages = append(r.Want, name), append(r.Packages, steptest.Package{Name: name, Version: "2.2", Script: "service"})
+			}
+			s.Bundle.Repositories[system] = r
+		}
 	}
-	if registryd.Stands(s.Cluster) {
-		s.Outside = newOutside(t, s)
-		s.Kube.Holds = s.Outside.holds
+	if registryd.UsesExisting(s.Cluster) {
+		s.ExternalRegistry = newOutside(t, s)
+		s.Kube.Holds = s.ExternalRegistry.holds
 		return s
 	}
 	if s.Cluster.Spec.Registry.Type == "" {
@@ -115,7 +123,7 @@ func Of(t TB, o Options) *Site {
 	return s
 }
 
-// Must is a run that ends well.
+// Must executes a run that has to succeed.
 func (s *Site) Must(p Pipe, when string) {
 	s.T.Helper()
 	if err := s.Run(p, nil); err != nil {
@@ -123,8 +131,8 @@ func (s *Site) Must(p Pipe, when string) {
 	}
 }
 
-// State is all hosts as they are. What differs from one making of a cluster to
-// the next is left out of them: salted hashes, and the cluster's history of operations.
+// State returns the state of all hosts. It leaves out what differs between two installations
+// of the same cluster: salted hashes, and the history of operations.
 func (s *Site) State(records bool) conntest.Snapshot {
 	var out conntest.Snapshot
 	for _, h := range s.Cluster.Spec.Hosts {
@@ -141,7 +149,7 @@ func (s *Site) State(records bool) conntest.Snapshot {
 	return out
 }
 
-// Same holds two states to be the same.
+// Same reports an error if two states differ.
 func (s *Site) Same(law string, want, got conntest.Snapshot) {
 	s.T.Helper()
 	if d := conntest.Diff(want, got); d != "" {

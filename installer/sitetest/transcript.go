@@ -15,10 +15,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Transcript is all that runs did to a site's hosts: the plans, and each command
-// that may change something, with what it read. It is a set of lines in which
-// nothing is that differs from one making of the same cluster to the next, and no
-// host's name or address: two sites that are made alike have the same lines.
+// Transcript is everything that runs did to a site's hosts: the plans, and each command that
+// may change something, with its input. It is a set of lines without anything that differs
+// between two installations of the same cluster, and without names or addresses of hosts: two
+// equal sites have the same lines.
 type Transcript struct {
 	site *Site
 	mask *mask
@@ -26,21 +26,21 @@ type Transcript struct {
 	seen map[string]bool
 }
 
-// Transcribe begins a transcript of all that the site's runs do from now on.
+// Transcribe starts a transcript of all further runs of the site.
 func (s *Site) Transcribe() *Transcript {
 	t := &Transcript{site: s, mask: newMask(s.Cluster), seen: map[string]bool{}}
-	s.Heard = t.heard
+	s.OnCommand = t.heard
 	return t
 }
 
-// Lines are sorted; each is there once.
+// Lines returns the lines, sorted and without duplicates.
 func (t *Transcript) Lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(maps.Keys(t.seen))
 }
 
-// Plan adds what a pipeline is about to do, and on hosts of which roles.
+// Plan adds the steps of a pipeline, and the roles of the hosts that they run on.
 func (t *Transcript) Plan(p Pipe) {
 	g := t.site.Graph(p, nil)
 	for _, n := range g.Nodes {
@@ -58,11 +58,11 @@ func (t *Transcript) Plan(p Pipe) {
 	}
 }
 
-// or stands between the roles of a host that a step runs on: for which of them it
-// does is not known.
+// or separates the roles of a host that a step runs on: which of them is the reason is
+// unknown.
 const or = " or "
 
-// rolesOf tells of a host whether it is the first of a role or a further one.
+// rolesOf returns the roles of a host, each with whether it is the first host of the role.
 func (t *Transcript) rolesOf(h manifest.Host) (all []string) {
 	if plan.IsLead(h) {
 		return []string{"the lead"}
@@ -81,23 +81,23 @@ func (t *Transcript) rolesOf(h manifest.Host) (all []string) {
 	return all
 }
 
-// stepOf gives the step's name of a node's id: module/task/step[host].
+// stepOf returns the step's name in a node's id: module/task/step[host].
 func stepOf(id string) string {
 	name, _, _ := strings.Cut(path.Base(id), "[")
 	return name
 }
 
-// heard adds one command. Those that only look are left out: how often somebody
-// looks depends on how fast a host is.
+// heard adds one command. Commands that change nothing are left out: how often a host is
+// polled depends on its speed.
 func (t *Transcript) heard(_, node string, c connector.Cmd, stdin []byte) {
-	if audit.Looks(c.Verb) {
+	if audit.ReadOnlyVerb(c.Verb) {
 		return
 	}
 	argv := c.Argv
-	if c.Verb != "" && c.Verb != connector.VerbExec { // the runner's scripts are the same for everybody
+	if c.Verb != "" && c.Verb != connector.VerbExec { // the runner's scripts are always the same
 		argv = c.Args()
 	}
-	switch c.Verb { // without sizes and digests: the content is told
+	switch c.Verb { // without sizes and digests: the content is included
 	case connector.VerbWrite, connector.VerbPut, connector.VerbSeal:
 		argv = append([]string{argv[0]}, argv[2:]...)
 	}
@@ -109,7 +109,7 @@ func (t *Transcript) heard(_, node string, c connector.Cmd, stdin []byte) {
 	case strings.Contains(head, ".password "):
 		t.add(head + " < <password>")
 		return
-	case strings.HasPrefix(head, "kubernetes.record-applied "): // a config counts by what it does
+	case strings.HasPrefix(head, "kubernetes.record-applied "): // only the effects of a config count
 		t.add(head + " < <config>")
 		return
 	}
@@ -124,8 +124,8 @@ func (t *Transcript) add(line string) {
 	t.seen[strings.ReplaceAll(line, "\n", "\\n")] = true
 }
 
-// Without gives the lines that none of others has. A step on a host of several roles
-// is known where it is known on a host of one of them.
+// Without returns the lines that are in none of others. A step on a host with several roles
+// counts as included if it is included for a host with one of them.
 func Without(lines []string, others ...[]string) []string {
 	known := map[string]bool{}
 	for _, other := range others {
@@ -140,10 +140,10 @@ func Without(lines []string, others ...[]string) []string {
 	})
 }
 
-// placement is the line of a step on a host.
+// placement matches the line of a step on a host.
 var placement = regexp.MustCompile(`^(\S+ \S+ on )((?:the first|a further) .*)$`)
 
-// alternatives gives a line for each role of the host that a step runs on.
+// alternatives returns a line for each role of the host that a step runs on.
 func alternatives(line string) []string {
 	m := placement.FindStringSubmatch(line)
 	if m == nil {

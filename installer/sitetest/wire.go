@@ -14,17 +14,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// wire is the connection to a host: what goes through it to the registry's port
-// arrives where the registry listens.
+// wire is the connection to a host: TCP connections to the registry's port reach the simulated
+// registry.
 type wire struct {
 	*conntest.Sim
 	site *Site
 	host string
 }
 
-// Exec shows the command to who wants to see it, and to answer in the host's place.
+// Exec passes the command to the test's hooks, which may see it or answer instead of the host.
 func (w *wire) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {
-	if w.site.Heard != nil {
+	if w.site.OnCommand != nil {
 		var stdin []byte
 		if c.Stdin != nil {
 			var err error
@@ -33,7 +33,7 @@ func (w *wire) Exec(ctx context.Context, c connector.Cmd) (connector.Result, err
 			}
 			c.Stdin = bytes.NewReader(stdin)
 		}
-		w.site.Heard(w.host, steps.NodeOf(ctx), c, stdin)
+		w.site.OnCommand(w.host, steps.NodeOf(ctx), c, stdin)
 	}
 	if w.site.Answer != nil {
 		if r := w.site.Answer(c); r != nil {
@@ -44,14 +44,17 @@ func (w *wire) Exec(ctx context.Context, c connector.Cmd) (connector.Result, err
 }
 
 func (w *wire) Dial(_ context.Context, _, address string) (net.Conn, error) {
-	if e := part.EndpointOf(w.site.Cluster); e.Exists() && (address == e.Name() || address == e.At()) {
+	if e := part.EndpointOf(w.site.Cluster); e.Balanced() && (address == e.Name() || address == e.At()) {
+		if !w.site.Kube.HoldsVIP() {
+			return nil, &connector.DialError{Addr: address, Err: errors.New("no route to host")}
+		}
 		if w.site.Balancer != nil {
 			return w.site.Balancer(w.host)
 		}
 		return w.site.Kube.Endpoint()
 	}
-	if w.site.Outside != nil {
-		return w.site.Outside.dial(address)
+	if w.site.ExternalRegistry != nil {
+		return w.site.ExternalRegistry.dial(address)
 	}
 	if w.site.Registry == nil {
 		return nil, &connector.DialError{Addr: address, Err: errors.New("connection refused")}

@@ -9,9 +9,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// CheckAway tells whether an installation of c may go without some hosts. e is the
-// record of the cluster, nil where there is none. An *UnknownHostError says that c has no
-// host of a name, a *SkipError that one is needed.
+// CheckAway checks whether an installation of c may continue without some hosts. e is the
+// cluster record, nil if there is none. An *UnknownHostError reports a name that is not a host
+// of c, a *SkipError a host that is required.
 func CheckAway(c *manifest.Cluster, e *manifest.Existing, away []string) error {
 	if len(away) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func CheckAway(c *manifest.Cluster, e *manifest.Existing, away []string) error {
 		}
 	}
 	if e == nil {
-		return &SkipError{Why: "the cluster is not finished, and needs every host of its config", advice: "bring the host back, or take it out of the config"}
+		return &SkipError{Why: "the installation of the cluster is not finished and requires every host of its config", advice: "bring the host back, or remove it from the config"}
 	}
 	gone := func(hosts []manifest.Host) (out []string) {
 		for _, h := range hosts {
@@ -37,20 +37,20 @@ func CheckAway(c *manifest.Cluster, e *manifest.Existing, away []string) error {
 		return out
 	}
 	if names := gone(part.RegistryOf(c).Hosts); len(names) > 0 {
-		return &SkipError{Why: fmt.Sprintf("host %s has the registry, which all others pull from", names[0]), advice: "bring the host back"}
+		return &SkipError{Why: fmt.Sprintf("host %s runs the registry that all other hosts pull from", names[0]), advice: "bring the host back"}
 	}
 	masters, store := c.HostsWith(manifest.RoleMaster), part.StoreOf(c)
 	if names := gone(masters); len(names) > 0 && len(names) == len(masters) {
-		return &SkipError{Why: "no master would be left to go through", advice: "bring a master back: " + strings.Join(names, ", ")}
+		return &SkipError{Why: "no master would be left to reach the API through", advice: "bring a master back: " + strings.Join(names, ", ")}
 	}
 	if names := gone(store.Members); len(names) > 0 && 2*len(names) >= len(store.Members) {
-		return &SkipError{Why: fmt.Sprintf("without %s most members of etcd do not run, and no API server serves", strings.Join(names, ", ")), advice: "bring one of them back"}
+		return &SkipError{Why: fmt.Sprintf("without %s etcd has no quorum, and no API server can serve requests", strings.Join(names, ", ")), advice: "bring one of them back"}
 	}
 	return nil
 }
 
-// Undone says what an installation of c leaves undone on a host that it goes without,
-// where e is what was applied before.
+// Undone returns what an installation of c does not do on a skipped host; e is the record
+// before the installation.
 func Undone(c *manifest.Cluster, e *manifest.Existing, host string) []string {
 	roles := c.RolesOf(host)
 	was, ok := e.Host(host)
@@ -67,7 +67,7 @@ func Undone(c *manifest.Cluster, e *manifest.Existing, host string) []string {
 	}
 	slices.Sort(fields)
 	if fields = slices.Compact(fields); len(fields) > 0 {
-		return []string{"it is as it was before " + strings.Join(fields, ", ") + " changed"}
+		return []string{"it still has the configuration from before " + strings.Join(fields, ", ") + " changed"}
 	}
-	return []string{"it was not looked at, and what is broken there stays so"}
+	return []string{"it was neither checked nor repaired"}
 }

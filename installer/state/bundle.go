@@ -16,17 +16,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/controlplane"
 )
 
-// SerialHere is the highest serial that the record in the cluster's folder dir knows; 0
-// without one.
+// SerialHere returns the highest serial in the record in the cluster's folder dir; 0 without
+// one.
 func SerialHere(dir string) (int64, error) {
 	summary, err := cluster.ReadSummary(dir)
 	if err != nil {
-		return 0, fmt.Errorf("record of what was applied: %w", err)
+		return 0, fmt.Errorf("cluster record: %w", err)
 	}
 	return cluster.HighestSerial(summary), nil
 }
 
-// BundleHere is the bundle of the record in dir; nil without one.
+// BundleHere returns the bundle of the record in dir; nil without one.
 func BundleHere(dir string) (*manifest.AppliedBundle, error) {
 	summary, err := cluster.ReadSummary(dir)
 	if err != nil || summary["bundle"] == "" {
@@ -35,7 +35,7 @@ func BundleHere(dir string) (*manifest.AppliedBundle, error) {
 	return &manifest.AppliedBundle{Root: summary["bundle"], Serial: summary["serial"]}, nil
 }
 
-// LockHere is the lock of the record in dir, with its digest; nil without one.
+// LockHere returns the lock of the record in dir, with its digest; nil without one.
 func LockHere(dir string) (l *manifest.Lock, sum string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "applied", "kubexm.lock"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,9 +48,9 @@ func LockHere(dir string) (l *manifest.Lock, sum string, err error) {
 	return l, digest.FromBytes(text).String(), problems.Err()
 }
 
-// Serial asks c's cluster for the highest serial that it has had; 0 where it does not
-// exist yet. A complete control plane of which no master answers is an error: copies of
-// the record may be older.
+// Serial reads the highest serial from c's cluster; 0 if the cluster does not exist yet. If a
+// complete control plane exists but no master answers, it returns an error: copies of the
+// record may be older.
 func Serial(ctx context.Context, c *manifest.Cluster, of Of) (int64, error) {
 	var failed error
 	for _, m := range c.HostsWith(manifest.RoleMaster) {
@@ -59,7 +59,7 @@ func Serial(ctx context.Context, c *manifest.Cluster, of Of) (int64, error) {
 			continue
 		}
 		complete, err := controlplane.Complete(ctx, h)
-		if err == nil && !complete { // nothing was recorded in it yet
+		if err == nil && !complete { // no record exists yet
 			continue
 		}
 		if err == nil {

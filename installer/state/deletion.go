@@ -8,15 +8,15 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Deletion is what a deletion is about: the cluster as it was applied, whatever the
-// config in hand says of it by now.
+// Deletion describes a deletion: the cluster as it was applied, even if the current config
+// differs.
 type Deletion struct {
-	Whole  *manifest.Cluster // with the hosts that are passed over
-	Skip   []string          // those, sorted
+	Whole  *manifest.Cluster // including the skipped hosts
+	Skip   []string          // the skipped hosts, sorted
 	config []byte
 }
 
-// UnknownHostError says that no host has a name.
+// UnknownHostError reports that no host has a name.
 type UnknownHostError struct {
 	Name  string
 	Known []string
@@ -26,35 +26,35 @@ func (e *UnknownHostError) Error() string {
 	return fmt.Sprintf("no host of the cluster is called %s: it has %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// SkipError says why hosts cannot be passed over.
+// SkipError is the reason why hosts cannot be skipped.
 type SkipError struct{ Why, advice string }
 
 func (e *SkipError) Error() string { return e.Why }
 
-// Advice says what to do.
+// Advice returns what the user can do; see steps.Advice.
 func (e *SkipError) Advice() string { return e.advice }
 
-// OtherClusterError says that the hosts hold a cluster of another name than the config's.
+// OtherClusterError reports that the hosts belong to a cluster with another name than the
+// config's.
 type OtherClusterError struct{ Is, Config string }
 
 func (e *OtherClusterError) Error() string {
-	return fmt.Sprintf("the masters hold the cluster %s, and the config is that of %s", e.Is, e.Config)
+	return fmt.Sprintf("the masters belong to cluster %s, but the config describes cluster %s", e.Is, e.Config)
 }
 
-// Advice says what to do.
+// Advice returns what the user can do; see steps.Advice.
 func (e *OtherClusterError) Advice() string { return "use the config of the cluster " + e.Is }
 
-// NewDeletion plans the deletion of the cluster of c. r is its record, and left the
-// hosts that an earlier deletion left; either may be nil. skip are hosts to pass over:
-// an *UnknownHostError says that there is none of a name, a *SkipError that one of them
-// is needed.
+// NewDeletion plans the deletion of the cluster of c. r is its record, and left are the hosts
+// that an earlier deletion skipped; either may be nil. skip are the hosts to skip: an
+// *UnknownHostError reports a name that is not a host, a *SkipError a host that is required.
 func NewDeletion(c *manifest.Cluster, r *manifest.Existing, left []Left, skip []string) (*Deletion, error) {
 	d := &Deletion{Whole: c, Skip: slices.Compact(slices.Sorted(slices.Values(skip)))}
 	var err error
 	if d.config, err = c.Public(); err != nil {
 		return nil, err
 	}
-	for _, l := range left { // what was deleted already but for these hosts
+	for _, l := range left { // the cluster was already deleted, except for these hosts
 		if r != nil || l.Pending {
 			continue
 		}
@@ -87,7 +87,7 @@ func (d *Deletion) check() error {
 		}
 	}
 	if len(d.Skip) == len(known) {
-		return &SkipError{Why: "all hosts are to be passed over: nothing would be deleted", advice: "leave out --skip-host for hosts that answer"}
+		return &SkipError{Why: "all hosts would be skipped: nothing would be deleted", advice: "remove --skip-host for hosts that answer"}
 	}
 	if !d.Whole.Spec.Etcd.PreserveData {
 		return nil
@@ -95,7 +95,7 @@ func (d *Deletion) check() error {
 	for _, name := range d.Skip {
 		for _, role := range []string{manifest.RoleMaster, manifest.RoleEtcd} {
 			if slices.Contains(d.Whole.RolesOf(name), role) {
-				return &SkipError{Why: fmt.Sprintf("host %s (%s) cannot be passed over where etcd's data is to be preserved", name, role),
+				return &SkipError{Why: fmt.Sprintf("host %s (%s) cannot be skipped while etcd's data is preserved", name, role),
 					advice: "bring the host back, or delete without --preserve-data"}
 			}
 		}
@@ -103,10 +103,18 @@ func (d *Deletion) check() error {
 	return nil
 }
 
-// Cluster is the cluster without the hosts that are passed over.
+// Cluster returns the cluster without the skipped hosts.
 func (d *Deletion) Cluster() *manifest.Cluster { return d.Whole.Without(d.Skip) }
 
-// Names are the hosts that the deletion reaches.
+// Skipping returns all skipped hosts, sorted, if the hosts in more are skipped as well. A *SkipError states
+// why the deletion cannot continue without them.
+func (d *Deletion) Skipping(more []string) ([]string, error) {
+	wider := *d
+	wider.Skip = slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.Skip, more))))
+	return wider.Skip, wider.check()
+}
+
+// Names returns the hosts that the deletion works on.
 func (d *Deletion) Names() []string {
 	var out []string
 	for _, h := range d.Cluster().Spec.Hosts {

@@ -13,42 +13,41 @@ import (
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
-// Of gives the facade of a host; nil for one that was not reached.
+// Of returns the facade of a host; nil for one that was not reached.
 type Of = func(manifest.Host) *steps.Host
 
-// Here gives the record in the cluster's folder dir on this machine; nil without one.
+// Here returns the record in the cluster's folder dir on this machine; nil without one.
 func Here(dir string) (*manifest.Existing, error) {
 	r, err := cluster.ReadRecorded(dir)
 	if err != nil || r == nil {
 		return nil, err
 	}
-	return existing(r, dir)
+	return decodeRecord(r, dir)
 }
 
-// Exists gives the record of c's cluster; nil where there is none: then the creation of
-// the cluster has never ended. dir is the cluster's folder on this machine. The order of
-// trust is
+// Exists returns the record of c's cluster; nil if there is none: then the installation
+// of the cluster has never finished. dir is the cluster's folder on this machine. The
+// order of trust is
 //
-//  1. the cluster: the first master whose API server answers tells the record;
-//  2. the copies on masters, of several the one with the highest revision;
-//  3. the copy in dir, which counts before those on masters only where its revision is
-//     higher than theirs.
+//  1. the cluster: the record is read through the first master whose API server answers;
+//  2. the copies on masters: the one with the highest revision;
+//  3. the copy in dir, only if its revision is higher than theirs.
 //
-// A copy counts also where the cluster answers and has no record: somebody may have
-// taken it away there.
+// A copy is also used if the cluster answers but has no record: the record may have been
+// deleted from the cluster.
 func Exists(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*manifest.Existing, error) {
 	e, _, err := Recorded(ctx, c, dir, of)
 	return e, err
 }
 
-// Recorded is Exists, and gives the record also as a look at hosts takes it: what it was
-// applied with, and nothing of a run in hand.
+// Recorded is Exists, and also returns the record in the form that checks of hosts use: what
+// was applied, without the current run.
 func Recorded(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*manifest.Existing, steps.Applied, error) {
 	f, err := find(ctx, c, dir, of)
 	if err != nil || f.record == nil {
 		return nil, steps.Applied{}, err
 	}
-	e, err := existing(f.record, dir)
+	e, err := decodeRecord(f.record, dir)
 	if err != nil {
 		return nil, steps.Applied{}, err
 	}
@@ -56,9 +55,9 @@ func Recorded(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*man
 	return e, a, err
 }
 
-// found is a record, and where it was found.
+// found is a record with its source.
 type found struct {
-	record *cluster.Recorded // nil: there is none
+	record *cluster.Recorded // nil: there is no record
 	at     *steps.Host       // the master; nil: this machine
 	here   *cluster.Recorded // the copy on this machine; nil without one
 }
@@ -76,12 +75,12 @@ func find(ctx context.Context, c *manifest.Cluster, dir string, of Of) (found, e
 			continue
 		}
 		masters = append(masters, h)
-		r, err := cluster.AskRecorded(ctx, h)
+		r, err := cluster.FetchRecorded(ctx, h)
 		switch {
 		case ctx.Err() != nil:
 			return found{}, ctx.Err()
 		case err != nil:
-			h.Log.WarnContext(ctx, "the cluster does not tell what was applied to it", "err", err)
+			h.Log.WarnContext(ctx, "cannot read the cluster record from the API", "err", err)
 		case r != nil && len(r.Config) > 0:
 			out.record, out.at = r, h
 			return out, nil
@@ -93,7 +92,7 @@ func find(ctx context.Context, c *manifest.Cluster, dir string, of Of) (found, e
 		case ctx.Err() != nil:
 			return found{}, ctx.Err()
 		case err != nil:
-			h.Log.WarnContext(ctx, "the master's copy of the cluster's record cannot be read", "err", err)
+			h.Log.WarnContext(ctx, "cannot read the copy of the cluster record on the master", "err", err)
 		case r != nil && (out.record == nil || r.Revision() > out.record.Revision()):
 			out.record, out.at = r, h
 		}
@@ -104,11 +103,11 @@ func find(ctx context.Context, c *manifest.Cluster, dir string, of Of) (found, e
 	return out, nil
 }
 
-// existing decodes a record.
-func existing(r *cluster.Recorded, dir string) (*manifest.Existing, error) {
+// decodeRecord decodes a record.
+func decodeRecord(r *cluster.Recorded, dir string) (*manifest.Existing, error) {
 	c, problems := manifest.Decode(bytes.NewReader(r.Config))
 	if err := problems.Err(); err != nil {
-		return nil, fmt.Errorf("the config that was applied to the cluster: %w", err)
+		return nil, fmt.Errorf("config in the cluster record: %w", err)
 	}
 	out := &manifest.Existing{
 		Config: c, Set: cmp.Or(r.Set(), c.Spec.Kubernetes.Version), Root: r.Summary["bundle"], Serial: r.Serial(), Highest: cluster.HighestSerial(r.Summary),
@@ -119,7 +118,7 @@ func existing(r *cluster.Recorded, dir string) (*manifest.Existing, error) {
 		return nil, err
 	}
 	if out.Components == nil {
-		out.Components = lockedHere(out, dir)
+		out.Components = localComponents(out, dir)
 	}
 	for _, h := range c.Spec.Hosts {
 		out.Hosts = append(out.Hosts, manifest.ExistingHost{
@@ -129,12 +128,12 @@ func existing(r *cluster.Recorded, dir string) (*manifest.Existing, error) {
 	return out, nil
 }
 
-// lockedHere gives the components of a record that does not say them, from the lock in
-// the cluster's folder, if it is the one that was applied.
-func lockedHere(e *manifest.Existing, dir string) map[string]string {
+// localComponents returns the components for a record that does not list them, from the lock in the
+// cluster's folder, if that is the applied one.
+func localComponents(e *manifest.Existing, dir string) map[string]string {
 	l, sum, err := LockHere(dir)
 	if err != nil || l == nil || sum != e.Lock {
-		return nil // it is on another machine
+		return nil // the lock is on another machine
 	}
 	return l.Components(e.Set)
 }

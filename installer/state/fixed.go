@@ -11,25 +11,25 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Check is the check that findings of this package belong to. Nobody can leave it out.
+// Check is the check that findings of this package belong to. It cannot be skipped.
 const Check = "preflight.existing-cluster"
 
-// Bundle is what the bundle in hand would bring.
+// Bundle describes the current bundle.
 type Bundle struct {
 	Components map[string]string // versions by component
 	Lock       string            // "sha256:…"
 }
 
-// recordOf holds a config against a record.
+// recordOf compares a config with a record.
 type recordOf struct{ *manifest.Existing }
 
-// Differs finds what install would not act on, or must not, in a cluster that was
-// finished: fields, versions, and hosts that are gone from the config. b is nil where
-// there is no bundle; then versions that only a lock knows are not compared.
+// Differs finds differences that install would not apply, or must not, in a finished cluster:
+// fields, versions, and hosts that are missing in the config. Without a bundle, b is nil; then
+// versions that only a lock contains are not compared.
 func Differs(e *manifest.Existing, now *manifest.Cluster, b *Bundle) steps.Findings {
 	r := recordOf{e}
 	var out steps.Findings
-	for _, c := range manifest.Fixed(r.Config, now) {
+	for _, c := range manifest.RefusedChanges(r.Config, now) {
 		out = append(out, r.field(c, now)...)
 	}
 	if b == nil {
@@ -40,23 +40,23 @@ func Differs(e *manifest.Existing, now *manifest.Cluster, b *Bundle) steps.Findi
 			return out
 		}
 		for _, h := range r.having([]string{manifest.RoleMaster}) {
-			out = append(out, steps.Finding{Host: h, Check: Check, What: "an older kubexm made the cluster, and its record does not say which versions of its components it has",
-				Advice: "run it once with the bundle that the cluster was made with: the record says so then"})
+			out = append(out, steps.Finding{Host: h, Check: Check, What: "the cluster was created by an older kubexm, and its record does not list the versions of its components",
+				Advice: "run install once with the bundle that the cluster was created from: it adds the versions to the record"})
 		}
 		return out
 	}
 	return append(out, r.versions(b.Components)...)
 }
 
-// fixture is a component whose version stays as it is in a cluster that exists.
-type fixture struct {
+// fixedComponent is a component whose version does not change in an existing cluster.
+type fixedComponent struct {
 	component string
 	on        []string
 }
 
-func fixtures(c *manifest.Cluster) []fixture {
+func fixedComponents(c *manifest.Cluster) []fixedComponent {
 	nodes := []string{manifest.RoleMaster, manifest.RoleWorker}
-	return []fixture{
+	return []fixedComponent{
 		{"kubernetes", nodes}, {part.RuntimeOf(c).Name, nodes}, {"etcd", []string{manifest.RoleEtcd}}, {"etcd-image", []string{manifest.RoleEtcd}},
 		{"coredns", []string{manifest.RoleMaster}}, {part.NetworkOf(c).Name, nodes},
 	}
@@ -64,22 +64,22 @@ func fixtures(c *manifest.Cluster) []fixture {
 
 func (r recordOf) versions(now map[string]string) steps.Findings {
 	var out steps.Findings
-	for _, p := range fixtures(r.Config) {
+	for _, p := range fixedComponents(r.Config) {
 		was, is := r.Components[p.component], now[p.component]
-		// Kubernetes' own is a field of the config, and told as that.
+		// The version of Kubernetes is a field of the config, and reported as such.
 		if was == "" || is == "" || was == is || p.component == "kubernetes" {
 			continue
 		}
 		for _, h := range r.having(p.on) {
-			out = append(out, steps.Finding{Host: h, Check: Check, What: fmt.Sprintf("%s: the cluster has %s, the bundle brings %s", strings.TrimSuffix(p.component, "-image"), was, is),
-				Advice: fmt.Sprintf("install with a bundle that holds %s: this version of kubexm upgrades no cluster", was)})
+			out = append(out, steps.Finding{Host: h, Check: Check, What: fmt.Sprintf("%s: the cluster has %s, the bundle contains %s", strings.TrimSuffix(p.component, "-image"), was, is),
+				Advice: fmt.Sprintf("install with a bundle that contains %s: this version of kubexm does not upgrade clusters", was)})
 		}
 	}
 	return out
 }
 
-// having names the hosts that have one of some roles in the cluster; all of them for
-// no role.
+// having returns the hosts that have one of some roles in the cluster; all hosts if there are
+// no roles.
 func (r recordOf) having(roles []string) []string {
 	var out []string
 	for _, h := range r.Config.Spec.Hosts {
@@ -90,8 +90,7 @@ func (r recordOf) having(roles []string) []string {
 	return out
 }
 
-// has tells whether a host has a role; the members of an etcd that kubeadm runs are
-// the masters.
+// has reports whether a host has a role; kubeadm runs the etcd members on the masters.
 func (r recordOf) has(host, role string) bool {
 	if role == manifest.RoleEtcd && part.StoreOf(r.Config).Kind != part.Service {
 		role = manifest.RoleMaster
@@ -99,21 +98,21 @@ func (r recordOf) has(host, role string) bool {
 	return slices.Contains(r.Config.RolesOf(host), role)
 }
 
-// hosts names the hosts that have one of some roles, for manifest.Effect.
+// hosts returns the hosts that have one of some roles, for manifest.Effect.
 func (r recordOf) hosts(roles []string) string {
 	if names := r.having(roles); len(names) > 0 {
 		return strings.Join(names, ", ")
 	}
-	return manifest.Anywhere(roles)
+	return manifest.AnyHosts(roles)
 }
 
-// anew is what is left to somebody who wants a cluster of another kind.
-const anew = "or make another cluster: kubexm delete cluster -f CONFIG --yes, which destroys all data, then kubexm install --bundle ARCHIVE"
+// newCluster is the advice for a user who wants a different cluster.
+const newCluster = "or create a new cluster: kubexm delete cluster -f CONFIG --yes, which destroys all data, then kubexm install --bundle ARCHIVE"
 
-// field tells of one field that differs, on each host that has it.
+// field returns the findings about one field that differs, on each host that has it.
 func (r recordOf) field(c manifest.Change, now *manifest.Cluster) steps.Findings {
 	who := r.having(c.Effect.On())
-	if len(who) == 0 { // a registry's field, of a cluster that has no host with one
+	if len(who) == 0 { // a registry field, in a cluster without a registry host
 		who = r.having([]string{manifest.RoleMaster})
 	}
 	on := slices.DeleteFunc(who, func(name string) bool {
@@ -123,26 +122,26 @@ func (r recordOf) field(c manifest.Change, now *manifest.Cluster) steps.Findings
 	f := steps.Finding{Check: Check}
 	switch {
 	case c.Path == "spec.hosts":
-		f.What = "is part of the cluster (" + cmp.Or(strings.Join(r.Config.RolesOf(c.Item), ", "), "without a role") + "), and the config does not name it"
-		f.Advice = "name it again: this version of kubexm takes no single host out of a cluster; " + anew
+		f.What = "is part of the cluster (" + cmp.Or(strings.Join(r.Config.RolesOf(c.Item), ", "), "without a role") + "), but the config does not list it"
+		f.Advice = "list it again: this version of kubexm cannot remove a single host from a cluster; " + newCluster
 		on = []string{c.Item}
 	case strings.HasPrefix(c.Path, "spec.roleGroups."):
-		f.What = fmt.Sprintf("%s: %s", c.Path, "the cluster has this host in it, the config has not")
-		f.Advice = "name it there again: install takes no role from a host of a cluster; " + anew
+		f.What = fmt.Sprintf("%s: %s", c.Path, "the host has this role in the cluster, but not in the config")
+		f.Advice = "list the host there again: install removes no role from a host of a cluster; " + newCluster
 		if c.Was == "" {
-			f.What = fmt.Sprintf("%s: %s", c.Path, "the config has this host in it, the cluster has not")
-			f.Advice = "take it out there, or give the role to a new host: install gives no further role to a host of a cluster"
+			f.What = fmt.Sprintf("%s: %s", c.Path, "the host has this role in the config, but not in the cluster")
+			f.Advice = "remove the host there, or give the role to a new host: install adds no role to a host of a cluster"
 		}
 		on = []string{c.Item}
 	case c.Path == "metadata.name":
-		f.What = fmt.Sprintf("is a master of the cluster %s, and the config is that of %s", c.Was, c.Now)
-		f.Advice = "use the config of the cluster " + c.Was + ", or name other hosts"
+		f.What = fmt.Sprintf("is a master of cluster %s, but the config describes cluster %s", c.Was, c.Now)
+		f.Advice = "use the config of the cluster " + c.Was + ", or list other hosts"
 	case c.Path == "spec.kubernetes.version":
-		f.What = fmt.Sprintf("%s: the cluster has %s, the config says %s", c.Path, c.Was, c.Now)
-		f.Advice = fmt.Sprintf("write %s, and install with a bundle of it: this version of kubexm upgrades no cluster; %s", c.Was, anew)
+		f.What = fmt.Sprintf("%s: the cluster has %s, the config has %s", c.Path, c.Was, c.Now)
+		f.Advice = fmt.Sprintf("write %s, and install with a bundle for that version: this version of kubexm does not upgrade clusters; %s", c.Was, newCluster)
 	case c.Path == "spec.addons":
-		f.What = fmt.Sprintf("%s: the cluster has the add-on %s, the config does not name it", c.Path, c.Item)
-		f.Advice = "name it again: install takes no add-on out of a cluster; " + anew
+		f.What = fmt.Sprintf("%s: the cluster has the add-on %s, the config does not list it", c.Path, c.Item)
+		f.Advice = "list it again: install removes no add-on from a cluster; " + newCluster
 	default:
 		path := c.Path
 		if strings.HasPrefix(path, "spec.hosts.") {
@@ -150,12 +149,12 @@ func (r recordOf) field(c manifest.Change, now *manifest.Cluster) steps.Findings
 		} else if c.Item != "" {
 			path += " (" + c.Item + ")"
 		}
-		f.What = fmt.Sprintf("%s: the cluster has %s, the config says %s", path, manifest.Short(c.Was), manifest.Short(c.Now))
-		again := "leave it out again"
+		f.What = fmt.Sprintf("%s: the cluster has %s, the config has %s", path, manifest.Abbreviate(c.Was), manifest.Abbreviate(c.Now))
+		again := "remove it again"
 		if c.Was != "" {
-			again = "write " + manifest.Short(c.Was) + " again"
+			again = "write " + manifest.Abbreviate(c.Was) + " again"
 		}
-		f.Advice = again + ": install does not change it in a cluster that exists (the change " + c.Does(r.hosts) + "); " + anew
+		f.Advice = again + ": install does not change it in an existing cluster (the change " + c.DescribeEffect(r.hosts) + "); " + newCluster
 	}
 	var out steps.Findings
 	for _, h := range on {

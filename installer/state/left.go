@@ -16,16 +16,16 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// Left is a host that a deletion passed over, with all that kubexm brought to it.
+// Left is a host that a deletion skipped, with the config that was applied to it.
 type Left struct {
 	Host    string    `json:"host"`
 	Address string    `json:"address"`
 	Since   time.Time `json:"since"` // UTC, whole seconds
-	// Pending says that the deletion has not ended: the host may still be part of a
+	// Pending reports that the deletion has not ended: the host may still be part of a
 	// cluster.
 	Pending bool `json:"pending,omitempty"`
-	// Config is the cluster's as it was applied, without secrets: what is on the
-	// host is known by it.
+	// Config is the applied config of the cluster, without secrets: it determines what is on
+	// the host.
 	Config string `json:"config"`
 }
 
@@ -38,7 +38,7 @@ func (l Left) Cluster() (*manifest.Cluster, error) {
 	return c, nil
 }
 
-// Stays says what is left on a host of c that a deletion passes over.
+// Stays returns what remains on a host of c that a deletion skips.
 func Stays(c *manifest.Cluster, host string) []string {
 	var out []string
 	if part.Masters.In(c, host) {
@@ -54,13 +54,13 @@ func Stays(c *manifest.Cluster, host string) []string {
 	if part.RegistryHosts.In(c, host) {
 		out = append(out, "the registry with its images in "+part.RegistryOf(c).DataDir)
 	}
-	return append(out, "what made the host ready, and the record of what was there before in /var/lib/kubexm/"+c.Metadata.Name)
+	return append(out, "the host's preparation, and the record of its previous settings in /var/lib/kubexm/"+c.Metadata.Name)
 }
 
 func leftPath(dir string) string { return filepath.Join(dir, "left.json") }
 
-// ReadLeft gives the hosts that deletions have left, as the cluster's folder dir on
-// this machine remembers them, sorted by name.
+// ReadLeft returns the hosts that deletions skipped, from the cluster's folder dir on this
+// machine, sorted by name.
 func ReadLeft(dir string) ([]Left, error) {
 	text, err := os.ReadFile(leftPath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,13 +76,13 @@ func ReadLeft(dir string) ([]Left, error) {
 	return out, nil
 }
 
-// IsLeft tells whether a host is among those that a deletion left that has ended.
+// IsLeft reports whether a host was skipped by a deletion that has ended.
 func IsLeft(all []Left, host string) bool {
 	return slices.ContainsFunc(all, func(l Left) bool { return l.Host == host && !l.Pending })
 }
 
-// Begin remembers, before anything changes, which hosts a deletion passes over. One
-// that was left before keeps what is known of it.
+// Begin records the skipped hosts of a deletion before anything is changed. An existing entry
+// of an earlier deletion is preserved.
 func (d *Deletion) Begin(dir string, now time.Time) error {
 	all, err := ReadLeft(dir)
 	if err != nil {
@@ -98,8 +98,8 @@ func (d *Deletion) Begin(dir string, now time.Time) error {
 	return writeLeft(dir, all)
 }
 
-// End remembers that a deletion has ended well: hosts that it passed over are left, and
-// those that it reached are clean.
+// End records that a deletion succeeded: the skipped hosts still have to be cleaned, the
+// others are clean.
 func (d *Deletion) End(dir string) error {
 	all, err := ReadLeft(dir)
 	if err != nil {
@@ -113,8 +113,8 @@ func (d *Deletion) End(dir string) error {
 	return writeLeft(dir, all)
 }
 
-// Cleanings gives, for hosts of c that deletions have left, the clusters of which they
-// are to be cleaned: as they were applied, with these hosts alone, reached as c says.
+// Cleanings returns, for hosts of c that deletions skipped, the clusters to clean them of: as
+// they were applied, with only these hosts, reached as specified in c.
 func Cleanings(dir string, c *manifest.Cluster) ([]*manifest.Cluster, error) {
 	all, err := ReadLeft(dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func Cleanings(dir string, c *manifest.Cluster) ([]*manifest.Cluster, error) {
 	return out, nil
 }
 
-// Cleaned forgets the hosts of a cleaning that has ended well.
+// Cleaned removes the entries of hosts that were cleaned successfully.
 func Cleaned(dir string, c *manifest.Cluster) error {
 	all, err := ReadLeft(dir)
 	if err != nil {

@@ -7,21 +7,22 @@ import (
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
-// Operation gives the operation that is open on c's cluster; nil where none is. A cluster
-// that answers and has a record tells it. Before its creation has ended, and where no API
-// server answers, the files on masters do, and then the one in the cluster's folder dir.
+// Operation returns the open operation of c's cluster; nil if none is open. It is read from
+// the cluster if that answers and has a record. Before the installation has ended, or if no
+// API server answers, it is read from the files on masters, and then from the cluster's folder
+// dir.
 func Operation(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*cluster.Operation, error) {
 	for _, m := range c.HostsWith(manifest.RoleMaster) {
 		h := of(m)
 		if h == nil {
 			continue
 		}
-		r, err := cluster.AskRecorded(ctx, h)
+		r, err := cluster.FetchRecorded(ctx, h)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			h.Log.WarnContext(ctx, "the cluster does not tell whether an operation is open", "err", err)
+			h.Log.WarnContext(ctx, "cannot read the open operation from the cluster", "err", err)
 		case r != nil:
 			return r.Operation()
 		}
@@ -36,14 +37,13 @@ func Operation(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*cl
 			return o, err
 		}
 	}
-	return cluster.OperationHere(dir)
+	return cluster.ReadWorkdirOperation(dir)
 }
 
-// History gives the operations that have ended or failed on c's cluster, the oldest first:
-// those in the cluster's folder dir, and before them those that the cluster remembers of
-// other machines.
-func History(ctx context.Context, c *manifest.Cluster, dir string, of Of) ([]cluster.Ended, error) {
-	here, err := cluster.HistoryHere(dir)
+// History returns the operations on c's cluster that ended or failed, the oldest first: from
+// the cluster's folder dir, and from the cluster those that other machines ran.
+func History(ctx context.Context, c *manifest.Cluster, dir string, of Of) ([]cluster.HistoryEntry, error) {
+	here, err := cluster.ReadWorkdirHistory(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +52,14 @@ func History(ctx context.Context, c *manifest.Cluster, dir string, of Of) ([]clu
 		if h == nil {
 			continue
 		}
-		there, err := cluster.AskHistory(ctx, h)
+		there, err := cluster.FetchHistory(ctx, h)
 		if err == nil {
 			return merged(there, here), nil
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		h.Log.WarnContext(ctx, "the cluster does not tell its history", "err", err)
+		h.Log.WarnContext(ctx, "cannot read the history of operations from the cluster", "err", err)
 	}
 	return here, nil
 }

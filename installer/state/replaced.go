@@ -17,10 +17,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 )
 
-// Replaced finds a first master on which kubeadm init would make a second cluster
-// beside one that exists: its machine was replaced, or it is new and stands first.
-// That there is a cluster its other hosts tell, or the folder dir on this machine.
-// r is the cluster's record; nil where there is none.
+// Replaced finds a first master on which kubeadm init would create a second cluster beside an
+// existing one: its machine was replaced, or a new host is listed first. The other hosts or
+// the folder dir on this machine prove that a cluster exists. r is the cluster record; nil
+// without one.
 func Replaced(ctx context.Context, c *manifest.Cluster, r *manifest.Existing, dir string, of Of) (steps.Findings, error) {
 	masters := c.HostsWith(manifest.RoleMaster)
 	if len(masters) == 0 || of(masters[0]) == nil {
@@ -30,7 +30,7 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *manifest.Existing, di
 	if done, err := controlplane.Complete(ctx, first); err != nil || done {
 		return nil, err
 	}
-	hosts, ca, err := belonging(ctx, c, first.Name, of)
+	hosts, ca, err := clusterNodes(ctx, c, first.Name, of)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *manifest.Existing, di
 		return nil, err
 	}
 	if r != nil {
-		knows = append(knows, "the record of what was applied")
+		knows = append(knows, "the cluster record")
 	}
 	if len(knows) == 0 {
 		return nil, nil
@@ -51,46 +51,46 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *manifest.Existing, di
 		return nil, err
 	}
 	f := steps.Finding{Host: first.Name, Check: Check,
-		What:   fmt.Sprintf("is the first master and holds no control plane of the cluster that exists (known from %s): was its machine replaced? kubeadm init would make a second cluster there", strings.Join(knows, ", ")),
+		What:   fmt.Sprintf("is the first master and has no control plane of the existing cluster (known from %s): was its machine replaced? kubeadm init would create a second cluster there", strings.Join(knows, ", ")),
 		Advice: "bring the machine back with its disk, or restore the disk from a backup. If the data of the cluster may be lost: kubexm delete cluster -f CONFIG --yes, then kubexm install --bundle ARCHIVE",
 	}
 	if len(hosts) == 0 {
-		f.Advice += ". No host belongs to the cluster: if another machine has deleted the cluster, run the deletion here too"
+		f.Advice += ". No host belongs to the cluster: if the cluster was deleted from another machine, run the deletion on this machine too"
 	}
 	if r != nil && !slices.Contains(r.Config.RolesOf(first.Name), manifest.RoleMaster) {
 		if was := r.Config.Spec.RoleGroups.Names(manifest.RoleMaster); len(was) > 0 {
-			f.What = "stands first in spec.roleGroups.master, and is no master of the cluster that exists: kubeadm init would make a second cluster there"
-			f.Advice = "name " + was[0] + " first: masters behind the first join the cluster"
+			f.What = "is listed first in spec.roleGroups.master, but is not a master of the existing cluster: kubeadm init would create a second cluster there"
+			f.Advice = "list " + was[0] + " first: the masters after the first join the cluster"
 		}
 	}
 	return steps.Findings{f}, nil
 }
 
-// Preserved tells whether the cluster was deleted and its data preserved for the next
-// one: the first master holds that data, and no host belongs to a cluster. The record
-// in dir may be older than the deletion, which ran on another machine.
+// Preserved reports whether the cluster was deleted with its data preserved for the next one:
+// the first master has that data, and no host belongs to a cluster. The record in dir may be
+// older than the deletion if that ran on another machine.
 func Preserved(ctx context.Context, c *manifest.Cluster, dir string, of Of) (bool, error) {
 	masters := c.HostsWith(manifest.RoleMaster)
 	if len(masters) == 0 || of(masters[0]) == nil {
 		return false, nil
 	}
 	first := of(masters[0])
-	ca, err := kubeadm.KeptCA(ctx, first)
+	ca, err := kubeadm.PreservedCA(ctx, first)
 	if err != nil || ca == nil {
 		return false, err
 	}
 	if own, err := controlplane.CA(ctx, first); err != nil || own != nil {
 		return false, err
 	}
-	if hosts, _, err := belonging(ctx, c, first.Name, of); err != nil || len(hosts) > 0 {
+	if hosts, _, err := clusterNodes(ctx, c, first.Name, of); err != nil || len(hosts) > 0 {
 		return false, err
 	}
-	return cluster.Knows(dir, ca)
+	return cluster.KubeconfigMatches(dir, ca)
 }
 
-// belonging names the hosts beside the first master that are nodes of a cluster, and
-// gives the CA of the first of them.
-func belonging(ctx context.Context, c *manifest.Cluster, first string, of Of) (hosts []string, ca []byte, err error) {
+// clusterNodes returns the hosts other than the first master that are nodes of a cluster, and the
+// CA of the first of them.
+func clusterNodes(ctx context.Context, c *manifest.Cluster, first string, of Of) (hosts []string, ca []byte, err error) {
 	for _, x := range c.Spec.Hosts {
 		h := of(x)
 		if h == nil || x.Name == first {
@@ -110,8 +110,8 @@ func belonging(ctx context.Context, c *manifest.Cluster, first string, of Of) (h
 	return hosts, ca, nil
 }
 
-// recovers tells whether the first master has a control plane of the cluster with ca,
-// or of an unknown one, that answers: nobody has written down that it was whole.
+// recovers reports whether the first master has a working control plane of the cluster with
+// ca, or of an unknown one, that was not recorded as complete.
 func recovers(ctx context.Context, first *steps.Host, ca []byte) (bool, error) {
 	makes, err := kubeadm.Initializes(ctx, first)
 	if err != nil || makes {

@@ -9,16 +9,16 @@ import (
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
-// View is what is known of a cluster, for a person.
+// View is the information about a cluster that the user gets.
 type View struct {
 	Name       string            `json:"name"`
-	Release    string            `json:"release"` // "" where the creation has not ended
+	Release    string            `json:"release"` // "" if the installation has not ended
 	Masters    int               `json:"masters"`
 	Hosts      int               `json:"hosts"`
-	Operation  string            `json:"operation,omitempty"` // that is open
+	Operation  string            `json:"operation,omitempty"` // the open operation
 	Serial     int64             `json:"serial"`
 	Lead       string            `json:"lead,omitempty"`
-	Away       []string          `json:"away,omitempty"` // hosts that the last operation went without
+	Away       []string          `json:"away,omitempty"` // hosts that the last operation skipped
 	Revision   int64             `json:"revision"`
 	Bundle     string            `json:"bundle,omitempty"`
 	Lock       string            `json:"lock,omitempty"`
@@ -27,7 +27,8 @@ type View struct {
 	Components map[string]string `json:"components,omitempty"`
 }
 
-// ViewOf is a cluster by its record, nil where it has none, and the operation that is open.
+// ViewOf returns the view of a cluster from its record, nil without one, and its open
+// operation.
 func ViewOf(name string, e *manifest.Existing, open *cluster.Operation) (View, error) {
 	v := View{Name: name}
 	if open != nil {
@@ -46,44 +47,43 @@ func ViewOf(name string, e *manifest.Existing, open *cluster.Operation) (View, e
 	}, nil
 }
 
-// ViewHere is a cluster as its folder dir on this machine knows it.
+// ViewHere returns the view of a cluster from its folder dir on this machine.
 func ViewHere(name, dir string) (View, error) {
 	known, err := Here(dir)
 	if err != nil {
 		return View{}, err
 	}
-	open, err := cluster.OperationHere(dir)
+	open, err := cluster.ReadWorkdirOperation(dir)
 	if err != nil {
 		return View{}, err
 	}
 	return ViewOf(name, known, open)
 }
 
-// OperationView is an operation, and of which cluster.
+// OperationView is an operation with its cluster.
 type OperationView struct {
-	cluster.Ended
+	cluster.HistoryEntry
 	Cluster string `json:"cluster"`
 }
 
-// OperationViews are the operations that have ended, then the one that is open.
-func OperationViews(name string, all []cluster.Ended, open *cluster.Operation) []OperationView {
+// OperationViews returns the operations that have ended, followed by the open one.
+func OperationViews(name string, all []cluster.HistoryEntry, open *cluster.Operation) []OperationView {
 	var out []OperationView
 	for _, e := range all {
-		out = append(out, OperationView{Ended: e, Cluster: name})
+		out = append(out, OperationView{HistoryEntry: e, Cluster: name})
 	}
 	if open != nil {
-		out = append(out, OperationView{Ended: cluster.Ended{Operation: *open}, Cluster: name})
+		out = append(out, OperationView{HistoryEntry: cluster.HistoryEntry{Operation: *open}, Cluster: name})
 	}
 	return out
 }
 
-// OperationsHere are the operations on a cluster as its folder dir on this machine knows
-// them.
+// OperationsHere returns the operations on a cluster from its folder dir on this machine.
 func OperationsHere(name, dir string) ([]OperationView, error) {
-	all, err := cluster.HistoryHere(dir)
+	all, err := cluster.ReadWorkdirHistory(dir)
 	if err != nil {
 		return nil, err
 	}
-	open, err := cluster.OperationHere(dir)
+	open, err := cluster.ReadWorkdirOperation(dir)
 	return OperationViews(name, all, open), err
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 )
 
-// CheckEtcd asks a store that stands already how it is, from each master; of one
-// of ours it looks whether this machine has the keys.
+// CheckEtcd checks the state of an external etcd from each master. For an etcd that kubexm
+// installs, it checks whether this machine has the keys.
 func CheckEtcd() plan.Task {
 	return plan.Task{Name: "check-etcd", Plan: func(s plan.Scope) plan.Fragment {
 		switch part.StoreOf(s.Want).Kind {
@@ -23,15 +23,14 @@ func CheckEtcd() plan.Task {
 	}}
 }
 
-// CheckKept looks on every host for data of a deletion that preserved it.
-func CheckKept() plan.Task {
+// CheckPreserved checks every host for data that a deletion preserved.
+func CheckPreserved() plan.Task {
 	return plan.Task{Name: "check-kept-data", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Hosts(), s.Checks(kubeadm.CheckKept(s.Want))...)
+		return plan.On(s.Hosts(), s.Checks(kubeadm.CheckPreserved(s.Want))...)
 	}}
 }
 
-// InstallEtcd brings up the members side by side: none answers before most of
-// them run.
+// InstallEtcd starts all members in parallel: none answers before there is a quorum.
 func InstallEtcd() plan.Task {
 	return plan.Task{Name: "install-etcd", When: storeIs(part.Service), Plan: func(s plan.Scope) plan.Fragment {
 		members := s.Role(manifest.RoleEtcd)
@@ -39,31 +38,32 @@ func InstallEtcd() plan.Task {
 	}}
 }
 
-// UninstallEtcd is its inverse, with all data where that is not to stay.
+// UninstallEtcd is its inverse, with all data unless it is preserved.
 func UninstallEtcd() plan.Task {
 	return plan.Task{Name: "uninstall-etcd", When: storeIs(part.Service), Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Role(manifest.RoleEtcd), etcd.Uninstall(s.Want, preserves(s)))
 	}}
 }
 
-// GiveEtcdKeys brings to the masters what their API servers reach the store with.
-func GiveEtcdKeys() plan.Task {
+// InstallEtcdClientFiles copies to the masters the certificates with which their API servers
+// connect to etcd.
+func InstallEtcdClientFiles() plan.Task {
 	return plan.Task{Name: "give-etcd-keys", When: hasEtcdKeys, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Role(manifest.RoleMaster), etcd.GiveKeys(s.Want))
+		return plan.On(s.Role(manifest.RoleMaster), etcd.InstallClientFiles(s.Want))
 	}}
 }
 
-// TakeEtcdKeys is its inverse.
-func TakeEtcdKeys() plan.Task {
+// RemoveEtcdClientFiles is its inverse.
+func RemoveEtcdClientFiles() plan.Task {
 	return plan.Task{Name: "take-etcd-keys", When: hasEtcdKeys, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Role(manifest.RoleMaster), etcd.TakeKeys(s.Want))
+		return plan.On(s.Role(manifest.RoleMaster), etcd.RemoveClientFiles(s.Want))
 	}}
 }
 
-// NoteEtcd says what is left in a store that is not kubexm's.
-func NoteEtcd() plan.Task {
+// ReportEtcd reports what remains in an external etcd.
+func ReportEtcd() plan.Task {
 	return plan.Task{Name: "note-etcd", When: storeIs(part.External), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Initial(), etcd.NoteLeft(s.Want))
+		return plan.On(s.InitialMaster(), etcd.ReportRemaining(s.Want))
 	}}
 }
 
@@ -71,4 +71,4 @@ func storeIs(kind part.StoreKind) func(plan.Scope) bool {
 	return func(s plan.Scope) bool { return part.StoreOf(s.Want).Kind == kind }
 }
 
-func hasEtcdKeys(s plan.Scope) bool { return etcd.NeedsKeys(s.Want) }
+func hasEtcdKeys(s plan.Scope) bool { return etcd.NeedsClientFiles(s.Want) }

@@ -16,39 +16,43 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// InstallKubernetes brings kubeadm, kubelet and kubectl to every node.
+// InstallKubernetes installs kubeadm, kubelet and kubectl on every node.
 func InstallKubernetes() plan.Task {
 	return plan.Task{Name: "install-kubernetes", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(nodes(s), kubeadm.Install())
 	}}
 }
 
-// InitControlPlane makes the first master, and fetches the administrator's kubeconfig.
-// All masters have by then what their API servers read.
+// InitControlPlane creates the first master, and fetches the administrator's kubeconfig.
+// Before that, all masters get the files that their API servers read.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(
 			plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Want)),
-			plan.On(s.Initial(), kubeadm.Init(s.Want), kubeadm.TakeUp()),
-			plan.Par(plan.On(s.Lead(), cluster.FetchKubeconfig(s.Want)), plan.On(s.Initial(), cluster.InstallKubeconfig())),
+			plan.On(s.InitialMaster(), kubeadm.Init(s.Want), kubeadm.FinishAdoption()),
+			plan.Par(plan.On(s.Lead(), cluster.FetchKubeconfig(s.Want)), plan.On(s.InitialMaster(), cluster.InstallKubeconfig())),
 		)
 	}}
 }
 
-// CheckEndpoint waits until every node reaches the API servers through what the site has
-// set up for them.
+// CheckEndpoint waits until every node reaches the API servers through the load balancer or
+// the name in front of them.
 func CheckEndpoint() plan.Task {
-	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return part.EndpointOf(s.Want).Exists() },
+	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return part.EndpointOf(s.Want).Balanced() },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.Seq(plan.On(s.Lead(), cluster.ReadAuthority()), plan.On(nodes(s), cluster.WaitEndpoint(s.Want)))
+			wait := plan.On(nodes(s), cluster.WaitEndpoint(s.Want))
+			if checksReady(s) {
+				return wait // the CA was read for the load balancers
+			}
+			return plan.Seq(plan.On(s.Lead(), cluster.ReadAuthority()), wait)
 		}}
 }
 
-// JoinMasters joins the other masters, one after another: the store takes in one
-// member at a time, and while it does the API servers wait for it.
+// JoinMasters joins the other masters, one after another: etcd adds one member at a time, and
+// meanwhile the API servers wait for it.
 func JoinMasters() plan.Task {
 	return plan.Task{Name: "join-masters", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Roll(s.Further(), func(h manifest.Host) plan.Fragment {
+		return plan.Roll(s.AdditionalMasters(), func(h manifest.Host) plan.Fragment {
 			one := []manifest.Host{h}
 			var mint []steps.Step
 			if part.StoreOf(s.Want).Kind == part.Stacked {
@@ -56,7 +60,7 @@ func JoinMasters() plan.Task {
 			}
 			mint = append(mint, kubeadm.MintMasterToken(s.Want, h))
 			join := []steps.Step{kubeadm.JoinMaster(s.Want)}
-			if part.EndpointOf(s.Want).Own() {
+			if part.EndpointOf(s.Want).ResolvesToSelf() {
 				join = append(join, node.AimAtItself(s.Want), cluster.RenewProxy(s.Want))
 			}
 			return plan.Seq(plan.On(one, kubeadm.PrepareMaster()), plan.On(s.Lead(), mint...), plan.On(one, append(join, cluster.InstallKubeconfig())...))
@@ -64,7 +68,7 @@ func JoinMasters() plan.Task {
 	}}
 }
 
-// InstallNetwork applies the pod network.
+// InstallNetwork installs the pod network.
 func InstallNetwork() plan.Task {
 	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Want).Supported },
 		Plan: func(s plan.Scope) plan.Fragment {
@@ -72,8 +76,8 @@ func InstallNetwork() plan.Task {
 		}}
 }
 
-// JoinWorkers serves a new cluster and a new node alike: the token is made on
-// the lead, the join runs on the targets.
+// JoinWorkers joins workers to a new or an existing cluster: the token is created on the lead,
+// the join runs on the targets.
 func JoinWorkers() plan.Task {
 	return plan.Task{Name: "join-workers", Plan: func(s plan.Scope) plan.Fragment {
 		workers := onlyWorkers(s)
@@ -87,14 +91,15 @@ func JoinWorkers() plan.Task {
 	}}
 }
 
-// onlyWorkers are the workers that are no masters.
+// onlyWorkers returns the workers that are not masters.
 func onlyWorkers(s plan.Scope) []manifest.Host {
 	masters := len(s.Role(manifest.RoleMaster))
 	return nodes(s)[masters:]
 }
 
-// Configure has the CA sign what kubelets serve with, labels the nodes, configures CoreDNS, waits until all is Ready, and
-// leaves what was written on the way to root alone.
+// Configure has the CA sign the kubelets' server certificates, labels the nodes, configures
+// CoreDNS, and waits until all nodes are Ready. Then it restricts the files that kubeadm, the
+// kubelet and the pod network wrote to root.
 func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
@@ -105,12 +110,12 @@ func Configure() plan.Task {
 		if s.Want.ConfiguresDNS() {
 			ss = append(ss, cluster.CoreDNS(s.Want))
 		}
-		return plan.Seq(plan.On(s.Lead(), append(ss, cluster.WaitReady(nodes(s)))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Want)))
+		return plan.Seq(plan.On(s.Lead(), append(ss, cluster.WaitReady(nodes(s), s.Away))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Want)))
 	}}
 }
 
-// InstallAddons installs the add-ons in the order of the config, each when the
-// one before is ready: what comes later may use what came before.
+// InstallAddons installs the add-ons in the order of the config, each when the previous one is
+// ready: it may depend on it.
 func InstallAddons() plan.Task {
 	return plan.Task{Name: "install-addons", Plan: func(s plan.Scope) plan.Fragment {
 		var helm plan.Fragment
@@ -129,7 +134,8 @@ func InstallAddons() plan.Task {
 
 func isChart(a manifest.Addon) bool { return a.Form() == manifest.Chart }
 
-// RemoveAddons is the inverse of InstallAddons. Where the store stays, they do in it.
+// RemoveAddons is the inverse of InstallAddons. If etcd's data is preserved, the add-ons stay
+// in it.
 func RemoveAddons() plan.Task {
 	return plan.Task{Name: "remove-addons", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
@@ -140,47 +146,47 @@ func RemoveAddons() plan.Task {
 	}}
 }
 
-// DrainNodes moves pods off the workers.
+// DrainNodes drains the workers.
 func DrainNodes() plan.Task {
 	return plan.Task{Name: "drain-nodes", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Lead(), cluster.Drain(s.Want))
 	}}
 }
 
-// preserves tells whether a deletion leaves etcd's data and the images.
+// preserves reports whether a deletion preserves etcd's data and the images.
 func preserves(s plan.Scope) bool { return s.Want.Spec.Etcd.PreserveData }
 
 func losesData(s plan.Scope) bool { return !preserves(s) }
 
-// KeepKeys puts on record what a store that stays is of, before anything goes.
-func KeepKeys() plan.Task {
+// PreserveKeys records which cluster the preserved data belongs to, before anything is deleted.
+func PreserveKeys() plan.Task {
 	return plan.Task{Name: "keep-keys", When: preserves, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Initial(), kubeadm.KeepKeys(s.Want))
+		return plan.On(s.InitialMaster(), kubeadm.PreserveKeys(s.Want))
 	}}
 }
 
-// ResetNodes takes Kubernetes off the nodes: workers, then masters one after
-// another, the first one last, which the others were joined to.
+// ResetNodes removes Kubernetes from the nodes: workers first, then masters one after another,
+// and last the first master, which the others joined.
 func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
-		further := slices.Clone(s.Further())
+		further := slices.Clone(s.AdditionalMasters())
 		reset := kubeadm.ResetMaster()
 		var last []steps.Step
 		if preserves(s) {
-			reset = kubeadm.ResetMasterKeepingStore()
+			reset = kubeadm.ResetMasterPreservingStore()
 			if part.StoreOf(s.Want).Kind == part.Stacked && len(further) > 0 {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}
-		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset, cluster.RemoveCopy(), cluster.ForgetHere())
+		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset, cluster.RemoveCopy(), cluster.RemoveWorkdirState())
 		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
 			plan.Roll(further, func(h manifest.Host) plan.Fragment {
 				return plan.On([]manifest.Host{h}, addon.RemoveHelm(), cluster.RemoveKubeconfig(), kubeadm.ResetMaster(), cluster.RemoveCopy())
 			}),
-			plan.On(s.Initial(), last...),
-			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.Soften(s.Want))),
+			plan.On(s.InitialMaster(), last...),
+			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.RemoveHardening(s.Want))),
 		)
 	}}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runtime"
 )
 
-// Preflight looks at every host; it changes nothing. What compares hosts with each
-// other comes when all have said what they are.
+// Preflight checks every host and changes nothing. Checks that compare hosts run after the
+// facts of all hosts have been gathered.
 func Preflight() plan.Task {
 	return plan.Task{Name: "check-hosts", Plan: func(s plan.Scope) plan.Fragment {
 		var o preflight.Options
@@ -25,7 +25,8 @@ func Preflight() plan.Task {
 			o.Systems = node.Systems(s.Want)
 		}
 		o.Modules, o.Writes, o.Hosts = node.Modules(s.Want), writes(s), hostNames(s.Hosts())
-		// Those that take a moment, because the host is asked again, run beside the others.
+		o.HoldsVIP = hasBalancers(s) && s.Exists != nil && s.Exists.Config != nil && part.EndpointOf(s.Exists.Config).VIP == part.EndpointOf(s.Want).VIP
+		// Slow checks, which run commands on the host, run in parallel with the others.
 		lanes := map[preflight.Where][]steps.Step{}
 		var slow, compared []plan.Fragment
 		for _, c := range preflight.Checks() {
@@ -50,8 +51,7 @@ func Preflight() plan.Task {
 	}}
 }
 
-// writes says what a creation writes to which folders, as its steps declare what
-// they open.
+// writes returns what an installation writes to which folders, from the needs of its steps.
 func writes(s plan.Scope) []preflight.Write {
 	c := s.Want
 	var out []preflight.Write
@@ -75,7 +75,7 @@ func writes(s plan.Scope) []preflight.Write {
 		images := engine.Preload(imageNames(c), registryd.NamesAt(c), nil).Meta().Needs
 		add("images", part.RuntimeOf(c).DataDir, nodes(s), images, image)
 	} else {
-		out = append(out, preflight.Write{What: "images", Path: part.RuntimeOf(c).DataDir, Hosts: hostNames(nodes(s)), Every: true})
+		out = append(out, preflight.Write{What: "images", Path: part.RuntimeOf(c).DataDir, Hosts: hostNames(nodes(s)), PlatformImages: true})
 	}
 	store := part.StoreOf(c)
 	members := s.Only(store.Members)
@@ -88,7 +88,7 @@ func writes(s plan.Scope) []preflight.Write {
 	if own := part.RegistryOf(c); own.Kind == part.OwnRegistry {
 		registry := s.Only(own.Hosts)
 		add("the registry's program", "/usr/local/bin", registry, registryd.Install(c).Meta().Needs, program)
-		out = append(out, preflight.Write{What: "the registry's images", Path: own.DataDir, Hosts: hostNames(registry), All: true})
+		out = append(out, preflight.Write{What: "the registry's images", Path: own.DataDir, Hosts: hostNames(registry), AllImages: true})
 	}
 	return out
 }
@@ -101,11 +101,13 @@ func hostNames(hosts []manifest.Host) []string {
 	return out
 }
 
-// onHosts gives the hosts that a check is made on.
+// onHosts returns the hosts that a check runs on.
 func onHosts(s plan.Scope, w preflight.Where) []manifest.Host {
 	switch w {
 	case preflight.OnNodes:
 		return nodes(s)
+	case preflight.OnBalancers:
+		return s.Role(manifest.RoleLoadBalancer)
 	case preflight.OnFirst:
 		hosts := s.Hosts()
 		return hosts[:min(1, len(hosts))]

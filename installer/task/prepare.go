@@ -7,16 +7,17 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/steps/loadbalancer"
 	"github.com/mensylisir/kubexm/steps/node"
 )
 
-// kind is a step, and the word by which spec.system.keep leaves it out.
+// kind is a step with the word of spec.system.keep that leaves it out.
 type kind struct {
 	word string
 	step steps.Step
 }
 
-// unlessKept takes out what a config wants left as it is.
+// unlessKept leaves out the steps that a config excludes.
 func unlessKept(c *manifest.Cluster, all ...kind) []steps.Step {
 	var out []steps.Step
 	for _, k := range all {
@@ -27,10 +28,10 @@ func unlessKept(c *manifest.Cluster, all ...kind) []steps.Step {
 	return out
 }
 
-// PrepareNodes makes machines ready to be members of the cluster. Swap and kernel
-// settings concern those alone that run a kubelet. What is in the way comes off
-// first. A host's name is in /etc/hosts before it is the host's, and packages come before
-// settings: those of theirs do not overrule the cluster's.
+// PrepareNodes prepares machines to become hosts of the cluster. Swap and kernel settings
+// concern only hosts that run a kubelet. What conflicts with Kubernetes is turned off first. A
+// host's name is in /etc/hosts before it is set, and packages are installed before settings,
+// so that their defaults do not override the cluster's.
 func PrepareNodes() plan.Task {
 	return plan.Task{Name: "prepare-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		c := s.Want
@@ -40,6 +41,9 @@ func PrepareNodes() plan.Task {
 		var packages plan.Fragment
 		if hasPackages(s) {
 			packages = plan.On(s.Hosts(), node.InstallPackages(c))
+			if hasBalancers(s) {
+				packages = plan.Seq(plan.On(s.Role(manifest.RoleLoadBalancer), loadbalancer.MaskServices(c)), packages)
+			}
 		}
 		return plan.Seq(
 			plan.Par(plan.On(nodes(s), swap...), plan.On(s.Hosts(), first...)),
@@ -53,7 +57,7 @@ func PrepareNodes() plan.Task {
 	}}
 }
 
-// ofSite are the steps that a config asks for by a field of its own.
+// ofSite returns the steps for optional fields of the config.
 func ofSite(c *manifest.Cluster) []steps.Step {
 	var out []steps.Step
 	if len(c.Spec.System.NTPServers) > 0 {
@@ -68,38 +72,45 @@ func ofSite(c *manifest.Cluster) []steps.Step {
 	return out
 }
 
-// RestoreNodes is the inverse of PrepareNodes. What a host's record tells of goes,
-// whatever the config says of it by now.
+// RestoreNodes is the inverse of PrepareNodes. It undoes what is in a host's record, even if
+// the config differs by now.
 func RestoreNodes() plan.Task {
 	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		if preserves(s) {
-			return restore(s, cluster.RemoveRelease()) // of what stays it is on record that it may go
+			return restore(s, cluster.RemoveRelease()) // records of preserved data stay
 		}
 		return restore(s, cluster.RemoveRelease(), node.ForgetRecords())
 	}}
 }
 
-// RestoreUnused is RestoreNodes for hosts of which kubexm has nothing else on record.
+// RestoreUnused is RestoreNodes for hosts on which kubexm has no other records.
 func RestoreUnused() plan.Task {
 	return plan.Task{Name: "restore-nodes", Plan: func(s plan.Scope) plan.Fragment { return restore(s, node.ForgetNothing()) }}
 }
 
-// CheckUnused looks whether that is so.
+// CheckUnused checks that no cluster is installed on the hosts.
 func CheckUnused() plan.Task {
 	return plan.Task{Name: "check-unused", Plan: func(s plan.Scope) plan.Fragment { return plan.On(s.Hosts(), node.CheckUnused()) }}
 }
 
 func restore(s plan.Scope, last ...steps.Step) plan.Fragment {
 	c := s.Want
+	packages := []steps.Step{node.RemovePackages(c)}
+	var balancers plan.Fragment
+	if hasBalancers(s) { // what their services leave behind is theirs until the packages are gone
+		balancers = plan.Seq(plan.On(s.Hosts(), packages...), plan.On(s.Role(manifest.RoleLoadBalancer), loadbalancer.UnmaskServices(c)))
+		packages = nil
+	}
 	return plan.Seq(
 		plan.Par(
 			plan.On(nodes(s), node.ResetKernel(c)),
 			plan.On(s.Hosts(), node.RemoveResolvers(c), node.RestoreTimezone(c), node.RestoreTime(c)),
 			plan.On(s.Hosts(), node.RestoreLimits()),
 		),
-		plan.On(s.Hosts(), append([]steps.Step{
-			node.RemovePackages(c), node.RestoreOtherClocks(), node.RestoreHostname(), node.RemoveNames(c),
+		balancers,
+		plan.On(s.Hosts(), slices.Concat(packages, []steps.Step{
+			node.RestoreOtherClocks(), node.RestoreHostname(), node.RemoveNames(c),
 			node.RestoreFirewall(), node.RestoreSwap(), node.RestoreSELinux(),
-		}, last...)...),
+		}, last)...),
 	)
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/mensylisir/kubexm/steps/cluster"
 )
 
-// Record writes down what was applied: on each host which release it has, in the cluster
-// what it is now, and copies of that on the masters and here. That the cluster has a
-// record says that its creation has ended.
+// Record writes what was applied: the release on each host, the cluster record in the cluster,
+// and its copies on the masters and on this machine. A cluster that has a record has finished
+// its installation.
 func Record() plan.Task {
 	return plan.Task{Name: "record", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(
-			plan.On(s.Hosts(), cluster.KeepRelease()),
+			plan.On(s.Hosts(), cluster.WriteRelease()),
 			plan.On(s.Lead(), cluster.Record(), cluster.ReadRecord()),
-			plan.On(s.Whole().Role(manifest.RoleMaster), cluster.KeepCopy()),
-			plan.On(s.Lead(), cluster.KeepApplied()),
+			plan.On(s.WithoutTargets().Role(manifest.RoleMaster), cluster.WriteCopy()),
+			plan.On(s.Lead(), cluster.WriteApplied()),
 		)
 	}}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/runtime"
 )
 
-// RestartStore restarts the members of the store one at a time, each while all others are
-// healthy, and never one that leads: the last one leads until the others are through, and
-// hands over to the first.
+// RestartStore restarts the etcd members one at a time, each while all others are healthy, and
+// never the leader: the last member leads while the others restart, and then passes leadership
+// to the first.
 func RestartStore() plan.Task {
 	return plan.Task{Name: "restart-etcd", When: ownStore, Plan: func(s plan.Scope) plan.Fragment {
 		c := s.Want
@@ -27,17 +27,17 @@ func RestartStore() plan.Task {
 			restart = kubeadm.RestartMember(c)
 		}
 		first, last := members[0], members[len(members)-1]
-		return plan.Seq(plan.Part("before", plan.On(members[:1], gate.Store(c))), plan.Roll(members, func(h manifest.Host) plan.Fragment {
+		return plan.Seq(plan.QualifyIDs("before", plan.On(members[:1], gate.Store(c))), plan.Roll(members, func(h manifest.Host) plan.Fragment {
 			leads := last
 			if h.Name == last.Name {
 				leads = first
 			}
 			var hand plan.Fragment
 			if len(members) > 1 {
-				hand = plan.On(one(leads), etcd.Lead(c))
+				hand = plan.On(one(leads), etcd.MoveLeader(c))
 			}
 			then := plan.On(one(h), restart, gate.Store(c))
-			if part.StoreOf(c).Kind == part.Stacked { // its API server knows this member alone
+			if part.StoreOf(c).Kind == part.Stacked { // its API server uses only this member
 				then = plan.On(one(h), restart, gate.Store(c), gate.API(c))
 			}
 			return plan.Seq(hand, then)
@@ -45,45 +45,45 @@ func RestartStore() plan.Task {
 	}}
 }
 
-// RestartControlPlane restarts what kubeadm runs on masters, one master at a time, and the
-// next only when the API servers of all are ready.
+// RestartControlPlane restarts the components that kubeadm runs on masters, one master at a
+// time, and the next only when the API servers of all are ready.
 func RestartControlPlane() plan.Task {
 	return plan.Task{Name: "restart-control-plane", Plan: func(s plan.Scope) plan.Fragment {
 		return eachMaster(s, kubeadm.RestartAPIServer(), gate.API(s.Want), kubeadm.RestartControllerManager(), kubeadm.RestartScheduler())
 	}}
 }
 
-// RestartKubelets restarts the kubelets: of masters one at a time, then of workers in
-// batches. Pods stay.
+// RestartKubelets restarts the kubelets: of masters one at a time, then of workers in batches.
+// Pods keep running.
 func RestartKubelets() plan.Task {
 	return plan.Task{Name: "restart-kubelets", Plan: func(s plan.Scope) plan.Fragment {
 		return onNodes(s, controlplane.RestartKubelet())
 	}}
 }
 
-// RestartRuntime restarts the container runtime: of masters one at a time, then of workers
-// in batches. Pods stay.
+// RestartRuntime restarts the container runtime: of masters one at a time, then of workers in
+// batches. Pods keep running.
 func RestartRuntime() plan.Task {
 	return plan.Task{Name: "restart-runtime", Plan: func(s plan.Scope) plan.Fragment {
 		return onNodes(s, runtime.Of(s.Want).Restart)
 	}}
 }
 
-// eachMaster runs steps on one master at a time. Whatever is asked for, no two are changed
-// at once, and none while the API server of another is not ready.
+// eachMaster runs steps on one master at a time. It never changes two masters concurrently,
+// and none while the API server of another is not ready.
 func eachMaster(s plan.Scope, ss ...steps.Step) plan.Fragment {
-	whole := s.Whole()
+	whole := s.WithoutTargets()
 	return plan.Roll(s.Role(manifest.RoleMaster), func(h manifest.Host) plan.Fragment {
 		return plan.Seq(
-			plan.Part("before", plan.On(whole.Role(manifest.RoleMaster), gate.API(s.Want))),
+			plan.QualifyIDs("before", plan.On(whole.Role(manifest.RoleMaster), gate.API(s.Want))),
 			plan.On(one(h), ss...),
-			plan.Part("after", plan.Seq(plan.On(one(h), gate.API(s.Want)), plan.On(s.Lead(), gate.Node(h, "")))),
+			plan.QualifyIDs("after", plan.Seq(plan.On(one(h), gate.API(s.Want)), plan.On(s.Lead(), gate.Node(h, "")))),
 		)
 	})
 }
 
-// onNodes runs a step on masters one at a time, then on workers in batches: a batch begins
-// when the nodes of the one before are as they have to be.
+// onNodes runs a step on masters one at a time, then on workers in batches: a batch starts
+// when the nodes of the previous one are Ready.
 func onNodes(s plan.Scope, step steps.Step) plan.Fragment {
 	return plan.Seq(eachMaster(s, step), plan.Batches(onlyWorkers(s), s.Batch, func(hs []manifest.Host) plan.Fragment {
 		return plan.Seq(plan.On(hs, step), plan.Each(hs, func(h manifest.Host) plan.Fragment { return plan.On(s.Lead(), gate.Node(h, "")) }))
@@ -92,5 +92,5 @@ func onNodes(s plan.Scope, step steps.Step) plan.Fragment {
 
 func one(h manifest.Host) []manifest.Host { return []manifest.Host{h} }
 
-// ownStore tells whether the store is one that kubexm runs.
+// ownStore reports whether kubexm runs etcd.
 func ownStore(s plan.Scope) bool { return part.StoreOf(s.Want).Kind != part.External }

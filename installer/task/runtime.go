@@ -11,8 +11,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runtime/cri"
 )
 
-// CheckRegistry asks a registry that stands already whether the nodes may pull from
-// it, and whether kubexm may fill it.
+// CheckRegistry checks on an existing registry whether the nodes may pull from it, and whether
+// kubexm may push to it.
 func CheckRegistry() plan.Task {
 	return plan.Task{Name: "check-registry", When: registryStands, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Par(
@@ -22,24 +22,24 @@ func CheckRegistry() plan.Task {
 	}}
 }
 
-// InstallRegistry brings up the site's registry on its host and fills it. One that
-// stands already is filled from here, or through the lead.
+// InstallRegistry installs the site's registry on its host and fills it. An existing registry
+// is filled from this machine, or through the lead.
 func InstallRegistry() plan.Task {
 	return plan.Task{Name: "install-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
 		seed := registryd.Seed(s.Want, imageNeeds(s.Want))
-		if registryd.Stands(s.Want) {
+		if registryd.UsesExisting(s.Want) {
 			return plan.On(s.Lead(), seed)
 		}
 		return plan.On(s.Role(manifest.RoleRegistry), registryd.Install(s.Want), seed)
 	}}
 }
 
-// UninstallRegistry is its inverse; images may be left for the next cluster. What is in a registry that is not kubexm's
-// stays there.
+// UninstallRegistry is its inverse; images may be preserved for the next cluster. The content
+// of an existing registry stays.
 func UninstallRegistry() plan.Task {
 	return plan.Task{Name: "uninstall-registry", When: hasRegistry, Plan: func(s plan.Scope) plan.Fragment {
-		if registryd.Stands(s.Want) {
-			return plan.On(s.Initial(), registryd.ForgetDigests(), registryd.NoteLeft(s.Want))
+		if registryd.UsesExisting(s.Want) {
+			return plan.On(s.InitialMaster(), registryd.ForgetDigests(), registryd.ReportRemaining(s.Want))
 		}
 		return plan.On(s.Role(manifest.RoleRegistry), registryd.Uninstall(s.Want, preserves(s)))
 	}}
@@ -47,10 +47,10 @@ func UninstallRegistry() plan.Task {
 
 func hasRegistry(s plan.Scope) bool { return part.RegistryOf(s.Want).Kind != part.NoRegistry }
 
-func registryStands(s plan.Scope) bool { return registryd.Stands(s.Want) }
+func registryStands(s plan.Scope) bool { return registryd.UsesExisting(s.Want) }
 
-// InstallRuntime brings the container runtime to every node. Its binaries need no registry
-// and travel while that is being filled.
+// InstallRuntime installs the container runtime on every node. It needs no registry and runs
+// while that is being filled.
 func InstallRuntime() plan.Task {
 	return plan.Task{Name: "install-runtime", Plan: func(s plan.Scope) plan.Fragment {
 		engine := runtime.Of(s.Want)
@@ -58,8 +58,8 @@ func InstallRuntime() plan.Task {
 	}}
 }
 
-// PreloadImages pulls and pins what the nodes will run. Where there is no registry to
-// pull from, now or later, they get all images of the bundle from here.
+// PreloadImages pulls and pins the images that the nodes will run. Without a registry, this
+// machine sends all images of the bundle to the nodes.
 func PreloadImages() plan.Task {
 	return plan.Task{Name: "preload-images", Plan: func(s plan.Scope) plan.Fragment {
 		if !hasRegistry(s) {
@@ -69,8 +69,8 @@ func PreloadImages() plan.Task {
 	}}
 }
 
-// UninstallRuntime is the inverse of InstallRuntime, with all images where they are
-// not to stay.
+// UninstallRuntime is the inverse of InstallRuntime, with all images unless they are
+// preserved.
 func UninstallRuntime() plan.Task {
 	return plan.Task{Name: "uninstall-runtime", Plan: func(s plan.Scope) plan.Fragment {
 		engine := runtime.Of(s.Want)
@@ -78,7 +78,7 @@ func UninstallRuntime() plan.Task {
 	}}
 }
 
-// mirrors sends every pull to the site's registry.
+// mirrors redirects every pull to the site's registry.
 func mirrors(c *manifest.Cluster) *cri.Mirrors {
 	if part.RegistryOf(c).Kind == part.NoRegistry {
 		return nil
@@ -90,8 +90,8 @@ func mirrors(c *manifest.Cluster) *cri.Mirrors {
 	}
 }
 
-// upstreams are the registries that images come from: the catalogue's, and
-// those of the images that the config adds.
+// upstreams returns the registries that images come from: those of the matrix, and those of
+// the images that the config adds.
 func upstreams(c *manifest.Cluster) []string {
 	all := []string{"docker.io", "gcr.io", "ghcr.io", "quay.io", "registry.k8s.io"}
 	var added []string
@@ -103,15 +103,15 @@ func upstreams(c *manifest.Cluster) []string {
 	return slices.Compact(all)
 }
 
-// imageNames are the images of the parts that a cluster is made of.
+// imageNames returns the images of the cluster's components.
 func imageNames(c *manifest.Cluster) []string {
 	names := []string{"pause", "coredns", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 	return slices.Concat(names, part.StoreOf(c).Images, part.NetworkOf(c).Images)
 }
 
-// imageNeeds are what the site's registry has to hold, or the nodes of a site without
-// one: these, those of the add-ons, and what the config adds. It is sent all that the
-// bundle has.
+// imageNeeds returns what the site's registry has to contain, or the nodes of a site without
+// one: the images of the components and of the add-ons, and those that the config adds. All
+// images of the bundle are sent to it.
 func imageNeeds(c *manifest.Cluster) []manifest.Need {
 	var out []manifest.Need
 	for _, n := range imageNames(c) {

@@ -12,7 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
-// TestBounds: what nobody writes by hand, and some write on purpose, is refused
+// TestBounds: input that is never written by hand, but possibly by an attacker, is rejected
 // in bounded time and memory, with a word on why.
 func TestBounds(t *testing.T) {
 	const k = "name: a\n"
@@ -27,8 +27,8 @@ func TestBounds(t *testing.T) {
 		return fmt.Sprintf("  a%d: &a%d {x: *a%d, y: *a%d}\n", i+1, i+1, i, i)
 	})
 	for _, x := range []struct{ name, text, want string }{
-		{"alias bomb in values", k + bomb, "nested too deep or repeated too often"},
-		{"alias bomb in fields", k + "labels: {a: &a [x, x, x, x, x, x, x, x, x, x]}\ntools: [" + strings.TrimSuffix(many(20000, func(int) string { return "*a," }), ",") + "]\n", "is a list, and has to be text"},
+		{"alias bomb in values", k + bomb, "nested too deeply or has too many values"},
+		{"alias bomb in fields", k + "labels: {a: &a [x, x, x, x, x, x, x, x, x, x]}\ntools: [" + strings.TrimSuffix(many(20000, func(int) string { return "*a," }), ",") + "]\n", "is a list, but must be text"},
 		{"deep nesting", k + "values: " + strings.Repeat("{a: ", 5000) + "1" + strings.Repeat("}", 5000) + "\n", "values: is nested too deep"},
 		{"deeper nesting", k + "plants: " + strings.Repeat("[", 20000) + "\n", "is not YAML"},
 		{"huge file", k + strings.Repeat("# comment\n", 200_000), "is larger than 1048576 bytes"},
@@ -50,7 +50,7 @@ func TestBounds(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			text := problems.Error()
 			if problems.Err() == nil || !strings.Contains(text, x.want) {
-				t.Errorf("no word of %q in:\n%.2000s", x.want, text)
+				t.Errorf("%q is missing in:\n%.2000s", x.want, text)
 			}
 			if len(problems) > MaxProblems+1 || len(text) > 200_000 {
 				t.Errorf("%d problems, %d bytes", len(problems), len(text))

@@ -11,19 +11,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Decode fills what into points to, each field by itself.
+// Decode decodes the document into the value that into points to, each field independently.
 func (d *Document) Decode(into any) {
 	w := &walker{Document: d}
 	w.value(d.root, reflect.ValueOf(into).Elem(), "", "", 0)
 }
 
-// Required reports fields of what of points to that have to be written and are not. A
-// struct that is not written at all asks for its fields too, unless it is optional as a
-// whole.
+// Required adds an error for each required field that is not set in the value that of points
+// to. The fields of a struct that the document does not contain are checked too, unless the
+// struct itself is optional (a pointer, or an entry of a list or mapping).
 func (d *Document) Required(of any) { d.required(reflect.ValueOf(of).Elem(), "") }
 
 func (d *Document) required(v reflect.Value, path string) {
-	if d.schema.whole(v.Type()) {
+	if d.schema.opaque(v.Type()) {
 		return
 	}
 	switch v.Kind() {
@@ -51,8 +51,8 @@ func (d *Document) required(v reflect.Value, path string) {
 	}
 }
 
-// reported tells whether an error about path stands already: about the field, a
-// part of it, what holds it, or a misspelt name that may have meant it.
+// reported reports whether there is already an error about path: about the field, a field
+// below it, an enclosing field, or a misspelt name that may mean it.
 func (d *Document) reported(path string) bool {
 	for _, p := range d.problems {
 		if p.Severity == Error && (within(p.Path, path) || within(path, p.Path)) {
@@ -67,43 +67,41 @@ func (d *Document) reported(path string) bool {
 	return false
 }
 
-// Sound tells whether none of the fields has an error. A rule that holds fields
-// against each other asks first: of two problems with one cause the second only
-// leads astray.
-func (d *Document) Sound(paths ...string) bool { return !slices.ContainsFunc(paths, d.reported) }
+// Valid reports whether none of the fields has an error. Rules that check fields against each
+// other call it first: a second problem with the same cause would be misleading.
+func (d *Document) Valid(paths ...string) bool { return !slices.ContainsFunc(paths, d.reported) }
 
-// Fail reports an error at the place of path, unless there is one already: the
-// first is the cause, the second at best says it in other words.
+// Fail adds an error at the place of path, unless the field already has one.
 func (d *Document) Fail(path, advice, format string, args ...any) {
-	if d.Sound(path) {
+	if d.Valid(path) {
 		d.Add(Error, d.Place(path), path, fmt.Sprintf(format, args...), advice)
 	}
 }
 
-// Warn reports a warning at the place of path, unless there is an error.
+// Warn adds a warning at the place of path, unless the field has an error.
 func (d *Document) Warn(path, advice, format string, args ...any) {
-	if d.Sound(path) {
+	if d.Valid(path) {
 		d.Add(Warning, d.Place(path), path, fmt.Sprintf(format, args...), advice)
 	}
 }
 
-// Explain is the advice to read about the field at path.
+// Explain returns the advice to read about the field at path.
 func (d *Document) Explain(path string) string {
 	if d.full() || d.schema.Explain == nil {
-		return "" // nobody will read it
+		return "" // a full document drops the problem
 	}
 	return d.schema.Explain(path)
 }
 
 // homes lists the mappings that have a field of a name.
 func (d *Document) homes(name string) []string {
-	if d.schema.Homes == nil {
+	if d.schema.MappingsWith == nil {
 		return nil
 	}
-	return d.schema.Homes(name)
+	return d.schema.MappingsWith(name)
 }
 
-// howTo is the advice on a field that is not written.
+// howTo returns the advice for a required field that is not set.
 func (d *Document) howTo(f Key, path string) string {
 	if format, ok := d.schema.Formats[f.Tag.Get("format")]; ok {
 		return format.Words
@@ -114,7 +112,7 @@ func (d *Document) howTo(f Key, path string) string {
 	return d.Explain(path)
 }
 
-// Place gives the node of path, or of the nearest mapping around it that is written.
+// Place returns the node of path, or the node of the nearest enclosing field in the document.
 func (d *Document) Place(path string) *yaml.Node {
 	for path != "" {
 		if n, ok := d.places[path]; ok {
@@ -125,8 +123,8 @@ func (d *Document) Place(path string) *yaml.Node {
 	return d.root
 }
 
-// FirstWritten gives, for each field that the document holds, its first place,
-// whatever list it lies in. Fields are by their paths without indexes, see Plain.
+// FirstWritten returns the first occurrence of each field in the document. Keys are paths
+// without indexes, see Plain; values are paths with indexes.
 func (d *Document) FirstWritten() map[string]string {
 	first := map[string]string{}
 	for path := range d.written {
@@ -141,12 +139,12 @@ func (d *Document) FirstWritten() map[string]string {
 
 func before(a, b *yaml.Node) bool { return a.Line < b.Line || a.Line == b.Line && a.Column < b.Column }
 
-// SetDefaults fills fields of what of points to that are not written from their tags.
-// A field that is written keeps what was written, also when that is zero or false.
+// SetDefaults sets fields that are not in the document to the defaults in their tags, in the
+// value that of points to. A field in the document keeps its value, including 0 and false.
 func (d *Document) SetDefaults(of any) { d.setDefaults(reflect.ValueOf(of).Elem(), "") }
 
 func (d *Document) setDefaults(v reflect.Value, path string) {
-	if d.schema.whole(v.Type()) {
+	if d.schema.opaque(v.Type()) {
 		return
 	}
 	switch v.Kind() {
@@ -170,14 +168,14 @@ func (d *Document) setDefaults(v reflect.Value, path string) {
 	}
 }
 
-// isEmptyText tells whether v is a text or a list: an empty one of these says
-// nothing, where zero and false do.
+// isEmptyText reports whether v is a text or a list. An empty text or list means not set, while
+// 0 and false are values.
 func isEmptyText(v reflect.Value) bool {
 	return v.Kind() == reflect.String || v.Kind() == reflect.Slice
 }
 
-// setText sets v from the text of a default tag. The tags are fixed with the
-// program, and a test reads every one of them.
+// setText sets v from the text of a default tag. It ignores invalid texts: a test checks all
+// default tags.
 func setText(v reflect.Value, text string) {
 	switch {
 	case v.Kind() == reflect.Pointer:

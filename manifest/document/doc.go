@@ -1,11 +1,11 @@
-// Package document reads a YAML document that a person writes, strictly: into Go types
-// whose tags say what a field takes, with every problem found in one go, and with the
-// line of each. It knows nothing of what a document is about: a Schema says that.
+// Package document strictly decodes YAML documents that people write. It decodes into Go types
+// whose struct tags describe the allowed values, and reports all problems in one pass, with
+// their lines. A Schema provides what depends on the kind of document.
 //
-//   - Parse bounds the text and gives the Document;
-//   - Decode, Required and SetDefaults fill and complete a value;
-//   - Take and Put move a field that is written under a second spelling;
-//   - Fail and Warn are for rules that hold fields against each other.
+//   - Parse limits the size of the text and returns the Document;
+//   - Decode, Required and SetDefaults decode and complete a value;
+//   - Remove and Put move a field from a second spelling to the first;
+//   - Fail and Warn are for rules that check fields against each other.
 //
 // It imports no other package of this module.
 package document

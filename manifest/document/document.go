@@ -13,10 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The bounds of a document that a person writes: what is beyond them is not one.
+// The limits of a document. A document that a person writes is far below them.
 const (
 	maxBytes = 1 << 20
-	maxNodes = 100_000 // with every alias followed
+	maxNodes = 100_000 // with all aliases expanded
 	maxDepth = 50
 )
 
@@ -26,50 +26,50 @@ type Document struct {
 	root     *yaml.Node
 	problems Problems
 	places   map[string]*yaml.Node // path → the node of its value
-	written  map[string]bool       // paths of fields that the document holds
-	guessed  map[string]bool       // paths of fields that a misspelt name may have meant
-	moved    map[string]string     // paths of fields → the second spelling that they are written in
-	made     map[string]string     // paths of mappings that stand in the document only as a second spelling of a part
+	written  map[string]bool       // paths of fields in the document
+	guessed  map[string]bool       // paths of fields that a misspelt name may mean
+	moved    map[string]string     // paths of fields → their second spelling in the document
+	made     map[string]string     // paths of mappings → the second spelling of a field below, if only that is in the document
 	more     bool                  // there were more problems than are listed
 }
 
-// MaxProblems is the most that one reading reports: nobody mends more at once,
-// and a file that is no config at all has a problem on every line.
+// MaxProblems is the maximum number of problems in one report. A file that is not a config at
+// all can have a problem on every line.
 const MaxProblems = 200
 
-// full tells whether further problems are left out. The first error always gets in.
+// full reports whether further problems are dropped. The first error is never dropped.
 func (d *Document) full() bool { return len(d.problems) >= MaxProblems && d.problems.Err() != nil }
 
-// Root is the mapping that the document is; nil where it is none.
+// Root returns the top-level mapping; nil if the document is not a mapping.
 func (d *Document) Root() *yaml.Node { return d.root }
 
-// Written tells whether the document holds the field at a path.
+// Written reports whether the document sets the field at a path.
 func (d *Document) Written(path string) bool { return d.written[path] }
 
-// Node is the value of the field at a path; nil where it is not written.
+// Node returns the value of the field at a path; nil if the document does not set it.
 func (d *Document) Node(path string) *yaml.Node { return d.places[path] }
 
-// Mark notes that the field at a path is written, as a part of n: for who reads a type
-// from a node itself.
+// Mark records that the document sets the field at a path, as a part of n. Functions of type
+// Read call it for the fields that they read themselves.
 func (d *Document) Mark(path string, n *yaml.Node) { d.places[path], d.written[path] = n, true }
 
-// Failed tells whether an error was found so far.
+// Failed reports whether there is an error so far.
 func (d *Document) Failed() bool { return d.problems.Err() != nil }
 
-// Problems lists what was found so far, sorted; those under second spellings have the
-// paths that the document has. It is called once, at the end.
+// Problems returns the problems found so far, sorted, with paths in the spelling of the
+// document. Call it once, at the end.
 func (d *Document) Problems() Problems {
 	for i, p := range d.problems {
 		d.problems[i].Path = d.AsWritten(p.Path)
 	}
 	d.problems.Sort()
 	if d.more {
-		d.problems = append(d.problems, Problem{Message: fmt.Sprintf("has more problems than these %d", len(d.problems)), Advice: "mend these first"})
+		d.problems = append(d.problems, Problem{Message: fmt.Sprintf("has more problems than these %d", len(d.problems)), Advice: "fix these first"})
 	}
 	return d.problems
 }
 
-// Add takes down what is wrong at a node, as far as there is room for one more.
+// Add adds a problem at a node, unless there are already MaxProblems.
 func (d *Document) Add(severity Severity, n *yaml.Node, path, message, advice string) {
 	if d.full() {
 		d.more = true
@@ -87,7 +87,7 @@ func newDocument(s Schema) *Document {
 		moved: map[string]string{}, made: map[string]string{}}
 }
 
-// Parse reads exactly one mapping. Where that fails, Root is nil, and Problems say why.
+// Parse reads exactly one mapping. If that fails, Root returns nil and Problems has the reason.
 func Parse(r io.Reader, s Schema) *Document {
 	d := newDocument(s)
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
@@ -111,7 +111,7 @@ func Parse(r io.Reader, s Schema) *Document {
 		return d
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		d.Add(Error, nil, "", "holds more than one document", "keep one "+s.Name+" in a file")
+		d.Add(Error, nil, "", "contains more than one document", "write one "+s.Name+" per file")
 	}
 	if len(n.Content) != 1 || n.Content[0].Kind != yaml.MappingNode {
 		d.Add(Error, &n, "", "is not a mapping of fields", s.Start)
@@ -121,8 +121,8 @@ func Parse(r io.Reader, s Schema) *Document {
 	return d
 }
 
-// withoutLine gives yaml's words alone: its line is often that of the mapping
-// around the place.
+// withoutLine returns yaml's message without the line number, which is often that of the
+// enclosing mapping.
 func withoutLine(err error) string {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
@@ -131,8 +131,8 @@ func withoutLine(err error) string {
 	return message
 }
 
-// brokenLine finds the line that yaml stumbles over: the last one of the shortest
-// beginning of the text that it refuses for the same reason.
+// brokenLine returns the line of a syntax error: the last line of the shortest prefix of the
+// text that yaml rejects with the same message.
 func brokenLine(text []byte, err error) int {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	want := withoutLine(err)
@@ -143,15 +143,15 @@ func brokenLine(text []byte, err error) int {
 	})
 }
 
-// fullWidthColon is a field whose colon came from a Chinese keyboard: to YAML it
-// is a part of the name, and what it says about that helps nobody.
+// fullWidthColon matches a field with a full-width colon, as typed with a Chinese input method.
+// YAML reads the colon as a part of the name, and its error message is misleading.
 var fullWidthColon = regexp.MustCompile(`^(\s*(?:- )?[A-Za-z][A-Za-z0-9_-]*)：`)
 
-// textStarts is a line whose value is the text on the lines below it.
+// textStarts matches a line whose value is a block scalar on the following lines.
 var textStarts = regexp.MustCompile(`^( *(?:- +)*)(?:[^#\s].*:[ \t]+)?[|>][-+0-9]*[ \t]*(?:#.*)?\r?\n?$`)
 
-// textBelow tells how far in what holds the text below line stands, -1 for no
-// text: the lines of the text are indented further.
+// textBelow returns the indentation of the field or list entry whose block scalar begins after
+// line; -1 if none begins. The lines of the block scalar are indented further.
 func textBelow(line []byte) int {
 	m := textStarts.FindSubmatchIndex(line)
 	switch {
@@ -163,11 +163,11 @@ func textBelow(line []byte) int {
 	return m[3]
 }
 
-// repairColons reports each such colon and reads on as if it were a plain one,
-// so that the other problems of the document are found too.
+// repairColons reports full-width colons and replaces them by plain ones, so that the other
+// problems of the document are found too.
 func (d *Document) repairColons(text []byte) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	inside := -1 // the indentation of what holds a text of several lines
+	inside := -1 // the indentation of the field with the current block scalar
 	for i, line := range lines {
 		indent := len(line) - len(bytes.TrimLeft(line, " "))
 		if inside >= 0 && (indent > inside || len(bytes.TrimSpace(line)) == 0) {
@@ -185,15 +185,15 @@ func (d *Document) repairColons(text []byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// syntax turns yaml's error into a problem with a line. Whatever it quotes from
-// the document stays out: it may be a password that lacks its quotes.
+// syntax converts yaml's error to a problem with a line. It leaves out quotes from the
+// document, which may contain a password.
 func (d *Document) syntax(text []byte, err error) {
-	p := Problem{Message: withoutLine(err), Line: brokenLine(text, err), Column: 1, Advice: "check the indentation and the quotes there, and in the line before"}
+	p := Problem{Message: withoutLine(err), Line: brokenLine(text, err), Column: 1, Advice: "check indentation and quotes in this line and in the line before"}
 	switch {
 	case strings.Contains(p.Message, "cannot start any token"):
 		p.Advice = "indent with spaces, not tabs, and put quotes around a value that begins with @, %, ` or a tab"
 	case strings.Contains(p.Message, "unknown anchor"):
-		p.Message, p.Advice = "a value that begins with * refers to an anchor that is not there", "put quotes around it"
+		p.Message, p.Advice = "a value that begins with * refers to an anchor that does not exist", "put quotes around it"
 	case strings.Contains(p.Message, "control characters"):
 		p.Advice = "save the file as plain text in UTF-8"
 	}

@@ -6,10 +6,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mapping decodes a mapping whose names are the user's own.
+// mapping decodes a mapping whose names the user chooses.
 func (w *walker) mapping(n *yaml.Node, v reflect.Value, path string, depth int) {
 	if n.Kind != yaml.MappingNode {
-		w.Add(Error, n, path, "is "+KindOf(n)+", and has to be a mapping", "write name: value, one a line")
+		w.Add(Error, n, path, "is "+KindOf(n)+", but must be a mapping", "write name: value, one per line")
 		return
 	}
 	out := reflect.MakeMap(v.Type())
@@ -21,7 +21,7 @@ func (w *walker) mapping(n *yaml.Node, v reflect.Value, path string, depth int) 
 			continue
 		}
 		if out.MapIndex(reflect.ValueOf(key.Value)).IsValid() {
-			w.Add(Error, key, at, "stands twice", "keep one of the two")
+			w.Add(Error, key, at, "is set twice", "keep one of the two")
 			continue
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
@@ -32,8 +32,8 @@ func (w *walker) mapping(n *yaml.Node, v reflect.Value, path string, depth int) 
 	v.Set(out)
 }
 
-// nothing is what a name of a mapping has that no value follows: to a label it
-// is the empty text, a switch it leaves open.
+// nothing handles a name without a value. For a text, such as a label, it means the empty
+// text; for a switch it is an error.
 func (w *walker) nothing(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!null" || n.Anchor != "" {
 		return

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Indexed gives the path of an entry of a list.
+// Indexed returns the path of an entry of a list.
 func Indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// Join gives the path of a field of a mapping. A name that no field of ours has is quoted.
+// Join returns the path of a field of a mapping. Names with special characters are quoted in
+// brackets.
 func Join(path, name string) string {
 	if path == "" {
 		return name
@@ -20,7 +21,7 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// Parent gives the path of what holds path.
+// Parent returns the path of the mapping or list that contains path.
 func Parent(path string) string {
 	if strings.HasSuffix(path, "]") {
 		return path[:strings.LastIndexByte(path, '[')]
@@ -29,7 +30,7 @@ func Parent(path string) string {
 	return path[:max(i, 0)]
 }
 
-// AsWritten gives path in the spelling that the document has of it.
+// AsWritten returns path in the spelling of the document.
 func (d *Document) AsWritten(path string) string {
 	if from, ok := d.made[path]; ok {
 		return from
@@ -42,14 +43,14 @@ func (d *Document) AsWritten(path string) string {
 	return path
 }
 
-// within tells whether path is top or lies under it. Nothing lies under the
-// document itself here: an error about it is not one about every field.
+// within reports whether path is top or below it. No path is below "", the document itself: an
+// error about the document is not an error about every field.
 func within(path, top string) bool {
 	rest, ok := strings.CutPrefix(path, top)
 	return ok && top != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Plain is path without indexes and map keys, as `config explain` takes it.
+// Plain returns path without indexes and map keys, as `config explain` accepts it.
 func Plain(path string) string {
 	var b strings.Builder
 	depth := 0

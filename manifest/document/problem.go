@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Severity says whether a Problem stops the work.
+// Severity is error or warning.
 type Severity int
 
 const (
-	// Error stops: the document cannot be used as it is.
+	// Error means that the document cannot be used.
 	Error Severity = iota
-	// Warning is said and passed: the document works, though perhaps not as meant.
+	// Warning means that the document can be used, but may not have the intended effect.
 	Warning
 )
 
-// String gives "error" or "warning".
+// String returns "error" or "warning".
 func (s Severity) String() string {
 	if s == Warning {
 		return "warning"
@@ -25,11 +25,11 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// MarshalText makes a Severity readable in JSON output.
+// MarshalText returns the text of String, for JSON output.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Problem is one finding in a document: where it is, what is wrong, and what
-// to do about it. Line and Column count from 1; 0 means unknown.
+// Problem is one finding in a document: its place, what is wrong, and what to do about it. Line
+// and Column count from 1; 0 means unknown.
 type Problem struct {
 	Severity Severity `json:"severity"`
 	File     string   `json:"file,omitempty"`
@@ -40,7 +40,7 @@ type Problem struct {
 	Advice   string   `json:"advice,omitempty"` // what to do, in the imperative
 }
 
-// String gives "file:line:column: severity: path: message (advice)", leaving out what is unknown.
+// String returns "file:line:column: severity: path: message; advice" without unknown parts.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -63,11 +63,11 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems is every finding of one reading, errors and warnings together. A
-// reader collects them all before it gives up: a person mends a document once.
+// Problems are all findings in a document, errors and warnings. All of them are collected
+// before decoding fails, so that a user can fix them together.
 type Problems []Problem
 
-// Err is nil when nothing in p stops the work, else p itself as an error.
+// Err returns p as an error if p contains an error, else nil.
 func (p Problems) Err() error {
 	if slices.ContainsFunc(p, func(x Problem) bool { return x.Severity == Error }) {
 		return p
@@ -75,7 +75,7 @@ func (p Problems) Err() error {
 	return nil
 }
 
-// Error lists every problem, one a line.
+// Error lists all problems, one per line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, x := range p {
@@ -92,7 +92,7 @@ func (p Problems) Sort() {
 	})
 }
 
-// In returns p with every file name that is not set filled in.
+// In sets the file name of problems that have none, and returns p.
 func (p Problems) In(file string) Problems {
 	for i := range p {
 		if p[i].File == "" {

@@ -69,7 +69,7 @@ func sampleSchema() Schema {
 		Words:   map[string]string{"herbs": "kitchen"},
 		Types: map[reflect.Type]Read{reflect.TypeFor[lock](): func(d *Document, n *yaml.Node, v reflect.Value, path string) {
 			if n.Kind != yaml.ScalarNode {
-				d.Add(Error, n, path, "is "+KindOf(n)+", and has to be text", "write the code")
+				d.Add(Error, n, path, "is "+KindOf(n)+", but must be text", "write the code")
 				return
 			}
 			v.Set(reflect.ValueOf(lock{n.Value}))
@@ -77,7 +77,7 @@ func sampleSchema() Schema {
 		Short: map[reflect.Type]Read{reflect.TypeFor[light](): func(d *Document, n *yaml.Node, v reflect.Value, path string) {
 			hours, shade, ok := strings.Cut(n.Value, "/")
 			if !ok {
-				d.Add(Error, n, path, fmt.Sprintf("%q is no light", Shown(n.Value)), "write hours/shade")
+				d.Add(Error, n, path, fmt.Sprintf("%q is no light", Redact(n.Value)), "write hours/shade")
 				return
 			}
 			v.Set(reflect.ValueOf(light{hours, shade}))
@@ -85,7 +85,7 @@ func sampleSchema() Schema {
 			d.Mark(Join(path, "shade"), n)
 		}},
 		Explain: func(path string) string { return "read about " + Plain(path) },
-		Homes: func(name string) []string {
+		MappingsWith: func(name string) []string {
 			if name == "shade" {
 				return []string{"plants.light"}
 			}
@@ -151,28 +151,28 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestMistakes: what is said of each, and where.
+// TestMistakes: the problem and the place of each mistake.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: flower\n":                     "1:1: error: name: is missing; write one word",
-		"name: a b\n":                        `1:7: error: name: "a b" is not valid here; write one word`,
+		"name: a b\n":                        `1:7: error: name: "a b" is not valid; write one word`,
 		"name: ''\n":                         "1:7: error: name: is empty; write one word",
 		"name: a\nkind: herbs\n":             `2:7: error: kind: "herbs" is not one of kitchen, flower; did you mean kitchen?`,
-		"name: a\nbeds: 65\n":                "2:7: error: beds: 65 is above the greatest value 64; write a number from 1 to 64",
+		"name: a\nbeds: 65\n":                "2:7: error: beds: 65 is greater than the maximum 64; write a number from 1 to 64",
 		"name: a\nbeds: many\n":              `2:7: error: beds: "many" is not a whole number; read about beds`,
-		"name: a\nbets: 3\n":                 "2:1: error: bets: is no field of the document; did you mean beds?",
-		"name: a\nshade: half\n":             "2:1: error: shade: is no field of the document; that field belongs to plants.light",
-		"name: a\nname: b\n":                 "2:1: error: name: stands twice, first on line 1; keep one of the two",
+		"name: a\nbets: 3\n":                 "2:1: error: bets: is not a field of the document; did you mean beds?",
+		"name: a\nshade: half\n":             "2:1: error: shade: is not a field of the document; that field belongs to plants.light",
+		"name: a\nname: b\n":                 "2:1: error: name: is set twice, first on line 1; keep one of the two",
 		"name: a\nrest: a while\n":           "2:7: error: rest: is no number of days; read about rest",
-		"name: a\ngate: [1]\n":               "2:7: error: gate: is a list, and has to be text; write the code",
+		"name: a\ngate: [1]\n":               "2:7: error: gate: is a list, but must be text; write the code",
 		"name: a\nplants: [{light: full}]\n": "2:10: error: plants[0].name: is missing; read about plants.name\n2:18: error: plants[0].light: \"full\" is no light; write hours/shade",
-		"name: a\n<<: {kind: flower}\n":      "2:1: error: <<: is a merge key, which is not read here; write the fields out",
-		"name: &a\n":                         "1:7: error: name: begins with & or !, and to YAML that is no part of the value; put quotes around it",
+		"name: a\n<<: {kind: flower}\n":      "2:1: error: <<: is a YAML merge key, which is not supported; write the fields out",
+		"name: &a\n":                         "1:7: error: name: begins with & or !, which YAML does not read as part of the value; put quotes around it",
 		"name： a\n":                          "1:5: error: name is followed by a full-width colon ：; write : and a space",
 		"name: a\nopen: {monday: }\n":        "2:16: error: open.monday: has no value; write true or false",
 		"":                                   "error: is empty; start with a name",
 		"- a\n":                              "1:1: error: is not a mapping of fields; start with a name",
-		"name: a\n---\nname: b\n":            "error: holds more than one document; keep one garden in a file",
+		"name: a\n---\nname: b\n":            "error: contains more than one document; write one garden per file",
 	} {
 		_, d := read(text)
 		var got []string
@@ -192,18 +192,18 @@ func TestMove(t *testing.T) {
 		"{sun: {shade: dark}}":                "1:32: error: plants[0].light.sun.shade: \"dark\" is not one of none, half, full; choose one of them",
 		"{sun: {shade: half}}":                "",
 		"{shade: half, sun: {shade: half}}":   "",
-		"{shade: half, sun: {shade: full}}":   "1:38: error: plants[0].light.sun.shade: is the same field as plants[0].light.shade on line 1, and says something else; keep one of the two",
-		"{sun: {shade: half, angle: steep}}":  "1:19: error: plants[0].light.sun: is no field of plants[0].light; its fields are hours, shade",
+		"{shade: half, sun: {shade: full}}":   "1:38: error: plants[0].light.sun.shade: is the same field as plants[0].light.shade on line 1, but has another value; keep one of the two",
+		"{sun: {shade: half, angle: steep}}":  "1:19: error: plants[0].light.sun: is not a field of plants[0].light; the fields are hours, shade",
 		"{hours: '4', sun: {shade: half}}":    "",
-		"{hours: [4], sun: {shade: half}}":    "1:26: error: plants[0].light.hours: is a list, and has to be text; read about plants.light.hours",
-		"{hours: '4', sun: {shade: [half]}}":  "1:44: error: plants[0].light.sun.shade: is a list, and has to be text; read about plants.light.shade",
+		"{hours: [4], sun: {shade: half}}":    "1:26: error: plants[0].light.hours: is a list, but must be text; read about plants.light.hours",
+		"{hours: '4', sun: {shade: [half]}}":  "1:44: error: plants[0].light.sun.shade: is a list, but must be text; read about plants.light.shade",
 		"{hours: '4', sun: &a {shade: half}}": "",
 	} {
 		d := Parse(strings.NewReader("plants: [{light: "+light+", name: x}]\nname: a\n"), sampleSchema())
 		entry := Lookup(d.Root(), "plants").Content[0]
 		from := []string{"light", "sun", "shade"}
 		n := Lookup(entry, from...)
-		d.Put(entry, []string{"light", "shade"}, Take(entry, from), n, "plants[0].light.sun.shade", "plants[0].light.shade")
+		d.Put(entry, []string{"light", "shade"}, Remove(entry, from), n, "plants[0].light.sun.shade", "plants[0].light.shade")
 		var g garden
 		d.Decode(&g)
 		if got := strings.TrimSpace(d.Problems().Error()); got != want {

@@ -8,36 +8,36 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Schema is what the types of a kind of document do not say themselves.
+// Schema describes a kind of document, in addition to its Go types.
 type Schema struct {
-	Name  string // what a document of the kind is called: "config"
-	Start string // the advice where there is none yet
-	Merge string // the advice where a merge key is written
+	Name  string // name of the kind of document in messages: "config"
+	Start string // advice for an empty or invalid document
+	Merge string // advice for a YAML merge key
 
-	Formats map[string]Format // shapes of text, by the word of the tag format
-	Words   map[string]string // what others call the values of enums, in lower case
+	Formats map[string]Format // formats of text, by the value of the tag format
+	Words   map[string]string // other names for the values of enums, in lower case
 
-	// Types are read by functions of their own; they hold no fields.
+	// Types have their own decoding functions and no fields.
 	Types map[reflect.Type]Read
-	// Short are mappings that may be written as a plain value, which the function reads.
+	// Short are mappings that can also be a plain value, which the function decodes.
 	Short map[reflect.Type]Read
 
-	// Explain is the advice to read about the field at a path, "" for none.
+	// Explain returns the advice to read about the field at a path, "" for none. May be nil.
 	Explain func(path string) string
-	// Homes lists the mappings that have a field of a name; nil for none.
-	Homes func(name string) []string
+	// MappingsWith returns the mappings that have a field with a name. May be nil.
+	MappingsWith func(name string) []string
 }
 
-// Read decodes n into v, which lies at path, and reports what is wrong with it.
+// Read decodes n into v, the value at path, and adds problems to d.
 type Read func(d *Document, n *yaml.Node, v reflect.Value, path string)
 
-// Format is a shape of text fields.
+// Format is a format of text fields.
 type Format struct {
 	Words string                         // what to write, as advice
-	Check func(s string) (advice string) // "" when s is right, else what to do
+	Check func(s string) (advice string) // "" if s is valid, else what to do
 }
 
-// Key is one field that a mapping may hold, with inlined structs unfolded.
+// Key is one field of a mapping. The fields of inlined structs are included.
 type Key struct {
 	Name  string // in the document
 	Tag   reflect.StructTag
@@ -46,7 +46,7 @@ type Key struct {
 	Owner reflect.Type // the struct that declares it
 }
 
-// Keys lists the fields that a mapping may hold: those of struct t with a tag yaml.
+// Keys lists the fields of a mapping: those of struct t with a tag yaml.
 func Keys(t reflect.Type) []Key {
 	var out []Key
 	for i := range t.NumField() {
@@ -65,7 +65,7 @@ func Keys(t reflect.Type) []Key {
 	return out
 }
 
-// Enum lists the values that a tag allows; nil where it allows all.
+// Enum lists the values that a tag allows; nil if it allows all.
 func Enum(tag reflect.StructTag) []string {
 	if e := tag.Get("enum"); e != "" {
 		return strings.Split(e, "|")
@@ -78,7 +78,7 @@ var (
 	anyMap   = reflect.TypeFor[map[string]any]()
 )
 
-// whole tells a type that holds no fields of its own: it reads itself.
-func (s *Schema) whole(t reflect.Type) bool {
+// opaque reports whether a type decodes itself and has no fields.
+func (s *Schema) opaque(t reflect.Type) bool {
 	return s.Types[t] != nil || reflect.PointerTo(t).Implements(textType)
 }

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// checkTags holds a value against the tags of its field: enum, min, max, format.
+// checkTags checks a value against the tags of its field: enum, min, max, format.
 func (w *walker) checkTags(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
 	switch v.Kind() {
 	case reflect.String:
@@ -21,21 +21,21 @@ func (w *walker) checkTags(n *yaml.Node, v reflect.Value, path string, tag refle
 			return
 		}
 		if words := Enum(tag); len(words) > 0 && !slices.Contains(words, s) {
-			w.Add(Error, n, path, fmt.Sprintf("%q is not one of %s", Shown(s), strings.Join(words, ", ")), w.Suggest(s, words))
+			w.Add(Error, n, path, fmt.Sprintf("%q is not one of %s", Redact(s), strings.Join(words, ", ")), w.Suggest(s, words))
 			return
 		}
 		if f, ok := w.schema.Formats[tag.Get("format")]; ok {
 			if advice := f.Check(s); advice != "" {
-				w.Add(Error, n, path, fmt.Sprintf("%q is not valid here", Shown(s)), advice)
+				w.Add(Error, n, path, fmt.Sprintf("%q is not valid", Redact(s)), advice)
 			}
 		}
 	case reflect.Int, reflect.Int64:
 		low, high := tag.Get("min"), tag.Get("max")
 		if lo, err := strconv.ParseInt(low, 10, 64); err == nil && v.Int() < lo {
-			w.Add(Error, n, path, fmt.Sprintf("%d is below the least value %d", v.Int(), lo), bounds(low, high))
+			w.Add(Error, n, path, fmt.Sprintf("%d is less than the minimum %d", v.Int(), lo), bounds(low, high))
 		}
 		if hi, err := strconv.ParseInt(high, 10, 64); err == nil && v.Int() > hi {
-			w.Add(Error, n, path, fmt.Sprintf("%d is above the greatest value %d", v.Int(), hi), bounds(low, high))
+			w.Add(Error, n, path, fmt.Sprintf("%d is greater than the maximum %d", v.Int(), hi), bounds(low, high))
 		}
 	}
 }
@@ -50,17 +50,17 @@ func bounds(low, high string) string {
 	return "write a number of at most " + high
 }
 
-// Nearest gives the candidate closest to word, if one is close.
+// Nearest returns the candidate closest to word, or "" if none is close.
 func Nearest(word string, candidates []string) string {
 	if len(word) > 100 {
-		return "" // the work grows with the length, and no name of ours is that long
+		return "" // the cost grows with the length, and no field has such a long name
 	}
 	best, distance := "", len(word)/3+2
 	for _, c := range candidates {
 		a, b := strings.ToLower(word), strings.ToLower(c)
 		d := levenshtein.ComputeDistance(a, b)
 		if min(len(a), len(b)) >= 4 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
-			d = 1 // shortened, or written out
+			d = 1 // an abbreviation, or the full form of one
 		}
 		if d < distance {
 			best, distance = c, d
@@ -69,7 +69,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// Suggest is the advice on a word that is none of an enum's values.
+// Suggest returns the advice for a word that is not a value of an enum.
 func (d *Document) Suggest(word string, candidates []string) string {
 	if n := d.schema.Words[strings.ToLower(word)]; slices.Contains(candidates, n) {
 		return "did you mean " + n + "?"
@@ -80,19 +80,19 @@ func (d *Document) Suggest(word string, candidates []string) string {
 	return "choose one of them"
 }
 
-// unknown reports a field that its mapping does not have, with the nearest that
-// it has, or the place where a field of that name belongs.
+// unknown adds an error for an unknown field. The advice is the nearest field of the mapping, or
+// the mappings that have a field with this name.
 //
-// A key without a value between braces is often the rest of a value that has a
-// comma: it is not shown, for the value may be a password.
+// rest means that the key is in a flow mapping and has no value. It is then often the rest of a
+// value with a comma. It is not shown, because the value may be a password.
 func (w *walker) unknown(key *yaml.Node, path string, fields []Key, rest bool) {
 	if w.full() {
 		w.more = true
 		return
 	}
 	if key.Value == "<<" && key.Kind == yaml.ScalarNode {
-		w.guessed[path] = true // what it would have brought is not missing
-		w.Add(Error, key, Join(path, key.Value), "is a merge key, which is not read here", w.schema.Merge)
+		w.guessed[path] = true // do not report the fields of the merged mapping as missing
+		w.Add(Error, key, Join(path, key.Value), "is a YAML merge key, which is not supported", w.schema.Merge)
 		return
 	}
 	if key.Kind != yaml.ScalarNode {
@@ -109,7 +109,7 @@ func (w *walker) unknown(key *yaml.Node, path string, fields []Key, rest bool) {
 		w.Add(Error, key, Join(path, name), "is followed by a full-width colon ：", "write : and a space")
 		return
 	}
-	advice := "its fields are " + strings.Join(names, ", ")
+	advice := "the fields are " + strings.Join(names, ", ")
 	if len(names) > 10 {
 		advice = w.Explain(path)
 	}
@@ -132,14 +132,14 @@ func (w *walker) unknown(key *yaml.Node, path string, fields []Key, rest bool) {
 	if cut {
 		advice = "write name: value, with a colon and a space; " + advice
 	}
-	w.Add(Error, key, Join(path, name), "is no field of "+where, advice)
+	w.Add(Error, key, Join(path, name), "is not a field of "+where, advice)
 }
 
-// namePattern is the part of a key that can be a field's name.
+// namePattern matches the part of a key that can be the name of a field.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9_.<-]*`)
 
-// nameOf gives the name that a key begins with. What comes after it, as where a
-// colon is missing, is a value, and may be a password: cut tells that it is left out.
+// nameOf returns the name at the beginning of a key. If a colon is missing, the rest of the key
+// is a value and may be a password. cut reports that there is such a rest.
 func nameOf(key *yaml.Node) (name string, cut bool) {
 	name = namePattern.FindString(key.Value)
 	return name, name != key.Value

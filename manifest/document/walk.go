@@ -11,26 +11,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// walker fills Go values from nodes and collects every problem on the way.
+// walker decodes nodes into Go values and collects all problems.
 type walker struct {
 	*Document
 	nodes int
 }
 
-// value decodes n into v, which lies at path and has the tags of its field.
+// value decodes n into v, the value at path; tag has the tags of its field.
 func (w *walker) value(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag, depth int) {
 	n = Follow(n)
 	w.nodes++
 	if w.nodes > maxNodes || depth > maxDepth {
 		if w.nodes <= maxNodes+1 || depth == maxDepth+1 {
-			w.Add(Error, n, path, "is nested too deep or repeated too often", "write it without anchors")
+			w.Add(Error, n, path, "is nested too deeply or has too many values", "write it without anchors")
 			w.nodes = maxNodes + 2
 		}
 		return
 	}
 	w.places[path] = n
 	if n.Kind == yaml.ScalarNode && (w.lost(n, path) || n.Tag == "!!null") {
-		return // nothing written, or nothing that can be read
+		return // not set, or not readable
 	}
 	w.written[path] = true
 	switch read := w.schema.Types[v.Type()]; {
@@ -55,22 +55,21 @@ func (w *walker) value(n *yaml.Node, v reflect.Value, path string, tag reflect.S
 	}
 }
 
-// plainTags are the tags that a value may bear, though none needs to.
+// plainTags are the YAML tags that a value may have.
 var plainTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null"}
 
-// lost reports a value of which YAML left something out: it begins with & or !,
-// which to YAML names an anchor or a tag. What it was stays out of the problem:
-// it may be a password.
+// lost adds an error for a value that begins with & or !, which YAML reads as an anchor or a
+// tag. The problem does not contain the value, which may be a password.
 func (w *walker) lost(n *yaml.Node, path string) bool {
 	anchorAlone := n.Anchor != "" && n.Tag == "!!null"
 	strange := n.Style&yaml.TaggedStyle != 0 && !slices.Contains(plainTags, n.Tag)
 	if anchorAlone || strange {
-		w.Add(Error, n, path, "begins with & or !, and to YAML that is no part of the value", "put quotes around it")
+		w.Add(Error, n, path, "begins with & or !, which YAML does not read as part of the value", "put quotes around it")
 	}
 	return anchorAlone || strange
 }
 
-// Follow gives what an alias stands for.
+// Follow returns the node that an alias refers to; n itself if it is not an alias.
 func Follow(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.AliasNode && n.Alias != nil && i < maxDepth; i++ {
 		n = n.Alias
@@ -78,7 +77,7 @@ func Follow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// KindOf says in words what n is: "a mapping", "a number".
+// KindOf describes the kind of n: "a mapping", "a number".
 func KindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -110,7 +109,7 @@ func (w *walker) structure(n *yaml.Node, v reflect.Value, path string, depth int
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		w.Add(Error, n, path, "is "+KindOf(n)+", and has to be a mapping of fields", w.Explain(path))
+		w.Add(Error, n, path, "is "+KindOf(n)+", but must be a mapping of fields", w.Explain(path))
 		return
 	}
 	seen := map[string]int{}
@@ -118,7 +117,7 @@ func (w *walker) structure(n *yaml.Node, v reflect.Value, path string, depth int
 		key := Follow(n.Content[i])
 		if line, twice := seen[key.Value]; twice && key.Kind == yaml.ScalarNode {
 			name, _ := nameOf(key)
-			w.Add(Error, key, Join(path, name), fmt.Sprintf("stands twice, first on line %d", line), "keep one of the two")
+			w.Add(Error, key, Join(path, name), fmt.Sprintf("is set twice, first on line %d", line), "keep one of the two")
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -130,7 +129,7 @@ func (w *walker) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	}
 }
 
-// isNull tells whether nothing is written as a value.
+// isNull reports whether n is an empty value.
 func isNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == ""
 }
@@ -146,13 +145,13 @@ func find(fields []Key, name string) (Key, bool) {
 
 func (w *walker) list(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag, depth int) {
 	if n.Kind == yaml.ScalarNode && n.Value == "" {
-		return // an empty text is an empty list
+		return // an empty text means an empty list
 	}
 	if n.Kind == yaml.MappingNode && v.Type().Elem().Kind() != reflect.Struct {
-		w.Add(Error, n, path, "is a mapping, and has to be a list", "write - value, one a line")
+		w.Add(Error, n, path, "is a mapping, but must be a list", "write - value, one per line")
 		return
 	}
-	items := []*yaml.Node{n} // a single value where a list of one is meant
+	items := []*yaml.Node{n} // a single value is a list of one
 	if n.Kind == yaml.SequenceNode {
 		items = n.Content
 	} else if sep := tag.Get("split"); sep != "" && n.Kind == yaml.ScalarNode {
@@ -167,7 +166,7 @@ func (w *walker) list(n *yaml.Node, v reflect.Value, path string, tag reflect.St
 	for i, item := range items {
 		at := Indexed(path, i)
 		if x := Follow(item); x.Kind == yaml.ScalarNode && strings.TrimSpace(x.Value) == "" && out.Index(i).Kind() == reflect.String {
-			w.Add(Error, x, at, "is empty", "write a value, or take the entry out")
+			w.Add(Error, x, at, "is empty", "write a value, or remove the entry")
 			continue
 		}
 		w.value(item, out.Index(i), at, tag, depth+1)
@@ -177,11 +176,11 @@ func (w *walker) list(n *yaml.Node, v reflect.Value, path string, tag reflect.St
 
 func (w *walker) scalar(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
 	if n.Kind != yaml.ScalarNode {
-		w.Add(Error, n, path, "is "+KindOf(n)+", and has to be "+typeWord(v.Type()), w.Explain(path))
+		w.Add(Error, n, path, "is "+KindOf(n)+", but must be "+typeWord(v.Type()), w.Explain(path))
 		return
 	}
 	bad := func() {
-		w.Add(Error, n, path, fmt.Sprintf("%q is not %s", Shown(n.Value), typeWord(v.Type())), w.Explain(path))
+		w.Add(Error, n, path, fmt.Sprintf("%q is not %s", Redact(n.Value), typeWord(v.Type())), w.Explain(path))
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -200,7 +199,7 @@ func (w *walker) scalar(n *yaml.Node, v reflect.Value, path string, tag reflect.
 		}
 		v.SetInt(i)
 	default:
-		w.Add(Error, n, path, "has a type that this program cannot read: "+v.Type().String(), "")
+		w.Add(Error, n, path, "has a Go type that cannot be decoded: "+v.Type().String(), "")
 		return
 	}
 	w.checkTags(n, v, path, tag)
@@ -216,10 +215,10 @@ func typeWord(t reflect.Type) string {
 	return "text"
 }
 
-// text decodes a type that reads itself.
+// text decodes a type that implements encoding.TextUnmarshaler.
 func (w *walker) text(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.ScalarNode {
-		w.Add(Error, n, path, "is "+KindOf(n)+", and has to be text", w.Explain(path))
+		w.Add(Error, n, path, "is "+KindOf(n)+", but must be text", w.Explain(path))
 		return
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {

@@ -12,22 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WriteFile puts content under a name, in place of what stood there: who reads it,
-// whenever, finds the old content or the new. mode is for a new file and for one that
-// is replaced, less what the umask takes. When it returns nil the file outlasts a loss
-// of power; after an error the name has what it had, or content whole.
+// WriteFile replaces the content of a file atomically: readers see the old content or the new.
+// mode, minus the umask, applies to new and to replaced files. After WriteFile returns nil, the
+// file survives a loss of power. After an error the file has its old content, or the complete
+// new content.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	return at(path, content, mode, rename, nil)
 }
 
-// Create is WriteFile for a name that nothing may stand under: one that does stays, and
-// is fs.ErrExist. After any error nothing of content is there.
+// Create is WriteFile for a file that must not exist. It returns fs.ErrExist for an existing
+// file and does not change it. After any error the file has none of the content.
 func Create(path string, content []byte, mode fs.FileMode) error {
 	return at(path, content, mode, link, (*os.Root).Remove)
 }
 
-// Write puts what from gives under a name below root, as WriteFile does, and leaves the
-// folder to SyncFolder: who writes many files syncs it once.
+// Write writes the content of from to a file below root, as WriteFile does, but does not sync
+// the folder. Callers that write many files call SyncFolder once.
 func Write(root *os.Root, name string, mode fs.FileMode, from io.Reader) error {
 	if err := write(root, name, mode, from, rename); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Join(root.Name(), name), err)
@@ -35,20 +35,20 @@ func Write(root *os.Root, name string, mode fs.FileMode, from io.Reader) error {
 	return nil
 }
 
-// Beside is where a file is made that will be at path. The name is fixed: what a kill
-// leaves there, the next one who writes the file takes away.
-func Beside(path string) string {
+// TempPath returns the path of the temporary file for path. The name is fixed, so that the next
+// writer of the file removes a leftover of an interrupted process.
+func TempPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 }
 
-// at writes one file and syncs its folder. Where that fails, undo takes the name back.
+// at writes one file and syncs its folder. If syncing fails, undo removes the name.
 func at(path string, content []byte, mode fs.FileMode, name naming, undo func(root *os.Root, name string) error) error {
 	dir, base := filepath.Dir(path), filepath.Base(path)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() { _ = root.Close() }() // a handle of the folder, which nothing is written through
+	defer func() { _ = root.Close() }() // a handle of the folder: closing it cannot lose data
 	if err := write(root, base, mode, bytes.NewReader(content), name); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -61,17 +61,17 @@ func at(path string, content []byte, mode fs.FileMode, name naming, undo func(ro
 	return nil
 }
 
-// naming gives a finished file its name below root.
-type naming func(root *os.Root, beside, name string) error
+// naming moves a finished file to its name below root.
+type naming func(root *os.Root, temp, name string) error
 
-func rename(root *os.Root, beside, name string) error { return root.Rename(beside, name) }
+func rename(root *os.Root, temp, name string) error { return root.Rename(temp, name) }
 
-// link names a file as rename does, but never over another one. Where the disk knows
-// no links (FAT) it looks first, which is as much as can be had there.
-func link(root *os.Root, beside, name string) error {
-	err := root.Link(beside, name)
+// link moves a file as rename does, but never replaces another one. On file systems without
+// hard links (FAT) it checks for the file first, which is not atomic.
+func link(root *os.Root, temp, name string) error {
+	err := root.Link(temp, name)
 	if err == nil {
-		_ = root.Remove(beside) // what stays is a second name, and is taken away by the next
+		_ = root.Remove(temp) // a leftover is a second name; the next writer removes it
 		return nil
 	}
 	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
@@ -80,25 +80,25 @@ func link(root *os.Root, beside, name string) error {
 	if _, there := root.Lstat(name); !errors.Is(there, fs.ErrNotExist) {
 		return err
 	}
-	return root.Rename(beside, name)
+	return root.Rename(temp, name)
 }
 
 func write(root *os.Root, name string, mode fs.FileMode, from io.Reader, named naming) error {
-	beside := Beside(name)
-	f, held, err := begin(root, beside, mode)
+	temp := TempPath(name)
+	f, held, err := begin(root, temp, mode)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.Close() }() // nothing is written through it
+	defer func() { _ = held.Close() }() // only holds the lock
 	_, err = io.Copy(f, from)
 	if err == nil {
-		err = f.Sync() // once: after an error the kernel has thrown the bytes away, and says of the rest that all is well
+		err = f.Sync() // no retry: after an error the kernel drops the data, and a second sync would succeed
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = named(root, beside, name)
+		err = named(root, temp, name)
 	}
 	if err != nil {
-		_ = root.Remove(beside) // what stays of it is taken away by the next who writes the file
+		_ = root.Remove(temp) // the next writer of the file removes a leftover
 	}
 	return err
 }

@@ -63,10 +63,10 @@ func TestLeftoverIsNotReused(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "key")
 	for _, put := range []func(string, []byte, fs.FileMode) error{WriteFile, Create} {
-		if err := os.WriteFile(Beside(path), []byte("what a kill left, and longer"), 0o666); err != nil {
+		if err := os.WriteFile(TempPath(path), []byte("what a kill left, and longer"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		open, err := os.OpenFile(Beside(path), os.O_RDWR, 0) // somebody who has it open reads no key
+		open, err := os.OpenFile(TempPath(path), os.O_RDWR, 0) // an open handle of the old file cannot read the new key
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestLinkBesideIsRefused(t *testing.T) {
 	if err := os.WriteFile(other, []byte("kept"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(other, Beside(filepath.Join(dir, "a"))); err != nil {
+	if err := os.Symlink(other, TempPath(filepath.Join(dir, "a"))); err != nil {
 		t.Fatal(err)
 	}
 	err := WriteFile(filepath.Join(dir, "a"), []byte("new"), 0o600)
@@ -162,7 +162,7 @@ func TestFolderThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Many who write one file: each content is whole, and nobody is refused.
+// Many concurrent writers of one file: the content is complete, and no writer is refused.
 func TestManyWritersOfOneFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
@@ -185,7 +185,7 @@ func TestManyWritersOfOneFile(t *testing.T) {
 	}
 }
 
-// One writer holds the file for longer than writing takes: the others are told.
+// One writer holds the file longer than writing takes: the others get ErrBusy.
 func TestBusy(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
@@ -194,7 +194,7 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	f, held, err := begin(root, Beside("a"), 0o600)
+	f, held, err := begin(root, TempPath("a"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SyncFolder makes durable which names a folder below root has: those that were made,
-// renamed and removed in it.
+// SyncFolder syncs a folder below root, which makes created, renamed and removed names durable.
 func SyncFolder(root *os.Root, name string) error {
 	d, err := root.Open(name)
 	if err != nil {
@@ -19,8 +18,8 @@ func SyncFolder(root *os.Root, name string) error {
 	return errors.Join(synced(d), d.Close())
 }
 
-// synced syncs a folder. A disk that knows no such thing (some network and FUSE file
-// systems) says so, which is no reason not to write there.
+// synced syncs a folder. It ignores the errors of file systems that do not support this, such
+// as some network and FUSE file systems.
 func synced(d *os.File) error {
 	err := d.Sync()
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
@@ -38,14 +37,14 @@ func SyncDir(path string) error {
 	return errors.Join(synced(d), d.Close())
 }
 
-// MkdirAll is os.MkdirAll whose new folders outlast a loss of power: a file is as
-// durable as the names of all folders above it.
+// MkdirAll is os.MkdirAll for folders that survive a loss of power. It syncs the parents of all
+// new folders: a file is only as durable as the names of the folders above it.
 func MkdirAll(path string, mode fs.FileMode) error {
 	path = filepath.Clean(path)
-	var parents []string // of what is missing, the lowest first
+	var parents []string // of missing folders, the lowest first
 	for at := path; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			break // what is wrong with it, os.MkdirAll says
+			break // os.MkdirAll returns any other error
 		}
 		parents = append(parents, filepath.Dir(at))
 	}

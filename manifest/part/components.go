@@ -2,8 +2,8 @@ package part
 
 import "github.com/mensylisir/kubexm/manifest"
 
-// componentsOf gives the components that the hosts of a group have, by the names of
-// the matrix. What runs anywhere in the cluster, such as an add-on, is of no host.
+// componentsOf returns the components on the hosts of a group, by their names in the version
+// matrix. Components that run anywhere in the cluster, such as add-ons, are not included.
 func componentsOf(c *manifest.Cluster, g Group) []string {
 	switch g {
 	case Nodes:
@@ -18,8 +18,8 @@ func componentsOf(c *manifest.Cluster, g Group) []string {
 	return nil
 }
 
-// Components gives those of a release's components that a host has for its roles; nil
-// for nil.
+// Components returns the components of a release that a host has because of its roles; nil if
+// all is nil.
 func Components(c *manifest.Cluster, host string, all map[string]string) map[string]string {
 	if all == nil {
 		return nil

@@ -1,6 +1,7 @@
-// Package part holds facts of a cluster's parts: who runs them, where they listen, and
-// what they leave on a host. One more runtime or pod network is a row here, and its
-// steps; who asks for a fact asks for it here, and compares no field of the config.
+// Package part holds facts about the parts of a cluster: which hosts run them, where they
+// listen, and which files they leave on a host. A new runtime or network plugin is a row in a
+// table of this package, and its steps. Callers use these facts and do not compare fields of
+// the config themselves.
 //
 // It may import manifest.
 package part

@@ -9,22 +9,22 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Front is what stands before the API servers.
+// Front is what clients connect to in order to reach the API servers.
 type Front int
 
-// The fronts. KubeVIP and Hosts are known and cannot be installed yet.
+// The fronts. KubeVIPFront cannot be installed yet.
 const (
-	NoFront       Front = iota // clients reach the API servers themselves
-	DNSFront                   // the site's name servers give the masters' addresses
-	ExternalFront              // a load balancer that exists
+	NoFront       Front = iota // clients connect to the API servers directly
+	DNSFront                   // the site's name servers return the masters' addresses
+	ExternalFront              // an existing load balancer
 	HostsFront                 // keepalived with a Program on the hosts of the role loadbalancer
-	KubeVIPFront               // kube-vip holds the virtual IP on the masters
+	KubeVIPFront               // kube-vip holds the virtual IP on one of the masters
 )
 
-// Program passes TCP on to the API servers; "" where there is none.
+// Program forwards TCP connections to the API servers; "" means none.
 type Program string
 
-// The programs, as a config names them.
+// The programs, with their names in the config.
 const (
 	HAProxy Program = "haproxy"
 	NGINX   Program = "nginx"
@@ -33,23 +33,23 @@ const (
 // Endpoint is where clients reach the API servers.
 type Endpoint struct {
 	Domain string // the name in certificates and kubeconfigs
-	// VIP is the address that Front holds, or one master's own where there is none; ""
-	// where the name means the masters, or what the site's name servers say.
+	// VIP is the address of Front, or the address of one master without a front. It is "" if
+	// Domain resolves to the masters, or if the site's name servers resolve it.
 	VIP     string
-	Port    int // that clients use
-	Backend int // that each API server listens on
+	Port    int // port for clients
+	Backend int // port of each API server
 	Front   Front
-	Runs    Program // on the hosts of HostsFront
-	OnNodes Program // on each worker, for what runs there
-	// SiteDNS says that the site's name servers resolve Domain, and kubexm writes it
-	// into no file. There may be a load balancer as well.
+	Program Program // on the hosts of HostsFront
+	OnNodes Program // on each worker, for clients on that worker
+	// SiteDNS means that the site's name servers resolve Domain, and that kubexm does not
+	// write it to /etc/hosts. There may be a load balancer as well.
 	SiteDNS bool
 
 	masters []manifest.Host
 	own     map[string]string // the address of each master by its name
 }
 
-// EndpointOf gives the endpoint of a config.
+// EndpointOf returns the endpoint of a config.
 func EndpointOf(c *manifest.Cluster) Endpoint {
 	cp, lb := c.Spec.ControlPlaneEndpoint, c.Spec.LoadBalancer
 	e := Endpoint{
@@ -68,9 +68,9 @@ func EndpointOf(c *manifest.Cluster) Endpoint {
 	case "external":
 		e.Front = ExternalFront
 	case "kubexm-kh":
-		e.Front, e.Runs = HostsFront, HAProxy
+		e.Front, e.Program = HostsFront, HAProxy
 	case "kubexm-kn":
-		e.Front, e.Runs = HostsFront, NGINX
+		e.Front, e.Program = HostsFront, NGINX
 	}
 	switch lb.Internal.Type {
 	case "kube-vip":
@@ -81,15 +81,23 @@ func EndpointOf(c *manifest.Cluster) Endpoint {
 	return e
 }
 
-// Exists tells whether the site has what clients reach the API servers through: a load
-// balancer that exists, or its own name servers. kubexm sets nothing up there.
+// Balanced reports whether clients use something other than the name of a master: a load
+// balancer, whoever runs it, or the site's name servers.
+func (e Endpoint) Balanced() bool { return e.Exists() || e.Front == HostsFront }
+
+// BalancerHealthPort is the TCP port on the loopback address of a load balancer host
+// on which haproxy or nginx reports its health.
+const BalancerHealthPort = 8405
+
+// Exists reports whether clients use an existing load balancer or the site's own name servers.
+// kubexm configures neither of them.
 func (e Endpoint) Exists() bool { return e.SiteDNS || e.Front == ExternalFront }
 
-// Name is the control plane's name and port.
+// Name returns the control plane's name and port.
 func (e Endpoint) Name() string { return e.Domain + ":" + strconv.Itoa(e.Port) }
 
-// At is where a host reaches an endpoint that Exists before anything wrote its name into
-// /etc/hosts: an address or a name, and the port.
+// At returns the address or name, with the port, at which a host reaches an endpoint that
+// is Balanced before its name is in /etc/hosts.
 func (e Endpoint) At() string {
 	at := e.VIP
 	if e.SiteDNS {
@@ -98,12 +106,13 @@ func (e Endpoint) At() string {
 	return net.JoinHostPort(at, strconv.Itoa(e.Port))
 }
 
-// Own tells whether the name means, on each master that has joined, the master itself.
-func (e Endpoint) Own() bool { return e.VIP == "" && !e.SiteDNS }
+// ResolvesToSelf reports whether Domain resolves to the master itself on each master that has
+// joined.
+func (e Endpoint) ResolvesToSelf() bool { return e.VIP == "" && !e.SiteDNS }
 
-// Address gives what Domain is to resolve to on h; "" where the site's name servers
-// say it. member tells whether h is a master that has joined: it then means itself where
-// nothing holds an address for the masters, and all other hosts mean the first master.
+// Address returns the address that Domain must resolve to on h; "" if the site's name servers
+// resolve it. member means that h is a master that has joined. Without a virtual IP, Domain
+// resolves to the host itself on such a master, and to the first master on all other hosts.
 func (e Endpoint) Address(h manifest.Host, member bool) string {
 	switch {
 	case e.SiteDNS:
@@ -118,7 +127,7 @@ func (e Endpoint) Address(h manifest.Host, member bool) string {
 	return ""
 }
 
-// Without gives e as hosts are to see it while some masters, by their names, are away.
+// Without returns e without some masters, by name: the endpoint while they are not available.
 func (e Endpoint) Without(away ...string) Endpoint {
 	e.masters = slices.DeleteFunc(slices.Clone(e.masters), func(m manifest.Host) bool { return slices.Contains(away, m.Name) })
 	e.own = maps.Clone(e.own)
@@ -128,7 +137,7 @@ func (e Endpoint) Without(away ...string) Endpoint {
 	return e
 }
 
-// Backends are the addresses and ports of the API servers, as a load balancer needs them.
+// Backends returns the addresses and ports of the API servers, for a load balancer.
 func (e Endpoint) Backends() []string {
 	var out []string
 	for _, m := range e.masters {

@@ -29,7 +29,7 @@ func TestEndpointOf(t *testing.T) {
 			"front 0 on nodes nginx vip  port 6443 to 6443 exists false own true at :6443"},
 	} {
 		e := part.EndpointOf(with(t, direct, x.endpoint))
-		if got := fmt.Sprint("front ", e.Front, " on nodes ", e.OnNodes, " vip ", e.VIP, " port ", e.Port, " to ", e.Backend, " exists ", e.Exists(), " own ", e.Own(), " at ", e.At()); got != x.want {
+		if got := fmt.Sprint("front ", e.Front, " on nodes ", e.OnNodes, " vip ", e.VIP, " port ", e.Port, " to ", e.Backend, " exists ", e.Exists(), " own ", e.ResolvesToSelf(), " at ", e.At()); got != x.want {
 			t.Errorf("%s: %s, want %s", name, got, x.want)
 		}
 		if got := strings.Join(e.Backends(), " "); got != fmt.Sprintf("10.0.0.11:%d 10.0.0.12:%[1]d", e.Backend) || e.Name() != fmt.Sprint(e.Domain, ":", e.Port) {
@@ -39,7 +39,7 @@ func TestEndpointOf(t *testing.T) {
 	// kubexm's own: on hosts with the role.
 	for kind, runs := range map[string]part.Program{"kubexm-kh": part.HAProxy, "kubexm-kn": part.NGINX} {
 		c := with(t, direct, "controlPlaneEndpoint: {address: 10.0.0.100}\n  loadBalancer: {external: {type: "+kind+"}}", "registry: [r1]}", "registry: [r1], loadbalancer: [r1]}")
-		if e := part.EndpointOf(c); e.Front != part.HostsFront || e.Runs != runs || e.Exists() {
+		if e := part.EndpointOf(c); e.Front != part.HostsFront || e.Program != runs || e.Exists() {
 			t.Errorf("%s: %+v", kind, e)
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-var update = flag.Bool("update", false, "rewrite the table in docs/hardening.md")
+var update = flag.Bool("update", false, "rewrite the table in docs/reference/hardening.md")
 
-// TestFiles: each is there once, with a mode that lets nobody but root read it, and that of
-// the runtime is the cluster's own.
+// TestFiles: each file is listed once, with a mode that only root can read, and only the
+// configuration of the cluster's runtime is listed.
 func TestFiles(t *testing.T) {
 	for kind, config := range map[string]string{"": "/etc/containerd/config.toml", "containerd": "/etc/containerd/config.toml", Docker: ""} {
 		c := &manifest.Cluster{}
@@ -35,14 +35,14 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if all := Settings(); !slices.Contains(all, manifest.Setting{Of: manifest.OfFile, Name: "/etc/containerd/config.toml", Value: "0600", Why: "containerd's configuration"}) {
+	if all := Settings(); !slices.Contains(all, manifest.Setting{Of: manifest.OfFile, Name: "/etc/containerd/config.toml", Value: "0600", Why: "containerd configuration"}) {
 		t.Errorf("%v", all)
 	}
 }
 
-const hardeningPage = "../../docs/hardening.md"
+const hardeningPage = "../../docs/reference/hardening.md"
 
-// TestHardeningPage: docs/hardening.md says what the table says; -update writes it.
+// TestHardeningPage: the table in docs/reference/hardening.md is up to date; -update writes it.
 func TestHardeningPage(t *testing.T) {
 	text, err := os.ReadFile(hardeningPage)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestHardeningPage(t *testing.T) {
 		return
 	}
 	if string(text) != want {
-		t.Errorf("%s is not what the table says: go test ./manifest/part -update writes it anew", hardeningPage)
+		t.Errorf("%s is out of date: run go test ./manifest/part -update", hardeningPage)
 	}
 }
 

@@ -2,26 +2,26 @@ package part
 
 import "github.com/mensylisir/kubexm/manifest"
 
-// Network is a plugin that connects pods. Of one that is not supported the name is known,
-// Chart and Beside, and nothing else.
+// Network is a network plugin (CNI). A plugin that is not supported has only Name, Chart and
+// AdditionalComponents.
 type Network struct {
-	Name      string   // of the plugin, and of its component
-	Supported bool     // there are steps that install it
-	Chart     bool     // it comes as a Helm chart
-	Namespace string   // its pods run in
-	ConfFile  string   // in /etc/cni/net.d
-	Beside    []string // components that the bundle has beside it
-	Images    []string
-	Modules   []string // of the kernel
-	Instead   string   // what to write in a config where the kernel has no such module
-	Dirs      []string // on a node, beside those of every plugin
-	Links     []string
-	Chains    []string // prefixes of iptables' chains
+	Name                 string   // of the plugin, and of its component
+	Supported            bool     // kubexm has steps that install it
+	Chart                bool     // it is installed from a Helm chart
+	Namespace            string   // of its pods
+	ConfFile             string   // in /etc/cni/net.d
+	AdditionalComponents []string // additional components of the plugin in the bundle
+	Images               []string
+	Modules              []string // required kernel modules
+	Advice               string   // advice if the kernel has no such module
+	Dirs                 []string // directories on a node, in addition to those of every plugin
+	Links                []string // network interfaces on a node
+	Chains               []string // prefixes of iptables chains
 
-	of func(*Network, manifest.Network) // adds what depends on its settings; it may be nil
+	of func(*Network, manifest.Network) // adds values that depend on the plugin's settings; may be nil
 }
 
-// NetworkOf gives the plugin of a config; the zero Network where it names none.
+// NetworkOf returns the plugin of a config; the zero Network if there is none.
 func NetworkOf(c *manifest.Cluster) Network {
 	plugin := c.Spec.Network.Plugin
 	for _, n := range networks() {
@@ -36,8 +36,7 @@ func NetworkOf(c *manifest.Cluster) Network {
 	return Network{}
 }
 
-// Networks lists the plugins that are supported: a host is cleaned of what any of them
-// leaves.
+// Networks lists the supported plugins. Cleaning a host removes the files of all of them.
 func Networks() []Network {
 	var out []Network
 	for _, n := range networks() {
@@ -56,22 +55,22 @@ func networks() []Network {
 			Dirs:   []string{"/run/flannel"}, Chains: []string{"FLANNEL-"},
 			Links: []string{"flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6"}, of: ofFlannel,
 		},
-		{Name: "calico", Beside: []string{"calicoctl"}},
+		{Name: "calico", AdditionalComponents: []string{"calicoctl"}},
 		{Name: "cilium", Chart: true},
 		{Name: "kube-ovn", Chart: true},
 		{Name: "hybridnet", Chart: true},
 	}
 }
 
-// ofFlannel: the backends vxlan and wireguard are named after their modules.
+// ofFlannel adds the kernel module of the backend: vxlan and wireguard are named after theirs.
 func ofFlannel(n *Network, settings manifest.Network) {
 	switch b := settings.Flannel.Backend; b {
 	case "host-gw":
 		return
 	case "vxlan":
-		n.Instead = "set spec.network.flannel.backend to host-gw, where no router is between the nodes"
+		n.Advice = "set spec.network.flannel.backend to host-gw, if there is no router between the nodes"
 	case "wireguard":
-		n.Instead = "set spec.network.flannel.backend to vxlan"
+		n.Advice = "set spec.network.flannel.backend to vxlan"
 	}
 	n.Modules = append(n.Modules, settings.Flannel.Backend)
 }

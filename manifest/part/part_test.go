@@ -121,7 +121,7 @@ func TestRuntimeOf(t *testing.T) {
 func TestPlugins(t *testing.T) {
 	built := map[string][]string{}
 	for _, c := range manifest.Choices() {
-		built[c.Path] = c.Built
+		built[c.Path] = c.Supported
 	}
 	root := manifest.ConfigFields()
 	for path, of := range map[string]func(string) (string, bool){

@@ -4,22 +4,22 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// ClientPort is where a member of the store answers, as etcd's documentation and
-// kubeadm have it.
+// ClientPort is the port of an etcd member for clients, the default of etcd and kubeadm.
 const ClientPort = 2379
 
-// Group is a set of hosts that do the same.
+// Group is a set of hosts with the same task.
 type Group int
 
 // The groups of hosts.
 const (
-	Nodes Group = iota // run a kubelet
+	Nodes Group = iota // hosts with a kubelet
 	Masters
-	Members       // of the store
-	RegistryHosts // run the site's registry, where kubexm installs it
+	Members       // hosts of etcd members
+	RegistryHosts // hosts of the site's registry, if kubexm installs it
+	Balancers     // hosts with keepalived and haproxy or nginx in front of the API servers
 )
 
-// roles gives the roles whose hosts are a group.
+// roles returns the roles whose hosts form a group.
 func (g Group) roles(c *manifest.Cluster) []string {
 	switch g {
 	case Masters:
@@ -28,12 +28,14 @@ func (g Group) roles(c *manifest.Cluster) []string {
 		return map[StoreKind][]string{Stacked: {manifest.RoleMaster}, Service: {manifest.RoleEtcd}}[storeKind(c)]
 	case RegistryHosts:
 		return map[RegistryKind][]string{OwnRegistry: {manifest.RoleRegistry}}[registryKind(c)]
+	case Balancers:
+		return []string{manifest.RoleLoadBalancer}
 	default:
 		return []string{manifest.RoleMaster, manifest.RoleWorker}
 	}
 }
 
-// In tells whether a host belongs to a group.
+// In reports whether a host belongs to a group.
 func (g Group) In(c *manifest.Cluster, host string) bool {
 	for _, role := range g.roles(c) {
 		if c.Spec.RoleGroups.Has(role, host) {
@@ -43,7 +45,8 @@ func (g Group) In(c *manifest.Cluster, host string) bool {
 	return false
 }
 
-// Names gives the hosts of a group, each once; of nodes, the masters first.
+// Names returns the names of the hosts of a group without duplicates. Masters come before
+// workers.
 func (g Group) Names(c *manifest.Cluster) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -58,16 +61,24 @@ func (g Group) Names(c *manifest.Cluster) []string {
 	return out
 }
 
-// Hosts gives the same as hosts.
+// Hosts returns the hosts of a group, in the order of Names.
 func (g Group) Hosts(c *manifest.Cluster) []manifest.Host {
-	all := map[string]manifest.Host{}
-	for _, h := range c.Spec.Hosts {
-		all[h.Name] = h
+	names := g.Names(c)
+	place := make(map[string]int, len(names))
+	for i, name := range names {
+		place[name] = i
+	}
+	// A map of the group alone: sites have a thousand hosts, and most groups have three.
+	found := make([]*manifest.Host, len(names))
+	for i := range c.Spec.Hosts {
+		if at, ok := place[c.Spec.Hosts[i].Name]; ok {
+			found[at] = &c.Spec.Hosts[i]
+		}
 	}
 	var out []manifest.Host
-	for _, name := range g.Names(c) {
-		if h, ok := all[name]; ok {
-			out = append(out, h)
+	for _, h := range found {
+		if h != nil {
+			out = append(out, *h)
 		}
 	}
 	return out
@@ -76,26 +87,29 @@ func (g Group) Hosts(c *manifest.Cluster) []manifest.Host {
 // Port is a TCP port that a part of the cluster listens on.
 type Port struct {
 	Number  uint16
-	Of      string  // who listens
-	Reached string  // the same in a sentence of who has to reach it
-	On      []Group // who listen
-	From    []Group // whom else it has to be reached from; nobody: it is for the host alone
+	Of      string  // the program that listens
+	Reached string  // the program's name in a sentence about which hosts must reach it
+	On      []Group // the hosts that listen
+	From    []Group // the hosts that must reach the port; none: only the host itself
 }
 
-// Ports lists what a cluster's parts listen on.
+// Ports lists the ports of a cluster's parts.
 func Ports(c *manifest.Cluster) []Port {
-	api := uint16(EndpointOf(c).Backend)       //nolint:gosec // a port
-	push := uint16(c.Spec.Registry.PushPort()) //nolint:gosec // a port
+	api := uint16(EndpointOf(c).Backend)              //nolint:gosec // a port
+	front := uint16(c.Spec.ControlPlaneEndpoint.Port) //nolint:gosec // a port
+	push := uint16(c.Spec.Registry.PushPort())        //nolint:gosec // a port
 	return []Port{
 		{api, "kube-apiserver", "the API server", []Group{Masters}, []Group{Nodes}},
+		{front, "the load balancer", "the load balancer", []Group{Balancers}, []Group{Nodes}},
+		{BalancerHealthPort, "the load balancer", "", []Group{Balancers}, nil}, // health, on the loopback address
 		{10257, "kube-controller-manager", "", []Group{Masters}, nil},
 		{10259, "kube-scheduler", "", []Group{Masters}, nil},
 		{10250, "kubelet", "the kubelet", []Group{Nodes}, []Group{Masters}},
 		{10248, "kubelet", "", []Group{Nodes}, nil},
 		{10256, "kube-proxy", "", []Group{Nodes}, nil},
 		{ClientPort, "etcd", "etcd", []Group{Members}, []Group{Members, Masters}},
-		{2380, "etcd", "etcd, for its members,", []Group{Members}, []Group{Members}},
-		{2381, "etcd", "", []Group{Members}, nil}, // metrics, on the loopback address
+		{2380, "etcd", "etcd, for its members,", []Group{Members}, []Group{Members}}, // peer traffic
+		{2381, "etcd", "", []Group{Members}, nil},                                    // metrics, on the loopback address
 		{portOf(c.Spec.Registry.PrivateRegistry), "the registry", "the registry", []Group{RegistryHosts}, []Group{Nodes}},
 		{push, "the registry's service for pushes", "", []Group{RegistryHosts}, nil},
 	}

@@ -7,30 +7,31 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// RegistryKind says where the nodes' images come from.
+// RegistryKind is where the nodes' images come from.
 type RegistryKind int
 
 // The kinds of registries.
 const (
-	NoRegistry       RegistryKind = iota // each node is sent them
-	OwnRegistry                          // kubexm installs one on the hosts of the role registry
-	ExternalRegistry                     // one exists already: it is filled, and left as it is otherwise
+	NoRegistry       RegistryKind = iota // kubexm sends the images to each node
+	OwnRegistry                          // kubexm installs a registry on the hosts of the role registry
+	ExternalRegistry                     // an existing registry: kubexm pushes images and changes nothing else
 )
 
-// Registry is where the nodes pull from.
+// Registry is the registry that the nodes pull from.
 type Registry struct {
 	Kind    RegistryKind
-	Hosts   []manifest.Host // that run it; none of an external one
-	Port    uint16          // of its name
+	Hosts   []manifest.Host // that run it; none for an external registry
+	Port    uint16          // in its name
 	DataDir string          // on these hosts
-	// Components are what the bundle has for one of kubexm's own: the one that
-	// spec.registry.version is the version of, and those beside it.
+	// Components are the components in the bundle for a registry that kubexm installs: first
+	// the component that spec.registry.version refers to.
 	Components []string
-	// Containers: it runs in containers of Docker on its hosts, whatever the nodes run.
+	// Containers means that the registry runs in Docker containers, independent of the runtime
+	// of the nodes.
 	Containers bool
 }
 
-// registries are the rows of those that kubexm installs, by spec.registry.type.
+// registries are the registries that kubexm installs, by spec.registry.type.
 func registries() map[string]Registry {
 	return map[string]Registry{
 		"registry": {Components: []string{"registry"}},
@@ -48,7 +49,7 @@ func registryKind(c *manifest.Cluster) RegistryKind {
 	return OwnRegistry
 }
 
-// RegistryOf gives the registry of a config.
+// RegistryOf returns the registry of a config.
 func RegistryOf(c *manifest.Cluster) Registry {
 	r := registries()[c.Spec.Registry.Type]
 	r.Kind, r.Hosts = registryKind(c), RegistryHosts.Hosts(c)
@@ -61,12 +62,12 @@ func RegistryOf(c *manifest.Cluster) Registry {
 	return r
 }
 
-// portOf is the port in a registry's name.
+// portOf returns the port in a registry's name; 443 without a port.
 func portOf(name string) uint16 {
 	_, port, _ := strings.Cut(name, ":")
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return 443 // what https means without a port
+		return 443 // the default port of https
 	}
 	return uint16(n)
 }

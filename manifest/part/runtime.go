@@ -6,25 +6,24 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Docker is the name of the runtime that brings dockerd to the nodes.
+// Docker is the name of the runtime that installs dockerd on the nodes.
 const Docker = "docker"
 
-// Runtime is what runs the containers of a node. Of one that is not supported the name
-// is known and Components, and nothing else.
+// Runtime is a container runtime. A runtime that is not supported has only Name and Components.
 type Runtime struct {
 	Name      string
-	Supported bool // there are steps that install it
-	// Components are what the bundle has for it: the one that spec.runtime.version is the
-	// version of, and those beside it.
+	Supported bool // kubexm has steps that install it
+	// Components are the components in the bundle: first the component that
+	// spec.runtime.version refers to.
 	Components []string
-	Unit       string // of systemd, which runs it
-	Program    string // that Unit runs: it is on record of a host from the beginning, and tells its version
-	Config     string // the file that it is configured by
-	Socket     string // where the kubelet and crictl reach it
-	DataDir    string // with images and what runs of them
+	Unit       string // systemd unit
+	Program    string // executable of Unit; it is in the record of a host from the start, and reports its version
+	Config     string // configuration file
+	Socket     string // CRI socket, for the kubelet and crictl
+	DataDir    string // directory of images and containers
 }
 
-// RuntimeOf gives the runtime of a config.
+// RuntimeOf returns the runtime of a config.
 func RuntimeOf(c *manifest.Cluster) Runtime {
 	name := cmp.Or(c.Spec.Runtime.Type, "containerd")
 	for _, r := range runtimes(c.Spec.Runtime) {
@@ -35,8 +34,8 @@ func RuntimeOf(c *manifest.Cluster) Runtime {
 	return Runtime{Name: name}
 }
 
-// Runtimes lists those that are supported, as they are without settings: any of them may
-// have been installed.
+// Runtimes lists the supported runtimes with default settings. Any of them may have been
+// installed on a host.
 func Runtimes() []Runtime {
 	var out []Runtime
 	for _, r := range runtimes(manifest.Runtime{}) {

@@ -7,25 +7,25 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// StoreKind says who runs the members of the store.
+// StoreKind is how the etcd members run.
 type StoreKind int
 
-// The kinds of stores.
+// The kinds of etcd clusters.
 const (
-	Stacked  StoreKind = iota // the kubelets of the masters, as kubeadm has it
-	Service                   // systemd on the hosts of the role etcd
-	External                  // somebody else
+	Stacked  StoreKind = iota // static pods on the masters: kubeadm's stacked etcd
+	Service                   // systemd services on the hosts of the role etcd
+	External                  // existing etcd that kubexm does not manage
 )
 
-// Store is the etcd that the API servers keep their objects in.
+// Store is the etcd cluster of the API servers.
 type Store struct {
 	Kind    StoreKind
-	Members []manifest.Host // none of an external one
-	// Endpoints are where every API server reaches it. There are none of a stacked one:
-	// each API server has its own member.
+	Members []manifest.Host // none for external etcd
+	// Endpoints are the client URLs for every API server. Stacked etcd has none: each API
+	// server uses the local member.
 	Endpoints []string
 	DataDir   string   // on each member
-	Images    []string // that members run, as needs name them
+	Images    []string // of the members, by their names in a Need
 }
 
 func storeKind(c *manifest.Cluster) StoreKind {
@@ -38,7 +38,7 @@ func storeKind(c *manifest.Cluster) StoreKind {
 	return Stacked
 }
 
-// StoreOf gives the store of a config.
+// StoreOf returns the etcd cluster of a config.
 func StoreOf(c *manifest.Cluster) Store {
 	s := Store{Kind: storeKind(c), Members: Members.Hosts(c), DataDir: c.Spec.Etcd.DataDir}
 	switch s.Kind {

@@ -1,5 +1,5 @@
-// Package refusal has the errors that say whose mistake it is and what to do about it,
-// in the words that a command prints. It imports nothing of kubexm.
+// Package refusal has the error type for refused requests. An error has a kind, which
+// determines the exit code, and advice for the user. It imports nothing of kubexm.
 package refusal
 
 import (
@@ -8,32 +8,33 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Kind says where the mistake lies. A command has an exit code for each.
+// Kind is the cause of an error. Each kind has its own exit code.
 type Kind int
 
-// The kinds, as docs/exit-codes.md lists them.
+// The kinds, as docs/reference/exit-codes.md lists them.
 const (
-	Failed      Kind = iota // nobody's mistake: something did not work
+	Failed      Kind = iota // an operation failed, for a reason that is none of the other kinds
 	Usage                   // wrong flags or arguments, or a config with errors
-	Hosts                   // hosts are not as they have to be; nothing was changed
-	Content                 // a bundle, lock or artifact that is not what it should be
-	Interrupted             // a person ended it
+	Hosts                   // hosts do not meet the requirements; nothing was changed
+	Content                 // an invalid bundle, lock or artifact
+	Interrupted             // the user interrupted the command
 )
 
-// Error refuses what a person asked for.
+// Error is the refusal of a request.
 type Error struct {
 	Err    error
 	Kind   Kind
-	Advice string // what the person can do; may be empty
-	Word   string // docs/bundle-format.md's, of a refusal that no other package words; may be empty
+	Advice string // what the user can do; may be empty
+	Code   string // code of docs/reference/bundle-format.md, if no other package's error has it; may be empty
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// DidYouMean names the closest of names, if one is close: the end of a refusal of word.
+// DidYouMean returns a suggestion to append to the message that rejects word: the closest of
+// names, or "" if none is close.
 func DidYouMean(word string, names []string) string {
 	best, distance := "", len(word)/2+1
 	for _, n := range names {

@@ -9,13 +9,13 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// dialect is the version of JSON Schema that is spoken.
+// dialect is the version of JSON Schema.
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // object is one schema.
 type object = map[string]any
 
-// Cluster gives the JSON Schema (draft 2020-12) of a document of kind Cluster.
+// Cluster returns the JSON Schema (draft 2020-12) of a document of kind Cluster.
 func Cluster() map[string]any {
 	b := newBuilder()
 	root := b.node(manifest.ConfigFields())
@@ -27,7 +27,7 @@ func Cluster() map[string]any {
 	return root
 }
 
-// Sources gives the JSON Schema (draft 2020-12) of a document of kind Sources.
+// Sources returns the JSON Schema (draft 2020-12) of a document of kind Sources.
 func Sources() map[string]any {
 	b := newBuilder()
 	return object{
@@ -40,7 +40,7 @@ func Sources() map[string]any {
 	}
 }
 
-// builder makes schemas and remembers what second spellings need of them.
+// builder builds schemas, and stores those that second spellings refer to.
 type builder struct {
 	targets map[string]bool   // fields that have a second spelling
 	defs    object            // their schemas, by path
@@ -58,13 +58,12 @@ func newBuilder() *builder {
 	return b
 }
 
-// node gives the schema of a field, or a reference to it where others refer to
-// it too.
+// node returns the schema of a field, or a reference if second spellings refer to it as well.
 func (b *builder) node(f manifest.Field) object {
 	n := b.value(f)
 	switch {
 	case f.List:
-		// A single value is taken as a list of one.
+		// A single value is accepted as a list of one.
 		n = object{"anyOf": []object{{"type": "array", "items": n}, n}}
 	case f.Map:
 		n = object{"type": "object", "additionalProperties": n}
@@ -89,13 +88,13 @@ func description(f manifest.Field) string {
 	if words := manifest.FormatWords(f.Format); words != "" {
 		parts = append(parts, "Takes "+words+".")
 	}
-	if w := manifest.WaitingFor(f.Path); w != "" {
+	if w := manifest.MissingFeature(f.Path); w != "" {
 		parts = append(parts, "Accepted, not yet built: "+w+".")
 	}
 	return strings.Join(parts, " ")
 }
 
-// value gives the schema of one value of a field.
+// value returns the schema of one value of a field.
 func (b *builder) value(f manifest.Field) object {
 	switch f.Kind {
 	case manifest.NumberField:
@@ -110,7 +109,7 @@ func (b *builder) value(f manifest.Field) object {
 		return n
 	case manifest.SwitchField:
 		return object{"type": "boolean"}
-	case manifest.FreeField:
+	case manifest.AnyField:
 		return object{"type": "object"}
 	case manifest.FlagsField:
 		return flags()
@@ -126,7 +125,7 @@ func (b *builder) value(f manifest.Field) object {
 	return object{"type": "string"}
 }
 
-// flags are a list of name=value or {name, value}, or a mapping.
+// flags returns the schema of flags: a list of name=value or {name, value}, or a mapping.
 func flags() object {
 	plain := object{"type": []string{"string", "number", "boolean"}}
 	pair := object{"type": "object", "properties": object{"name": object{"type": "string"}, "value": plain},
@@ -163,7 +162,7 @@ func (b *builder) mapping(f manifest.Field) object {
 	return n
 }
 
-// defaultOf gives the default of a tag in the type that JSON has for it.
+// defaultOf returns the default of a tag as a JSON value.
 func defaultOf(f manifest.Field) any {
 	switch {
 	case f.Default == "":
@@ -180,7 +179,7 @@ func defaultOf(f manifest.Field) any {
 	return f.Default
 }
 
-// alias adds a second spelling beside the fields of its mapping.
+// alias adds a second spelling to its mapping.
 func (b *builder) alias(a manifest.Alias) {
 	n := reference(a.To)
 	others := []object{}
@@ -188,7 +187,7 @@ func (b *builder) alias(a manifest.Alias) {
 		others = append(others, object{"enum": slices.Sorted(maps.Keys(a.Words))})
 	}
 	if f, ok := manifest.ConfigFields().Find(a.To); ok && len(f.Enum) > 0 {
-		others = append(others, object{"const": ""}) // nothing chosen
+		others = append(others, object{"const": ""}) // not set
 	}
 	if a.Scalar != "" {
 		others = append(others, reference(a.Scalar))
@@ -206,15 +205,15 @@ func (b *builder) alias(a manifest.Alias) {
 	}
 	n["deprecated"], n["description"] = true, "A second spelling of "+a.To+"."
 	fields := b.properties(parent)
-	if have, ok := b.fields[a.From]; ok { // a mapping that other second spellings made
+	if have, ok := b.fields[a.From]; ok { // a mapping that other second spellings created
 		maps.Copy(have, b.fields[a.To])
 		n = object{"type": "object", "properties": have, "additionalProperties": false, "deprecated": true, "description": n["description"]}
 	}
 	fields[name] = n
 }
 
-// properties gives those of the mapping at path, which second spellings alone
-// may need.
+// properties returns the properties of the mapping at path. It creates a mapping that contains
+// only second spellings.
 func (b *builder) properties(path string) object {
 	if p, ok := b.fields[path]; ok {
 		return p

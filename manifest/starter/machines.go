@@ -1,4 +1,4 @@
-// Package starter writes configs to start from, for machines that are named by address.
+// Package starter generates cluster configs to start from, for hosts given by address.
 package starter
 
 import (
@@ -12,23 +12,23 @@ import (
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
-// Machines are the hosts of a cluster, by address: 10.0.0.11, or 10.0.0.11-13.
+// Machines are the hosts of a cluster, by address (10.0.0.11) or address range (10.0.0.11-13).
 type Machines struct {
 	Masters, Workers, Registry []string
-	User                       string // who logs in on them
+	User                       string // SSH user on all hosts
 }
 
-// Given tells whether hosts are named.
-func (m *Machines) Given() bool { return len(m.Masters)+len(m.Workers)+len(m.Registry) > 0 }
+// HasHosts reports whether there are any hosts.
+func (m *Machines) HasHosts() bool { return len(m.Masters)+len(m.Workers)+len(m.Registry) > 0 }
 
-// mostInRange is how many hosts one range names at most.
+// mostInRange is the maximum number of hosts in one range.
 const mostInRange = 256
 
-// addresses writes out what was typed as addresses and ranges of them.
+// addresses expands addresses and address ranges in the values of a flag.
 func addresses(flag string, words []string) ([]string, error) {
 	var out []string
 	for _, w := range words {
-		wrong := &refusal.Error{Err: fmt.Errorf("--%s %s: not an address or a range of them", flag, w), Kind: refusal.Usage, Advice: "write 10.0.0.11, or 10.0.0.11-13"}
+		wrong := &refusal.Error{Err: fmt.Errorf("--%s %s: not an address or address range", flag, w), Kind: refusal.Usage, Advice: "write 10.0.0.11, or 10.0.0.11-13"}
 		first, last, ranged := strings.Cut(w, "-")
 		at, err := netip.ParseAddr(first)
 		if err != nil || ranged && !at.Is4() {
@@ -49,10 +49,11 @@ func addresses(flag string, words []string) ([]string, error) {
 	return out, nil
 }
 
-// starterVersion is where a starter says which Kubernetes it is for.
+// starterVersion matches the Kubernetes version in a starter.
 var starterVersion = regexp.MustCompile(`(?m)^\s+version: (v\S+)`)
 
-// Config writes a config for the machines. Its Kubernetes is that of starter.
+// Config returns a config for the machines, with the Kubernetes version of starter. Starter is
+// an example config. An error is a *refusal.Error if flags are invalid.
 func (m *Machines) Config(starter []byte) ([]byte, error) {
 	masters, err := addresses("masters", m.Masters)
 	if err != nil {
@@ -71,9 +72,9 @@ func (m *Machines) Config(starter []byte) ([]byte, error) {
 	case len(masters) == 0:
 		return nil, &refusal.Error{Err: errors.New("--masters is missing: a cluster has at least one"), Kind: refusal.Usage, Advice: "kubexm config init --masters 10.0.0.11-13 --workers 10.0.0.21-40"}
 	case len(registry) > 1:
-		return nil, &refusal.Error{Err: errors.New("--registry: more than one host"), Kind: refusal.Usage, Advice: "name one"}
+		return nil, &refusal.Error{Err: errors.New("--registry: more than one host"), Kind: refusal.Usage, Advice: "specify one host"}
 	case version == nil:
-		return nil, errors.New("the starter names no version of Kubernetes")
+		return nil, errors.New("the starter has no Kubernetes version")
 	}
 	var hosts strings.Builder
 	names := map[string]string{} // by address
@@ -97,11 +98,11 @@ func (m *Machines) Config(starter []byte) ([]byte, error) {
 	if len(registry) > 0 {
 		roles += fmt.Sprintf("    registry: [%s]\n", group("registry", registry))
 	}
-	return fmt.Appendf(nil, `# Written by kubexm config init. "kubexm config explain" says what each field means.
+	return fmt.Appendf(nil, `# Written by kubexm config init. "kubexm config explain" describes each field.
 apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata:
-  name: demo # names the archive, and the folder of the cluster's keys
+  name: demo # name of the bundle's file and of the cluster's folder in the workdir
 spec:
   ssh:
     user: %q
@@ -111,7 +112,7 @@ spec:
 %s  kubernetes:
     version: %s
   etcd:
-    type: kubeadm # a pod on each master
+    type: kubeadm # a static pod on each master
   network:
     plugin: flannel
 `, m.User, roles, &hosts, version[1]), nil

@@ -1,7 +1,6 @@
 package apt
 
-// Arch gives dpkg's word for an architecture in Go's words, and what it was given
-// where there is no other word for it.
+// Arch converts a Go architecture to dpkg's name; unknown names are returned unchanged.
 func Arch(arch string) string {
 	if a, ok := arches[arch]; ok {
 		return a
@@ -9,5 +8,5 @@ func Arch(arch string) string {
 	return arch
 }
 
-// arches has dpkg's words where they differ, of its cputable and ostable.
+// arches contains dpkg's names where they differ, from its cputable and ostable.
 var arches = map[string]string{"386": "i386", "arm": "armhf", "ppc64le": "ppc64el", "mipsle": "mipsel", "mips64le": "mips64el"}

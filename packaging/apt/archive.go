@@ -14,27 +14,27 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// Request says what to read.
+// Request selects the repositories to read.
 type Request struct {
 	Sources []Source
-	Arch    string // in dpkg's words: "amd64", "arm64"
-	// Distribution and Release narrow the sources to those that are of it: "debian"
-	// and "12" or "bookworm". Empty: all count.
+	Arch    string // dpkg's name: "amd64", "arm64"
+	// Distribution and Release restrict the sources to those of a release: "debian" and
+	// "12" or "bookworm". If empty, all sources are read.
 	Distribution, Release string
 	Keyrings              []string // folders and files; nil: SystemKeyrings
-	Keys                  []string // armored keys that count beside them
+	Keys                  []string // additional armored keys
 	Preferences           []Preference
-	Now                   time.Time // zero: the present
+	Now                   time.Time // zero for the current time
 }
 
-// Archive is what repositories offer for one architecture.
+// Archive is the content of repositories for one architecture.
 type Archive struct {
-	// Universe has of each name the one version that apt would take. Its packages
-	// are without their Record: see Fill.
+	// Universe contains, for each name, the version that apt would choose. Its packages
+	// have no Record until Fill is called.
 	Universe *packaging.Universe
-	// Repositories are those that count, in the order of the sources.
+	// Repositories are the repositories that are used, in the order of the sources.
 	Repositories []Repository
-	// Notes say what was passed over, and why.
+	// Notes report what was skipped, and why.
 	Notes []string
 
 	records *records
@@ -47,8 +47,8 @@ type Repository struct {
 	name    string
 }
 
-// Open reads repositories. Every one that is refused is told; the errors wrap a
-// *Refusal each.
+// Open reads repositories. It reports every repository that is refused; each of these
+// errors wraps a *Refusal.
 func Open(ctx context.Context, web packaging.Web, r Request) (*Archive, error) {
 	for _, p := range r.Preferences {
 		if err := p.check(); err != nil {
@@ -82,7 +82,7 @@ func Open(ctx context.Context, web packaging.Web, r Request) (*Archive, error) {
 // Fill sets the Record of packages of this archive's universe.
 func (a *Archive) Fill(packages []*packaging.Package) error { return a.records.fill(packages) }
 
-// Address gives where a package's file is.
+// Address returns the URL of a package's file.
 func (a *Archive) Address(p *packaging.Package) string {
 	for _, r := range a.Repositories {
 		if r.name == p.Repository {
@@ -96,10 +96,10 @@ func (a *Archive) note(format string, args ...any) {
 	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
 }
 
-// mostNotes is how many packages of one index that cannot be used are told singly.
+// mostNotes is the maximum number of unusable packages of one index that are listed.
 const mostNotes = 10
 
-// candidates chooses of each name one version, as packages come by.
+// candidates selects one version for each name while packages are read.
 type candidates struct {
 	archive *Archive
 	request Request
@@ -133,7 +133,7 @@ func (c *candidates) repository(ctx context.Context, web packaging.Web, r Reposi
 		if found {
 			continue
 		}
-		missing := fmt.Sprintf("no component %s for %s; it has %s for %s", component, c.request.Arch,
+		missing := fmt.Sprintf("component %s for %s does not exist; it has %s for %s", component, c.request.Arch,
 			strings.Join(r.Release.Components, ", "), strings.Join(r.Release.Architectures, ", "))
 		if r.Given {
 			return &Refusal{Repository: r.String(), Reason: ErrOtherRelease, Detail: missing}
@@ -143,7 +143,7 @@ func (c *candidates) repository(ctx context.Context, web packaging.Web, r Reposi
 	return nil
 }
 
-// index reads one index, and tells whether there is one.
+// index reads one index, and reports whether it exists.
 func (c *candidates) index(ctx context.Context, web packaging.Web, r Repository, name string) (bool, error) {
 	index, err := fetchIndex(ctx, web, r.Source, r.Release, name)
 	if err != nil || index == nil {
@@ -158,7 +158,7 @@ func (c *candidates) index(ctx context.Context, web packaging.Web, r Repository,
 		text, line, err := in.next()
 		if errors.Is(err, io.EOF) {
 			if bad > mostNotes {
-				c.archive.note("%s: %s: %d packages passed over in all", r, name, bad)
+				c.archive.note("%s: %s: %d packages skipped in total", r, name, bad)
 			}
 			return true, nil
 		}
@@ -171,14 +171,14 @@ func (c *candidates) index(ctx context.Context, web packaging.Web, r Repository,
 			if bad++; bad > mostNotes {
 				continue
 			}
-			c.archive.note("%s: %s, line %d: passed over: %s", r, name, line, err)
+			c.archive.note("%s: %s, line %d: skipped: %s", r, name, line, err)
 		case p.Package != nil:
 			c.offer(r, p, text)
 		}
 	}
 }
 
-// offer takes a package where it is better than what there is under its name.
+// offer selects a package if it is preferred to the selected one of the same name.
 func (c *candidates) offer(r Repository, p stanza, text []byte) {
 	n := candidate{p, pin(c.request.Preferences, r.Release, p.Name, p.Version)}
 	if n.priority < 0 {
@@ -196,8 +196,8 @@ func (c *candidates) offer(r Repository, p stanza, text []byte) {
 	c.archive.records.keep(p.Package, text)
 }
 
-// universe gives what was chosen, in the order in which apt wants packages that
-// provide the same: by their Priority, and then who was named last.
+// universe returns the selected packages in apt's order of preference for packages that
+// provide the same name: by Priority, then the last mentioned one first.
 func (c *candidates) universe() *packaging.Universe {
 	c.archive.records.close()
 	all := make([]candidate, 0, len(c.best))
@@ -207,10 +207,10 @@ func (c *candidates) universe() *packaging.Universe {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.named, a.named))
 	})
-	c.best, c.stanzas = nil, nil // what they hold is a fifth of all memory
+	c.best, c.stanzas = nil, nil // they use a fifth of all memory
 	packages := make([]*packaging.Package, len(all))
 	for i, x := range all {
 		packages[i] = x.Package
 	}
-	return packaging.Family{Compare: Compare, InTurn: true}.Universe(packages)
+	return packaging.Family{Compare: Compare, InListedOrder: true}.Universe(packages)
 }

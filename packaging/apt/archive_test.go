@@ -37,7 +37,7 @@ func TestUnpackedTooLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.Copy(io.Discard, in); err == nil || !strings.Contains(err.Error(), "longer than its release says") {
+		if _, err := io.Copy(io.Discard, in); err == nil || !strings.Contains(err.Error(), "larger than in its release") {
 			t.Errorf("%q: %v", packing, err)
 		}
 	}
@@ -215,23 +215,23 @@ func TestWanted(t *testing.T) {
 		change func(s *site, r *Request)
 		want   string // what is read, and the notes, or a part of the error
 	}{
-		{"as it is", func(*site, *Request) {}, "own security docker; /debian trixie: passed over: it is Debian 13.1 (trixie), not known to be of debian 12; /debian other: passed over: it is "},
-		{"by its codename", func(_ *site, r *Request) { r.Release = "bookworm" }, "own security docker; /debian trixie: passed over: it is Debian 13.1 (trixie), not known to be of debian bookworm; /debian other: passed over: it is "},
+		{"as it is", func(*site, *Request) {}, "own security docker; /debian trixie: skipped: it is Debian 13.1 (trixie), which is not known to be for debian 12; /debian other: skipped: it is "},
+		{"by its codename", func(_ *site, r *Request) { r.Release = "bookworm" }, "own security docker; /debian trixie: skipped: it is Debian 13.1 (trixie), which is not known to be for debian bookworm; /debian other: skipped: it is "},
 		{"the next release", func(_ *site, r *Request) { r.Release = "13" }, "trixie; "},
 		{"all", func(_ *site, r *Request) { r.Distribution, r.Release = "", "" }, "own security trixie other docker; "},
-		{"named", func(_ *site, r *Request) { r.Sources[3].Given = true }, "own security other docker; /debian trixie: passed over: it is Debian 13.1 (trixie), not known to be of debian 12"},
-		{"another release named", func(_ *site, r *Request) { r.Sources[2].Given = true }, "own security docker; /debian trixie: passed over: it is Debian 13.1 (trixie), not known to be of debian 12"},
+		{"named", func(_ *site, r *Request) { r.Sources[3].Given = true }, "own security other docker; /debian trixie: skipped: it is Debian 13.1 (trixie), which is not known to be for debian 12"},
+		{"another release named", func(_ *site, r *Request) { r.Sources[2].Given = true }, "own security docker; /debian trixie: skipped: it is Debian 13.1 (trixie), which is not known to be for debian 12"},
 		{"another maker's for another release, broken", func(_ *site, r *Request) {
 			r.Sources[2].Given, r.Sources[3].Given = true, true
 			r.Sources[3].Suite = "trixie-tools"
-		}, "own security docker; passed over: /debian trixie-tools: neither InRelease nor Release"},
+		}, "own security docker; skipped: /debian trixie-tools: neither InRelease nor Release"},
 		{"only another release named", func(_ *site, r *Request) { r.Sources = r.Sources[2:3]; r.Sources[0].Given = true },
-			"no repository is of debian 12 for amd64; /debian trixie: passed over: it is Debian 13.1 (trixie)"},
-		{"not there", func(_ *site, r *Request) { r.Release = "1" }, "no repository is of debian 1 for amd64"},
-		{"another distribution", func(_ *site, r *Request) { r.Distribution, r.Release = "ubuntu", "24.04" }, "no repository is of ubuntu 24.04 for amd64"},
+			"no repository is for debian 12 on amd64; /debian trixie: skipped: it is Debian 13.1 (trixie)"},
+		{"not there", func(_ *site, r *Request) { r.Release = "1" }, "no repository is for debian 1 on amd64"},
+		{"another distribution", func(_ *site, r *Request) { r.Distribution, r.Release = "ubuntu", "24.04" }, "no repository is for ubuntu 24.04 on amd64"},
 		// To go on without a release's own updates is what an attacker would want.
 		{"its own is broken", func(s *site, _ *Request) { s.files["debian/dists/bookworm-security/InRelease"][100] ^= 1 }, "/debian bookworm-security: "},
-		{"a stranger is broken", func(s *site, _ *Request) { delete(s.files, "debian/dists/other/InRelease") }, "own security docker; passed over: /debian other: neither InRelease nor Release"},
+		{"a stranger is broken", func(s *site, _ *Request) { delete(s.files, "debian/dists/other/InRelease") }, "own security docker; skipped: /debian other: neither InRelease nor Release"},
 		{"what was named is broken", func(s *site, r *Request) {
 			delete(s.files, "debian/dists/other/InRelease")
 			r.Sources[3].Given = true
@@ -287,7 +287,7 @@ func TestBadStanza(t *testing.T) {
 	if names(a, "a") == "" || names(a, "b") != "" || names(a, "c") == "" {
 		t.Error("which packages there are")
 	}
-	want := []string{s.url + "/debian bookworm: main/binary-amd64/Packages, line 9: passed over: b 1 (amd64): it has no SHA256, without which it cannot be checked"}
+	want := []string{s.url + "/debian bookworm: main/binary-amd64/Packages, line 9: skipped: b 1 (amd64): it has no SHA256 digest, so it cannot be verified"}
 	if d := cmp.Diff(want, a.Notes); d != "" {
 		t.Error(d)
 	}
@@ -302,7 +302,7 @@ func TestManyBadStanzas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(a.Notes); n != 11 || !strings.HasSuffix(a.Notes[10], "30 packages passed over in all") || names(a, "a") == "" {
+	if n := len(a.Notes); n != 11 || !strings.HasSuffix(a.Notes[10], "30 packages skipped in total") || names(a, "a") == "" {
 		t.Errorf("%d notes: %v", n, a.Notes)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// most is how many bytes one entry of a .sources file may have; a key may be in it.
+// most is the maximum size of an entry of a .sources file in bytes; it may contain a key.
 const most = 1 << 20
 
-// ParseSources reads sources in paragraphs, as .sources files have them:
+// ParseSources reads sources in the deb822 format of .sources files:
 //
 //	Types: deb
 //	URIs: https://host/debian
@@ -19,8 +19,8 @@ const most = 1 << 20
 //	Components: main
 //	Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 //
-// It gives the sources that can be used and every problem there is; warnings
-// are of what is passed over. Paths of keys start from base, as in ParseList.
+// It returns the usable sources and all problems; warnings are about what is skipped.
+// Paths of keys are relative to base, as in ParseList.
 func ParseSources(file, text, base string) ([]Source, manifest.Problems) {
 	var out []Source
 	var problems manifest.Problems
@@ -45,7 +45,7 @@ func ParseSources(file, text, base string) ([]Source, manifest.Problems) {
 	}
 }
 
-// field takes one field of a paragraph. Names are without regard to case.
+// field handles one field of a paragraph. Names are case-insensitive.
 func (e *entry) field(line int, f field) {
 	value := string(f.value)
 	words := strings.Fields(value)
@@ -71,7 +71,7 @@ func (e *entry) field(line int, f field) {
 	}
 }
 
-// complete tells whether it has all that a source needs.
+// complete reports whether the entry has all required fields.
 func (e *entry) complete() bool {
 	whole := true
 	for _, x := range []struct {
@@ -86,8 +86,8 @@ func (e *entry) complete() bool {
 	return whole
 }
 
-// unfolded takes the blank off each line of a value, and the dot off those that
-// stand for an empty one.
+// unfolded removes the leading space of each line of a value, and the dot of lines that
+// represent an empty line.
 func unfolded(value string) string {
 	var b strings.Builder
 	for line := range strings.Lines(value) {

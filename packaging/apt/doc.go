@@ -1,16 +1,16 @@
-// Package apt owns repositories as apt knows them: how they are configured, whose
-// signature they bear, what they offer, which of several versions apt would
-// take, and how an offline repository of some packages is written.
+// Package apt reads and writes apt repositories: their configuration, signatures and
+// indices, the version that apt would choose, and an offline repository of selected
+// packages.
 //
 //	sources     sources.list and .sources, from a folder or from a text
 //	release     InRelease, or Release and Release.gpg: signature, dates, suite
-//	index       Packages, in whatever compression, against the digest in the release
-//	policy      of several repositories' versions the one with the highest pin
+//	index       Packages, in any compression, verified with the digest in the release
+//	policy      the candidate version, by pin priority
 //	Archive     all of it for one architecture: a packaging.Universe
-//	Repository  Packages and Release of some packages, to be carried
+//	Repository  Packages and Release of selected packages, for the bundle
 //
-// A repository without a good signature is never read on. Nothing here knows a
-// distribution's hosts, and nothing reaches the network but through a Web.
+// A repository without a valid signature is never used. The package contains no host
+// names of distributions, and accesses the network only through a Web.
 //
 // It may import packaging, versions and manifest.
 package apt

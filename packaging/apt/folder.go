@@ -12,9 +12,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// ReadFolder reads what a folder such as /etc/apt configures: sources.list, and
-// in sources.list.d every .list and .sources, in apt's order. A file that
-// cannot be read is a problem like any other. Nothing there gives nothing.
+// ReadFolder reads the sources of a folder such as /etc/apt: sources.list, and every
+// .list and .sources in sources.list.d, in apt's order. A file that cannot be read is
+// reported as a problem. A missing folder has no sources.
 func ReadFolder(dir string) ([]Source, manifest.Problems) {
 	var out []Source
 	var problems manifest.Problems
@@ -26,8 +26,8 @@ func ReadFolder(dir string) ([]Source, manifest.Problems) {
 	return Unique(append(out, found...), append(problems, wrong...))
 }
 
-// ReadParts reads every .list and .sources of a folder such as sources.list.d. Nothing
-// there gives nothing. Paths of keys start from base, as in ParseList.
+// ReadParts reads every .list and .sources of a folder such as sources.list.d. A missing
+// folder has no sources. Paths of keys are relative to base, as in ParseList.
 func ReadParts(dir, base string) ([]Source, manifest.Problems) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +47,8 @@ func ReadParts(dir, base string) ([]Source, manifest.Problems) {
 	return out, problems
 }
 
-// ReadFile reads a .list or .sources. Paths of keys start from base, as in ParseList.
+// ReadFile reads a .list or .sources file. Paths of keys are relative to base, as in
+// ParseList.
 func ReadFile(file, base string) ([]Source, manifest.Problems) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -59,7 +60,7 @@ func ReadFile(file, base string) ([]Source, manifest.Problems) {
 	return ParseList(file, string(text), base)
 }
 
-// Unique leaves out what is configured twice, and says so beside the other problems.
+// Unique removes sources that are configured twice, and adds a problem for each.
 func Unique(sources []Source, problems manifest.Problems) ([]Source, manifest.Problems) {
 	var out []Source
 	for _, s := range sources {
@@ -69,14 +70,14 @@ func Unique(sources []Source, problems manifest.Problems) ([]Source, manifest.Pr
 			continue
 		}
 		if !out[i].SignedBy.equal(s.SignedBy) {
-			problems = append(problems, manifest.Problem{File: s.File, Line: s.Line, Advice: "name the same keys in both",
-				Message: fmt.Sprintf("%s is configured with other keys, at %s:%d", s, out[i].File, out[i].Line)})
+			problems = append(problems, manifest.Problem{File: s.File, Line: s.Line, Advice: "set the same keys in both",
+				Message: fmt.Sprintf("%s is also configured with other keys, at %s:%d", s, out[i].File, out[i].Line)})
 			continue
 		}
 		for _, c := range s.Components {
 			if slices.Contains(out[i].Components, c) {
 				problems = append(problems, manifest.Problem{Severity: manifest.Warning, File: s.File, Line: s.Line,
-					Message: fmt.Sprintf("%s %s is configured already, at %s:%d", s, c, out[i].File, out[i].Line)})
+					Message: fmt.Sprintf("%s %s is already configured, at %s:%d", s, c, out[i].File, out[i].Line)})
 				continue
 			}
 			out[i].Components = append(slices.Clone(out[i].Components), c)

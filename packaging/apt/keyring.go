@@ -19,13 +19,13 @@ const (
 	armorEnd   = "-----END PGP PUBLIC KEY BLOCK-----"
 )
 
-// SystemKeyrings is where a Debian keeps the keys of repositories; etc is its
-// configuration, /etc.
+// SystemKeyrings returns the paths of Debian's repository keys; etc is the configuration
+// folder, usually /etc.
 func SystemKeyrings(etc string) []string {
 	return []string{"/usr/share/keyrings", filepath.Join(etc, "apt/trusted.gpg.d"), filepath.Join(etc, "apt/trusted.gpg")}
 }
 
-// keyring is keys, and where they are from.
+// keyring contains keys and their sources.
 type keyring struct {
 	keys   openpgp.EntityList
 	looked []string
@@ -38,22 +38,22 @@ type keyrings struct {
 	read   map[string]openpgp.EntityList
 }
 
-// of gives the keys whose signature counts for a source.
+// of returns the keys that are trusted for a source.
 func (k *keyrings) of(s Source) (keyring, error) {
 	var r keyring
 	for _, file := range s.SignedBy.Files {
 		keys, err := k.file(file)
 		if err != nil {
-			return r, &Refusal{Repository: s.String(), Reason: ErrNoKeyring, Detail: err.Error(), Advice: "bring the file, or name another with signed-by"}
+			return r, &Refusal{Repository: s.String(), Reason: ErrNoKeyring, Detail: err.Error(), Advice: "copy the file to this machine, or specify another with signed-by"}
 		}
 		r.keys, r.looked = append(r.keys, keys...), append(r.looked, file)
 	}
 	if s.SignedBy.Inline != "" {
 		keys, err := parseKeys([]byte(s.SignedBy.Inline))
 		if err != nil {
-			return r, &Refusal{Repository: s.String(), Reason: ErrNoKeyring, Detail: "the key beside it: " + err.Error()}
+			return r, &Refusal{Repository: s.String(), Reason: ErrNoKeyring, Detail: "the key in the source: " + err.Error()}
 		}
-		r.keys, r.looked = append(r.keys, keys...), append(r.looked, "the key beside the source")
+		r.keys, r.looked = append(r.keys, keys...), append(r.looked, "the key in the source")
 	}
 	if prints := s.SignedBy.Fingerprints; len(prints) > 0 {
 		all, err := k.all()
@@ -75,8 +75,8 @@ func (k *keyrings) of(s Source) (keyring, error) {
 	return r, nil
 }
 
-// all gives the keys of the system's keyrings and those that were given. Files
-// among the system's that cannot be read as keys count for nothing.
+// all returns the keys of the system's keyrings and the given keys. System files that
+// are not keyrings are ignored.
 func (k *keyrings) all() (keyring, error) {
 	var r keyring
 	for _, place := range k.system {
@@ -99,18 +99,18 @@ func (k *keyrings) all() (keyring, error) {
 	for i, block := range k.given {
 		keys, err := parseKeys([]byte(block))
 		if err != nil {
-			return r, fmt.Errorf("key %d of those given: %w", i+1, err)
+			return r, fmt.Errorf("key %d of the given keys: %w", i+1, err)
 		}
 		r.keys = append(r.keys, keys...)
 	}
 	if len(k.given) > 0 {
-		r.looked = append(r.looked, "the keys that were given")
+		r.looked = append(r.looked, "the given keys")
 	}
 	return r, nil
 }
 
-// trustedFile tells whether a file in a folder of keyrings holds keys to trust.
-// Distributions keep those that they withdrew beside the others.
+// trustedFile reports whether a file in a folder of keyrings contains trusted keys.
+// Distributions store their removed keys in the same folder.
 func trustedFile(name string) bool {
 	return (strings.HasSuffix(name, ".gpg") || strings.HasSuffix(name, ".asc")) && !strings.Contains(name, "removed")
 }
@@ -121,7 +121,7 @@ func (k *keyrings) file(path string) (openpgp.EntityList, error) {
 	}
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no %s", path)
+		return nil, fmt.Errorf("%s does not exist", path)
 	}
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func parseKeys(b []byte) (openpgp.EntityList, error) {
 		b = b[begin:]
 		end := bytes.Index(b, []byte(armorEnd))
 		if end < 0 {
-			return nil, errors.New("a block of keys without an end")
+			return nil, errors.New("an armored key block has no end")
 		}
 		end += len(armorEnd)
 		keys, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(b[:end]))
@@ -162,7 +162,7 @@ func parseKeys(b []byte) (openpgp.EntityList, error) {
 	}
 }
 
-// hasFingerprint tells whether a key or one of its subkeys has one of them.
+// hasFingerprint reports whether a key or one of its subkeys has one of the fingerprints.
 func hasFingerprint(e *openpgp.Entity, prints []string) bool {
 	is := func(f []byte) bool { return slices.Contains(prints, strings.ToUpper(hex.EncodeToString(f))) }
 	return is(e.PrimaryKey.Fingerprint) || slices.ContainsFunc(e.Subkeys, func(s openpgp.Subkey) bool { return is(s.PublicKey.Fingerprint) })

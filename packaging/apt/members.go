@@ -10,17 +10,17 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// carried are the fields of a package's record that go along: what apt needs to
-// know of a package that it has not got yet, and what it compares with an installed
-// one of the same version to tell whether that is the same package (its
-// Installed-Size and what it needs and rules out). The rest dpkg reads from the
-// package. What else a package recommends or suggests is not carried, and neither
-// is Phased-Update-Percentage, by which apt would hold a package back.
+// carried lists the fields of a package's record that are included in the repository.
+// They are those that apt needs before it downloads a package, and those that it compares
+// with an installed package of the same version to decide whether both are the same
+// (Installed-Size, dependencies and conflicts). dpkg reads all other fields from the
+// package. Recommends and Suggests are left out, and so is Phased-Update-Percentage,
+// which would make apt defer an update.
 var carried = []string{"Package", "Version", "Architecture", "Multi-Arch", "Essential", "Important", "Protected", "Priority", "Section", "Source",
 	"Installed-Size", "Pre-Depends", "Depends", "Provides", "Conflicts", "Breaks", "Replaces", "Description"}
 
-// Members gives packages of this archive's universe as a repository of their own
-// has them: where each lies there and in this archive, and what of its record apt needs.
+// Members returns packages of this archive's universe as members of a new repository:
+// with their paths there and in this archive, and the record that apt needs.
 func (a *Archive) Members(packages []*packaging.Package) ([]manifest.Member, error) {
 	if err := a.Fill(packages); err != nil {
 		return nil, err
@@ -46,7 +46,8 @@ func member(p *packaging.Package) (manifest.Member, error) {
 	return manifest.Member{Path: at, Name: at, Size: p.Size, SHA256: p.SHA256, Package: p.String(), Record: record}, err
 }
 
-// slim gives what of a record is carried. Of the description that is its first line.
+// slim returns the included fields of a record, and only the first line of its
+// description.
 func slim(record []byte) (string, error) {
 	var out bytes.Buffer
 	err := eachField(bytes.ToValidUTF8(record, []byte("?")), func(f field) error {
@@ -67,8 +68,8 @@ func slim(record []byte) (string, error) {
 	return out.String(), err
 }
 
-// poolPath gives where a package lies in a repository of some packages. The epoch of
-// its version is not part of a file's name, as it is not of the distribution's own.
+// poolPath returns the path of a package in the new repository. As in Debian, the file
+// name does not contain the epoch.
 func poolPath(p *packaging.Package) (string, error) {
 	_, version, ok := strings.Cut(p.Version, ":")
 	if !ok {
@@ -79,7 +80,7 @@ func poolPath(p *packaging.Package) (string, error) {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+-._~", r)
 	}
 	if strings.ContainsFunc(name, odd) {
-		return "", fmt.Errorf("%q is no name for a file", name)
+		return "", fmt.Errorf("%q is not a valid file name", name)
 	}
 	return "pool/" + name, nil
 }

@@ -6,13 +6,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// ParseList reads one-line sources, as sources.list has them:
+// ParseList reads sources in the one-line format of sources.list:
 //
 //	deb [arch=amd64 signed-by=/usr/share/keyrings/x.gpg] https://host/debian bookworm main
 //
-// It gives the sources that can be used and every problem there is; warnings
-// are of what is passed over. Paths of keys start from base; without one they have
-// to be absolute, as apt asks.
+// It returns the usable sources and all problems; warnings are about what is skipped.
+// Paths of keys are relative to base; without a base they must be absolute, as in apt.
 func ParseList(file, text, base string) ([]Source, manifest.Problems) {
 	var out []Source
 	var problems manifest.Problems
@@ -32,7 +31,7 @@ func ParseList(file, text, base string) ([]Source, manifest.Problems) {
 	return out, problems
 }
 
-// uncommented cuts a comment off, which a "#" begins outside of brackets.
+// uncommented removes a comment, which begins with a "#" outside of brackets.
 func uncommented(line string) string {
 	inside := false
 	for i, c := range line {
@@ -48,7 +47,7 @@ func uncommented(line string) string {
 	return line
 }
 
-// oneLine reads a line, and tells whether it has all that a source needs.
+// oneLine reads a line, and reports whether it has all required parts.
 func (e *entry) oneLine(line string) bool {
 	kind, rest, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
 	e.types = []string{kind}
@@ -63,7 +62,7 @@ func (e *entry) oneLine(line string) bool {
 	}
 	words := strings.Fields(rest)
 	if len(words) < 2 {
-		e.problem(e.line, "a source needs an address and a suite", "write it as deb ADDRESS SUITE COMPONENT…")
+		e.problem(e.line, "a source requires a URI and a suite", "write it as deb URI SUITE COMPONENT…")
 		return false
 	}
 	e.uris, e.suites, e.source.Components = words[:1], words[1:2], words[2:]

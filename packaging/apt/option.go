@@ -10,8 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// entry is a source as it is being read: what stands in one place, for several
-// addresses and suites.
+// entry is a source entry while it is read; it may have several URIs and suites.
 type entry struct {
 	source   Source
 	types    []string
@@ -20,7 +19,7 @@ type entry struct {
 	off      bool
 	file     string
 	line     int
-	base     string // where relative paths of keys start; "": there are none
+	base     string // folder of relative paths of keys; "" if they are not allowed
 	problems manifest.Problems
 }
 
@@ -32,14 +31,14 @@ func (e *entry) warn(line int, message, advice string) {
 	e.problems = append(e.problems, manifest.Problem{Severity: manifest.Warning, File: e.file, Line: line, Message: message, Advice: advice})
 }
 
-// lenient are options that would have apt believe what nobody signed.
+// lenient are options that make apt trust unsigned content.
 var lenient = []string{"trusted", "allow-insecure", "allow-weak", "allow-downgrade-to-insecure"}
 
-// ignored are options that change nothing of what is read here.
+// ignored are options that do not affect what is read.
 var ignored = []string{"lang", "languages", "target", "targets", "pdiffs", "valid-until-min", "valid-until-max", "date-max-future", "description",
 	"x-repolib-name", "x-repolib-id", "enabled-by", "snapshot"}
 
-// option takes one option, its name in lower case as one-line sources have it.
+// option handles one option, with the lower-case name of one-line sources.
 func (e *entry) option(line int, name string, values []string) {
 	on := !slices.ContainsFunc(values, func(v string) bool {
 		return slices.Contains([]string{"no", "false", "0", "off", "without", "disable"}, strings.ToLower(v))
@@ -58,12 +57,12 @@ func (e *entry) option(line int, name string, values []string) {
 	case name == "check-valid-until":
 		e.source.AnyAge = !on
 	case name == "check-date" && !on:
-		e.warn(line, "check-date=no does not count here", "set this machine's clock where it is wrong")
+		e.warn(line, "check-date=no is ignored", "set this machine's clock if it is wrong")
 	case name == "inrelease-path":
-		e.problem(line, "an inrelease-path is not read here", "name the repository by its ordinary address and suite")
+		e.problem(line, "inrelease-path is not supported", "specify the repository by its URI and suite")
 	case slices.Contains(lenient, name):
 		if on {
-			e.warn(line, name+"="+strings.Join(values, ",")+" does not count here: the repository has to be signed", "name its key with signed-by")
+			e.warn(line, name+"="+strings.Join(values, ",")+" is ignored: the repository must be signed", "specify its key with signed-by")
 		}
 	case slices.Contains(ignored, name) || name == "check-date":
 	default:
@@ -71,7 +70,7 @@ func (e *entry) option(line int, name string, values []string) {
 	}
 }
 
-// signedBy takes paths of keyrings and fingerprints.
+// signedBy handles paths of keyrings and fingerprints.
 func (e *entry) signedBy(line int, values []string) {
 	for _, v := range values {
 		fingerprint := strings.ToUpper(strings.TrimSuffix(v, "!"))
@@ -83,13 +82,13 @@ func (e *entry) signedBy(line int, values []string) {
 		case e.base != "" && v != "":
 			e.source.SignedBy.Files = append(e.source.SignedBy.Files, filepath.Join(e.base, v))
 		default:
-			e.problem(line, fmt.Sprintf("signed-by has %q, which is neither a path nor a whole fingerprint", v), "")
+			e.problem(line, fmt.Sprintf("signed-by has %q, which is neither a path nor a full fingerprint", v), "")
 		}
 	}
 }
 
-// mirror gives the first address of a list of mirrors on this machine, as cloud
-// images have it; or the list's own where there is none.
+// mirror returns the first URI of a mirror list file on this machine, as used by cloud
+// images; if there is none, it returns the URI of the list.
 func (e *entry) mirror(uri, list string) string {
 	list = filepath.Clean(list)
 	var b []byte
@@ -98,7 +97,7 @@ func (e *entry) mirror(uri, list string) string {
 		b, err = os.ReadFile(list)
 	}
 	if err != nil {
-		e.warn(e.line, "the list of mirrors: "+err.Error(), "")
+		e.warn(e.line, "mirror list: "+err.Error(), "")
 		return uri
 	}
 	for line := range strings.Lines(string(b)) {
@@ -109,14 +108,14 @@ func (e *entry) mirror(uri, list string) string {
 	return uri
 }
 
-// schemes that lead to a folder of files.
+// schemes are the supported URI schemes.
 var schemes = []string{"http", "https", "file", "copy"}
 
-// sources gives one Source for each address and suite, unless something is wrong.
+// sources returns a Source for each URI and suite; none if the entry has errors.
 func (e *entry) sources() []Source {
 	for _, t := range e.types {
 		if t != "deb" && t != "deb-src" {
-			e.problem(e.line, fmt.Sprintf("%q is no type of source", t), "write deb")
+			e.problem(e.line, fmt.Sprintf("%q is not a source type", t), "write deb")
 		}
 	}
 	if e.off || !slices.Contains(e.types, "deb") {
@@ -129,7 +128,7 @@ func (e *entry) sources() []Source {
 		}
 		scheme, rest, ok := strings.Cut(uri, ":")
 		if !ok || !slices.Contains(schemes, scheme) || strings.Trim(rest, "/") == "" {
-			e.warn(e.line, fmt.Sprintf("%q is passed over: only http, https and file addresses can be read", redacted(uri)), "name a mirror's address instead")
+			e.warn(e.line, fmt.Sprintf("%q is skipped: only http, https and file URIs are supported", redacted(uri)), "specify a mirror's URI instead")
 			continue
 		}
 		for _, suite := range e.suites {
@@ -140,13 +139,13 @@ func (e *entry) sources() []Source {
 			}
 			switch {
 			case s.flat() && len(s.Components) > 0:
-				e.problem(e.line, fmt.Sprintf("the suite %q ends in a slash, and such a repository has no components", suite), "drop the components or the slash")
+				e.problem(e.line, fmt.Sprintf("the suite %q ends in a slash, so the repository cannot have components", suite), "remove the components or the slash")
 				continue
 			case !s.flat() && len(s.Components) == 0:
-				e.problem(e.line, fmt.Sprintf("the suite %q needs components, as in main", suite), "name them, or end the suite in a slash where the repository is flat")
+				e.problem(e.line, fmt.Sprintf("the suite %q requires components, such as main", suite), "add them, or end the suite in a slash if the repository is flat")
 				continue
 			case !s.flat() && !localPath(suite):
-				e.problem(e.line, fmt.Sprintf("%q is no suite", suite), "")
+				e.problem(e.line, fmt.Sprintf("%q is not a valid suite", suite), "")
 				continue
 			}
 			out = append(out, s)

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// paragraphs reads the format that all of Debian's control files share: fields
-// in paragraphs, with an empty line between. It holds one paragraph at a time.
+// paragraphs reads the format of Debian's control files: paragraphs of fields, separated
+// by empty lines. Only one paragraph is in memory at a time.
 type paragraphs struct {
 	in    *bufio.Reader
 	limit int // bytes of one paragraph
@@ -21,9 +21,9 @@ func newParagraphs(r io.Reader, limit int) *paragraphs {
 	return &paragraphs{in: bufio.NewReaderSize(r, 64<<10), limit: limit}
 }
 
-// next gives a paragraph as it stands, with its last newline, and the line on
-// which it begins. The text is valid until the next call. After the last one
-// the error is io.EOF.
+// next returns a paragraph unchanged, with its last newline, and the number of its first
+// line. The text is valid until the next call. After the last paragraph the error is
+// io.EOF.
 func (p *paragraphs) next() (text []byte, first int, err error) {
 	p.text = p.text[:0]
 	for {
@@ -40,7 +40,7 @@ func (p *paragraphs) next() (text []byte, first int, err error) {
 		}
 		switch {
 		case len(p.text) > p.limit:
-			return nil, 0, fmt.Errorf("line %d: a paragraph of more than %d bytes", p.line, p.limit)
+			return nil, 0, fmt.Errorf("line %d: the paragraph is longer than %d bytes", p.line, p.limit)
 		case err != nil && !errors.Is(err, io.EOF):
 			return nil, 0, err
 		}
@@ -61,13 +61,12 @@ func (p *paragraphs) next() (text []byte, first int, err error) {
 // field is one field of a paragraph.
 type field struct {
 	name  []byte
-	value []byte // the lines that continue it included, each with its newline and first blank
+	value []byte // with continuation lines, each with its newline and first space
 	line  int    // counted from the paragraph's first, which is 0
 }
 
-// eachField gives the fields of a paragraph in their order. Lines that begin with
-// "#" are comments. A line that is neither field nor continuation is an error,
-// and ends it.
+// eachField iterates over the fields of a paragraph in order. Lines that begin with "#"
+// are comments. It returns an error for a line that is neither a field nor a continuation.
 func eachField(text []byte, yield func(field) error) error {
 	var f field
 	end := 0 // of the value, where no comment stands in it
@@ -89,7 +88,7 @@ func eachField(text []byte, yield func(field) error) error {
 		case ' ', '\t':
 			switch {
 			case len(f.name) == 0:
-				return fmt.Errorf("line %d continues no field", n+1)
+				return fmt.Errorf("line %d is a continuation without a field", n+1)
 			case at == end:
 				f.value = text[at-len(f.value) : stop : stop]
 				end = stop
@@ -103,7 +102,7 @@ func eachField(text []byte, yield func(field) error) error {
 			}
 			colon := bytes.IndexByte(line, ':')
 			if colon <= 0 || bytes.ContainsAny(line[:colon], " \t\r\n") {
-				return fmt.Errorf("line %d is no field: %.40q", n+1, line)
+				return fmt.Errorf("line %d is not a field: %.40q", n+1, line)
 			}
 			f = field{name: line[:colon], value: bytes.TrimLeft(line[colon+1:], " \t"), line: n}
 			end = stop

@@ -5,26 +5,25 @@ import (
 	"path"
 )
 
-// The priorities that apt gives repositories by itself.
+// The default priorities of repositories in apt.
 const (
 	ordinary     = 500
-	upgradesOnly = 100 // NotAutomatic and ButAutomaticUpgrades, as backports are
-	onDemand     = 1   // NotAutomatic, as experimental is
+	upgradesOnly = 100 // NotAutomatic and ButAutomaticUpgrades, such as backports
+	onDemand     = 1   // NotAutomatic, such as experimental
 )
 
-// Preference gives packages of some repositories another priority, as apt's
-// preferences do. Empty fields match anything.
+// Preference sets the priority of packages of some repositories, like apt's preferences.
+// Empty fields match anything.
 type Preference struct {
 	Packages []string // names, with "*" and "?" for any; none: every package
-	Suite    string   // the suite or codename that the release says
+	Suite    string   // the suite or codename of the release
 	Origin   string   // the release's Origin
 	Version  string   // with "*" and "?" for any
-	Priority int      // below 0 the package is not there; else the highest is taken
+	Priority int      // below 0 the package is excluded; else the highest priority wins
 }
 
-// pin gives the priority of a package of a repository: the first preference that
-// names the package, else the first that is for every package, else the
-// repository's own.
+// pin returns the priority of a package of a repository: that of the first preference
+// for the package, else of the first preference for all packages, else the repository's.
 func pin(preferences []Preference, r *Release, name, version string) int {
 	for _, specific := range []bool{true, false} {
 		for _, p := range preferences {
@@ -57,17 +56,18 @@ func (p Preference) matches(r *Release, name, version string) bool {
 	return len(p.Packages) == 0
 }
 
-// glob matches; a malformed pattern matches nothing, and check tells of it.
+// glob reports whether a pattern matches; a malformed pattern matches nothing, and check
+// reports it.
 func glob(pattern, s string) bool {
 	ok, err := path.Match(pattern, s)
 	return ok && err == nil
 }
 
-// check tells whether the patterns can be read.
+// check returns an error for a malformed pattern.
 func (p Preference) check() error {
 	for _, pattern := range append([]string{p.Version}, p.Packages...) {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return fmt.Errorf("the preference's %q is no pattern", pattern)
+			return fmt.Errorf("%q in a preference is not a valid pattern", pattern)
 		}
 	}
 	return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// blockSize is how much of records is compressed together, in bytes.
+// blockSize is the size in bytes of the blocks in which records are compressed.
 const blockSize = 256 << 10
 
-// records holds what indices say of packages, word for word, compressed: of a
-// distribution that is a third of all memory otherwise, and few are asked for.
+// records stores the unchanged index entries of packages, compressed. Uncompressed they
+// would use a third of all memory, and only few are read.
 type records struct {
 	encoder *zstd.Encoder
 	open    []byte
@@ -22,7 +22,7 @@ type records struct {
 	at      map[*packaging.Package]place
 }
 
-// place is where a record lies.
+// place is the position of a record.
 type place struct{ block, offset, size int }
 
 func newRecords() (*records, error) {
@@ -33,7 +33,7 @@ func newRecords() (*records, error) {
 	return &records{encoder: e, at: map[*packaging.Package]place{}}, nil
 }
 
-// keep adds a record.
+// keep stores a record.
 func (r *records) keep(p *packaging.Package, text []byte) {
 	r.at[p] = place{len(r.blocks), len(r.open), len(text)}
 	if r.open = append(r.open, text...); len(r.open) >= blockSize {
@@ -41,7 +41,7 @@ func (r *records) keep(p *packaging.Package, text []byte) {
 	}
 }
 
-// close ends it: nothing can be kept any more.
+// close writes the last block; no more records can be stored.
 func (r *records) close() {
 	r.seal()
 	r.encoder, r.open, r.scratch = nil, nil, nil
@@ -67,7 +67,7 @@ func (r *records) fill(packages []*packaging.Package) error {
 	for _, p := range ordered {
 		at, ok := r.at[p]
 		if !ok {
-			return fmt.Errorf("%s is not of these repositories", p)
+			return fmt.Errorf("%s is not in these repositories", p)
 		}
 		if at.block != unpacked {
 			if text, err = d.DecodeAll(r.blocks[at.block], text[:0]); err != nil {

@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// Why a repository is refused; a Refusal wraps one of them.
+// The reasons to refuse a repository; a Refusal wraps one of them.
 var (
-	ErrUnsigned     = errors.New("it bears no signature")
-	ErrNoKeyring    = errors.New("the keyring for it cannot be read")
-	ErrUnknownKey   = errors.New("it is signed with a key that is not known here")
-	ErrBadSignature = errors.New("its signature does not fit what it says: it was changed, or damaged on the way")
-	ErrExpiredKey   = errors.New("it is signed with a key that has expired or was withdrawn")
-	ErrWeak         = errors.New("it is signed or listed with an algorithm that is too weak")
-	ErrStale        = errors.New("it is past its Valid-Until")
-	ErrFuture       = errors.New("it is of the future")
-	ErrOtherRelease = errors.New("it is not the release that was asked for")
+	ErrUnsigned     = errors.New("it is not signed")
+	ErrNoKeyring    = errors.New("its keyring cannot be read")
+	ErrUnknownKey   = errors.New("it is signed with an unknown key")
+	ErrBadSignature = errors.New("its signature does not match its content: it was modified or damaged")
+	ErrExpiredKey   = errors.New("it is signed with a key that has expired or was revoked")
+	ErrWeak         = errors.New("its signature or digest algorithm is too weak")
+	ErrStale        = errors.New("it has expired (Valid-Until)")
+	ErrFuture       = errors.New("its date is in the future")
+	ErrOtherRelease = errors.New("it is not the requested release")
 	ErrMalformed    = errors.New("it cannot be read")
-	ErrDigest       = errors.New("it differs from what the signed release says of it")
+	ErrDigest       = errors.New("it differs from the size or digest in the signed release")
 )
 
-// Refusal is an error that says which repository is not used, and why.
+// Refusal is the error for a repository that is not used.
 type Refusal struct {
 	Repository string   // address and suite
 	Reason     error    // one of the above
-	Detail     string   // which file, which date, what instead
-	Keys       []string // the keys that signed, as far as that is the reason
-	Looked     []string // where keys were looked for
+	Detail     string   // such as the file, the date, or what was found instead
+	Keys       []string // the signing keys, if they are the reason
+	Looked     []string // where keys were searched
 	Advice     string
 }
 
@@ -40,7 +40,7 @@ func (e *Refusal) Error() string {
 		b.WriteString("; signed by " + strings.Join(e.Keys, ", "))
 	}
 	if len(e.Looked) > 0 {
-		b.WriteString("; keys were looked for in " + strings.Join(e.Looked, ", "))
+		b.WriteString("; keys were searched in " + strings.Join(e.Looked, ", "))
 	}
 	if e.Advice != "" {
 		b.WriteString("; " + e.Advice)
@@ -48,5 +48,5 @@ func (e *Refusal) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Refusal) Unwrap() error { return e.Reason }

@@ -9,8 +9,8 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// operators as control files write them. The single "<" and ">" are obsolete and
-// mean what they always meant to dpkg.
+// operators are the operators of control files. The obsolete "<" and ">" have dpkg's
+// meaning.
 var operators = map[string]packaging.Operator{
 	"<<": packaging.Earlier,
 	"<=": packaging.AtMost,
@@ -21,9 +21,9 @@ var operators = map[string]packaging.Operator{
 	">>": packaging.Later,
 }
 
-// relation reads "name", "name:any (>= 1)". The qualifier stays in the name,
-// except for native, which is what no qualifier means: only one architecture is
-// read, and "name:any" is what a package that allows it provides.
+// relation parses "name", "name:any (>= 1)". The qualifier stays part of the name, except
+// for native, which is the same as no qualifier: only one architecture is read, and a
+// package that allows "name:any" provides it.
 func relation(s, native string) (packaging.Relation, error) {
 	s = strings.TrimSpace(s)
 	name, rest := s, ""
@@ -31,7 +31,7 @@ func relation(s, native string) (packaging.Relation, error) {
 		name, rest = s[:i], strings.TrimSpace(s[i:])
 	}
 	if !validName(name) {
-		return packaging.Relation{}, fmt.Errorf("%q names no package", s)
+		return packaging.Relation{}, fmt.Errorf("%q is not a package name", s)
 	}
 	if base, arch, ok := strings.Cut(name, ":"); ok && (arch == native || arch == "native") {
 		name = base
@@ -51,11 +51,11 @@ func relation(s, native string) (packaging.Relation, error) {
 			return r, nil
 		}
 	}
-	return packaging.Relation{}, fmt.Errorf("%q is no relation to a package", s)
+	return packaging.Relation{}, fmt.Errorf("%q is not a valid package relation", s)
 }
 
-// validName tells whether a name is made of what names of packages are made of,
-// with at most one qualifier.
+// validName reports whether a name has only the characters of package names, and at most
+// one qualifier.
 func validName(s string) bool {
 	colons := 0
 	for i := range len(s) {
@@ -72,7 +72,7 @@ func validName(s string) bool {
 	return s != "" && colons <= 1 && s[len(s)-1] != ':'
 }
 
-// alternatives reads "a | b (>= 1)".
+// alternatives parses "a | b (>= 1)".
 func alternatives(s, native string) ([]packaging.Relation, error) {
 	out := make([]packaging.Relation, 0, 1+strings.Count(s, "|"))
 	for x := range strings.SplitSeq(s, "|") {
@@ -85,7 +85,7 @@ func alternatives(s, native string) ([]packaging.Relation, error) {
 	return out, nil
 }
 
-// elements gives the parts of a list with commas that are not empty.
+// elements returns the non-empty elements of a comma-separated list.
 func elements(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for x := range bytes.SplitSeq(list, []byte{','}) {

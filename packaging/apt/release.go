@@ -13,24 +13,23 @@ import (
 	"time"
 )
 
-// Release is what a repository says of itself, under its signature.
+// Release is the content of a repository's signed Release file.
 type Release struct {
 	Origin, Label, Suite, Codename, Version string
-	Date, ValidUntil                        time.Time // zero: it does not say
+	Date, ValidUntil                        time.Time // zero if not set
 	Architectures, Components               []string
-	// NotAutomatic keeps its packages from being taken where others have them;
-	// ButAutomaticUpgrades softens that.
+	// NotAutomatic and ButAutomaticUpgrades lower the priority of its packages.
 	NotAutomatic, ButAutomaticUpgrades bool
-	// SignedBy has the fingerprints of the keys whose signature was good.
+	// SignedBy contains the fingerprints of the keys with a valid signature.
 	SignedBy []string
 
 	byHash    bool
-	splitAll  bool // packages for all architectures have an index of their own
+	splitAll  bool // packages for all architectures have a separate index
 	files     map[string]digest
 	sha256set bool
 }
 
-// digest is what a release says of one of its files.
+// digest is the size and digest of a file in a release.
 type digest struct {
 	sha256 string
 	size   int64
@@ -65,7 +64,7 @@ func parseRelease(text []byte) (*Release, error) {
 	}
 	r.splitAll = !noSplit && slices.Contains(r.Architectures, "all")
 	if _, _, err := in.next(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it has more than one paragraph")
+		return nil, errors.New("it contains more than one paragraph")
 	}
 	return r, nil
 }
@@ -111,26 +110,26 @@ func (r *Release) sums(value string) error {
 			continue
 		}
 		if len(f) != 3 {
-			return fmt.Errorf("%.80q is no digest, size and path", line)
+			return fmt.Errorf("%.80q is not a digest, size and path", line)
 		}
 		size, err := strconv.ParseInt(f[1], 10, 64)
 		sum, hexErr := hex.DecodeString(f[0])
 		if err != nil || size < 0 || hexErr != nil || len(sum) != 32 || !localPath(f[2]) {
-			return fmt.Errorf("%.80q is no digest, size and path", line)
+			return fmt.Errorf("%.80q is not a digest, size and path", line)
 		}
 		r.files[f[2]] = digest{sha256: strings.ToLower(f[0]), size: size}
 	}
 	return nil
 }
 
-// date reads what RFC 2822 calls a date, which has to be UTC in a Release.
+// date parses an RFC 2822 date, which must be UTC in a Release.
 func date(s string) (time.Time, error) {
 	t, err := mail.ParseDate(s)
 	if err != nil {
 		t, err = time.Parse("Mon, _2 Jan 2006 15:04:05 MST", s)
 	}
 	if err != nil {
-		return t, fmt.Errorf("%q is no date", s)
+		return t, fmt.Errorf("%q is not a valid date", s)
 	}
 	return t.UTC(), nil
 }
@@ -139,7 +138,7 @@ func yes(s string) bool {
 	return strings.EqualFold(s, "yes") || strings.EqualFold(s, "true") || s == "1"
 }
 
-// check refuses a release that is not for now, or not the one asked for.
+// check refuses a release that is expired or from the future, or not the requested one.
 func (r *Release) check(s Source, now time.Time) error {
 	refuse := func(reason error, detail, advice string) error {
 		return &Refusal{Repository: s.String(), Reason: reason, Detail: detail, Advice: advice}
@@ -149,27 +148,27 @@ func (r *Release) check(s Source, now time.Time) error {
 	}
 	if !r.ValidUntil.IsZero() && r.ValidUntil.Before(now) && !s.AnyAge {
 		return refuse(ErrStale, r.ValidUntil.Format(time.RFC3339),
-			"use a mirror that is up to date, or for an archive of the past say check-valid-until=no")
+			"use an up-to-date mirror, or set check-valid-until=no for an archived release")
 	}
 	if !r.sha256set {
-		return refuse(ErrWeak, "it has no SHA256 of its files", "")
+		return refuse(ErrWeak, "it has no SHA256 digests of its files", "")
 	}
 	for _, x := range []struct{ name, want, have string }{
 		{"Origin", s.Expect.Origin, r.Origin}, {"Suite", s.Expect.Suite, r.Suite}, {"Codename", s.Expect.Codename, r.Codename},
 	} {
 		if x.want != "" && x.want != x.have {
-			return refuse(ErrOtherRelease, fmt.Sprintf("its %s is %q, and should be %q", x.name, x.have, x.want), "")
+			return refuse(ErrOtherRelease, fmt.Sprintf("its %s is %q, expected %q", x.name, x.have, x.want), "")
 		}
 	}
 	if !r.named(s) {
-		return refuse(ErrOtherRelease, fmt.Sprintf("it is %q or %q", r.Suite, r.Codename), "a mirror may have mixed up its folders")
+		return refuse(ErrOtherRelease, fmt.Sprintf("its suite is %q and its codename %q", r.Suite, r.Codename), "the mirror may be inconsistent; use another one")
 	}
 	return nil
 }
 
-// named tells whether the release goes by the suite under which it was found. A
-// "bookworm/updates" is of a bookworm; one that names neither suite nor codename
-// can be anything, and so can a flat one.
+// named reports whether the release matches the suite of its source. "bookworm/updates"
+// matches bookworm. A release without suite and codename, and a flat repository, match
+// any suite.
 func (r *Release) named(s Source) bool {
 	if s.flat() || r.Suite == "" && r.Codename == "" {
 		return true

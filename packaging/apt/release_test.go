@@ -25,7 +25,7 @@ func TestRefused(t *testing.T) {
 		{"changed", func(_ *testing.T, s *site, _ *Source) {
 			f := s.files["debian/dists/bookworm/InRelease"]
 			s.files["debian/dists/bookworm/InRelease"] = bytes.Replace(f, []byte("Version: 12.9"), []byte("Version: 12.8"), 1)
-		}, ErrBadSignature, []string{"changed"}},
+		}, ErrBadSignature, []string{"modified"}},
 		{"text before", func(_ *testing.T, s *site, _ *Source) {
 			f := s.files["debian/dists/bookworm/InRelease"]
 			s.files["debian/dists/bookworm/InRelease"] = append([]byte("Origin: Evil\n\n"), f...)
@@ -40,13 +40,13 @@ func TestRefused(t *testing.T) {
 		}, ErrMalformed, []string{"outside of the signed message"}},
 		{"no message", func(_ *testing.T, s *site, _ *Source) {
 			s.files["debian/dists/bookworm/InRelease"] = []byte(bookworm)
-		}, ErrMalformed, []string{"no signed message"}},
+		}, ErrMalformed, []string{"not a signed message"}},
 		{"another key", func(t *testing.T, _ *site, src *Source) {
 			src.SignedBy = Keys{Files: []string{write(t, "other.asc", public(t, newKey(t, nil)))}}
-		}, ErrUnknownKey, []string{"signed by", "other.asc", "bring the repository's key"}},
+		}, ErrUnknownKey, []string{"signed by", "other.asc", "copy the repository's key"}},
 		{"no key anywhere", func(_ *testing.T, _ *site, src *Source) { src.SignedBy = Keys{} }, ErrUnknownKey, []string{"signed by"}},
 		{"no such keyring", func(_ *testing.T, _ *site, src *Source) { src.SignedBy = Keys{Files: []string{"/nowhere/a.gpg"}} },
-			ErrNoKeyring, []string{"there is no /nowhere/a.gpg"}},
+			ErrNoKeyring, []string{"/nowhere/a.gpg does not exist"}},
 		{"no key in the keyring", func(t *testing.T, _ *site, src *Source) {
 			src.SignedBy = Keys{Files: []string{write(t, "page.gpg", "<html>")}}
 		}, ErrNoKeyring, []string{"page.gpg"}},
@@ -56,7 +56,7 @@ func TestRefused(t *testing.T) {
 			s.keys = []*openpgp.Entity{newKey(t, c)}
 			src.SignedBy.Inline = public(t, s.keys...)
 			s.files["debian/dists/bookworm/InRelease"] = cleartext(t, bookworm+"SHA256:\n", at(-360*24*time.Hour), s.keys...)
-		}, ErrExpiredKey, []string{"present key"}},
+		}, ErrExpiredKey, []string{"current key"}},
 		{"a weak key", func(t *testing.T, s *site, src *Source) {
 			s.keys = []*openpgp.Entity{newKey(t, &packet.Config{RSABits: 1024, MinRSABits: 1024, Time: at(-time.Hour * 24).Time})}
 			src.SignedBy.Inline = public(t, s.keys...)
@@ -90,7 +90,7 @@ func TestRefused(t *testing.T) {
 			}
 			s.files["debian/dists/bookworm/Release.gpg"] = append(s.files["debian/dists/bookworm/Release.gpg"], b.Bytes()...)
 		}, ErrBadSignature, nil},
-		{"a signature of the future", func(t *testing.T, s *site, _ *Source) {
+		{"a signature in the future", func(t *testing.T, s *site, _ *Source) {
 			s.files["debian/dists/bookworm/InRelease"] = cleartext(t, bookworm+"SHA256:\n", at(time.Hour), s.keys...)
 		}, ErrFuture, nil},
 		{"a date in the future", func(_ *testing.T, s *site, _ *Source) {
@@ -132,7 +132,7 @@ func TestRefused(t *testing.T) {
 			s.files["debian/dists/bookworm/main/binary-amd64/Packages.gz"] = s.files["debian/dists/bookworm/main/binary-amd64/Packages.gz"][:20]
 		}, ErrDigest, nil},
 		{"no such component", func(_ *testing.T, _ *site, src *Source) { src.Components, src.Given = []string{"universe"}, true },
-			ErrOtherRelease, []string{"no component universe", "main, contrib"}},
+			ErrOtherRelease, []string{"component universe", "main, contrib"}},
 	}
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {

@@ -16,28 +16,28 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// skew is how far ahead another clock may be; apt allows the same.
+// skew is the accepted clock skew, the same as in apt.
 const skew = 10 * time.Second
 
-// weakest RSA key that counts, in bits.
+// weakest is the minimum size of an RSA key in bits.
 const weakest = 2048
 
-// clearSigned takes an InRelease apart: the text that is signed, and nothing
-// else, and the signatures over it. The two forms differ in what ends a line.
+// clearSigned splits an InRelease file into the signed text and the signatures. The text
+// is returned in two forms with different line endings.
 func clearSigned(file []byte) (text, signed []byte, signatures io.Reader, err error) {
 	block, rest := clearsign.Decode(file)
 	if block == nil {
-		return nil, nil, nil, errors.New("it is no signed message")
+		return nil, nil, nil, errors.New("it is not a signed message")
 	}
-	// Text before or behind the message would be unsigned, and read by some.
+	// Text before or after the message is unsigned, but some readers would accept it.
 	if !bytes.HasPrefix(file, []byte("-----BEGIN PGP SIGNED MESSAGE-----")) || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, nil, nil, errors.New("there is text outside of the signed message")
+		return nil, nil, nil, errors.New("it contains text outside of the signed message")
 	}
 	text = append(bytes.ReplaceAll(block.Bytes, []byte("\r\n"), []byte("\n")), '\n')
 	return text, block.Bytes, block.ArmoredSignature.Body, nil
 }
 
-// detached reads signatures that lie beside what they sign, armored or not.
+// detached reads detached signatures, armored or binary.
 func detached(file []byte) (io.Reader, error) {
 	if !bytes.Contains(file, []byte("-----BEGIN PGP SIGNATURE-----")) {
 		return bytes.NewReader(file), nil
@@ -49,13 +49,12 @@ func detached(file []byte) (io.Reader, error) {
 	return block.Body, nil
 }
 
-// verify wants one good signature over signed, and none that a known key made
-// over something else. Signatures of unknown keys beside a good one are
-// ordinary: archives sign with the keys of several releases. It gives the
-// fingerprints of the keys that signed.
+// verify requires one valid signature over signed, and no invalid signature of a known
+// key. Signatures of unknown keys beside a valid one are accepted, since archives sign
+// with the keys of several releases. It returns the fingerprints of the signing keys.
 func verify(repository string, signed []byte, signatures io.Reader, ring keyring, now time.Time) ([]string, error) {
 	refusal := &Refusal{Repository: repository, Reason: ErrUnsigned, Looked: ring.looked}
-	// The reason told is that of the signature that came nearest to being good.
+	// The reported reason is that of the signature that passed the most checks.
 	nearer := func(reason error) bool {
 		order := map[error]int{ErrUnsigned: 0, ErrUnknownKey: 1, ErrWeak: 2, ErrFuture: 3, ErrExpiredKey: 4}
 		return order[reason] > order[refusal.Reason]
@@ -94,14 +93,14 @@ func verify(repository string, signed []byte, signatures io.Reader, ring keyring
 	}
 	switch {
 	case errors.Is(refusal.Reason, ErrUnknownKey):
-		refusal.Advice = "bring the repository's key, and name it with signed-by"
+		refusal.Advice = "copy the repository's key to this machine, and specify it with signed-by"
 	case errors.Is(refusal.Reason, ErrExpiredKey):
-		refusal.Advice = "bring the repository's present key"
+		refusal.Advice = "copy the repository's current key to this machine"
 	}
 	return nil, refusal
 }
 
-// check gives who made one signature, or one of the reasons for a Refusal.
+// check returns the signing key of one signature, or one of the reasons for a Refusal.
 func check(sig *packet.Signature, signed []byte, keys openpgp.EntityList, now time.Time) (*openpgp.Entity, error) {
 	known := keys.KeysByIdUsage(*sig.IssuerKeyId, packet.KeyFlagSign)
 	if len(known) == 0 {

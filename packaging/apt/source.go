@@ -9,38 +9,38 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// Source is one repository as apt's configuration names it: one address and one
-// suite.
+// Source is one repository of apt's configuration: one URI and one suite.
 type Source struct {
-	URI           string   // of the archive, without a slash at its end
+	URI           string   // of the archive, without a trailing slash
 	Suite         string   // "bookworm", or for a flat repository a folder that ends in "/"
 	Components    []string // none for a flat repository
-	Architectures []string // the only ones to read; none: every one
+	Architectures []string // architectures to read; empty for all
 	Without       []string // architectures not to read
-	SignedBy      Keys     // whose signature counts; none: every key that the Request has
-	// AnyAge reads a repository after its Valid-Until, as one has to with
-	// archives of old releases.
+	SignedBy      Keys     // trusted keys; empty for all keys of the Request
+	// AnyAge accepts a repository after its Valid-Until, as necessary for archives of old
+	// releases.
 	AnyAge bool
-	NoHash bool // never ask for by-hash addresses
-	// Expect is what the release has to say of itself. It always has to be of the suite.
+	NoHash bool // do not use by-hash URLs
+	// Expect contains further values that the release must have. It must always match the
+	// suite.
 	Expect Expect
-	// Given tells that a person named it for this purpose. Of others those that
-	// are of another distribution or release are passed over.
+	// Given is set for sources of the config. Other sources are skipped if they are of
+	// another distribution or release.
 	Given bool
 
 	File string // where it is configured, for messages
 	Line int
 }
 
-// Expect is what a Release says of itself; empty fields mean anything.
+// Expect contains expected values of a Release; empty fields match anything.
 type Expect struct {
 	Origin, Suite, Codename string
 }
 
-// Keys says whose signatures count for one repository.
+// Keys are the trusted keys of one repository.
 type Keys struct {
 	Files        []string // keyrings, armored or binary
-	Fingerprints []string // upper-case hex: of the keys in the system's keyrings only these
+	Fingerprints []string // upper-case hex: only these keys of the system's keyrings
 	Inline       string   // an armored block
 }
 
@@ -50,10 +50,10 @@ func (k Keys) equal(o Keys) bool {
 	return slices.Equal(k.Files, o.Files) && slices.Equal(k.Fingerprints, o.Fingerprints) && k.Inline == o.Inline
 }
 
-// String gives "https://host/debian bookworm", without a password.
+// String returns a text such as "https://host/debian bookworm", without a password.
 func (s Source) String() string { return redacted(s.URI) + " " + s.Suite }
 
-// redacted gives an address without the password in it.
+// redacted returns a URL without its password.
 func redacted(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Redacted()
@@ -61,15 +61,15 @@ func redacted(address string) string {
 	return address
 }
 
-// flat tells whether the packages lie beside their index, without components.
+// flat reports whether it is a flat repository, which has no components.
 func (s Source) flat() bool { return strings.HasSuffix(s.Suite, "/") }
 
-// wants tells whether it is to be read for an architecture.
+// wants reports whether it is read for an architecture.
 func (s Source) wants(arch string) bool {
 	return !slices.Contains(s.Without, arch) && (len(s.Architectures) == 0 || slices.Contains(s.Architectures, arch))
 }
 
-// index gives the address of a file that the release lists.
+// index returns the URL of a file that the release lists.
 func (s Source) index(name string) string {
 	if s.flat() {
 		return s.join(s.Suite, name)
@@ -81,13 +81,13 @@ func (s Source) join(parts ...string) string {
 	return strings.TrimRight(s.URI, "/") + path.Join(append([]string{"/"}, parts...)...)
 }
 
-// Package gives the address of a package's file, which is relative to the
-// archive in flat repositories too. No password is in it.
+// Package returns the URL of a package's file, without a password. The file's path is
+// relative to the archive, also in flat repositories.
 func (s Source) Package(location string) string {
 	return packaging.Address(s.URI, path.Clean(location))
 }
 
-// localPath tells whether a path stays where it is laid.
+// localPath reports whether a path stays inside its folder.
 func localPath(p string) bool {
 	if p == "" || strings.HasPrefix(p, "/") || strings.ContainsAny(p, "\\\x00\n") {
 		return false

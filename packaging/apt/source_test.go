@@ -103,24 +103,24 @@ deb mirror+file:/nowhere/debian.list bookworm main
 `, "")
 	_, sources := ParseSources("b.sources", "Types: deb\nURIs: http://x.example.com\n\nTypes: deb\n continued\nwrong\n\nTypes: deb\nURIs: http://x.example.com\nSuites: x\nComponents: main\nTrusted: yes\nNonsense: 1\n", "")
 	want := []string{
-		"a.list:1:0: error: a source needs an address and a suite; write it as deb ADDRESS SUITE COMPONENT…",
-		`a.list:2:0: error: "debian" is no type of source; write deb`,
+		"a.list:1:0: error: a source requires a URI and a suite; write it as deb URI SUITE COMPONENT…",
+		`a.list:2:0: error: "debian" is not a source type; write deb`,
 		"a.list:3:0: error: the options have no closing bracket",
-		"a.list:4:0: warning: trusted=yes does not count here: the repository has to be signed; name its key with signed-by",
-		`a.list:5:0: warning: "cdrom:[Debian]/" is passed over: only http, https and file addresses can be read; name a mirror's address instead`,
-		`a.list:6:0: error: the suite "bookworm" needs components, as in main; name them, or end the suite in a slash where the repository is flat`,
-		`a.list:7:0: error: the suite "./" ends in a slash, and such a repository has no components; drop the components or the slash`,
-		`a.list:8:0: error: signed-by has "relative.gpg", which is neither a path nor a whole fingerprint`,
+		"a.list:4:0: warning: trusted=yes is ignored: the repository must be signed; specify its key with signed-by",
+		`a.list:5:0: warning: "cdrom:[Debian]/" is skipped: only http, https and file URIs are supported; specify a mirror's URI instead`,
+		`a.list:6:0: error: the suite "bookworm" requires components, such as main; add them, or end the suite in a slash if the repository is flat`,
+		`a.list:7:0: error: the suite "./" ends in a slash, so the repository cannot have components; remove the components or the slash`,
+		`a.list:8:0: error: signed-by has "relative.gpg", which is neither a path nor a full fingerprint`,
 		"a.list:8:0: warning: the option foo is unknown",
 		"a.list:8:0: error: the option arch has no value; write it as name=value",
-		`a.list:9:0: error: "../up" is no suite`,
-		"a.list:10:0: warning: allow-weak=yes does not count here: the repository has to be signed; name its key with signed-by",
-		"a.list:10:0: warning: check-date=no does not count here; set this machine's clock where it is wrong",
-		"a.list:11:0: warning: the list of mirrors: stat /nowhere/debian.list: no such file or directory",
-		`a.list:11:0: warning: "mirror+file:/nowhere/debian.list" is passed over: only http, https and file addresses can be read; name a mirror's address instead`,
+		`a.list:9:0: error: "../up" is not a valid suite`,
+		"a.list:10:0: warning: allow-weak=yes is ignored: the repository must be signed; specify its key with signed-by",
+		"a.list:10:0: warning: check-date=no is ignored; set this machine's clock if it is wrong",
+		"a.list:11:0: warning: mirror list: stat /nowhere/debian.list: no such file or directory",
+		`a.list:11:0: warning: "mirror+file:/nowhere/debian.list" is skipped: only http, https and file URIs are supported; specify a mirror's URI instead`,
 		"b.sources:1:0: error: the entry has no Suites",
-		`b.sources:4:0: error: this entry cannot be read: line 3 is no field: "wrong\n"`,
-		"b.sources:12:0: warning: trusted=yes does not count here: the repository has to be signed; name its key with signed-by",
+		`b.sources:4:0: error: this entry cannot be read: line 3 is not a field: "wrong\n"`,
+		"b.sources:12:0: warning: trusted=yes is ignored: the repository must be signed; specify its key with signed-by",
 		"b.sources:13:0: warning: the option nonsense is unknown",
 	}
 	var have []string
@@ -161,8 +161,8 @@ func TestReadFolder(t *testing.T) {
 		said = append(said, strings.ReplaceAll(p.String(), dir+"/", ""))
 	}
 	want := []string{
-		"sources.list.d/b.list:2:0: warning: http://a.example.com x main is configured already, at sources.list:1",
-		"sources.list.d/d.list:1:0: error: http://a.example.com x is configured with other keys, at sources.list:1; name the same keys in both",
+		"sources.list.d/b.list:2:0: warning: http://a.example.com x main is already configured, at sources.list:1",
+		"sources.list.d/d.list:1:0: error: http://a.example.com x is also configured with other keys, at sources.list:1; set the same keys in both",
 	}
 	if d := cmp.Diff(want, said); d != "" {
 		t.Error(d)

@@ -11,8 +11,8 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// stanzas makes packages of the paragraphs of Packages files, for one
-// architecture. What many packages say alike is held once.
+// stanzas parses the paragraphs of Packages files for one architecture. Equal texts of
+// several packages are stored once.
 type stanzas struct {
 	arch         string
 	words        map[string]string // of which there are few: architectures, priorities
@@ -24,7 +24,7 @@ func newStanzas(arch string) *stanzas {
 	return &stanzas{arch: arch, words: map[string]string{}, requirements: map[string][]packaging.Relation{}, mentioned: map[string]int{}}
 }
 
-// control is what a stanza says, before it is a package.
+// control contains the fields of a stanza.
 type control struct {
 	name, version, arch, multi, priority, essential string
 	location, size, sha256                          []byte
@@ -32,25 +32,25 @@ type control struct {
 	recommends, suggests, replaces, enhances        []byte
 }
 
-// stanza is a package, with what apt goes by where several would do.
+// stanza is a package with the values by which apt chooses between alternatives.
 type stanza struct {
 	*packaging.Package
 	rank  int // of its Priority: 1 is required, 5 extra, 0 that it says nothing
 	named int // counts names in the order in which they were come by
 }
 
-// ranks of priorities, as apt has them.
+// ranks are the ranks of priorities in apt.
 var ranks = map[string]int{"": 0, "required": 1, "important": 2, "standard": 3, "optional": 4, "extra": 5}
 
-// read makes a package of a stanza; nil where it is of another architecture. An
-// error means that this one package cannot be used.
+// read parses a stanza; the package is nil for another architecture. An error means that
+// only this package cannot be used.
 func (s *stanzas) read(text []byte) (stanza, error) {
 	var c control
 	if err := eachField(text, func(f field) error { c.set(s, f); return nil }); err != nil {
 		return stanza{}, err
 	}
 	if !validName(c.name) || strings.Contains(c.name, ":") || c.version == "" {
-		return stanza{}, fmt.Errorf("a package without a name and a version: %q %q", c.name, c.version)
+		return stanza{}, fmt.Errorf("a package has no valid name or version: %q %q", c.name, c.version)
 	}
 	if c.arch != s.arch && c.arch != "all" {
 		return stanza{}, nil
@@ -112,8 +112,8 @@ func (c *control) set(s *stanzas, f field) {
 	}
 }
 
-// mention counts the names that a package names, in the order in which apt comes
-// by them, and gives the number of its own.
+// mention numbers the names that a package mentions, in apt's order, and returns the
+// number of its own name.
 func (s *stanzas) mention(c control) int {
 	own := s.name([]byte(c.name))
 	for _, list := range [][]byte{c.preDepends, c.depends, c.conflicts, c.breaks, c.recommends, c.suggests, c.replaces, c.enhances, c.provide} {
@@ -142,23 +142,23 @@ func (s *stanzas) name(name []byte) int {
 	return n
 }
 
-// file reads where the package is, and what is known of its bytes.
+// file parses the path, size and digests of the package file.
 func (s *stanzas) file(p *packaging.Package, c control) error {
 	size, err := strconv.ParseInt(string(c.size), 10, 64)
 	if err != nil || size <= 0 {
-		return fmt.Errorf("its size is no number of bytes: %q", c.size)
+		return fmt.Errorf("its size is not a number of bytes: %q", c.size)
 	}
 	p.Size = size
 	if sum, err := hex.DecodeString(p.SHA256); err != nil || len(sum) != 32 {
-		return errors.New("it has no SHA256, without which it cannot be checked")
+		return errors.New("it has no SHA256 digest, so it cannot be verified")
 	}
 	if !localPath(p.Location) {
-		return fmt.Errorf("it lies at %q, which is no path inside the repository", p.Location)
+		return fmt.Errorf("its path %q is not inside the repository", p.Location)
 	}
 	return nil
 }
 
-// relate reads what the package needs, provides and may not stand beside.
+// relate parses dependencies, provided names and conflicts.
 func (s *stanzas) relate(p *packaging.Package, c control) error {
 	p.Requires = make([]packaging.Requirement, 0, length(c.preDepends)+length(c.depends))
 	for _, list := range [][]byte{c.preDepends, c.depends} {
@@ -181,7 +181,7 @@ func (s *stanzas) relate(p *packaging.Package, c control) error {
 			if err != nil {
 				return err
 			}
-			// Of another architecture nothing is ever there; "any" is this one.
+			// Packages of other architectures are never installed; "any" is this one.
 			base, arch, _ := strings.Cut(r.Name, ":")
 			if arch == "" || arch == "any" {
 				r.Name = base
@@ -192,8 +192,8 @@ func (s *stanzas) relate(p *packaging.Package, c control) error {
 	return s.provides(p, c)
 }
 
-// provides reads what a package is called besides. One that allows it stands for
-// "name:any" too, under each of its names.
+// provides parses the names that a package provides. With Multi-Arch: allowed it also
+// provides "name:any" for each of its names.
 func (s *stanzas) provides(p *packaging.Package, c control) error {
 	var names []packaging.Relation
 	for x := range elements(c.provide) {
@@ -201,7 +201,7 @@ func (s *stanzas) provides(p *packaging.Package, c control) error {
 		if err != nil {
 			return err
 		}
-		// A range is no version; apt passes over it too.
+		// A range is not a version; apt ignores it too.
 		exact := r.Operator == packaging.AnyVersion || r.Operator == packaging.Exactly
 		if exact && !strings.Contains(r.Name, ":") {
 			names = append(names, r)
@@ -218,7 +218,7 @@ func (s *stanzas) provides(p *packaging.Package, c control) error {
 	return nil
 }
 
-// length tells how many parts a list with commas has at most.
+// length returns the maximum number of elements of a comma-separated list.
 func length(list []byte) int {
 	if len(list) == 0 {
 		return 0
@@ -226,7 +226,7 @@ func length(list []byte) int {
 	return 1 + bytes.Count(list, []byte{','})
 }
 
-// once gives one string for equal bytes.
+// once returns the same string for equal bytes.
 func (s *stanzas) once(b []byte) string {
 	if x, ok := s.words[string(b)]; ok {
 		return x

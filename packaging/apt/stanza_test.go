@@ -67,24 +67,24 @@ func TestStanzaBase(t *testing.T) {
 func TestStanzaRefused(t *testing.T) {
 	const head = "Package: a\nVersion: 1\nArchitecture: all\n"
 	for text, want := range map[string]string{
-		"Version: 1\nArchitecture: all\n" + file:                                           "without a name",
-		"Package: a\nArchitecture: all\n" + file:                                           "without a name and a version",
-		"Package: a:any\nVersion: 1\nArchitecture: all\n" + file:                           "without a name",
+		"Version: 1\nArchitecture: all\n" + file:                                           "no valid name",
+		"Package: a\nArchitecture: all\n" + file:                                           "no valid name or version",
+		"Package: a:any\nVersion: 1\nArchitecture: all\n" + file:                           "no valid name",
 		head + "Filename: pool/x.deb\nSHA256: " + someSum + "\n":                           "size",
 		head + "Filename: pool/x.deb\nSize: -4\nSHA256: " + someSum + "\n":                 "size",
 		head + "Filename: pool/x.deb\nSize: 4\nMD5sum: d41d8cd98f00b204e9800998ecf8427e\n": "SHA256",
 		head + "Filename: pool/x.deb\nSize: 4\nSHA256: " + someSum[2:] + "\n":              "SHA256",
-		head + "Filename: ../../etc/passwd\nSize: 4\nSHA256: " + someSum + "\n":            "no path inside",
-		head + "Filename: /etc/passwd\nSize: 4\nSHA256: " + someSum + "\n":                 "no path inside",
-		head + file + "Depends: b (>= )\n":                                                 "no relation",
-		head + file + "Depends: b (1.0)\n":                                                 "no relation",
-		head + file + "Depends: b [amd64]\n":                                               "no relation",
-		head + file + "Depends: b | | c\n":                                                 "names no package",
-		head + file + "Depends: b c\n":                                                     "no relation",
-		head + file + "Depends: ${misc:Depends}\n":                                         "names no package",
-		head + file + "Conflicts: b | c\n":                                                 "no relation",
-		" continued\n" + head + file:                                                       "continues no field",
-		head + "no field\n" + file:                                                         "is no field",
+		head + "Filename: ../../etc/passwd\nSize: 4\nSHA256: " + someSum + "\n":            "is not inside",
+		head + "Filename: /etc/passwd\nSize: 4\nSHA256: " + someSum + "\n":                 "is not inside",
+		head + file + "Depends: b (>= )\n":                                                 "not a valid package relation",
+		head + file + "Depends: b (1.0)\n":                                                 "not a valid package relation",
+		head + file + "Depends: b [amd64]\n":                                               "not a valid package relation",
+		head + file + "Depends: b | | c\n":                                                 "is not a package name",
+		head + file + "Depends: b c\n":                                                     "not a valid package relation",
+		head + file + "Depends: ${misc:Depends}\n":                                         "is not a package name",
+		head + file + "Conflicts: b | c\n":                                                 "not a valid package relation",
+		" continued\n" + head + file:                                                       "is a continuation without a field",
+		head + "no field\n" + file:                                                         "is not a field",
 	} {
 		_, err := newStanzas("amd64").read([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -136,7 +136,7 @@ func TestParagraphs(t *testing.T) {
 
 func TestParagraphTooLong(t *testing.T) {
 	_, _, err := newParagraphs(strings.NewReader("A: "+strings.Repeat("x", 1<<20)), 1<<19).next()
-	if err == nil || !strings.Contains(err.Error(), "more than 524288 bytes") {
+	if err == nil || !strings.Contains(err.Error(), "longer than 524288 bytes") {
 		t.Error(err)
 	}
 }

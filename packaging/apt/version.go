@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Compare orders two versions as dpkg does: the epoch, then what the upstream
-// calls it, then the distribution's revision.
+// Compare compares two versions like dpkg: the epoch, then the upstream version, then
+// the Debian revision.
 //
-// It is our own: github.com/knqyf263/go-deb-version holds numbers as int, so
-// that two long ones are equal, and refuses versions that dpkg takes. Numbers
-// here have any length.
+// The library github.com/knqyf263/go-deb-version is not used: it stores numbers as int,
+// so that two long ones are equal, and rejects versions that dpkg accepts. Here numbers
+// may have any length.
 func Compare(a, b string) int {
 	epochA, upstreamA, revisionA := split(a)
 	epochB, upstreamB, revisionB := split(b)
 	return cmp.Or(number(epochA, epochB), part(upstreamA, upstreamB), part(revisionA, revisionB))
 }
 
-// split takes "1:2.0-3" apart. What is absent is as good as 0.
+// split splits "1:2.0-3". A missing part is the same as 0.
 func split(v string) (epoch, upstream, revision string) {
 	epoch, rest, ok := strings.Cut(v, ":")
 	if !ok {
@@ -29,7 +29,7 @@ func split(v string) (epoch, upstream, revision string) {
 	return epoch, rest, ""
 }
 
-// part compares in turn what is not a number, byte for byte, and what is one.
+// part compares alternately non-digits, byte by byte, and numbers.
 func part(a, b string) int {
 	for a != "" || b != "" {
 		for (a != "" && !digit(a[0])) || (b != "" && !digit(b[0])) {
@@ -63,7 +63,7 @@ func rank(s string) int {
 	}
 }
 
-// number compares two rows of digits of any length.
+// number compares two numbers of any length.
 func number(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))

@@ -10,9 +10,9 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// releases gets the release of every source, and gives the repositories that are
-// of the wanted distribution and release. One of a distribution's own that is
-// refused ends it: to go on without its updates would be what an attacker wants.
+// releases downloads the release of every source, and returns the repositories of the
+// requested distribution and release. It returns an error if a repository of the
+// distribution itself is refused: an attacker could otherwise withhold its updates.
 func (a *Archive) releases(ctx context.Context, web packaging.Web, r Request) ([]Repository, error) {
 	keys := &keyrings{system: r.Keyrings, given: r.Keys}
 	var all []Repository
@@ -42,14 +42,14 @@ func (a *Archive) releases(ctx context.Context, web packaging.Web, r Request) ([
 	return a.counting(all, broken, failed, wanted, r)
 }
 
-// counting gives those of the repositories that are of the wanted release.
+// counting returns the repositories of the requested release.
 func (a *Archive) counting(all []Repository, broken []Source, failed map[string]error, wanted *wantedRelease, r Request) ([]Repository, error) {
 	var errs []error
 	for _, s := range broken {
 		if s.Given && !calledAfter(s.Suite, wanted.others) || wanted.related(s.Suite) {
 			errs = append(errs, failed[s.String()])
 		} else {
-			a.note("passed over: %s", failed[s.String()])
+			a.note("skipped: %s", failed[s.String()])
 		}
 	}
 	var out []Repository
@@ -59,7 +59,7 @@ func (a *Archive) counting(all []Repository, broken []Source, failed map[string]
 			continue
 		}
 		what := strings.Join(strings.Fields(x.Release.Origin+" "+x.Release.Version), " ")
-		a.note("%s: passed over: it is %s (%s), not known to be of %s", x, what, cmp.Or(x.Release.Codename, x.Release.Suite, "no name"), wanted)
+		a.note("%s: skipped: it is %s (%s), which is not known to be for %s", x, what, cmp.Or(x.Release.Codename, x.Release.Suite, "no name"), wanted)
 	}
 	if len(out) == 0 && len(errs) == 0 {
 		errs = append(errs, &NoneError{Wanted: wanted.String(), Arch: r.Arch, Notes: slices.Clone(a.Notes)})
@@ -67,24 +67,24 @@ func (a *Archive) counting(all []Repository, broken []Source, failed map[string]
 	return out, errors.Join(errs...)
 }
 
-// NoneError tells that no repository is of the wanted release.
+// NoneError is the error if no repository is of the requested release.
 type NoneError struct {
 	Wanted, Arch string
-	Notes        []string // what was read, and why it does not count
+	Notes        []string // which repositories were read, and why they are skipped
 }
 
 func (e *NoneError) Error() string {
-	return strings.Join(append([]string{"no repository is of " + e.Wanted + " for " + e.Arch}, e.Notes...), "; ")
+	return strings.Join(append([]string{"no repository is for " + e.Wanted + " on " + e.Arch}, e.Notes...), "; ")
 }
 
-// wantedRelease is a distribution's release, and what it is called.
+// wantedRelease is the requested release of a distribution, with its names.
 type wantedRelease struct {
 	distribution, release string
 	names                 []string // "bookworm", "oldstable"
 	others                []string // codenames of the distribution's other releases
 }
 
-// String gives "debian 12".
+// String returns a text such as "debian 12".
 func (w *wantedRelease) String() string {
 	if w.distribution == "" && w.release == "" {
 		return "any distribution"
@@ -92,13 +92,13 @@ func (w *wantedRelease) String() string {
 	return strings.TrimSpace(w.distribution + " " + w.release)
 }
 
-// own tells whether a release is the distribution's.
+// own reports whether a release is published by the distribution.
 func (w *wantedRelease) own(r *Release) bool {
 	return strings.EqualFold(r.Origin, w.distribution)
 }
 
-// is tells whether one of the distribution's own is of the wanted release: its
-// version "12.9" or "12-updates" of 12, its codename "bookworm-security" of bookworm.
+// is reports whether a release of the distribution is the requested one: version "12.9"
+// or "12-updates" for 12, codename "bookworm-security" for bookworm.
 func (w *wantedRelease) is(r *Release) bool {
 	for _, x := range []string{r.Version, r.Codename, r.Suite} {
 		if x == w.release || strings.HasPrefix(x, w.release+".") || strings.HasPrefix(x, w.release+"-") {
@@ -108,8 +108,9 @@ func (w *wantedRelease) is(r *Release) bool {
 	return false
 }
 
-// learn takes the names of the wanted release from the distribution's own, and the
-// codenames of others: what a suite like "stable" is called elsewhere says nothing.
+// learn collects the names of the requested release, and the codenames of others, from
+// the distribution's own repositories. Names such as "stable" in other repositories may
+// have another meaning.
 func (w *wantedRelease) learn(r *Release) {
 	if !w.own(r) {
 		return
@@ -127,22 +128,22 @@ func (w *wantedRelease) learn(r *Release) {
 	}
 }
 
-// related tells whether a suite is called after the wanted release, or no name
-// of that is known.
+// related reports whether a suite is named after the requested release, or no name of
+// that release is known.
 func (w *wantedRelease) related(suite string) bool {
 	return len(w.names) == 0 || calledAfter(suite, w.names)
 }
 
-// calledAfter tells whether a suite bears one of some names, alone or with more to it.
+// calledAfter reports whether a suite is one of the names, or one with a prefix or suffix.
 func calledAfter(suite string, names []string) bool {
 	return slices.ContainsFunc(names, func(x string) bool {
 		return suite == x || strings.HasPrefix(suite, x+"-") || strings.HasPrefix(suite, x+"/") || strings.HasSuffix(suite, "-"+x)
 	})
 }
 
-// counts tells whether a repository is of the wanted release. One that a person
-// named, and another than the distribution made, may call itself anything, but not
-// after another release of the distribution: sources are named for several at once.
+// counts reports whether a repository is of the requested release. A third-party
+// repository of the config may have any name except that of another release of the
+// distribution, because sources may be configured for several releases.
 func (w *wantedRelease) counts(x Repository) bool {
 	named := calledAfter(x.Suite, w.names) || calledAfter(x.Release.Codename, w.names)
 	switch {

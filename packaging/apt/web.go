@@ -19,19 +19,18 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// The most that is read of anything, in bytes.
+// The maximum sizes of downloads, in bytes.
 const (
 	mostRelease = 16 << 20
-	mostIndex   = 512 << 20 // as it travels
-	mostText    = 2 << 30   // of an index unpacked, where the release does not say
+	mostIndex   = 512 << 20 // compressed
+	mostText    = 2 << 30   // of an uncompressed index, if the release does not list its size
 	// mostDictionary is what xz at its strongest asks for.
 	mostDictionary = 64 << 20
 )
 
 var errLong = errors.New("it is too long")
 
-// download reads all of what is at an address, at most limit bytes; likely says
-// how many there should be.
+// download reads a URL, at most limit bytes; likely is the expected size.
 func download(ctx context.Context, web packaging.Web, url string, likely, limit int64) ([]byte, error) {
 	r, err := web.Open(ctx, url)
 	if err != nil {
@@ -49,8 +48,8 @@ func download(ctx context.Context, web packaging.Web, url string, likely, limit 
 	return b.Bytes(), nil
 }
 
-// fetchRelease gets a repository's release and wants it signed, for now, and
-// what the source asks for.
+// fetchRelease downloads a repository's release, and verifies its signature, its dates
+// and the expected values of the source.
 func fetchRelease(ctx context.Context, web packaging.Web, s Source, keys *keyrings, now time.Time) (*Release, error) {
 	text, signed, signatures, err := signedRelease(ctx, web, s)
 	if err != nil {
@@ -72,7 +71,7 @@ func fetchRelease(ctx context.Context, web packaging.Web, s Source, keys *keyrin
 	return r, r.check(s, now)
 }
 
-// signedRelease gets InRelease, or Release and Release.gpg where there is none.
+// signedRelease downloads InRelease, or else Release and Release.gpg.
 func signedRelease(ctx context.Context, web packaging.Web, s Source) (text, signed []byte, signatures io.Reader, err error) {
 	malformed := func(name string, err error) error {
 		return &Refusal{Repository: s.String(), Reason: ErrMalformed, Detail: name + ": " + err.Error()}
@@ -94,7 +93,7 @@ func signedRelease(ctx context.Context, web packaging.Web, s Source) (text, sign
 	}
 	file, err = download(ctx, web, s.index("Release.gpg"), 0, mostRelease)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil, &Refusal{Repository: s.String(), Reason: ErrUnsigned, Detail: "there is no Release.gpg beside its Release"}
+		return nil, nil, nil, &Refusal{Repository: s.String(), Reason: ErrUnsigned, Detail: "it has no Release.gpg beside its Release"}
 	}
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("%s: %w", s, err)
@@ -105,13 +104,13 @@ func signedRelease(ctx context.Context, web packaging.Web, s Source) (text, sign
 	return text, text, signatures, nil
 }
 
-// packings of an index, the one wanted most first: xz is smaller, and takes ten
-// times as long to unpack and memory for its dictionary.
+// packings are the compressions of an index in order of preference. xz is smaller, but
+// takes ten times as long to decompress and needs memory for its dictionary.
 var packings = []string{".zst", ".gz", ".xz", ""}
 
-// fetchIndex gets an index that the release lists, in whatever packing there is
-// of it, checks it, and gives its text. Nothing of it is looked at before its
-// digest is right. It is nil where the release lists none of that name.
+// fetchIndex downloads an index that the release lists, in any available compression, and
+// returns its text. The digest is verified before the content is read. The result is nil
+// if the release lists no index of that name.
 func fetchIndex(ctx context.Context, web packaging.Web, s Source, r *Release, name string) (io.ReadCloser, error) {
 	listed := false
 	var missing error
@@ -140,15 +139,15 @@ func fetchIndex(ctx context.Context, web packaging.Web, s Source, r *Release, na
 		return text, nil
 	}
 	if listed {
-		return nil, fmt.Errorf("%s: %s is listed and not there: %w", s, name, missing)
+		return nil, fmt.Errorf("%s: %s is listed but does not exist: %w", s, name, missing)
 	}
 	return nil, nil
 }
 
-const tryAgain = "the mirror may be in the midst of an update: try again, or another mirror"
+const tryAgain = "the mirror may be updating: run the command again later, or use another mirror"
 
-// fetchListed gets one file, by its digest where the repository has it so: then
-// an update of the repository under way does no harm.
+// fetchListed downloads one file, by its digest if the repository supports by-hash URLs:
+// these stay valid while the repository is updated.
 func fetchListed(ctx context.Context, web packaging.Web, s Source, r *Release, name string, want digest) ([]byte, error) {
 	if want.size > mostIndex {
 		return nil, &Refusal{Repository: s.String(), Reason: ErrMalformed, Detail: fmt.Sprintf("%s has %d bytes", name, want.size)}
@@ -167,22 +166,21 @@ func fetchListed(ctx context.Context, web packaging.Web, s Source, r *Release, n
 			continue
 		case errors.Is(err, errLong):
 			return nil, &Refusal{Repository: s.String(), Reason: ErrDigest, Advice: tryAgain,
-				Detail: fmt.Sprintf("%s has more than the %d bytes that it should have", name, want.size)}
+				Detail: fmt.Sprintf("%s has more than the expected %d bytes", name, want.size)}
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
 		sum := sha256.Sum256(b)
 		if have := hex.EncodeToString(sum[:]); have != want.sha256 || int64(len(b)) != want.size {
 			return nil, &Refusal{Repository: s.String(), Reason: ErrDigest, Advice: tryAgain,
-				Detail: fmt.Sprintf("%s has %d bytes and sha256 %s, and should have %d and %s", name, len(b), have, want.size, want.sha256)}
+				Detail: fmt.Sprintf("%s has %d bytes and sha256 %s, expected %d and %s", name, len(b), have, want.size, want.sha256)}
 		}
 		return b, nil
 	}
 	return nil, err
 }
 
-// unpack gives the text of an index, which ends in an error where it has more
-// than limit bytes.
+// unpack decompresses an index. Reading returns an error after limit bytes.
 func unpack(b []byte, packing string, limit int64) (io.ReadCloser, error) {
 	in := bytes.NewReader(b)
 	var out io.ReadCloser
@@ -211,7 +209,7 @@ func unpack(b []byte, packing string, limit int64) (io.ReadCloser, error) {
 	return &bounded{ReadCloser: out, left: limit}, nil
 }
 
-// bounded fails where there is more than was said.
+// bounded is a reader that returns an error after the limit.
 type bounded struct {
 	io.ReadCloser
 	left int64
@@ -220,7 +218,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, errors.New("unpacked it is longer than its release says")
+		return 0, errors.New("its uncompressed size is larger than in its release")
 	}
 	return n, err
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// About is what a written repository says of itself.
+// About contains the fields of the Release file of a new repository.
 type About struct {
 	Origin, Label, Suite, Codename string // empty ones are left out
-	Arch                           string // in dpkg's words
+	Arch                           string // dpkg's name
 	Date                           time.Time
 }
 
-// Write gives the metadata of a flat repository of packages, as Archive.Members
-// gives them: apt uses it as "deb ADDRESS ./". It bears no signature. Nothing of it
-// is compressed: a compressor's next release would make other bytes of it, and what
-// carries the repository compresses anyway. Equal input gives equal bytes.
+// Write returns the metadata of a flat repository of packages from Archive.Members; apt
+// uses it as "deb URI ./". It is not signed. It is not compressed, because the output of
+// compressors changes between their releases, and the bundle is compressed anyway. The
+// output is reproducible.
 func Write(packages []manifest.Member, about About) ([]packaging.File, error) {
 	if about.Date.IsZero() {
-		return nil, errors.New("a repository needs a date")
+		return nil, errors.New("a repository requires a date")
 	}
 	all := make([]stanzaOut, len(packages))
 	taken := map[string]bool{}
@@ -37,7 +37,7 @@ func Write(packages []manifest.Member, about About) ([]packaging.File, error) {
 			return nil, fmt.Errorf("%s: %w", m.Package, err)
 		}
 		if taken[m.Path] || taken[m.Package] {
-			return nil, fmt.Errorf("%s is there twice", m.Package)
+			return nil, fmt.Errorf("%s is listed twice", m.Package)
 		}
 		taken[m.Path], taken[m.Package] = true, true
 	}
@@ -61,19 +61,18 @@ type stanzaOut struct {
 	text                []byte
 }
 
-// own are the fields that follow from where a package lies and what its bytes are.
+// own are the fields that depend on the path and the content of a package file.
 var own = []string{"filename", "size", "sha256"}
 
-// placed makes a paragraph of a package's record, after a look whether it is the
-// record of this package and nothing else: it comes from a lock, which anybody may
-// have written.
+// placed creates a paragraph from a package's record. It verifies that the record is one
+// record of this package, because it comes from a lock file, which is untrusted input.
 func placed(m manifest.Member) (stanzaOut, error) {
 	var out bytes.Buffer
 	have := map[string]string{}
 	err := eachField([]byte(m.Record), func(f field) error {
 		name := strings.ToLower(string(f.name))
 		if _, twice := have[name]; twice || slices.Contains(own, name) {
-			return fmt.Errorf("its record has one %s too many", f.name)
+			return fmt.Errorf("its record has more than one %s", f.name)
 		}
 		have[name] = string(f.value)
 		return writeField(&out, f)
@@ -83,14 +82,14 @@ func placed(m manifest.Member) (stanzaOut, error) {
 	}
 	x := stanzaOut{name: have["package"], version: have["version"], arch: have["architecture"]}
 	if p := (&packaging.Package{Name: x.name, Version: x.version, Arch: x.arch}).String(); p != m.Package {
-		return x, fmt.Errorf("its record is of %s", p)
+		return x, fmt.Errorf("its record is for %s", p)
 	}
 	fmt.Fprintf(&out, "Filename: %s\nSize: %d\nSHA256: %s\n", m.Path, m.Size, m.SHA256)
 	x.text = out.Bytes()
 	return x, nil
 }
 
-// writeField writes one field as control files have it.
+// writeField writes one field in the format of control files.
 func writeField(out *bytes.Buffer, f field) error {
 	lines := bytes.Split(f.value, []byte("\n"))
 	out.Write(f.name)
@@ -98,7 +97,7 @@ func writeField(out *bytes.Buffer, f field) error {
 	for i, line := range lines {
 		line = bytes.TrimRight(line, " \t")
 		if i > 0 && len(line) == 0 || bytes.ContainsFunc(line, breaksLine) {
-			return fmt.Errorf("its record has a %s that is no field of one paragraph", f.name)
+			return fmt.Errorf("the %s in its record spans more than one field", f.name)
 		}
 		if i == 0 && len(line) > 0 {
 			out.WriteByte(' ')
@@ -109,7 +108,7 @@ func writeField(out *bytes.Buffer, f field) error {
 	return nil
 }
 
-// breaksLine tells the characters that end a line for some readers.
+// breaksLine reports whether some readers treat a character as the end of a line.
 func breaksLine(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // release writes the Release of some files.

@@ -126,16 +126,16 @@ func TestWriteRefused(t *testing.T) {
 		about   About
 		want    string
 	}{
-		{"no date", nil, About{}, "needs a date"},
-		{"no record", other(func(m *manifest.Member) { m.Record = "" }), about, "a 1 (amd64): its record is of   ()"},
-		{"twice", []manifest.Member{m, m}, about, "a 1 (amd64) is there twice"},
-		{"of another package", other(func(m *manifest.Member) { m.Package = "a 2 (amd64)" }), about, "a 2 (amd64): its record is of a 1 (amd64)"},
-		{"a field twice", other(func(m *manifest.Member) { m.Record += "version: 2\n" }), about, "one version too many"},
-		{"other bytes", other(func(m *manifest.Member) { m.Record += "SHA256: " + someSum + "\n" }), about, "one SHA256 too many"},
-		{"another file", other(func(m *manifest.Member) { m.Record += "filename: pool/b.deb\n" }), about, "one filename too many"},
-		{"two paragraphs", other(func(m *manifest.Member) { m.Record += "\nPackage: b\n" }), about, "line 4 is no field"},
-		{"two paragraphs, with a blank between", other(func(m *manifest.Member) { m.Record += "Section: x\n \n y\n" }), about, "no field of one paragraph"},
-		{"a line that ends otherwise", other(func(m *manifest.Member) { m.Record += "Section: x\r\rPackage: b\n" }), about, "no field of one paragraph"},
+		{"no date", nil, About{}, "requires a date"},
+		{"no record", other(func(m *manifest.Member) { m.Record = "" }), about, "a 1 (amd64): its record is for   ()"},
+		{"twice", []manifest.Member{m, m}, about, "a 1 (amd64) is listed twice"},
+		{"of another package", other(func(m *manifest.Member) { m.Package = "a 2 (amd64)" }), about, "a 2 (amd64): its record is for a 1 (amd64)"},
+		{"a field twice", other(func(m *manifest.Member) { m.Record += "version: 2\n" }), about, "more than one version"},
+		{"other bytes", other(func(m *manifest.Member) { m.Record += "SHA256: " + someSum + "\n" }), about, "more than one SHA256"},
+		{"another file", other(func(m *manifest.Member) { m.Record += "filename: pool/b.deb\n" }), about, "more than one filename"},
+		{"two paragraphs", other(func(m *manifest.Member) { m.Record += "\nPackage: b\n" }), about, "line 4 is not a field"},
+		{"two paragraphs, with a blank between", other(func(m *manifest.Member) { m.Record += "Section: x\n \n y\n" }), about, "spans more than one field"},
+		{"a line that ends otherwise", other(func(m *manifest.Member) { m.Record += "Section: x\r\rPackage: b\n" }), about, "spans more than one field"},
 	}
 	for _, x := range tests {
 		if _, err := Write(x.members, x.about); err == nil || !strings.Contains(err.Error(), x.want) {
@@ -146,7 +146,7 @@ func TestWriteRefused(t *testing.T) {
 
 func TestMembersRefused(t *testing.T) {
 	for _, p := range []packaging.Package{{Name: "a", Version: "1/../2", Arch: "amd64"}, {Name: "a", Version: "1 2", Arch: "amd64"}, {Name: "a", Version: "1%2", Arch: "all"}} {
-		if _, err := member(&p); err == nil || !strings.Contains(err.Error(), "is no name for a file") {
+		if _, err := member(&p); err == nil || !strings.Contains(err.Error(), "is not a valid file name") {
 			t.Errorf("%s: %v", &p, err)
 		}
 	}

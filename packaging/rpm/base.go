@@ -13,7 +13,7 @@ import (
 //go:embed base.yaml
 var baseYAML []byte
 
-// baseLine is a package that every installation has: one of these names.
+// baseLine lists alternative names of a package that every installation has.
 type baseLine struct {
 	Any []string `yaml:"any"`
 	Why string   `yaml:"why"`
@@ -27,8 +27,8 @@ func readBase() ([]baseLine, error) {
 	return out, nil
 }
 
-// markBase marks the latest package of the first name that there is of each line.
-// Packages are in the order of a universe: the latest of a name comes first.
+// markBase marks, for each line, the latest package of the first name that exists.
+// Packages must be in the order of a universe: the latest of a name comes first.
 func markBase(all []*packaging.Package) error {
 	lines, err := readBase()
 	if err != nil {

@@ -15,11 +15,10 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// Check reads the file of a package to its end and tells whether it is that
-// package: of the size and checksum that the metadata has, with its name, version
-// and architecture inside and, where there are keys, signed by one of them. Keys had
-// to be valid when they signed, as rpm has it: a distribution's packages outlive
-// its keys.
+// Check reads and verifies a package file: size and checksum from the metadata; name,
+// version and architecture in its header; and, if keys is not empty, a signature by one
+// of the keys. As in rpm, a key must have been valid when it signed, because packages
+// are used longer than the keys of a distribution.
 func Check(r io.Reader, p *packaging.Package, keys Keys) error {
 	want := sum{"sha256", p.SHA256}
 	if p.SHA256 == "" {
@@ -27,7 +26,7 @@ func Check(r io.Reader, p *packaging.Package, keys Keys) error {
 	}
 	whole := newChecked(r, want, p.Size, p.Size)
 	wrong := checkFile(whole, p, keys)
-	// That the bytes are others explains whatever they look like, and comes first.
+	// A wrong checksum explains all other errors, so it is reported first.
 	if _, err := io.Copy(io.Discard, whole); err != nil {
 		return fmt.Errorf("%s: %w", p, err)
 	}
@@ -50,7 +49,7 @@ func checkFile(r io.Reader, p *packaging.Package, keys Keys) error {
 		return err
 	}
 	if got := h.identity(); got != p.String() {
-		return fmt.Errorf("it is %s by what it says inside", got)
+		return fmt.Errorf("its header is of %s", got)
 	}
 	if keys.Empty() {
 		return nil
@@ -58,7 +57,7 @@ func checkFile(r io.Reader, p *packaging.Package, keys Keys) error {
 	return keys.checkSignatures(signatures, h, r)
 }
 
-// identity names the package as packaging.Package does.
+// identity returns the package's text as in packaging.Package.
 func (h *header) identity() string {
 	epoch := ""
 	if n, ok := h.number(tagEpoch); ok {
@@ -71,8 +70,8 @@ func (h *header) identity() string {
 	return p.String()
 }
 
-// checkSignatures wants a signature over the header, which has the payload's
-// digest; or over both, as older packages have it.
+// checkSignatures requires a signature over the header, which contains the payload's
+// digest; or over header and payload, as in older packages.
 func (k Keys) checkSignatures(signatures, h *header, payload io.Reader) error {
 	over := []byte(nil)
 	for _, t := range []uint32{signatureRSA, signatureDSA} {
@@ -88,7 +87,7 @@ func (k Keys) checkSignatures(signatures, h *header, payload io.Reader) error {
 			return err
 		}
 		if got := hex.EncodeToString(digest.Sum(nil)); got != digest.want {
-			return fmt.Errorf("its payload has the digest %s, and not %s", got, digest.want)
+			return fmt.Errorf("its payload has the digest %s, expected %s", got, digest.want)
 		}
 		return nil
 	}
@@ -98,7 +97,7 @@ func (k Keys) checkSignatures(signatures, h *header, payload io.Reader) error {
 		}
 	}
 	if over != nil {
-		return errors.New("its signature says nothing of its payload")
+		return errors.New("its signature does not cover its payload")
 	}
 	return errors.New("it is not signed")
 }
@@ -110,7 +109,7 @@ func (k Keys) checkSignature(content io.Reader, signature []byte) error {
 	}
 	s, ok := parsed.(*packet.Signature)
 	if !ok {
-		return errors.New("signature: it is none")
+		return errors.New("signature: not a valid signature")
 	}
 	config := &packet.Config{Time: func() time.Time { return s.CreationTime }}
 	if _, err := openpgp.CheckDetachedSignature(k.list, content, bytes.NewReader(signature), config); err != nil {
@@ -119,13 +118,13 @@ func (k Keys) checkSignature(content io.Reader, signature []byte) error {
 	return nil
 }
 
-// payloadDigest is what the payload has to have.
+// payloadDigest is the expected digest of the payload.
 type payloadDigest struct {
 	hash.Hash
 	want string
 }
 
-// payloadDigest gives nil where the header has none that is trusted.
+// payloadDigest returns nil if the header has no trusted digest.
 func (h *header) payloadDigest() *payloadDigest {
 	algorithm, _ := h.number(tagPayloadDigestAlgorithm)
 	kind := map[uint32]string{8: "sha256", 9: "sha384", 10: "sha512"}[algorithm] // RFC 9580, 9.5

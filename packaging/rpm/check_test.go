@@ -63,12 +63,12 @@ func TestCheck(t *testing.T) {
 		{"not signed, no key given", unsigned, chrony, Keys{}, ""},
 		{"not signed", unsigned, chrony, keysOf(t, "right"), "chrony 4.5-1~rc2 (noarch): it is not signed"},
 		{"another key", signed, socat, keysOf(t, "other"), "unknown entity"},
-		{"another package", unsigned, pinned(unsigned, socat), Keys{}, "socat 1.8.0.0-1~rc2 (noarch): it is chrony 4.5-1~rc2 (noarch) by what it says inside"},
+		{"another package", unsigned, pinned(unsigned, socat), Keys{}, "socat 1.8.0.0-1~rc2 (noarch): its header is of chrony 4.5-1~rc2 (noarch)"},
 		{"another digest", changed(signed, len(signed)-3), socat, keysOf(t, "right"), "its checksum is "},
-		{"cut", signed[:len(signed)-1], socat, keysOf(t, "right"), "bytes, and not"},
+		{"cut", signed[:len(signed)-1], socat, keysOf(t, "right"), "bytes, expected"},
 		{"longer", append(bytes.Clone(signed), 0), socat, keysOf(t, "right"), "it is longer than"},
-		{"no rpm file", []byte("hello"), pinned([]byte("hello"), socat), Keys{}, "it is no rpm file"},
-		{"empty", nil, pinned(nil, socat), Keys{}, "it is no rpm file"},
+		{"not an rpm file", []byte("hello"), pinned([]byte("hello"), socat), Keys{}, "it is not an rpm file"},
+		{"empty", nil, pinned(nil, socat), Keys{}, "it is not an rpm file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := Check(bytes.NewReader(c.file), c.p, c.keys)

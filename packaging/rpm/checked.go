@@ -15,14 +15,14 @@ import (
 	"github.com/xi2/xz"
 )
 
-// maxWindow bounds what a compressed file may make its reader keep, in bytes: what
-// the strongest of the usual levels of xz uses.
+// maxWindow is the maximum dictionary size of a decompressor in bytes; the highest
+// standard level of xz uses this much.
 const maxWindow = 64 << 20
 
-// hashes has the checksums that are trusted, by their names in repomd.xml.
+// hashes contains the trusted checksum types, by their names in repomd.xml.
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
 
-// checked reads what has to have a size and a checksum, and says so at its end.
+// checked is a reader that verifies size and checksum at its end.
 type checked struct {
 	r    io.Reader
 	h    hash.Hash
@@ -40,7 +40,7 @@ func newChecked(r io.Reader, c sum, size, limit int64) *checked {
 	return x
 }
 
-// Read fails beside the last bytes where they are not what they have to be.
+// Read returns an error together with the last bytes if size or checksum are wrong.
 func (c *checked) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
@@ -52,19 +52,19 @@ func (c *checked) Read(b []byte) (int, error) {
 	}
 	if errors.Is(err, io.EOF) {
 		if c.size >= 0 && c.n != c.size {
-			return n, fmt.Errorf("it has %d bytes, and not %d", c.n, c.size)
+			return n, fmt.Errorf("it has %d bytes, expected %d", c.n, c.size)
 		}
 		if c.h != nil {
 			if got := hex.EncodeToString(c.h.Sum(nil)); got != c.sum {
-				return n, fmt.Errorf("its checksum is %s, and not %s", got, c.sum)
+				return n, fmt.Errorf("its checksum is %s, expected %s", got, c.sum)
 			}
 		}
 	}
 	return n, err
 }
 
-// expand gives what a compressed stream holds. What it is compressed with its
-// first bytes say; a name can be of older habits.
+// expand decompresses a stream. The compression is detected from the first bytes, since
+// file names can be misleading.
 func expand(r io.Reader) (io.Reader, func(), error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(6)
@@ -88,5 +88,5 @@ func expand(r io.Reader) (io.Reader, func(), error) {
 	case len(s) > 0 && (s[0] == '<' || s[0] == '-' || s[0] == '\n'):
 		return b, nothing, nil
 	}
-	return nil, nil, errors.New("it is compressed with none of gzip, zstd and xz")
+	return nil, nil, errors.New("its compression is not gzip, zstd or xz")
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// clauses makes of a rich dependency what the model knows: a list of requirements
-// that all have to hold. With negate they say that it does not hold, which is what
-// a conflict asks for.
+// clauses converts a rich dependency to a list of requirements that must all be met. With
+// negate they state its opposite, as required for a conflict.
 //
-//	a if b         b is absent, or a is there
-//	a if b else c  … and b is there, or c is
-//	a unless b     a is there, and b is absent
+//	a if b         b is not installed, or a is
+//	a if b else c  … and b is installed, or c is
+//	a unless b     a is installed, and b is not
 func (e *expression) clauses(negate bool) ([]packaging.Requirement, error) {
 	switch e.op {
 	case "", "with", "without":
@@ -34,17 +33,17 @@ func (e *expression) clauses(negate bool) ([]packaging.Requirement, error) {
 	case "if", "unless":
 		return e.condition(negate)
 	}
-	return nil, fmt.Errorf("there is no operator %q", e.op)
+	return nil, fmt.Errorf("unknown operator %q", e.op)
 }
 
-// condition takes if and unless apart. "a if b else c" is "(a or not b) and (c or
-// b)"; "a unless b else c" is "(a and not b) or (c and b)".
+// condition converts if and unless. "a if b else c" is "(a or not b) and (c or b)"; "a
+// unless b else c" is "(a and not b) or (c and b)".
 func (e *expression) condition(negate bool) ([]packaging.Requirement, error) {
 	if len(e.of) < 2 {
 		return nil, fmt.Errorf("%q without a condition", e.op)
 	}
 	one, two := side{e.of[0], negate}, side{e.of[1], !negate}
-	all := e.op == "unless" != negate // both have to hold
+	all := e.op == "unless" != negate // both must be met
 	out, err := both(all, one, two)
 	if err != nil || len(e.of) == 2 {
 		return out, err
@@ -59,7 +58,7 @@ func (e *expression) condition(negate bool) ([]packaging.Requirement, error) {
 	return product(out, other)
 }
 
-// side is an expression, or its opposite.
+// side is an expression, or its negation.
 type side struct {
 	*expression
 	negate bool
@@ -84,7 +83,7 @@ func both(all bool, sides ...side) ([]packaging.Requirement, error) {
 	return out, nil
 }
 
-// join gives the clauses of "all of these" or "one of these".
+// join returns the clauses of a conjunction or disjunction.
 func join(all bool, of []*expression, negate bool) ([]packaging.Requirement, error) {
 	sides := make([]side, len(of))
 	for i, e := range of {
@@ -93,7 +92,7 @@ func join(all bool, of []*expression, negate bool) ([]packaging.Requirement, err
 	return both(all, sides...)
 }
 
-// product gives the clauses of "this list holds, or that one does".
+// product returns the clauses of the disjunction of two lists.
 func product(a, b []packaging.Requirement) ([]packaging.Requirement, error) {
 	if len(a)*len(b) > maxRichClauses {
 		return nil, errTooComplex
@@ -110,14 +109,14 @@ func product(a, b []packaging.Requirement) ([]packaging.Requirement, error) {
 	return out, nil
 }
 
-// always tells whether a requirement holds whatever is there: "b if b".
+// always reports whether a requirement is a tautology: "b if b".
 func always(q packaging.Requirement) bool {
 	return slices.ContainsFunc(q.If, func(c packaging.Relation) bool {
 		return slices.ContainsFunc(q.Any, func(a packaging.Relation) bool { return a.String() == c.String() })
 	})
 }
 
-// names gives the packages that with and without choose, each by a relation.
+// names returns the relations for expressions with "with" and "without".
 func (e *expression) names() ([]packaging.Relation, error) {
 	switch e.op {
 	case "":
@@ -134,7 +133,7 @@ func (e *expression) names() ([]packaging.Relation, error) {
 		return out, nil
 	case "with", "without":
 	default:
-		return nil, fmt.Errorf("%q says nothing of one package, as with and without do", e.op)
+		return nil, fmt.Errorf("%q cannot be combined with with and without, which are about one package", e.op)
 	}
 	out, err := e.of[0].names()
 	if err != nil {

@@ -1,24 +1,21 @@
-// Package rpm reads what yum and dnf repositories say of their packages, checks
-// it, and makes a packaging.Universe of it; and it writes such a repository of
-// some packages.
+// Package rpm reads and verifies the metadata of yum and dnf repositories, converts it to
+// a packaging.Universe, and writes a repository of selected packages.
 //
-//	.repo files   ParseRepositories, ReadRepositories   which repositories there are
-//	repomd.xml    Read                                  signature, checksums of the rest
+//	.repo files   ParseRepositories, ReadRepositories   configured repositories
+//	repomd.xml    Read                                  signature, checksums of other files
 //	primary       Read                                  packages; filelists only for paths that primary lacks
-//	              Metadata.Universe                     which of them are candidates, what is base
-//	rpm file      Check                                 its signature and digests
-//	repodata      Write                                 what dnf and yum need of some packages
+//	              Metadata.Universe                     candidates and base packages
+//	rpm file      Check                                 signature and digests
+//	repodata      Write                                 metadata of selected packages
 //
-// All of it but the repositories' own files is hostile until its checksum was
-// seen: sizes are bounded, XML has no entities of its own, nothing recurses
-// without a limit.
+// All input except .repo files is untrusted until its checksum is verified: sizes are
+// limited, XML entities cannot be defined, recursion is limited.
 //
-// Of libraries there are one for OpenPGP, one for versions and one for xz, which
-// can bound its dictionary. The header of an rpm file is read here, since the
-// libraries for it take the lengths in it at their word. XML is encoding/xml's, but
-// for the tokens of a package's element: a large distribution has some hundred
-// megabytes of these, and what is written as usual is read here in a fraction of
-// the time, held against encoding/xml by tests.
+// Libraries are used for OpenPGP, versions and xz (with a limit for its dictionary). The
+// header of an rpm file is parsed here, because the available libraries trust the lengths
+// in it. XML is parsed with encoding/xml, except package elements: a large distribution
+// has several hundred megabytes of these, and a specialized scanner is many times faster.
+// Tests compare it with encoding/xml.
 //
 // It may import packaging, versions and manifest.
 package rpm

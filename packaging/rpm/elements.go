@@ -9,19 +9,19 @@ import (
 	"io"
 )
 
-// maxElement is how long the element of one package may be, in bytes. The longest of
-// the large distributions, a kernel's, has some 2 MB in filelists.
+// maxElement is the maximum size of a package element in bytes. The largest of the common
+// distributions, a kernel in filelists, has about 2 MB.
 const maxElement = 64 << 20
 
 var errElementTooLong = errors.New("the element of one package is too long")
 
-// elements cuts a document with an element for each package into these.
+// elements splits a document into its package elements.
 type elements struct {
 	r    *bufio.Reader
 	kept []byte
 }
 
-// openElements reads up to the root element, and all of its tag.
+// openElements reads the document up to the end of the root element's tag.
 func openElements(r io.Reader, root, space string, copied bool) (*elements, error) {
 	e := &elements{r: bufio.NewReaderSize(r, 1<<16)}
 	for {
@@ -43,7 +43,7 @@ func openElements(r io.Reader, root, space string, copied bool) (*elements, erro
 	return e, nil
 }
 
-// tag reads to the next ">", keeps it, and gives it alone.
+// tag reads to the next ">", and returns that text; it also stays in the buffer.
 func (e *elements) tag() ([]byte, error) {
 	from := len(e.kept)
 	for {
@@ -58,8 +58,8 @@ func (e *elements) tag() ([]byte, error) {
 	}
 }
 
-// next gives the next package's element whole, valid until it is called again; nil
-// where the root element is at its end, and nothing comes after it.
+// next returns the next complete package element, which is valid until the next call; nil
+// at the end of the document.
 func (e *elements) next(root string) ([]byte, error) {
 	e.kept = e.kept[:0]
 	first, err := e.tag()
@@ -75,7 +75,7 @@ func (e *elements) next(root string) ([]byte, error) {
 		if bytes.HasPrefix(first, []byte("<!DOCTYPE")) {
 			return nil, errDirective
 		}
-		return nil, fmt.Errorf("%.40q is no package", first)
+		return nil, fmt.Errorf("%.40q is not a package element", first)
 	}
 	for tag := first; ; {
 		if bytes.HasSuffix(tag, []byte("</package>")) || len(e.kept) == blanks+len(first) && bytes.HasSuffix(first, []byte("/>")) {
@@ -87,7 +87,7 @@ func (e *elements) next(root string) ([]byte, error) {
 	}
 }
 
-// end reads what follows the root element, which has to be nothing.
+// end returns an error if anything follows the root element.
 func (e *elements) end() error {
 	for {
 		b, err := e.r.ReadByte()
@@ -98,13 +98,13 @@ func (e *elements) end() error {
 			return err
 		}
 		if b != ' ' && b != '\n' && b != '\t' && b != '\r' {
-			return errors.New("something follows the end of its root element")
+			return errors.New("it continues after its root element")
 		}
 	}
 }
 
-// read gives an element to f: as fast as may be, and as xml.Decoder reads it where
-// it is written otherwise than usual. f begins behind the element's own tag.
+// read calls f with the tokens of an element, after its start tag. It uses the fast
+// scanner, and xml.Decoder for elements that the scanner does not support.
 func (e *elements) read(element []byte, words map[string]string, f func(tokens, xml.StartElement) error) error {
 	err := readElement(newScanner(element, words), f)
 	if errors.Is(err, errIrregular) {
@@ -120,13 +120,13 @@ func readElement(d tokens, f func(tokens, xml.StartElement) error) error {
 	}
 	start, ok := token.(xml.StartElement)
 	if !ok {
-		return errors.New("an element begins otherwise")
+		return errors.New("an element has an unexpected start")
 	}
 	if err := f(d, start); err != nil {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("an element goes on behind its end")
+		return errors.New("an element continues after its end")
 	}
 	return nil
 }

@@ -27,54 +27,54 @@ func (e *entry) checksum(d tokens, s xml.StartElement) error {
 	case "sha512":
 		e.SHA512 = sum
 	default:
-		return fmt.Errorf("its checksum is %s, neither sha256 nor sha512", kind)
+		return fmt.Errorf("its checksum type is %s, not sha256 or sha512", kind)
 	}
 	return nil
 }
 
-// checkSum looks whether a checksum is one of its kind.
+// checkSum returns an error if a checksum is not valid for its type.
 func checkSum(kind, sum string) error {
 	h, ok := hashes[kind]
 	if !ok {
-		return fmt.Errorf("its checksum is %q, not one of sha256, sha384 and sha512", kind)
+		return fmt.Errorf("its checksum type is %q, not sha256, sha384 or sha512", kind)
 	}
 	if raw, err := hex.DecodeString(sum); err != nil || len(raw) != h().Size() || strings.ToLower(sum) != sum {
-		return fmt.Errorf("its %s %q is none", kind, sum)
+		return fmt.Errorf("its %s %q is not valid", kind, sum)
 	}
 	return nil
 }
 
-// check looks whether what one needs of a package is there, and harmless: names
-// end up in commands, addresses and folders.
+// check returns an error if required values of a package are missing or unsafe: names are
+// used in commands, URLs and paths.
 func (e *entry) check() error {
 	switch {
 	case !plain(e.Name) || !plain(e.Arch) || !plain(e.Version) || strings.ContainsRune(e.Name, '/'):
-		return fmt.Errorf("name %q, version %q or architecture %q is not one of a package", e.Name, e.Version, e.Arch)
+		return fmt.Errorf("name %q, version %q or architecture %q is not valid", e.Name, e.Version, e.Arch)
 	case e.SHA256 == "" && e.SHA512 == "":
 		return errors.New("no checksum")
 	}
 	return checkLocation(e.Location)
 }
 
-// plain tells whether s consists of what rpm allows in a name or a version.
+// plain reports whether s has only characters that rpm allows in names and versions.
 func plain(s string) bool {
 	return s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune("'\"`$;&|<>\\*?[]{}()!#%", r)
 	})
 }
 
-// checkLocation refuses what does not lead to a place below the repository. It is
-// no address: some programs leave in what an address would have to escape.
+// checkLocation returns an error for a path that is not inside the repository. The path
+// is not a URL: some programs do not escape it.
 func checkLocation(href string) error {
 	if href == "" || href == "." || path.IsAbs(href) || path.Clean(href) != strings.TrimPrefix(href, "./") ||
 		strings.HasPrefix(path.Clean(href), "../") || path.Clean(href) == ".." || strings.Contains(href, "://") ||
 		strings.ContainsFunc(href, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("\\?#", r) }) {
-		return fmt.Errorf("location %q is no place below the repository", href)
+		return fmt.Errorf("location %q is not inside the repository", href)
 	}
 	return nil
 }
 
-// format reads what a package provides and asks for.
+// format parses the relations of a package.
 func (e *entry) format(d tokens) error {
 	return children(d, func(s xml.StartElement) error {
 		switch s.Name.Local {
@@ -104,8 +104,8 @@ func (e *entry) format(d tokens) error {
 	})
 }
 
-// relations reads a list of <rpm:entry name flags epoch ver rel pre/>. What has to
-// be there before the package's scripts run is in the set like all the rest.
+// relations parses a list of <rpm:entry name flags epoch ver rel pre/>. Dependencies of
+// scripts (pre) are treated like all others.
 func (e *entry) relations(d tokens, f func(packaging.Relation) error) error {
 	return children(d, func(s xml.StartElement) error {
 		if s.Name.Local == "entry" {
@@ -113,7 +113,7 @@ func (e *entry) relations(d tokens, f func(packaging.Relation) error) error {
 			if flags := attribute(s, "flags"); flags != "" {
 				op, ok := flagged[flags]
 				if !ok {
-					return fmt.Errorf("%s: there are no flags %q", r.Name, flags)
+					return fmt.Errorf("%s: unknown flags %q", r.Name, flags)
 				}
 				if r.Version = evr(attribute(s, "epoch"), attribute(s, "ver"), attribute(s, "rel")); r.Version != "" {
 					r.Operator = op
@@ -130,13 +130,13 @@ func (e *entry) relations(d tokens, f func(packaging.Relation) error) error {
 	})
 }
 
-// flagged has the operators as primary writes them.
+// flagged contains the operators as written in primary.
 var flagged = map[string]packaging.Operator{
 	"LT": packaging.Earlier, "LE": packaging.AtMost, "EQ": packaging.Exactly, "GE": packaging.AtLeast, "GT": packaging.Later,
 }
 
-// requires adds what the package needs. What rpm itself has to be able to,
-// "rpmlib(…)", no package provides.
+// requires adds the dependencies of the package, except "rpmlib(…)": these are features
+// of rpm that no package provides.
 func (e *entry) requires(r packaging.Relation) error {
 	if strings.HasPrefix(r.Name, "rpmlib(") {
 		return nil
@@ -159,7 +159,7 @@ func (e *entry) requires(r packaging.Relation) error {
 	return nil
 }
 
-// conflicts adds what may not stand beside the package.
+// conflicts adds the conflicts of the package.
 func (e *entry) conflicts(r packaging.Relation) error {
 	if !strings.HasPrefix(r.Name, "(") {
 		e.Conflicts = append(e.Conflicts, r)

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// readFilelists tells which package, by its checksum, has which of the files that
-// are looked for.
+// readFilelists returns, by the package's checksum, which of the wanted files each package
+// contains.
 func readFilelists(r io.Reader, looked map[string]bool, found func(pkgid, file string)) error {
 	all, err := openElements(r, "filelists", filelistsSpace, false)
 	if err != nil {
@@ -19,7 +19,7 @@ func readFilelists(r io.Reader, looked map[string]bool, found func(pkgid, file s
 		if element == nil || err != nil {
 			return err
 		}
-		clear(words) // names and checksums, which are not kept
+		clear(words) // names and checksums, which are not needed any more
 		err = all.read(element, words, func(d tokens, s xml.StartElement) error {
 			return children(d, func(f xml.StartElement) error {
 				if f.Name.Local != "file" {

@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// How much of a header there may be, in bytes and entries; rpm's own limits are
-// some times that. A kernel's has 10 MB.
+// The maximum size of a header, in bytes and entries; rpm's own limits are several times
+// as high. The header of a kernel package has 10 MB.
 const (
 	maxHeader = 64 << 20
 	maxTags   = 1 << 16
 )
 
-// The tags that are read, of rpm's rpmtag.h. Those of the signature header count on
-// their own.
+// The tags that are read, from rpm's rpmtag.h. The signature header has separate numbers.
 const (
 	tagName, tagVersion, tagRelease, tagEpoch, tagArch = 1000, 1001, 1002, 1003, 1022
 	tagSourceRPM                                       = 1044
@@ -28,23 +27,23 @@ const (
 
 // header is one of the two headers of an rpm file.
 type header struct {
-	raw  []byte // all of it as it stands
+	raw  []byte // unparsed
 	tags map[uint32]tag
 	data []byte
 }
 
 type tag struct{ Tag, Type, Offset, Count uint32 }
 
-// readLead reads what an rpm file begins with.
+// readLead reads the lead of an rpm file.
 func readLead(r io.Reader) error {
 	lead := make([]byte, 96)
 	if _, err := io.ReadFull(r, lead); err != nil || !bytes.HasPrefix(lead, []byte("\xed\xab\xee\xdb")) {
-		return errors.New("it is no rpm file")
+		return errors.New("it is not an rpm file")
 	}
 	return nil
 }
 
-// readHeader reads a header; that of signatures is filled up to eight bytes.
+// readHeader reads a header; the signature header is padded to eight bytes.
 func readHeader(r io.Reader, signature bool) (*header, error) {
 	var raw bytes.Buffer
 	if _, err := io.CopyN(&raw, r, 16); err != nil {
@@ -54,7 +53,7 @@ func readHeader(r io.Reader, signature bool) (*header, error) {
 	n, size := binary.BigEndian.Uint32(intro[8:]), binary.BigEndian.Uint32(intro[12:])
 	switch {
 	case !bytes.HasPrefix(intro, []byte("\x8e\xad\xe8\x01")):
-		return nil, errors.New("a header does not begin as one")
+		return nil, errors.New("a header has a wrong magic number")
 	case n > maxTags || size > maxHeader:
 		return nil, fmt.Errorf("a header with %d entries and %d bytes is too long", n, size)
 	}
@@ -77,7 +76,7 @@ func readHeader(r io.Reader, signature bool) (*header, error) {
 			return nil, fmt.Errorf("a header has tag %d twice", t.Tag)
 		}
 		if t.Offset > size {
-			return nil, fmt.Errorf("tag %d of a header lies outside of it", t.Tag)
+			return nil, fmt.Errorf("tag %d of a header is outside of the header", t.Tag)
 		}
 		h.tags[t.Tag] = t
 	}
@@ -92,7 +91,7 @@ const (
 	typeStringArray = 8
 )
 
-// text gives a string, or the first of several; "" where there is none.
+// text returns a string tag, or the first of several; "" if it is missing.
 func (h *header) text(number uint32) string {
 	t, ok := h.tags[number]
 	if !ok || t.Type != typeString && t.Type != typeStringArray || t.Count == 0 {
@@ -105,7 +104,7 @@ func (h *header) text(number uint32) string {
 	return s
 }
 
-// number gives a number, or the first of several.
+// number returns a number tag, or the first of several.
 func (h *header) number(number uint32) (uint32, bool) {
 	t, ok := h.tags[number]
 	if !ok || t.Type != typeInt32 || t.Count == 0 || len(h.data)-int(t.Offset) < 4 {
@@ -114,7 +113,7 @@ func (h *header) number(number uint32) (uint32, bool) {
 	return binary.BigEndian.Uint32(h.data[t.Offset:]), true
 }
 
-// bytes gives what has no shape of its own; nil where there is none.
+// bytes returns a binary tag; nil if it is missing.
 func (h *header) bytes(number uint32) []byte {
 	t, ok := h.tags[number]
 	if !ok || t.Type != typeBinary || uint64(t.Offset)+uint64(t.Count) > uint64(len(h.data)) {

@@ -7,21 +7,21 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// section is a part of an ini file under a name in brackets.
+// section is a section of an INI file.
 type section struct {
 	name    string
 	line    int
 	values  map[string]value
-	unnamed bool // the brackets hold no name, and a problem says so
+	unnamed bool // its name is invalid, which a problem reports
 }
 
 type value struct {
-	text string // further lines of it follow a line feed
+	text string // continuation lines are separated by line feeds
 	line int
 }
 
-// readINI reads what yum and dnf take for an ini file: a value goes on in lines
-// that begin with a blank, "#" and ";" begin a comment at the start of a line only.
+// readINI parses the INI format of yum and dnf: lines that begin with a space continue a
+// value; "#" and ";" begin a comment only at the start of a line.
 func readINI(content []byte) ([]section, manifest.Problems) {
 	var out []section
 	var problems manifest.Problems
@@ -41,7 +41,7 @@ func readINI(content []byte) ([]section, manifest.Problems) {
 		switch line[0] {
 		case ' ', '\t':
 			if last == nil || key == "" {
-				problems = append(problems, manifest.Problem{Line: n, Message: "the line goes on with a value, and there is none"})
+				problems = append(problems, manifest.Problem{Line: n, Message: "the line continues a value, but no value precedes it"})
 				continue
 			}
 			v := last.values[key]
@@ -51,7 +51,7 @@ func readINI(content []byte) ([]section, manifest.Problems) {
 			name, rest, ok := strings.Cut(line[1:], "]")
 			good := ok && name != "" && rest == ""
 			if !good {
-				problems = append(problems, manifest.Problem{Line: n, Message: fmt.Sprintf("%q is no name in brackets", line)})
+				problems = append(problems, manifest.Problem{Line: n, Message: fmt.Sprintf("%q is not a name in brackets", line)})
 			}
 			out, key = append(out, section{name: name, line: n, unnamed: !good, values: map[string]value{}}), ""
 		default:

@@ -13,17 +13,17 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// maxKeys is how long a file of keys may be, in bytes.
+// maxKeys is the maximum size of a key file in bytes.
 const maxKeys = 4 << 20
 
 // Keys are public keys that packages or metadata are signed with.
 type Keys struct{ list openpgp.EntityList }
 
-// Empty tells that there is no key.
+// Empty reports whether there is no key.
 func (k Keys) Empty() bool { return len(k.list) == 0 }
 
-// ParseKeys reads public keys, armored as "rpm --import" takes them, several one
-// after the other, or binary.
+// ParseKeys parses public keys: one or more armored blocks, as accepted by
+// "rpm --import", or binary.
 func ParseKeys(content []byte) (Keys, error) {
 	begin := []byte("-----BEGIN PGP PUBLIC KEY BLOCK-----")
 	if !bytes.Contains(content, begin) {
@@ -51,9 +51,9 @@ func ParseKeys(content []byte) (Keys, error) {
 	return k, nil
 }
 
-var errNoKey = errors.New("there is no key in it")
+var errNoKey = errors.New("it contains no key")
 
-// LoadKeys reads the keys that a repository names.
+// LoadKeys reads the configured keys of a repository.
 func LoadKeys(ctx context.Context, web packaging.Web, r Repository) (Keys, error) {
 	var k Keys
 	for _, url := range r.Keys {
@@ -71,8 +71,8 @@ func LoadKeys(ctx context.Context, web packaging.Web, r Repository) (Keys, error
 	return k, nil
 }
 
-// verify looks whether an armored or binary signature is one of these keys over
-// content, at a time when both are valid.
+// verify checks that an armored or binary signature over content is by one of the keys,
+// and that both are valid at the given time.
 func (k Keys) verify(content, signature []byte, now time.Time) error {
 	config := &packet.Config{Time: func() time.Time { return now }}
 	check := openpgp.CheckDetachedSignature

@@ -11,9 +11,9 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// Members gives packages of this metadata as a repository of their own has them:
-// where each lies there and at its repository, and what the metadata says of it, with
-// the files in it that others of all these repositories asked for.
+// Members returns packages of this metadata as members of a new repository: with their
+// paths there and in their repository, and their metadata. The metadata includes the files
+// of the package that other packages of these repositories require.
 func (m *Metadata) Members(packages []*packaging.Package) ([]manifest.Member, error) {
 	out := make([]manifest.Member, 0, len(packages))
 	for _, p := range packages {
@@ -30,8 +30,8 @@ func (m *Metadata) Members(packages []*packaging.Package) ([]manifest.Member, er
 	return out, nil
 }
 
-// Address gives where the file of a package is, at the address that its metadata
-// came from; no password is in it. Some programs escape a location, and most do not.
+// Address returns the URL of a package file, at the mirror that its metadata is from and
+// without a password. Some programs escape the location in metadata; most do not.
 func (m *Metadata) Address(p *packaging.Package) string {
 	location := p.Location
 	if plain, err := url.PathUnescape(location); err == nil {
@@ -40,7 +40,7 @@ func (m *Metadata) Address(p *packaging.Package) string {
 	return packaging.Address(m.base(p.Repository), location)
 }
 
-// Base gives the address that a repository's metadata came from, without a password.
+// Base returns the URL that a repository's metadata was read from, without a password.
 func (m *Metadata) Base(id string) string { return packaging.Public(m.base(id)) }
 
 func (m *Metadata) base(id string) string {
@@ -52,7 +52,7 @@ func (m *Metadata) base(id string) string {
 	return ""
 }
 
-// Date tells when the youngest of the metadata was made; zero where none of it says so.
+// Date returns the creation time of the newest metadata; zero if it is unknown.
 func (m *Metadata) Date() time.Time {
 	last := int64(0)
 	for _, r := range m.readers {
@@ -66,8 +66,8 @@ func (m *Metadata) Date() time.Time {
 	return time.Unix(last, 0).UTC()
 }
 
-// placed gives where a package lies in a repository of some packages. It is called
-// as rpm calls it, whatever it is called where it is from; the epoch is not part of that.
+// placed returns the path of a package in the new repository. The file has rpm's standard
+// name, without the epoch, whatever its name is in its own repository.
 func placed(p *packaging.Package) (string, error) {
 	_, version, ok := strings.Cut(p.Version, ":")
 	if !ok {
@@ -75,7 +75,7 @@ func placed(p *packaging.Package) (string, error) {
 	}
 	name := p.Name + "-" + version + "." + p.Arch + ".rpm"
 	if path.Base(name) != name || !plain(name) {
-		return "", fmt.Errorf("%q is no name for a file", name)
+		return "", fmt.Errorf("%q is not a valid file name", name)
 	}
 	return "Packages/" + name, nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// How long metadata may be, in bytes: the largest distributions' primary has a
-// quarter of a gigabyte, and their filelists a whole one.
+// The maximum sizes of metadata in bytes: in the largest distributions, primary has
+// 250 MB and filelists 1 GB.
 const (
 	maxRepomd    = 16 << 20
 	maxPrimary   = 1 << 30
@@ -24,29 +24,29 @@ const (
 	maxModules   = 256 << 20
 )
 
-// Options say how repositories are read.
+// Options are the options of Read.
 type Options struct {
-	Arch string // in rpm's words: "x86_64"; noarch comes along
-	// Names are what will be wanted, as Metadata.Want takes it. Which package has a
-	// path is then looked up only for paths that these, the base, and what they may
-	// need ask for: few repositories need their filelists read for that. Without
-	// names all paths are looked up that any package asks for.
+	Arch string // rpm's name: "x86_64"; noarch is always included
+	// Names are the packages that will be requested, as in Metadata.Want. Files are then
+	// only searched for dependencies of these, of base packages, and of their possible
+	// dependencies; for this, filelists are rarely needed. Without names, the files that
+	// any package requires are searched.
 	Names []string
-	Now   time.Time // signatures have to be valid then
+	Now   time.Time // time at which signatures must be valid
 }
 
-// Metadata is what some repositories have for one architecture.
+// Metadata is the content of repositories for one architecture.
 type Metadata struct {
 	repositories []Repository
 	readers      []*reader  // by repository
 	entries      [][]*entry // by repository
 	modules      map[string]string
-	// Notes tell what was passed over, and what nobody vouches for.
+	// Notes report what was skipped, and what is not signed.
 	Notes []string
 }
 
-// Read reads what repositories have. Nothing of a repository is believed whose
-// signature or checksums are wrong; then the error says of which file.
+// Read reads the metadata of repositories. It returns an error with the name of the file
+// if a signature or checksum is wrong.
 func Read(ctx context.Context, web packaging.Web, repositories []Repository, o Options) (*Metadata, error) {
 	readers := make([]*reader, len(repositories))
 	m := &Metadata{repositories: repositories, readers: readers, entries: make([][]*entry, len(repositories)), modules: map[string]string{}}
@@ -84,7 +84,7 @@ type reader struct {
 	options Options
 
 	listed  map[string]file
-	base    string // where its metadata was read
+	base    string // URL that its metadata was read from
 	keys    Keys
 	signed  bool // one of the keys signed its metadata
 	entries []*entry
@@ -96,7 +96,7 @@ func (r *reader) note(format string, args ...any) {
 	r.notes = append(r.notes, "repository "+r.ID+": "+fmt.Sprintf(format, args...))
 }
 
-// primary reads repomd.xml and what it leads to, except filelists.
+// primary reads repomd.xml and the files that it lists, except filelists.
 func (r *reader) primary(ctx context.Context) error {
 	if err := r.repomd(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *reader) primary(ctx context.Context) error {
 	}
 	r.entries = slices.DeleteFunc(r.entries, func(e *entry) bool {
 		if len(e.odd) > 0 {
-			r.note("%s is passed over: %s", e, e.odd[0])
+			r.note("%s is skipped: %s", e, e.odd[0])
 		}
 		return len(e.odd) > 0
 	})
@@ -123,7 +123,7 @@ func (r *reader) primary(ctx context.Context) error {
 	})
 }
 
-// wants tells whether a package is for this architecture and not excluded.
+// wants reports whether a package is for this architecture and not excluded.
 func (r *reader) wants(name, arch string) bool {
 	if arch != "noarch" && arch != r.options.Arch {
 		return false
@@ -138,7 +138,7 @@ func (r *reader) wants(name, arch string) bool {
 	return !in(r.Exclude) && (len(r.Include) == 0 || in(r.Include))
 }
 
-// file reads one of the files that repomd.xml lists, where it lists one.
+// file reads one of the files of repomd.xml, if it is listed.
 func (r *reader) file(ctx context.Context, kind string, limit int64, f func(io.Reader) error) error {
 	x, ok := r.listed[kind]
 	if !ok {
@@ -147,16 +147,16 @@ func (r *reader) file(ctx context.Context, kind string, limit int64, f func(io.R
 	return r.place.read(ctx, x.Location, func(content io.Reader) error { return x.read(content, limit, f) })
 }
 
-// repomd reads repomd.xml, and its signature where there is a key: where one has to
-// be there, and where one is there.
+// repomd reads repomd.xml. With a key it verifies the signature, if it exists or is
+// required.
 func (r *reader) repomd(ctx context.Context) error {
 	keys, err := LoadKeys(ctx, r.place.Web, r.Repository)
 	if err != nil {
 		return err
 	}
 	r.keys = keys
-	// The signature is of the same address as what it signs: one mirror may be older
-	// than another.
+	// The signature must be from the same mirror, because one mirror may be older than
+	// another.
 	var errs []error
 	for _, base := range r.place.bases {
 		err := r.repomdOf(ctx, place{r.place.Web, []string{base}}, keys)
@@ -194,7 +194,7 @@ func (r *reader) repomdOf(ctx context.Context, p place, keys Keys) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if signature == nil && !r.SignedPackages {
-		r.note("its metadata is not signed, and its packages need not be: only the way to it vouches for them")
+		r.note("neither its metadata nor its packages must be signed: only the connection to it is trusted")
 	}
 	r.listed, r.signed = listed, signature != nil
 	return nil

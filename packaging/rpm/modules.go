@@ -9,22 +9,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// stream is one stream of a module, as modules.yaml has it. What else a document
-// says, which streams are the default and how they depend on each other, matters
-// only to who installs out of streams.
+// stream is one stream of a module in modules.yaml. Other documents, on default streams
+// and their dependencies, are only needed to install from streams.
 type stream struct {
 	Document string `yaml:"document"`
 	Data     struct {
 		Name      string    `yaml:"name"`
-		Stream    yaml.Node `yaml:"stream"` // a word, or a number like 1.10
+		Stream    yaml.Node `yaml:"stream"` // a string, or a number such as 1.10
 		Artifacts struct {
 			RPMs []string `yaml:"rpms"`
 		} `yaml:"artifacts"`
 	} `yaml:"data"`
 }
 
-// readModules gives the packages that are of a module's stream, written as
-// "name-epoch:version-release.arch", and the module of each.
+// readModules returns the packages of module streams, as "name-epoch:version-release.arch",
+// with their modules.
 func readModules(r io.Reader) (map[string]string, error) {
 	d := yaml.NewDecoder(r)
 	out := map[string]string{}
@@ -44,7 +43,7 @@ func readModules(r io.Reader) (map[string]string, error) {
 	}
 }
 
-// artifact writes a package as modules.yaml does.
+// artifact formats a package as in modules.yaml.
 func (e *entry) artifact() string {
 	version := e.Version
 	if !strings.Contains(version, ":") {

@@ -8,10 +8,9 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// order sorts packages of which any would do as dnf's solver does (libsolv's
-// policy.c), which takes the first: the latest of each name, none that another takes
-// the place of, none that has a later version elsewhere; then those that provide the
-// same in a later version, then by name.
+// order sorts alternative packages in the order of dnf's solver (libsolv's policy.c): the
+// latest of each name, without packages that are obsoleted by another or have a later
+// version; then those that provide the same in a later version, then by name.
 func order(latest map[string]string) func([]*packaging.Package) {
 	return func(all []*packaging.Package) {
 		if len(all) < 2 {
@@ -44,15 +43,15 @@ func order(latest map[string]string) func([]*packaging.Package) {
 	}
 }
 
-// replaces tells whether a obsoletes b.
+// replaces reports whether a obsoletes b.
 func replaces(a, b *packaging.Package) bool {
 	return a.Name != b.Name && slices.ContainsFunc(a.Obsoletes, func(r packaging.Relation) bool {
 		return r.Name == b.Name && meets(packaging.Relation{Name: b.Name, Operator: packaging.Exactly, Version: b.Version}, r)
 	})
 }
 
-// lateness counts, for each package, how many later versions the others provide of
-// what it provides itself.
+// lateness counts for each package how many of its provided names other packages provide
+// in a later version.
 func lateness(all []*packaging.Package) map[*packaging.Package]int {
 	type version struct {
 		of *packaging.Package
@@ -80,7 +79,7 @@ func lateness(all []*packaging.Package) map[*packaging.Package]int {
 	return late
 }
 
-// looksLikeHash is libsolv's test for versions that say nothing of earlier and later.
+// looksLikeHash is libsolv's test for versions that have no order.
 func looksLikeHash(version string) bool {
 	return len(version) >= 4 && strings.Trim(version, "0123456789abcdef") == ""
 }

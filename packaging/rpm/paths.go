@@ -13,8 +13,8 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// files finds who has the paths that packages ask for, in primary or, where
-// primary has too few, in filelists, and makes provides of them.
+// files finds the packages that contain required paths, in primary or else in filelists,
+// and adds the paths to what they provide.
 func (m *Metadata) files(ctx context.Context, readers []*reader, o Options) error {
 	by := providers(readers)
 	asked, err := askedPaths(readers, by, o.Names)
@@ -22,7 +22,7 @@ func (m *Metadata) files(ctx context.Context, readers []*reader, o Options) erro
 		return err
 	}
 	if len(missing(asked, by)) > 0 && len(o.Names) > 0 {
-		// Who has such a path asks for others in turn. filelists are read once, for all.
+		// These packages may require further paths. filelists are read once for all of them.
 		every, err := askedPaths(readers, by, nil)
 		if err != nil {
 			return err
@@ -56,14 +56,14 @@ func (m *Metadata) files(ctx context.Context, readers []*reader, o Options) erro
 	return g.Wait()
 }
 
-// missing gives the paths that primary has nowhere.
+// missing returns the paths that are not in primary.
 func missing(asked map[string]bool, by map[string][]*entry) map[string]bool {
 	out := maps.Clone(asked)
 	maps.DeleteFunc(out, func(path string, _ bool) bool { return len(by[path]) > 0 })
 	return out
 }
 
-// askedPaths gives the paths that matter to who wants names; all where there are none.
+// askedPaths returns the paths that names may require; all paths without names.
 func askedPaths(readers []*reader, by map[string][]*entry, names []string) (map[string]bool, error) {
 	asked := map[string]bool{}
 	ask := func(path string) { asked[path] = true }
@@ -106,8 +106,8 @@ func askedPaths(readers []*reader, by map[string][]*entry, names []string) (map[
 	return asked, nil
 }
 
-// providers gives the packages by everything that they are, provide, take the place
-// of, or have among primary's files.
+// providers returns the packages by their names, by the names that they provide or
+// obsolete, and by their files in primary.
 func providers(readers []*reader) map[string][]*entry {
 	by := map[string][]*entry{}
 	for _, r := range readers {
@@ -126,7 +126,7 @@ func providers(readers []*reader) map[string][]*entry {
 	return by
 }
 
-// filelists looks for paths among all files of a repository.
+// filelists searches paths among all files of a repository.
 func (r *reader) filelists(ctx context.Context, looked map[string]bool) error {
 	by := map[string]*entry{}
 	for _, e := range r.entries {
@@ -149,7 +149,7 @@ func (r *reader) filelists(ctx context.Context, looked map[string]bool) error {
 	return nil
 }
 
-// has makes a path something that the package provides.
+// has adds a path to what the package provides.
 func (e *entry) has(path string) {
 	r := packaging.Relation{Name: path}
 	if !slices.ContainsFunc(e.Provides, func(x packaging.Relation) bool { return x.Name == path }) {
@@ -157,7 +157,7 @@ func (e *entry) has(path string) {
 	}
 }
 
-// paths tells every path that the package speaks of.
+// paths calls a function for every path in the package's relations.
 func (e *entry) paths(tell func(string)) {
 	var each func(list []packaging.Relation)
 	each = func(list []packaging.Relation) {

@@ -11,24 +11,24 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// The names that createrepo and those like it give to elements.
+// The XML namespaces of createrepo.
 const (
 	commonSpace    = "http://linux.duke.edu/metadata/common"
 	rpmSpace       = "http://linux.duke.edu/metadata/rpm"
 	filelistsSpace = "http://linux.duke.edu/metadata/filelists"
 )
 
-// entry is one package of primary, as it was read.
+// entry is one package of primary.
 type entry struct {
 	packaging.Package
-	files []owned  // primary's own few: those in the usual places
-	odd   []string // why the package cannot be used
+	files []owned  // files that are listed in primary
+	odd   []string // reasons why the package cannot be used
 }
 
 // owned is a file of a package; its kind is "", "dir" or "ghost".
 type owned struct{ path, kind string }
 
-// readPrimary gives every package that keep wants, in the order of the file.
+// readPrimary returns the packages for which keep returns true, in the order of the file.
 func readPrimary(r io.Reader, keep func(name, arch string) bool) ([]*entry, error) {
 	all, err := openElements(r, "metadata", commonSpace, true)
 	if err != nil {
@@ -56,9 +56,9 @@ func readPrimary(r io.Reader, keep func(name, arch string) bool) ([]*entry, erro
 	}
 }
 
-var errDirective = errors.New("it declares a document type, which metadata never does")
+var errDirective = errors.New("it declares a document type, which is not allowed in metadata")
 
-// unexpected says that a document ended early.
+// unexpected converts io.EOF to io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -66,8 +66,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// openRoot reads up to the root element. What is copied out of the document into
-// another needs its prefixes to mean there what they mean here.
+// openRoot reads up to the root element. If parts of the document will be copied into
+// another one, namespace prefixes must have their standard meaning.
 func openRoot(d *xml.Decoder, name, space string, copied bool) error {
 	for {
 		token, err := d.Token()
@@ -83,7 +83,7 @@ func openRoot(d *xml.Decoder, name, space string, copied bool) error {
 			}
 			for _, a := range token.Attr {
 				if copied && a.Name.Space == "xmlns" && (a.Name.Local != "rpm" || a.Value != rpmSpace) {
-					return fmt.Errorf("it declares xmlns:%s=%q, which is none of a yum repository's", a.Name.Local, a.Value)
+					return fmt.Errorf("it declares xmlns:%s=%q, which is not a namespace of yum repositories", a.Name.Local, a.Value)
 				}
 			}
 			return nil
@@ -91,7 +91,7 @@ func openRoot(d *xml.Decoder, name, space string, copied bool) error {
 	}
 }
 
-// end reads what follows the root element, which has to be nothing.
+// end returns an error if anything follows the root element.
 func end(d *xml.Decoder) error {
 	for {
 		token, err := d.Token()
@@ -104,12 +104,12 @@ func end(d *xml.Decoder) error {
 		switch token.(type) {
 		case xml.Comment, xml.CharData, xml.ProcInst:
 		default:
-			return errors.New("something follows the end of its root element")
+			return errors.New("it continues after its root element")
 		}
 	}
 }
 
-// readPackage reads a package's element; its name is there even beside an error.
+// readPackage parses a package element; the name is set even if it returns an error.
 func readPackage(d tokens) (*entry, error) {
 	e := &entry{}
 	err := children(d, func(s xml.StartElement) error {
@@ -132,7 +132,7 @@ func readPackage(d tokens) (*entry, error) {
 			e.Location = attribute(s, "href")
 			for _, a := range s.Attr {
 				if a.Name.Local == "base" && a.Value != "" {
-					e.odd = append(e.odd, "its file is elsewhere: "+a.Value)
+					e.odd = append(e.odd, "its file is at another address: "+a.Value)
 				}
 			}
 		case "format":
@@ -146,8 +146,7 @@ func readPackage(d tokens) (*entry, error) {
 	return e, e.check()
 }
 
-// children calls f for each element inside the one that was opened; f reads to
-// that element's end.
+// children calls f for each child of the current element; f must read to the child's end.
 func children(d tokens, f func(xml.StartElement) error) error {
 	for {
 		token, err := d.Token()
@@ -189,7 +188,7 @@ func text(d tokens, into *string) error {
 	}
 }
 
-// attribute gives an attribute that has no namespace.
+// attribute returns the value of an attribute without a namespace.
 func attribute(s xml.StartElement, name string) string {
 	for _, a := range s.Attr {
 		if a.Name.Local == name && a.Name.Space == "" {
@@ -199,8 +198,8 @@ func attribute(s xml.StartElement, name string) string {
 	return ""
 }
 
-// evr writes a version as rpm does: without an epoch that is 0, without a release
-// that is not there.
+// evr formats a version like rpm: without the epoch if it is 0, and without a missing
+// release.
 func evr(epoch, ver, rel string) string {
 	s := ver
 	if epoch != "" && epoch != "0" {

@@ -85,8 +85,8 @@ func TestClosure(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"wanted is broken-missing", "broken-missing 1-1~rc2 (noarch) needs broken-deeper, which only broken-deeper 1-1~rc2 (noarch) is",
-		"broken-deeper 1-1~rc2 (noarch) needs chrony (>= 5), which no package is (there is chrony 4.5-1~rc2 (noarch), chrony 4.3-2 (noarch))"}, e.Chain); d != "" {
+	if d := cmp.Diff([]string{"requested: broken-missing", "broken-missing 1-1~rc2 (noarch) requires broken-deeper, which only broken-deeper 1-1~rc2 (noarch) provides",
+		"broken-deeper 1-1~rc2 (noarch) requires chrony (>= 5), which no package provides (available: chrony 4.5-1~rc2 (noarch), chrony 4.3-2 (noarch))"}, e.Chain); d != "" {
 		t.Error(d)
 	}
 }
@@ -120,7 +120,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a cut primary", func(t *testing.T, m memory, r *Repository) {
 			name := m.name(t, "primary")
 			m[name] = m[name][:len(m[name])-10]
-		}, "bytes, and not"},
+		}, "bytes, expected"},
 		{"a longer primary", func(t *testing.T, m memory, r *Repository) {
 			name := m.name(t, "primary")
 			m[name] = append(bytes.Clone(m[name]), 0)
@@ -202,7 +202,7 @@ func TestReadSaysWhatIsNotSigned(t *testing.T) {
 	r.SignedMetadata = false
 	for signed, want := range map[bool][]string{
 		true:  nil, // each package's own signature is looked at
-		false: {"repository test: its metadata is not signed, and its packages need not be: only the way to it vouches for them"},
+		false: {"repository test: neither its metadata nor its packages must be signed: only the connection to it is trusted"},
 	} {
 		r.SignedPackages = signed
 		got, err := Read(t.Context(), m, []Repository{r}, options)
@@ -247,18 +247,18 @@ func TestReadHostilePrimary(t *testing.T) {
 		{"an unknown entity", strings.Replace(one, "<name>a", "<name>&b;", 1), "invalid character entity"},
 		{"another root", "<html></html>", "its root is html"},
 		{"another namespace", strings.Replace(one, `xmlns:rpm="`, `xmlns:x="urn:x" xmlns:rpm="`, 1), "declares xmlns:x"},
-		{"more after its end", one + "<more/>", "something follows the end"},
+		{"more after its end", one + "<more/>", "continues after its root element"},
 		{"cut", one[:len(one)-20], "unexpected"},
 		{"no checksum", strings.Replace(one, "checksum", "cheksum", 2), "no checksum"},
-		{"md5", strings.Replace(one, `type="sha256"`, `type="md5"`, 1), `checksum is "md5"`},
-		{"a short checksum", strings.Replace(one, `"YES">`, `"YES">ab`, 1), "is none"},
-		{"a location above", strings.Replace(one, "Packages/", "../../etc/", 1), "is no place below"},
-		{"a location above inside", strings.Replace(one, "Packages/", "a/../../etc/", 1), "is no place below"},
-		{"a location elsewhere", strings.Replace(one, "Packages/", "https://b.test/", 1), "is no place below"},
-		{"an absolute location", strings.Replace(one, "Packages/", "/etc/", 1), "is no place below"},
-		{"a name for a shell", strings.Replace(one, "<name>a", "<name>a;$(reboot)", 1), "is not one of a package"},
-		{"a name for a flag", strings.Replace(one, "<name>a", "<name>--setopt=x", 1), "is not one of a package"},
-		{"a name for a path", strings.Replace(one, "<name>a", "<name>../a", 1), "is not one of a package"},
+		{"md5", strings.Replace(one, `type="sha256"`, `type="md5"`, 1), `checksum type is "md5"`},
+		{"a short checksum", strings.Replace(one, `"YES">`, `"YES">ab`, 1), "is not valid"},
+		{"a location above", strings.Replace(one, "Packages/", "../../etc/", 1), "is not inside the repository"},
+		{"a location above inside", strings.Replace(one, "Packages/", "a/../../etc/", 1), "is not inside the repository"},
+		{"a location elsewhere", strings.Replace(one, "Packages/", "https://b.test/", 1), "is not inside the repository"},
+		{"an absolute location", strings.Replace(one, "Packages/", "/etc/", 1), "is not inside the repository"},
+		{"a name for a shell", strings.Replace(one, "<name>a", "<name>a;$(reboot)", 1), "is not valid"},
+		{"a name for a flag", strings.Replace(one, "<name>a", "<name>--setopt=x", 1), "is not valid"},
+		{"a name for a path", strings.Replace(one, "<name>a", "<name>../a", 1), "is not valid"},
 		{"a size below zero", strings.Replace(one, `package="10"`, `package="-1"`, 1), `size "-1"`},
 		{"depth", strings.Replace(one, "<format>", "<format>"+strings.Repeat("<a>", 100000), 1), "element <a> closed by"},
 	} {
@@ -299,7 +299,7 @@ func TestReadPassesOver(t *testing.T) {
 	if d := cmp.Diff([]string{"b"}, names); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"repository a.test: its metadata is not signed, and its packages need not be: only the way to it vouches for them", `repository a.test: a 1-1 (x86_64) is passed over: rich dependency "(b xor c)": there is no operator "xor"`}, got.Notes); d != "" {
+	if d := cmp.Diff([]string{"repository a.test: neither its metadata nor its packages must be signed: only the connection to it is trusted", `repository a.test: a 1-1 (x86_64) is skipped: rich dependency "(b xor c)": unknown operator "xor"`}, got.Notes); d != "" {
 		t.Error(d)
 	}
 }

@@ -15,15 +15,15 @@ import (
 
 var errNoRecord = errors.New("it has no record")
 
-// edit puts a text into a record instead of what stands from one offset to another.
+// edit replaces the text between two offsets of a record.
 type edit struct {
 	from, to int64
 	text     string
 }
 
-// relocated gives a package's record with another place instead of where it was,
-// and with the paths that the package provides because others ask for them: metadata
-// lists those in a file of their own, filelists, and of a lock there is the record alone.
+// relocated returns a package's record with a new location, and with the files that other
+// packages require. Metadata lists those in a separate file, filelists, but a lock has
+// only the record.
 func relocated(p *packaging.Package, at string) (string, error) {
 	d := xml.NewDecoder(bytes.NewReader(p.Record))
 	if _, err := d.Token(); err != nil {
@@ -71,8 +71,8 @@ func relocated(p *packaging.Package, at string) (string, error) {
 	return strings.ToValidUTF8(text, "?"), nil
 }
 
-// more puts the paths that a package's format does not know of at its end. The
-// element begins at one offset, its content at the second, and it is over at the third.
+// more appends the files that are not in a package's format element. The offsets are
+// those of the element's start, of its content, and of its end.
 func more(p *packaging.Package, known *entry, from, opened, over int64) edit {
 	var files strings.Builder
 	for _, r := range p.Provides {
@@ -92,8 +92,8 @@ func more(p *packaging.Package, known *entry, from, opened, over int64) edit {
 	}
 }
 
-// recorded reads a member's record, after a look whether it is the record of this
-// package and nothing else: it comes from a lock, which anybody may have written.
+// recorded parses a member's record. It verifies that the record is one record of this
+// package, because it comes from a lock file, which is untrusted input.
 func recorded(m manifest.Member) (*entry, error) {
 	if m.Record == "" {
 		return nil, errNoRecord
@@ -117,9 +117,9 @@ func recorded(m manifest.Member) (*entry, error) {
 	case string(element) != m.Record:
 		return nil, errors.New("its record has more than one element")
 	case e.String() != m.Package:
-		return nil, fmt.Errorf("its record is of %s", e)
+		return nil, fmt.Errorf("its record is for %s", e)
 	case e.Location != m.Path || e.Size != m.Size || e.SHA256 != "" && e.SHA256 != m.SHA256:
-		return nil, errors.New("its record is of another file")
+		return nil, errors.New("its record is for another file")
 	}
 	return e, nil
 }

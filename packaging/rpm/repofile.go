@@ -13,20 +13,18 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// FileOptions say how .repo files are read.
+// FileOptions are the options for reading .repo files.
 type FileOptions struct {
 	Vars Variables
-	// Base is where paths of keys start that are no addresses. Without it there are none.
+	// Base is the folder of relative paths of keys; if empty, only URLs are accepted.
 	Base string
-	// Keys are addresses of keys that count for every repository, beside its own. Who
-	// gives some means them: packages have to be signed then where a repository does
-	// not say otherwise.
+	// Keys are URLs of additional keys that are trusted for every repository. If there are
+	// any, packages must be signed unless a repository is configured otherwise.
 	Keys []string
 }
 
-// ReadRepositories reads every .repo file of a folder, such as /etc/yum.repos.d,
-// in the order of their names, and gives the enabled repositories. A folder that
-// is not there has none.
+// ReadRepositories reads every .repo file of a folder such as /etc/yum.repos.d, sorted by
+// name, and returns the enabled repositories. A missing folder has none.
 func ReadRepositories(dir string, o FileOptions) ([]Repository, manifest.Problems) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -52,7 +50,7 @@ func ReadRepositories(dir string, o FileOptions) ([]Repository, manifest.Problem
 		problems = append(problems, p...)
 		for _, r := range found {
 			if other, ok := where[r.ID]; ok {
-				problems = append(problems, manifest.Problem{File: name, Path: r.ID, Message: "the repository is in " + other + " too",
+				problems = append(problems, manifest.Problem{File: name, Path: r.ID, Message: "the repository is also in " + other,
 					Advice: "disable one of them with enabled=0"})
 				continue
 			}
@@ -63,8 +61,8 @@ func ReadRepositories(dir string, o FileOptions) ([]Repository, manifest.Problem
 	return all, problems
 }
 
-// ParseRepositories reads one .repo file and gives the enabled repositories that
-// have no mistake in them. The file's name is for the problems alone.
+// ParseRepositories parses one .repo file, and returns the enabled repositories without
+// errors. The file's name is only used in the problems.
 func ParseRepositories(name string, content []byte, o FileOptions) ([]Repository, manifest.Problems) {
 	sections, problems := readINI(content)
 	var out []Repository
@@ -74,14 +72,14 @@ func ParseRepositories(name string, content []byte, o FileOptions) ([]Repository
 			continue
 		}
 		if seen[s.name] {
-			problems = append(problems, manifest.Problem{Line: s.line, Path: s.name, Message: "the repository is there twice"})
+			problems = append(problems, manifest.Problem{Line: s.line, Path: s.name, Message: "the repository is configured twice"})
 			continue
 		}
 		seen[s.name] = true
 		r := reading{section: s, options: o}
 		repository, enabled := r.repository()
 		if !enabled {
-			continue // nobody mends what is off
+			continue // errors in disabled repositories do not matter
 		}
 		problems = append(problems, r.problems...)
 		if r.problems.Err() == nil && !s.unnamed {
@@ -92,7 +90,7 @@ func ParseRepositories(name string, content []byte, o FileOptions) ([]Repository
 	return out, problems.In(name)
 }
 
-// reading is one section as a repository is made of it.
+// reading is the state of converting one section to a repository.
 type reading struct {
 	section
 	options  FileOptions
@@ -128,7 +126,7 @@ func (r *reading) repository() (Repository, bool) {
 	if v, ok := r.values["priority"]; ok {
 		n, err := strconv.Atoi(v.text)
 		if err != nil {
-			r.problem(manifest.Error, "priority", fmt.Sprintf("priority %q is no number", v.text), "")
+			r.problem(manifest.Error, "priority", fmt.Sprintf("priority %q is not a number", v.text), "")
 		}
 		out.Priority = n
 	}
@@ -136,36 +134,36 @@ func (r *reading) repository() (Repository, bool) {
 		r.noBase()
 	}
 	if out.SignedMetadata && len(out.Keys) == 0 {
-		r.problem(manifest.Error, "repo_gpgcheck", "its metadata has to be signed, and there is no key", "give its gpgkey, or repo_gpgcheck=0")
+		r.problem(manifest.Error, "repo_gpgcheck", "its metadata must be signed, but it has no key", "set its gpgkey, or repo_gpgcheck=0")
 	}
 	if out.SignedPackages && len(out.Keys) == 0 {
-		r.problem(manifest.Error, "gpgcheck", "its packages have to be signed, and there is no key", "give its gpgkey, or gpgcheck=0")
+		r.problem(manifest.Error, "gpgcheck", "its packages must be signed, but it has no key", "set its gpgkey, or gpgcheck=0")
 	}
 	for _, key := range unheeded {
 		if v, ok := r.values[key]; ok && v.text != "" {
-			r.problem(manifest.Warning, key, "it has no effect here", "name a mirror that needs none in spec.sources where the repository cannot be reached without it")
+			r.problem(manifest.Warning, key, "it is ignored", "if the repository cannot be reached without it, set a mirror in spec.sources that does not need it")
 		}
 	}
 	return out, enabled
 }
 
-// unheeded are settings without which a repository may not be reached.
+// unheeded are unsupported settings that may be necessary to reach a repository.
 var unheeded = []string{"proxy", "username", "password", "sslcacert", "sslclientcert", "sslclientkey", "sslverify"}
 
 func (r *reading) noBase() {
 	for _, key := range []string{"mirrorlist", "metalink"} {
 		if _, ok := r.values[key]; ok {
-			r.problem(manifest.Error, key, "a list of mirrors is not asked, since it gives another one each time",
-				"give the address of one mirror as baseurl, or disable the repository with enabled=0")
+			r.problem(manifest.Error, key, "mirror lists are not supported, since they return another mirror each time",
+				"set baseurl to the address of one mirror, or disable the repository with enabled=0")
 			return
 		}
 	}
 	if r.problems.Err() == nil || r.values["baseurl"].text == "" {
-		r.problem(manifest.Error, "", "the repository has no baseurl", "give its address as baseurl")
+		r.problem(manifest.Error, "", "the repository has no baseurl", "set its address as baseurl")
 	}
 }
 
-// truth reads what is on or off.
+// truth parses a boolean.
 func (r *reading) truth(key string, otherwise bool) bool {
 	v, ok := r.values[key]
 	if !ok {
@@ -177,15 +175,15 @@ func (r *reading) truth(key string, otherwise bool) bool {
 	case "0", "no", "false", "off":
 		return false
 	}
-	r.problem(manifest.Error, key, fmt.Sprintf("%q is neither on nor off", v.text), "write 1 or 0")
+	r.problem(manifest.Error, key, fmt.Sprintf("%q is not a boolean", v.text), "write 1 or 0")
 	return otherwise
 }
 
-// list reads words with blanks, commas or lines between them.
+// list parses words separated by spaces, commas or lines.
 func (r *reading) list(key string) []string {
 	text, missing := r.options.Vars.expand(r.values[key].text)
 	for _, m := range missing {
-		r.problem(manifest.Error, key, "the variable $"+m+" has no value", "put it into /etc/dnf/vars, or write its value")
+		r.problem(manifest.Error, key, "the variable $"+m+" has no value", "set it in /etc/dnf/vars, or write its value")
 	}
 	if words := strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" \t\n,", c) }); len(words) > 0 {
 		return words
@@ -193,7 +191,7 @@ func (r *reading) list(key string) []string {
 	return nil
 }
 
-// under gives a path that starts from a folder.
+// under resolves a path relative to a folder.
 func under(base, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -201,7 +199,7 @@ func under(base, path string) string {
 	return filepath.Join(base, path)
 }
 
-// FileAddress gives the address of a file of this machine.
+// FileAddress returns the file URL of a path on this machine.
 func FileAddress(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
 
 func (r *reading) addresses(key string, schemes ...string) []string {
@@ -216,11 +214,11 @@ func (r *reading) addresses(key string, schemes ...string) []string {
 			known = known || err == nil && u.Scheme == s && (u.Host != "" || s == "file" && u.Path != "")
 		}
 		if !known {
-			r.problem(manifest.Error, key, fmt.Sprintf("%q is no address", a), "write one that begins with "+strings.Join(schemes, "://, ")+"://")
+			r.problem(manifest.Error, key, fmt.Sprintf("%q is not a valid URL", a), "use a URL that begins with "+strings.Join(schemes, "://, ")+"://")
 			continue
 		}
 		if u.Scheme == "http" && key == "gpgkey" {
-			r.problem(manifest.Warning, key, a+" is fetched over plain http: anybody on the way can give another key", "give an https address or a file")
+			r.problem(manifest.Warning, key, a+" is downloaded over plain http: an attacker on the network can replace the key", "use an https URL or a file")
 		}
 		out = append(out, a)
 	}

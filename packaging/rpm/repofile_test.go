@@ -92,21 +92,21 @@ neither
 		t.Error(d)
 	}
 	want := `some.repo:1:0: error: "stray = 1" is neither a name in brackets nor key=value
-some.repo:2:0: error: "[one" is no name in brackets
-some.repo:2:0: error: one: the repository has no baseurl; give its address as baseurl
-some.repo:4:0: error: mirrors.mirrorlist: a list of mirrors is not asked, since it gives another one each time; give the address of one mirror as baseurl, or disable the repository with enabled=0
-some.repo:6:0: error: metalink.metalink: a list of mirrors is not asked, since it gives another one each time; give the address of one mirror as baseurl, or disable the repository with enabled=0
-some.repo:7:0: error: nowhere: the repository has no baseurl; give its address as baseurl
-some.repo:10:0: error: odd.baseurl: "ftp://example.org/" is no address; write one that begins with http://, https://, file://
-some.repo:10:0: error: odd.baseurl: "mirror.example.org" is no address; write one that begins with http://, https://, file://
-some.repo:10:0: error: odd.baseurl: the variable $nothing has no value; put it into /etc/dnf/vars, or write its value
-some.repo:11:0: error: odd.gpgcheck: "perhaps" is neither on nor off; write 1 or 0
-some.repo:12:0: error: odd.repo_gpgcheck: its metadata has to be signed, and there is no key; give its gpgkey, or repo_gpgcheck=0
-some.repo:13:0: error: odd.priority: priority "high" is no number
-some.repo:14:0: warning: odd.proxy: it has no effect here; name a mirror that needs none in spec.sources where the repository cannot be reached without it
-some.repo:17:0: error: unkeyed.gpgcheck: its packages have to be signed, and there is no key; give its gpgkey, or gpgcheck=0
-some.repo:20:0: warning: plain.gpgkey: http://example.org/key is fetched over plain http: anybody on the way can give another key; give an https address or a file
-some.repo:21:0: error: plain: the repository is there twice
+some.repo:2:0: error: "[one" is not a name in brackets
+some.repo:2:0: error: one: the repository has no baseurl; set its address as baseurl
+some.repo:4:0: error: mirrors.mirrorlist: mirror lists are not supported, since they return another mirror each time; set baseurl to the address of one mirror, or disable the repository with enabled=0
+some.repo:6:0: error: metalink.metalink: mirror lists are not supported, since they return another mirror each time; set baseurl to the address of one mirror, or disable the repository with enabled=0
+some.repo:7:0: error: nowhere: the repository has no baseurl; set its address as baseurl
+some.repo:10:0: error: odd.baseurl: "ftp://example.org/" is not a valid URL; use a URL that begins with http://, https://, file://
+some.repo:10:0: error: odd.baseurl: "mirror.example.org" is not a valid URL; use a URL that begins with http://, https://, file://
+some.repo:10:0: error: odd.baseurl: the variable $nothing has no value; set it in /etc/dnf/vars, or write its value
+some.repo:11:0: error: odd.gpgcheck: "perhaps" is not a boolean; write 1 or 0
+some.repo:12:0: error: odd.repo_gpgcheck: its metadata must be signed, but it has no key; set its gpgkey, or repo_gpgcheck=0
+some.repo:13:0: error: odd.priority: priority "high" is not a number
+some.repo:14:0: warning: odd.proxy: it is ignored; if the repository cannot be reached without it, set a mirror in spec.sources that does not need it
+some.repo:17:0: error: unkeyed.gpgcheck: its packages must be signed, but it has no key; set its gpgkey, or gpgcheck=0
+some.repo:20:0: warning: plain.gpgkey: http://example.org/key is downloaded over plain http: an attacker on the network can replace the key; use an https URL or a file
+some.repo:21:0: error: plain: the repository is configured twice
 some.repo:23:0: error: "neither" is neither a name in brackets nor key=value`
 	if d := cmp.Diff(want, problems.Error()); d != "" {
 		t.Error(d)
@@ -136,7 +136,7 @@ func TestReadRepositories(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if text := strings.ReplaceAll(problems.Error(), dir, ""); text != "/d.repo: error: b: the repository is in /b.repo too; disable one of them with enabled=0" {
+	if text := strings.ReplaceAll(problems.Error(), dir, ""); text != "/d.repo: error: b: the repository is also in /b.repo; disable one of them with enabled=0" {
 		t.Error(text)
 	}
 	if got, problems := ReadRepositories(filepath.Join(dir, "nowhere"), FileOptions{Vars: vars}); len(got)+len(problems) > 0 {

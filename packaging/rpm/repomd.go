@@ -13,7 +13,7 @@ import (
 
 const repoSpace = "http://linux.duke.edu/metadata/repo"
 
-// sum is a checksum, of a kind that hashes has.
+// sum is a checksum; its kind is a key of hashes.
 type sum struct{ Kind, Value string }
 
 // file is one of the files that repomd.xml lists.
@@ -26,8 +26,8 @@ type file struct {
 	Time     int64 // when it was made, in seconds since 1970; 0: not told
 }
 
-// readRepomd gives the files of a repository by their kind: "primary",
-// "filelists", "modules".
+// readRepomd returns the files of a repository by their kind: "primary", "filelists",
+// "modules".
 func readRepomd(content []byte) (map[string]file, error) {
 	d := xml.NewDecoder(bytes.NewReader(content))
 	if err := openRoot(d, "repomd", repoSpace, false); err != nil {
@@ -40,7 +40,7 @@ func readRepomd(content []byte) (map[string]file, error) {
 			return d.Skip()
 		}
 		if _, ok := out[kind]; ok {
-			return fmt.Errorf("two files are its %s", kind)
+			return fmt.Errorf("it lists two %s files", kind)
 		}
 		f, err := readFile(d)
 		if err != nil {
@@ -56,7 +56,7 @@ func readRepomd(content []byte) (map[string]file, error) {
 		return nil, err
 	}
 	if _, ok := out["primary"]; !ok {
-		return nil, errors.New("it lists no primary")
+		return nil, errors.New("it lists no primary file")
 	}
 	return out, nil
 }
@@ -97,8 +97,8 @@ func readSum(d *xml.Decoder, s xml.StartElement, into *sum) error {
 	return checkSum(into.Kind, into.Value)
 }
 
-// readTime reads seconds, which old programs write with a fraction. What is none
-// says nothing.
+// readTime parses seconds, which old programs write with a fraction. Invalid values are
+// ignored.
 func readTime(d *xml.Decoder, into *int64) error {
 	var s string
 	if err := text(d, &s); err != nil {
@@ -111,7 +111,7 @@ func readTime(d *xml.Decoder, into *int64) error {
 	return nil
 }
 
-// latest is the last second of the year 9999, the last one that every form of a date has.
+// latest is the last second of the year 9999, the latest time that every date format has.
 const latest = 253402300799
 
 func readSize(d *xml.Decoder, into *int64) error {
@@ -127,9 +127,9 @@ func readSize(d *xml.Decoder, into *int64) error {
 	return nil
 }
 
-// read gives what the file holds to f, and fails unless size and checksum of all
-// of it are right, both as it was and as it is read. That the bytes are others than
-// they should be explains what f stumbled on, and is said first.
+// read calls f with the decompressed content of the file. It returns an error if a size
+// or checksum is wrong, compressed or decompressed. That error comes before an error of
+// f, because it explains it.
 func (x file) read(r io.Reader, limit int64, f func(io.Reader) error) error {
 	outer := newChecked(r, x.Sum, x.Size, limit)
 	inner, done, err := expand(outer)

@@ -4,20 +4,20 @@ package rpm
 type Repository struct {
 	ID    string
 	Name  string   // for people
-	Bases []string // where repodata/repomd.xml is below, the address asked first first
-	Keys  []string // addresses of the OpenPGP keys that its packages and metadata are signed with
-	// SignedPackages asks for a good signature of every package (gpgcheck),
-	// SignedMetadata for one of repomd.xml (repo_gpgcheck).
+	Bases []string // URLs of the repository, in order of preference
+	Keys  []string // URLs of the OpenPGP keys for its packages and metadata
+	// SignedPackages requires a valid signature of every package (gpgcheck),
+	// SignedMetadata of repomd.xml (repo_gpgcheck).
 	SignedPackages bool
 	SignedMetadata bool
-	// Priority is 1 to 99 as a rule; packages of a lower number hide those of the
-	// same name that have a higher one.
+	// Priority is usually 1 to 99; packages of a repository with a lower number hide those
+	// of the same name in others.
 	Priority int
-	// ModuleHotfixes lets its packages stand though a module's stream has them too.
+	// ModuleHotfixes makes its packages candidates even if a module stream has them too.
 	ModuleHotfixes bool
-	Exclude        []string // patterns of packages that it does not give
-	Include        []string // where there are some, of those that it gives
+	Exclude        []string // patterns of excluded packages
+	Include        []string // patterns of included packages; empty for all
 }
 
-// defaultPriority is dnf's.
+// defaultPriority is the default of dnf.
 const defaultPriority = 99

@@ -8,8 +8,7 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// How deep rich dependencies nest and how long they get before they are no
-// longer taken for one that a person or a program wrote in earnest.
+// The maximum nesting and length of rich dependencies.
 const (
 	maxRichDepth   = 32
 	maxRichLength  = 64 << 10
@@ -22,10 +21,10 @@ var errTooComplex = errors.New("the dependency is too complex")
 type expression struct {
 	op   string // "", "and", "or", "if", "unless", "with", "without"
 	name packaging.Relation
-	of   []*expression // of if and unless: what, condition, and what else if there is an else
+	of   []*expression // for if and unless: expression, condition, and the else expression if there is one
 }
 
-// parseRich reads "(a >= 1 and (b or c))".
+// parseRich parses "(a >= 1 and (b or c))".
 func parseRich(s string) (*expression, error) {
 	if len(s) > maxRichLength {
 		return nil, errTooComplex
@@ -33,7 +32,7 @@ func parseRich(s string) (*expression, error) {
 	p := &richParser{rest: s}
 	e, err := p.group(0)
 	if err == nil && strings.TrimSpace(p.rest) != "" {
-		err = fmt.Errorf("%q after its end", p.rest)
+		err = fmt.Errorf("unexpected %q at the end", p.rest)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rich dependency %q: %w", s, err)
@@ -45,8 +44,8 @@ type richParser struct{ rest string }
 
 func (p *richParser) skip() { p.rest = strings.TrimLeft(p.rest, " \t\r\n") }
 
-// word takes what stands up to a blank, or to a bracket that it did not open:
-// names have brackets of their own, "libc.so.6(GLIBC_2.4)(64bit)".
+// word reads up to a space or an unbalanced closing bracket, since names may contain
+// brackets: "libc.so.6(GLIBC_2.4)(64bit)".
 func (p *richParser) word() string {
 	p.skip()
 	depth, end := 0, len(p.rest)
@@ -70,7 +69,7 @@ scan:
 	return w
 }
 
-// operand takes a group, or a name with or without a version.
+// operand parses a group, or a name with an optional version.
 func (p *richParser) operand(depth int) (*expression, error) {
 	p.skip()
 	if strings.HasPrefix(p.rest, "(") {
@@ -86,7 +85,7 @@ func (p *richParser) operand(depth int) (*expression, error) {
 		p.rest = p.rest[len(op):]
 		e.name.Operator = written[op]
 		if e.name.Operator == packaging.AnyVersion {
-			return nil, fmt.Errorf("there is no operator %q", op)
+			return nil, fmt.Errorf("unknown operator %q", op)
 		}
 		if e.name.Version = p.word(); e.name.Version == "" {
 			return nil, fmt.Errorf("%s %s: a version is missing", e.name.Name, op)
@@ -95,20 +94,20 @@ func (p *richParser) operand(depth int) (*expression, error) {
 	return e, nil
 }
 
-// written has the operators as spec files and rich dependencies write them.
+// written contains the operators as written in spec files and rich dependencies.
 var written = map[string]packaging.Operator{
 	"<": packaging.Earlier, "<=": packaging.AtMost, "=<": packaging.AtMost, "=": packaging.Exactly, "==": packaging.Exactly,
 	">=": packaging.AtLeast, "=>": packaging.AtLeast, ">": packaging.Later,
 }
 
-// group takes "(a op b op c)".
+// group parses "(a op b op c)".
 func (p *richParser) group(depth int) (*expression, error) {
 	if depth++; depth > maxRichDepth {
 		return nil, errTooComplex
 	}
 	p.skip()
 	if !strings.HasPrefix(p.rest, "(") {
-		return nil, errors.New("it begins with no bracket")
+		return nil, errors.New("it does not begin with a bracket")
 	}
 	p.rest = p.rest[1:]
 	first, err := p.operand(depth)
@@ -136,7 +135,7 @@ func (p *richParser) group(depth int) (*expression, error) {
 	}
 }
 
-// take looks whether an operator may come next.
+// take adds an operator; it returns an error if the operator is not allowed here.
 func (e *expression) take(op string) error {
 	switch op {
 	case "and", "or", "with":
@@ -154,9 +153,9 @@ func (e *expression) take(op string) error {
 			return nil
 		}
 	case "":
-		return errors.New("a bracket is missing at its end")
+		return errors.New("the closing bracket is missing")
 	default:
-		return fmt.Errorf("there is no operator %q", op)
+		return fmt.Errorf("unknown operator %q", op)
 	}
 	return fmt.Errorf("%q cannot come after %q", op, e.op)
 }

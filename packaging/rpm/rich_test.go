@@ -61,10 +61,10 @@ func TestRich(t *testing.T) {
 
 func TestRichIsRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"", "begins with no bracket"}, {"a or b", "begins with no bracket"}, {"(a or b", "a bracket is missing"}, {"(a or b) c", "after its end"},
-		{"()", "a name is missing"}, {"(a or )", "a name is missing"}, {"(a xor b)", `no operator "xor"`}, {"(a or b and c)", `"and" cannot come after "or"`},
+		{"", "does not begin with a bracket"}, {"a or b", "does not begin with a bracket"}, {"(a or b", "closing bracket is missing"}, {"(a or b) c", "unexpected"},
+		{"()", "a name is missing"}, {"(a or )", "a name is missing"}, {"(a xor b)", `unknown operator "xor"`}, {"(a or b and c)", `"and" cannot come after "or"`},
 		{"(a if b if c)", `"if" cannot come after "if"`}, {"(a else b)", `"else" cannot come after ""`}, {"(a if b else c else d)", `"else" cannot come after`},
-		{"(a >= or b)", `no operator "b"`}, {"(a >=)", "a version is missing"}, {"(a <> 1)", `no operator "<>"`},
+		{"(a >= or b)", `unknown operator "b"`}, {"(a >=)", "a version is missing"}, {"(a <> 1)", `unknown operator "<>"`},
 		{strings.Repeat("(", 100) + "a" + strings.Repeat(")", 100), "too complex"}, {"(" + strings.Repeat("a or ", 20000) + "a)", "too complex"},
 	} {
 		if _, err := parseRich(c.text); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -10,10 +10,10 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// Universe gives the packages that dnf would choose from: those of repositories
-// with a lower priority number hide those of the same name in others, and what is
-// of a module's stream is passed over, since which stream is on is a matter of each
-// host. The notes say what was passed over.
+// Universe returns the packages that dnf would choose from. Packages of repositories with
+// a lower priority number hide those of the same name in others. Packages of module
+// streams are skipped, since each host enables its own streams. The notes report what was
+// skipped.
 func (m *Metadata) Universe() (u *packaging.Universe, notes []string, err error) {
 	ranked := make([]int, len(m.repositories))
 	for i := range ranked {
@@ -37,7 +37,7 @@ func (m *Metadata) Universe() (u *packaging.Universe, notes []string, err error)
 				continue
 			}
 			priority[e.Name] = r.Priority
-			if !there[e.artifact()] { // of two that are the same the first repository's
+			if !there[e.artifact()] { // of equal packages, the one of the first repository
 				there[e.artifact()] = true
 				all = append(all, &e.Package)
 			}
@@ -53,10 +53,10 @@ func (m *Metadata) Universe() (u *packaging.Universe, notes []string, err error)
 	for _, p := range slices.Backward(all) {
 		latest[p.Name] = p.Version
 	}
-	return packaging.Family{Compare: Compare, Meets: meets, Order: order(latest), Fewest: true}.Universe(all), passedOver(passed), nil
+	return packaging.Family{Compare: Compare, Meets: meets, Order: order(latest), DropRedundant: true}.Universe(all), passedOver(passed), nil
 }
 
-// passedOver says which modules' packages were left out.
+// passedOver returns a note about the modules whose packages were skipped.
 func passedOver(passed map[string]int) []string {
 	if len(passed) == 0 {
 		return nil
@@ -65,12 +65,12 @@ func passedOver(passed map[string]int) []string {
 	for _, x := range passed {
 		n += x
 	}
-	return []string{fmt.Sprintf("%d packages of module streams are passed over, of %s", n, strings.Join(slices.Sorted(maps.Keys(passed)), ", "))}
+	return []string{fmt.Sprintf("%d packages of module streams are skipped: %s", n, strings.Join(slices.Sorted(maps.Keys(passed)), ", "))}
 }
 
-// Want makes requirements of names, as dnf takes them: a package's name or, where
-// there is none of that name, what packages provide, or a path. A package that takes
-// the place of one of that name would do as well.
+// Want converts names to requirements, like dnf: a package's name or, if no package has
+// that name, a provided name or a path. A package that obsoletes one of that name is an
+// alternative.
 func (m *Metadata) Want(names ...string) []packaging.Requirement {
 	var out []packaging.Requirement
 	for _, name := range names {

@@ -46,11 +46,11 @@ func TestUniverse(t *testing.T) {
 		base         []string
 	}{
 		{"alone", []Repository{a}, []string{"coreutils-single-9-1.x86_64", "glibc-2-1.x86_64", "nginx-1.20-1.x86_64", "socat-2-1.x86_64"},
-			[]string{"2 packages of module streams are passed over, of nginx"}, []string{"coreutils-single-9-1.x86_64", "glibc-2-1.x86_64"}},
+			[]string{"2 packages of module streams are skipped: nginx"}, []string{"coreutils-single-9-1.x86_64", "glibc-2-1.x86_64"}},
 		{"beside one of a higher priority", []Repository{a, b}, []string{"chrony-1-1.x86_64", "coreutils-single-9-1.x86_64", "glibc-2-1.x86_64", "nginx-1.20-1.x86_64", "socat-1-1.x86_64"},
-			[]string{"2 packages of module streams are passed over, of nginx"}, []string{"coreutils-single-9-1.x86_64", "glibc-2-1.x86_64"}},
+			[]string{"2 packages of module streams are skipped: nginx"}, []string{"coreutils-single-9-1.x86_64", "glibc-2-1.x86_64"}},
 		{"beside one of hotfixes", []Repository{a, hot}, []string{"coreutils-single-9-1.x86_64", "glibc-2-1.x86_64", "nginx-1.20-1.x86_64", "nginx-mod-1:1.24-1.module.noarch", "socat-2-1.x86_64"},
-			[]string{"2 packages of module streams are passed over, of nginx"}, []string{"coreutils-single-9-1.x86_64", "glibc-2-1.x86_64"}},
+			[]string{"2 packages of module streams are skipped: nginx"}, []string{"coreutils-single-9-1.x86_64", "glibc-2-1.x86_64"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			read, err := Read(t.Context(), m, c.repositories, options)
@@ -150,7 +150,7 @@ func TestWantInsteadOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	var unknown *packaging.UnknownError
-	if _, err := u.Solve(t.Context(), packaging.Request{Want: read.Want("ntpd")}); !errors.As(err, &unknown) || unknown.Error() != "no repository has a package ntpd; there is ntp" {
+	if _, err := u.Solve(t.Context(), packaging.Request{Want: read.Want("ntpd")}); !errors.As(err, &unknown) || unknown.Error() != "no repository has the package ntpd; available: ntp" {
 		t.Error(err)
 	}
 }
@@ -194,7 +194,7 @@ func TestBaseList(t *testing.T) {
 		}
 		for _, name := range line.Any {
 			if seen[name] || !plain(name) {
-				t.Errorf("%s is there twice, or is no name", name)
+				t.Errorf("%s is listed twice, or is no name", name)
 			}
 			seen[name] = true
 		}

@@ -9,13 +9,12 @@ import (
 	"strings"
 )
 
-// Variables are what .repo files write with a dollar sign, by their names without it.
+// Variables are the variables of .repo files, by name without the dollar sign.
 type Variables map[string]string
 
-// NewVariables gives what follows from a distribution's release ("9", "22.03") and
-// an architecture in rpm's words ("x86_64"), and then what folders such as
-// /etc/dnf/vars and /etc/yum/vars have: a file for each, named after it. A folder
-// that is not there has none.
+// NewVariables returns the variables for a distribution's release ("9", "22.03") and rpm's
+// name of an architecture ("x86_64"), and those of folders such as /etc/dnf/vars and
+// /etc/yum/vars, which contain a file for each variable. A missing folder has none.
 func NewVariables(release, arch string, dirs ...string) (Variables, error) {
 	v := Variables{"releasever": release, "arch": arch, "basearch": arch}
 	if strings.HasPrefix(arch, "i") && strings.HasSuffix(arch, "86") {
@@ -46,7 +45,7 @@ func NewVariables(release, arch string, dirs ...string) (Variables, error) {
 // variable is $name or ${name}.
 var variable = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))`)
 
-// expand puts in the values, and tells which there are none of.
+// expand replaces variables by their values, and returns the names of undefined ones.
 func (v Variables) expand(s string) (out string, missing []string) {
 	out = variable.ReplaceAllStringFunc(s, func(m string) string {
 		name := strings.Trim(m, "${}")
@@ -59,8 +58,7 @@ func (v Variables) expand(s string) (out string, missing []string) {
 	return out, missing
 }
 
-// Arch gives rpm's word for an architecture in Go's words, and what it was given
-// where there is no other word for it.
+// Arch converts a Go architecture to rpm's name; unknown names are returned unchanged.
 func Arch(arch string) string {
 	if a, ok := arches[arch]; ok {
 		return a
@@ -68,5 +66,5 @@ func Arch(arch string) string {
 	return arch
 }
 
-// arches has rpm's words, of its rpmrc.
+// arches contains rpm's names, from its rpmrc.
 var arches = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "loong64": "loongarch64"}

@@ -8,8 +8,8 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// Compare orders two versions as rpm does: "[epoch:]version[-release]". Where one
-// of them has no release the releases are taken as equal.
+// Compare compares two versions like rpm: "[epoch:]version[-release]". If one of them has
+// no release, the releases count as equal.
 func Compare(a, b string) int {
 	x, y := splitRelease(a), splitRelease(b)
 	if c := version.NewVersion(x.rest).Compare(version.NewVersion(y.rest)); c != 0 {
@@ -21,10 +21,10 @@ func Compare(a, b string) int {
 	return version.NewVersion(x.release).Compare(version.NewVersion(y.release))
 }
 
-// label is a version in two parts; the first has epoch and version.
+// label is a version split into epoch and version, and release.
 type label struct{ rest, release string }
 
-// splitRelease parts at the last hyphen, as rpm does.
+// splitRelease splits at the last hyphen, like rpm.
 func splitRelease(s string) label {
 	if i := strings.LastIndexByte(s, '-'); i >= 0 {
 		return label{s[:i], s[i+1:]}
@@ -32,9 +32,9 @@ func splitRelease(s string) label {
 	return label{rest: s}
 }
 
-// meets tells whether what a package provides answers what is asked for, as
-// rpmdsCompare does: a name without a version, on either side, has every
-// version; else the two ranges have to overlap.
+// meets reports whether a provided relation meets a required one, like rpmdsCompare: a
+// name without a version, on either side, matches every version; else the two ranges must
+// overlap.
 func meets(provided, asked packaging.Relation) bool {
 	if provided.Operator == packaging.AnyVersion || asked.Operator == packaging.AnyVersion {
 		return true
@@ -47,7 +47,7 @@ func meets(provided, asked packaging.Relation) bool {
 	case c > 0:
 		return p&less != 0 || q&greater != 0
 	case a.release == "" && b.release != "" && p&equal != 0, a.release != "" && b.release == "" && q&equal != 0:
-		return true // "= 1" is every release of it
+		return true // "= 1" matches every release of version 1
 	}
 	return p&q != 0
 }

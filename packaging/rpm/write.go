@@ -13,12 +13,11 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// Write gives the metadata of a repository of some packages, as Metadata.Members
-// gives them. Equal packages at an equal time give equal bytes. dnf and yum ask for
-// all of primary, filelists and other; the latter two have no more in them than what
-// was needed of them. Nothing of it is compressed: both take such files as they
-// are, a compressor's next release would make other bytes of them, and what
-// carries the repository compresses anyway.
+// Write returns the metadata of a repository of packages from Metadata.Members. The output
+// is reproducible for the same packages and time. dnf and yum require the files primary,
+// filelists and other; the latter two contain only what is necessary. The files are not
+// compressed, because the output of compressors changes between their releases, and the
+// bundle is compressed anyway.
 func Write(packages []manifest.Member, at time.Time) ([]packaging.File, error) {
 	packages = slices.Clone(packages)
 	slices.SortFunc(packages, func(a, b manifest.Member) int { return strings.Compare(a.Package, b.Package) })
@@ -36,7 +35,7 @@ func Write(packages []manifest.Member, at time.Time) ([]packaging.File, error) {
 			return nil, fmt.Errorf("%s: %w", m.Package, err)
 		}
 		if taken[m.Path] || taken[m.Package] {
-			return nil, fmt.Errorf("%s is there twice", m.Package)
+			return nil, fmt.Errorf("%s is listed twice", m.Package)
 		}
 		taken[m.Path], taken[m.Package] = true, true
 		primary.WriteString(m.Record)
@@ -63,11 +62,11 @@ const otherSpace = "http://linux.duke.edu/metadata/other"
 
 func escape(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a Builder never returns an error
 	return b.String()
 }
 
-// head opens the element that says which package the rest is of.
+// head writes the start of a package element, with the package's identity.
 func head(b *bytes.Buffer, e *entry) {
 	fmt.Fprintf(b, "<package pkgid=\"%s\" name=\"%s\" arch=\"%s\">\n", e.SHA256+e.SHA512, escape(e.Name), escape(e.Arch))
 	epoch, rest, ok := strings.Cut(e.Version, ":")
@@ -84,7 +83,7 @@ type part struct {
 	content []byte
 }
 
-// listed names the parts, and adds the repomd.xml that lists them.
+// listed returns the files of the parts, and the repomd.xml that lists them.
 func listed(at time.Time, parts ...part) []packaging.File {
 	var out []packaging.File
 	var index bytes.Buffer

@@ -117,12 +117,12 @@ func TestWriteRefuses(t *testing.T) {
 		members []manifest.Member
 		want    string
 	}{
-		"twice":               {[]manifest.Member{a, a}, "is there twice"},
+		"twice":               {[]manifest.Member{a, a}, "is listed twice"},
 		"no record":           {other(func(m *manifest.Member) { m.Record = "" }), "it has no record"},
-		"another's":           {other(func(m *manifest.Member) { m.Record = b.Record }), "its record is of " + b.Package},
-		"elsewhere":           {other(func(m *manifest.Member) { m.Path = "Packages/x.rpm" }), "of another file"},
-		"another size":        {other(func(m *manifest.Member) { m.Size++ }), "of another file"},
-		"another digest":      {other(func(m *manifest.Member) { m.SHA256 = strings.Repeat("0", 64) }), "of another file"},
+		"another's":           {other(func(m *manifest.Member) { m.Record = b.Record }), "its record is for " + b.Package},
+		"elsewhere":           {other(func(m *manifest.Member) { m.Path = "Packages/x.rpm" }), "for another file"},
+		"another size":        {other(func(m *manifest.Member) { m.Size++ }), "for another file"},
+		"another digest":      {other(func(m *manifest.Member) { m.SHA256 = strings.Repeat("0", 64) }), "for another file"},
 		"two elements":        {other(func(m *manifest.Member) { m.Record += b.Record }), "more than one element"},
 		"an end too many":     {other(func(m *manifest.Member) { m.Record += "</metadata><metadata>" }), "more than one element"},
 		"not to its end":      {other(func(m *manifest.Member) { m.Record = m.Record[:len(m.Record)-20] }), "EOF"},
@@ -143,7 +143,7 @@ func TestMembersRefuses(t *testing.T) {
 		{packaging.Package{Record: []byte("<package></package>")}, "no location"},
 		{packaging.Package{Record: []byte(`<package><location href="x"/></package>`)}, "no format"},
 		{packaging.Package{Record: []byte("<package><format>")}, "unexpected"},
-		{packaging.Package{Version: "1/2-1", Record: []byte("<package></package>")}, "no name for a file"},
+		{packaging.Package{Version: "1/2-1", Record: []byte("<package></package>")}, "not a valid file name"},
 	} {
 		p := c.p
 		p.Name, p.Arch = "a", "noarch"

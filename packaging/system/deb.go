@@ -14,8 +14,8 @@ import (
 	"github.com/mensylisir/kubexm/packaging/apt"
 )
 
-// deb pins packages of Debian and those like it. Repositories without a good
-// signature are refused, so that what they publish is always vouched for.
+// deb pins packages of Debian and its derivatives. Repositories without a valid
+// signature are refused, so the digests are always signed.
 func (p *pinning) deb(ctx context.Context) error {
 	sources, err := p.debSources()
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *pinning) deb(ctx context.Context) error {
 	return nil
 }
 
-// dated takes a time for the repository's, or the present where it is none.
+// dated sets the date of the written repository; the current time if at is zero.
 func (p *pinning) dated(at time.Time) {
 	if at.IsZero() {
 		at = p.now
@@ -84,7 +84,7 @@ func (p *pinning) dated(at time.Time) {
 	p.set.Date = at.UTC().Truncate(time.Second)
 }
 
-// path gives where a path of the config leads.
+// path resolves a path of the config.
 func (p *pinning) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -93,10 +93,10 @@ func (p *pinning) path(name string) string {
 }
 
 func (p *pinning) advice() string {
-	return "name its repositories under spec.bundle.operatingSystems.repositories"
+	return "list its repositories in spec.bundle.operatingSystems.repositories"
 }
 
-// debSources reads the sources that the config names, or those of this machine.
+// debSources reads the sources of the config, or else those of this machine.
 func (p *pinning) debSources() ([]apt.Source, error) {
 	if len(p.set.Sources) == 0 {
 		dir := filepath.Join(p.etc, "apt")
@@ -106,7 +106,7 @@ func (p *pinning) debSources() ([]apt.Source, error) {
 		}
 		if len(sources) == 0 {
 			system := p.artifact.Platform
-			return nil, fmt.Errorf("no repository of %s %s (%s) is configured on this machine: %s has none; %s", system.Distribution, system.Release, apt.Arch(system.Arch), dir, p.advice())
+			return nil, fmt.Errorf("no repository of %s %s (%s) is configured on this machine: %s contains no source; %s", system.Distribution, system.Release, apt.Arch(system.Arch), dir, p.advice())
 		}
 		return sources, nil
 	}
@@ -115,7 +115,7 @@ func (p *pinning) debSources() ([]apt.Source, error) {
 	for i, entry := range p.set.Sources {
 		found, wrong := p.debSource(entry)
 		if len(found) == 0 && wrong.Err() == nil {
-			wrong = append(wrong, manifest.Problem{Message: "no source of packages is in it", Advice: "write one as deb ADDRESS SUITE COMPONENT…"})
+			wrong = append(wrong, manifest.Problem{Message: "it contains no package source", Advice: "write one as deb URI SUITE COMPONENT…"})
 		}
 		wrong = wrong.In(fmt.Sprintf("repositories[%d]", i))
 		all, problems = append(all, found...), append(problems, wrong...)
@@ -127,7 +127,7 @@ func (p *pinning) debSources() ([]apt.Source, error) {
 	return all, p.heed(problems)
 }
 
-// debSource reads one source that the config names: a line, a file, or a folder.
+// debSource reads one source of the config: a line, a file, or a folder.
 func (p *pinning) debSource(entry string) ([]apt.Source, manifest.Problems) {
 	if strings.HasPrefix(entry, "deb ") {
 		return apt.ParseList("", entry, p.base)
@@ -142,7 +142,7 @@ func (p *pinning) debSource(entry string) ([]apt.Source, manifest.Problems) {
 		more, wrong := apt.ReadParts(filepath.Join(at, "sources.list.d"), p.base)
 		return append(found, more...), append(problems, wrong...)
 	case filepath.Ext(entry) == ".repo":
-		return nil, manifest.Problems{{File: entry, Message: "a .repo file is for packages of the format rpm", Advice: "name a .list or .sources file, or a line as in sources.list"}}
+		return nil, manifest.Problems{{File: entry, Message: "a .repo file is for rpm packages", Advice: "specify a .list or .sources file, or a line of sources.list"}}
 	}
 	return apt.ReadFile(at, p.base)
 }

@@ -1,11 +1,11 @@
-// Package system owns the repository that a bundle carries for one distribution,
-// release and architecture: from the names of packages to packages with addresses
-// and digests, and from these to the repository's own files.
+// Package system builds the package repository in a bundle for one distribution, release
+// and architecture. It resolves package names to packages with addresses and digests, and
+// generates the repository's metadata.
 //
-//	Pin       asks the distribution's repositories; what it finds goes into a lock
-//	Metadata  writes Packages and Release, or repodata, of what a lock has
+//	Pin       resolves packages in the distribution's repositories, for a lock file
+//	Metadata  generates Packages and Release, or repodata, from a lock file
 //
-// What either family of formats asks for is packaging/apt's and packaging/rpm's business.
+// The formats are implemented in packaging/apt and packaging/rpm.
 //
 // It may import packaging, packaging/apt, packaging/rpm, versions and manifest.
 package system

@@ -9,10 +9,10 @@ import (
 	"github.com/mensylisir/kubexm/packaging/rpm"
 )
 
-// Metadata writes the repository's own files of an artifact whose packages are
-// pinned, from what its members have of each package: Packages and Release, or
-// repodata. The same lock gives the same bytes. Members that are no packages do not
-// matter. A member's record that is not of that package is refused.
+// Metadata returns the repository metadata of an artifact with pinned packages: Packages
+// and Release, or repodata. It is generated from the records of the artifact's members
+// and is reproducible. Members that are not packages are ignored. It returns an error if a
+// member's record is for another package.
 func Metadata(a manifest.Artifact) ([]File, error) {
 	if a.Packages == nil {
 		return nil, fmt.Errorf("%s has no packages", a.ID)
@@ -30,10 +30,10 @@ func Metadata(a manifest.Artifact) ([]File, error) {
 	case manifest.RPM:
 		return rpm.Write(packages, a.Packages.Date)
 	}
-	return nil, fmt.Errorf("%q is no format of packages", a.Packages.Format)
+	return nil, fmt.Errorf("%q is not a package format", a.Packages.Format)
 }
 
-// pinned gives a file of the repository's own as a member.
+// pinned returns a metadata file as a member of the artifact.
 func pinned(f File) manifest.Member {
 	return manifest.Member{Path: f.Path, Name: f.Path, Size: int64(len(f.Content)), SHA256: fmt.Sprintf("%x", sha256.Sum256(f.Content))}
 }

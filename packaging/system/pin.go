@@ -13,26 +13,25 @@ import (
 	"github.com/mensylisir/kubexm/packaging"
 )
 
-// Options say where and when packages are pinned.
+// Options are the options of Pin.
 type Options struct {
-	// Base is the folder that paths in the config start from.
+	// Base is the folder that paths in the config are relative to.
 	Base string
-	// Etc is the configuration of the machine, "" for /etc. Its apt or yum repositories
-	// count where the config names none.
+	// Etc is the configuration folder of this machine, "" for /etc. Its apt or yum
+	// repositories are used if the config lists none.
 	Etc string
-	// Now is when signatures have to be valid; zero: the present.
+	// Now is the time at which signatures must be valid; zero for the current time.
 	Now time.Time
 }
 
 // File is a file of a repository.
 type File = packaging.File
 
-// Pin finds the packages that an artifact wants, all that these need, and gives the
-// artifact with them and the repository's own files for its members. What of the
-// distribution every installation has is left out, and listed, unless one of the
-// packages goes with just one version of it. The notes are for people: what was
-// passed over, and where nobody vouches for what was found; they are there beside an
-// error too. Unchanged repositories give an unchanged artifact.
+// Pin resolves the packages that an artifact requests, and their dependencies. It returns
+// the artifact with the packages and the repository's metadata as members. Base packages
+// of the distribution are left out and listed, unless a package depends on exactly one
+// version of them. The notes report what was skipped and what is not signed; they are
+// also returned with an error. The result is deterministic for the same repositories.
 func Pin(ctx context.Context, web packaging.Web, a manifest.Artifact, o Options) (manifest.Artifact, []string, error) {
 	p, err := newPinning(web, a, o)
 	if err == nil {
@@ -42,7 +41,7 @@ func Pin(ctx context.Context, web packaging.Web, a manifest.Artifact, o Options)
 		case manifest.RPM:
 			err = p.rpm(ctx)
 		default:
-			err = fmt.Errorf("%q is no format of packages", p.set.Format)
+			err = fmt.Errorf("%q is not a package format", p.set.Format)
 		}
 	}
 	if err == nil {
@@ -54,12 +53,12 @@ func Pin(ctx context.Context, web packaging.Web, a manifest.Artifact, o Options)
 	return p.artifact, p.notes, nil
 }
 
-// pinning is one Pin at work.
+// pinning is the state of one Pin.
 type pinning struct {
 	web      packaging.Web
 	artifact manifest.Artifact
 	set      *manifest.PackageSet // the artifact's own
-	base     string               // where the config's paths start, absolute
+	base     string               // folder that the config's paths are relative to, absolute
 	etc      string
 	now      time.Time
 	notes    []string
@@ -68,7 +67,7 @@ type pinning struct {
 func newPinning(web packaging.Web, a manifest.Artifact, o Options) (*pinning, error) {
 	p := &pinning{web: web, artifact: a, etc: o.Etc, now: o.Now}
 	if a.Packages == nil || len(a.Packages.Want) == 0 {
-		return p, fmt.Errorf("no package is wanted")
+		return p, fmt.Errorf("no packages are requested")
 	}
 	set := *a.Packages
 	p.set, p.artifact.Packages = &set, &set
@@ -87,7 +86,7 @@ func (p *pinning) note(format string, args ...any) {
 	p.notes = append(p.notes, p.artifact.Name+": "+fmt.Sprintf(format, args...))
 }
 
-// heed makes notes of what is passed over in sources, and an error of mistakes in them.
+// heed adds warnings about sources to the notes, and returns errors about them.
 func (p *pinning) heed(problems manifest.Problems) error {
 	var wrong manifest.Problems
 	for _, x := range problems {
@@ -100,7 +99,7 @@ func (p *pinning) heed(problems manifest.Problems) error {
 	return wrong.Err()
 }
 
-// wants gives the names of each wanted entry, the one wanted most first.
+// wants returns the alternative names of each requested entry, in order of preference.
 func (p *pinning) wants() ([][]string, error) {
 	var out [][]string
 	for _, entry := range p.set.Want {
@@ -108,7 +107,7 @@ func (p *pinning) wants() ([][]string, error) {
 		for name := range strings.SplitSeq(entry, "|") {
 			name = strings.TrimSpace(name)
 			if name == "" || strings.ContainsAny(name, " \t\r\n,") {
-				return nil, fmt.Errorf("%q names no package", entry)
+				return nil, fmt.Errorf("%q is not a package name", entry)
 			}
 			names = append(names, name)
 		}
@@ -117,23 +116,23 @@ func (p *pinning) wants() ([][]string, error) {
 	return out, nil
 }
 
-// closure solves what is wanted on an installation that has the base alone, and gives
-// the packages to carry.
+// closure solves the request for an installation with only the base packages, and returns
+// the packages to include.
 func (p *pinning) closure(ctx context.Context, u *packaging.Universe, want []packaging.Requirement) ([]*packaging.Package, error) {
 	base, err := u.BaseClosure(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("what every installation has: %w", err)
+		return nil, fmt.Errorf("base packages: %w", err)
 	}
 	wanted, err := u.Solve(ctx, packaging.Request{Want: want, Installed: base})
 	if err != nil {
 		return nil, err
 	}
-	along, left := u.Carry(wanted, base)
+	along, left := u.SelectBase(wanted, base)
 	p.set.Base = names(left)
 	return slices.Concat(wanted.Add, along), nil
 }
 
-// names gives what packages are called, sorted.
+// names returns the packages as sorted texts.
 func names(packages []*packaging.Package) []string {
 	var out []string
 	for _, x := range packages {
@@ -143,7 +142,7 @@ func names(packages []*packaging.Package) []string {
 	return out
 }
 
-// repository adds the repository's own files to the packages.
+// repository adds the repository's metadata to the packages.
 func (p *pinning) repository() error {
 	a := &p.artifact
 	files, err := Metadata(*a)
@@ -161,7 +160,7 @@ func (p *pinning) repository() error {
 	return nil
 }
 
-// once gives each text once, sorted.
+// once returns the texts sorted and without duplicates.
 func once(all []string) []string {
 	set := map[string]bool{}
 	for _, x := range all {

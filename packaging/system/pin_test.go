@@ -154,7 +154,7 @@ func TestPinReleases(t *testing.T) {
 		if got := carried(got); got[0] != want || len(got) != 2 {
 			t.Errorf("%s: %s", release, got)
 		}
-		if len(notes) != 1 || !strings.Contains(notes[0], "passed over: it is Debian 1") {
+		if len(notes) != 1 || !strings.Contains(notes[0], "skipped: it is Debian 1") {
 			t.Errorf("%q", notes)
 		}
 		if len(got.Packages.Repositories) != 1 {
@@ -196,7 +196,7 @@ func TestPinRefuses(t *testing.T) {
 		{"expired", func(t *testing.T, s *site, _ *manifest.Artifact) {
 			s.publish(t, upstream.Suite{Codename: "bookworm", Version: "12.9", Date: then.AddDate(0, 0, -8), ValidUntil: then.Add(-time.Second)}, debs...)
 		}, apt.ErrStale, []string{"2026-05-20T11:59:59Z"}},
-		{"of the future", func(t *testing.T, s *site, _ *manifest.Artifact) {
+		{"in the future", func(t *testing.T, s *site, _ *manifest.Artifact) {
 			s.publish(t, upstream.Suite{Codename: "bookworm", Version: "12.9", Date: then.Add(time.Hour)}, debs...)
 		}, apt.ErrFuture, nil},
 		{"a wrong key", func(t *testing.T, s *site, _ *manifest.Artifact) {
@@ -206,7 +206,7 @@ func TestPinRefuses(t *testing.T) {
 			}
 			s.signer = other
 			s.publish(t, upstream.Suite{Codename: "bookworm", Version: "12.9", Date: then.Add(-time.Hour)}, debs...)
-		}, apt.ErrUnknownKey, []string{"the keys that were given"}},
+		}, apt.ErrUnknownKey, []string{"the given keys"}},
 		{"an index of other bytes", func(t *testing.T, s *site, _ *manifest.Artifact) {
 			other := slices.Clone(debs)
 			other[4].Fields = []string{"Depends: evil"}
@@ -222,29 +222,29 @@ func TestPinRefuses(t *testing.T) {
 			}
 			write(t, filepath.Join(s.dir, "dists/bookworm/main/binary-amd64/Packages.gz"), string(b))
 		}, apt.ErrDigest, nil},
-		{"all that is not known", asking("socta", "socat", "crony | cron"), nil, []string{"no repository has a package socta; there is socat", "no repository has a package crony | cron; there is chrony"}},
-		{"what cannot be", asking("tools"), nil, []string{"tools 1 (amd64) needs broken", "broken 1 (amd64) needs libnowhere (>= 2), which no package is"}},
+		{"all that is not known", asking("socta", "socat", "crony | cron"), nil, []string{"no repository has the package socta; available: socat", "no repository has the package crony | cron; available: chrony"}},
+		{"what cannot be", asking("tools"), nil, []string{"tools 1 (amd64) requires broken", "broken 1 (amd64) requires libnowhere (>= 2), which no package provides"}},
 		{"what cannot be together", asking("chrony", "ntpsec"), nil, []string{"conflicts with time-daemon"}},
-		{"no name", asking("a, b"), nil, []string{`"a, b" names no package`}},
-		{"no names", asking(), nil, []string{"no package is wanted"}},
+		{"no name", asking("a, b"), nil, []string{`"a, b" is not a package name`}},
+		{"no names", asking(), nil, []string{"no packages are requested"}},
 		{"nothing configured", from(), nil, []string{"no repository of debian 12 (amd64) is configured on this machine: ", "spec.bundle.operatingSystems.repositories"}},
 		{"nothing of the release configured", func(t *testing.T, s *site, a *manifest.Artifact) {
 			write(t, filepath.Join(s.etc, "apt/sources.list"), line)
 			a.Packages.Sources, a.Platform.Release, a.Name = nil, "13", "debian-13"
-		}, nil, []string{"no repository is of debian 13 for amd64; https://deb.test/debian bookworm: passed over: it is Debian 12.9 (bookworm)", "spec.bundle.operatingSystems.repositories"}},
+		}, nil, []string{"no repository is for debian 13 on amd64; https://deb.test/debian bookworm: skipped: it is Debian 12.9 (bookworm)", "spec.bundle.operatingSystems.repositories"}},
 		{"another release alone", func(_ *testing.T, _ *site, a *manifest.Artifact) { a.Platform.Release, a.Name = "13", "debian-13" },
-			nil, []string{"no repository is of debian 13 for amd64; https://deb.test/debian bookworm: passed over: it is Debian 12.9 (bookworm)"}},
-		{"another architecture", func(_ *testing.T, _ *site, a *manifest.Artifact) { a.Platform.Arch = "arm64" }, apt.ErrOtherRelease, []string{"no component main for arm64; it has main for amd64"}},
+			nil, []string{"no repository is for debian 13 on amd64; https://deb.test/debian bookworm: skipped: it is Debian 12.9 (bookworm)"}},
+		{"another architecture", func(_ *testing.T, _ *site, a *manifest.Artifact) { a.Platform.Arch = "arm64" }, apt.ErrOtherRelease, []string{"component main for arm64 does not exist; it has main for amd64"}},
 		{"no key", func(_ *testing.T, _ *site, a *manifest.Artifact) { a.Packages.Keys = []string{"none.asc"} }, os.ErrNotExist, []string{"none.asc"}},
 		{"no file", from(line, "own.list"), nil, []string{"own.list"}},
 		{"no folder", from("folder/"), nil, []string{"folder/"}},
-		{"no suite", from("deb https://deb.test/debian"), nil, []string{"repositories[0]:", "needs an address and a suite"}},
+		{"no suite", from("deb https://deb.test/debian"), nil, []string{"repositories[0]:", "requires a URI and a suite"}},
 		{"off", func(t *testing.T, s *site, a *manifest.Artifact) {
 			s.put(t, "off.sources", "Types: deb\nURIs: https://deb.test/debian\nSuites: bookworm\nComponents: main\nEnabled: no\n")
 			a.Packages.Sources = []string{"off.sources"}
-		}, nil, []string{"no source of packages is in it"}},
-		{"of rpm", from("own.repo"), nil, []string{"is for packages of the format rpm"}},
-		{"of no format", func(_ *testing.T, _ *site, a *manifest.Artifact) { a.Packages.Format = "apk" }, nil, []string{`"apk" is no format`}},
+		}, nil, []string{"it contains no package source"}},
+		{"of rpm", from("own.repo"), nil, []string{"is for rpm packages"}},
+		{"of no format", func(_ *testing.T, _ *site, a *manifest.Artifact) { a.Packages.Format = "apk" }, nil, []string{`"apk" is not a package format`}},
 		{"not there", func(_ *testing.T, s *site, _ *manifest.Artifact) { clear(s.folders) }, os.ErrNotExist, []string{"neither InRelease nor Release"}},
 	}
 	for _, x := range tests {

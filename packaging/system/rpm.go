@@ -13,7 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/packaging/rpm"
 )
 
-// rpm pins packages of Red Hat and those like it.
+// rpm pins packages of Red Hat Enterprise Linux and similar distributions.
 func (p *pinning) rpm(ctx context.Context) error {
 	repositories, err := p.rpmRepositories()
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *pinning) rpm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.vouch(ctx, metadata, packages); err != nil {
+	if err := p.verify(ctx, metadata, packages); err != nil {
 		return err
 	}
 	if p.artifact.Members, err = metadata.Members(packages); err != nil {
@@ -65,7 +65,7 @@ func (p *pinning) rpm(ctx context.Context) error {
 	return nil
 }
 
-// rpmRepositories reads what the config names, or what this machine is configured for.
+// rpmRepositories reads the repositories of the config, or else those of this machine.
 func (p *pinning) rpmRepositories() ([]rpm.Repository, error) {
 	system := p.artifact.Platform
 	vars, err := p.variables(system.Release)
@@ -84,21 +84,22 @@ func (p *pinning) rpmRepositories() ([]rpm.Repository, error) {
 	for i, entry := range p.set.Sources {
 		found, wrong := p.rpmSource(entry, o)
 		if len(found) == 0 && wrong.Err() == nil {
-			wrong = append(wrong, manifest.Problem{Message: "no enabled repository is in it", Advice: "name a .repo file, or a folder of these"})
+			wrong = append(wrong, manifest.Problem{Message: "it contains no enabled repository", Advice: "specify a .repo file, or a folder of .repo files"})
 		}
 		all, problems = append(all, found...), append(problems, wrong.In(fmt.Sprintf("repositories[%d]", i))...)
 	}
 	seen := map[string]bool{}
 	for _, r := range all {
 		if seen[r.ID] {
-			problems = append(problems, manifest.Problem{Path: r.ID, Message: "the repository is there twice", Advice: "disable one of them with enabled=0"})
+			problems = append(problems, manifest.Problem{Path: r.ID, Message: "the repository is configured twice", Advice: "disable one of them with enabled=0"})
 		}
 		seen[r.ID] = true
 	}
 	return all, p.heed(problems)
 }
 
-// variables gives what .repo files say of a release, and what this machine adds.
+// variables returns the variables of .repo files for a release, with those that this
+// machine adds.
 func (p *pinning) variables(release string) (rpm.Variables, error) {
 	return rpm.NewVariables(release, rpm.Arch(p.artifact.Platform.Arch), filepath.Join(p.etc, "yum/vars"), filepath.Join(p.etc, "dnf/vars"))
 }
@@ -112,7 +113,7 @@ func (p *pinning) rpmSource(entry string, o rpm.FileOptions) ([]rpm.Repository, 
 		}
 		return rpm.ReadRepositories(at, o)
 	case filepath.Ext(entry) != ".repo":
-		return nil, manifest.Problems{{Message: "it configures apt, for packages of the format deb", Advice: "name a .repo file, or a folder of these"}}
+		return nil, manifest.Problems{{Message: "it configures apt, for deb packages", Advice: "specify a .repo file, or a folder of .repo files"}}
 	}
 	content, err := os.ReadFile(at)
 	if err != nil {
@@ -121,10 +122,10 @@ func (p *pinning) rpmSource(entry string, o rpm.FileOptions) ([]rpm.Repository, 
 	return rpm.ParseRepositories(entry, content, o)
 }
 
-// ownRepositories reads what this machine is configured for, as far as that is of
-// the wanted distribution and release: unlike apt's, a yum repository does not say
-// what it is for. It is when the machine is of that distribution, and of that release
-// or the address follows the release.
+// ownRepositories reads the repositories of this machine that are for the requested
+// distribution and release. Unlike apt's, a yum repository does not state this. It is
+// assumed if this machine has that distribution and release, or if it has that
+// distribution and the repository's address contains $releasever.
 func (p *pinning) ownRepositories(o rpm.FileOptions) ([]rpm.Repository, error) {
 	system := p.artifact.Platform
 	dir := filepath.Join(p.etc, "yum.repos.d")
@@ -136,7 +137,7 @@ func (p *pinning) ownRepositories(o rpm.FileOptions) ([]rpm.Repository, error) {
 		return fmt.Errorf("no repository of %s %s (%s) is configured on this machine: %s; %s", system.Distribution, system.Release, rpm.Arch(system.Arch), why, p.advice())
 	}
 	if distribution != system.Distribution {
-		return nil, none("it is " + strings.TrimSpace(distribution+" "+release))
+		return nil, none("this machine runs " + strings.TrimSpace(distribution+" "+release))
 	}
 	all, problems := rpm.ReadRepositories(dir, o)
 	if err := p.heed(problems); err != nil {
@@ -148,24 +149,24 @@ func (p *pinning) ownRepositories(o rpm.FileOptions) ([]rpm.Repository, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, none(dir + " has none for it")
+		return nil, none(dir + " contains none for it")
 	}
 	return all, nil
 }
 
-// following gives those of a folder's repositories whose address follows the release.
+// following returns the repositories of a folder whose address depends on the release.
 func (p *pinning) following(all []rpm.Repository, dir string, o rpm.FileOptions, own string) (out []rpm.Repository, err error) {
 	if o.Vars, err = p.variables("0"); err != nil {
 		return nil, err
 	}
 	fixed := map[string]bool{}
-	others, _ := rpm.ReadRepositories(dir, o) // has the problems of the first reading
+	others, _ := rpm.ReadRepositories(dir, o) // the same problems as in the first reading
 	for _, r := range others {
 		fixed[r.ID+" "+strings.Join(r.Bases, " ")] = true
 	}
 	for _, r := range all {
 		if fixed[r.ID+" "+strings.Join(r.Bases, " ")] {
-			p.note("repository %s: passed over: its address is that of %s", r.ID, own)
+			p.note("repository %s: skipped: its address is for %s", r.ID, own)
 			continue
 		}
 		out = append(out, r)
@@ -178,7 +179,7 @@ func major(release string) string {
 	return m
 }
 
-// osRelease gives ID and VERSION_ID of a machine's os-release.
+// osRelease returns ID and VERSION_ID of this machine's os-release.
 func osRelease(etc string) (id, version string, err error) {
 	text, err := os.ReadFile(filepath.Join(etc, "os-release"))
 	if errors.Is(err, os.ErrNotExist) {

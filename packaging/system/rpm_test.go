@@ -66,10 +66,10 @@ func TestPinRPM(t *testing.T) {
 			unsigned(t, s)
 			write(t, filepath.Join(s.dir, "Packages/socat-1.8.0.0-1~rc2.noarch.rpm"), "evil")
 		}, "", []string{"socat 1.8.0.0-1~rc2 (noarch): it has 4 bytes"}},
-		{"nobody", "gpgcheck=0\n", nil, unsigned, manifest.FromContent, []string{"only the way to it vouches for them", "nobody vouches for some of its packages"}},
+		{"nobody", "gpgcheck=0\n", nil, unsigned, manifest.FromContent, []string{"only the connection to it is trusted", "some of its packages have no signature"}},
 		{"a wrong key", "gpgkey=other.asc\nrepo_gpgcheck=1\n", nil, nil, "", []string{"unknown entity"}},
 		{"no signature", "gpgkey=right.asc\nrepo_gpgcheck=1\n", nil, unsigned, "", []string{"signature of repodata/repomd.xml"}},
-		{"no key", "gpgcheck=1\n", nil, nil, "", []string{"test.repo:", "there is no key; give its gpgkey"}},
+		{"no key", "gpgcheck=1\n", nil, nil, "", []string{"test.repo:", "it has no key; set its gpgkey"}},
 		{"tampered", "gpgkey=right.asc\nrepo_gpgcheck=1\n", nil, func(t *testing.T, s *site) {
 			name := filepath.Join(s.dir, "repodata/repomd.xml")
 			b, err := os.ReadFile(name)
@@ -168,9 +168,9 @@ func TestPinRPMOwn(t *testing.T) {
 	for _, x := range []struct{ name, system, repo, want string }{
 		{"the same", "ID=test\nVERSION_ID=1\n", repository, ""},
 		{"another release", "ID=\"test\"\nVERSION_ID=\"2.3\"\n", repository, ""},
-		{"another release, fixed", "ID=test\nVERSION_ID=2\n", "[test]\nbaseurl=https://rpm.test/1/x86_64/\n", "yum.repos.d has none for it; name its repositories"},
-		{"another distribution", "ID=other\nVERSION_ID=1\n", repository, "no repository of test 1 (x86_64) is configured on this machine: it is other 1; name its repositories under spec.bundle.operatingSystems.repositories"},
-		{"nothing", "ID=test\nVERSION_ID=1\n", "", "yum.repos.d has none for it"},
+		{"another release, fixed", "ID=test\nVERSION_ID=2\n", "[test]\nbaseurl=https://rpm.test/1/x86_64/\n", "yum.repos.d contains none for it; list its repositories"},
+		{"another distribution", "ID=other\nVERSION_ID=1\n", repository, "no repository of test 1 (x86_64) is configured on this machine: this machine runs other 1; list its repositories in spec.bundle.operatingSystems.repositories"},
+		{"nothing", "ID=test\nVERSION_ID=1\n", "", "yum.repos.d contains none for it"},
 		{"no distribution", "", repository, "is configured on this machine"},
 		{"a mistake", "ID=test\nVERSION_ID=1\n", "[test]\n", "has no baseurl"},
 	} {
@@ -201,10 +201,10 @@ func TestPinRPMRefuses(t *testing.T) {
 		{[]string{"deb http://a b c"}, []string{"socat"}, "repositories[0]: error: it configures apt"},
 		{[]string{"none.repo"}, []string{"socat"}, "none.repo"},
 		{[]string{"folder/"}, []string{"socat"}, "folder/"},
-		{[]string{"test.repo", "test.repo"}, []string{"socat"}, "the repository is there twice"},
-		{[]string{"off.repo"}, []string{"socat"}, "no enabled repository is in it"},
-		{[]string{"test.repo"}, []string{"socta", "nothing | crony"}, "no repository has a package nothing | crony; there is chrony"},
-		{[]string{"test.repo"}, []string{"socta", "nothing | crony"}, "no repository has a package socta; there is socat"},
+		{[]string{"test.repo", "test.repo"}, []string{"socat"}, "the repository is configured twice"},
+		{[]string{"off.repo"}, []string{"socat"}, "it contains no enabled repository"},
+		{[]string{"test.repo"}, []string{"socta", "nothing | crony"}, "no repository has the package nothing | crony; available: chrony"},
+		{[]string{"test.repo"}, []string{"socta", "nothing | crony"}, "no repository has the package socta; available: socat"},
 	} {
 		s := rpmSite(t)
 		s.put(t, "test.repo", repository+"gpgkey=right.asc\n")

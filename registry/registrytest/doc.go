@@ -1,6 +1,5 @@
-// Package registrytest has what the tests of registries need: bundles made of
-// content in memory, and a registry in this process that is as strict, as
-// forgetful or as stubborn as products are.
+// Package registrytest helps to test registries: it builds bundles from content in memory, and
+// has an in-process registry that can be configured to be as strict as real products.
 //
 // It may import bundle and manifest. Only tests import it.
 package registrytest

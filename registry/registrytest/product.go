@@ -14,36 +14,35 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Product is a registry that, as products do, knows content only in the
-// repositories that it was sent to, and checks what a manifest refers to. Its
-// fields may be changed between requests, under Lock.
+// Product is a registry that behaves like real products: content exists only in the
+// repositories that it was pushed to, and references of manifests are checked. Lock it to
+// change its fields between requests.
 type Product struct {
 	sync.Mutex
 
-	// Mount is how it answers to a mount: 0 mounts, 202 begins an upload, and
-	// anything else is an error of that status.
+	// Mount is the response to a mount request: 0 mounts, 202 starts an upload, any other
+	// value is the status of an error.
 	Mount int
-	// Sparse is how it answers to an index whose children are not all there: 0
-	// takes it, and anything else is an error of that status with Code.
+	// Sparse is the response to an index with missing children: 0 accepts it, any other value
+	// is the status of an error with Code.
 	Sparse int
 	Code   string
-	// User and Password are asked for where they are set.
+	// User and Password are required if they are set.
 	User, Password string
-	// Readers are further users, with their passwords, who may pull alone.
+	// Readers are users with pull access only, with their passwords.
 	Readers map[string]string
-	// Busy answers 429 to every n-th upload where it is set.
+	// Busy answers every n-th upload with 429 if it is set.
 	Busy int
-	// Project is what names of repositories have to begin with.
+	// Project is the required prefix of repository names.
 	Project string
-	// Tokens has it take a user's password in exchange for a token alone, which it
-	// never gives.
+	// Tokens makes the registry accept bearer tokens only. It never issues one.
 	Tokens bool
 
-	Begun   int // uploads that are neither done nor given up
-	Uploads int // blobs that were sent
-	Mounts  int
-	Puts    int // manifests that were sent
-	Asked   int // requests
+	OpenUploads int // uploads that are neither finished nor cancelled
+	Uploads     int // pushed blobs
+	Mounts      int
+	Puts        int // pushed manifests
+	Requests    int // requests
 
 	blobs     map[string][]byte // repository and digest
 	manifests map[string]sent   // repository and digest or tag
@@ -54,12 +53,12 @@ type sent struct {
 	text  []byte
 }
 
-// NewProduct is an empty one that takes everything.
+// NewProduct returns an empty registry that accepts everything.
 func NewProduct() *Product {
 	return &Product{blobs: map[string][]byte{}, manifests: map[string]sent{}}
 }
 
-// Manifest gives the digest of what a repository has under a tag, or "".
+// Manifest returns the digest of a tag in a repository, or "".
 func (p *Product) Manifest(repository, tag string) string {
 	p.Lock()
 	defer p.Unlock()
@@ -70,7 +69,7 @@ func (p *Product) Manifest(repository, tag string) string {
 	return digest.FromBytes(m.text).String()
 }
 
-// Forget drops a blob or a manifest from a repository.
+// Forget deletes a blob or a manifest from a repository.
 func (p *Product) Forget(repository, digest string) {
 	p.Lock()
 	defer p.Unlock()
@@ -82,11 +81,11 @@ func (p *Product) Forget(repository, digest string) {
 func (p *Product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // it broke off
+		return // the client disconnected
 	}
 	p.Lock()
 	defer p.Unlock()
-	p.Asked++
+	p.Requests++
 	if p.Tokens {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="https://tokens.invalid/",service="product"`)
 		fault(w, http.StatusUnauthorized, "UNAUTHORIZED", "bring a token")
@@ -105,7 +104,7 @@ func (p *Product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if reads && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		fault(w, http.StatusForbidden, "DENIED", user+" may pull alone")
+		fault(w, http.StatusForbidden, "DENIED", user+" may only pull")
 		return
 	}
 	if !strings.HasPrefix(path, p.Project) {
@@ -141,14 +140,14 @@ func (p *Product) blob(w http.ResponseWriter, r *http.Request, name, id string, 
 		}
 		fallthrough
 	case r.Method == http.MethodPost:
-		p.Begun++
+		p.OpenUploads++
 		w.Header().Set("Location", "/v2/"+name+"/blobs/uploads/1")
 		w.WriteHeader(http.StatusAccepted)
 	case r.Method == http.MethodDelete && strings.HasPrefix(id, "uploads/"):
-		p.Begun--
+		p.OpenUploads--
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodPut:
-		p.Begun--
+		p.OpenUploads--
 		if p.Uploads++; p.Busy > 0 && p.Uploads%p.Busy == 0 {
 			fault(w, http.StatusTooManyRequests, "TOOMANYREQUESTS", "not now")
 			return
@@ -194,7 +193,7 @@ func (p *Product) manifest(w http.ResponseWriter, r *http.Request, name, id stri
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(m.text))
 }
 
-// lacks says what a manifest refers to that its repository has not.
+// lacks returns an error response if a manifest refers to content that its repository lacks.
 func (p *Product) lacks(name string, text []byte) (status int, code, what string) {
 	type ref struct {
 		Digest string `json:"digest"`

@@ -20,7 +20,7 @@ import (
 )
 
 // apt-get reads a served repository of packages, and downloads from it: with a key that
-// signs it, and without one where it is told to trust it. Without either it refuses.
+// signs it, and without one if it is configured to trust it. Without either it refuses.
 func TestAptReadsPackages(t *testing.T) {
 	for name, c := range map[string]struct {
 		signed bool
@@ -55,7 +55,7 @@ func aptReads(t *testing.T, signed bool, option string, reads bool) {
 	for _, f := range metadata {
 		files[f.Path] = string(f.Content)
 	}
-	w := registrytest.NewWorld("")
+	w := registrytest.NewContent("")
 	w.Debs(files)
 	key, public := signingKey(t)
 	_, other := signingKey(t)

@@ -26,7 +26,7 @@ import (
 	"github.com/mensylisir/kubexm/testdata/upstream"
 )
 
-// Clients that people use pull every image whole.
+// Common clients pull every complete image.
 func TestClientsPull(t *testing.T) {
 	s, b := up(t, Options{})
 	host := strings.TrimPrefix(s.URL, "http://")
@@ -83,7 +83,7 @@ func TestClientsPull(t *testing.T) {
 	}
 }
 
-// A platform that is not there is told as one that is not there.
+// A missing platform is reported as missing.
 func TestAbsentPlatformIsUnknown(t *testing.T) {
 	s, _ := up(t, Options{})
 	ref, err := name.ParseReference(strings.TrimPrefix(s.URL, "http://")+"/docker.io/library/busybox:1.36", name.Insecure)

@@ -15,16 +15,15 @@ import (
 	"github.com/mensylisir/kubexm/registry"
 )
 
-// Options says how a Handler works.
+// Options are the options of a Handler.
 type Options struct {
-	Namespace string       // put before every repository, as registry.Mapper does
-	Log       *slog.Logger // each request at debug, damage as an error
+	Namespace string       // prefix of every repository, as in registry.Mapper
+	Log       *slog.Logger // requests at level debug, damaged content at level error
 	Key       *Key         // signs repositories of packages; nil: they are served unsigned
 }
 
-// Handler answers requests out of a bundle. It writes nothing, ever: what a path
-// names is looked up among what the lock names, and no part of it reaches a file
-// system.
+// Handler serves a bundle. It never writes. Paths of requests are looked up in the contents of
+// the lock, and are never used as file system paths.
 type Handler struct {
 	src    registry.Source
 	log    *slog.Logger
@@ -42,7 +41,7 @@ type Contents struct {
 	Packages     int `json:"packages"` // files of repositories of packages
 }
 
-// New lays out what a lock names and src holds.
+// New returns a Handler for the contents of a lock, which src provides.
 func New(ctx context.Context, src registry.Source, lock *manifest.Lock, o Options) (*Handler, error) {
 	n, err := newNames(src, lock.Images, o.Namespace)
 	if err != nil {
@@ -57,10 +56,10 @@ func New(ctx context.Context, src registry.Source, lock *manifest.Lock, o Option
 	return h, nil
 }
 
-// Contents counts what is served.
+// Contents returns the numbers of served items.
 func (h *Handler) Contents() Contents {
-	c := Contents{Repositories: len(h.names.whole)}
-	for _, r := range h.names.whole {
+	c := Contents{Repositories: len(h.names.full)}
+	for _, r := range h.names.full {
 		c.Images += len(r.tags)
 	}
 	for p := range h.paths.blobs {
@@ -82,7 +81,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"took", time.Since(began).Round(time.Microsecond), "from", r.RemoteAddr)
 }
 
-// recorder notes what was answered.
+// recorder records status and size of a response, for the log.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -103,14 +102,14 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// api is where the registry's own paths begin.
+// api is the prefix of the registry API's paths.
 const api = "/v2/"
 
 func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, http.StatusMethodNotAllowed, codeUnsupported, "this registry is read out of a bundle: nothing can be changed in it")
+		refuse(w, http.StatusMethodNotAllowed, codeUnsupported, "this registry serves a bundle and is read-only")
 		return
 	}
 	path := r.URL.Path
@@ -134,24 +133,24 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// content answers for one manifest, one blob, or what refers to one.
+// content serves a manifest, a blob, or the referrers of a manifest.
 func (h *Handler) content(w http.ResponseWriter, r *http.Request, path string) {
-	// What is asked for has no slash in it; a repository's name may hold any of these words.
+	// The reference contains no slash. The name of a repository may contain the words below.
 	path, reference := cutLast(path)
 	name, kind := cutLast(path)
-	answer := map[string]func(http.ResponseWriter, *http.Request, *repository, string){
+	serve := map[string]func(http.ResponseWriter, *http.Request, *repository, string){
 		"manifests": h.manifest, "blobs": h.blob, "referrers": h.referrers,
 	}[kind]
-	if answer == nil {
+	if serve == nil {
 		refuse(w, http.StatusNotFound, codeUnsupported, "no such endpoint")
 		return
 	}
 	if repo := h.repository(w, r, name); repo != nil {
-		answer(w, r, repo, reference)
+		serve(w, r, repo, reference)
 	}
 }
 
-// cutLast cuts a path at its last slash.
+// cutLast splits a path at its last slash.
 func cutLast(path string) (before, after string) {
 	i := strings.LastIndex(path, "/")
 	if i < 0 {
@@ -160,26 +159,27 @@ func cutLast(path string) (before, after string) {
 	return path[:i], path[i+1:]
 }
 
-// repositoryName is the specification's form of a name.
+// repositoryName is the pattern of names in the OCI distribution specification.
 var repositoryName = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 
-// maxName bounds a repository's name, as clients do.
+// maxName is the maximum length of a repository's name, as in clients.
 const maxName = 255
 
-// repository finds the repository of a request, or answers that there is none.
+// repository returns the repository of a request. If there is none, it writes an error response
+// and returns nil.
 func (h *Handler) repository(w http.ResponseWriter, r *http.Request, name string) *repository {
 	if len(name) > maxName || !repositoryName.MatchString(name) {
-		refuse(w, http.StatusBadRequest, codeNameInvalid, "no repository can have this name")
+		refuse(w, http.StatusBadRequest, codeNameInvalid, "invalid repository name")
 		return nil
 	}
 	repo := h.names.find(name, r.URL.Query().Get("ns"))
 	if repo == nil {
-		refuse(w, http.StatusNotFound, codeNameUnknown, "the bundle holds no repository "+name+h.severally(name))
+		refuse(w, http.StatusNotFound, codeNameUnknown, "the bundle does not contain repository "+name+h.severally(name))
 	}
 	return repo
 }
 
-// severally names the repositories among which a short name does not choose.
+// severally lists the repositories that an ambiguous short name may mean.
 func (h *Handler) severally(name string) string {
 	if len(h.names.short[name]) < 2 {
 		return ""
@@ -188,19 +188,19 @@ func (h *Handler) severally(name string) string {
 	for _, r := range h.names.short[name] {
 		all = append(all, r.name)
 	}
-	return ": it is one of " + strings.Join(all, ", ")
+	return "; did you mean " + strings.Join(all, " or ") + "?"
 }
 
-// manifest answers for a manifest or an index, by tag or digest.
+// manifest serves a manifest or an index, by tag or digest.
 func (h *Handler) manifest(w http.ResponseWriter, r *http.Request, repo *repository, reference string) {
 	d, ok := repo.tags[reference]
 	if !ok {
 		d, ok = repo.manifests[digest.Digest(reference)]
 	}
 	if !ok {
-		what := fmt.Sprintf("the bundle holds no %s in %s", reference, repo.name)
+		what := fmt.Sprintf("the bundle does not contain %s in %s", reference, repo.name)
 		if name := repo.absent[digest.Digest(reference)]; name != "" {
-			what = fmt.Sprintf("the bundle does not hold %s: it was built for other platforms", name)
+			what = fmt.Sprintf("the bundle does not contain %s: it was built for other platforms", name)
 		}
 		refuse(w, http.StatusNotFound, codeManifestUnknown, what)
 		return
@@ -208,7 +208,7 @@ func (h *Handler) manifest(w http.ResponseWriter, r *http.Request, repo *reposit
 	h.send(w, r, piece{digest: d.Digest.String(), size: d.Size, media: d.MediaType})
 }
 
-// blob answers for a config or a layer.
+// blob serves a config or a layer.
 func (h *Handler) blob(w http.ResponseWriter, r *http.Request, repo *repository, reference string) {
 	d := digest.Digest(reference)
 	if d.Validate() != nil {
@@ -216,11 +216,11 @@ func (h *Handler) blob(w http.ResponseWriter, r *http.Request, repo *repository,
 		return
 	}
 	size, ok := repo.blobs[d]
-	if m, is := repo.manifests[d]; is { // the specification has these as blobs, too
+	if m, is := repo.manifests[d]; is { // by the specification manifests are blobs as well
 		size, ok = m.Size, true
 	}
 	if !ok {
-		refuse(w, http.StatusNotFound, codeBlobUnknown, fmt.Sprintf("the bundle holds no %s in %s", reference, repo.name))
+		refuse(w, http.StatusNotFound, codeBlobUnknown, fmt.Sprintf("the bundle does not contain %s in %s", reference, repo.name))
 		return
 	}
 	h.send(w, r, piece{digest: reference, size: size, media: "application/octet-stream"})

@@ -190,7 +190,7 @@ func damaged(t *testing.T, text string, at int) (*httptest.Server, *bytes.Buffer
 	return s, log
 }
 
-// A blob that is not what its digest says never arrives whole, whichever part of
+// A blob that is not what its digest says never arrives completely, whichever part of
 // it is wrong and whichever is asked for.
 func TestDamage(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -200,12 +200,12 @@ func TestDamage(t *testing.T) {
 		header []string
 		broken bool // the connection; else the answer is an error
 	}{
-		"at the start":          {string(large[:1000]), 0, "/v2/pause/blobs/" + layer(), nil, true},
-		"at the end":            {string(large[:1000]), 600 << 10, "/v2/pause/blobs/" + layer(), nil, true},
-		"before the range":      {string(large[:1000]), 10, "/v2/pause/blobs/" + layer(), []string{"Range", "bytes=200000-500000"}, true},
-		"after the range":       {string(large[:1000]), 600 << 10, "/v2/pause/blobs/" + layer(), []string{"Range", "bytes=0-300000"}, true},
-		"of a small range":      {string(large[:1000]), 600 << 10, "/v2/pause/blobs/" + layer(), []string{"Range", "bytes=0-10"}, false},
-		"of what is held whole": {"a package", 3, "/packages/debian-12/amd64/pool/socat_1.7_amd64.deb", nil, false},
+		"at the start":        {string(large[:1000]), 0, "/v2/pause/blobs/" + layer(), nil, true},
+		"at the end":          {string(large[:1000]), 600 << 10, "/v2/pause/blobs/" + layer(), nil, true},
+		"before the range":    {string(large[:1000]), 10, "/v2/pause/blobs/" + layer(), []string{"Range", "bytes=200000-500000"}, true},
+		"after the range":     {string(large[:1000]), 600 << 10, "/v2/pause/blobs/" + layer(), []string{"Range", "bytes=0-300000"}, true},
+		"of a small range":    {string(large[:1000]), 600 << 10, "/v2/pause/blobs/" + layer(), []string{"Range", "bytes=0-10"}, false},
+		"of a blob in memory": {"a package", 3, "/packages/debian-12/amd64/pool/socat_1.7_amd64.deb", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, log := damaged(t, c.text, c.at)
@@ -230,7 +230,7 @@ func TestDamage(t *testing.T) {
 			}
 			s.Close()
 			if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "sha256:") {
-				t.Errorf("nothing is told: %s", log)
+				t.Errorf("nothing is logged: %s", log)
 			}
 			if other, _ := get(t, httptest.NewServer(s.Config.Handler), http.MethodGet, "/v2/"); other.StatusCode != http.StatusOK {
 				t.Errorf("afterwards: %d", other.StatusCode)

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// The bounds of what is read at once, and with it of the memory that is used.
+// The limits of concurrent reads, and thereby of memory usage.
 const (
 	slots             = 32 // blobs
-	perAddress        = 8  // of these, for clients of one address
-	waitingPerAddress = 64 // further requests of one address; more are told to come later
+	perAddress        = 8  // of these, for clients with one address
+	waitingPerAddress = 64 // waiting requests of one address; more get status 429
 )
 
-// The bounds of one answer. A client that takes nothing is given up after stalled,
-// and one that goes on slower than slowest once it has used up its grace.
+// The limits of one response. The connection is closed if a client reads nothing for stalled,
+// or if it reads slower than slowest after the time grace.
 const (
 	stalled = 30 * time.Second
 	grace   = 30 * time.Second
 	slowest = 32 << 10 // bytes a second
 )
 
-// errBusy is why a request is told to come later.
-var errBusy = errors.New("too many requests of this address")
+// errBusy is the reason for status 429.
+var errBusy = errors.New("too many requests from this address")
 
-// limits say who may read a blob now. Whoever asks for much holds up clients of the
-// same address before those of others.
+// limits limit concurrent reads of blobs. Many requests from one address delay each other
+// before they delay clients with other addresses.
 type limits struct {
 	all chan struct{}
 
@@ -38,15 +38,15 @@ type limits struct {
 // readers are the requests of one address.
 type readers struct {
 	slots chan struct{}
-	known int // that read or wait
+	known int // requests that read or wait
 }
 
 func newLimits() *limits {
 	return &limits{all: make(chan struct{}, slots), by: map[string]*readers{}}
 }
 
-// enter waits until a blob may be read for an address, and gives what has to be
-// called afterwards. Where too many wait already it is errBusy.
+// enter waits until a blob may be read for an address. The caller must call leave afterwards.
+// enter returns errBusy if too many requests are waiting.
 func (l *limits) enter(ctx context.Context, address string) (leave func(), err error) {
 	l.mu.Lock()
 	r := l.by[address]
@@ -85,8 +85,8 @@ func (l *limits) enter(ctx context.Context, address string) (leave func(), err e
 	}, nil
 }
 
-// addressOf gives what counts as one client: an IPv4 address, or the network that
-// an IPv6 host chooses its addresses from.
+// addressOf returns the key of a client: its IPv4 address, or the /64 network of its IPv6
+// address, because an IPv6 host can choose addresses in its network.
 func addressOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 // big is more than the buffers of a connection hold.
 func big(t *testing.T) (*bundle.Bundle, []byte) {
 	t.Helper()
-	w := registrytest.NewWorld("")
+	w := registrytest.NewContent("")
 	layer := make([]byte, 24<<20)
 	r := rand.NewChaCha8([32]byte{1})
 	_, _ = r.Read(layer) // never fails
@@ -101,7 +101,7 @@ func TestIdleClientsHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// TestTooManyOfOneAddress are told to come later.
+// TestTooManyOfOneAddress: requests above the limit get status 429.
 func TestTooManyOfOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimits()
@@ -122,7 +122,7 @@ func TestTooManyOfOneAddress(t *testing.T) {
 		}
 		synctest.Wait()
 		if in.Load() != perAddress || refused.Load() != 5 {
-			t.Errorf("%d read, %d are told to come later", in.Load(), refused.Load())
+			t.Errorf("%d read, %d got status 429", in.Load(), refused.Load())
 		}
 		leave, err := l.enter(t.Context(), "192.0.2.2")
 		if err != nil {
@@ -166,7 +166,7 @@ func (s *slow) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestDeadlinesBySize: one that stands still is given up within half a minute, and
+// TestDeadlinesBySize: a client that reads nothing is disconnected within half a minute, and
 // one that goes on slower than a slow line before it has everything.
 func TestDeadlinesBySize(t *testing.T) {
 	b, _ := big(t)
@@ -176,9 +176,9 @@ func TestDeadlinesBySize(t *testing.T) {
 		all  bool
 		most time.Duration
 	}{
-		"a slow line":           {3 * time.Second, true, 20 * time.Minute},
-		"slower than that":      {20 * time.Second, false, 10 * time.Minute},
-		"one that stands still": {time.Hour, false, time.Minute},
+		"a slow line":                 {3 * time.Second, true, 20 * time.Minute},
+		"slower than that":            {20 * time.Second, false, 10 * time.Minute},
+		"a client that reads nothing": {time.Hour, false, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestSmallRangesReadLittle(t *testing.T) {
 
 // TestDamageAfterARange: what was good when it was first read is compared again.
 func TestDamageAfterARange(t *testing.T) {
-	w := registrytest.NewWorld("")
+	w := registrytest.NewContent("")
 	content := bytes.Repeat([]byte("0123456789abcdef"), 256<<10)
 	if _, err := w.Image("registry.k8s.io/big:1", []string{"amd64"}, nil, content); err != nil {
 		t.Fatal(err)

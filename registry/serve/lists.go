@@ -14,17 +14,17 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// text answers with a document that was made here.
+// text writes a response with a generated document.
 func text(w http.ResponseWriter, status int, media string, body []byte) {
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // who asked is gone: nobody is left to tell
+	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
 func object(w http.ResponseWriter, status int, media string, v any) {
 	body, err := json.Marshal(v)
-	if err != nil { // texts alone: it cannot be
+	if err != nil { // impossible: v has only texts
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
@@ -40,13 +40,13 @@ func (h *Handler) tags(w http.ResponseWriter, r *http.Request, repo *repository)
 
 // catalog lists the repositories.
 func (h *Handler) catalog(w http.ResponseWriter, r *http.Request) {
-	if list, ok := page(w, r, slices.Sorted(maps.Keys(h.names.whole))); ok {
+	if list, ok := page(w, r, slices.Sorted(maps.Keys(h.names.full))); ok {
 		object(w, http.StatusOK, "application/json", map[string]any{"repositories": list})
 	}
 }
 
-// page gives what of a sorted list is asked for with n and last, and links to
-// the next page.
+// page returns the entries of a sorted list that the parameters n and last select, and adds a
+// link to the next page.
 func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, bool) {
 	query := r.URL.Query()
 	if query.Has("last") {
@@ -62,7 +62,7 @@ func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, bool)
 	}
 	n, err := strconv.Atoi(query.Get("n"))
 	if err != nil || n < 0 {
-		refuse(w, http.StatusBadRequest, codeUnsupported, "n is a number of results")
+		refuse(w, http.StatusBadRequest, codeUnsupported, "n must be the number of results")
 		return nil, false
 	}
 	if n >= len(list) {
@@ -76,7 +76,7 @@ func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, bool)
 	return list, true
 }
 
-// referrers lists the manifests that refer to one; there need not be such a one.
+// referrers lists the manifests that refer to a manifest. The manifest need not exist.
 func (h *Handler) referrers(w http.ResponseWriter, r *http.Request, repo *repository, reference string) {
 	d := digest.Digest(reference)
 	if d.Validate() != nil {

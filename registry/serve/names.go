@@ -18,27 +18,27 @@ import (
 	"github.com/mensylisir/kubexm/registry"
 )
 
-// repository is what one name holds.
+// repository is the content of one repository.
 type repository struct {
-	name      string                            // as registry.Mapper gives it
+	name      string                            // name by registry.Mapper
 	tags      map[string]v1.Descriptor          // of manifests and indexes
-	manifests map[digest.Digest]v1.Descriptor   // all that may be asked for
+	manifests map[digest.Digest]v1.Descriptor   // all manifests and indexes
 	blobs     map[digest.Digest]int64           // configs and layers, with their sizes
-	absent    map[digest.Digest]string          // all that indexes name, as a person calls it
-	referrers map[digest.Digest][]v1.Descriptor // manifests by the subject that they refer to
+	absent    map[digest.Digest]string          // all manifests in indexes, described for people
+	referrers map[digest.Digest][]v1.Descriptor // manifests by their subject
 }
 
-// names finds repositories.
+// names are the repositories by name.
 type names struct {
 	mapper registry.Mapper
-	whole  map[string]*repository   // by the name at the site
-	plain  map[string]*repository   // by that without the site's namespace
-	short  map[string][]*repository // by upstream's path alone, without its registry
+	full   map[string]*repository   // by the name at the site
+	plain  map[string]*repository   // by the name without the site's namespace
+	short  map[string][]*repository // by upstream's path without its registry
 }
 
-// newNames lays out the images of a lock.
+// newNames returns the repositories of a lock's images.
 func newNames(src registry.Source, images []manifest.ImagePin, namespace string) (*names, error) {
-	n := &names{mapper: registry.Mapper{Namespace: namespace}, whole: map[string]*repository{}, plain: map[string]*repository{}, short: map[string][]*repository{}}
+	n := &names{mapper: registry.Mapper{Namespace: namespace}, full: map[string]*repository{}, plain: map[string]*repository{}, short: map[string][]*repository{}}
 	for _, im := range images {
 		if err := n.add(src, im); err != nil {
 			return nil, fmt.Errorf("%s: %w", im.Reference, err)
@@ -61,13 +61,13 @@ func (n *names) add(src registry.Source, im manifest.ImagePin) error {
 	if err != nil {
 		return err
 	}
-	r := n.whole[name]
+	r := n.full[name]
 	if r == nil {
 		r = &repository{
 			name: name, tags: map[string]v1.Descriptor{}, manifests: map[digest.Digest]v1.Descriptor{}, blobs: map[digest.Digest]int64{},
 			absent: map[digest.Digest]string{}, referrers: map[digest.Digest][]v1.Descriptor{},
 		}
-		n.whole[name] = r
+		n.full[name] = r
 		n.plain[path.Join(registry.Prefix(reference.Domain(named)), reference.Path(named))] = r
 		n.short[reference.Path(named)] = append(n.short[reference.Path(named)], r)
 	}
@@ -90,10 +90,10 @@ func (n *names) add(src registry.Source, im manifest.ImagePin) error {
 	return nil
 }
 
-// maxManifest bounds a manifest or an index.
+// maxManifest is the maximum size of a manifest or an index in bytes.
 const maxManifest = 16 << 20
 
-// manifest adds one document, what it refers to, and the platforms that it names.
+// manifest adds one document, its subject, and the platforms that it lists.
 func (r *repository) manifest(src registry.Source, im manifest.ImagePin, d v1.Descriptor) error {
 	if _, twice := r.manifests[d.Digest]; twice {
 		return nil
@@ -122,7 +122,7 @@ func (r *repository) manifest(src registry.Source, im manifest.ImagePin, d v1.De
 		r.referrers[m.Subject.Digest] = append(r.referrers[m.Subject.Digest], plain)
 	}
 	if bundle.IsIndex(d.MediaType) {
-		for _, c := range m.Manifests { // what the bundle holds of them came before
+		for _, c := range m.Manifests { // those in the bundle were added before
 			r.absent[c.Digest] = fmt.Sprintf("%s of %s", platformOf(c), im.Reference)
 		}
 	}
@@ -136,7 +136,7 @@ func platformOf(d v1.Descriptor) string {
 	return path.Join(d.Platform.OS, d.Platform.Architecture, d.Platform.Variant)
 }
 
-// readManifest reads a document whole and checked.
+// readManifest reads a complete document and verifies it.
 func readManifest(src registry.Source, d v1.Descriptor) ([]byte, error) {
 	rc, size, err := src.Blob(d.Digest.String())
 	if err != nil {
@@ -149,26 +149,26 @@ func readManifest(src registry.Source, d v1.Descriptor) ([]byte, error) {
 	return io.ReadAll(rc)
 }
 
-// all gives every repository, sorted by name.
+// all returns all repositories, sorted by name.
 func (n *names) all() []*repository {
 	var out []*repository
-	for _, name := range slices.Sorted(maps.Keys(n.whole)) {
-		out = append(out, n.whole[name])
+	for _, name := range slices.Sorted(maps.Keys(n.full)) {
+		out = append(out, n.full[name])
 	}
 	return out
 }
 
-// find gives the repository of a name in a request; upstream is the registry that
-// the request says it stands in for, as containerd does (?ns=docker.io). A path
-// without a registry is found where only one registry has it.
+// find returns the repository of a name in a request. upstream is the mirrored registry in the
+// request, as containerd sends it (?ns=docker.io). A path without a registry is found if only
+// one registry has it.
 func (n *names) find(name, upstream string) *repository {
-	for _, by := range []map[string]*repository{n.whole, n.plain} {
+	for _, by := range []map[string]*repository{n.full, n.plain} {
 		if r := by[name]; r != nil {
 			return r
 		}
 	}
 	if upstream != "" {
-		return n.whole[path.Join(n.mapper.Namespace, registry.Prefix(upstream), name)]
+		return n.full[path.Join(n.mapper.Namespace, registry.Prefix(upstream), name)]
 	}
 	if found := n.short[name]; len(found) == 1 {
 		return found[0]

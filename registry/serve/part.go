@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// part is how much of a blob has a digest of its own once the blob was read whole,
-// in bytes.
+// part is the size in bytes of a part of a blob. Each part has a digest after the blob was read
+// completely.
 const part = 1 << 20
 
-// parts keep the digests of blobs' parts. A blob's own digest says nothing of a part
-// of it: the first range that is asked for reads all of the blob, and those after it
-// only the parts that they are in.
+// parts stores the digests of the parts of blobs. The digest of a blob cannot verify a part of
+// it. Therefore the first range request reads the complete blob, and later ones only the parts
+// that contain their range.
 type parts struct {
 	mu sync.Mutex
 	of map[string][][sha256.Size]byte // by the blob's digest
@@ -36,10 +36,10 @@ func (p *parts) put(digest string, sums [][sha256.Size]byte) {
 	p.of[digest] = sums
 }
 
-// summing makes the digests of the parts of what is written to it.
+// summing computes the digests of the parts of the data that is written to it.
 type summing struct {
 	sum  hash.Hash
-	have int // bytes of the part that sum is of
+	have int // bytes of the current part
 	all  [][sha256.Size]byte
 }
 
@@ -60,7 +60,7 @@ func (s *summing) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// end closes the part that was begun, if one was.
+// end finishes the current part, if there is one.
 func (s *summing) end() {
 	if s.sum != nil && s.have > 0 {
 		s.all = append(s.all, [sha256.Size]byte(s.sum.Sum(nil)))
@@ -69,13 +69,13 @@ func (s *summing) end() {
 	}
 }
 
-// seeker is a source that can begin in the middle of a blob: at off, or before it.
+// seeker is a source that can read from the middle of a blob: from off or an earlier position.
 type seeker interface {
 	BlobAt(digest string, off int64) (rc io.ReadCloser, at int64, err error)
 }
 
-// readParts writes what is wanted of a blob whose parts' digests are known. A part is
-// written when it was found to be right.
+// readParts writes a range of a blob whose parts have known digests. Each part is verified
+// before it is written.
 func (h *Handler) readParts(ctx context.Context, p piece, want span, sums [][sha256.Size]byte, out io.Writer) error {
 	first := want.from / part
 	rc, at, err := h.openAt(p.digest, first*part)
@@ -93,7 +93,7 @@ func (h *Handler) readParts(ctx context.Context, p piece, want span, sums [][sha
 			return fmt.Errorf("from byte %d: %w", i*part, err)
 		}
 		if sha256.Sum256(b) != sums[i] {
-			return fmt.Errorf("from byte %d: it has changed since it was read first", i*part)
+			return fmt.Errorf("from byte %d: the content has changed since it was first read", i*part)
 		}
 		if _, err := out.Write(want.of(b, i*part)); err != nil {
 			return err

@@ -14,17 +14,17 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// The folders beside the registry's.
+// The paths outside the registry API.
 const (
-	filesRoot    = "/files/"    // COMPONENT/VERSION/OS-ARCH/NAME, as bundle extract writes it
+	filesRoot    = "/files/"    // COMPONENT/VERSION/OS-ARCH/NAME, as in kubexm bundle extract
 	packagesRoot = "/packages/" // DISTRIBUTION-RELEASE/ARCH/…, a repository of packages
 )
 
-// paths is what is served as plain files.
+// paths are the contents that are served as plain files.
 type paths struct {
 	blobs map[string]manifest.Blob
-	made  map[string][]byte // signatures, which no bundle holds
-	list  []string          // of both, sorted
+	made  map[string][]byte // generated signatures, which are not in the bundle
+	list  []string          // paths of both, sorted
 }
 
 func newPaths(artifacts []manifest.Artifact) paths {
@@ -42,9 +42,9 @@ func newPaths(artifacts []manifest.Artifact) paths {
 	return p
 }
 
-// file answers for a file, or with the names below a folder.
+// file serves a file, or the list of files below a folder.
 func (h *Handler) file(w http.ResponseWriter, r *http.Request) {
-	name := strings.ReplaceAll(r.URL.Path, "/./", "/") // apt asks so for a repository that is "ADDRESS ./"
+	name := strings.ReplaceAll(r.URL.Path, "/./", "/") // apt requests such paths for a repository "ADDRESS ./"
 	if b, ok := h.paths.blobs[name]; ok {
 		h.send(w, r, piece{digest: "sha256:" + b.SHA256, size: b.Size, media: "application/octet-stream"})
 		return
@@ -57,12 +57,12 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request) {
 		text(w, http.StatusOK, plainText, []byte(list))
 		return
 	}
-	text(w, http.StatusNotFound, plainText, []byte("not in the bundle; "+filesRoot+" and "+packagesRoot+" list what is\n"))
+	text(w, http.StatusNotFound, plainText, []byte("not in the bundle; "+filesRoot+" and "+packagesRoot+" list its files\n"))
 }
 
 const plainText = "text/plain; charset=utf-8"
 
-// below lists the paths below a folder, a line each, with their sizes and digests.
+// below lists the paths below a folder, one per line, with sizes and digests.
 func (p paths) below(folder string) (string, bool) {
 	if !strings.HasSuffix(folder, "/") {
 		return "", false

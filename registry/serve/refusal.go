@@ -2,7 +2,7 @@ package serve
 
 import "net/http"
 
-// The error codes of the distribution specification that are answered with.
+// The error codes of the OCI distribution specification that are used.
 const (
 	codeBlobUnknown     = "BLOB_UNKNOWN"
 	codeDigestInvalid   = "DIGEST_INVALID"
@@ -14,7 +14,8 @@ const (
 	codeUnknown         = "UNKNOWN"
 )
 
-// refuse answers as registries do: a status, and a code with its reason as JSON.
+// refuse writes an error response of the OCI distribution specification: a status, and JSON with
+// a code and a message.
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	for _, stale := range []string{"Etag", "Docker-Content-Digest", "Accept-Ranges", "Content-Range"} {
 		w.Header().Del(stale)

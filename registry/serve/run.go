@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// The bounds of a connection.
+// The limits of a connection.
 const (
 	headerTime  = 20 * time.Second
 	idleTime    = 2 * time.Minute
 	maxHeader   = 64 << 10        // bytes
-	stoppingFor = 5 * time.Second // for answers that are under way
+	stoppingFor = 5 * time.Second // for current responses
 )
 
-// Run serves on l until ctx ends, and then gives answers that are under way a
-// little time to come to their end. It closes l.
+// Run serves on l until ctx ends, and then waits up to five seconds for current responses. It
+// closes l.
 func Run(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
-	// HTTP/1 alone: there a blob that turns out wrong breaks the connection, and
-	// no client takes what came for the whole.
+	// Only HTTP/1: a damaged blob closes the connection, so that no client accepts an
+	// incomplete response.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	s := &http.Server{
@@ -39,7 +39,7 @@ func Run(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) 
 	defer cancel()
 	err := s.Shutdown(stopping)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.Close() // who takes longer is cut off
+		err = s.Close() // close the remaining connections
 	}
 	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)

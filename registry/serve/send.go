@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// piece is one blob as it is answered with.
+// piece is a blob in a response.
 type piece struct {
 	digest string
 	size   int64
 	media  string
 }
 
-// chunk is how much is held back until what follows it was read.
+// chunk is the number of bytes that are held back until the following bytes were read.
 const chunk = 128 << 10
 
-// document is the most bytes that are read as a whole before any of them is sent, as
-// manifests and the lists of packages are: they wait for nobody.
+// document is the maximum size in bytes of blobs that are read completely before they are sent,
+// such as manifests and package lists. They are not subject to limits.
 const document = 512 << 10
 
-// send answers with a blob, or the one range of it that is asked for.
+// send serves a blob, or the requested range of it.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, p piece) {
 	header := w.Header()
 	etag := `"` + p.digest + `"`
@@ -66,13 +66,13 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, p piece) {
 		refuse(w, http.StatusTooManyRequests, codeTooMany, err.Error())
 		return
 	case errors.As(err, &gone) || r.Context().Err() != nil:
-		return // the client's own doing
+		return // the client has disconnected or is too slow
 	}
 	h.log.ErrorContext(r.Context(), "damaged or unreadable", "blob", p.digest, "path", r.URL.Path, "error", err.Error())
 	if !out.began {
 		refuse(w, http.StatusInternalServerError, codeUnknown, "the bundle is damaged: "+p.digest)
 	}
-	// Else fewer bytes were sent than announced: net/http closes the connection.
+	// Otherwise fewer bytes than Content-Length were sent, and net/http closes the connection.
 }
 
 func refuseRange(w http.ResponseWriter, size int64) {
@@ -81,8 +81,8 @@ func refuseRange(w http.ResponseWriter, size int64) {
 	w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 }
 
-// answer writes what is wanted of a blob. What is small is read first and sent then;
-// for anything else the client waits until its address may read.
+// answer writes a range of a blob. A small blob is read completely before it is sent. For a
+// larger one the request waits until limits allow its address to read.
 func (h *Handler) answer(r *http.Request, p piece, want span, out io.Writer) error {
 	if p.size <= document {
 		var text bytes.Buffer
@@ -103,9 +103,8 @@ func (h *Handler) answer(r *http.Request, p piece, want span, out io.Writer) err
 	return h.read(r.Context(), p, want, out)
 }
 
-// read reads a blob from its beginning to its end, so that all of it is checked,
-// and writes the part that is wanted. The last of it is written when the end was
-// found to be right.
+// read reads a complete blob, which verifies it, and writes the range want. The last chunk of
+// the range is written after the verification.
 func (h *Handler) read(ctx context.Context, p piece, want span, out io.Writer) error {
 	rc, size, err := h.src.Blob(p.digest)
 	if err != nil {
@@ -113,11 +112,11 @@ func (h *Handler) read(ctx context.Context, p piece, want span, out io.Writer) e
 	}
 	defer rc.Close()
 	if size != p.size {
-		return fmt.Errorf("%d bytes, and %d are expected", size, p.size)
+		return fmt.Errorf("%d bytes, expected %d", size, p.size)
 	}
 	var src io.Reader = rc
 	var sums summing
-	if want != (span{0, p.size}) && p.size > document { // others of it will follow
+	if want != (span{0, p.size}) && p.size > document { // further range requests are likely
 		src = io.TeeReader(rc, &sums)
 	}
 	next, held := make([]byte, chunk), make([]byte, 0, chunk)
@@ -133,7 +132,7 @@ func (h *Handler) read(ctx context.Context, p piece, want span, out io.Writer) e
 		switch {
 		case err == io.EOF, err == io.ErrUnexpectedEOF:
 			if at != p.size {
-				return fmt.Errorf("%d bytes, and %d are expected", at, p.size)
+				return fmt.Errorf("%d bytes, expected %d", at, p.size)
 			}
 			if sums.end(); sums.all != nil {
 				h.parts.put(p.digest, sums.all)
@@ -148,23 +147,23 @@ func (h *Handler) read(ctx context.Context, p piece, want span, out io.Writer) e
 	}
 }
 
-// goneError says that the client takes no more.
+// goneError means that writing to the client failed.
 type goneError struct{ err error }
 
 func (e *goneError) Error() string { return "write: " + e.err.Error() }
 
-// answer begins the answer at the first byte: until then it can be an error.
+// answer writes the status with the first byte: until then an error response is possible.
 type answer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	status  int
 	began   bool
-	since   time.Time // the first byte
+	since   time.Time // time of the first byte
 	sent    int64
 }
 
-// Write sends in pieces, each with a deadline: a client may stand still for a while,
-// and may not take longer for all than a slow line does.
+// Write sends chunks, each with a deadline. A client may pause for the time stalled, and must
+// read with at least the rate slowest in total.
 func (a *answer) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		piece := p[:min(len(p), chunk)]
@@ -176,7 +175,7 @@ func (a *answer) Write(p []byte) (n int, err error) {
 		if soon := now.Add(stalled); soon.Before(end) {
 			end = soon
 		}
-		_ = a.control.SetWriteDeadline(end) // a writer without deadlines, such as a test's, does without
+		_ = a.control.SetWriteDeadline(end) // not supported by the writers of some tests
 		if !a.began {
 			a.began = true
 			a.w.WriteHeader(a.status)
@@ -191,10 +190,10 @@ func (a *answer) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// span is a range of bytes, without its end.
+// span is a range of bytes; to is exclusive.
 type span struct{ from, to int64 }
 
-// of gives what of p, which lies at an offset, is in s.
+// of returns the part of p that is in s; at is the offset of p.
 func (s span) of(p []byte, at int64) []byte {
 	from, to := max(s.from-at, 0), min(s.to-at, int64(len(p)))
 	if from >= to {
@@ -203,9 +202,9 @@ func (s span) of(p []byte, at int64) []byte {
 	return p[from:to]
 }
 
-// parseRange reads one range of bytes. It is not known where it is of another
-// unit, or several: these are answered in full. It is not ok where it begins
-// beyond the end.
+// parseRange parses a Range header with one range. known is false for other units and for
+// several ranges: these are answered with the complete blob. ok is false if the range begins
+// after the end.
 func parseRange(text string, size int64) (s span, known, ok bool) {
 	spec, is := strings.CutPrefix(text, "bytes=")
 	if !is || strings.Contains(spec, ",") {
@@ -237,7 +236,7 @@ func parseRange(text string, size int64) (s span, known, ok bool) {
 	return s, true, s.from < size
 }
 
-// matches tells whether a list of entity tags names one.
+// matches reports whether a list of entity tags contains etag.
 func matches(list, etag string) bool {
 	for tag := range strings.SplitSeq(list, ",") {
 		if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag == etag || tag == "*" {

@@ -21,14 +21,14 @@ import (
 // PublicKey is the path of the key that the repositories of packages are signed with.
 const PublicKey = packagesRoot + "kubexm.asc"
 
-// ErrKey is why a file is no OpenPGP key to sign with.
-var ErrKey = errors.New("not one OpenPGP private key that can sign, with armor or without")
+// ErrKey means that a file is not an OpenPGP signing key.
+var ErrKey = errors.New("not a single OpenPGP private key that can sign, armored or binary")
 
 // Key signs repositories of packages.
 type Key struct{ entity *openpgp.Entity }
 
-// ReadKey reads an OpenPGP private key as gpg exports it. password is asked for where
-// the key is locked.
+// ReadKey reads an OpenPGP private key as exported by gpg. It calls password if the key is
+// encrypted.
 func ReadKey(text []byte, password func() ([]byte, error)) (*Key, error) {
 	read := openpgp.ReadKeyRing
 	if bytes.Contains(text, []byte("-----BEGIN PGP")) {
@@ -58,12 +58,12 @@ func ReadKey(text []byte, password func() ([]byte, error)) (*Key, error) {
 	return k, nil
 }
 
-// Fingerprint names the key, as gpg prints it.
+// Fingerprint returns the fingerprint of the key as gpg prints it.
 func (k *Key) Fingerprint() string {
 	return strings.ToUpper(hex.EncodeToString(k.entity.PrimaryKey.Fingerprint))
 }
 
-// signing is the key, or its subkey, that signs now.
+// signing returns the key or subkey that is valid for signing now.
 func (k *Key) signing() (*packet.PrivateKey, error) {
 	s, ok := k.entity.SigningKey(time.Now())
 	if !ok || s.PrivateKey == nil || s.PrivateKey.Encrypted {
@@ -72,7 +72,7 @@ func (k *Key) signing() (*packet.PrivateKey, error) {
 	return s.PrivateKey, nil
 }
 
-// clear gives a text with its signature around it, as apt reads an InRelease.
+// clear returns a clear-signed text, as apt reads it from InRelease.
 func (k *Key) clear(text []byte) ([]byte, error) {
 	key, err := k.signing()
 	if err != nil {
@@ -93,8 +93,8 @@ func (k *Key) clear(text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// beside gives the signature of a text, as apt and dnf read it beside the text.
-func (k *Key) beside(text []byte) ([]byte, error) {
+// detached returns the detached signature of a text, as apt and dnf read it.
+func (k *Key) detached(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	if err := openpgp.ArmoredDetachSign(&out, k.entity, bytes.NewReader(text), nil); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (k *Key) beside(text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// public is the key for those who check.
+// public returns the armored public key.
 func (k *Key) public() ([]byte, error) {
 	var out bytes.Buffer
 	w, err := armor.Encode(&out, openpgp.PublicKeyType, nil)
@@ -117,9 +117,9 @@ func (k *Key) public() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sign makes the signatures of all repositories of packages, and serves them beside
-// what they are of: InRelease and Release.gpg of a Release, repomd.xml.asc of a
-// repomd.xml. What the bundle itself has under such a name it keeps.
+// sign generates the signatures of all repositories of packages, and serves them next to the
+// signed files: InRelease and Release.gpg of a Release, repomd.xml.asc of a repomd.xml. It does
+// not replace files of the bundle with such a name.
 func (h *Handler) sign(ctx context.Context, k *Key) error {
 	made := map[string][]byte{}
 	for _, name := range h.paths.list {
@@ -132,7 +132,7 @@ func (h *Handler) sign(ctx context.Context, k *Key) error {
 		if err := h.read(ctx, piece{digest: "sha256:" + b.SHA256, size: b.Size}, span{0, b.Size}, &text); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		detached, err := k.beside(text.Bytes())
+		detached, err := k.detached(text.Bytes())
 		if err != nil {
 			return fmt.Errorf("sign %s: %w", name, err)
 		}

@@ -62,7 +62,7 @@ func TestRepositoriesAreSigned(t *testing.T) {
 	if err != nil || ring[0].PrivateKey != nil {
 		t.Fatalf("%v", err)
 	}
-	w := registrytest.NewWorld("")
+	w := registrytest.NewContent("")
 	w.Debs(map[string]string{"Release": "Suite: x\n- dashed\n", "repodata/repomd.xml": "<repomd/>\n", "pool/a.deb": "a"})
 	h := handler(t, open(t, w), Options{Key: key})
 	const at = "/packages/debian-12/amd64/"
@@ -123,7 +123,7 @@ func TestKeysForPackages(t *testing.T) {
 			}
 		})
 	}
-	asked := errors.New("nobody is there to ask")
+	asked := errors.New("no terminal")
 	if _, err := ReadKey(locked, func() ([]byte, error) { return nil, asked }); !errors.Is(err, asked) {
 		t.Errorf("%v", err)
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// brought is what an add-on brings: a manifest's objects, or a chart's release.
-type brought interface {
+// content is the content of an add-on: a manifest's objects, or a chart's release.
+type content interface {
 	op.Resource
 	Forget(ctx context.Context, h *steps.Host) error
 }
 
-// resource is an add-on's manifest or chart. It is remembered by the add-on's
-// name, so that a removal finds it by that alone. at gives its images the digests
-// that the site's registry has; nil is upstream's.
-func resource(a manifest.Addon, at Names) brought {
+// resource returns an add-on's manifest or chart. It is recorded under the add-on's name, so
+// that a removal needs only that. at returns the images' digests in the site's registry; nil
+// means upstream's digests.
+func resource(a manifest.Addon, at Names) content {
 	if a.Form() == manifest.Chart {
 		return op.Chart{
 			Release: a.Name, Namespace: a.In(), Kubeconfig: kubectl.AdminConf, Timeout: ready,
@@ -34,7 +34,7 @@ func resource(a manifest.Addon, at Names) brought {
 				if err != nil || len(m.Digests) == 0 {
 					return nil, err
 				}
-				return m.Words(h.Artifacts.Images()), nil
+				return m.DigestReplacements(h.Artifacts.Images()), nil
 			},
 		}
 	}
@@ -53,7 +53,7 @@ func resource(a manifest.Addon, at Names) brought {
 	})
 }
 
-// Names gives images their names at the site.
+// Names returns the mapping of images to their names in the site's registry.
 type Names func(*steps.Host) (registry.Mapper, error)
 
 func (n Names) of(h *steps.Host) (registry.Mapper, error) {
@@ -63,17 +63,17 @@ func (n Names) of(h *steps.Host) (registry.Mapper, error) {
 	return n(h)
 }
 
-// ready is how long helm waits until all of a chart is.
+// ready is how long helm waits until all resources of a chart are ready.
 const ready = 5 * time.Minute
 
 func helm() []op.Resource {
 	return []op.Resource{op.Blob{Path: "/usr/local/bin/helm", Need: manifest.Need{Kind: manifest.Binary, Name: "helm/helm"}}}
 }
 
-// InstallHelm brings helm to a master.
+// InstallHelm installs helm on a master.
 func InstallHelm() steps.Step { return op.Ensure("addon.install-helm", helm(), op.Upload) }
 
-// RemoveHelm is its inverse.
+// RemoveHelm removes helm from a master.
 func RemoveHelm() steps.Step { return op.Remove("addon.remove-helm", helm()) }
 
 func read(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error) {
@@ -85,10 +85,10 @@ func read(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error
 	return io.ReadAll(rc)
 }
 
-// Install applies an add-on's manifest, or installs its chart. Helm waits until
-// all of a chart is ready; after a manifest comes Wait.
+// Install applies an add-on's manifest, or installs its chart with helm. Helm waits until all
+// resources of the chart are ready; a manifest is followed by a separate wait.
 func Install(a manifest.Addon, at Names) steps.Step {
-	tried := kubectl.Tried
+	tried := kubectl.WithRetries
 	if a.Form() == manifest.Chart {
 		tried = func(m *steps.Meta) {
 			m.Timeout, m.Retry = 2*ready+time.Minute, steps.Retry{Times: 1, Wait: 10 * time.Second}
@@ -97,7 +97,8 @@ func Install(a manifest.Addon, at Names) steps.Step {
 	return op.Ensure("addon.install-"+label(a), []op.Resource{resource(a, at)}, tried)
 }
 
-// label tells two add-ons of one name apart, which lie in two namespaces.
+// label returns a unique name for an add-on: two of the same name may be in different
+// namespaces.
 func label(a manifest.Addon) string {
 	if a.Namespace == "" || a.Namespace == a.Name {
 		return a.Name
@@ -105,7 +106,7 @@ func label(a manifest.Addon) string {
 	return a.Name + "-in-" + a.Namespace
 }
 
-// Wait waits until everything that an add-on's manifest runs is ready.
+// Wait waits until all workloads of an add-on's manifest are ready.
 func Wait(a manifest.Addon) steps.Step {
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
 	return kubectl.WaitFor("addon.wait-"+label(a), []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
@@ -113,12 +114,12 @@ func Wait(a manifest.Addon) steps.Step {
 	})
 }
 
-// removal is how long taking an add-on out of a cluster that goes away may take.
+// removal is the timeout for the removal of an add-on before its cluster is deleted.
 const removal = 3 * time.Minute
 
-// Remove deletes what an add-on brought, best effort: the cluster goes away, and
-// all that is in it. An add-on may hold something outside, as a volume or an
-// address, that its own programs give back while they run.
+// Remove deletes an add-on's objects before its cluster is deleted, so that its controllers
+// can release resources outside of the cluster, such as volumes or addresses. A failure is
+// logged and ignored, because the deletion of the cluster removes the objects too.
 func Remove(a manifest.Addon) steps.Step {
 	list := op.Remove("addon.remove-"+label(a), []op.Resource{resource(a, nil)})
 	return &op.Do{
@@ -139,7 +140,7 @@ func Remove(a manifest.Addon) steps.Step {
 				if err == nil || ctx.Err() != nil || !runner.Refused(err) && within.Err() == nil {
 					return err
 				}
-				h.Log.WarnContext(ctx, "the add-on goes with its cluster", "addon", a.Name, "err", err)
+				h.Log.WarnContext(ctx, "the add-on was not removed; it is deleted with the cluster", "addon", a.Name, "err", err)
 			}
 			return resource(a, nil).Forget(ctx, h)
 		},

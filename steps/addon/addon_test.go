@@ -43,7 +43,7 @@ metadata: {name: settings, namespace: tools}
 func kase(t *testing.T) steptest.Case {
 	t.Helper()
 	c := steptest.Cluster(t, steptest.Small)
-	return steptest.Case{Cluster: c, Before: steptest.Standing(c), Artifacts: steptest.Artifacts{Text: map[string]string{"tools": text}}}
+	return steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c), Artifacts: steptest.Artifacts{Text: map[string]string{"tools": text}}}
 }
 
 func TestAddonsKeepTheirLaws(t *testing.T) {
@@ -100,7 +100,7 @@ func TestWaitSaysWhatIsMissing(t *testing.T) {
 		"a job is done": {func(s *conntest.Sim) {
 			answers(s, "job/setup", says(`{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`))
 		}, ""},
-		"somebody deleted it": {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/DaemonSet.apps/tools") }, "DaemonSet/agent in namespace tools is not there"},
+		"somebody deleted it": {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/DaemonSet.apps/tools") }, "DaemonSet/agent in namespace tools does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAChartIsInstalledWithTheValuesOfTheConfig(t *testing.T) {
 // chart is installed with other words.
 func TestImagesWithAnotherDigest(t *testing.T) {
 	published, own := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("9", 64)
-	m := registry.Mapper{Host: "site.example", Digests: map[string]string{registry.Place("quay.io/a/b", published): own}}
+	m := registry.Mapper{Host: "site.example", Digests: map[string]string{registry.DigestKey("quay.io/a/b", published): own}}
 	at := func(*steps.Host) (registry.Mapper, error) { return m, nil }
 	k := kase(t)
 	k.Artifacts = steptest.Artifacts{

@@ -1,5 +1,5 @@
-// Package addon installs what a config names under spec.addons: manifests and
-// charts out of the bundle, one after another, each waited for.
+// Package addon installs the add-ons of spec.addons, which are manifests and charts of the
+// bundle. It installs them one after another, and waits for each.
 //
 // It may import steps, steps/op, steps/controlplane, steps/kubectl, registry and manifest.
 package addon

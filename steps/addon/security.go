@@ -11,17 +11,16 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// enforced is the label by which a namespace says which pods it admits.
+// enforced is the label with a namespace's Pod Security level.
 const enforced = "pod-security.kubernetes.io/enforce"
 
-// levels are the Pod Security levels that namespaces of the matrix's add-ons need. The
-// cluster's own level is that of spec.kubernetes.hardening.podSecurity. longhorn's
-// manifest has no label, and its pods mount folders of the host; metallb's has the same
-// label itself.
+// levels are the Pod Security levels that the namespaces of kubexm's own add-ons need. The
+// cluster's default level is spec.kubernetes.hardening.podSecurity. longhorn's manifest has
+// no label, but its pods mount host folders; metallb's manifest has the same label itself.
 var levels = map[string]string{"longhorn": "privileged", "metallb": "privileged"}
 
-// admitted gives the manifest of an add-on with the level that its namespaces need. One
-// that the config names by its source says so itself.
+// admitted returns the manifest of an add-on with the level label that its namespaces need.
+// A manifest that the config specifies by its source is not changed.
 func admitted(a manifest.Addon, text []byte) ([]byte, error) {
 	level := levels[a.Name]
 	if level == "" || a.Source != "" {
@@ -58,15 +57,15 @@ func admitted(a manifest.Addon, text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// child gives the value of a field; one of kind is made where there is none, unless
-// kind is 0.
+// child returns the value of a field. If the field is missing it is created with the given
+// kind, unless kind is 0.
 func child(n *yaml.Node, name string, kind yaml.Kind) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == name {
 			if v := n.Content[i+1]; kind == 0 || v.Kind == kind {
 				return v
 			}
-			n.Content[i+1] = &yaml.Node{Kind: kind} // null: a field without a value
+			n.Content[i+1] = &yaml.Node{Kind: kind} // it was null
 			return n.Content[i+1]
 		}
 	}

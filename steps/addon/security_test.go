@@ -28,7 +28,7 @@ func TestNamespacesOfTheMatrix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := steptest.Cluster(t, steptest.Small)
-			kube, sims := steptest.StandingWith(t, cluster)
+			kube, sims := steptest.ExistingKubeWith(t, cluster)
 			k := steptest.Case{Cluster: cluster, Artifacts: steptest.Artifacts{Text: map[string]string{c.addon.Name: c.text}}}
 			install := addon.Install(c.addon, nil)
 			if err := install.Run(t.Context(), k.NewHost(t, sims["node1"], install)); err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
-// CoreDNS puts the config's blocks into CoreDNS's own configuration. Its pods are
-// replaced for it: left alone they would read it within a minute or so, and a
-// cluster that is said to be ready would not know the names that it was given.
+// CoreDNS writes the Corefile with the settings of spec.dns and replaces CoreDNS's pods.
+// Running pods would reload it only after a minute or so, and a cluster that is reported
+// ready would not resolve the configured names yet.
 func CoreDNS(c *manifest.Cluster) steps.Step {
 	return kubectl.Apply("kubernetes.configure-coredns", nil, func(context.Context, *steps.Host) ([]byte, error) {
 		text := Corefile(c)
@@ -39,7 +39,7 @@ func CoreDNS(c *manifest.Cluster) steps.Step {
 	})
 }
 
-// Corefile is kubeadm's own, with the blocks of spec.dns in their places.
+// Corefile returns kubeadm's default Corefile with the settings of spec.dns.
 func Corefile(c *manifest.Cluster) string {
 	d := c.Spec.DNS
 	var b strings.Builder
@@ -49,7 +49,7 @@ func Corefile(c *manifest.Cluster) string {
 			b.WriteString("    rewrite " + r + "\n")
 		}
 		b.WriteString("    forward . " + strings.Join(z.Nameservers, " ") + "\n")
-		if z.Cache > 0 { // CoreDNS refuses a zero
+		if z.Cache > 0 { // CoreDNS rejects a zero
 			b.WriteString("    cache " + strconv.Itoa(z.Cache) + "\n")
 		}
 		b.WriteString("    loadbalance\n    reload\n}\n")

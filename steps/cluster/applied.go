@@ -17,11 +17,11 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// recordFormat is the form of the records that this kubexm writes. One without a format
-// is of an older kubexm, and is read all the same.
+// recordFormat is the format of the records that this kubexm writes. A record without a
+// format was written by an older kubexm, and is still read.
 const recordFormat = "2"
 
-// The keys of a record that have no field in Applied of their own.
+// The keys of a record that are not fields of Applied.
 const (
 	keyFormat    = "format"
 	keyRelease   = "release"
@@ -32,29 +32,29 @@ const (
 	keyConfig    = "config.yaml"
 )
 
-// release is the release of a record.
+// release is the value of keyRelease.
 type release struct {
 	Set        string            `json:"set"`
 	Components map[string]string `json:"components,omitempty"`
 }
 
-// summary is all of what was applied that is short. lead is the host that it was applied
-// through.
+// summary returns the record's keys for what was applied, without the config and the lock
+// file. lead is the master that it was applied through.
 func summary(a steps.Applied, lead string) map[string]string {
 	out := map[string]string{
 		keyFormat: recordFormat, "config": a.ConfigDigest, "lock": a.LockDigest, "serial": a.Serial, "highest": a.Highest, "bundle": a.Root, keyLead: lead,
-		keyAway: strings.Join(a.Away, " "), // also without: an earlier run may have gone without some
+		keyAway: strings.Join(a.Away, " "), // also if empty, to replace the list of an earlier run
 	}
 	if text, err := json.Marshal(release{Set: a.Set, Components: a.Components}); err == nil { // text always encodes
 		out[keyRelease] = string(text)
 	}
-	if text, err := json.Marshal(a.Components); err == nil && len(a.Components) > 0 { // an older kubexm reads them here
+	if text, err := json.Marshal(a.Components); err == nil && len(a.Components) > 0 { // where an older kubexm reads them
 		out["components"] = string(text)
 	}
 	return out
 }
 
-// HighestSerial reads the highest serial out of such a summary; 0 where it has none.
+// HighestSerial returns the highest bundle serial of a record's summary; 0 if it has none.
 func HighestSerial(summary map[string]string) int64 {
 	highest := int64(0)
 	for _, key := range []string{"serial", "highest"} {
@@ -65,22 +65,22 @@ func HighestSerial(summary map[string]string) int64 {
 	return highest
 }
 
-// errNothingApplied is of runs that bring nothing.
-var errNothingApplied = errors.New("the run does not say what it applied")
+// errNothingApplied is returned in runs that apply nothing.
+var errNothingApplied = errors.New("the run has no record of what it applied")
 
-// record gives what is to be recorded. The highest serial is at least that of the
-// cluster's record, which the run may not have been able to ask for before. The revision
-// grows where anything else differs, and then no operation is open any more. Another
-// lead alone is no change: the one on record stays.
+// record returns the new record. Its highest serial is at least that of the existing
+// record, which the run may not have been able to read before. If anything else changes,
+// the revision is incremented and the open operation is closed. A different lead alone is
+// no change: the one on record is preserved.
 func record(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	if h.Applied == nil {
 		return nil, errNothingApplied
 	}
 	a := h.Applied()
-	was, err := AskRecorded(ctx, h)
+	was, err := FetchRecorded(ctx, h)
 	if err != nil {
 		var cmd *runner.CmdError
-		if errors.As(err, &cmd) { // no API server answers: a look passes that over
+		if errors.As(err, &cmd) { // no API server answers: drift detection skips it
 			err = op.Later(err)
 		}
 		return nil, err
@@ -103,8 +103,9 @@ func record(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	return out, nil
 }
 
-// Record keeps in the cluster what was applied. The lock is too long for that:
-// its digest is. The write that says something new ends the operation that was open.
+// Record writes the cluster record, the ConfigMap kubexm in kube-system, with what the run
+// applied. Of the lock file it contains only the digest, because of its size. A write that
+// changes the record closes the open operation.
 func Record() steps.Step {
 	return kubectl.Apply("kubernetes.record-applied", nil, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		r, err := record(ctx, h)
@@ -115,7 +116,7 @@ func Record() steps.Step {
 	})
 }
 
-// object is the record as the cluster keeps it.
+// object returns the record's ConfigMap.
 func (r *Recorded) object() ([]byte, error) {
 	data := map[string]string{keyConfig: string(r.Config)}
 	maps.Copy(data, r.Summary)
@@ -125,7 +126,7 @@ func (r *Recorded) object() ([]byte, error) {
 	})
 }
 
-// The documents of what was applied, in the cluster's folder.
+// The files of the cluster record, in the cluster's folder on the workdir host.
 const (
 	appliedConfig  = "config.yaml"
 	appliedLock    = "kubexm.lock"
@@ -139,9 +140,9 @@ func appliedNames() []string {
 	return []string{appliedPath(appliedConfig), appliedPath(appliedLock), appliedPath(appliedSummary), appliedPath(appliedBundles)}
 }
 
-// KeepApplied keeps the cluster's record here, with the lock itself.
-func KeepApplied() steps.Step {
-	return keepHere("kubernetes.keep-applied", func(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
+// WriteApplied stores the cluster record on the workdir host, with the lock file.
+func WriteApplied() steps.Step {
+	return writeWorkdir("kubernetes.keep-applied", func(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
 		r, err := recorded(ctx, h)
 		if err != nil {
 			return nil, err
@@ -155,13 +156,13 @@ func KeepApplied() steps.Step {
 	})
 }
 
-// recorded gives the cluster's record of what this run applied, as the API server of h
-// tells it. Until it has one the answer is later.
+// recorded reads the cluster record of this run through the API server of h. Until it is
+// written the error is op.Later.
 func recorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	if h.Applied == nil {
 		return nil, errNothingApplied
 	}
-	r, err := AskRecorded(ctx, h)
+	r, err := FetchRecorded(ctx, h)
 	var cmd *runner.CmdError
 	switch {
 	case errors.As(err, &cmd):
@@ -169,7 +170,7 @@ func recorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	case err != nil:
 		return nil, err
 	case r == nil || r.Summary["lock"] != h.Applied().LockDigest:
-		return nil, op.Later(errors.New("the cluster has no record of this run yet"))
+		return nil, op.Later(errors.New("the cluster record does not contain this run yet"))
 	}
 	return r, nil
 }

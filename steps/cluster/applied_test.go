@@ -35,13 +35,13 @@ func TestAppliedSerial(t *testing.T) {
 	}
 }
 
-// TestRecordOfNothing: a run that does not say what it applied leaves no record.
+// TestRecordOfNothing: a run without a record of what it applied writes none.
 func TestRecordOfNothing(t *testing.T) {
 	kase := standing(with(t, ""))
-	for _, step := range []steps.Step{cluster.Record(), cluster.KeepApplied(), cluster.KeepCopy(), cluster.KeepRelease()} {
+	for _, step := range []steps.Step{cluster.Record(), cluster.WriteApplied(), cluster.WriteCopy(), cluster.WriteRelease()} {
 		h := kase.NewHost(t, kase.Sim(t), step)
 		h.Applied = nil
-		if err := step.Run(t.Context(), h); err == nil || !strings.Contains(err.Error(), "does not say what it applied") {
+		if err := step.Run(t.Context(), h); err == nil || !strings.Contains(err.Error(), "has no record of what it applied") {
 			t.Errorf("%s: %v", step.Meta().Name, err)
 		}
 	}

@@ -22,26 +22,26 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// The documents of what was applied, on each master.
+// The files of the cluster record, on each master.
 const (
 	copyConfig  = "config.yaml"
 	copyLock    = "kubexm.lock.zst"
 	copySummary = "record.json"
 )
 
-// ownDir is the cluster's folder on its hosts.
+// ownDir returns the cluster's folder on its hosts.
 func ownDir(h *steps.Host) string { return path.Dir(op.RecordDir(h)) }
 
-// copiesDir is the folder of a master's copy of the cluster's record.
+// copiesDir returns the folder of a master's copy of the cluster record.
 func copiesDir(h *steps.Host) string { return path.Join(ownDir(h), "applied") }
 
-// theRecord carries the cluster's record to masters whose own API servers do not answer.
+// theRecord passes the cluster record to masters whose own API servers do not answer.
 var theRecord = steps.NewKey[*Recorded]("kubernetes.record")
 
-// ReadRecord reads the cluster's record on the lead.
+// ReadRecord reads the cluster record on the first healthy master.
 func ReadRecord() steps.Step {
-	m := steps.Meta{Name: "kubernetes.read-record", Always: true, LooksOnly: true, Writes: []steps.AnyKey{theRecord}}
-	kubectl.Tried(&m)
+	m := steps.Meta{Name: "kubernetes.read-record", Always: true, ReadOnly: true, Writes: []steps.AnyKey{theRecord}}
+	kubectl.WithRetries(&m)
 	return &op.Do{M: m, Act: func(ctx context.Context, h *steps.Host) error {
 		r, err := recorded(ctx, h)
 		if err != nil {
@@ -51,28 +51,28 @@ func ReadRecord() steps.Step {
 	}}
 }
 
-// KeepCopy keeps on a master what the cluster says was applied, with the lock. The copy
-// is read when no API server answers.
-func KeepCopy() steps.Step {
+// WriteCopy stores a copy of the cluster record and the lock file on a master. kubexm reads
+// the copy when no API server answers.
+func WriteCopy() steps.Step {
 	reads := func(m *steps.Meta) { m.Reads = []steps.AnyKey{theRecord} }
-	return op.Ensure("kubernetes.keep-copy", []op.Resource{copies{}}, kubectl.Tried, reads)
+	return op.Ensure("kubernetes.keep-copy", []op.Resource{copies{}}, kubectl.WithRetries, reads)
 }
 
-// RemoveCopy is its inverse.
+// RemoveCopy removes the copy of the cluster record from a master.
 func RemoveCopy() steps.Step { return op.Remove("kubernetes.remove-copy", []op.Resource{copies{}}) }
 
-// copies is a master's copy of the cluster's record. All in its folder is kubexm's.
+// copies is a master's copy of the cluster record. Its folder contains nothing else.
 type copies struct{}
 
 func (copies) String() string { return "copy of the cluster's record" }
 
-// Needs gives none.
+// Needs returns nil.
 func (copies) Needs() []manifest.Need { return nil }
 
-// Want compares each file with what the cluster says.
+// Want compares each file with the cluster record.
 func (copies) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	r, err := theRecord.Get(h)
-	if err != nil { // nobody has read it: a look asks the master itself
+	if err != nil { // no step has read it: drift detection reads it on this master
 		if r, err = recorded(ctx, h); err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (copies) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, erro
 		return nil, err
 	}
 	lock := h.Applied().Lock
-	if lock == nil { // who only looks may not have it: the one that is there is held against the record
+	if lock == nil { // drift detection may not have it: the existing copy is compared with the record's digest
 		if lock, err = LockOf(ctx, h, r); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (copies) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	return &op.Change{What: "remove " + copiesDir(h), Apply: func(ctx context.Context, h *steps.Host) error { return h.RemoveAll(ctx, copiesDir(h)) }}, nil
 }
 
-// readCopies gives the files that are there, by name.
+// readCopies returns the existing files by name.
 func readCopies(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, name := range []string{copyConfig, copyLock, copySummary} {
@@ -133,7 +133,7 @@ func readCopies(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
 	return out, nil
 }
 
-// writeCopies writes the summary last: a copy without one is none.
+// writeCopies writes the summary last: a copy without a summary is invalid.
 func writeCopies(ctx context.Context, h *steps.Host, all map[string][]byte) error {
 	if _, err := h.Mkdir(ctx, copiesDir(h), runner.Attr{Mode: 0o700}); err != nil {
 		return err
@@ -147,7 +147,7 @@ func writeCopies(ctx context.Context, h *steps.Host, all map[string][]byte) erro
 	return nil
 }
 
-// ReadCopy reads a master's copy of the cluster's record; nil where it has none.
+// ReadCopy reads a master's copy of the cluster record; nil if it has none.
 func ReadCopy(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	text, err := h.ReadFile(ctx, path.Join(copiesDir(h), copySummary))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -164,11 +164,11 @@ func ReadCopy(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	return r, err
 }
 
-// largestLock bounds what a master's copy of a lock may unpack to.
+// largestLock limits the unpacked size of a master's copy of a lock file, in bytes.
 const largestLock = 64 << 20
 
-// LockOf reads the lock of a record from a master's copy; nil where it has none, or that
-// of another record.
+// LockOf reads the lock file of record r from a master's copy; nil if it has none, or if
+// its digest is not the one in r.
 func LockOf(ctx context.Context, h *steps.Host, r *Recorded) ([]byte, error) {
 	text, err := h.ReadFile(ctx, path.Join(copiesDir(h), copyLock))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,8 +192,8 @@ func LockOf(ctx context.Context, h *steps.Host, r *Recorded) ([]byte, error) {
 	return out, nil
 }
 
-// WriteRecorded keeps a record in the cluster's folder on this machine. Without a lock
-// the one of another record goes.
+// WriteRecorded writes a record to the cluster's folder on the workdir host. If lock is
+// nil it removes an existing lock file, which belongs to another record.
 func WriteRecorded(workdir string, r *Recorded, lock []byte) error {
 	text, err := r.text()
 	if err != nil {
@@ -201,14 +201,14 @@ func WriteRecorded(workdir string, r *Recorded, lock []byte) error {
 	}
 	at := func(name string) string { return filepath.Join(workdir, appliedPath(name)) }
 	if lock == nil {
-		err = gone(at(appliedLock))
+		err = removeFile(at(appliedLock))
 	} else {
-		err = keep(at(appliedLock), lock)
+		err = writeSecret(at(appliedLock), lock)
 	}
-	return errors.Join(err, keep(at(appliedConfig), r.Config), keep(at(appliedSummary), text))
+	return errors.Join(err, writeSecret(at(appliedConfig), r.Config), writeSecret(at(appliedSummary), text))
 }
 
-// packed compresses a lock, the same for the same lock.
+// packed compresses a lock file. The output is deterministic.
 func packed(lock []byte) ([]byte, error) {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {

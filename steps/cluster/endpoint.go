@@ -17,48 +17,49 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// authority carries the certificate of the cluster's CA to nodes that have none yet.
-var authority = steps.NewKey[[]byte]("kubernetes.authority")
+// Authority passes the certificate of the cluster's CA to nodes that have none yet.
+var Authority = steps.NewKey[[]byte]("kubernetes.authority")
 
-// ReadAuthority reads the certificate of the cluster's CA on the lead.
+// ReadAuthority reads the certificate of the cluster's CA on the first healthy master,
+// so that nodes can verify the API server before they join.
 func ReadAuthority() steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.read-authority", Always: true, LooksOnly: true, Timeout: time.Minute, Writes: []steps.AnyKey{authority}},
+		M: steps.Meta{Name: "kubernetes.read-authority", Always: true, ReadOnly: true, Timeout: time.Minute, Writes: []steps.AnyKey{Authority}},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			text, err := h.ReadFile(ctx, controlplane.AuthorityFile)
 			if err != nil {
 				return err
 			}
-			return authority.Put(h, text)
+			return Authority.Put(h, text)
 		},
 	}
 }
 
-// WaitEndpoint waits until an API server of this cluster answers a node at the endpoint
-// that the site has set up: a load balancer takes a moment until it counts a server in.
-// The cluster's CA tells whether it is one. A node joins through the endpoint, and
-// kubeadm itself would wait for minutes and say less.
+// WaitEndpoint waits until an API server of this cluster answers a node at the site's own
+// endpoint: a load balancer needs a moment until it uses a new server. The server's
+// certificate is verified with the cluster's CA. Nodes join through the endpoint, and
+// kubeadm itself would wait for minutes with a less precise error.
 func WaitEndpoint(c *manifest.Cluster) steps.Step {
-	look := func(ctx context.Context, h *steps.Host) (string, error) { return askEndpoint(ctx, h, c) }
+	check := func(ctx context.Context, h *steps.Host) (string, error) { return tryEndpoint(ctx, h, c) }
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.wait-endpoint", LooksOnly: true, Timeout: kubectl.Patience + time.Minute, Reads: []steps.AnyKey{authority}},
+		M: steps.Meta{Name: "kubernetes.wait-endpoint", ReadOnly: true, Timeout: kubectl.DefaultTimeout + time.Minute, Reads: []steps.AnyKey{Authority}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			if _, err := authority.Get(h); err != nil {
-				return false, nil // nobody has read it: a dry run
+			if _, err := Authority.Get(h); err != nil {
+				return false, nil // a dry run: no step has read the CA
 			}
-			bad, err := look(ctx, h)
+			bad, err := check(ctx, h)
 			return err == nil && bad == "", nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return kubectl.Until(ctx, h, look, "have the load balancer, or the name, lead to the API servers of the masters, port "+strconv.Itoa(part.EndpointOf(c).Backend)+
-				"; whoever tries on %s: openssl s_client -connect "+part.EndpointOf(c).At())
+			return kubectl.Until(ctx, h, check, "point the load balancer, or the name, at port "+strconv.Itoa(part.EndpointOf(c).Backend)+
+				" of the masters; to test it on %s: openssl s_client -connect "+part.EndpointOf(c).At())
 		},
 	}
 }
 
-// askEndpoint tries once; bad is what may mend itself.
-func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad string, err error) {
-	ca, err := authority.Get(h)
+// tryEndpoint connects once. bad describes a failure that may pass; err is final.
+func tryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad string, err error) {
+	ca, err := Authority.Get(h)
 	if err != nil {
 		return "", err
 	}
@@ -67,14 +68,14 @@ func askEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 	var other *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, runner.ErrNoForward), errors.Is(err, runner.ErrNoTCP):
-		h.Report(steps.Finding{Host: h.Name, Note: true, What: "not tested whether an API server answers at " + at + ": sshd forwards no connections",
-			Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
+		h.Report(steps.Finding{Host: h.Name, Note: true, What: "connection to the API server at " + at + " not tested: sshd forwards no connections",
+			Advice: "set AllowTcpForwarding local in sshd_config during the run, or test the connection by hand"})
 		return "", nil
 	case errors.Is(err, controlplane.ErrNoAuthority):
-		return "", steps.Lost(err)
+		return "", steps.Permanent(err)
 	case errors.As(err, &other):
-		return "", steps.Lost(steps.Advise(fmt.Errorf("who answers at %s is no API server of this cluster: %w", at, other.Err),
-			"have the load balancer pass TCP on as it is, with no TLS of its own, and to the masters of this cluster alone"))
+		return "", steps.Permanent(steps.Advise(fmt.Errorf("the server at %s is not an API server of this cluster: %w", at, other.Err),
+			"configure the load balancer to forward TCP without terminating TLS, and only to the masters of this cluster"))
 	case err != nil:
 		return "no API server answers at " + at + ": " + err.Error(), nil
 	}

@@ -16,26 +16,27 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Ended is one line of the history: an operation that is over, or failed.
-type Ended struct {
+// HistoryEntry is one line of the history: an operation that has ended, or a failed run of one.
+type HistoryEntry struct {
 	Operation
 	End     time.Time `json:"end"`               // UTC, whole seconds
 	Took    string    `json:"took"`              // of the last run: "3m12s"
-	Outcome string    `json:"outcome"`           // "done", "failed", "abandoned"
+	Outcome string    `json:"outcome"`           // "done", "failed" or "abandoned"
 	Journal string    `json:"journal,omitempty"` // of the last run; its receipt has the same name
 }
 
-// mostHistory is how many lines the cluster keeps.
+// mostHistory limits the lines of the history in the cluster.
 const mostHistory = 50
 
 // keyHistory is the key of the history in its ConfigMap.
 const keyHistory = "history.jsonl"
 
-// HistoryPath is the history of a cluster in its folder on this machine.
+// HistoryPath returns the path of a cluster's history on the workdir host.
 func HistoryPath(workdir string) string { return filepath.Join(workdir, keyHistory) }
 
-// HistoryHere reads the history in the cluster's folder, the oldest line first.
-func HistoryHere(workdir string) ([]Ended, error) {
+// ReadWorkdirHistory reads the history in the cluster's folder on the workdir host, the oldest
+// line first.
+func ReadWorkdirHistory(workdir string) ([]HistoryEntry, error) {
 	text, err := os.ReadFile(HistoryPath(workdir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -46,9 +47,10 @@ func HistoryHere(workdir string) ([]Ended, error) {
 	return DecodeHistory(text, HistoryPath(workdir))
 }
 
-// AddHistoryHere adds a line to the history in the cluster's folder.
-func AddHistoryHere(workdir string, e Ended) error {
-	before, err := HistoryHere(workdir)
+// AddWorkdirHistory appends a line to the history in the cluster's folder on the workdir
+// host.
+func AddWorkdirHistory(workdir string, e HistoryEntry) error {
+	before, err := ReadWorkdirHistory(workdir)
 	if err != nil {
 		return err
 	}
@@ -56,16 +58,16 @@ func AddHistoryHere(workdir string, e Ended) error {
 	if err != nil {
 		return err
 	}
-	return keep(HistoryPath(workdir), text)
+	return writeSecret(HistoryPath(workdir), text)
 }
 
-// AddHistory adds a line to the history that the cluster keeps. Where h is no master it
-// does nothing.
-func AddHistory(ctx context.Context, h *steps.Host, e Ended) error {
+// AddHistory appends a line to the history in the cluster, the ConfigMap kubexm-history in
+// kube-system. It does nothing if h is not a master.
+func AddHistory(ctx context.Context, h *steps.Host, e HistoryEntry) error {
 	if master, err := administers(ctx, h); err != nil || !master {
 		return err
 	}
-	all, err := AskHistory(ctx, h)
+	all, err := FetchHistory(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -84,26 +86,26 @@ func AddHistory(ctx context.Context, h *steps.Host, e Ended) error {
 	return apply(ctx, h, object)
 }
 
-// AskHistory gives the history that the cluster keeps, the oldest line first; none where h
-// is no master.
-func AskHistory(ctx context.Context, h *steps.Host) ([]Ended, error) {
-	data, err := askConfigMap(ctx, h, "kubexm-history")
+// FetchHistory reads the history in the cluster, the oldest line first. It returns nil if h
+// is not a master.
+func FetchHistory(ctx context.Context, h *steps.Host) ([]HistoryEntry, error) {
+	data, err := readConfigMap(ctx, h, "kubexm-history")
 	if err != nil || data == nil {
 		return nil, err
 	}
 	return DecodeHistory([]byte(data[keyHistory]), "configmap kubexm-history")
 }
 
-// DecodeHistory reads lines of a history. The last may have been cut off by a kill: then
-// it is none.
-func DecodeHistory(text []byte, at string) ([]Ended, error) {
-	var out []Ended
+// DecodeHistory parses the lines of a history; at is its source, for errors. A last line
+// without a newline is ignored: a killed run may have left it incomplete.
+func DecodeHistory(text []byte, at string) ([]HistoryEntry, error) {
+	var out []HistoryEntry
 	lines := strings.SplitAfter(string(text), "\n")
 	for i, line := range lines {
 		if strings.TrimSpace(line) == "" || i == len(lines)-1 && !strings.HasSuffix(line, "\n") {
 			continue
 		}
-		var e Ended
+		var e HistoryEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			return nil, fmt.Errorf("%s, line %d: %w", at, i+1, err)
 		}
@@ -112,8 +114,8 @@ func DecodeHistory(text []byte, at string) ([]Ended, error) {
 	return out, nil
 }
 
-// EncodeHistory writes lines of a history.
-func EncodeHistory(all ...Ended) ([]byte, error) {
+// EncodeHistory returns the lines of a history as JSON.
+func EncodeHistory(all ...HistoryEntry) ([]byte, error) {
 	var out strings.Builder
 	e := json.NewEncoder(&out)
 	for _, x := range all {

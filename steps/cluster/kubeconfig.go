@@ -18,29 +18,30 @@ import (
 
 const kubeconfigName = controlplane.OperatorConf
 
-// KubeconfigPath is the administrator's kubeconfig on the machine kubexm runs on.
+// KubeconfigPath returns the path of the administrator's kubeconfig on the workdir host.
 func KubeconfigPath(workdir string) string { return filepath.Join(workdir, kubeconfigName) }
 
 // FetchKubeconfig writes the administrator's kubeconfig to the cluster's folder
 // on the workdir host. Its server is an address: only the cluster's hosts resolve
-// the control plane's name. It is built from the fields that kubeadm writes; the
-// step fails with *ErrKubeconfig if the master's file holds any other, or if its CA
-// is not the cluster's.
+// the control plane's name. It is built from the fields that kubeadm writes. The
+// step fails (*KubeconfigError) if the master's file contains any other field, or if its
+// CA is not the cluster's.
 func FetchKubeconfig(c *manifest.Cluster) steps.Step {
-	return keepHere("kubernetes.fetch-kubeconfig", func(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
-		here, err := fetched(ctx, c, h)
-		return map[string][]byte{kubeconfigName: here}, err
+	return writeWorkdir("kubernetes.fetch-kubeconfig", func(ctx context.Context, h *steps.Host) (map[string][]byte, error) {
+		text, err := fetched(ctx, c, h)
+		return map[string][]byte{kubeconfigName: text}, err
 	})
 }
 
 // InstallKubeconfig writes the administrator's kubeconfig to ~/.kube/config of the
-// login user on the master, as that user: root would follow the user's links. A file
-// that exists there is restored by the removal.
+// login user on the master, as that user: root would follow the user's symbolic links. An
+// existing file is put on record, and the removal restores it.
 func InstallKubeconfig() steps.Step {
 	return op.EnsureOn("kubernetes.install-kubeconfig", userKubeconfig)
 }
 
-// RemoveKubeconfig is the inverse of InstallKubeconfig.
+// RemoveKubeconfig removes the administrator's kubeconfig from ~/.kube/config of the login
+// user, and restores a file that existed before.
 func RemoveKubeconfig() steps.Step {
 	return op.RemoveOn("kubernetes.remove-kubeconfig", userKubeconfig)
 }
@@ -51,7 +52,7 @@ func userKubeconfig(h *steps.Host) []op.Resource {
 		dir = path.Join("/home", h.Login.User, ".kube")
 	}
 	return []op.Resource{
-		op.Dir{Path: dir, Attr: runner.Attr{Mode: 0o700, Owner: h.Login.User}, Own: true, Login: true}, // kubectl keeps a cache in it
+		op.Dir{Path: dir, Attr: runner.Attr{Mode: 0o700, Owner: h.Login.User}, Own: true, Login: true}, // kubectl stores a cache in it
 		op.File{Path: dir + "/config", Attr: runner.Attr{Mode: 0o600, Owner: h.Login.User}, Secret: true, Login: true,
 			Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 				text, err := h.ReadFile(ctx, kubectl.AdminConf)
@@ -63,9 +64,9 @@ func userKubeconfig(h *steps.Host) []op.Resource {
 	}
 }
 
-// endpointFromHere is where the machine that kubexm runs on reaches the control
-// plane; "" is under its name, as everybody does.
-func endpointFromHere(c *manifest.Cluster, master *steps.Host) string {
+// operatorEndpoint returns the address at which the workdir host reaches the control
+// plane; "" is the DNS name of the endpoint.
+func operatorEndpoint(c *manifest.Cluster, master *steps.Host) string {
 	switch e := part.EndpointOf(c); {
 	case e.SiteDNS:
 		return ""

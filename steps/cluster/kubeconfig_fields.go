@@ -21,30 +21,30 @@ import (
 	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
-// ErrKubeconfig is why a kubeconfig that a host holds is refused: kubectl runs
-// programs and reads files that a kubeconfig names.
-type ErrKubeconfig struct {
-	Field  string // such as users[0].user.exec; "" is the whole document
+// KubeconfigError is the error for a kubeconfig of a host that kubexm refuses: kubectl runs
+// programs and reads files that a kubeconfig specifies.
+type KubeconfigError struct {
+	Field  string // such as users[0].user.exec; "" is the entire document
 	Why    string
 	advice string
 }
 
-func (e *ErrKubeconfig) Error() string {
+func (e *KubeconfigError) Error() string {
 	if e.Field == "" {
 		return kubectl.AdminConf + ": " + e.Why
 	}
 	return kubectl.AdminConf + ": " + e.Field + ": " + e.Why
 }
 
-// Advice says what the operator can do.
-func (e *ErrKubeconfig) Advice() string {
+// Advice returns what the operator can do.
+func (e *KubeconfigError) Advice() string {
 	if e.advice != "" {
 		return e.advice
 	}
-	return "kubexm takes only what kubeadm writes into this file; find out who changed it, then write it anew on the master: kubeadm kubeconfig user --help"
+	return "kubexm accepts only the fields that kubeadm writes into this file; find out who changed it, then recreate it on the master with kubeadm kubeconfig user"
 }
 
-// conf is a kubeconfig with the fields that kubeadm writes, and no other.
+// conf is a kubeconfig with only the fields that kubeadm writes.
 type conf struct {
 	APIVersion string         `yaml:"apiVersion"`
 	Kind       string         `yaml:"kind"`
@@ -79,9 +79,9 @@ type namedUser struct {
 	} `yaml:"user"`
 }
 
-// operatorConf builds the kubeconfig for the workdir host from a master's. The
-// server is reached at address ("" is under its own name) and verified under the
-// name that the master's file has. ca is the cluster's CA: another is refused.
+// operatorConf builds the kubeconfig for the workdir host from a master's. address
+// replaces the host of the server's URL, unless it is ""; the certificate is verified
+// for the name in the master's file. A CA other than ca, the cluster's, is refused.
 func operatorConf(text, ca []byte, address string) ([]byte, error) {
 	c, err := readConf(text)
 	if err != nil {
@@ -89,12 +89,12 @@ func operatorConf(text, ca []byte, address string) ([]byte, error) {
 	}
 	cluster := &c.Clusters[0].Cluster
 	if !within(cluster.Authority, ca) {
-		return nil, &ErrKubeconfig{Field: "clusters[0].cluster.certificate-authority-data", Why: "not the CA in " + controlplane.AuthorityFile}
+		return nil, &KubeconfigError{Field: "clusters[0].cluster.certificate-authority-data", Why: "not the CA in " + controlplane.AuthorityFile}
 	}
 	if address != "" {
 		u, err := url.Parse(cluster.Server)
 		if err != nil {
-			return nil, &ErrKubeconfig{Field: "clusters[0].cluster.server", Why: "not an address"}
+			return nil, &KubeconfigError{Field: "clusters[0].cluster.server", Why: "not an address"}
 		}
 		if cluster.ServerName == "" {
 			cluster.ServerName = u.Hostname()
@@ -104,8 +104,8 @@ func operatorConf(text, ca []byte, address string) ([]byte, error) {
 	return yaml.Marshal(c)
 }
 
-// sameAuthority compares the CA of a kubeconfig with the CA of the one in file,
-// which an earlier run wrote. A file that is absent or damaged says nothing.
+// sameAuthority compares the CA of a kubeconfig with the CA in file, which an earlier run
+// wrote. A missing or damaged file is no error.
 func sameAuthority(file string, kubeconfig []byte) error {
 	before, err := os.ReadFile(file)
 	if err != nil {
@@ -116,7 +116,7 @@ func sameAuthority(file string, kubeconfig []byte) error {
 	}
 	old, err := readConf(before)
 	if err != nil {
-		return nil //nolint:nilerr // a damaged file is written anew
+		return nil //nolint:nilerr // a damaged file is rewritten
 	}
 	now, err := readConf(kubeconfig)
 	if err != nil {
@@ -126,14 +126,14 @@ func sameAuthority(file string, kubeconfig []byte) error {
 	if err != nil || within(now.Clusters[0].Cluster.Authority, ca) {
 		return err
 	}
-	return &ErrKubeconfig{Field: "clusters[0].cluster.certificate-authority-data", Why: "not the CA that this cluster has had, which " + file + " holds",
-		advice: "find out whether this master is the one that it was; if the cluster was created anew without kubexm, move " + file + " away and run again"}
+	return &KubeconfigError{Field: "clusters[0].cluster.certificate-authority-data", Why: "not the CA that this cluster had before, which is in " + file,
+		advice: "find out whether this host still is the master that it was; if the cluster was recreated without kubexm, move " + file + " away and run the command again"}
 }
 
-// Knows tells whether the operator's kubeconfig in the cluster's folder dir is of the
-// cluster with ca, in PEM. A folder without one, or with a damaged one, tells nothing
-// against it.
-func Knows(dir string, ca []byte) (bool, error) {
+// KubeconfigMatches reports whether the operator's kubeconfig in the cluster's folder dir belongs to
+// the cluster with the CA certificate ca, in PEM. It is true for a missing or damaged
+// kubeconfig.
+func KubeconfigMatches(dir string, ca []byte) (bool, error) {
 	text, err := os.ReadFile(KubeconfigPath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
@@ -142,10 +142,10 @@ func Knows(dir string, ca []byte) (bool, error) {
 		return false, err
 	}
 	c, err := readConf(text)
-	return err != nil || within(c.Clusters[0].Cluster.Authority, ca), nil //nolint:nilerr // a damaged file is written anew
+	return err != nil || within(c.Clusters[0].Cluster.Authority, ca), nil //nolint:nilerr // a damaged file is rewritten
 }
 
-// within tells whether all certificates in data are among those in PEM.
+// within reports whether all certificates in data, PEM in base64, are among those in of.
 func within(data string, of []byte) bool {
 	text, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
@@ -168,12 +168,12 @@ func blocks(text []byte) [][]byte {
 	return out
 }
 
-// readConf reads a kubeconfig that holds one cluster, one user, one context, and
-// for them the fields of conf alone.
+// readConf parses a kubeconfig with exactly one cluster, one user and one context, and
+// only the fields of conf.
 func readConf(text []byte) (*conf, error) {
 	var doc any
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, &ErrKubeconfig{Why: "not YAML"}
+		return nil, &KubeconfigError{Why: "not YAML"}
 	}
 	r := &confReader{}
 	top := r.object("", doc, "apiVersion", "kind", "clusters", "contexts", "current-context", "users", "preferences")
@@ -193,16 +193,16 @@ func readConf(text []byte) (*conf, error) {
 	return c, r.err
 }
 
-// confReader reads values of a document and keeps the first error.
+// confReader reads values of a document and records the first error.
 type confReader struct{ err error }
 
 func (r *confReader) refuse(field, format string, args ...any) {
 	if r.err == nil {
-		r.err = &ErrKubeconfig{Field: field, Why: fmt.Sprintf(format, args...)}
+		r.err = &KubeconfigError{Field: field, Why: fmt.Sprintf(format, args...)}
 	}
 }
 
-// object gives a map that holds no other keys than those allowed.
+// object returns v as a map with only the allowed keys.
 func (r *confReader) object(field string, v any, allowed ...string) map[string]any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -214,13 +214,13 @@ func (r *confReader) object(field string, v any, allowed ...string) map[string]a
 			if !plain.MatchString(key) {
 				key = fmt.Sprintf("%q", key)
 			}
-			r.refuse(strings.TrimPrefix(field+"."+key, "."), "not a field that kubexm takes from a host")
+			r.refuse(strings.TrimPrefix(field+"."+key, "."), "not a field that kubexm accepts from a host")
 		}
 	}
 	return m
 }
 
-// one gives the name of the only entry of a list, what it holds, and the path of that.
+// one returns the name of a list's only entry, its content, and the content's path.
 func (r *confReader) one(field string, v any, kind string, allowed ...string) (name string, in map[string]any, at string) {
 	list, _ := v.([]any)
 	if len(list) != 1 {
@@ -251,7 +251,7 @@ func (r *confReader) user(v any) (u namedUser) {
 	return u
 }
 
-// plain is what names and host names of a kubeconfig are made of.
+// plain matches the names and host names of a kubeconfig.
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9@._:/-]{0,252}$`)
 
 func (r *confReader) text(field string, v any) string {
@@ -279,7 +279,7 @@ func (r *confReader) server(field string, v any) string {
 	return s
 }
 
-// pem accepts base64 of PEM blocks of some types, and gives it encoded anew.
+// pem accepts base64 of PEM blocks of the given types, and returns it encoded again.
 func (r *confReader) pem(field string, v any, types ...string) string {
 	s, _ := v.(string)
 	text, err := base64.StdEncoding.DecodeString(s)

@@ -139,7 +139,7 @@ func TestKubeconfigAllowList(t *testing.T) {
 				if err == nil {
 					t.Fatalf("taken:\n%s", text)
 				}
-				var refused *ErrKubeconfig
+				var refused *KubeconfigError
 				if !strings.Contains(err.Error(), "admin.conf") || !strings.Contains(err.Error(), c.field) || !errors.As(err, &refused) {
 					t.Errorf("%v, want the field %s", err, c.field)
 				}

@@ -35,7 +35,7 @@ func with(t *testing.T, more string) *manifest.Cluster {
 
 // standing is a host whose cluster stands.
 func standing(c *manifest.Cluster) steptest.Case {
-	return steptest.Case{Cluster: c, Before: steptest.Standing(c), Applied: applied()}
+	return steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c), Applied: applied()}
 }
 
 // recordedIn is a cluster that remembers what the case applies.
@@ -56,9 +56,9 @@ func recordedIn(t *testing.T, kase steptest.Case) steptest.Case {
 // release of a host, where there is none before and where there is one of an earlier run.
 func TestRecordsOnHostsKeepTheirLaws(t *testing.T) {
 	kase := recordedIn(t, standing(with(t, "")))
-	steptest.Ensure(t, kase, cluster.KeepCopy(), cluster.RemoveCopy())
-	steptest.Ensure(t, kase, cluster.KeepRelease(), cluster.RemoveRelease())
-	for name, step := range map[string]steps.Step{"copy": cluster.KeepCopy(), "release": cluster.KeepRelease()} {
+	steptest.Ensure(t, kase, cluster.WriteCopy(), cluster.RemoveCopy())
+	steptest.Ensure(t, kase, cluster.WriteRelease(), cluster.RemoveRelease())
+	for name, step := range map[string]steps.Step{"copy": cluster.WriteCopy(), "release": cluster.WriteRelease()} {
 		t.Run(name+" of an earlier run", func(t *testing.T) {
 			later := kase
 			earlier := kase.Before
@@ -86,7 +86,7 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 	}{
 		"fetch-kubeconfig": {standing(small), cluster.FetchKubeconfig(small), true},
 		"record-applied":   {standing(small), cluster.Record(), true},
-		"keep-applied":     {recordedIn(t, standing(small)), cluster.KeepApplied(), true},
+		"keep-applied":     {recordedIn(t, standing(small)), cluster.WriteApplied(), true},
 		"coredns":          {standing(dns), cluster.CoreDNS(dns), true},
 		"sign-kubelets":    {standing(small), cluster.SignKubelets(small, small.Spec.Hosts), false},
 		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled, labelled.Spec.Hosts), false},
@@ -103,14 +103,14 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 		"another cluster": func(s *conntest.Sim) { s.AddFile("/root/.kube/config", "theirs\n", 0o644) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { steptest.Standing(c)(s); before(s) }}
+			kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { steptest.ExistingCluster(c)(s); before(s) }}
 			steptest.Ensure(t, kase, cluster.InstallKubeconfig(), cluster.RemoveKubeconfig())
 		})
 	}
 	// A user's files are the user's to write: root would follow links in the user's folders.
 	ops := steptest.Cluster(t, strings.Replace(steptest.Small, "user: root", "user: ops", 1))
 	standing := func(s *conntest.Sim) {
-		steptest.Standing(ops)(s)
+		steptest.ExistingCluster(ops)(s)
 		if _, err := runner.New(s, runner.Options{}).EnsureUser(t.Context(), runner.NewUser{Name: "ops", Home: "/home/ops"}); err != nil {
 			t.Fatal(err)
 		}
@@ -182,13 +182,13 @@ func TestInstallKubeconfigKeepsItsLaws(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptHere: which documents, for their owner alone, and gone with the cluster.
-func TestWhatIsKeptHere(t *testing.T) {
+// TestFilesInTheWorkdir: which documents, for their owner alone, and gone with the cluster.
+func TestFilesInTheWorkdir(t *testing.T) {
 	c := with(t, "")
 	kase := standing(c)
 	kase.Workdir = t.TempDir()
 	s := kase.Sim(t)
-	for _, step := range []steps.Step{cluster.FetchKubeconfig(c), cluster.Record(), cluster.KeepApplied()} {
+	for _, step := range []steps.Step{cluster.FetchKubeconfig(c), cluster.Record(), cluster.WriteApplied()} {
 		if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
 			t.Fatal(err)
 		}
@@ -206,16 +206,16 @@ func TestWhatIsKeptHere(t *testing.T) {
 			t.Errorf("%s: %v, %v", file, st, err)
 		}
 	}
-	steptest.Do(t, kase, cluster.ForgetHere(), false)
+	steptest.Do(t, kase, cluster.RemoveWorkdirState(), false)
 	left, err := filepath.Glob(filepath.Join(kase.Workdir, "*", "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
-// TestForeignKubeconfigIsNotKept: what a master was made to hold does not reach the
+// TestForeignKubeconfigIsRefused: what a master was made to hold does not reach the
 // workdir, and the kubeconfig that is there stays.
-func TestForeignKubeconfigIsNotKept(t *testing.T) {
+func TestForeignKubeconfigIsRefused(t *testing.T) {
 	c := with(t, "")
 	kase := standing(c)
 	kase.Workdir = t.TempDir()
@@ -264,8 +264,8 @@ func TestForeignKubeconfigIsNotKept(t *testing.T) {
 	}
 }
 
-// TestUndoingGivesBackWhatWasKeptHere: the documents of the cluster before.
-func TestUndoingGivesBackWhatWasKeptHere(t *testing.T) {
+// TestUndoRestoresFilesInTheWorkdir: the documents of the cluster before.
+func TestUndoRestoresFilesInTheWorkdir(t *testing.T) {
 	kase := recordedIn(t, standing(with(t, "")))
 	kase.Workdir = t.TempDir()
 	s := kase.Sim(t)
@@ -276,7 +276,7 @@ func TestUndoingGivesBackWhatWasKeptHere(t *testing.T) {
 	if err := os.WriteFile(file, []byte("earlier\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	step := cluster.KeepApplied()
+	step := cluster.WriteApplied()
 	h := kase.NewHost(t, s, step)
 	if err := step.Run(t.Context(), h); err != nil {
 		t.Fatal(err)
@@ -299,16 +299,16 @@ func TestWaitReadyOnlyLooks(t *testing.T) {
 		says   string
 	}{
 		"ready":        {func(*conntest.Sim) {}, ""},
-		"no node":      {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Node.core/-/node2") }, "node node2 is not there"},
-		"no CoreDNS":   {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Deployment.apps") }, "Deployment/coredns in namespace kube-system is not there"},
-		"no API":       {func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes/manifests") }, "node node1 is not there"},
+		"no node":      {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Node.core/-/node2") }, "node node2 cannot be read"},
+		"no CoreDNS":   {func(s *conntest.Sim) { s.RemoveAll("/var/lib/etcd/member/Deployment.apps") }, "Deployment/coredns in namespace kube-system does not exist"},
+		"no API":       {func(s *conntest.Sim) { s.RemoveAll("/etc/kubernetes/manifests") }, "node node1 cannot be read"},
 		"out of reach": {func(s *conntest.Sim) { s.Break(conntest.Fault{At: 1, Stay: true}) }, "sim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kase := standing(two)
 				s := kase.Sim(t)
-				step := cluster.WaitReady(two.Spec.Hosts)
+				step := cluster.WaitReady(two.Spec.Hosts, nil)
 				h := kase.NewHost(t, s, step)
 				first := s.Snapshot()
 				c.damage(s)
@@ -332,8 +332,43 @@ func TestWaitReadyOnlyLooks(t *testing.T) {
 	}
 }
 
-// TestDrainPassesOverWhatDoesNotRun, and drains the workers alone.
-func TestDrainPassesOverWhatDoesNotRun(t *testing.T) {
+// TestWaitReadyWithoutAHost: a pod of CoreDNS on a node whose host is skipped is not waited
+// for, as long as another one answers.
+func TestWaitReadyWithoutAHost(t *testing.T) {
+	two := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "worker: [node1]", "worker: [node2]").Replace(steptest.Small))
+	for name, c := range map[string]struct {
+		away []string
+		pods map[string]string // readiness by node
+		done bool
+	}{
+		"one on the host that is skipped": {[]string{"node2"}, map[string]string{"node1": "True", "node2": "False"}, true},
+		"no host is skipped":              {nil, map[string]string{"node1": "True", "node2": "False"}, false},
+		"the other one is not ready":      {[]string{"node2"}, map[string]string{"node1": "False", "node2": "True"}, false},
+		"none is ready":                   {[]string{"node2"}, map[string]string{"node2": "False"}, false},
+		"one has no node":                 {[]string{"node2"}, map[string]string{"node1": "True", "": "False"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kase := standing(two)
+			kase.Before = func(s *conntest.Sim) {
+				k := steptest.ExistingKube(two, s)
+				k.Unhealthy = []string{"coredns"}
+				for node, ready := range c.pods {
+					k.Put(steptest.Object{"apiVersion": "v1", "kind": "Pod", "spec": steptest.Object{"nodeName": node},
+						"metadata": steptest.Object{"namespace": "kube-system", "name": "coredns-" + node, "labels": steptest.Object{"k8s-app": "kube-dns"}},
+						"status":   steptest.Object{"conditions": []any{steptest.Object{"type": "Ready", "status": ready}}}})
+				}
+			}
+			step := cluster.WaitReady(two.Spec.Hosts[:1], c.away)
+			v, err := step.Precheck(t.Context(), kase.NewHost(t, kase.Sim(t), step))
+			if err != nil || (v == steps.Done) != c.done {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+	}
+}
+
+// TestDrainWithoutAnAPIServer, and drains the workers alone.
+func TestDrainWithoutAnAPIServer(t *testing.T) {
 	c := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "worker: [node1]", "worker: [node1, node2]").Replace(steptest.Small))
 	for name, stands := range map[string]bool{"stands": true, "is gone": false} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
-// fetched is the administrator's kubeconfig of a master, for the machine that kubexm
-// runs on. It is refused with *ErrKubeconfig where FetchKubeconfig refuses it.
+// fetched reads the administrator's kubeconfig of a master and adapts it for the workdir
+// host. Like FetchKubeconfig it returns *KubeconfigError for a file that kubexm refuses.
 func fetched(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	text, err := h.ReadFile(ctx, kubectl.AdminConf)
 	if err != nil {
@@ -24,16 +24,16 @@ func fetched(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	here, err := operatorConf(text, ca, endpointFromHere(c, h))
+	out, err := operatorConf(text, ca, operatorEndpoint(c, h))
 	if err != nil {
 		return nil, err
 	}
-	return here, sameAuthority(KubeconfigPath(h.Workdir), here)
+	return out, sameAuthority(KubeconfigPath(h.Workdir), out)
 }
 
-// Kubeconfig gives the administrator's kubeconfig of a cluster as FetchKubeconfig
-// writes it, with cluster, user and context called as the cluster is: those of several
-// clusters can be together in one file.
+// Kubeconfig returns the administrator's kubeconfig of a cluster as FetchKubeconfig
+// writes it. Cluster, user and context are named after the cluster, so that one file can
+// contain those of several clusters.
 func Kubeconfig(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	text, err := fetched(ctx, c, h)
 	if err != nil {
@@ -49,9 +49,9 @@ func Kubeconfig(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]byte
 	return yaml.Marshal(k)
 }
 
-// MergeKubeconfig puts the cluster, the user and the context of one kubeconfig into
-// another, in the place of those that have the same names, and makes its context the
-// current one. An empty one becomes the first.
+// MergeKubeconfig merges the kubeconfig from into the kubeconfig into, and returns the
+// result. Cluster, user and context of from replace those of the same names, and its
+// context becomes the current one. If into is empty, the result is from.
 func MergeKubeconfig(into, from []byte) ([]byte, error) {
 	var to, add yaml.Node
 	if err := yaml.Unmarshal(into, &to); err != nil {
@@ -82,7 +82,7 @@ func MergeKubeconfig(into, from []byte) ([]byte, error) {
 	return yaml.Marshal(&to)
 }
 
-// field gives the value of a key of a mapping; nil where there is none.
+// field returns the value of a key of a mapping; nil if it has none.
 func field(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -102,7 +102,7 @@ func setField(n *yaml.Node, key string, value *yaml.Node) {
 	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, value)
 }
 
-// setEntry puts a named entry into a list, in the place of the one of that name.
+// setEntry adds a named entry to a list, or replaces the one of that name.
 func setEntry(list, entry *yaml.Node) {
 	name := field(entry, "name").Value
 	for i, x := range list.Content {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -17,8 +18,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// LabelNodes gives nodes the labels and taints of the config, and workers
-// their role's label.
+// LabelNodes sets the labels and taints of the config on nodes, and the role label on
+// workers.
 func LabelNodes(c *manifest.Cluster, nodes []manifest.Host) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.label-nodes", Timeout: time.Minute, Retry: steps.Retry{Times: 5, Wait: 2 * time.Second}},
@@ -80,7 +81,7 @@ func labels(c *manifest.Cluster, h manifest.Host) map[string]string {
 	return out
 }
 
-// node is the part of a Node object that matters here.
+// node holds the fields of a Node object that kubexm reads.
 type node struct {
 	Metadata struct {
 		Name   string            `json:"name"`
@@ -128,31 +129,38 @@ func (n node) ready() (bool, string) {
 			return c.Status == "True", c.Message
 		}
 	}
-	return false, "it has not reported yet"
+	return false, "the kubelet has not reported yet"
 }
 
-// WaitReady waits until nodes are Ready and CoreDNS answers.
-func WaitReady(nodes []manifest.Host) steps.Step {
-	look := func(ctx context.Context, h *steps.Host) (string, error) { return notReady(ctx, nodes, h) }
+// WaitReady waits until nodes are Ready and CoreDNS answers. Of CoreDNS's pods, those on
+// the nodes in away are not waited for: Kubernetes replaces them after five minutes
+// (the toleration of node.kubernetes.io/unreachable that every pod has).
+func WaitReady(nodes []manifest.Host, away []string) steps.Step {
+	check := func(ctx context.Context, h *steps.Host) (string, error) {
+		if bad, err := notReady(ctx, nodes, h); bad != "" || err != nil {
+			return bad, err
+		}
+		return noDNS(ctx, away, h)
+	}
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.wait-ready", LooksOnly: true, Timeout: kubectl.Patience + time.Minute},
+		M: steps.Meta{Name: "kubernetes.wait-ready", ReadOnly: true, Timeout: kubectl.DefaultTimeout + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			bad, err := look(ctx, h)
+			bad, err := check(ctx, h)
 			return err == nil && bad == "", err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return kubectl.Until(ctx, h, look, "see `kubectl get nodes,pods -A -o wide` and `kubectl describe` of what is not Ready, on %s")
+			return kubectl.Until(ctx, h, check, "run kubectl get nodes,pods -A -o wide on %s, and kubectl describe for each object that is not Ready")
 		},
 	}
 }
 
-// notReady says what the cluster still waits for.
+// notReady describes what is not ready yet; "" if everything is.
 func notReady(ctx context.Context, nodes []manifest.Host, h *steps.Host) (string, error) {
 	for _, want := range nodes {
 		n, err := getNode(ctx, h, want.Name)
 		var cmd *runner.CmdError
 		if errors.As(err, &cmd) {
-			return fmt.Sprintf("node %s is not there: %s", want.Name, cmd.Stderr), nil
+			return fmt.Sprintf("node %s cannot be read: %s", want.Name, cmd.Stderr), nil
 		}
 		if err != nil {
 			return "", err
@@ -161,17 +169,48 @@ func notReady(ctx context.Context, nodes []manifest.Host, h *steps.Host) (string
 			return fmt.Sprintf("node %s is not Ready: %s", want.Name, why), nil
 		}
 	}
-	return kubectl.Unready(ctx, h, op.Workload{Kind: "Deployment", Namespace: "kube-system", Name: "coredns"})
+	return "", nil
 }
 
-// Drain moves the pods off the nodes of a cluster that is to be deleted. What
-// does not go in time goes with the node.
+// noDNS reports why CoreDNS does not answer.
+func noDNS(ctx context.Context, away []string, h *steps.Host) (string, error) {
+	bad, err := kubectl.Unready(ctx, h, op.Workload{Kind: "Deployment", Namespace: "kube-system", Name: "coredns"})
+	if bad == "" || err != nil || len(away) == 0 {
+		return bad, err
+	}
+	pods, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "pods", "-n", "kube-system", "-l", "k8s-app=kube-dns", "--no-headers",
+		"-o", `custom-columns=NODE:.spec.nodeName,READY:.status.conditions[?(@.type=="Ready")].status`)
+	if runner.Refused(err) {
+		return bad, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	answers := false
+	for line := range strings.Lines(pods) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 2 && slices.Contains(away, f[0]):
+		case len(f) == 2 && f[1] == "True":
+			answers = true
+		default:
+			return bad, nil
+		}
+	}
+	if !answers {
+		return bad, nil
+	}
+	return "", nil
+}
+
+// Drain evicts the pods from the workers of a cluster before its deletion. Pods that do not
+// terminate within 30 s are deleted together with the node.
 func Drain(c *manifest.Cluster) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.drain-nodes", Timeout: 5 * time.Minute, Risk: steps.Disruptive},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			if ok, err := controlplane.Running(ctx, h); !ok || err != nil {
-				return err // nothing runs that could be moved
+				return err // no API server that could evict pods
 			}
 			for _, w := range nodes(c) {
 				if c.Spec.RoleGroups.Has(manifest.RoleMaster, w.Name) {

@@ -18,28 +18,28 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Operation is a change of a cluster that has begun and not ended. It is a key of the
-// cluster's record, and a file on masters and on this machine: the files carry it where
-// there is no API server yet, or none any more.
+// Operation is a recorded change of a cluster that has begun and not ended. It is a key
+// of the cluster record, and a file on masters and on the workdir host: the files hold it
+// before the first API server runs and after the last one was removed.
 type Operation struct {
 	ID     string         `json:"id"`
 	Kind   string         `json:"kind"`             // the name of the pipeline: "create"
 	From   string         `json:"from,omitempty"`   // the release before; "" for a first creation
-	To     string         `json:"to"`               // the release that is wanted; the same where nothing is installed
+	To     string         `json:"to"`               // the desired release; equal to From if nothing is installed
 	Plan   string         `json:"plan,omitempty"`   // "sha256:…" of the plan's text
 	Config string         `json:"config,omitempty"` // "sha256:…" of the config without its secrets
-	Who    string         `json:"who"`              // user and machine: "root@wd1"
+	Who    string         `json:"who"`              // user and workdir host: "root@wd1"
 	Since  time.Time      `json:"since"`            // UTC, whole seconds
 	State  OperationState `json:"state"`
 }
 
-// OperationState is how an operation stands.
+// OperationState is the state of an operation.
 type OperationState string
 
 // The states of an operation.
 const (
-	OperationOpen    OperationState = "open"    // a run works on it, or was broken off
-	OperationWaiting OperationState = "waiting" // it goes on when somebody says so
+	OperationOpen    OperationState = "open"    // a run is working on it, or was interrupted
+	OperationWaiting OperationState = "waiting" // it continues when the operator confirms
 	OperationFailed  OperationState = "failed"  // its last run failed
 )
 
@@ -48,7 +48,7 @@ const operationName = "operation.json"
 
 func operationPath(h *steps.Host) string { return path.Join(ownDir(h), operationName) }
 
-// OperationPath is the file of an open operation in the cluster's folder on this machine.
+// OperationPath returns the path of an open operation's file on the workdir host.
 func OperationPath(workdir string) string { return filepath.Join(workdir, operationName) }
 
 func decodeOperation(text []byte, at string) (*Operation, error) {
@@ -64,8 +64,7 @@ func (o *Operation) text() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Operation gives the operation that is open as the cluster's record says it; nil where
-// none is.
+// Operation returns the open operation of the cluster record; nil if there is none.
 func (r *Recorded) Operation() (*Operation, error) {
 	if r.Summary[keyOperation] == "" {
 		return nil, nil
@@ -73,8 +72,7 @@ func (r *Recorded) Operation() (*Operation, error) {
 	return decodeOperation([]byte(r.Summary[keyOperation]), "the cluster's record")
 }
 
-// ReadOperation reads the operation that is open as a master's file says it; nil where
-// none is.
+// ReadOperation reads the open operation from a master's file; nil if there is none.
 func ReadOperation(ctx context.Context, h *steps.Host) (*Operation, error) {
 	text, err := h.ReadFile(ctx, operationPath(h))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +84,8 @@ func ReadOperation(ctx context.Context, h *steps.Host) (*Operation, error) {
 	return decodeOperation(text, operationPath(h))
 }
 
-// WriteOperation writes an open operation to a master; nil says that none is open.
+// WriteOperation writes an open operation to a master's file. If o is nil it removes the
+// file.
 func WriteOperation(ctx context.Context, h *steps.Host, o *Operation) error {
 	if o == nil {
 		if err := h.Remove(ctx, operationPath(h)); err != nil {
@@ -101,9 +100,9 @@ func WriteOperation(ctx context.Context, h *steps.Host, o *Operation) error {
 	return writeOwn(ctx, h, operationPath(h), text)
 }
 
-// OperationHere reads the operation that is open as the cluster's folder says it; nil
-// where none is.
-func OperationHere(workdir string) (*Operation, error) {
+// ReadWorkdirOperation reads the open operation from the cluster's folder on the workdir host;
+// nil if there is none.
+func ReadWorkdirOperation(workdir string) (*Operation, error) {
 	text, err := os.ReadFile(OperationPath(workdir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -114,22 +113,22 @@ func OperationHere(workdir string) (*Operation, error) {
 	return decodeOperation(text, OperationPath(workdir))
 }
 
-// WriteOperationHere is WriteOperation for the cluster's folder.
-func WriteOperationHere(workdir string, o *Operation) error {
+// WriteWorkdirOperation is WriteOperation for the cluster's folder on the workdir host.
+func WriteWorkdirOperation(workdir string, o *Operation) error {
 	if o == nil {
-		return gone(OperationPath(workdir))
+		return removeFile(OperationPath(workdir))
 	}
 	text, err := o.text()
 	if err != nil {
 		return err
 	}
-	return keep(OperationPath(workdir), text)
+	return writeSecret(OperationPath(workdir), text)
 }
 
-// SetOperation writes an open operation into the record of the cluster that h is a master
-// of; nil says that none is open. A cluster without a record stays without.
+// SetOperation writes an open operation into the cluster record, through the master h. If
+// o is nil it removes the operation. A cluster without a record does not get one.
 func SetOperation(ctx context.Context, h *steps.Host, o *Operation) error {
-	r, err := AskRecorded(ctx, h)
+	r, err := FetchRecorded(ctx, h)
 	if err != nil || r == nil {
 		return err
 	}
@@ -153,21 +152,21 @@ func SetOperation(ctx context.Context, h *steps.Host, o *Operation) error {
 	return apply(ctx, h, object)
 }
 
-// apply brings an object about that is on record nowhere: it goes with the cluster.
+// apply applies an object that no host's record lists: it is deleted with the cluster.
 func apply(ctx context.Context, h *steps.Host, object []byte) error {
 	return kubectl.Send(ctx, h, object, "--request-timeout=10s", "apply", "--server-side", "--force-conflicts", "--field-manager=kubexm", "-f", "-")
 }
 
-// operationFile is a master's file of an open operation. It comes and goes with
-// operations; a deletion ends them all.
+// operationFile is a master's file of an open operation. Operations create and remove it;
+// the deletion of the cluster removes it too.
 type operationFile struct{}
 
 func (operationFile) String() string { return "record of an open operation" }
 
-// Needs gives none.
+// Needs returns nil.
 func (operationFile) Needs() []manifest.Need { return nil }
 
-// Want has nothing to do: the file comes with an operation.
+// Want returns nil: operations write the file.
 func (operationFile) Want(context.Context, *steps.Host, bool) (*op.Change, error) { return nil, nil }
 
 // Gone removes the file.

@@ -15,42 +15,41 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// The bounds of what is read of requests. A node can make as many as it likes; it
-// keeps nobody from the others' then.
+// Limits for reading certificate signing requests. A node can create any number of them;
+// the limits prevent it from blocking the requests of other nodes.
 const (
 	maxRequestNames = 32 << 20 // bytes of names
-	maxRequests     = 64 << 20 // bytes of requestsAtOnce requests, of which the store takes 1.5 MiB each
+	maxRequests     = 64 << 20 // bytes of requestsAtOnce requests; etcd accepts 1.5 MiB for each
 	requestsAtOnce  = 20
-	newestOfNode    = 3 // a kubelet asks again only when its last request came to nothing
+	newestOfNode    = 3 // a kubelet creates another request only if the last one was not answered
 )
 
-// waiting prints a line for each request that has no condition: when it was made,
-// its name, who made it.
+// waiting prints a line for each request without a condition: creation time, name, user.
 const waiting = `go-template={{range .items}}{{if not (and .status .status.conditions)}}{{.metadata.creationTimestamp}} {{.metadata.name}} {{.spec.username}}{{"\n"}}{{end}}{{end}}`
 
-// pending are the requests of the config's nodes that nobody has answered, the newest
-// of each. The API server selects the signer, kubectl on the master the state.
-func pending(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]question, error) {
+// pending returns the newest unanswered requests of each of the config's nodes. The API
+// server filters by signer, kubectl on the master by state.
+func pending(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]signingRequest, error) {
 	names, err := pendingNames(ctx, c, h)
 	if err != nil {
 		return nil, err
 	}
-	var asked []question
+	var requests []signingRequest
 	for some := range slices.Chunk(names, requestsAtOnce) {
-		qs, err := questions(ctx, h, some)
+		qs, err := readRequests(ctx, h, some)
 		if err != nil {
 			return nil, err
 		}
-		asked = append(asked, qs...)
+		requests = append(requests, qs...)
 	}
-	return asked, nil
+	return requests, nil
 }
 
 func pendingNames(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string, error) {
 	out, err := h.Run(ctx, runner.Cmd{Limit: maxRequestNames, Argv: op.Kubectl(kubectl.AdminConf, "--request-timeout=10s",
 		"get", "certificatesigningrequests", "--field-selector=spec.signerName="+kubeletSigner, "-o", waiting)})
 	if errors.Is(err, runner.ErrTruncated) {
-		return nil, steps.Advise(fmt.Errorf("certificate signing requests: %w", err), "delete those that a single node keeps making: kubectl get csr on %s", h.Name)
+		return nil, steps.Advise(fmt.Errorf("certificate signing requests: %w", err), "list them with kubectl get csr on %s, and delete the surplus requests of single nodes", h.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -77,8 +76,8 @@ func pendingNames(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]st
 	return names, nil
 }
 
-// questions gives requests by their names, without those that are gone or answered by now.
-func questions(ctx context.Context, h *steps.Host, names []string) ([]question, error) {
+// readRequests reads requests by name, without those that were deleted or answered meanwhile.
+func readRequests(ctx context.Context, h *steps.Host, names []string) ([]signingRequest, error) {
 	out, err := h.Run(ctx, runner.Cmd{Limit: maxRequests, Argv: op.Kubectl(kubectl.AdminConf, append([]string{"--request-timeout=10s",
 		"get", "--ignore-not-found", "-o", "json", "certificatesigningrequests"}, names...)...)})
 	if err != nil || len(strings.TrimSpace(string(out.Stdout))) == 0 {
@@ -94,15 +93,15 @@ func questions(ctx context.Context, h *steps.Host, names []string) ([]question, 
 	if len(names) == 1 && list.Items == nil { // kubectl prints one object without a list
 		list.Items = []json.RawMessage{out.Stdout}
 	}
-	var asked []question
+	var requests []signingRequest
 	for _, text := range list.Items {
-		q, err := ask(text)
+		q, err := parseRequest(text)
 		if err != nil {
 			return nil, err
 		}
 		if q.Spec.SignerName == kubeletSigner && len(q.Status.Conditions) == 0 {
-			asked = append(asked, q)
+			requests = append(requests, q)
 		}
 	}
-	return asked, nil
+	return requests, nil
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// RenewProxy has kube-proxy of a master that has joined reach the API server that
-// the host itself does. A pod on the host's network has a copy of /etc/hosts, of
-// the moment in which it began: while its node joined, that named the first master.
+// RenewProxy restarts kube-proxy on a master that has joined, so that it connects to the
+// same API server as the host. A pod in the host's network has a copy of /etc/hosts from
+// its start: while the node joined, it listed the first master.
 func RenewProxy(c *manifest.Cluster) steps.Step {
 	name := part.EndpointOf(c).Domain
 	return &op.Do{
@@ -27,7 +27,7 @@ func RenewProxy(c *manifest.Cluster) steps.Step {
 			Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			stale, err := staleProxies(ctx, h, name)
-			if runner.Refused(err) { // the API server is not there yet
+			if runner.Refused(err) { // the API server does not run yet
 				return false, nil
 			}
 			return err == nil && len(stale) == 0, err
@@ -43,8 +43,8 @@ func RenewProxy(c *manifest.Cluster) steps.Step {
 	}
 }
 
-// staleProxies are the pods of kube-proxy on h in which the name means something
-// else than on h.
+// staleProxies returns the kube-proxy pods on h in which name has other addresses than
+// on h.
 func staleProxies(ctx context.Context, h *steps.Host, name string) ([]string, error) {
 	own, err := h.ReadFile(ctx, "/etc/hosts")
 	if err != nil {
@@ -60,7 +60,7 @@ func staleProxies(ctx context.Context, h *steps.Host, name string) ([]string, er
 		pod, uid, _ := strings.Cut(word, "=")
 		theirs, err := h.ReadFile(ctx, path.Join("/var/lib/kubelet/pods", uid, "etc-hosts"))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has not begun
+			continue // it has not started
 		}
 		if err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ func staleProxies(ctx context.Context, h *steps.Host, name string) ([]string, er
 	return stale, nil
 }
 
-// meaning gives the addresses that a hosts file has for a name.
+// meaning returns the addresses of a name in a hosts file.
 func meaning(hosts []byte, name string) []string {
 	var out []string
 	for line := range strings.Lines(string(hosts)) {

@@ -18,15 +18,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Recorded is what a cluster remembers of the last run that ended well: the digests,
-// the serials and the components of Applied by their short names, and the config.
+// Recorded is the cluster record: what the last successful run applied. Summary has the
+// digests, serials and components of Applied under short keys.
 type Recorded struct {
 	Summary map[string]string
 	Config  []byte
 }
 
-// Components are the versions that were applied, by component; nil where the record
-// does not say so, as one that an older kubexm wrote.
+// Components returns the applied versions by component; nil if the record has none, for
+// example because an older kubexm wrote it.
 func (r *Recorded) Components() (map[string]string, error) {
 	text := r.Summary["components"]
 	if text == "" {
@@ -39,23 +39,23 @@ func (r *Recorded) Components() (map[string]string, error) {
 	return out, nil
 }
 
-// Set is the release that was applied: "v1.32.2"; "" where the record does not say so.
+// Set returns the applied release, such as "v1.32.2"; "" if the record has none.
 func (r *Recorded) Set() string {
 	var rel release
-	if json.Unmarshal([]byte(r.Summary[keyRelease]), &rel) != nil { // of an older kubexm
+	if json.Unmarshal([]byte(r.Summary[keyRelease]), &rel) != nil { // written by an older kubexm
 		return ""
 	}
 	return rel.Set
 }
 
-// Lead is the master that it was applied through; "" where the record does not say so.
+// Lead returns the master that it was applied through; "" if the record has none.
 func (r *Recorded) Lead() string { return r.Summary[keyLead] }
 
-// Away are the hosts on which nothing was done, by name.
+// Away returns the names of the hosts that the run left out because it did not reach them.
 func (r *Recorded) Away() []string { return strings.Fields(r.Summary[keyAway]) }
 
-// Applied is the record as the run said it that wrote it, as far as it is written down:
-// the lock itself and the digests of files are not.
+// Applied returns the record as steps.Applied. The lock file and the digests of files are
+// missing, because the record does not contain them.
 func (r *Recorded) Applied() (steps.Applied, error) {
 	s := r.Summary
 	components, err := r.Components()
@@ -65,10 +65,11 @@ func (r *Recorded) Applied() (steps.Applied, error) {
 	}, err
 }
 
-// Serial is the bundle's; 0 where the record does not say it.
+// Serial returns the bundle's serial; 0 if the record has none.
 func (r *Recorded) Serial() int64 { return number(r.Summary["serial"]) }
 
-// Revision grows with every change of the record; 0 where an older kubexm wrote it.
+// Revision returns the record's revision, which every change increments; 0 if an older
+// kubexm wrote it.
 func (r *Recorded) Revision() int64 { return number(r.Summary[keyRevision]) }
 
 func number(text string) int64 {
@@ -79,8 +80,8 @@ func number(text string) int64 {
 	return n
 }
 
-// Same tells whether two records say the same, whatever their revisions, and whether an
-// operation is open.
+// Same reports whether two records are equal apart from their revisions and open
+// operations.
 func (r *Recorded) Same(other *Recorded) bool {
 	plain := func(x *Recorded) map[string]string {
 		out := maps.Clone(x.Summary)
@@ -91,8 +92,7 @@ func (r *Recorded) Same(other *Recorded) bool {
 	return bytes.Equal(r.Config, other.Config) && maps.Equal(plain(r), plain(other))
 }
 
-// text is the record without the config, as files hold it. Whether an operation is open
-// is no part of it.
+// text encodes the record for files: without the config and the open operation.
 func (r *Recorded) text() ([]byte, error) {
 	plain := maps.Clone(r.Summary)
 	delete(plain, keyOperation)
@@ -100,7 +100,7 @@ func (r *Recorded) text() ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// administers tells whether a host has the administrator's kubeconfig.
+// administers reports whether a host has the administrator's kubeconfig.
 func administers(ctx context.Context, h *steps.Host) (bool, error) {
 	_, err := h.ReadFile(ctx, kubectl.AdminConf)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,9 +109,9 @@ func administers(ctx context.Context, h *steps.Host) (bool, error) {
 	return err == nil, err
 }
 
-// askConfigMap asks the cluster that h is a master of for a ConfigMap of kubexm's. It
-// gives nil where h is no master, and where the cluster has none.
-func askConfigMap(ctx context.Context, h *steps.Host, name string) (map[string]string, error) {
+// readConfigMap reads a ConfigMap of kubexm's in kube-system through the master h. It
+// returns nil if h is not a master, or if the ConfigMap does not exist.
+func readConfigMap(ctx context.Context, h *steps.Host, name string) (map[string]string, error) {
 	if master, err := administers(ctx, h); err != nil || !master {
 		return nil, err
 	}
@@ -129,17 +129,17 @@ func askConfigMap(ctx context.Context, h *steps.Host, name string) (map[string]s
 	if err := json.Unmarshal([]byte(out), &object); err != nil {
 		return nil, fmt.Errorf("configmap %s: %w", name, err)
 	}
-	if object.Data == nil { // somebody emptied it
+	if object.Data == nil { // the ConfigMap exists and is empty
 		object.Data = map[string]string{}
 	}
 	return object.Data, nil
 }
 
-// AskRecorded asks the cluster that h is a master of for its record. It gives nil where
-// h is no master, and where the cluster has none: then its creation has not ended. A
-// cluster that does not answer is an error.
-func AskRecorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
-	data, err := askConfigMap(ctx, h, "kubexm")
+// FetchRecorded reads the cluster record through the master h. It returns nil if h is not a
+// master, or if the cluster has no record because its creation has not ended. It is an
+// error if the API server does not answer.
+func FetchRecorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
+	data, err := readConfigMap(ctx, h, "kubexm")
 	if err != nil || data == nil {
 		return nil, err
 	}
@@ -148,10 +148,10 @@ func AskRecorded(ctx context.Context, h *steps.Host) (*Recorded, error) {
 	return r, nil
 }
 
-// ReadRecorded reads the record in the cluster's folder on this machine; nil without
-// one.
+// ReadRecorded reads the record in the cluster's folder on the workdir host; nil if there
+// is none.
 func ReadRecorded(workdir string) (*Recorded, error) {
-	config, err := readHere(workdir, appliedConfig)
+	config, err := readApplied(workdir, appliedConfig)
 	if err != nil || config == nil {
 		return nil, err
 	}
@@ -163,10 +163,10 @@ func ReadRecorded(workdir string) (*Recorded, error) {
 	return out, nil
 }
 
-// ReadSummary reads the record in the cluster's folder without the config; nil without
-// one.
+// ReadSummary reads the record in the cluster's folder on the workdir host, without the
+// config; nil if there is none.
 func ReadSummary(workdir string) (map[string]string, error) {
-	text, err := readHere(workdir, appliedSummary)
+	text, err := readApplied(workdir, appliedSummary)
 	if err != nil || text == nil {
 		return nil, err
 	}
@@ -177,8 +177,8 @@ func ReadSummary(workdir string) (map[string]string, error) {
 	return out, nil
 }
 
-// readHere reads a document of what was applied; nil without one.
-func readHere(workdir, name string) ([]byte, error) {
+// readApplied reads a file of the record on the workdir host; nil if it does not exist.
+func readApplied(workdir, name string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(workdir, appliedPath(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -186,10 +186,10 @@ func readHere(workdir, name string) ([]byte, error) {
 	return text, err
 }
 
-// AppliedSerial asks the cluster that h is a master of for the highest serial that
-// it has had; 0 where there is no cluster, or no record in it.
+// AppliedSerial reads the highest bundle serial that was ever applied to the cluster,
+// through the master h; 0 if there is no cluster or no record.
 func AppliedSerial(ctx context.Context, h *steps.Host) (int64, error) {
-	r, err := AskRecorded(ctx, h)
+	r, err := FetchRecorded(ctx, h)
 	if err != nil || r == nil {
 		return 0, err
 	}

@@ -32,7 +32,7 @@ func TestTheRecordOfACluster(t *testing.T) {
 	s := kase.Sim(t)
 	asked := func() *cluster.Recorded {
 		t.Helper()
-		r, err := cluster.AskRecorded(t.Context(), kase.NewHost(t, s, cluster.Record()))
+		r, err := cluster.FetchRecorded(t.Context(), kase.NewHost(t, s, cluster.Record()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,15 +75,15 @@ func TestTheCopyOfAMaster(t *testing.T) {
 	kase := standing(with(t, ""))
 	kase.Applied.LockDigest = digest.FromBytes(kase.Applied.Lock).String()
 	s := kase.Sim(t)
-	h := kase.NewHost(t, s, cluster.KeepCopy())
+	h := kase.NewHost(t, s, cluster.WriteCopy())
 	if r, err := cluster.ReadCopy(t.Context(), h); err != nil || r != nil {
 		t.Fatalf("before: %v, %v", r, err)
 	}
-	if v, err := cluster.KeepCopy().Precheck(t.Context(), h); err != nil || v != steps.Todo {
+	if v, err := cluster.WriteCopy().Precheck(t.Context(), h); err != nil || v != steps.Todo {
 		t.Errorf("without a record in the cluster: %v, %v", v, err)
 	}
-	do(t, kase, s, cluster.Record(), cluster.KeepCopy(), cluster.KeepApplied())
-	asked, err := cluster.AskRecorded(t.Context(), h)
+	do(t, kase, s, cluster.Record(), cluster.WriteCopy(), cluster.WriteApplied())
+	asked, err := cluster.FetchRecorded(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestTheCopyOfAMaster(t *testing.T) {
 			t.Errorf("not for root alone: %s", line)
 		}
 	}
-	// The same documents here, as WriteRecorded and KeepApplied write them.
+	// The same documents here, as WriteRecorded and WriteApplied write them.
 	dir := t.TempDir()
 	if err := cluster.WriteRecorded(dir, read, lock); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestTheReleaseOfAHost(t *testing.T) {
 	s := kase.Sim(t)
 	read := func() *cluster.Release {
 		t.Helper()
-		r, err := cluster.ReadRelease(t.Context(), kase.NewHost(t, s, cluster.KeepRelease()))
+		r, err := cluster.ReadRelease(t.Context(), kase.NewHost(t, s, cluster.WriteRelease()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestTheReleaseOfAHost(t *testing.T) {
 	if r := read(); r != nil {
 		t.Errorf("before: %+v", r)
 	}
-	do(t, kase, s, cluster.KeepRelease())
+	do(t, kase, s, cluster.WriteRelease())
 	want := &cluster.Release{Set: "v1.34.10", Operation: "op-1", Components: map[string]cluster.Component{
 		"kubelet": {Version: "v1.34.10", Digest: "sha256:k"}, "containerd": {Version: "2.1.4"}, "registry": {Version: "3.0.0"}, "coredns": {Version: "v1.12"},
 	}}
@@ -149,12 +149,12 @@ func TestTheReleaseOfAHost(t *testing.T) {
 	}
 	// The same release of a later operation leaves it, another one replaces it.
 	kase.Applied.Operation = "op-2"
-	do(t, kase, s, cluster.KeepRelease())
+	do(t, kase, s, cluster.WriteRelease())
 	if d := cmp.Diff(first, read()); d != "" {
 		t.Error(d)
 	}
 	kase.Applied.Set, kase.Applied.Components = "v1.35.0", map[string]string{"kubelet": "v1.35.0"}
-	do(t, kase, s, cluster.KeepRelease())
+	do(t, kase, s, cluster.WriteRelease())
 	if r := read(); r.Set != "v1.35.0" || r.Before != "v1.34.10" || r.Operation != "op-2" || len(r.Components) != 1 {
 		t.Errorf("%+v", r)
 	}

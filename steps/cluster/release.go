@@ -17,35 +17,35 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Release is what was last brought to one host. It is for people and for `kubexm get
-// releases`: what a step does is decided by what it sees, and never by this.
+// Release is the release that was last installed on a host. It is for operators and for
+// `kubexm get releases`: steps observe the host's state and do not read it.
 type Release struct {
 	Set        string               `json:"set"`
 	Components map[string]Component `json:"components,omitempty"`
 	Before     string               `json:"before,omitempty"`    // the release that this one replaced
-	Operation  string               `json:"operation,omitempty"` // that brought it
-	Time       time.Time            `json:"time"`                // when: UTC, whole seconds
+	Operation  string               `json:"operation,omitempty"` // ID of the operation that installed it
+	Time       time.Time            `json:"time"`                // of the installation: UTC, whole seconds
 }
 
-// Component is what a host has of one component.
+// Component is the installed version of one component.
 type Component struct {
 	Version string `json:"version"`
-	Digest  string `json:"digest,omitempty"` // "sha256:…" of the file that it came as
+	Digest  string `json:"digest,omitempty"` // "sha256:…" of its file in the bundle
 }
 
 func releasePath(h *steps.Host) string { return path.Join(ownDir(h), "release.json") }
 
-// KeepRelease writes down on a host which release it has: the last step of its part.
-func KeepRelease() steps.Step {
+// WriteRelease writes a file with the installed release to a host, as the last step on it.
+func WriteRelease() steps.Step {
 	return op.Ensure("kubernetes.keep-release", []op.Resource{releaseFile{}})
 }
 
-// RemoveRelease is its inverse. An operation that is open on the host ends with it.
+// RemoveRelease removes the release file from a host, and the file of an open operation.
 func RemoveRelease() steps.Step {
 	return op.Remove("kubernetes.remove-release", []op.Resource{releaseFile{}, operationFile{}})
 }
 
-// ReadRelease reads which release a host has; nil where nothing says so.
+// ReadRelease reads the release file of a host; nil if it has none.
 func ReadRelease(ctx context.Context, h *steps.Host) (*Release, error) {
 	text, err := h.ReadFile(ctx, releasePath(h))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,11 +66,11 @@ type releaseFile struct{}
 
 func (releaseFile) String() string { return "record of the host's release" }
 
-// Needs gives none.
+// Needs returns nil.
 func (releaseFile) Needs() []manifest.Need { return nil }
 
-// Want compares the release and its components: operation and time are those of the last
-// change.
+// Want compares the release and its components. Operation and time are not compared: they
+// are those of the last change.
 func (releaseFile) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	if h.Applied == nil {
 		return nil, errNothingApplied
@@ -83,7 +83,7 @@ func (releaseFile) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change,
 	was, err := ReadRelease(ctx, h)
 	var before []byte
 	if err == nil && was != nil {
-		if a.Digests == nil { // of a look
+		if a.Digests == nil { // drift detection has no digests
 			for name, c := range want.Components {
 				if had := was.Components[name]; had.Version == c.Version {
 					want.Components[name] = had
@@ -135,7 +135,7 @@ func goneFile(ctx context.Context, h *steps.Host, name string) (*op.Change, erro
 	return &op.Change{What: "remove " + name, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, name) }}, nil
 }
 
-// writeOwn writes a file of the cluster's folder on a host, for root alone.
+// writeOwn writes a file to the cluster's folder on a host, with mode 0600.
 func writeOwn(ctx context.Context, h *steps.Host, name string, text []byte) error {
 	if _, err := h.Mkdir(ctx, op.RecordDir(h), runner.Attr{Mode: 0o700}); err != nil {
 		return err

@@ -17,19 +17,19 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// SignKubelets has the kubelets of nodes serve with a certificate of the cluster's CA: it
-// approves what kubelets ask for, where the names in it are the node's by the config,
-// and waits until an API server reaches each of the nodes. A renewal that waits is
-// approved by the next run.
+// SignKubelets approves the serving certificates of the nodes' kubelets, which the
+// cluster's CA signs. It approves a request only if its names and addresses are the
+// node's in the config, and waits until the API server reaches each kubelet. The next run
+// approves pending renewals.
 func SignKubelets(c *manifest.Cluster, nodes []manifest.Host) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.sign-kubelets", Timeout: kubectl.Patience + time.Minute},
+		M: steps.Meta{Name: "kubernetes.sign-kubelets", Timeout: kubectl.DefaultTimeout + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			asked, err := pending(ctx, c, h)
+			requests, err := pending(ctx, c, h)
 			if runner.Refused(err) {
 				return false, nil
 			}
-			if err != nil || slices.ContainsFunc(asked, func(q question) bool { return q.unfit(c) == nil }) {
+			if err != nil || slices.ContainsFunc(requests, func(q signingRequest) bool { return q.unfit(c) == nil }) {
 				return false, err
 			}
 			silent, err := unreached(ctx, nodes, h)
@@ -37,21 +37,22 @@ func SignKubelets(c *manifest.Cluster, nodes []manifest.Host) steps.Step {
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			return kubectl.Until(ctx, h, func(ctx context.Context, h *steps.Host) (string, error) { return sign(ctx, c, nodes, h) },
-				"see `journalctl -u kubelet` there, `kubectl get csr` on %s, and whether port 10250 of nodes is open to masters")
+				"run kubectl get csr on %s and journalctl -u kubelet on the node, and check that masters reach port 10250 of nodes")
 		},
 	}
 }
 
-// sign approves what waits, and says which kubelet is still not reached.
+// sign approves pending requests, and describes a kubelet that the API server does not
+// reach; "" if it reaches all.
 func sign(ctx context.Context, c *manifest.Cluster, nodes []manifest.Host, h *steps.Host) (string, error) {
-	asked, err := pending(ctx, c, h)
+	requests, err := pending(ctx, c, h)
 	if err != nil {
 		return "", err
 	}
 	refused := map[string]error{} // by node
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
-	for _, q := range asked {
+	for _, q := range requests {
 		if err := q.unfit(c); err != nil {
 			refused[q.node()] = err
 			continue
@@ -67,19 +68,20 @@ func sign(ctx context.Context, c *manifest.Cluster, nodes []manifest.Host, h *st
 	}
 	for _, s := range silent {
 		if err := refused[s.node]; err != nil {
-			return "", steps.Lost(err)
+			return "", steps.Permanent(err)
 		}
 	}
-	return fmt.Sprintf("the API server does not reach the kubelet of %s: %s", silent[0].node, silent[0].why), nil
+	return fmt.Sprintf("the API server cannot reach the kubelet of %s: %s", silent[0].node, silent[0].why), nil
 }
 
-// unserved is a kubelet that no API server reaches.
+// unserved is a kubelet that the API server does not reach.
 type unserved struct{ node, why string }
 
-// atOnce is how many kubectl run side by side on a master.
+// atOnce is how many kubectl processes run in parallel on a master.
 const atOnce = 8
 
-// unreached asks the kubelets of nodes through the API server, which looks at its certificate.
+// unreached queries the kubelets of nodes through the API server, which verifies their
+// certificates.
 func unreached(ctx context.Context, all []manifest.Host, h *steps.Host) ([]unserved, error) {
 	found := make([]unserved, len(all))
 	g, ctx := errgroup.WithContext(ctx)

@@ -50,24 +50,24 @@ func TestSignKubeletsLooksAtNames(t *testing.T) {
 		"its own":                    {},
 		"its name in the cluster":    {names: func(r *x509.CertificateRequest) { r.DNSNames = append(r.DNSNames, "node1.cluster.local") }},
 		"a key that enciphers":       {more: func(o steptest.Object) { spec(o)["usages"] = []any{"server auth", "key encipherment"} }},
-		"another's name":             {names: func(r *x509.CertificateRequest) { r.DNSNames[0] = "kubernetes.default.svc" }, says: "kubernetes.default.svc is no name of node1"},
-		"another's address":          {names: func(r *x509.CertificateRequest) { r.IPAddresses[0] = net.ParseIP("192.0.2.1") }, says: "192.0.2.1 is no address of node1"},
-		"a path":                     {names: func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }, says: "names that no server has"},
-		"an address of mail":         {names: func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@b"} }, says: "names that no server has"},
-		"no names":                   {names: func(r *x509.CertificateRequest) { r.DNSNames, r.IPAddresses = nil, nil }, says: "no names"},
-		"for another node":           {names: func(r *x509.CertificateRequest) { r.Subject.CommonName = "system:node:node2" }, says: "not for the node itself"},
-		"for masters":                {names: func(r *x509.CertificateRequest) { r.Subject.Organization = []string{"system:nodes", "system:masters"} }, says: "not for the node itself"},
+		"another's name":             {names: func(r *x509.CertificateRequest) { r.DNSNames[0] = "kubernetes.default.svc" }, says: "kubernetes.default.svc is not a name of node1"},
+		"another's address":          {names: func(r *x509.CertificateRequest) { r.IPAddresses[0] = net.ParseIP("192.0.2.1") }, says: "192.0.2.1 is not an address of node1"},
+		"a path":                     {names: func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }, says: "e-mail addresses or URIs"},
+		"an address of mail":         {names: func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@b"} }, says: "e-mail addresses or URIs"},
+		"no names":                   {names: func(r *x509.CertificateRequest) { r.DNSNames, r.IPAddresses = nil, nil }, says: "neither DNS names nor IP addresses"},
+		"for another node":           {names: func(r *x509.CertificateRequest) { r.Subject.CommonName = "system:node:node2" }, says: "not the node itself"},
+		"for masters":                {names: func(r *x509.CertificateRequest) { r.Subject.Organization = []string{"system:nodes", "system:masters"} }, says: "not the node itself"},
 		"for a client":               {more: func(o steptest.Object) { spec(o)["usages"] = []any{"client auth", "server auth"} }, says: "client auth"},
-		"for nothing":                {more: func(o steptest.Object) { spec(o)["usages"] = []any{"digital signature"} }, says: "no server"},
-		"not of the group":           {more: func(o steptest.Object) { spec(o)["groups"] = []any{"system:authenticated"} }, says: "no node of the config"},
-		"somebody else's":            {more: func(o steptest.Object) { spec(o)["username"] = "system:node:node9" }, says: "does not reach the kubelet of node1"},
-		"no request":                 {more: func(o steptest.Object) { spec(o)["request"] = "" }, says: "holds no request"},
-		"a request of another's key": {more: func(o steptest.Object) { spoil(t, spec(o)) }, says: "has not the key"},
-		"of another signer":          {more: func(o steptest.Object) { spec(o)["signerName"] = "kubernetes.io/legacy-unknown" }, says: "does not reach the kubelet of node1"},
+		"for nothing":                {more: func(o steptest.Object) { spec(o)["usages"] = []any{"digital signature"} }, says: "does not request the usage \"server auth\""},
+		"not of the group":           {more: func(o steptest.Object) { spec(o)["groups"] = []any{"system:authenticated"} }, says: "not a node of the config"},
+		"somebody else's":            {more: func(o steptest.Object) { spec(o)["username"] = "system:node:node9" }, says: "cannot reach the kubelet of node1"},
+		"no request":                 {more: func(o steptest.Object) { spec(o)["request"] = "" }, says: "contains no PEM certificate request"},
+		"a request of another's key": {more: func(o steptest.Object) { spoil(t, spec(o)) }, says: "not signed with the key"},
+		"of another signer":          {more: func(o steptest.Object) { spec(o)["signerName"] = "kubernetes.io/legacy-unknown" }, says: "cannot reach the kubelet of node1"},
 		"answered already, with a no": {more: func(o steptest.Object) {
 			o["status"] = steptest.Object{"conditions": []any{steptest.Object{"type": "Denied"}}}
-		}, says: "does not reach the kubelet of node1"},
-		"no request, and words behind": {more: func(o steptest.Object) { spec(o)["request"] = base64.StdEncoding.EncodeToString([]byte("x")) }, says: "holds no request"},
+		}, says: "cannot reach the kubelet of node1"},
+		"no request, and words behind": {more: func(o steptest.Object) { spec(o)["request"] = base64.StdEncoding.EncodeToString([]byte("x")) }, says: "contains no PEM certificate request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestSignKubeletsApprovesWhatItSaw(t *testing.T) {
 	})
 	step := cluster.SignKubelets(small, small.Spec.Hosts)
 	err := step.Run(t.Context(), kase.NewHost(t, s, step))
-	if _, signed := s.File("/var/lib/kubelet/pki/kubelet-server-current.pem"); err == nil || !strings.Contains(err.Error(), "etcd is no name of node1") || signed || len(seen) == 0 {
+	if _, signed := s.File("/var/lib/kubelet/pki/kubelet-server-current.pem"); err == nil || !strings.Contains(err.Error(), "etcd is not a name of node1") || signed || len(seen) == 0 {
 		t.Errorf("%v, signed %t, %q", err, signed, seen)
 	}
 }

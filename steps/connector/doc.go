@@ -1,16 +1,15 @@
-// Package connector owns the wire to one host: Conn, one method that runs one
-// command, and what every wire shares: how an argv becomes a shell line (Quote),
-// how a secret is kept out of what people read (Redactor), how a command becomes
-// root's (Sudo), how much output is kept (Tail, Head), and the errors that tell
-// a person what to do.
+// Package connector defines Conn, the transport to one host, with one method that runs one
+// command. It also contains what all transports share: quoting an argv for a shell
+// (Quote), keeping secrets out of output for people (Redactor), running commands as root
+// (Sudo), limiting the stored output (Tail, Head), and errors with advice.
 //
-// The wires are in folders of their own: ssh for a machine of the cluster, local
-// for this one. conntest holds the fakes (a simulated host, a recorder and a
-// replayer), sshtest an SSH server for tests.
+// The transports are sub-folders: ssh for hosts, local for the workdir host itself.
+// conntest contains fakes (a simulated host, a recorder and a replayer), and sshtest an
+// SSH server for tests.
 //
-// Files travel on the standard input of a command; no wire knows SFTP. Which
-// commands there are is runner's business: a wire sees argv, and a Verb that
-// says what was meant.
+// Files are transferred through the standard input of a command; no transport uses SFTP.
+// Package runner determines the commands: a transport sees only their argv, and a Verb
+// that identifies the operation.
 //
 // It may import manifest.
 package connector

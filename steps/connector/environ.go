@@ -6,26 +6,25 @@ import (
 	"time"
 )
 
-// SearchPath is where a host's programs are looked for, whatever its login
-// shell and its sudoers say: the same command finds the same program on each.
+// SearchPath is the PATH of commands on hosts. It does not depend on the login shell or on
+// sudoers, so that a command finds the same program on all hosts.
 const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// marker is the variable by which the processes of one command are found again.
+// marker is the environment variable that identifies the processes of one command.
 const marker = "KUBEXM_COMMAND="
 
-// plainly gives argv in an environment that makes programs print what parsers
-// expect (messages in the C locale), with path to search, and a mark by which
-// all its processes can be found.
-func plainly(path, mark string, argv []string) []string {
+// withEnvironment wraps argv in a fixed environment: the C locale, which parsers expect, the
+// search path, and a mark that identifies all processes of the command.
+func withEnvironment(path, mark string, argv []string) []string {
 	if path == "" {
 		path = SearchPath
 	}
 	return append([]string{"/usr/bin/env", "LC_ALL=C", "PATH=" + path, marker + mark}, argv...)
 }
 
-// endAll tells every process with the mark $1 to end, and kills those that are
-// still there after two seconds. Its own arguments do not spell variable and mark
-// in one: sudo puts them into the environment of what it runs.
+// endAll sends SIGTERM to every process with the mark $1, and SIGKILL to those that are
+// still running after two seconds. Its own arguments do not contain variable and mark as
+// one string, because sudo copies its command line into the environment (SUDO_COMMAND).
 const endAll = `i=0
 while p=$(grep -lsF -- "KUBEXM_COMMAND=$1" /proc/[0-9]*/environ | cut -d/ -f3) && [ -n "$p" ]; do
 	if [ $i -eq 0 ]; then kill -TERM $p; elif [ $i -ge 20 ]; then kill -KILL $p; fi
@@ -35,18 +34,18 @@ while p=$(grep -lsF -- "KUBEXM_COMMAND=$1" /proc/[0-9]*/environ | cut -d/ -f3) &
 done 2>/dev/null
 exit 0`
 
-// endWithin is how long ending a command's processes may take.
-const endWithin = 6 * time.Second
+// endTimeout is the timeout for terminating a command's processes.
+const endTimeout = 6 * time.Second
 
-// end ends what a command that was given up has left running: sshd passes
-// signals on for some users only, and none reaches what sudo started. It does its
-// best; a host that is out of reach keeps its processes.
+// end terminates the processes of a canceled command: sshd forwards signals only for some
+// users, and signals do not reach processes that sudo started. It works on a best-effort
+// basis: on an unreachable host the processes continue.
 func (w Wire) end(ctx context.Context, mark string, asRoot bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	argv := []string{"/bin/sh", "-c", endAll, "sh", mark}
 	if asRoot {
-		_, _ = w.Sudo.Run(ctx, w.Start, argv, nil, io.Discard, io.Discard) // the command's own error counts
+		_, _ = w.Sudo.Run(ctx, w.Start, argv, nil, io.Discard, io.Discard) // the caller returns the error of the command itself
 		return
 	}
 	_, _ = w.Start(ctx, argv, nil, io.Discard, io.Discard) // as above

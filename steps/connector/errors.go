@@ -7,38 +7,38 @@ import (
 	"time"
 )
 
-// Advised is an error that knows what a person can do about it. Every error type
-// here is one.
+// Advised is an error with advice for the user. All error types of this package implement
+// it.
 type Advised interface {
 	error
 	Advice() string
 }
 
-// ErrClosed is Exec's answer after Close.
+// ErrClosed is the error of Exec after Close.
 var ErrClosed = errors.New("the connection was closed")
 
-// DialError says that an address did not answer at all.
+// DialError means that a connection to an address failed.
 type DialError struct {
 	Addr string // host:port
 	Err  error
-	Hint string // what the person at the keyboard can do
-	// Forbidden says that the host in between answered and allows no such connection.
+	Hint string // the advice
+	// Forbidden means that the forwarding host answered and does not allow the connection.
 	Forbidden bool
 }
 
 func (e *DialError) Error() string { return fmt.Sprintf("connect to %s: %v", e.Addr, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// Advice says what to do.
+// Advice states what the user can do.
 func (e *DialError) Advice() string { return e.Hint }
 
-// AuthError says that the SSH server answered and let nobody in.
+// AuthError means that the SSH server rejected the login.
 type AuthError struct {
 	Addr, User string
-	Tried      []string // "key SHA256:… (~/.ssh/id_ed25519)", "password"; none: there was nothing to try
-	Accepts    []string // the methods that the server said it takes, where it said so
+	Tried      []string // "key SHA256:… (~/.ssh/id_ed25519)", "password"; empty: no credentials
+	Accepts    []string // the methods that the server accepts, if known
 	Err        error
 }
 
@@ -49,24 +49,24 @@ func (e *AuthError) Error() string {
 	return fmt.Sprintf("log in to %s as %s: refused; tried %s", e.Addr, e.User, strings.Join(e.Tried, ", "))
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// Advice says what to do.
+// Advice states what the user can do.
 func (e *AuthError) Advice() string {
 	if len(e.Tried) == 0 {
-		return fmt.Sprintf("set password, privateKeyPath or agent for this host; the agent is asked at SSH_AUTH_SOCK; or put a key of yours into ~%s/.ssh/authorized_keys there", e.User)
+		return fmt.Sprintf("set password, privateKeyPath or agent for this host (SSH_AUTH_SOCK is the agent's socket), and add the public key to ~%s/.ssh/authorized_keys on the host", e.User)
 	}
 	if len(e.Tried) > fewKeys {
-		return "servers give up after a few keys: set privateKeyPath and agent: false for this host, so that the right key comes first"
+		return "SSH servers reject a login after a few keys: set privateKeyPath and agent: false for this host, so that the right key is tried first"
 	}
-	return fmt.Sprintf("check user, password and privateKeyPath of this host in the config, and ~%s/.ssh/authorized_keys there", e.User)
+	return fmt.Sprintf("check user, password and privateKeyPath of this host in the config, and ~%s/.ssh/authorized_keys on the host", e.User)
 }
 
-// fewKeys is how many attempts sshd allows by its MaxAuthTries, less the password's.
+// fewKeys is sshd's default of MaxAuthTries, minus one for the password.
 const fewKeys = 5
 
-// KeyError says that a private key on this machine cannot be used.
+// KeyError means that a private key on this machine cannot be used.
 type KeyError struct {
 	Path string
 	Err  error
@@ -75,24 +75,24 @@ type KeyError struct {
 
 func (e *KeyError) Error() string { return fmt.Sprintf("private key %s: %v", e.Path, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// Advice says what to do.
+// Advice states what the user can do.
 func (e *KeyError) Advice() string { return e.Hint }
 
-// HostKeyError says that the host's key is not one to trust.
+// HostKeyError means that the host's key is not trusted.
 type HostKeyError struct {
 	Addr        string
 	KeyType     string // "ssh-ed25519"
 	Fingerprint string // "SHA256:…", as ssh-keygen -l prints it
 	Line        string // the line for known_hosts
-	// Known is where another key of this host stands ("file:line"), or the key
-	// that was pinned. None: the host is not known at all.
+	// Known are the places of other keys of this host ("file:line"), or the pinned key.
+	// Empty means that the host is unknown.
 	Known   []string
 	Pinned  bool
 	Revoked bool
-	// Record is the known_hosts file that kubexm writes to; it may be empty.
+	// Record is the known_hosts file that kubexm adds keys to; it may be empty.
 	Record string
 }
 
@@ -109,7 +109,7 @@ func (e *HostKeyError) Error() string {
 	return fmt.Sprintf("host key of %s is not known: %s", e.Addr, key)
 }
 
-// Advice says what to do.
+// Advice states what the user can do.
 func (e *HostKeyError) Advice() string {
 	compare := "compare the fingerprint with `ssh-keygen -lf /etc/ssh/ssh_host_" + shortType(e.KeyType) + "_key.pub` on the host"
 	record := e.Record
@@ -118,17 +118,17 @@ func (e *HostKeyError) Advice() string {
 	}
 	switch {
 	case e.Revoked:
-		return "the key was given up on purpose: do not connect; make a new key on the host, or remove the @revoked line"
+		return "known_hosts revokes this key: do not connect; create a new key on the host, or remove the @revoked line"
 	case e.Pinned:
-		return compare + "; if it is right, set hostKey to it in the config; if not, somebody may be listening in between"
+		return compare + "; if it matches, set hostKey to it in the config; if not, the connection may be intercepted"
 	case len(e.Known) > 0:
-		return compare + "; if the machine was installed anew, remove " + removal(e.Known) + "; if not, somebody may be listening in between"
+		return compare + "; if the host was reinstalled, remove " + removal(e.Known) + "; if not, the connection may be intercepted"
 	}
-	return fmt.Sprintf("%s; if it is the same, add this line to %s: %s (or set hostKeyPolicy: accept-new in the config)", compare, record, e.Line)
+	return fmt.Sprintf("%s; if it matches, add this line to %s: %s (or set hostKeyPolicy: accept-new in the config)", compare, record, e.Line)
 }
 
-// removal says how the lines at these places ("file:line") are removed: the commands
-// to type, one for each file.
+// removal returns the commands that remove the lines at these places ("file:line"), one
+// per file.
 func removal(places []string) string {
 	var files []string
 	lines := map[string][]string{}
@@ -154,7 +154,7 @@ func removal(places []string) string {
 	return what + ": " + strings.Join(commands, " and ")
 }
 
-// shortType gives the part of a key type that is in the names of sshd's files.
+// shortType returns the key type as in the names of sshd's key files.
 func shortType(keyType string) string {
 	switch {
 	case strings.Contains(keyType, "ed25519"):
@@ -165,12 +165,12 @@ func shortType(keyType string) string {
 	return "rsa"
 }
 
-// JumpError says that the way to the host ended at the machine before it.
+// JumpError means that the connection through a jump host failed.
 type JumpError struct {
-	Jump string // host:port of that machine
-	Addr string // host:port behind it
+	Jump string // host:port of the jump host
+	Addr string // host:port of the host behind it
 	Err  error
-	Hint string // set where the jump host is fine and the way on is not
+	Hint string // set if the jump host was reached and the connection from it failed
 }
 
 func (e *JumpError) Error() string {
@@ -180,14 +180,14 @@ func (e *JumpError) Error() string {
 	return fmt.Sprintf("connect to %s through jump host %s: %v", e.Addr, e.Jump, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *JumpError) Unwrap() error { return e.Err }
 
-// Advice says what to do.
+// Advice states what the user can do.
 func (e *JumpError) Advice() string { return e.Hint }
 
-// BrokenError says that the connection ended under a command: whether the
-// command took effect is unknown.
+// BrokenError means that the connection broke during a command. It is unknown whether the
+// command took effect.
 type BrokenError struct {
 	Addr string
 	Verb string
@@ -198,15 +198,15 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("connection to %s broke during %s: %v", e.Addr, e.Verb, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// Advice says what to do.
+// Advice states what the user can do.
 func (e *BrokenError) Advice() string {
-	return "check that the host is up and the network to it holds, then run the same command again: what is done is skipped"
+	return "check that the host is up and the network to it is stable, then run the same command again: completed steps are skipped"
 }
 
-// TimeoutError says that a command ran longer than its Cmd.Timeout.
+// TimeoutError means that a command ran longer than its Cmd.Timeout.
 type TimeoutError struct {
 	Addr  string
 	Verb  string
@@ -214,22 +214,22 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("%s on %s: not done after %s", e.Verb, e.Addr, e.After)
+	return fmt.Sprintf("%s on %s: timed out after %s", e.Verb, e.Addr, e.After)
 }
 
-// Advice says what to do.
+// Advice states what the user can do.
 func (e *TimeoutError) Advice() string {
-	return "see on the host what the command waits for"
+	return "check on the host what the command is waiting for"
 }
 
-// Timeout makes it a timeout to those who ask by interface.
+// Timeout returns true, as in net.Error.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// SudoError says that a command could not become root's. Nothing was run.
+// SudoError means that sudo did not run a command as root. Nothing was run.
 type SudoError struct {
 	Addr, User string
-	// Wrong says that sudo took the password for wrong; without it there was no
-	// password to give, or sudo refused for a reason that Stderr tells.
+	// Wrong means that sudo rejected the password. Otherwise there is no password, or sudo
+	// failed with the message in Stderr.
 	Wrong  bool
 	Stderr string
 }
@@ -244,7 +244,7 @@ func (e *SudoError) Error() string {
 	return fmt.Sprintf("sudo on %s: refused for %s: %s", e.Addr, e.User, e.Stderr)
 }
 
-// Advice says what to do.
+// Advice states what the user can do.
 func (e *SudoError) Advice() string {
 	switch {
 	case e.Wrong:

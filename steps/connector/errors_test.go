@@ -29,7 +29,7 @@ func TestErrorsHelp(t *testing.T) {
 		{&connector.HostKeyError{Addr: "h:22", Pinned: true, Known: []string{"SHA256:y"}}, "is not the pinned one", "set hostKey"},
 		{&connector.HostKeyError{Addr: "h:22", Revoked: true, Known: []string{"f:1"}}, "is revoked (f:1)", "do not connect"},
 		{&connector.BrokenError{Addr: "h:22", Verb: "fs.write", Err: cause}, "connection to h:22 broke during fs.write: unexpected EOF", "run the same command again"},
-		{&connector.TimeoutError{Addr: "h:22", Verb: "exec", After: time.Minute}, "exec on h:22: not done after 1m0s", "see on the host"},
+		{&connector.TimeoutError{Addr: "h:22", Verb: "exec", After: time.Minute}, "exec on h:22: timed out after 1m0s", "check on the host"},
 		{&connector.SudoError{Addr: "h:22", User: "u", Wrong: true}, "sudo on h:22: wrong password for u", "set sudoPassword"},
 		{&connector.SudoError{Addr: "h:22", User: "u"}, "sudo on h:22: refused for u", "set sudoPassword"},
 		{&connector.SudoError{Addr: "h:22", User: "u", Stderr: "u is not in the sudoers file."}, "sudoers file", "NOPASSWD"},

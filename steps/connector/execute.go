@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// copyBuffer is the size of the pieces in which input is sent. An SSH packet
-// holds 32 KiB; larger pieces spare the reader calls.
+// copyBuffer is the buffer size for sending input. An SSH packet contains at most 32 KiB; a
+// larger buffer saves calls of Read.
 const copyBuffer = 512 << 10
 
-// Wire is what differs between one Conn and another when a command is run.
+// Wire is the transport-specific part of running a command.
 type Wire struct {
-	Addr  string // what errors call the host
-	Path  string // where programs are looked for; empty: SearchPath
-	Sudo  *Sudo  // nil where the login is root's
+	Addr  string // name of the host in errors
+	Path  string // PATH of commands; empty: SearchPath
+	Sudo  *Sudo  // nil if the login user is root
 	Start Start
-	// Lingers says that a command may go on when Start gave it up.
+	// Lingers means that a command may continue after Start was canceled.
 	Lingers bool
-	// Reached tells whether a command was handed to the far side: what never got
-	// there need not be ended. nil: each that was started.
+	// Reached reports whether the command was sent to the host: otherwise it need not be
+	// terminated. Nil means that every started command was sent.
 	Reached func() bool
 }
 
-// Execute is Conn.Exec for a wire that can start a command: it sees to the
-// timeout, to sudo, to what is kept of the output, and to the end of a command
-// that was given up.
+// Execute implements Conn.Exec for a transport that can start a command. It handles the
+// timeout, sudo, the stored output, and the termination of a canceled command.
 func (w Wire) Execute(ctx context.Context, c Cmd) (Result, error) {
 	if err := c.Check(); err != nil {
 		return Result{}, err
@@ -44,14 +43,14 @@ func (w Wire) Execute(ctx context.Context, c Cmd) (Result, error) {
 	began := false
 	start := func(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 		began = true
-		return w.Start(ctx, plainly(w.Path, mark, argv), stdin, stdout, stderr)
+		return w.Start(ctx, withEnvironment(w.Path, mark, argv), stdin, stdout, stderr)
 	}
 	asRoot := c.Sudo && w.Sudo != nil
 	var exit int
 	var err error
 	if asRoot {
-		// sudo resets the environment: the command gets it again.
-		exit, err = w.Sudo.Run(ctx, start, plainly(w.Path, mark, c.Argv), c.Stdin, out.Stdout(), out.Stderr())
+		// sudo resets the environment, so it is set again inside.
+		exit, err = w.Sudo.Run(ctx, start, withEnvironment(w.Path, mark, c.Argv), c.Stdin, out.Stdout(), out.Stderr())
 	} else {
 		exit, err = start(ctx, c.Argv, c.Stdin, out.Stdout(), out.Stderr())
 	}
@@ -66,12 +65,12 @@ func (w Wire) Execute(ctx context.Context, c Cmd) (Result, error) {
 	return res, cause
 }
 
-// Feed gives a command its input and closes it. When stdin fails, the input stays
-// open and stop is called instead: else the command would take the part for the whole.
+// Feed copies stdin to a command's input and closes it. If stdin fails, Feed calls stop and
+// leaves the input open: otherwise the command would treat the partial input as complete.
 func Feed(in io.WriteCloser, stdin io.Reader, stop func(error)) {
 	if stdin != nil {
 		from := &reading{Reader: stdin}
-		_, _ = io.CopyBuffer(in, from, make([]byte, copyBuffer)) // a command may end without reading all
+		_, _ = io.CopyBuffer(in, from, make([]byte, copyBuffer)) // a command may end before it has read all input
 		if from.err != nil {
 			stop(fmt.Errorf("read the input: %w", from.err))
 			return
@@ -80,8 +79,8 @@ func Feed(in io.WriteCloser, stdin io.Reader, stop func(error)) {
 	_ = in.Close()
 }
 
-// reading keeps the error of a reader apart from that of the writer beside it,
-// and hides its WriteTo, which would choose a buffer of its own.
+// reading records the errors of a reader separately from those of the writer. It also hides
+// the reader's WriteTo, which would use another buffer.
 type reading struct {
 	io.Reader
 	err error

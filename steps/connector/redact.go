@@ -7,13 +7,12 @@ import (
 	"sync"
 )
 
-// shortestLine is the length from which one line of a secret of several lines is
-// a secret too: output is often cut into lines before it is shown.
+// shortestLine is the minimum length of a line of a multi-line secret that is masked by
+// itself: output is often split into lines before it is shown.
 const shortestLine = 8
 
-// Redactor keeps known secrets out of text that people read. The zero value and
-// nil know none. It is safe for concurrent use; what is added later counts from
-// then on.
+// Redactor masks known secrets in text for people. The zero value and nil mask nothing. It
+// is safe for concurrent use; secrets may be added at any time.
 type Redactor struct {
 	mu sync.RWMutex
 	t  *table
@@ -27,15 +26,14 @@ type table struct {
 	mask    string
 }
 
-// NewRedactor gives a Redactor that knows secrets. Empty ones are passed over.
+// NewRedactor returns a Redactor that masks secrets. It ignores empty ones.
 func NewRedactor(secrets ...string) *Redactor {
 	r := &Redactor{}
 	r.Add(secrets...)
 	return r
 }
 
-// Add makes more secrets known. The lines of a secret of several lines count as
-// secrets too, but for short ones.
+// Add adds secrets. The lines of a multi-line secret are masked as well, except short ones.
 func (r *Redactor) Add(secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +48,7 @@ func (r *Redactor) Add(secrets ...string) {
 		}
 		if lines := strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' }); len(lines) > 1 {
 			for _, l := range lines {
-				// The frame of a PEM block is no secret, and a reader wants to see it.
+				// The first and last line of a PEM block are not secret, and useful to the reader.
 				if len(l) >= shortestLine && !strings.HasPrefix(l, "-----") {
 					all = append(all, l)
 				}
@@ -60,7 +58,7 @@ func (r *Redactor) Add(secrets ...string) {
 	r.t = newTable(all)
 }
 
-// With gives a Redactor that knows secrets beside those of r; r stays as it is.
+// With returns a Redactor that masks secrets and those of r. It does not change r.
 func (r *Redactor) With(secrets ...string) *Redactor {
 	if len(secrets) == 0 && r != nil {
 		return r
@@ -97,8 +95,8 @@ func newTable(secrets []string) *table {
 	return t
 }
 
-// maskFor gives three stars, or three of another character where a secret holds
-// a star: else the mask beside what stays might spell a secret.
+// maskFor returns three asterisks, or three of another character if a secret contains an
+// asterisk: otherwise the mask and the text around it could form a secret.
 func maskFor(secrets []string) string {
 	for c := byte('*'); c < 0x7f; c++ {
 		if !slices.ContainsFunc(secrets, func(s string) bool { return strings.IndexByte(s, c) >= 0 }) {
@@ -108,7 +106,7 @@ func maskFor(secrets []string) string {
 	return "***"
 }
 
-// match gives the length of the longest secret that b begins with.
+// match returns the length of the longest secret that b begins with.
 func (t *table) match(b []byte) int {
 	for _, s := range t.byFirst[b[0]] {
 		if len(b) >= len(s) && string(b[:len(s)]) == s {
@@ -118,8 +116,7 @@ func (t *table) match(b []byte) int {
 	return 0
 }
 
-// String gives s with every secret masked. Where secrets overlap, all of what
-// they cover is one mask.
+// String returns s with every secret masked. Overlapping secrets become one mask.
 func (r *Redactor) String(s string) string {
 	t := r.table()
 	if t.longest == 0 {
@@ -129,7 +126,7 @@ func (r *Redactor) String(s string) string {
 	return string(st.flush([]byte(s), len(s)))
 }
 
-// Argv gives argv with every secret masked.
+// Argv returns argv with every secret masked.
 func (r *Redactor) Argv(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, a := range argv {
@@ -138,22 +135,22 @@ func (r *Redactor) Argv(argv []string) []string {
 	return out
 }
 
-// Writer gives a writer that hands on to w what it gets, masked, also where a
-// secret comes in pieces. It holds back the last bytes, fewer than the longest
-// secret has; Close hands them on. Close does not close w.
+// Writer returns a writer that masks secrets and writes to w, also if a secret is split
+// across writes. It buffers fewer bytes than the longest secret has. Close writes them to
+// w, and does not close w.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
 	return &redacting{w: w, state: state{table: r.table()}}
 }
 
-// state is how far a stream was masked.
+// state is the masking state of a stream.
 type state struct {
 	*table
-	covered int  // how many of the next bytes a secret covers
-	masked  bool // the last byte was covered: its mask was given
+	covered int  // number of the next bytes that belong to a secret
+	masked  bool // the last byte belonged to a secret whose mask is written
 }
 
-// flush gives the masked form of b's first n bytes. Every secret that begins
-// there has to end in b.
+// flush returns the first n bytes of b, masked. Every secret that begins in them must end
+// in b.
 func (s *state) flush(b []byte, n int) []byte {
 	out := make([]byte, 0, n)
 	for i := range n {
@@ -193,7 +190,7 @@ func (r *redacting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close hands on what was held back.
+// Close writes the buffered bytes.
 func (r *redacting) Close() error {
 	out := r.flush(r.hold, len(r.hold))
 	r.hold = nil

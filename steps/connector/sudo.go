@@ -10,38 +10,37 @@ import (
 	"sync"
 )
 
-// Start runs argv as the login user, as it is, and gives its exit status when
-// all its output was written. It does not wait for stdin to end.
+// Start runs argv unchanged as the login user. It returns the exit status after all output
+// was written. It does not wait for the end of stdin.
 type Start func(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error)
 
-// begun runs first as root: it says so, then becomes the command. sudo's own
-// words end there, and only then may the command's input follow: sent earlier, a
-// password that sudo did not ask for would end up in the command's input.
+// begun runs first as root: it prints the token $1 and then executes the command. The token
+// marks the end of sudo's own output. Only then may the command's input follow: sent
+// earlier, a password that sudo did not prompt for would become input of the command.
 const begun = `printf %s "$1" >&2; shift; exec "$@"`
 
-// longestPreamble is how much sudo may say (the lecture, a message of the day)
+// maxPreamble is the maximum size of sudo's output (the lecture, a message of the day)
 // before the command begins.
-const longestPreamble = 64 << 10
+const maxPreamble = 64 << 10
 
-// Sudo makes commands root's over one connection. It tries without a password
-// first, then gives the password on standard input to a prompt that no one can
-// guess; the password is in no argv, no environment and no log. Once sudo has
-// refused, Run says so without asking again: every wrong password counts towards
-// locking the account.
+// Sudo runs commands as root over one connection. It first tries without a password. If
+// sudo requires one, it answers a random prompt with the password on standard input: the
+// password is in no argv, environment or log. After sudo has rejected it, Run fails
+// without another attempt, because wrong passwords may lock the account.
 //
 // It is safe for concurrent use.
 type Sudo struct {
 	Addr, User string
-	Password   string // empty: there is none
+	Password   string // empty: none
 
 	once    sync.Once
-	lock    chan struct{} // of the fields below; a channel, so that waiting can be interrupted
+	lock    chan struct{} // protects the fields below; a channel, so that waiting can be interrupted
 	settled bool
-	ask     bool // sudo wants the password
+	ask     bool // sudo requires the password
 	refused *SudoError
 }
 
-// Run runs argv as root. Nothing of stdin is read before the command itself runs.
+// Run runs argv as root. It reads nothing from stdin before the command itself runs.
 func (s *Sudo) Run(ctx context.Context, start Start, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	ask, err := s.settle(ctx, start)
 	if err != nil {
@@ -50,7 +49,7 @@ func (s *Sudo) Run(ctx context.Context, start Start, argv []string, stdin io.Rea
 	return s.run(ctx, start, ask, argv, stdin, stdout, stderr)
 }
 
-// settle finds out, once per connection, whether sudo wants a password.
+// settle determines, once per connection, whether sudo requires a password.
 func (s *Sudo) settle(ctx context.Context, start Start) (ask bool, err error) {
 	s.once.Do(func() { s.lock = make(chan struct{}, 1) })
 	select {
@@ -90,8 +89,7 @@ func (s *Sudo) run(ctx context.Context, start Start, ask bool, argv []string, st
 	prompt, token := "kubexm-"+rand.Text()+":", "kubexm-"+rand.Text()+"."
 	full := []string{"sudo", "-n", "--"}
 	if ask {
-		// -k: a password given shortly before does not count, so that sudo always
-		// behaves the same way.
+		// -k ignores cached credentials, so that sudo always prompts.
 		full = []string{"sudo", "-k", "-S", "-p", prompt, "--"}
 	}
 	full = append(full, "/bin/sh", "-c", begun, "sh", token)
@@ -99,22 +97,22 @@ func (s *Sudo) run(ctx context.Context, start Start, ask bool, argv []string, st
 
 	in := &gate{state: make(chan struct{}), command: stdin, password: s.Password + "\n"}
 	defer in.end()
-	words := &preamble{prompt: []byte(prompt), begun: []byte(token), gate: in, to: stderr}
-	exit, err := start(ctx, full, in, stdout, words)
+	intro := &preamble{prompt: []byte(prompt), begun: []byte(token), gate: in, to: stderr}
+	exit, err := start(ctx, full, in, stdout, intro)
 	if err != nil {
 		return exit, err
 	}
-	if !words.done {
-		said := strings.TrimSpace(strings.ReplaceAll(string(words.buf), prompt, ""))
-		// With passwd_tries=1 there is no second prompt, only these words.
-		wrong := words.prompts > 1 || words.prompts == 1 && strings.Contains(said, "incorrect password")
-		// Before the reason there may be a lecture.
-		return 0, &SudoError{Addr: s.Addr, User: s.User, Wrong: wrong, Stderr: said[strings.LastIndexByte(said, '\n')+1:]}
+	if !intro.done {
+		message := strings.TrimSpace(strings.ReplaceAll(string(intro.buf), prompt, ""))
+		// With passwd_tries=1 there is no second prompt, only this message.
+		wrong := intro.prompts > 1 || intro.prompts == 1 && strings.Contains(message, "incorrect password")
+		// The reason is the last line: a lecture may precede it.
+		return 0, &SudoError{Addr: s.Addr, User: s.User, Wrong: wrong, Stderr: message[strings.LastIndexByte(message, '\n')+1:]}
 	}
 	return exit, nil
 }
 
-// preamble reads the standard error until the command begins, then hands it on.
+// preamble parses standard error until the command begins, and then passes it through.
 type preamble struct {
 	prompt, begun []byte
 	gate          *gate
@@ -146,18 +144,18 @@ func (p *preamble) Write(b []byte) (int, error) {
 		if n == 1 {
 			p.gate.ask()
 		} else {
-			p.gate.end() // asked again: the password is wrong, and a second try would be as wrong
+			p.gate.end() // a second prompt: the password is wrong
 		}
 	}
-	if len(p.buf) > longestPreamble {
+	if len(p.buf) > maxPreamble {
 		p.gate.end()
-		p.buf = p.buf[:longestPreamble]
+		p.buf = p.buf[:maxPreamble]
 	}
 	return len(b), nil
 }
 
-// gate is the input of a command under sudo: the password when it is asked for,
-// then, once the command begins, the command's own input.
+// gate is the input of a command under sudo: the password after sudo has prompted for it,
+// then the command's own input once the command has begun.
 type gate struct {
 	command  io.Reader
 	password string
@@ -166,7 +164,7 @@ type gate struct {
 	asked bool
 	begun bool
 	ended bool
-	state chan struct{} // closed and replaced when one of them changes
+	state chan struct{} // closed and replaced when one of the above changes
 }
 
 func (g *gate) open() { g.set(&g.begun) }

@@ -1,23 +1,23 @@
 package connector
 
-// The verbs that the runner gives to its commands. What each takes and prints is
-// fixed by the runner's scripts; a simulated host has to print the same, and the
-// suite in runnertest holds both to it. Arguments are those of Cmd.Args.
+// The verbs of the runner's commands. The runner's scripts define the arguments and the
+// output of each. A simulated host must behave the same: the suite in runnertest tests
+// both. The comments list the arguments as returned by Cmd.Args, and the output after "->".
 const (
-	VerbExec = "exec" // any program; a simulated host knows it only from its script
+	VerbExec = "exec" // any program; a simulated host requires a handler for it
 
 	VerbRead     = "fs.read"     // PATH -> content; exit 44: no such file
 	VerbWrite    = "fs.write"    // PATH SIZE MODE OWNER, content on stdin
 	VerbPut      = "fs.put"      // PATH SIZE, content on stdin -> a file beside PATH
-	VerbSeal     = "fs.seal"     // PATH SHA256 MODE OWNER: what fs.put left becomes PATH -> SIZE:MORE, or nothing
+	VerbSeal     = "fs.seal"     // PATH SHA256 MODE OWNER: renames the file of fs.put to PATH -> SIZE:MORE, or nothing
 	VerbDigest   = "fs.digest"   // PATH -> "SHA256\n"; exit 44
 	VerbStat     = "fs.stat"     // PATH -> one record; exit 44
 	VerbList     = "fs.list"     // PATH -> records; exit 44
 	VerbCompare  = "fs.compare"  // PATH SIZE[:MORE], ... -> records with the digest of a file of that size
-	VerbMkdir    = "fs.mkdir"    // PATH MODE OWNER -> the folders made, each ended by NUL
+	VerbMkdir    = "fs.mkdir"    // PATH MODE OWNER -> the created folders, each ended by NUL
 	VerbAttr     = "fs.attr"     // PATH MODE OWNER; exit 44
-	VerbRemove   = "fs.remove"   // PATH: a file or link; none is fine
-	VerbRmdir    = "fs.rmdir"    // PATH: an empty folder; none is fine; exit 47: not empty
+	VerbRemove   = "fs.remove"   // PATH: a file or link, which may be missing
+	VerbRmdir    = "fs.rmdir"    // PATH: an empty folder, which may be missing; exit 47: not empty
 	VerbPurge    = "fs.purge"    // PATH and all below, on the same file system
 	VerbLink     = "fs.link"     // PATH TARGET
 	VerbCopy     = "fs.copy"     // FROM TO, with mode, owner and times; exit 44
@@ -67,12 +67,12 @@ const (
 	VerbUFWOff   = "ufw.disable"
 	VerbUFWOn    = "ufw.enable"
 
-	VerbLease = "run.hold" // PATH HOLDER SECONDS -> "held", until the end of stdin; exit 49: who holds it
+	VerbLease = "run.hold" // PATH HOLDER SECONDS -> "held", until the end of stdin; exit 49: the current holder
 
 	VerbPackages     = "pkg.query" // FORMAT NAME... -> what is installed, see runner.parsePackages
-	VerbPackagesFree = "pkg.free"  // FORMAT ID... -> "kept\tID" of each that something else needs
+	VerbPackagesFree = "pkg.free"  // FORMAT ID... -> "kept\tID" for each package that others depend on
 
-	// These two are the verbs of jobs, the first argument of a job's script.
+	// These two are the verbs of jobs: the first argument of a job's script.
 	VerbPackagesInstall = "pkg.install" // FORMAT FOLDER BASE SHA256 WAIT NAME...; exit 75: locked, 76: broken, 77: would remove, 78: no tool, 79: another repository
-	VerbPackagesRemove  = "pkg.remove"  // FORMAT WAIT N ID...: of the first N nothing stays
+	VerbPackagesRemove  = "pkg.remove"  // FORMAT WAIT N ID...: purges the first N, removes the others
 )

@@ -15,14 +15,14 @@ const (
 	cgroups  = "/sys/fs/cgroup"
 	podSlice = "kubepods.slice" // "kubepods" with the driver cgroupfs
 
-	// settings is where systemd keeps until the next boot what somebody sets of units
-	// that it did not make for them: the groups of pods that the kubelet finds after a boot.
+	// settings is where systemd stores, until the next boot, properties that were set at run
+	// time on units that it created itself, such as the slices of pods after a boot.
 	settings = "/run/systemd/system.control"
 )
 
-// stopPods takes away the control groups of pods, which the kubelet makes and never
-// stops. Of version 1 systemd knows some hierarchies alone, and leaves the others;
-// a group that something runs in cannot be removed.
+// stopPods removes the cgroups of pods, which the kubelet creates and never removes. With
+// cgroup v1 systemd manages only some hierarchies and leaves the others. A cgroup with
+// processes cannot be removed.
 func stopPods(ctx context.Context, h *steps.Host) error {
 	s, err := h.Unit(ctx, podSlice)
 	if err != nil {
@@ -43,7 +43,7 @@ func stopPods(ctx context.Context, h *steps.Host) error {
 	if err != nil {
 		return err
 	}
-	tops := []string{cgroups} // of version 2
+	tops := []string{cgroups} // cgroup v2
 	for _, hierarchy := range all {
 		if hierarchy.IsDir() {
 			tops = append(tops, path.Join(cgroups, hierarchy.Name))
@@ -66,11 +66,11 @@ func stopPods(ctx context.Context, h *steps.Host) error {
 		return nil
 	}
 	argv := append(append([]string{"find"}, left...), "-depth", "-type", "d", "-exec", "rmdir", "{}", ";")
-	_, err = h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1, 127}}) // 1: some went by themselves
+	_, err = h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1, 127}}) // 1: some were removed meanwhile
 	return err
 }
 
-// forgetSettings removes what the kubelet set of the groups of pods.
+// forgetSettings removes the properties that the kubelet set on the slices of pods.
 func forgetSettings(ctx context.Context, h *steps.Host) error {
 	all, err := h.List(ctx, settings)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,13 +11,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// CleanUp removes from a host what a control plane, a kubelet and their pods leave, and at
-// the very end what says that there is something to remove. jobs are those that made the
-// node: the end of one may not have been written down, because a connection broke.
+// CleanUp removes from a host what a control plane, a kubelet and their pods leave behind.
+// It removes /etc/kubernetes last, because the files in it show that a clean-up is needed.
+// jobs are those that created the node: a broken connection may have left their units.
 func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	errs := []error{removePods(ctx, h)}
 	dirs, links := []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni"}, []string{"cni0"}
-	for _, n := range part.Networks() { // whatever the config says by now
+	for _, n := range part.Networks() { // the config may have changed since
 		dirs, links = append(dirs, n.Dirs...), append(links, n.Links...)
 	}
 	for _, dir := range append(dirs, "/run/kubexm/kubectl", "/run/kubexm/charts") {
@@ -27,9 +27,9 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	for _, j := range jobs {
 		errs = append(errs, h.ClearJob(ctx, j))
 	}
-	errs = append(errs, clearIPVS(ctx, h)) // by its interface it knows that there is something
+	errs = append(errs, clearIPVS(ctx, h)) // before its interface is deleted, by which it decides
 	for _, link := range append(links, "kube-ipvs0") {
-		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: there is none
+		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: it does not exist
 		errs = append(errs, err)
 	}
 	for _, tool := range []string{"iptables", "ip6tables"} {
@@ -38,8 +38,8 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 		}
 	}
 	errs = append(errs, clearSets(ctx, h))
-	for _, family := range []string{"ip", "ip6"} { // kube-proxy's own, in mode nftables
-		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: there is none
+	for _, family := range []string{"ip", "ip6"} { // of kube-proxy in mode nftables
+		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: it does not exist
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -48,8 +48,8 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	return h.RemoveAll(ctx, "/etc/kubernetes")
 }
 
-// flush removes the chains of kube-proxy and pod networks from one table, and leaves
-// every other rule alone.
+// flush removes the chains of kube-proxy and pod networks from one table. It preserves all
+// other rules.
 func flush(ctx context.Context, h *steps.Host, tool, table string) error {
 	save, err := h.Run(ctx, runner.Cmd{Argv: []string{tool + "-save", "-t", table}, OK: []int{1, 127}})
 	if err != nil || save.Exit != 0 {
@@ -63,8 +63,8 @@ func flush(ctx context.Context, h *steps.Host, tool, table string) error {
 	return err
 }
 
-// withoutOurs drops the chains of kube-proxy, the kubelet, pod networks and the
-// CNI plugins, with the rules in them and those that lead to them.
+// withoutOurs removes the chains of kube-proxy, the kubelet, pod networks and CNI plugins,
+// with their rules and the rules that jump to them.
 func withoutOurs(rules string) (clean string, changed bool) {
 	var b strings.Builder
 	for line := range strings.Lines(rules) {
@@ -77,8 +77,8 @@ func withoutOurs(rules string) (clean string, changed bool) {
 	return b.String(), changed
 }
 
-// ofOurs looks at the names of chains in a line of iptables-save alone: what a
-// comment says is anybody's.
+// ofOurs checks only the names of chains in a line of iptables-save, because a comment of
+// another rule may contain such a name.
 func ofOurs(line string) bool {
 	if chain, ok := strings.CutPrefix(line, ":"); ok {
 		return ourChain(chain)

@@ -16,27 +16,27 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// CompleteFile says that this master was made whole: the last phase of that was seen
-// once. Without it nobody could tell a control plane that was cut off half way
-// from one whose API server is away for a moment, and the first has to be reset.
+// CompleteFile marks a complete master: the result of kubeadm's last phase was observed once.
+// Without the mark, an interrupted init or join, which must be reset, could not be told from
+// a control plane whose API server does not answer for a moment.
 const CompleteFile = "/etc/kubernetes/kubexm-complete"
 
-// GoingFile says that a host is being cleaned. kubeadm's own reset takes every
-// trace away by which a node is known, and what it leaves is still to go then.
-const GoingFile = "/etc/kubernetes/kubexm-going"
+// ResetFile marks a host that is being reset. kubeadm reset removes all files by which a node
+// is recognized, but other files remain to be removed.
+const ResetFile = "/etc/kubernetes/kubexm-going"
 
-// Complete tells whether h was made a master, and that ended well. It asks no API
+// Complete reports whether h is marked as a complete master. It makes no request to an API
 // server.
 func Complete(ctx context.Context, h *steps.Host) (bool, error) {
 	if marked, err := h.Exists(ctx, CompleteFile); err != nil || !marked {
 		return false, err
 	}
-	return Begun(ctx, h) // else somebody has reset it since
+	return Started(ctx, h) // false if the host was reset outside of kubexm since
 }
 
-// MarkComplete says that a master is complete, once what kubeadm wrote is on disk: it
-// syncs nothing, and a host that loses its power would come up with the mark and with
-// empty keys.
+// MarkComplete marks a master as complete, after it has synced kubeadm's files to disk.
+// kubeadm itself syncs nothing: after a loss of power the host would have the mark and empty
+// keys.
 func MarkComplete(ctx context.Context, h *steps.Host) error {
 	if err := Sync(ctx, h); err != nil {
 		return err
@@ -44,8 +44,8 @@ func MarkComplete(ctx context.Context, h *steps.Host) error {
 	return h.WriteFile(ctx, CompleteFile, []byte("made by kubeadm, whole\n"), runner.Attr{Mode: 0o600})
 }
 
-// Running tells whether the control plane answers: it looks for what the last phases
-// of kubeadm init leave behind, and asks the API server itself.
+// Running reports whether the control plane answers: it reads the objects of kubeadm init's
+// last phases from the API server.
 func Running(ctx context.Context, h *steps.Host) (bool, error) {
 	if ok, err := Written(ctx, h, kubectl.AdminConf); err != nil || !ok {
 		return false, err
@@ -57,9 +57,9 @@ func Running(ctx context.Context, h *steps.Host) (bool, error) {
 	return err == nil && strings.Contains(out, "kube-proxy"), err
 }
 
-// Serves tells whether the API server of h itself answers and reads its store: who asks
-// may then go through h to the cluster, wherever the control plane's name leads.
-func Serves(ctx context.Context, h *steps.Host) (bool, error) {
+// APIServerReady reports whether the API server on h itself is ready, which includes access to
+// etcd. Then h can be used to reach the cluster, wherever the endpoint's name points.
+func APIServerReady(ctx context.Context, h *steps.Host) (bool, error) {
 	if ok, err := Written(ctx, h, kubectl.AdminConf); err != nil || !ok {
 		return false, err
 	}
@@ -72,13 +72,13 @@ func Serves(ctx context.Context, h *steps.Host) (bool, error) {
 	return err == nil && strings.TrimSpace(out) == "ok", err
 }
 
-// Bootable tells whether all is there that a control plane starts from.
+// Bootable reports whether the files exist that a control plane starts from.
 func Bootable(ctx context.Context, h *steps.Host) (bool, error) {
 	return Written(ctx, h, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", kubectl.AdminConf)
 }
 
-// Written tells whether files are there with something in them: what nobody synced
-// is empty after a loss of power.
+// Written reports whether all files exist and are not empty: files that were not synced are
+// empty after a loss of power.
 func Written(ctx context.Context, h *steps.Host, paths ...string) (bool, error) {
 	for _, p := range paths {
 		i, err := h.Stat(ctx, p)
@@ -92,21 +92,20 @@ func Written(ctx context.Context, h *steps.Host, paths ...string) (bool, error) 
 	return true, nil
 }
 
-// Sync has the host's disk take what kubeadm and the kubelet wrote.
+// Sync writes the files of kubeadm and the kubelet to the host's disk.
 func Sync(ctx context.Context, h *steps.Host) error {
 	_, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", "/etc/kubernetes", "/var/lib/kubelet"}, Timeout: 2 * time.Minute})
 	return err
 }
 
-// traces are what init and join leave behind, the earliest and the latest of it.
-// The very first is the key of the CA: one without a certificate stops kubeadm for
-// ever.
+// traces are files that init and join create, from the first to the last. The very first is
+// the CA's key: kubeadm fails on every further run if the key exists without a certificate.
 var traces = []string{
 	"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/kubelet.conf", PKIDir + "/ca.crt", PKIDir + "/ca.key", kubectl.AdminConf,
 }
 
-// Begun tells whether kubeadm init or join left something behind.
-func Begun(ctx context.Context, h *steps.Host) (bool, error) {
+// Started reports whether kubeadm init or join has created any file.
+func Started(ctx context.Context, h *steps.Host) (bool, error) {
 	for _, p := range traces {
 		if exists, err := h.Exists(ctx, p); err != nil || exists {
 			return exists, err
@@ -115,9 +114,9 @@ func Begun(ctx context.Context, h *steps.Host) (bool, error) {
 	return false, nil
 }
 
-// Left tells whether a host has anything that Complete, Begun or a reset goes by.
-func Left(ctx context.Context, h *steps.Host) (bool, error) {
-	for _, p := range append(slices.Clone(traces), manifest.EncryptionConfig, CompleteFile, GoingFile) {
+// HasMarkers reports whether a host has any file by which Complete, Started or a reset decides.
+func HasMarkers(ctx context.Context, h *steps.Host) (bool, error) {
+	for _, p := range append(slices.Clone(traces), manifest.EncryptionConfig, CompleteFile, ResetFile) {
 		if exists, err := h.Exists(ctx, p); err != nil || exists {
 			return exists, err
 		}
@@ -125,10 +124,10 @@ func Left(ctx context.Context, h *steps.Host) (bool, error) {
 	return false, nil
 }
 
-// CA gives the certificate of the cluster that h is a node of; nil where it is none,
-// and where kubexm is taking Kubernetes off the host.
+// CA returns the CA certificate of the cluster that h is a node of; nil if h is not a node,
+// or if kubexm is removing Kubernetes from it.
 func CA(ctx context.Context, h *steps.Host) ([]byte, error) {
-	_, err := h.Stat(ctx, GoingFile)
+	_, err := h.Stat(ctx, ResetFile)
 	switch {
 	case err == nil:
 		return nil, nil

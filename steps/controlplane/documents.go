@@ -9,11 +9,11 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Object is a piece of a Kubernetes document; yaml sorts its keys, so equal
-// values are equal bytes.
+// Object is a part of a Kubernetes document. Its keys are encoded in sorted order, so the
+// encoding is deterministic.
 type Object = map[string]any
 
-// Minor is the minor version of Kubernetes: 32 of v1.32.2.
+// Minor returns the minor version of Kubernetes: 32 for v1.32.2.
 func Minor(c *manifest.Cluster) int {
 	var major, n int
 	if _, err := fmt.Sscanf(c.Spec.Kubernetes.Version, "v%d.%d", &major, &n); err != nil {
@@ -22,7 +22,7 @@ func Minor(c *manifest.Cluster) int {
 	return n
 }
 
-// Encode writes the documents of a file, one after another.
+// Encode returns the documents as one YAML file.
 func Encode(docs ...Object) ([]byte, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)

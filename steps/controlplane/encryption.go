@@ -19,16 +19,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/pki"
 )
 
-// secretboxKey is the length of its key in bytes (golang.org/x/crypto/nacl/secretbox).
+// secretboxKey is the length of a secretbox key in bytes
+// (golang.org/x/crypto/nacl/secretbox).
 const secretboxKey = 32
 
-// encryptionHere is where this machine keeps the key that Secrets are encrypted with.
-func encryptionHere(h *steps.Host) pki.Files {
+// workdirFiles returns the folder of the workdir with the encryption configuration.
+func workdirFiles(h *steps.Host) pki.Files {
 	return pki.Files{Dir: filepath.Join(h.Workdir, "certs", "kubernetes")}
 }
 
-// newEncryption makes the API server's document with a new key. What was written
-// in the clear before is still read.
+// newEncryption returns an EncryptionConfiguration with a new key. Secrets that were stored
+// without encryption can still be read.
 func newEncryption() ([]byte, error) {
 	key := make([]byte, secretboxKey)
 	if _, err := rand.Read(key); err != nil {
@@ -46,25 +47,24 @@ func newEncryption() ([]byte, error) {
 	})
 }
 
-// encryption gives the document for the first master of a new cluster. It is
-// here before it is there: a master that is lost right after its API server wrote
-// the first Secret into a store elsewhere takes no key along.
+// encryption returns the configuration for the first master of a new cluster. It is stored
+// in the workdir before it is written to the master: if that host is lost right after its
+// API server wrote the first Secret to an external etcd, the key still exists.
 func encryption(h *steps.Host) ([]byte, error) {
-	text, err := encryptionHere(h).Once(manifest.EncryptionName, newEncryption)
+	text, err := workdirFiles(h).ReadOrCreate(manifest.EncryptionName, newEncryption)
 	if err != nil {
 		return nil, err
 	}
 	var doc struct{ Kind string }
 	if err := yaml.Unmarshal(text, &doc); err != nil || doc.Kind != "EncryptionConfiguration" {
-		return nil, steps.Advise(fmt.Errorf("%s is no EncryptionConfiguration", filepath.Join(encryptionHere(h).Dir, manifest.EncryptionName)),
-			"bring the file back from a copy, or take it away where no cluster was made with it")
+		return nil, steps.Advise(fmt.Errorf("%s is not a valid EncryptionConfiguration", filepath.Join(workdirFiles(h).Dir, manifest.EncryptionName)),
+			"restore the file from a backup, or remove it if no cluster was created with it")
 	}
 	return text, nil
 }
 
-// Recall brings here what the first master's API server encrypts with: to a machine
-// that lacks it, and in place of a key that somebody has replaced since. A cluster
-// that was made without has none.
+// Recall copies the encryption configuration of the first master to the workdir, if the
+// workdir has none or another one. It does nothing for a cluster without encryption.
 func Recall(ctx context.Context, h *steps.Host) error {
 	have, err := h.ReadFile(ctx, manifest.EncryptionConfig)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,30 +73,30 @@ func Recall(ctx context.Context, h *steps.Host) error {
 	if err != nil {
 		return err
 	}
-	here, err := os.ReadFile(filepath.Join(encryptionHere(h).Dir, manifest.EncryptionName))
-	if err == nil && string(have) == string(here) {
+	own, err := os.ReadFile(filepath.Join(workdirFiles(h).Dir, manifest.EncryptionName))
+	if err == nil && string(have) == string(own) {
 		return nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return encryptionHere(h).Replace(manifest.EncryptionName, have)
+	return workdirFiles(h).Replace(manifest.EncryptionName, have)
 }
 
-// Encrypts tells whether the API servers of a cluster that is made by this config
-// encrypt by kubexm's document.
+// Encrypts reports whether API servers with this config use kubexm's encryption
+// configuration.
 func Encrypts(c *manifest.Cluster) bool {
 	const flag = "encryption-provider-config"
-	all := With(hardened(c, manifest.OfAPIServer, nil), c.Spec.Kubernetes.APIServer.ExtraArgs)
+	all := MergeFlags(hardened(c, manifest.OfAPIServer, nil), c.Spec.Kubernetes.APIServer.ExtraArgs)
 	return slices.Contains(all, manifest.Arg{Name: flag, Value: manifest.EncryptionConfig})
 }
 
-// WithEncryption adds the document to what the first master gets before its API
-// server starts for the first time. A store that was preserved has its own, which
-// comes here too.
+// WithEncryption adds the encryption configuration to the keys that the first master gets
+// before its first start. If keys are those of preserved etcd data, their configuration is
+// used, and copied to the workdir.
 func WithEncryption(h *steps.Host, c *manifest.Cluster, keys map[string][]byte) (map[string][]byte, error) {
 	if kept := keys[manifest.EncryptionName]; kept != nil {
-		return keys, encryptionHere(h).Replace(manifest.EncryptionName, kept)
+		return keys, workdirFiles(h).Replace(manifest.EncryptionName, kept)
 	}
 	if !Encrypts(c) {
 		return keys, nil

@@ -12,15 +12,15 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// ErrNoAuthority is TryEndpoint's, for a CA that is no certificate.
-var ErrNoAuthority = errors.New(AuthorityFile + " of the first master holds no certificate")
+// ErrNoAuthority is returned by TryEndpoint if ca contains no certificate.
+var ErrNoAuthority = errors.New(AuthorityFile + " of the first master contains no certificate")
 
-// tryWithin is how long one try to reach the endpoint takes.
+// tryWithin is the timeout of one connection attempt to the endpoint.
 const tryWithin = 5 * time.Second
 
-// TryEndpoint asks once whether an API server answers a host at the endpoint, with a
-// certificate of the CA that ca holds in PEM; the error says why not. It is a
-// tls.CertificateVerificationError where somebody else answers.
+// TryEndpoint connects once from a host to the endpoint, and verifies that the server's
+// certificate is signed by the CA in ca, in PEM. If another server answers, the error is a
+// *tls.CertificateVerificationError.
 func TryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, ca []byte) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {

@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// With puts ours before the user's own: theirs count.
-func With(ours manifest.Args, users manifest.Args) manifest.Args {
+// MergeFlags merges flags with the user's own, which override flags of the same name.
+func MergeFlags(ours manifest.Args, users manifest.Args) manifest.Args {
 	out := slices.Clone(ours)
 	for _, u := range users {
 		out = slices.DeleteFunc(out, func(a manifest.Arg) bool { return a.Name == u.Name })
@@ -19,15 +19,16 @@ func With(ours manifest.Args, users manifest.Args) manifest.Args {
 	return append(out, users...)
 }
 
-// Flags are the flags of a component of the control plane: ours, the feature gates, what
-// makes it hard to break into, and users' own, which count.
+// Flags returns the flags of a control plane component: ours, the feature gates, the
+// hardening flags, and the user's own, which override all others.
 func Flags(c *manifest.Cluster, component string, users manifest.Args, ours ...manifest.Arg) manifest.Args {
-	return With(slices.Concat(ours, featureGates(c), hardened(c, component, users)), users)
+	return MergeFlags(slices.Concat(ours, featureGates(c), hardened(c, component, users)), users)
 }
 
-// Masks are the sizes of the nodes' ranges, by family: kubeadm holds the pods'
-// ranges against these flags alone. The older flag for both excludes them.
-func Masks(c *manifest.Cluster) manifest.Args {
+// NodeCIDRMaskFlags returns the flags for the size of the nodes' pod ranges, by IP family:
+// kubeadm validates the pod ranges only against these flags. If the user sets a flag for the
+// size, it returns none, because --node-cidr-mask-size excludes them.
+func NodeCIDRMaskFlags(c *manifest.Cluster) manifest.Args {
 	k, out := c.Spec.Kubernetes, manifest.Args{}
 	if slices.ContainsFunc(k.ControllerManager.ExtraArgs, func(a manifest.Arg) bool { return strings.HasPrefix(a.Name, "node-cidr-mask-size") }) {
 		return out
@@ -42,7 +43,8 @@ func Masks(c *manifest.Cluster) manifest.Args {
 	return out
 }
 
-// featureGates as one flag; gates that the version no longer knows are left out.
+// featureGates returns the flag for the feature gates, without those that this Kubernetes
+// version has removed.
 func featureGates(c *manifest.Cluster) manifest.Args {
 	var words []string
 	for name, on := range knownGates(c) {
@@ -58,16 +60,16 @@ func featureGates(c *manifest.Cluster) manifest.Args {
 func knownGates(c *manifest.Cluster) map[string]bool {
 	out := map[string]bool{}
 	for name, on := range c.Spec.Kubernetes.FeatureGates {
-		if !manifest.GateGone(name, c.Spec.Kubernetes.Version) {
+		if !manifest.GateRemoved(name, c.Spec.Kubernetes.Version) {
 			out[name] = on
 		}
 	}
 	return out
 }
 
-// hardened are the flags of a component that make it hard to break into. The API
-// server refuses a file about who comes in beside flags about it: those of the
-// config count.
+// hardened returns the hardening flags of a component. The API server rejects an
+// authentication configuration together with authentication flags: then the flags of the
+// config are used.
 func hardened(c *manifest.Cluster, component string, users manifest.Args) manifest.Args {
 	var out manifest.Args
 	for _, s := range c.SettingsOf(component) {
@@ -81,7 +83,8 @@ func hardened(c *manifest.Cluster, component string, users manifest.Args) manife
 	return out
 }
 
-// knowsAnonymous: the config may have switched off what the file needs.
+// knowsAnonymous reports whether the config has not disabled the feature gates that the
+// authentication configuration needs.
 func knowsAnonymous(c *manifest.Cluster) bool {
 	for _, gate := range []string{"AnonymousAuthConfigurableEndpoints", "StructuredAuthenticationConfiguration"} {
 		if on, written := c.Spec.Kubernetes.FeatureGates[gate]; written && !on {
@@ -91,7 +94,7 @@ func knowsAnonymous(c *manifest.Cluster) bool {
 	return true
 }
 
-// SANs are the names and addresses that the certificate of an API server is for, sorted.
+// SANs returns the subject alternative names of the API servers' certificate, sorted.
 func SANs(c *manifest.Cluster) []string {
 	k := c.Spec.Kubernetes
 	e := part.EndpointOf(c)

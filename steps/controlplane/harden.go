@@ -11,13 +11,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Harden brings to a master what its API server reads beside flags: who is
-// written down, which pods are let in, and what nobody may ask for. An API server
-// that runs takes over the last of these at once, the others when it starts again.
+// Harden writes the hardening files of the API server to a master: the audit policy, the Pod
+// Security admission configuration, and the authentication configuration for anonymous
+// requests. A running API server reloads the last one; the others need a restart.
 func Harden(c *manifest.Cluster) steps.Step { return op.Ensure("kubeadm.harden", hardening(c)) }
 
-// Soften is its inverse, with the audit log.
-func Soften(c *manifest.Cluster) steps.Step { return op.Remove("kubeadm.soften", hardening(c)) }
+// RemoveHardening removes the hardening files of the API server and the audit log from a master.
+func RemoveHardening(c *manifest.Cluster) steps.Step {
+	return op.Remove("kubeadm.soften", hardening(c))
+}
 
 func hardening(c *manifest.Cluster) []op.Resource {
 	rs := []op.Resource{
@@ -35,8 +37,8 @@ func hardening(c *manifest.Cluster) []op.Resource {
 	return rs
 }
 
-// auditPolicy says what the API server writes down of a request, by the first rule
-// that fits (audit.k8s.io/v1). The content of what is secret never is.
+// auditPolicy returns the audit policy, of which the first matching rule applies
+// (audit.k8s.io/v1). The content of Secrets and other confidential objects is never logged.
 func auditPolicy(*manifest.Cluster) Object {
 	resources := func(group string, names ...string) Object {
 		o := Object{"group": group}
@@ -54,7 +56,7 @@ func auditPolicy(*manifest.Cluster) Object {
 			{"level": "Metadata", "resources": []Object{
 				resources("", "secrets", "configmaps", "serviceaccounts/token"), resources("authentication.k8s.io", "tokenreviews"),
 			}},
-			// What the cluster's own parts read is most of all there is, and says nothing.
+			// Reads by the cluster's own components are most of all requests, and irrelevant.
 			{"level": "None", "userGroups": []string{"system:nodes"}, "verbs": []string{"get", "list", "watch"}},
 			{"level": "None", "users": []string{"system:kube-proxy", "system:kube-scheduler", "system:kube-controller-manager", "system:apiserver"}, "verbs": []string{"get", "list", "watch"}},
 			{"level": "Request", "verbs": changes, "resources": []Object{
@@ -65,8 +67,8 @@ func auditPolicy(*manifest.Cluster) Object {
 	}
 }
 
-// admission sets Pod Security admission for namespaces without a label. Its own
-// document is v1 from 1.25 on (pod-security-admission, admission/api).
+// admission returns the defaults of Pod Security admission for namespaces without a label.
+// Its API version is v1 from 1.25 on (pod-security-admission, admission/api).
 func admission(c *manifest.Cluster) Object {
 	version := "pod-security.admission.config.k8s.io/v1"
 	if Minor(c) < 25 {
@@ -85,8 +87,8 @@ func admission(c *manifest.Cluster) Object {
 	}
 }
 
-// privileged are the namespaces that may run any pod: those of the cluster's own
-// parts, of the charts that the config asks for, and those that it names.
+// privileged returns the namespaces that may run any pod: those of the cluster's own
+// components, of the config's charts, and those that the config lists.
 func privileged(c *manifest.Cluster) []string {
 	out := []string{"kube-system"}
 	if n := part.NetworkOf(c); n.Namespace != "" {
@@ -102,9 +104,10 @@ func privileged(c *manifest.Cluster) []string {
 	return slices.Compact(out)
 }
 
-// authentication lets who is nobody ask for what is asked without a name: the
-// kubelet's probes, and what kubeadm join reads before it trusts the cluster. The document
-// is v1beta1 until there is v1 (k8s.io/apiserver v0.32.2 and v0.35.0, pkg/apis/apiserver).
+// authentication allows anonymous requests only to the paths that need them: the kubelet's
+// probes, and the ConfigMap cluster-info, which kubeadm join reads before it trusts the
+// cluster. The API version is v1 from 1.35 on and v1beta1 before (k8s.io/apiserver v0.32.2
+// and v0.35.0, pkg/apis/apiserver).
 func authentication(c *manifest.Cluster) Object {
 	version := "apiserver.config.k8s.io/v1beta1"
 	if Minor(c) >= 35 {

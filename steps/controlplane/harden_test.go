@@ -51,7 +51,7 @@ func TestHardenKeepsItsLaws(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			steptest.Ensure(t, steptest.Case{Cluster: c, Before: before}, controlplane.Harden(c), controlplane.Soften(c))
+			steptest.Ensure(t, steptest.Case{Cluster: c, Before: before}, controlplane.Harden(c), controlplane.RemoveHardening(c))
 		})
 	}
 }

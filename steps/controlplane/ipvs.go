@@ -11,14 +11,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// ipvsLink is the interface that kube-proxy makes in mode ipvs, and in no other.
+// ipvsLink is the interface that kube-proxy creates only in mode ipvs.
 const ipvsLink = "/sys/class/net/kube-ipvs0"
 
-// clearIPVS has kube-proxy take back what it made in mode ipvs: virtual servers, which
-// hold the kernel's modules, and sets of addresses. `kubeadm reset` leaves both, and
-// its documentation names ipvsadm, which few hosts have. kube-proxy's own clean-up is in
-// an image that every node has and keeps. It is run when nothing of kube-proxy runs any
-// more that would make them again.
+// clearIPVS removes what kube-proxy created in mode ipvs: virtual servers, which keep kernel
+// modules in use, and IP sets. kubeadm reset leaves both, and its documentation refers to
+// ipvsadm, which few hosts have. kube-proxy's own --cleanup is in an image that every node
+// has. It runs after kube-proxy was stopped, which would recreate them.
 func clearIPVS(ctx context.Context, h *steps.Host) error {
 	if _, err := h.Stat(ctx, ipvsLink); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -26,7 +25,7 @@ func clearIPVS(ctx context.Context, h *steps.Host) error {
 		return err
 	}
 	ctr := []string{"ctr", "--namespace", "k8s.io"}
-	list, err := h.Run(ctx, runner.Cmd{Argv: append(ctr[:3:3], "images", "list", "--quiet"), OK: []int{1, 127}}) // 1, 127: containerd is gone already
+	list, err := h.Run(ctx, runner.Cmd{Argv: append(ctr[:3:3], "images", "list", "--quiet"), OK: []int{1, 127}}) // 1, 127: containerd does not run any more
 	if err != nil {
 		return err
 	}
@@ -35,8 +34,8 @@ func clearIPVS(ctx context.Context, h *steps.Host) error {
 			continue
 		}
 		const id = "kubexm-kube-proxy-cleanup"
-		// One whose end a broken connection kept from being seen.
-		if _, err := h.Run(ctx, runner.Cmd{Argv: append(ctr[:3:3], "containers", "delete", id), OK: []int{1}}); err != nil { // 1: there is none
+		// A container may remain if the connection of an earlier run broke.
+		if _, err := h.Run(ctx, runner.Cmd{Argv: append(ctr[:3:3], "containers", "delete", id), OK: []int{1}}); err != nil { // 1: it does not exist
 			return err
 		}
 		argv := append(ctr[:3:3], "run", "--rm", "--net-host", "--privileged", "--cgroup", "",
@@ -44,11 +43,11 @@ func clearIPVS(ctx context.Context, h *steps.Host) error {
 		_, err := h.Run(ctx, runner.Cmd{Argv: argv})
 		return err
 	}
-	return nil // what is left then holds no address any more, and goes with the next boot
+	return nil // what remains has no address any more, and disappears at the next boot
 }
 
-// clearSets destroys the sets of addresses that kube-proxy's clean-up leaves: those of
-// IPv6. It runs when no rule names them any more.
+// clearSets destroys the IP sets that kube-proxy --cleanup leaves: those of IPv6. It runs
+// when no rule refers to them any more.
 func clearSets(ctx context.Context, h *steps.Host) error {
 	list, err := h.Run(ctx, runner.Cmd{Argv: []string{"ipset", "list", "-name"}, OK: []int{1, 127}}) // 1, 127: no kernel support, no ipset
 	if err != nil {

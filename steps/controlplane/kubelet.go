@@ -9,7 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// KubeletConfig is the configuration of all kubelets.
+// KubeletConfig returns the configuration of all kubelets.
 func KubeletConfig(c *manifest.Cluster) (Object, error) {
 	k := c.Spec.Kubernetes
 	o := Object{
@@ -25,8 +25,8 @@ func KubeletConfig(c *manifest.Cluster) (Object, error) {
 	return o, hardenKubelet(c, o)
 }
 
-// hardenKubelet puts the kubelet's settings into its configuration. Its flags
-// overrule that.
+// hardenKubelet adds the hardening settings to the kubelet's configuration. The kubelet's
+// flags override it.
 func hardenKubelet(c *manifest.Cluster, o Object) error {
 	for _, s := range c.SettingsOf(manifest.OfKubelet) {
 		at, path := o, strings.Split(s.Name, ".")
@@ -52,18 +52,19 @@ func hardenKubelet(c *manifest.Cluster, o Object) error {
 	return nil
 }
 
-// ResolvConf is the file of name servers that pods on h get. It is a flag of each
-// node: kubeadm puts the first master's into the configuration of all kubelets.
+// ResolvConf returns the resolv.conf that the kubelet on h passes to pods. It is a flag of
+// each node, because kubeadm writes the first master's setting into the configuration of all
+// kubelets.
 func ResolvConf(h *steps.Host) string {
-	// The stub of systemd-resolved answers on the loopback address: to a pod
-	// that is the pod itself, and CoreDNS would ask itself for ever.
+	// The stub of systemd-resolved listens on the loopback address: inside a pod that is the
+	// pod itself, and CoreDNS would forward queries to itself in a loop.
 	if h.Facts.Resolv.Kind == "systemd-resolved-stub" {
 		return "/run/systemd/resolve/resolv.conf"
 	}
 	return "/etc/resolv.conf"
 }
 
-// ProxyConfig is the configuration of kube-proxy.
+// ProxyConfig returns the configuration of kube-proxy.
 func ProxyConfig(c *manifest.Cluster) Object {
 	p := c.Spec.Kubernetes.KubeProxy
 	o := Object{

@@ -7,5 +7,5 @@ const PKIDir = "/etc/kubernetes/pki"
 const AuthorityFile = PKIDir + "/ca.crt"
 
 // OperatorConf is the administrator's kubeconfig in the cluster's folder on the
-// workdir host. The CA in it is the one that the cluster is known by there.
+// workdir host. kubexm identifies the cluster by the CA in it.
 const OperatorConf = "kubeconfig"

@@ -10,11 +10,11 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// removePods removes the pods that `kubeadm reset` has not: on a slow host it gives up
-// on the runtime. It needs the network plugin's files, by which the runtime takes back
-// the pods' interfaces.
+// removePods removes the pods that kubeadm reset has left: on a slow host its requests to the
+// runtime time out. It must run while the network plugin's files exist, with which the
+// runtime removes the pods' interfaces.
 func removePods(ctx context.Context, h *steps.Host) error {
-	left, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "pods", "--quiet"}, OK: []int{1, 127}}) // 1, 127: containerd is gone already
+	left, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "pods", "--quiet"}, OK: []int{1, 127}}) // 1, 127: containerd does not run any more
 	if err != nil {
 		return err
 	}

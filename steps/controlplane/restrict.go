@@ -15,8 +15,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// RestrictFiles has root alone read what kubeadm, the kubelet and the pod network
-// wrote: their own modes let everybody read some of it. All of it goes with a reset.
+// RestrictFiles makes files of kubeadm, the kubelet and the pod network readable only by
+// root: by default all users can read some of them. A reset deletes these files.
 func RestrictFiles(c *manifest.Cluster) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubeadm.restrict-files", Timeout: 2 * time.Minute},
@@ -30,7 +30,7 @@ func RestrictFiles(c *manifest.Cluster) steps.Step {
 				return err
 			}
 			for _, f := range open {
-				// One that was there a moment ago may have been written anew.
+				// A file may have been removed or replaced meanwhile.
 				if err := h.SetAttr(ctx, f.path, f.attr); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return err
 				}
@@ -45,8 +45,8 @@ type openFile struct {
 	attr runner.Attr
 }
 
-// openFiles are those of the table that are not as it says. What is not on a host
-// is passed over: a worker has no keys of the cluster.
+// openFiles returns the files whose mode or owner differs from the table. It skips files that
+// do not exist on the host: a worker has no keys of the cluster.
 func openFiles(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]openFile, error) {
 	var out []openFile
 	for _, s := range part.FilesOf(c) {
@@ -67,7 +67,7 @@ func openFiles(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]openF
 			if err != nil {
 				return nil, err
 			}
-			// A folder is not what a * is for, and a link has no mode of its own.
+			// A * matches only files, and a symbolic link has no mode.
 			if star := path.Base(s.Name) != i.Name; !fits || star && !i.IsRegular() || i.IsLink() || i.Has(want) {
 				continue
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// The files of a master that its API server reaches the store with. They lie
-// beside kubeadm's own: its reset empties that folder.
+// The files on a master with which its API server authenticates to etcd. They are not in
+// kubeadm's own folder, because kubeadm reset empties that.
 const (
 	clientDir  = "/etc/kubernetes/etcd"
 	clientCA   = clientDir + "/ca.crt"
@@ -21,7 +21,8 @@ const (
 	clientKey  = clientDir + "/client.key"
 )
 
-// ClientFiles are the paths of these on each master; "" is one that there is none of.
+// ClientFiles returns the paths of these files on each master; "" for a file that the
+// cluster does not have.
 func ClientFiles(c *manifest.Cluster) (ca, cert, key string) {
 	switch part.StoreOf(c).Kind {
 	case part.Service:
@@ -39,19 +40,21 @@ func ClientFiles(c *manifest.Cluster) (ca, cert, key string) {
 	return ca, cert, key
 }
 
-// NeedsKeys tells whether masters are given any.
-func NeedsKeys(c *manifest.Cluster) bool {
+// NeedsClientFiles reports whether masters get client files for etcd.
+func NeedsClientFiles(c *manifest.Cluster) bool {
 	ca, cert, _ := ClientFiles(c)
 	return ca+cert != ""
 }
 
-// GiveKeys brings them to a master.
-func GiveKeys(c *manifest.Cluster) steps.Step {
+// InstallClientFiles installs the etcd client certificate, its key and the CA certificate on a
+// master, for its API server.
+func InstallClientFiles(c *manifest.Cluster) steps.Step {
 	return op.Ensure("etcd.give-client-keys", clientResources(c))
 }
 
-// TakeKeys is its inverse.
-func TakeKeys(c *manifest.Cluster) steps.Step {
+// RemoveClientFiles removes the etcd client certificate, its key and the CA certificate from a
+// master.
+func RemoveClientFiles(c *manifest.Cluster) steps.Step {
 	return op.Remove("etcd.take-client-keys", clientResources(c))
 }
 
@@ -66,16 +69,16 @@ func clientResources(c *manifest.Cluster) []op.Resource {
 	}
 	e := c.Spec.Etcd.External
 	if e.CAFile != "" {
-		rs = append(rs, op.Text(clientCA, fileHere(e.CAFile)))
+		rs = append(rs, op.Text(clientCA, localFile(e.CAFile)))
 	}
 	if e.CertFile != "" {
-		rs = append(rs, op.Text(clientCert, fileHere(e.CertFile)),
-			op.File{Path: clientKey, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: fileHere(e.KeyFile)})
+		rs = append(rs, op.Text(clientCert, localFile(e.CertFile)),
+			op.File{Path: clientKey, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: localFile(e.KeyFile)})
 	}
 	return rs
 }
 
-// fileHere is a file of the machine that kubexm runs on.
-func fileHere(path string) func(context.Context, *steps.Host) ([]byte, error) {
+// localFile reads a file of the workdir host.
+func localFile(path string) func(context.Context, *steps.Host) ([]byte, error) {
 	return func(context.Context, *steps.Host) ([]byte, error) { return os.ReadFile(path) }
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// The further ports of a member, as etcd's documentation and kubeadm have them.
+// The further ports of a member: the defaults of etcd's documentation and of kubeadm.
 const (
 	peerPort    = "2380"
 	metricsPort = "2381" // plain HTTP, on the loopback address alone
 )
 
-// address is where the other members and the API servers reach a member.
+// address returns the address at which other members and API servers reach a member.
 func address(c *manifest.Cluster, h manifest.Host) string { return c.NodeAddresses(h)[0] }
 
 func clientURL(host string) string {
@@ -24,7 +24,7 @@ func clientURL(host string) string {
 }
 func peerURL(host string) string { return "https://" + net.JoinHostPort(host, peerPort) }
 
-// loopback is the loopback address of the family that address is of.
+// loopback returns the loopback address of the same IP family as address.
 func loopback(address string) string {
 	if strings.Contains(address, ":") {
 		return "::1"
@@ -32,8 +32,8 @@ func loopback(address string) string {
 	return "127.0.0.1"
 }
 
-// Flags are the flags of etcd that the fields of spec.etcd mean, the user's own
-// last. kubeadm's members get the same.
+// Flags returns etcd's flags for the fields of spec.etcd, with the user's extraArgs last.
+// Members that kubeadm runs get the same flags.
 func Flags(c *manifest.Cluster) manifest.Args {
 	e := c.Spec.Etcd
 	number := func(name string, n int64) manifest.Arg {
@@ -55,7 +55,7 @@ func Flags(c *manifest.Cluster) manifest.Args {
 	return over(as, e.ExtraArgs)
 }
 
-// over puts the user's own flags in place of those of the same name.
+// over replaces flags by the user's own of the same name.
 func over(ours, users manifest.Args) manifest.Args {
 	out := slices.Clone(ours)
 	for _, u := range users {
@@ -64,9 +64,9 @@ func over(ours, users manifest.Args) manifest.Args {
 	return append(out, users...)
 }
 
-// memberFlags are all flags of the member on h. Those that tell of the first
-// start mean nothing to a member that has data: it goes on with what it knows, so
-// one unit serves both, and no data is ever made anew over others.
+// memberFlags returns all flags of the member on h. A member with data ignores the flags of
+// the first start (initial-*), so that one unit serves both cases and existing data is
+// never overwritten.
 func memberFlags(c *manifest.Cluster, h manifest.Host) manifest.Args {
 	at := address(c, h)
 	var initial []string

@@ -1,8 +1,8 @@
-// Package etcd runs the cluster's store as a service of the etcd hosts: the
-// binaries of the bundle, a systemd unit, and TLS on both sides from a CA of the
-// cluster's own in the workdir. It also gives the masters what their API servers
-// reach a store with, this one or one that stands already, and looks at the latter
-// before anything changes. Its etcdctl serves members that kubeadm runs, too.
+// Package etcd runs the cluster's etcd as a systemd service on the etcd hosts: the binaries
+// of the bundle, a unit, and mutual TLS with a CA of the cluster in the workdir. It also
+// installs the client certificates of the API servers, for this etcd or an existing one,
+// and checks an existing etcd before anything is changed. Its Client runs etcdctl for
+// members that kubeadm runs, too.
 //
 // It may import steps, steps/op, steps/pki, steps/connector and manifest.
 package etcd

@@ -17,21 +17,22 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Client asks the members of a store by etcdctl, which runs on a host: the host's own
-// program where members are services, and that of a member's container where kubeadm runs
-// them. A store of the site's has its own client, for masters have no etcdctl then: see
+// Client runs etcdctl on a host to query and change an etcd cluster: the host's own etcdctl
+// if members are services, and the one in a member's container if kubeadm runs them. An
+// external etcd has another client, because masters have no etcdctl then: see
 // CheckExternal.
 type Client struct {
-	endpoints []string // the first that answers is asked
+	endpoints []string // tried in order, until one answers
 	flags     []string
 	limit     time.Duration // of one command; 0 is the runner's
 
-	in func(context.Context, *steps.Host) ([]string, error) // what etcdctl is run by; nil runs the host's own
+	in func(context.Context, *steps.Host) ([]string, error) // the command that runs etcdctl; nil runs the host's own
 }
 
-// InContainer asks the member that kubeadm runs on a master, with the keys in a folder.
-// The container runtime is asked for it and not the API server: that would go through the
-// kubelet, which has no certificate to serve with before the cluster is complete.
+// InContainer returns a Client of the member that kubeadm runs on a master, with the keys
+// in the folder keys. It finds the container through the container runtime and not through
+// the API server: that would need the kubelet's serving certificate, which does not exist
+// before the cluster is complete.
 func InContainer(keys string) Client {
 	return Client{
 		endpoints: []string{clientURL("localhost")},
@@ -43,7 +44,7 @@ func InContainer(keys string) Client {
 			}
 			ids := strings.Fields(string(found))
 			if len(ids) == 0 {
-				return nil, steps.Advise(errNoContainer, "see `crictl ps -a --name etcd` and `journalctl -u kubelet` on %s", h.Name)
+				return nil, steps.Advise(errNoContainer, "run crictl ps -a --name etcd and journalctl -u kubelet on %s", h.Name)
 			}
 			return []string{"crictl", "exec", "--sync", "--timeout", "30", ids[0]}, nil
 		},
@@ -52,11 +53,11 @@ func InContainer(keys string) Client {
 
 var errNoContainer = errors.New("no container of etcd runs")
 
-// answerTime is how long a member has for an answer, where nobody waits for it.
+// answerTime is the timeout of a request to a member, outside of polling.
 const answerTime = 10 * time.Second
 
-// ofService asks members that are services, from the host of one. Each has some time for
-// an answer, and etcdctl may connect more than once.
+// ofService returns a Client of members that are services, run on the host of one. within
+// is the timeout of one request; etcdctl may connect more than once.
 func ofService(within time.Duration, endpoints ...string) Client {
 	return Client{endpoints: endpoints, flags: append(keyFlags(caFile, healthCert, healthKey), answersWithin(within)), limit: 2*within + 10*time.Second}
 }
@@ -67,15 +68,17 @@ func keyFlags(ca, cert, key string) []string {
 	return []string{"--cacert=" + ca, "--cert=" + cert, "--key=" + key}
 }
 
-// argv is etcdctl with what it needs, for one of the endpoints.
+// argv returns the etcdctl command with its flags for one of the endpoints.
 func (c Client) argv(at string, words ...string) []string {
 	return slices.Concat([]string{"etcdctl", "--endpoints=" + at}, c.flags, words)
 }
 
-// Argv is what a person types for the same, beside the host's way to etcdctl.
+// Argv returns the etcdctl command that a person can type, without the command that enters
+// a container.
 func (c Client) Argv(words ...string) []string { return c.argv(c.endpoints[0], words...) }
 
-// Run runs etcdctl, and gives its output.
+// Run runs etcdctl on h and returns its standard output. An endpoint that fails is followed
+// by the next one; the error is that of the last.
 func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []byte, err error) {
 	var by []string
 	if c.in != nil {
@@ -93,10 +96,10 @@ func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []
 	return nil, err
 }
 
-// Member is one of a store's, as etcdctl lists it.
+// Member is an etcd member, as etcdctl member list prints it.
 type Member struct {
 	ID         uint64   `json:"ID"`
-	Name       string   `json:"name"` // empty until one that was added has started
+	Name       string   `json:"name"` // empty until an added member has started
 	PeerURLs   []string `json:"peerURLs"`
 	ClientURLs []string `json:"clientURLs"` // none until it has started
 	IsLearner  bool     `json:"isLearner"`
@@ -115,24 +118,24 @@ func parseMembers(text []byte) ([]Member, error) {
 	var list struct {
 		Members []Member `json:"members"`
 	}
-	// What follows is what etcdctl said on standard error: crictl prints both.
+	// Text after the object is etcdctl's standard error: crictl prints both.
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&list); err != nil {
 		return nil, fmt.Errorf("etcdctl member list: %w", err)
 	}
 	if len(list.Members) == 0 {
-		return nil, errors.New("etcdctl member list names nobody")
+		return nil, errors.New("etcdctl member list returned no members")
 	}
 	return list.Members, nil
 }
 
-// Remove removes a member.
+// Remove removes a member from the etcd cluster.
 func (c Client) Remove(ctx context.Context, h *steps.Host, m Member) error {
 	_, err := c.Run(ctx, h, "member", "remove", m.id())
 	return err
 }
 
-// id is the member's number as etcdctl takes it.
+// id returns the member's ID in etcdctl's notation.
 func (m Member) id() string { return strconv.FormatUint(m.ID, 16) }
 
-// PeerURL is where the other members reach the one on a host.
+// PeerURL returns the URL at which other members reach the one on h.
 func PeerURL(c *manifest.Cluster, h manifest.Host) string { return peerURL(address(c, h)) }

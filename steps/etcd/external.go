@@ -20,15 +20,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// askFor is how long one endpoint has for an answer.
-const askFor = 10 * time.Second
+// requestTimeout is the timeout of a request to one endpoint.
+const requestTimeout = 10 * time.Second
 
-// mostAnswer is the most that is read of an answer, in bytes.
-const mostAnswer = 1 << 20
+// maxResponse limits the size of a response, in bytes.
+const maxResponse = 1 << 20
 
-// CheckExternal asks a store that stands already, the way that a master reaches
-// it, how it is: each endpoint answers, and most of its members agree. Before the
-// first master is made it holds no other cluster's objects.
+// CheckExternal checks an existing etcd through connections from a master: each endpoint is
+// healthy and has a leader. Before the first master is created, the etcd must contain no
+// objects of another cluster under the same key prefix.
 func CheckExternal(c *manifest.Cluster) steps.Step {
 	return op.Check("etcd.check-external", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		client, err := clientFrom(c, h)
@@ -41,7 +41,7 @@ func CheckExternal(c *manifest.Cluster) steps.Step {
 		for _, at := range c.Spec.Etcd.External.Endpoints {
 			if err := healthy(ctx, client, at); err != nil {
 				out = append(out, steps.Finding{What: fmt.Sprintf("etcd at %s: %v", at, err),
-					Advice: "see whether it runs and this host reaches it: etcdctl --endpoints=" + at + " endpoint health"})
+					Advice: "check that it runs and that this host reaches it: etcdctl --endpoints=" + at + " endpoint health"})
 				continue
 			}
 			answers = at
@@ -55,35 +55,35 @@ func CheckExternal(c *manifest.Cluster) steps.Step {
 		}
 		prefix := keyPrefix(c)
 		n, err := count(ctx, client, answers, prefix)
-		if err != nil { // one that tells its clients apart answers nobody here; its health is known
-			h.Log.InfoContext(ctx, "the store does not say what it holds", "endpoint", answers, "err", err)
+		if err != nil { // an etcd with authentication enabled rejects the request; its health is known
+			h.Log.InfoContext(ctx, "the number of keys in etcd is unknown", "endpoint", answers, "err", err)
 			return out, nil
 		}
 		if n != "" && n != "0" {
-			out = append(out, steps.Finding{What: fmt.Sprintf("etcd at %s holds %s keys under %s: another cluster's, or one's that is gone", answers, n, prefix),
-				Advice: "if nobody needs them: etcdctl --endpoints=" + answers + " del --prefix " + prefix + "; else set spec.kubernetes.apiServer.extraArgs: {etcd-prefix: /another}"})
+			out = append(out, steps.Finding{What: fmt.Sprintf("etcd at %s has %s keys under %s, of another or a deleted cluster", answers, n, prefix),
+				Advice: "if they are no longer needed: etcdctl --endpoints=" + answers + " del --prefix " + prefix + "; otherwise set spec.kubernetes.apiServer.extraArgs: {etcd-prefix: /another}"})
 		}
 		return out, nil
 	})
 }
 
-// NoteLeft says what a removal leaves in a store that is not kubexm's.
-func NoteLeft(c *manifest.Cluster) steps.Step {
+// ReportRemaining reports the objects that a removal leaves in an external etcd.
+func ReportRemaining(c *manifest.Cluster) steps.Step {
 	return op.Check("etcd.note-left", func(_ context.Context, _ *steps.Host) (steps.Findings, error) {
 		prefix := keyPrefix(c)
 		return steps.Findings{{
-			Warning: true, What: "the cluster's objects stay in the etcd at " + strings.Join(c.Spec.Etcd.External.Endpoints, ", ") + ", under " + prefix,
-			Advice: "when nobody needs them any more: etcdctl del --prefix " + prefix,
+			Warning: true, What: "the cluster's objects remain in the etcd at " + strings.Join(c.Spec.Etcd.External.Endpoints, ", ") + ", under " + prefix,
+			Advice: "when they are no longer needed: etcdctl del --prefix " + prefix,
 		}}, nil
 	})
 }
 
-// begun tells whether kubexm has begun to make the host part of this cluster.
+// begun reports whether kubexm has begun to make the host part of this cluster.
 func begun(ctx context.Context, h *steps.Host) (bool, error) {
 	return h.Exists(ctx, op.RecordDir(h))
 }
 
-// keyPrefix is what the keys of the cluster's objects begin with.
+// keyPrefix returns the prefix of the keys of the cluster's objects.
 func keyPrefix(c *manifest.Cluster) string {
 	prefix := "/registry"
 	for _, a := range c.Spec.Kubernetes.APIServer.ExtraArgs {
@@ -94,17 +94,17 @@ func keyPrefix(c *manifest.Cluster) string {
 	return "/" + strings.Trim(prefix, "/") + "/"
 }
 
-// clientFrom is a client whose connections go out from h.
+// clientFrom returns a client whose connections are opened from h.
 func clientFrom(c *manifest.Cluster, h *steps.Host) (*http.Client, error) {
 	f, ok := h.Conn().(connector.Forwarder)
 	if !ok {
-		return nil, errors.New("the connection to this host carries no TCP")
+		return nil, errors.New("the connection to this host cannot forward TCP")
 	}
 	conf, err := clientConfig(c.Spec.Etcd.External)
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Timeout: cmp.Or(h.Waits.Header, askFor), Transport: &http.Transport{
+	return &http.Client{Timeout: cmp.Or(h.Timeouts.Header, requestTimeout), Transport: &http.Transport{
 		TLSClientConfig: conf,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return f.Dial(ctx, network, address)
@@ -112,22 +112,22 @@ func clientFrom(c *manifest.Cluster, h *steps.Host) (*http.Client, error) {
 	}}, nil
 }
 
-// healthy asks one endpoint. Its answer tells whether there is a leader that it follows.
+// healthy queries /health of one endpoint, which includes whether the member has a leader.
 func healthy(ctx context.Context, client *http.Client, at string) error {
 	var answer struct{ Health, Reason string }
-	if err := ask(ctx, client, http.MethodGet, strings.TrimSuffix(at, "/")+"/health", nil, &answer); err != nil {
+	if err := request(ctx, client, http.MethodGet, strings.TrimSuffix(at, "/")+"/health", nil, &answer); err != nil {
 		return err
 	}
 	if answer.Health != "true" {
-		return errors.New("it is not healthy: " + answer.Reason)
+		return errors.New("not healthy: " + answer.Reason)
 	}
 	return nil
 }
 
-// count gives how many keys begin with a prefix, as etcd's gateway writes it.
+// count returns the number of keys with a prefix, as text, as etcd's gRPC gateway does.
 func count(ctx context.Context, client *http.Client, at, prefix string) (string, error) {
 	end := []byte(prefix)
-	end[len(end)-1]++ // the first key behind all of them
+	end[len(end)-1]++ // the first key after all of them
 	body, err := json.Marshal(map[string]any{
 		"key": base64.StdEncoding.EncodeToString([]byte(prefix)), "range_end": base64.StdEncoding.EncodeToString(end), "count_only": true,
 	})
@@ -135,11 +135,11 @@ func count(ctx context.Context, client *http.Client, at, prefix string) (string,
 		return "", err
 	}
 	var answer struct{ Count string }
-	err = ask(ctx, client, http.MethodPost, strings.TrimSuffix(at, "/")+"/v3/kv/range", body, &answer)
+	err = request(ctx, client, http.MethodPost, strings.TrimSuffix(at, "/")+"/v3/kv/range", body, &answer)
 	return answer.Count, err
 }
 
-func ask(ctx context.Context, client *http.Client, method, address string, body []byte, answer any) error {
+func request(ctx context.Context, client *http.Client, method, address string, body []byte, answer any) error {
 	q, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -149,12 +149,12 @@ func ask(ctx context.Context, client *http.Client, method, address string, body 
 		return err
 	}
 	defer r.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(r.Body, mostAnswer))
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxResponse))
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, answer); err != nil || r.StatusCode != http.StatusOK && r.StatusCode != http.StatusServiceUnavailable {
-		return fmt.Errorf("it answers with %s", r.Status)
+		return fmt.Errorf("unexpected response %s", r.Status)
 	}
 	return nil
 }

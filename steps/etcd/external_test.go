@@ -166,8 +166,8 @@ func TestCheckExternal(t *testing.T) {
 	}{
 		"healthy and empty":           {prefix: "/registry/ to /registry0"},
 		"without most of its members": {change: func(o *outside) { o.health = `{"health":"false","reason":"RAFT NO LEADER"}` }, want: "not healthy: RAFT NO LEADER"},
-		"no etcd":                     {change: func(o *outside) { o.health = "<html>true</html>" }, want: "it answers with 200 OK"},
-		"another cluster's":           {change: func(o *outside) { o.keys = 1234 }, want: "holds 1234 keys under /registry/", prefix: "/registry/ to /registry0"},
+		"no etcd":                     {change: func(o *outside) { o.health = "<html>true</html>" }, want: "unexpected response 200 OK"},
+		"another cluster's":           {change: func(o *outside) { o.keys = 1234 }, want: "has 1234 keys under /registry/", prefix: "/registry/ to /registry0"},
 		"this cluster's own":          {before: began, change: func(o *outside) { o.keys = 1234 }},
 		"under a name of its own":     {rest: ", apiServer: {extraArgs: {etcd-prefix: /two}}", prefix: "/two/ to /two0"},
 		"does not say":                {change: func(o *outside) { o.denies = true }},
@@ -215,7 +215,7 @@ func TestNoteLeft(t *testing.T) {
 	c := newOutside(t).cluster(t, ", apiServer: {extraArgs: {etcd-prefix: two}}")
 	var said []string
 	kase := steptest.Case{Cluster: c, Report: func(f steps.Finding) { said = append(said, f.What+"; "+f.Advice) }}
-	if found := steptest.Check(t, kase, etcd.NoteLeft(c)); len(found) > 0 {
+	if found := steptest.Check(t, kase, etcd.ReportRemaining(c)); len(found) > 0 {
 		t.Errorf("it stops a removal: %v", found)
 	}
 	if len(said) != 1 || !strings.Contains(said[0], "https://192.0.2.41:2379, under /two/") || !strings.Contains(said[0], "del --prefix /two/") {
@@ -243,8 +243,8 @@ func TestCheckFiles(t *testing.T) {
 		"a certificate in text": {change: func(e *manifest.ExternalEtcd) { e.CertFile = o.dir + "/text" }, at: now, want: "certFile: tls: failed to find any PEM data"},
 		"expired":               {at: now.Add(2 * pki.LeafLifetime), want: "certFile: the certificate of k8s expired on " + now.Add(pki.LeafLifetime).UTC().Format("2006-01")},
 		"not valid yet":         {at: now.Add(-time.Hour), want: "certFile: the certificate of k8s is not valid before"},
-		"for servers alone": {change: func(e *manifest.ExternalEtcd) { e.CertFile, e.KeyFile = o.dir+"/serving.crt", o.dir+"/serving.key" }, at: now,
-			want: "certFile: the certificate is for servers alone"},
+		"for servers only": {change: func(e *manifest.ExternalEtcd) { e.CertFile, e.KeyFile = o.dir+"/serving.crt", o.dir+"/serving.key" }, at: now,
+			want: "certFile: the certificate is valid for servers only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := o.cluster(t, "")

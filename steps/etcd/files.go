@@ -12,8 +12,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 )
 
-// clientConfig reads the files that the config names for a store that stands
-// already. It is nil where there are none.
+// clientConfig reads the TLS files that the config specifies for an existing etcd. It
+// returns nil if there are none.
 func clientConfig(e manifest.ExternalEtcd) (*tls.Config, error) {
 	if e.CAFile == "" && e.CertFile == "" {
 		return nil, nil
@@ -39,9 +39,9 @@ func clientConfig(e manifest.ExternalEtcd) (*tls.Config, error) {
 	return conf, nil
 }
 
-// CheckFiles looks at the files of a store that stands already, before any host
-// is asked: they can be read, the key is the certificate's, and the certificate
-// is good for a client now. Others find nothing.
+// CheckFiles checks the TLS files of an existing etcd on the workdir host: they are
+// readable, key and certificate match, and the certificate is valid for a client at the
+// time now. For other types of etcd it returns nil.
 func CheckFiles(c *manifest.Cluster, now time.Time) manifest.Problems {
 	if part.StoreOf(c).Kind != part.External {
 		return nil
@@ -55,19 +55,19 @@ func CheckFiles(c *manifest.Cluster, now time.Time) manifest.Problems {
 	e := c.Spec.Etcd.External
 	if e.CAFile != "" {
 		_, err := clientConfig(manifest.ExternalEtcd{CAFile: e.CAFile})
-		bad("caFile", err, "name a file with the CA's certificate; paths start at the config's folder")
+		bad("caFile", err, "specify a file with the CA certificate; paths are relative to the config's folder")
 	}
 	if e.CertFile != "" {
 		conf, err := clientConfig(manifest.ExternalEtcd{CertFile: e.CertFile, KeyFile: e.KeyFile})
-		bad("certFile", err, "name a certificate in PEM, and in keyFile its key; paths start at the config's folder")
+		bad("certFile", err, "specify a certificate in PEM, and its key in keyFile; paths are relative to the config's folder")
 		if err == nil {
-			bad("certFile", goodClient(conf.Certificates[0].Leaf, now), "have the etcd's CA issue another")
+			bad("certFile", goodClient(conf.Certificates[0].Leaf, now), "issue another certificate with etcd's CA")
 		}
 	}
 	return ps
 }
 
-// goodClient tells why a certificate does not do for a client.
+// goodClient returns why a certificate is not valid for a client; nil if it is.
 func goodClient(c *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(c.NotAfter):
@@ -82,5 +82,5 @@ func goodClient(c *x509.Certificate, now time.Time) error {
 			return nil
 		}
 	}
-	return errors.New("the certificate is for servers alone")
+	return errors.New("the certificate is valid for servers only")
 }

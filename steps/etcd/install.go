@@ -57,7 +57,7 @@ func dataDir(c *manifest.Cluster) op.Dir {
 	return op.Dir{Path: c.Spec.Etcd.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}
 }
 
-// pair are a certificate and its key as files of a host.
+// pair returns a certificate and its key as files of a host.
 func pair(cert, key string, of func(*steps.Host) (name string, r pki.Request)) []op.Resource {
 	read := func(ctx context.Context, h *steps.Host) (c, k []byte, err error) {
 		name, r := of(h)
@@ -80,14 +80,15 @@ func pair(cert, key string, of func(*steps.Host) (name string, r pki.Request)) [
 	}
 }
 
-// Install makes a host a member. It does not wait for the others: each is
-// started before any of them answers.
+// Install makes a host an etcd member: binaries, certificates, data folder and unit. It does
+// not wait for the other members, because all are started before a quorum exists.
 func Install(c *manifest.Cluster) steps.Step {
 	reads := func(m *steps.Meta) { m.Reads = append(m.Reads, Data) }
 	return op.Ensure("etcd.install", resources(c), op.Upload, reads)
 }
 
-// Uninstall is its inverse, with all data unless that is to stay.
+// Uninstall removes the etcd member from a host: unit, binaries, certificates and data. A
+// deletion that preserves data keeps the data folder.
 func Uninstall(c *manifest.Cluster, keep bool) steps.Step {
 	rs := resources(c)
 	if keep {
@@ -108,8 +109,8 @@ func serviceUnit(c *manifest.Cluster, h manifest.Host) ([]byte, error) {
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@+=:,./\[\]-]*$`)
 
-// quote gives a word of a unit's command as systemd reads it (systemd.service(5),
-// command lines): in quotes where it has to be, with nothing put in for % and $.
+// quote returns a word of a unit's command line in systemd's syntax (systemd.service(5)):
+// quoted if necessary, with % and $ escaped.
 func quote(word string) string {
 	if plain.MatchString(word) {
 		return word

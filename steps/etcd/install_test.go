@@ -78,7 +78,7 @@ func TestInstallKeepsItsLaws(t *testing.T) {
 
 func TestKeysOfMastersKeepTheirLaws(t *testing.T) {
 	c := steptest.Cluster(t, three+plain)
-	steptest.Ensure(t, steptest.Case{Cluster: c, Workdir: t.TempDir()}, etcd.GiveKeys(c), etcd.TakeKeys(c))
+	steptest.Ensure(t, steptest.Case{Cluster: c, Workdir: t.TempDir()}, etcd.InstallClientFiles(c), etcd.RemoveClientFiles(c))
 	dir := t.TempDir()
 	for _, f := range []string{"ca", "cert", "key"} {
 		if err := os.WriteFile(filepath.Join(dir, f), []byte("the "+f+"\n"), 0o600); err != nil {
@@ -87,8 +87,8 @@ func TestKeysOfMastersKeepTheirLaws(t *testing.T) {
 	}
 	ext := steptest.Cluster(t, three+"  etcd: {type: external, external: {endpoints: ['https://192.0.2.41:2379'], caFile: "+dir+"/ca, certFile: "+dir+"/cert, keyFile: "+dir+"/key}}\n  network: {plugin: flannel}\n")
 	kase := steptest.Case{Cluster: ext}
-	steptest.Ensure(t, kase, etcd.GiveKeys(ext), etcd.TakeKeys(ext))
-	s, give := kase.Sim(t), etcd.GiveKeys(ext)
+	steptest.Ensure(t, kase, etcd.InstallClientFiles(ext), etcd.RemoveClientFiles(ext))
+	s, give := kase.Sim(t), etcd.InstallClientFiles(ext)
 	if err := give.Run(t.Context(), kase.NewHost(t, s, give)); err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +105,8 @@ func paths(c *manifest.Cluster) map[string]string {
 	return map[string]string{"ca": ca, "cert": cert, "key": key}
 }
 
-// TestWhatMastersAreGiven: no file where the store has none.
-func TestWhatMastersAreGiven(t *testing.T) {
+// TestClientFilesOfMasters: no file where the store has none.
+func TestClientFilesOfMasters(t *testing.T) {
 	const dir = "/etc/kubernetes/etcd/"
 	for text, want := range map[string]map[string]string{
 		"{type: kubexm}":  {"ca": dir + "ca.crt", "cert": dir + "client.crt", "key": dir + "client.key"},
@@ -119,8 +119,8 @@ func TestWhatMastersAreGiven(t *testing.T) {
 		if d := cmp.Diff(want, paths(c)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", text, d)
 		}
-		if etcd.NeedsKeys(c) != (want["ca"] != "") {
-			t.Errorf("%s: needs keys: %t", text, etcd.NeedsKeys(c))
+		if etcd.NeedsClientFiles(c) != (want["ca"] != "") {
+			t.Errorf("%s: needs keys: %t", text, etcd.NeedsClientFiles(c))
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestMembersTrustEachOther(t *testing.T) {
 	check(two, dir, "peer", x509.ExtKeyUsageClientAuth)
 	check(one, dir, "healthcheck-client", x509.ExtKeyUsageClientAuth)
 	kase := steptest.Case{Cluster: c, Workdir: work}
-	give := etcd.GiveKeys(c)
+	give := etcd.InstallClientFiles(c)
 	if err := give.Run(t.Context(), kase.NewHost(t, one, give)); err != nil {
 		t.Fatal(err)
 	}
@@ -193,9 +193,9 @@ func TestMembersTrustEachOther(t *testing.T) {
 	}
 }
 
-// TestAnotherMachineIsRefused: a member with data keeps the keys that its peers
+// TestAnotherWorkdirIsRefused: a member with data keeps the keys that its peers
 // know, whatever a machine without them would make.
-func TestAnotherMachineIsRefused(t *testing.T) {
+func TestAnotherWorkdirIsRefused(t *testing.T) {
 	c, work := steptest.Cluster(t, three+plain), t.TempDir()
 	s := install(t, c, "m1", work)
 	s.AddFile("/var/lib/etcd/member/wal/0.wal", "data", 0o600)
@@ -203,13 +203,13 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 	other := steptest.Case{Cluster: c, Workdir: t.TempDir()}
 	step := etcd.Install(c)
 	_, err := step.Precheck(t.Context(), other.NewHost(t, s, step))
-	if err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "certs/etcd out of the way, and run again: what is in use comes from m1 then") {
+	if err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "certs/etcd away and run the command again: kubexm then copies the CA from m1") {
 		t.Errorf("%v, %q", err, steps.Advice(err))
 	}
 	bare := s.Read("/etc/etcd/pki/ca.key")
 	s.RemoveAll("/etc/etcd/pki/ca.key") // an older kubexm kept none
 	_, err = step.Precheck(t.Context(), other.NewHost(t, s, step))
-	if err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "certs/etcd from the machine that made the cluster") {
+	if err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "certs/etcd from the workdir host that created the cluster") {
 		t.Errorf("%v, %q", err, steps.Advice(err))
 	}
 	s.AddFile("/etc/etcd/pki/ca.key", bare, 0o600)
@@ -259,7 +259,7 @@ func TestWaitHealthy(t *testing.T) {
 		c := steptest.Cluster(t, three+plain)
 		kase := steptest.Case{Cluster: c}
 		step := etcd.WaitHealthy(c)
-		if !step.Meta().LooksOnly {
+		if !step.Meta().ReadOnly {
 			t.Error("a wait changes nothing")
 		}
 		for _, answers := range []int{1, 5, 1 << 30} {
@@ -391,8 +391,8 @@ func TestABadSettingStopsAtTheFirst(t *testing.T) {
 	})
 }
 
-// TestAMemberThatEnds is not waited for: its last words are in the error.
-func TestAMemberThatEnds(t *testing.T) {
+// TestAMemberThatExits is not waited for: its last words are in the error.
+func TestAMemberThatExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := steptest.Cluster(t, three+plain)
 		kase := steptest.Case{Cluster: c}
@@ -407,7 +407,7 @@ func TestAMemberThatEnds(t *testing.T) {
 			return connector.Result{Stdout: []byte("etcd[7]: flag provided but not defined: -no-such-flag\n")}, true
 		})
 		err := step.Run(t.Context(), kase.NewHost(t, s, step))
-		if err == nil || !strings.Contains(err.Error(), "etcd ends as soon as it is started") || !strings.Contains(err.Error(), "no-such-flag") {
+		if err == nil || !strings.Contains(err.Error(), "etcd exits right after its start") || !strings.Contains(err.Error(), "no-such-flag") {
 			t.Errorf("%v", err)
 		}
 		if took := time.Since(began); took > 30*time.Second {

@@ -32,7 +32,7 @@ const (
 	healthKey  = keysDir + "/healthcheck-client.key"
 )
 
-// keys are the certificates of the store, in the cluster's folder here.
+// keys are etcd's certificates, in the cluster's folder on the workdir host.
 type keys struct {
 	store pki.Store
 	now   time.Time
@@ -42,9 +42,9 @@ func keysOf(h *steps.Host) keys {
 	return keys{store: pki.Store{Dir: filepath.Join(h.Workdir, "certs", "etcd")}, now: time.Now()}
 }
 
-// turns has the members of a store restart one by one: a lock of its own, for who
-// holds it asks for keys.
-func turns(h *steps.Host) pki.Store {
+// restartLock is a lock with which members restart one by one. It is separate from the lock
+// of the keys, because its holder reads keys.
+func restartLock(h *steps.Host) pki.Store {
 	return pki.Store{Dir: filepath.Join(h.Workdir, "certs", "etcd", ".restart")}
 }
 
@@ -52,7 +52,7 @@ func (k keys) authority() (pki.Pair, error) {
 	return k.store.Authority("ca", "kubexm etcd CA", k.now)
 }
 
-// ca gives the CA's certificate and key as PEM.
+// ca returns the CA's certificate and key as PEM.
 func (k keys) ca() (cert, key []byte, err error) {
 	ca, err := k.authority()
 	if err != nil {
@@ -61,8 +61,8 @@ func (k keys) ca() (cert, key []byte, err error) {
 	return ca.Encode()
 }
 
-// leaf gives a certificate and its key as PEM, under a name in the store. found
-// gives the one that a host has.
+// leaf returns a certificate and its key as PEM, which is stored under name. found returns
+// the certificate that a host has.
 func (k keys) leaf(name string, r pki.Request, found func() (cert, key []byte, err error)) (cert, key []byte, err error) {
 	ca, err := k.authority()
 	if err != nil {
@@ -75,8 +75,7 @@ func (k keys) leaf(name string, r pki.Request, found func() (cert, key []byte, e
 	return p.Encode()
 }
 
-// A member is a client too: of its peers, and of itself for the requests that
-// come as JSON.
+// A member is a client too: of its peers, and of itself for requests to the gRPC gateway.
 func server(c *manifest.Cluster, h manifest.Host) (string, pki.Request) {
 	names := append(addresses(c, h), "localhost", "127.0.0.1", "::1")
 	return "server-" + h.Name, pki.Request{CommonName: h.Name, Names: names, Server: true, Client: true}
@@ -86,17 +85,17 @@ func peer(c *manifest.Cluster, h manifest.Host) (string, pki.Request) {
 	return "peer-" + h.Name, pki.Request{CommonName: h.Name, Names: addresses(c, h), Server: true, Client: true}
 }
 
-// healthClient is who asks members how they are: kubexm itself, on their hosts.
+// healthClient is the identity of kubexm's own requests on the hosts of members.
 func healthClient() (string, pki.Request) {
 	return "healthcheck-client", pki.Request{CommonName: "kube-etcd-healthcheck-client", Client: true}
 }
 
-// apiServer is who all API servers are to the store.
+// apiServer is the client identity of all API servers.
 func apiServer() (string, pki.Request) {
 	return "apiserver-etcd-client", pki.Request{CommonName: "kube-apiserver-etcd-client", Client: true}
 }
 
-// addresses are all names that a member may be reached by, as /etc/hosts has them.
+// addresses returns all names and addresses of a member, as in /etc/hosts.
 func addresses(c *manifest.Cluster, h manifest.Host) []string {
 	out := []string{h.Name, h.Name + "." + c.Spec.Kubernetes.ClusterName}
 	for _, a := range append(slices.Clone(h.InternalAddress), h.Address) {
@@ -107,9 +106,9 @@ func addresses(c *manifest.Cluster, h manifest.Host) []string {
 	return out
 }
 
-// CheckKeys finds members with data that know another CA than this machine: the
-// keys of the store are on another one, and giving a member new ones would cut it
-// off from the others.
+// CheckKeys finds members with data whose CA is not the one in the workdir. Then the keys of
+// this etcd are on another workdir host, and new keys would separate a member from the
+// others.
 func CheckKeys(c *manifest.Cluster) steps.Step {
 	check := op.Check("etcd.check-keys", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		data, err := hasData(ctx, c, h)
@@ -126,40 +125,40 @@ func CheckKeys(c *manifest.Cluster) steps.Step {
 		if err != nil {
 			return nil, err
 		}
-		here, err := os.ReadFile(filepath.Join(keysOf(h).store.Dir, "ca.crt"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Equal(have, here) {
+		own, err := os.ReadFile(filepath.Join(keysOf(h).store.Dir, "ca.crt"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Equal(have, own) {
 			return nil, err
 		}
-		advice, err := bring(ctx, h)
+		advice, err := caAdvice(ctx, h)
 		return steps.Findings{{What: errAnotherCA.Error(), Advice: advice}}, err
 	})
 	return writing{check}
 }
 
-// writing is a check that tells what it saw, too.
+// writing is a check that also stores Data.
 type writing struct{ steps.Step }
 
-// Meta adds what it tells.
+// Meta adds the output Data.
 func (w writing) Meta() steps.Meta {
 	m := w.Step.Meta()
 	m.Writes = []steps.AnyKey{Data}
 	return m
 }
 
-var errAnotherCA = errors.New("the member of etcd here knows another CA than this machine")
+var errAnotherCA = errors.New("the etcd member on this host has a CA other than the one in the workdir")
 
-// bring says how this machine comes to the keys that the member on h knows.
-func bring(ctx context.Context, h *steps.Host) (advice string, err error) {
+// caAdvice returns how to get the CA of the member on h into the workdir.
+func caAdvice(ctx context.Context, h *steps.Host) (advice string, err error) {
 	dir := keysOf(h).store.Dir
 	_, err = h.Stat(ctx, caKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Sprintf("bring %s from the machine that made the cluster", dir), nil
+		return fmt.Sprintf("copy %s from the workdir host that created the cluster", dir), nil
 	}
-	return fmt.Sprintf("move %s out of the way, and run again: what is in use comes from %s then", dir, h.Name), err
+	return fmt.Sprintf("move %s away and run the command again: kubexm then copies the CA from %s", dir, h.Name), err
 }
 
-// hasData tells whether the member on h has any: a log. Its folders alone are what
-// one leaves that could not begin.
+// hasData reports whether the member on h has data, which is a write-ahead log. Folders
+// without one remain of a member that could not start.
 func hasData(ctx context.Context, c *manifest.Cluster, h *steps.Host) (bool, error) {
 	all, err := h.List(ctx, walDir(c))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,8 +167,8 @@ func hasData(ctx context.Context, c *manifest.Cluster, h *steps.Host) (bool, err
 	return slices.ContainsFunc(all, func(i runner.Info) bool { return isLog(i.Name) }), err
 }
 
-// memberCA is the CA's certificate and key on a member's host. What CheckKeys finds
-// is refused here, too.
+// memberCA returns the CA's certificate and key for a member's host. It refuses the members
+// that CheckKeys reports.
 func memberCA(ctx context.Context, h *steps.Host) (cert, key []byte, err error) {
 	have, err := h.ReadFile(ctx, caFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -183,17 +182,18 @@ func memberCA(ctx context.Context, h *steps.Host) (cert, key []byte, err error) 
 	if data, err := hasData(ctx, h.Cluster, h); err != nil || !data {
 		return cert, key, err
 	}
-	if none { // of a member that was removed, and whose data stayed: all members get new keys
+	if none { // the member was removed and its data preserved: all members get new keys
 		if ours, err := op.Recorded(ctx, h, dataDir(h.Cluster)); err != nil || ours {
 			return cert, key, err
 		}
 	}
-	advice, err := bring(ctx, h)
+	advice, err := caAdvice(ctx, h)
 	return nil, nil, errors.Join(steps.Advise(errAnotherCA, "%s", advice), err)
 }
 
-// Recall brings the store's CA from one of its hosts to a machine that has none, so
-// that nobody gets keys that the members do not know. It changes nothing on a host.
+// Recall copies etcd's CA from one of the members' hosts to a workdir that has none, so that
+// all new certificates are signed by the CA that the members trust. It changes nothing on
+// hosts.
 func Recall(ctx context.Context, members []*steps.Host) error {
 	for _, h := range members {
 		k := keysOf(h)
@@ -223,7 +223,7 @@ func Recall(ctx context.Context, members []*steps.Host) error {
 		if err != nil {
 			return fmt.Errorf("%s on %s: %w", caFile, h.Name, err)
 		}
-		if err := k.store.Take("ca", ca); err != nil {
+		if err := k.store.Import("ca", ca); err != nil {
 			return err
 		}
 	}

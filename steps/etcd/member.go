@@ -10,20 +10,20 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// member is the unit of one. Members are started side by side; one that serves is
-// restarted only while all others do, and they wait for it: the steps of all hosts
-// run at once, and a setting that no member starts with would end the store.
+// member is the unit of an etcd member. Members are started in parallel. A running member is
+// restarted only while all others are healthy, one at a time: the steps of all hosts run in
+// parallel, and a setting with which no member starts would stop the entire etcd.
 type member struct {
 	op.Unit
 
 	cluster *manifest.Cluster
 }
 
-// moment is how long the others have to be healthy before one is restarted: whoever
-// was restarted before it has answered already.
-const moment = 15 * time.Second
+// othersTimeout is how long kubexm waits for all members to be healthy before it restarts
+// one. It is short: a member that was restarted before has answered already.
+const othersTimeout = 15 * time.Second
 
-// Want starts the unit, or restarts it with care.
+// Want starts the unit, or restarts it if all other members are healthy.
 func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Change, error) {
 	change, err := m.Unit.Want(ctx, h, changed)
 	if err != nil || change == nil {
@@ -36,11 +36,11 @@ func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Chan
 			return err
 		}
 		if !serves {
-			return m.begin(ctx, h, restart)
+			return m.startOrJoin(ctx, h, restart)
 		}
-		return turns(h).InTurn(ctx, func() error {
-			if err := steps.Until(ctx, moment, time.Second, func(ctx context.Context) error { return health(ctx, m.cluster, h, "--cluster") }); err != nil {
-				return steps.Advise(err, "another member is not healthy, and this one was not restarted: see `journalctl -u %s` on the other etcd hosts", unit)
+		return restartLock(h).LockedContext(ctx, func() error {
+			if err := steps.Until(ctx, othersTimeout, time.Second, func(ctx context.Context) error { return health(ctx, m.cluster, h, "--cluster") }); err != nil {
+				return steps.Advise(err, "another member is not healthy, so this one was not restarted: run journalctl -u %s on the other etcd hosts", unit)
 			}
 			if err := restart(ctx, h); err != nil {
 				return err
@@ -51,9 +51,9 @@ func (m member) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Chan
 	return change, nil
 }
 
-// begin starts a member that does not serve. One without data, of a store that has
-// some, takes the place of the one that it was, and one at a time does.
-func (m member) begin(ctx context.Context, h *steps.Host, start op.Fn) error {
+// startOrJoin starts a member that does not run. If it has no data but other members have,
+// it replaces its former member, one host at a time.
+func (m member) startOrJoin(ctx context.Context, h *steps.Host, start op.Fn) error {
 	has, err := hasData(ctx, m.cluster, h)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (m member) begin(ctx context.Context, h *steps.Host, start op.Fn) error {
 	if len(others) == 0 {
 		return start(ctx, h)
 	}
-	return turns(h).InTurn(ctx, func() error {
+	return restartLock(h).LockedContext(ctx, func() error {
 		if err := m.clear(ctx, h); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (m member) begin(ctx context.Context, h *steps.Host, start op.Fn) error {
 	})
 }
 
-// serves tells whether the member runs and answers.
+// serves reports whether the member runs and answers.
 func (m member) serves(ctx context.Context, h *steps.Host) (bool, error) {
 	u, err := h.Unit(ctx, unit)
 	if err != nil || !u.IsActive() {

@@ -17,30 +17,31 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Data carries from the checks, for each host of a member, whether it has data. Who
-// has none while others do has lost it: it would begin a store of its own.
+// Data reports, for each host of a member, whether it has data, as found by the checks. A
+// member without data while others have some has lost it, and would bootstrap a separate
+// etcd.
 var Data = steps.NewKey[bool]("etcd.data")
 
-// joinFile has a member that is started for the first time join the store of the
-// others. The unit reads it; to one that has data it means nothing.
+// joinFile lets a member without data join the existing etcd at its first start. The unit
+// reads it; a member with data ignores it.
 const (
 	joinFile = configDir + "/join.env"
 	joinText = "ETCD_INITIAL_CLUSTER_STATE=existing\n"
 )
 
-// joining is that file, where it is left of a run that was cut off.
+// joining is that file if an interrupted run has left it.
 type joining struct{ cluster *manifest.Cluster }
 
 func (joining) String() string { return "file " + joinFile }
 
-// Needs gives none.
+// Needs returns nil.
 func (joining) Needs() []manifest.Need { return nil }
 
-// Want removes it from a member that answers: the file comes where one is replaced, and
-// means nothing once it has data. One that ended before would begin a store of its own
-// without it.
+// Want removes the file once the member answers. The replacement of a member creates it, and
+// a member with data ignores it. Without it a member that exited before it had data would
+// bootstrap a separate etcd.
 func (j joining) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
-	if there, err := h.Exists(ctx, joinFile); err != nil || !there {
+	if exists, err := h.Exists(ctx, joinFile); err != nil || !exists {
 		return nil, err
 	}
 	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error {
@@ -51,25 +52,25 @@ func (j joining) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, e
 	}}, nil
 }
 
-// Gone removes it.
+// Gone removes the file.
 func (joining) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	if ours, err := op.Recorded(ctx, h, unitFile(h.Cluster)); err != nil || !ours {
 		return nil, err
 	}
-	if there, err := h.Exists(ctx, joinFile); err != nil || !there {
+	if exists, err := h.Exists(ctx, joinFile); err != nil || !exists {
 		return nil, err
 	}
 	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}, nil
 }
 
-// survivors are the endpoints of the other members that have data.
+// survivors returns the endpoints of the other members that have data.
 func survivors(c *manifest.Cluster, h *steps.Host) []string {
 	var out []string
 	for _, m := range part.StoreOf(c).Members {
 		if m.Name == h.Name {
 			continue
 		}
-		// Where nobody has looked, as in a test of this step alone, none is known of.
+		// Without the check, as in a test of only this step, none is known.
 		if has, err := Data.On(m.Name).Get(h); err == nil && has {
 			out = append(out, clientURL(address(c, m)))
 		}
@@ -77,15 +78,15 @@ func survivors(c *manifest.Cluster, h *steps.Host) []string {
 	return out
 }
 
-// settles is how long etcd may refuse changes to its members: it makes none before
-// all others have been connected for five seconds (HealthInterval and
-// isConnectedFullySince in etcd's server), and one of them may just have started.
-const settles = 30 * time.Second
+// changeTimeout is how long etcd may reject changes of its members: it makes none before all
+// others have been connected for five seconds (HealthInterval and isConnectedFullySince in
+// etcd's server), and one of them may just have started.
+const changeTimeout = 30 * time.Second
 
-// change has the store add or remove a member.
+// change adds or removes a member.
 func change(ctx context.Context, h *steps.Host, others []string, words ...string) error {
 	var final error
-	err := steps.Until(ctx, settles, time.Second, func(ctx context.Context) error {
+	err := steps.Until(ctx, changeTimeout, time.Second, func(ctx context.Context) error {
 		_, err := ofService(answerTime, others...).Run(ctx, h, append([]string{"member"}, words...)...)
 		var refused *runner.CmdError
 		if errors.As(err, &refused) && strings.Contains(refused.Stderr, "etcdserver: unhealthy cluster") {
@@ -97,27 +98,26 @@ func change(ctx context.Context, h *steps.Host, others []string, words ...string
 	return cmp.Or(err, final)
 }
 
-// replace makes a member that has lost its data one of the store again: the dead
-// one is removed, a new one added in its place, which then fetches all from the
-// others. Most of the members have to be healthy, or nothing is done.
+// replace replaces a member that has lost its data: the former member is removed and a new
+// one added, which then gets all data from the others. Without a quorum it changes nothing.
 func (m member) replace(ctx context.Context, h *steps.Host, others []string, start op.Fn) error {
 	err := steps.Until(ctx, time.Minute, time.Second, func(ctx context.Context) error {
 		_, err := ofService(answerTime, others...).Run(ctx, h, "endpoint", "health")
 		return err
 	})
 	if err != nil {
-		return steps.Advise(fmt.Errorf("this member has no data, others have, and most of them do not answer: %w", err),
-			"start the others: systemctl start %s; where most have lost their data, restore all of them from a snapshot", unit)
+		return steps.Advise(fmt.Errorf("this member has lost its data, and the others have no quorum: %w", err),
+			"start the others with systemctl start %s; if most members have lost their data, restore all of them from a snapshot", unit)
 	}
 	vacant, err := m.vacate(ctx, h, others)
 	if err != nil {
-		return steps.Advise(err, "see `etcdctl member list` on another etcd host")
+		return steps.Advise(err, "run etcdctl member list on another etcd host")
 	}
 	if vacant {
 		url := peerURL(address(m.cluster, h.Host))
 		h.Log.InfoContext(ctx, "add a member", "member", h.Name, "url", url)
 		if err := change(ctx, h, others, "add", h.Name, "--peer-urls="+url); err != nil {
-			return steps.Advise(err, "all other members have to run: see `etcdctl endpoint health --cluster` on another etcd host")
+			return steps.Advise(err, "all other members must run: check with etcdctl endpoint health --cluster on another etcd host")
 		}
 	}
 	if err := h.WriteFile(ctx, joinFile, []byte(joinText), runner.Attr{}); err != nil {
@@ -132,8 +132,8 @@ func (m member) replace(ctx context.Context, h *steps.Host, others []string, sta
 	return h.Remove(ctx, joinFile)
 }
 
-// vacate removes the dead member in the place of h. It tells whether one is to be
-// added: one that was added and never started is used as it is.
+// vacate removes the former member of h. It reports whether a new member must be added: one
+// that was added and never started is used.
 func (m member) vacate(ctx context.Context, h *steps.Host, others []string) (bool, error) {
 	all, err := ofService(answerTime, others...).Members(ctx, h)
 	if err != nil {
@@ -155,7 +155,7 @@ func (m member) vacate(ctx context.Context, h *steps.Host, others []string) (boo
 	return true, nil
 }
 
-// walDir is where a member has its log, which is what tells that it has data.
+// walDir returns the folder of a member's write-ahead log, by which hasData decides.
 func walDir(c *manifest.Cluster) string {
 	for _, a := range c.Spec.Etcd.ExtraArgs {
 		if a.Name == "wal-dir" {
@@ -165,8 +165,7 @@ func walDir(c *manifest.Cluster) string {
 	return path.Join(c.Spec.Etcd.DataDir, "member", "wal")
 }
 
-// clear empties the folder of a member without a log: what an etcd that could not
-// begin leaves there.
+// clear deletes what an etcd that could not start has left in the data folder.
 func (m member) clear(ctx context.Context, h *steps.Host) error {
 	return h.RemoveAll(ctx, path.Join(m.cluster.Spec.Etcd.DataDir, "member"))
 }

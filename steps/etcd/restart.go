@@ -13,19 +13,19 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Lead has the member of the host that it runs on lead the store: the leader is the last
-// to be stopped, and never while it leads. The others elect nobody then, and no request
-// waits for that.
-func Lead(c *manifest.Cluster) steps.Step {
+// MoveLeader transfers the leadership to the host's etcd member. A restart stops the leader
+// last, after it has transferred the leadership: no election is needed, during which requests
+// would wait.
+func MoveLeader(c *manifest.Cluster) steps.Step {
 	leads := func(ctx context.Context, h *steps.Host) (is bool, own Member, leader string, err error) {
-		client := here(c, h)
+		client := memberOn(c, h)
 		all, err := client.Members(ctx, h)
 		if err != nil {
 			return false, own, "", err
 		}
 		i := slices.IndexFunc(all, func(m Member) bool { return slices.Contains(m.PeerURLs, PeerURL(c, h.Host)) })
 		if i < 0 {
-			return false, own, "", fmt.Errorf("the store has no member %s", h.Name)
+			return false, own, "", fmt.Errorf("etcd has no member %s", h.Name)
 		}
 		statuses, err := client.Statuses(ctx, h)
 		if err != nil {
@@ -36,7 +36,7 @@ func Lead(c *manifest.Cluster) steps.Step {
 				return s.Status.Leader == all[i].ID, all[i], s.Endpoint, nil
 			}
 		}
-		return false, own, "", steps.Advise(errors.New("no member leads the store"), "see `etcdctl endpoint status --cluster` on %s", h.Name)
+		return false, own, "", steps.Advise(errors.New("etcd has no leader"), "run etcdctl endpoint status --cluster on %s", h.Name)
 	}
 	return &op.Do{
 		M: steps.Meta{Name: "etcd.lead", Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 3 * time.Second}},
@@ -49,16 +49,16 @@ func Lead(c *manifest.Cluster) steps.Step {
 			if err != nil || is {
 				return err
 			}
-			client := here(c, h)
-			client.endpoints = []string{leader} // the leader alone hands over
+			client := memberOn(c, h)
+			client.endpoints = []string{leader} // only the leader can transfer the leadership
 			_, err = client.Run(ctx, h, "move-leader", own.id())
 			return err
 		},
 	}
 }
 
-// Restart restarts the member that is a service of the host, if all members are healthy
-// and another one leads, and waits until it answers.
+// Restart restarts the host's etcd service if all members are healthy, and waits until it
+// answers.
 func Restart(c *manifest.Cluster) steps.Step {
 	return op.Again("etcd.restart", func(ctx context.Context, h *steps.Host) error {
 		if err := MayStop(ctx, c, h); err != nil {
@@ -71,15 +71,15 @@ func Restart(c *manifest.Cluster) steps.Step {
 	})
 }
 
-// MayStop tells why the member of a host must not be stopped now; nil: it may. The gate
-// before has looked for longer, and something may have happened since.
+// MayStop returns why the member of a host must not be stopped now; nil if it may be. It
+// repeats the check of the preceding gate, because the state may have changed since.
 func MayStop(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
-	missing, err := Missing(ctx, c, h)
+	missing, err := StopBlockers(ctx, c, h)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		return steps.Advise(errors.New("etcd on "+h.Name+" was not stopped: "+strings.Join(missing, "; ")), "mend that first: a member that is stopped now may take the quorum with it")
+		return steps.Advise(errors.New("etcd on "+h.Name+" was not stopped: "+strings.Join(missing, "; ")), "repair that first: without this member etcd may lose its quorum")
 	}
 	return nil
 }

@@ -19,18 +19,18 @@ import (
 // StackedKeys is the folder of a master with the keys of the member that kubeadm runs.
 const StackedKeys = "/etc/kubernetes/pki/etcd"
 
-// memberAnswers is how long a member has for an answer where the next look comes soon.
-const memberAnswers = 5 * time.Second
+// pollAnswerTime is the timeout of a request to a member that is polled.
+const pollAnswerTime = 5 * time.Second
 
-// here asks the store through the member on a host.
-func here(c *manifest.Cluster, h *steps.Host) Client {
+// memberOn returns a client of the member on a host.
+func memberOn(c *manifest.Cluster, h *steps.Host) Client {
 	if part.StoreOf(c).Kind == part.Stacked {
 		return InContainer(StackedKeys)
 	}
-	return ofService(memberAnswers, clientURL(address(c, h.Host)))
+	return ofService(pollAnswerTime, clientURL(address(c, h.Host)))
 }
 
-// Status is what a member says of itself and of the store.
+// Status is what a member reports about itself and the etcd cluster.
 type Status struct {
 	Endpoint string `json:"Endpoint"`
 	Status   struct {
@@ -44,7 +44,7 @@ type Status struct {
 	} `json:"Status"`
 }
 
-// Statuses asks every member.
+// Statuses queries every member.
 func (c Client) Statuses(ctx context.Context, h *steps.Host) ([]Status, error) {
 	out, err := c.Run(ctx, h, "endpoint", "status", "--cluster", "--write-out=json")
 	if err != nil {
@@ -55,21 +55,21 @@ func (c Client) Statuses(ctx context.Context, h *steps.Host) ([]Status, error) {
 
 func parseStatuses(text []byte) ([]Status, error) {
 	var all []Status
-	// What follows is what etcdctl said on standard error: crictl prints both.
+	// Text after the array is etcdctl's standard error: crictl prints both.
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&all); err != nil {
 		return nil, fmt.Errorf("etcdctl endpoint status: %w", err)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("etcdctl endpoint status names nobody")
+		return nil, errors.New("etcdctl endpoint status returned no members")
 	}
 	return all, nil
 }
 
-// Missing lists all that keeps a member of the store from being stopped: a member that
-// is not there, is a learner, or does not answer a read that most of them have to agree
-// on, and an alarm. h is the host of a member.
-func Missing(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string, error) {
-	client := here(c, h)
+// StopBlockers returns all reasons why no etcd member may be stopped: a member that is missing,
+// is a learner or does not answer a linearizable read, and alarms. h is the host of a
+// member.
+func StopBlockers(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string, error) {
+	client := memberOn(c, h)
 	all, err := client.Members(ctx, h)
 	var cmd *runner.CmdError
 	switch {
@@ -91,13 +91,13 @@ func Missing(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string,
 	statuses, err := client.Statuses(ctx, h)
 	switch {
 	case errors.As(err, &cmd):
-		return append(missing, "a member does not tell its status: "+lastLine(cmd)), nil
+		return append(missing, "a member does not report its status: "+lastLine(cmd)), nil
 	case err != nil:
 		return nil, err
 	}
 	for _, s := range statuses {
 		for _, e := range s.Status.Errors {
-			if e = "the store says: " + e; !slices.Contains(missing, e) {
+			if e = "etcd reports: " + e; !slices.Contains(missing, e) {
 				missing = append(missing, e)
 			}
 		}
@@ -105,13 +105,13 @@ func Missing(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string,
 	return missing, nil
 }
 
-// absent names the members of the config that the store does not have, and those that
-// have not begun or do not vote.
+// absent reports the members of the config that etcd does not have, and those that have not
+// started or are learners.
 func absent(c *manifest.Cluster, all []Member) []string {
 	var out []string
 	for _, want := range part.StoreOf(c).Members {
 		if !slices.ContainsFunc(all, func(m Member) bool { return slices.Contains(m.PeerURLs, PeerURL(c, want)) }) {
-			out = append(out, "the store has no member "+want.Name)
+			out = append(out, "etcd has no member "+want.Name)
 		}
 	}
 	for _, m := range all {
@@ -125,7 +125,7 @@ func absent(c *manifest.Cluster, all []Member) []string {
 	return out
 }
 
-// nameOf is the host of a member, else what the store knows of it.
+// nameOf returns the host of a member, or its name and URLs in etcd if no host matches.
 func nameOf(c *manifest.Cluster, m Member) string {
 	for _, h := range part.StoreOf(c).Members {
 		if slices.Contains(m.PeerURLs, PeerURL(c, h)) {
@@ -135,7 +135,7 @@ func nameOf(c *manifest.Cluster, m Member) string {
 	return strings.Join(append([]string{m.Name}, m.PeerURLs...), " ")
 }
 
-// unhealthy reads what etcdctl says of each endpoint.
+// unhealthy parses etcdctl's error lines for unhealthy endpoints.
 func unhealthy(c *manifest.Cluster, cmd *runner.CmdError) []string {
 	var out []string
 	for line := range strings.Lines(cmd.Stdout + "\n" + cmd.Stderr) {
@@ -156,11 +156,11 @@ func unhealthy(c *manifest.Cluster, cmd *runner.CmdError) []string {
 	return out
 }
 
-// lastLine is the end of what a command said.
+// lastLine returns the last line of a command's standard error, or its exit status.
 func lastLine(cmd *runner.CmdError) string {
-	said := strings.TrimSpace(cmd.Stderr)
-	if said == "" {
+	text := strings.TrimSpace(cmd.Stderr)
+	if text == "" {
 		return fmt.Sprintf("exit status %d", cmd.Exit)
 	}
-	return said[strings.LastIndexByte(said, '\n')+1:]
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }

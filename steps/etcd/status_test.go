@@ -66,7 +66,7 @@ func TestAbsent(t *testing.T) {
 		{PeerURLs: []string{"https://192.0.2.32:2380"}},
 		{Name: "old", PeerURLs: []string{"https://192.0.2.99:2380"}, ClientURLs: []string{"https://192.0.2.99:2379"}, IsLearner: true},
 	})
-	if want := []string{"the store has no member e3", "member e2 has not started", "member old https://192.0.2.99:2380 is a learner"}; !slices.Equal(got, want) {
+	if want := []string{"etcd has no member e3", "member e2 has not started", "member old https://192.0.2.99:2380 is a learner"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

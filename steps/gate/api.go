@@ -14,13 +14,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// API waits until the API server of the master that it is asked on is ready. It asks that
-// server, and no other that a load balancer might choose.
+// API waits until the API server on its host is ready. It connects to that server directly,
+// not through a load balancer.
 func API(c *manifest.Cluster) steps.Step {
 	return wait{
 		name:   "gate.api-server",
-		look:   func(ctx context.Context, h *steps.Host) ([]string, error) { return apiMissing(ctx, c, h) },
-		advice: "see `crictl ps -a --name kube-apiserver` and the log of its container on %s",
+		check:  func(ctx context.Context, h *steps.Host) ([]string, error) { return apiMissing(ctx, c, h) },
+		advice: "run crictl ps -a --name kube-apiserver on %s, and crictl logs for its container",
 	}.step()
 }
 
@@ -37,11 +37,12 @@ func apiMissing(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]stri
 	return nil, nil
 }
 
-// notReady gives of an answer of /readyz the checks that fail, else its last line.
+// notReady returns the failed checks of a response of /readyz, or its last line if there are
+// none.
 func notReady(cmd *runner.CmdError) string {
 	var bad []string
 	last := fmt.Sprintf("exit status %d", cmd.Exit)
-	// kubectl quotes the answer within one line of its own.
+	// kubectl quotes the response within one line.
 	for line := range strings.Lines(strings.ReplaceAll(cmd.Stderr, `\n`, "\n")) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue

@@ -1,7 +1,7 @@
-// Package gate holds the waits that stand between the parts of a change: of API servers,
-// of the store, of a node, of workloads. A gate only looks. It waits until what it asks
-// for is so, says what it waits for, and ends with what is missing when its patience is
-// over. One that has been passed is asked again by every run that goes on.
+// Package gate has the steps that wait between the parts of a change: for API servers, etcd,
+// a node, workloads. A gate changes nothing. It waits until its condition is met, reports
+// what it waits for, and fails with what is missing after its timeout. A resumed run checks
+// the gates again that an earlier run has passed.
 //
 // It may import steps, steps/controlplane, steps/etcd, steps/kubectl, steps/op and manifest.
 package gate

@@ -12,43 +12,43 @@ import (
 )
 
 const (
-	// every is the time between two looks.
-	every = 2 * time.Second
-	// saying is the least time between two lines about what is waited for.
-	saying = 15 * time.Second
-	// patience is how long a gate waits where it says nothing else.
-	patience = 5 * time.Minute
+	// pollInterval is the time between two checks.
+	pollInterval = 2 * time.Second
+	// reportInterval is the minimum time between two progress messages.
+	reportInterval = 15 * time.Second
+	// defaultTimeout is how long a gate waits unless it specifies another timeout.
+	defaultTimeout = 5 * time.Minute
 )
 
-// wait is a gate: what it looks for, and for how long.
+// wait is a gate: its condition and timeout.
 type wait struct {
 	name string
-	// look names all that is missing; nothing is missing where it gives none. An error is
-	// of the way to the answer, and may mend itself.
-	look func(context.Context, *steps.Host) ([]string, error)
-	// hold is how long nothing may be missing, without a break; 0 is a single look.
-	hold     time.Duration
-	patience time.Duration // 0 is the package's
-	advice   string        // what to look at; may have a verb for the name of the host
+	// check returns all that is missing; nothing means that the condition is met. An error
+	// means that the state is unknown; it may pass.
+	check func(context.Context, *steps.Host) ([]string, error)
+	// hold is how long the condition must be met without a break; 0 is a single check.
+	hold    time.Duration
+	timeout time.Duration // 0 is defaultTimeout
+	advice  string        // may have a verb for the name of the host
 }
 
-// step makes the gate a step that only looks. A dry run looks once, as every Precheck.
+// step returns the gate as a step that changes nothing. A dry run checks once.
 func (w wait) step() steps.Step {
-	if w.patience == 0 {
-		w.patience = patience
+	if w.timeout == 0 {
+		w.timeout = defaultTimeout
 	}
 	return &op.Do{
-		M:    steps.Meta{Name: w.name, LooksOnly: true, Timeout: w.patience + 3*w.hold + time.Minute},
+		M:    steps.Meta{Name: w.name, ReadOnly: true, Timeout: w.timeout + 3*w.hold + time.Minute},
 		Done: w.holds,
 		Act:  w.until,
 	}
 }
 
-// holds tells whether nothing is missing, for as long as the gate demands. It ends with
-// the first look that finds something.
+// holds reports whether the condition is met for the duration hold. It returns false at the
+// first check that finds something missing.
 func (w wait) holds(ctx context.Context, h *steps.Host) (bool, error) {
 	for begin := time.Now(); ; {
-		missing, err := w.look(ctx, h)
+		missing, err := w.check(ctx, h)
 		if err != nil || len(missing) > 0 {
 			return false, err
 		}
@@ -56,20 +56,21 @@ func (w wait) holds(ctx context.Context, h *steps.Host) (bool, error) {
 		if left <= 0 {
 			return true, nil
 		}
-		if err := sleep(ctx, min(every, left)); err != nil {
+		if err := sleep(ctx, min(pollInterval, left)); err != nil {
 			return false, err
 		}
 	}
 }
 
-// until looks again and again, and ends with what is still missing.
+// until polls until the condition is met, or the timeout has passed. The error lists what is
+// still missing.
 func (w wait) until(ctx context.Context, h *steps.Host) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.patience+w.hold, fmt.Errorf("waited for %s", w.patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout+w.hold, fmt.Errorf("waited for %s", w.timeout))
 	defer cancel()
-	var last error           // what was found while there was time to look
-	var good, said time.Time // since when nothing is missing; when it was said what is
-	for told := ""; ; {
-		missing, err := w.look(ctx, h)
+	var last error               // the result of the last check before the timeout
+	var good, reported time.Time // since when nothing is missing; time of the last report
+	for message := ""; ; {
+		missing, err := w.check(ctx, h)
 		now := time.Now()
 		switch {
 		case err != nil:
@@ -79,9 +80,9 @@ func (w wait) until(ctx context.Context, h *steps.Host) error {
 			}
 		case len(missing) > 0:
 			good, last = time.Time{}, w.lacks(h, missing)
-			if what := strings.Join(missing, "; "); what != told && now.Sub(said) >= saying {
-				h.WaitsFor(what)
-				told, said = what, now
+			if what := strings.Join(missing, "; "); what != message && now.Sub(reported) >= reportInterval {
+				h.ReportWait(what)
+				message, reported = what, now
 			}
 		case good.IsZero():
 			good = now
@@ -89,8 +90,8 @@ func (w wait) until(ctx context.Context, h *steps.Host) error {
 		if !good.IsZero() && now.Sub(good) >= w.hold {
 			return nil
 		}
-		if err := sleep(ctx, every); err != nil {
-			if last == nil { // it ended while nothing was missing
+		if err := sleep(ctx, pollInterval); err != nil {
+			if last == nil { // the timeout passed while nothing was missing
 				return err
 			}
 			return last
@@ -98,7 +99,7 @@ func (w wait) until(ctx context.Context, h *steps.Host) error {
 	}
 }
 
-// lacks is the error of a gate that was waited for in vain.
+// lacks returns the error of a gate whose timeout has passed.
 func (w wait) lacks(h *steps.Host, missing []string) error {
 	err := errors.New(strings.Join(missing, "; "))
 	if strings.Contains(w.advice, "%s") {
@@ -107,7 +108,7 @@ func (w wait) lacks(h *steps.Host, missing []string) error {
 	return steps.Advise(err, "%s", w.advice)
 }
 
-// sleep waits, and ends early with the context.
+// sleep waits for d, or until the context ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

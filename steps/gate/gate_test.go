@@ -14,7 +14,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-func sick(names ...string) func(*steptest.Kube) { return func(k *steptest.Kube) { k.Sick = names } }
+func sick(names ...string) func(*steptest.Kube) {
+	return func(k *steptest.Kube) { k.Unhealthy = names }
+}
 
 // TestGates holds every gate to the laws of waits.
 func TestGates(t *testing.T) {
@@ -29,10 +31,10 @@ func TestGates(t *testing.T) {
 		"api server":           {gate.API(c), sick("kube-apiserver-node1"), sick(), []string{"the API server of node1 is not ready: ", "was refused"}},
 		"store, member away":   {gate.Store(c), sick("etcd-node1"), sick(), []string{"the member on node1 does not answer"}},
 		"store, learner":       {gate.Store(c), learns, func(k *steptest.Kube) { k.Learner, k.Alarm = "", "" }, []string{"member node1 is a learner"}},
-		"store, alarm":         {gate.Store(c), func(k *steptest.Kube) { k.Alarm = "memberID:1 alarm:NOSPACE" }, func(k *steptest.Kube) { k.Alarm = "" }, []string{"the store says: memberID:1 alarm:NOSPACE"}},
+		"store, alarm":         {gate.Store(c), func(k *steptest.Kube) { k.Alarm = "memberID:1 alarm:NOSPACE" }, func(k *steptest.Kube) { k.Alarm = "" }, []string{"etcd reports: memberID:1 alarm:NOSPACE"}},
 		"node, a pod":          {gate.Node(node, "v1.34.10"), sick("kube-proxy-node1"), sick(), []string{"pod kube-system/kube-proxy-node1 on node1 is not ready"}},
 		"node, an old kubelet": {gate.Node(node, "v1.34.10"), func(k *steptest.Kube) { k.Kubelets = map[string]string{"node1": "v1.33.1"} }, func(k *steptest.Kube) { k.Kubelets = nil }, []string{"the kubelet of node1 is v1.33.1, not v1.34.10"}},
-		"rolled":               {gate.Rolled("Deployment", "kube-system", "coredns"), sick("coredns"), sick(), []string{"Deployment/coredns in namespace kube-system: 0 of 2 ready"}},
+		"rolled":               {gate.RolledOut("Deployment", "kube-system", "coredns"), sick("coredns"), sick(), []string{"Deployment/coredns in namespace kube-system: 0 of 2 ready"}},
 		"soak":                 {gate.Soak(c, time.Minute), sick("node1"), sick(), []string{"node node1 is not Ready"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +51,7 @@ func TestStoreHoldsFor15Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := steptest.Cluster(t, steptest.Small)
 		var k *steptest.Kube
-		kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { k = steptest.StandingKube(c, s) }}
+		kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { k = steptest.ExistingKube(c, s) }}
 		s := kase.Sim(t)
 		step := gate.Store(c)
 		h := kase.NewHost(t, s, step)
@@ -85,7 +87,7 @@ func TestWorkloads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), Stands: objects}
+				kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), ChangeCluster: objects}
 				note(t, kase)
 				steptest.Waits(t, kase, gate.Workloads(), row.ill, row.well, row.says)
 			})
@@ -117,9 +119,9 @@ func TestWorkloads(t *testing.T) {
 	})
 }
 
-// TestNoteStays: a note of an operation that has not ended is not written anew, and its
+// TestRecordOfWorkloadsIsPreserved: a note of an operation that has not ended is not written anew, and its
 // inverse removes it.
-func TestNoteStays(t *testing.T) {
+func TestRecordOfWorkloadsIsPreserved(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	kase := steptest.Case{Cluster: c, Workdir: t.TempDir()}
 	k, s := note(t, kase)
@@ -157,7 +159,7 @@ func TestNoteStays(t *testing.T) {
 func TestAnAPIServerThatIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := steptest.Cluster(t, steptest.Small)
-		kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+		kase := steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c)}
 		s := kase.Sim(t)
 		s.HandleProgram("kubectl", steptest.Fails("Error from server (InternalError): an error on the server (\"[+]ping ok\\n[-]etcd failed: reason withheld\\n[-]poststarthook/rbac failed: reason withheld\\nreadyz check failed\") has prevented the request from succeeding\n"))
 		step := gate.API(c)
@@ -172,7 +174,7 @@ func note(t *testing.T, kase steptest.Case) (*steptest.Kube, *conntest.Sim) {
 	t.Helper()
 	var k *steptest.Kube
 	c := kase.Cluster
-	kase.Before = func(s *conntest.Sim) { k = steptest.StandingKube(c, s) }
+	kase.Before = func(s *conntest.Sim) { k = steptest.ExistingKube(c, s) }
 	s := kase.Sim(t)
 	objects(k)
 	step := gate.NoteWorkloads()

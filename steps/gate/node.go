@@ -13,18 +13,18 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Node waits until a node is Ready, its kubelet is of a set and answers through the API
-// server, and the pods of DaemonSets there are ready. "" is any set. It is asked on a
-// master.
+// Node waits until a node is Ready, its kubelet answers through the API server, and the
+// DaemonSet pods on the node are ready. The kubelet must have the version set, unless that is
+// "". It runs on a master.
 func Node(of manifest.Host, set string) steps.Step {
 	return wait{
 		name:   "gate.node",
-		look:   func(ctx context.Context, h *steps.Host) ([]string, error) { return nodeMissing(ctx, h, of.Name, set) },
-		advice: "see `kubectl describe node " + of.Name + "` on %s, and `journalctl -u kubelet` on " + of.Name,
+		check:  func(ctx context.Context, h *steps.Host) ([]string, error) { return nodeMissing(ctx, h, of.Name, set) },
+		advice: "run kubectl describe node " + of.Name + " on %s, and journalctl -u kubelet on " + of.Name,
 	}.step()
 }
 
-// nodeColumns are what is asked of a node, podColumns of the pods there.
+// nodeColumns are the columns that are read of a node, podColumns those of its pods.
 const (
 	nodeColumns = `custom-columns=READY:.status.conditions[?(@.type=="Ready")].status,KUBELET:.status.nodeInfo.kubeletVersion`
 	podColumns  = `custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,OWNER:.metadata.ownerReferences[*].kind,READY:.status.conditions[?(@.type=="Ready")].status`
@@ -38,7 +38,7 @@ func nodeMissing(ctx context.Context, h *steps.Host, node, set string) ([]string
 	case why != "":
 		return []string{"node " + node + ": " + why}, nil
 	case len(rows) != 1 || len(rows[0]) != 2:
-		return nil, fmt.Errorf("kubectl get node %s: %q makes no sense", node, rows)
+		return nil, fmt.Errorf("kubectl get node %s: unexpected output %q", node, rows)
 	}
 	var missing []string
 	if ready := rows[0][0]; ready != "True" {
@@ -47,8 +47,8 @@ func nodeMissing(ctx context.Context, h *steps.Host, node, set string) ([]string
 	if version := rows[0][1]; set != "" && version != set {
 		missing = append(missing, fmt.Sprintf("the kubelet of %s is %s, not %s", node, version, set))
 	}
-	// A node stays Ready for a while whose kubelet has ended: the kubelet is asked.
-	if _, why, err = ask(ctx, h, "get", "--raw=/api/v1/nodes/"+node+"/proxy/healthz"); err != nil {
+	// A node stays Ready for a while after its kubelet has ended: query the kubelet.
+	if _, why, err = query(ctx, h, "get", "--raw=/api/v1/nodes/"+node+"/proxy/healthz"); err != nil {
 		return nil, err
 	} else if why != "" {
 		missing = append(missing, "the kubelet of "+node+" does not answer the API server: "+why)
@@ -68,11 +68,11 @@ func nodeMissing(ctx context.Context, h *steps.Host, node, set string) ([]string
 	return missing, nil
 }
 
-// maxTable bounds the output of a table: of ten thousand objects.
+// maxTable limits the output of kubectl, in bytes: it suffices for ten thousand objects.
 const maxTable = 8 << 20
 
-// ask runs kubectl. why says what the API server holds against it, which may mend itself.
-func ask(ctx context.Context, h *steps.Host, args ...string) (out, why string, err error) {
+// query runs kubectl. why is an error of the API server, which may pass.
+func query(ctx context.Context, h *steps.Host, args ...string) (out, why string, err error) {
 	res, err := h.Run(ctx, runner.Cmd{Limit: maxTable, Argv: op.Kubectl(kubectl.AdminConf, append([]string{"--request-timeout=10s"}, args...)...)})
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) {
@@ -81,9 +81,9 @@ func ask(ctx context.Context, h *steps.Host, args ...string) (out, why string, e
 	return string(res.Stdout), "", err
 }
 
-// table asks for custom columns, and gives the rows without the head.
+// table runs kubectl with custom columns, and returns the rows without the header.
 func table(ctx context.Context, h *steps.Host, args ...string) (rows [][]string, why string, err error) {
-	out, why, err := ask(ctx, h, append(args, "--no-headers")...)
+	out, why, err := query(ctx, h, append(args, "--no-headers")...)
 	for line := range strings.Lines(out) {
 		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(line, "No resources") {
 			rows = append(rows, words)

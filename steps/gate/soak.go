@@ -11,15 +11,15 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Soak waits until every node of the cluster has been Ready for some time without a
-// break: what a change breaks in minutes is seen before it reaches more hosts. It is asked
-// on a master.
+// Soak waits until every node of the cluster has been Ready for the duration d without a
+// break, so that a failure some minutes after a change is detected before the change reaches
+// more hosts. It runs on a master.
 func Soak(c *manifest.Cluster, d time.Duration) steps.Step {
 	return wait{
 		name:   "gate.soak",
-		look:   func(ctx context.Context, h *steps.Host) ([]string, error) { return unready(ctx, c, h) },
+		check:  func(ctx context.Context, h *steps.Host) ([]string, error) { return unready(ctx, c, h) },
 		hold:   d,
-		advice: "see `kubectl get nodes` and `kubectl describe node` of those that are not Ready, on %s",
+		advice: "run kubectl get nodes on %s, and kubectl describe node for those that are not Ready",
 	}.step()
 }
 
@@ -36,7 +36,7 @@ func unready(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string,
 		i := slices.IndexFunc(rows, func(r []string) bool { return r[0] == n.Name })
 		switch {
 		case i < 0:
-			missing = append(missing, fmt.Sprintf("node %s is not there", n.Name))
+			missing = append(missing, fmt.Sprintf("node %s does not exist", n.Name))
 		case len(rows[i]) != 2 || rows[i][1] != "True":
 			missing = append(missing, fmt.Sprintf("node %s is not Ready", n.Name))
 		}

@@ -9,18 +9,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/etcd"
 )
 
-// steady is how long all members of the store have to answer: what was restarted before
-// has elected a leader and caught up by then.
+// steady is how long all etcd members must answer: long enough for a leader election and for
+// a restarted member to catch up.
 const steady = 15 * time.Second
 
-// Store waits until all members of the store have answered a read that most of them have
-// to agree on for 15 seconds without a break, none of them a learner, and none with an
-// alarm. It is asked on the host of a member.
+// Store waits until all etcd members have answered linearizable reads for 15 seconds without
+// a break, none is a learner, and there is no alarm. It runs on the host of a member.
 func Store(c *manifest.Cluster) steps.Step {
 	return wait{
 		name:   "gate.store",
-		look:   func(ctx context.Context, h *steps.Host) ([]string, error) { return etcd.Missing(ctx, c, h) },
+		check:  func(ctx context.Context, h *steps.Host) ([]string, error) { return etcd.StopBlockers(ctx, c, h) },
 		hold:   steady,
-		advice: "a member is stopped only while all others are healthy: see the log of etcd on the host of the member, and whether the hosts of members reach each other",
+		advice: "a member is stopped only while all others are healthy: read etcd's log on the host of the member, and check that the members' hosts reach each other",
 	}.step()
 }

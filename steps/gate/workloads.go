@@ -19,23 +19,23 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// level is how much of an object is there, and how much of it could be there now.
+// level is how much of an object is available, and how much is desired now.
 type level struct {
 	Have int `json:"have"`
 	Want int `json:"-"`
 }
 
-// levels are those of a cluster, by object: "Deployment default/web".
+// levels are the levels of a cluster's objects, by name: "Deployment default/web".
 type levels map[string]level
 
-// levelsFile is where those of before a change are kept, in the cluster's folder on the
-// workdir host. A run that goes on holds the cluster against the same ones: what it took
-// down itself is no measure.
+// levelsFile returns the file with the levels before a change, in the cluster's folder on
+// the workdir host. A resumed run compares with the same levels, because the interrupted run
+// may have lowered the current ones.
 func levelsFile(h *steps.Host) string { return filepath.Join(h.Workdir, "workloads-before.json") }
 
-// NoteWorkloads notes how much of each Deployment, StatefulSet, DaemonSet,
-// PodDisruptionBudget and Service is available. A note of an operation that has not ended
-// stays as it is. It is asked on a master.
+// NoteWorkloads records how much of each Deployment, StatefulSet, DaemonSet,
+// PodDisruptionBudget and Service is available. It preserves the record of an operation that
+// has not ended. It runs on a master.
 func NoteWorkloads() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "gate.note-workloads", Timeout: 2 * time.Minute, Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},
@@ -61,7 +61,8 @@ func NoteWorkloads() steps.Step {
 	}
 }
 
-// ForgetWorkloads is its inverse, at the end of an operation.
+// ForgetWorkloads removes that record at the end of an operation. It is the inverse of
+// gate.note-workloads.
 func ForgetWorkloads() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "gate.forget-workloads", Timeout: time.Minute},
@@ -83,18 +84,19 @@ func forget(h *steps.Host) error {
 	return nil
 }
 
-// Workloads waits until of nothing less is available than NoteWorkloads noted. What was
-// scaled down since is held to what it asks for now. It is asked on a master.
+// Workloads waits until at least as much of every object is available as NoteWorkloads
+// recorded. For an object that was scaled down since, the new scale is sufficient. It runs
+// on a master.
 func Workloads() steps.Step {
 	return wait{
 		name: "gate.workloads",
-		look: func(ctx context.Context, h *steps.Host) ([]string, error) {
+		check: func(ctx context.Context, h *steps.Host) ([]string, error) {
 			before, err := readLevels(h)
 			if err != nil {
 				return nil, err
 			}
 			if before == nil {
-				return []string{levelsFile(h) + ", the note of what was available before, is not there"}, nil
+				return []string{levelsFile(h) + ", the record of what was available before, does not exist"}, nil
 			}
 			now, why, err := readCluster(ctx, h)
 			if err != nil {
@@ -105,12 +107,12 @@ func Workloads() steps.Step {
 			}
 			return now.below(before), nil
 		},
-		patience: 10 * time.Minute,
-		advice:   "see `kubectl get pods -A -o wide` on %s; what was deleted on purpose is forgotten by removing workloads-before.json from the cluster's folder",
+		timeout: 10 * time.Minute,
+		advice:  "run kubectl get pods -A -o wide on %s; if objects were deleted on purpose, remove workloads-before.json from the cluster's folder",
 	}.step()
 }
 
-// below lists what is less than before.
+// below lists the objects of which less is available than before.
 func (now levels) below(before levels) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(before)) {
@@ -136,13 +138,13 @@ func readLevels(h *steps.Host) (levels, error) {
 	}
 	before := levels{}
 	if err := json.Unmarshal(text, &before); err != nil {
-		return nil, steps.Advise(fmt.Errorf("%s: %w", levelsFile(h), err), "remove the file; the state of now is noted then")
+		return nil, steps.Advise(fmt.Errorf("%s: %w", levelsFile(h), err), "remove the file; kubexm then records the current state")
 	}
 	return before, nil
 }
 
-// readings are what is asked for, and how a row of it is read. A row begins with the kind,
-// the namespace and the name.
+// readings returns the tables that are read, and how a row of each is interpreted. A row
+// begins with kind, namespace and name.
 func readings() []struct {
 	args []string
 	read func(row []string) (have, want int)
@@ -155,7 +157,7 @@ func readings() []struct {
 		{[]string{"daemonsets", "-o", `custom-columns=KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,HAVE:.status.numberAvailable,WANT:.status.desiredNumberScheduled`}, haveWant},
 		{[]string{"poddisruptionbudgets", "-o", `custom-columns=KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,HAVE:.status.disruptionsAllowed,PODS:.status.expectedPods,HEALTHY:.status.desiredHealthy`},
 			func(row []string) (have, want int) { return number(row, 3), max(number(row, 4)-number(row, 5), 0) }},
-		// A slice has no more than some of the endpoints of a Service; they are added up.
+		// A Service may have several EndpointSlices; their endpoints are added up.
 		{[]string{"endpointslices", "-o", `custom-columns=KIND:.kind,NAMESPACE:.metadata.namespace,SERVICE:.metadata.labels.kubernetes\.io/service-name,READY:.endpoints[*].conditions.ready`},
 			func(row []string) (have, want int) {
 				all := strings.Split(row[3], ",")
@@ -171,7 +173,7 @@ func readings() []struct {
 
 func haveWant(row []string) (have, want int) { return number(row, 3), number(row, 4) }
 
-// number reads a column; one that is not there is 0.
+// number returns a column as a number; 0 if it is missing.
 func number(row []string, column int) int {
 	if column >= len(row) {
 		return 0
@@ -183,7 +185,7 @@ func number(row []string, column int) int {
 	return n
 }
 
-// readCluster gives the levels of now; why says why the API server gives none.
+// readCluster reads the current levels; why is an error of the API server, which may pass.
 func readCluster(ctx context.Context, h *steps.Host) (now levels, why string, err error) {
 	now = levels{}
 	for _, r := range readings() {
@@ -193,7 +195,7 @@ func readCluster(ctx context.Context, h *steps.Host) (now levels, why string, er
 		}
 		for _, row := range rows {
 			if len(row) < 4 {
-				return nil, "", fmt.Errorf("kubectl get %s: %q makes no sense", r.args[0], row)
+				return nil, "", fmt.Errorf("kubectl get %s: unexpected output %q", r.args[0], row)
 			}
 			if row[2] == "<none>" { // a slice that belongs to no Service
 				continue

@@ -10,10 +10,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestControlGroupsOfPodsGo: those that systemd does not know, and no other.
-func TestControlGroupsOfPodsGo(t *testing.T) {
+// TestCgroupsOfPodsAreRemoved: those that systemd does not know, and no other.
+func TestCgroupsOfPodsAreRemoved(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	_, sims := steptest.StandingWith(t, c)
+	_, sims := steptest.ExistingKubeWith(t, c)
 	s := sims["node1"]
 	for _, dir := range []string{"cpuset/kubepods.slice/pod1", "hugetlb/kubepods", "cpuset/site.slice", "systemd"} {
 		s.AddDir("/sys/fs/cgroup/"+dir, 0o755)
@@ -41,11 +41,11 @@ func TestControlGroupsOfPodsGo(t *testing.T) {
 	}
 }
 
-// TestControlGroupsOfVersion2Go: there is one hierarchy, and the driver cgroupfs makes a
+// TestCgroupsOfVersion2AreRemoved: there is one hierarchy, and the driver cgroupfs makes a
 // group at its top that systemd does not know.
-func TestControlGroupsOfVersion2Go(t *testing.T) {
+func TestCgroupsOfVersion2AreRemoved(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	_, sims := steptest.StandingWith(t, c)
+	_, sims := steptest.ExistingKubeWith(t, c)
 	s := sims["node1"]
 	for _, dir := range []string{"kubepods/burstable/pod1", "site.slice", "system.slice"} {
 		s.AddDir("/sys/fs/cgroup/"+dir, 0o755)
@@ -65,11 +65,11 @@ func TestControlGroupsOfVersion2Go(t *testing.T) {
 	}
 }
 
-// TestJobsThatEndedGo: one whose connection broke before it was cleared is no more
+// TestEndedJobsAreRemoved: one whose connection broke before it was cleared is no more
 // after a reset, like all else.
-func TestJobsThatEndedGo(t *testing.T) {
+func TestEndedJobsAreRemoved(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	_, sims := steptest.StandingWith(t, c)
+	_, sims := steptest.ExistingKubeWith(t, c)
 	s := sims["node1"]
 	step := kubeadm.ResetMaster()
 	h := steptest.Case{Cluster: c}.NewHost(t, s, step)

@@ -10,36 +10,38 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// How long a control plane that was made has to answer again: one that is whole
-// is waited for until its containers would long have been started again, one of
-// which that is not known only so long as a host takes after a boot. One that is
-// about to be taken back has a breath: it answered just now, or never did.
+// Timeouts for a control plane to answer again.
 const (
-	patience = 3 * time.Minute
-	doubt    = 90 * time.Second
-	breath   = 10 * time.Second
+	// completeTimeout is for one that is marked complete: long enough for the kubelet to
+	// restart all its containers.
+	completeTimeout = 3 * time.Minute
+	// unknownTimeout is for one that may be complete: as long as a host needs after a boot.
+	unknownTimeout = 90 * time.Second
+	// rollbackTimeout is for one that is about to be rolled back: it either answered a
+	// moment ago or never will.
+	rollbackTimeout = 10 * time.Second
 )
 
-// look is how init or join of a master is seen to have ended well.
-type look = func(context.Context, *steps.Host) (bool, error)
+// observer reports whether init or join of a node has succeeded.
+type observer = func(context.Context, *steps.Host) (bool, error)
 
-// found makes a host ready for init or join of a master. done says that it is one
-// already: it was whole once and answers again, or its job of an earlier run has
-// brought it there. What was left half way is taken back.
-func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done bool, err error) {
-	whole, err := controlplane.Complete(ctx, h)
+// prepareMaster prepares a host for init or join of a master. done reports that it is a
+// master already: it is marked complete and answers, or the job of an earlier run has
+// succeeded. An incomplete init or join is undone.
+func prepareMaster(ctx context.Context, h *steps.Host, j runner.Job, ended observer) (done bool, err error) {
+	complete, err := controlplane.Complete(ctx, h)
 	if err != nil {
 		return false, err
 	}
-	if whole {
-		done, err := awaken(ctx, h, ended, patience)
+	if complete {
+		done, err := startAndWait(ctx, h, ended, completeTimeout)
 		if err == nil && !done {
-			anew := "to join it anew: kubeadm reset --force there, then run again"
-			if j.Name == initJob.Name { // another init would make another cluster
-				anew = "to make another cluster: kubexm delete cluster, which destroys all data, then kubexm install"
+			again := "to join it again, run kubeadm reset --force on it, then repeat this command"
+			if j.Name == initJob.Name { // another init would create another cluster
+				again = "to create another cluster, run kubexm delete cluster, which destroys all data, then kubexm install"
 			}
-			err = steps.Advise(errors.New("this host was made a master, and does not answer as one"),
-				"see `journalctl -u kubelet` and `crictl ps -a` on %s, of which nothing was touched; %s", h.Name, anew)
+			err = steps.Advise(errors.New("this host is a master, but its control plane does not answer"),
+				"nothing was changed on %s: run journalctl -u kubelet and crictl ps -a on it; %s", h.Name, again)
 		}
 		return done, err
 	}
@@ -47,14 +49,14 @@ func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done b
 	if err != nil {
 		return false, err
 	}
-	k, err := readKept(ctx, h) // in a store that was preserved there is all that is looked for
+	k, err := readPreserved(ctx, h) // a preserved store contains everything that ended checks for
 	if err != nil {
 		return false, err
 	}
-	if !s.Exists && k == nil { // nobody is at work: it may have ended before it was written down
+	if !s.Exists && k == nil { // no job runs: one may have succeeded before the host was marked complete
 		sound, err := controlplane.Bootable(ctx, h)
 		if err == nil && sound {
-			done, err = awaken(ctx, h, ended, doubt)
+			done, err = startAndWait(ctx, h, ended, unknownTimeout)
 		}
 		if done && err == nil {
 			return true, controlplane.MarkComplete(ctx, h)
@@ -66,30 +68,31 @@ func found(ctx context.Context, h *steps.Host, j runner.Job, ended look) (done b
 	if done, err = prepare(ctx, h, j, ended); done && err == nil {
 		err = controlplane.MarkComplete(ctx, h)
 	}
-	if err == nil && !done { // of one that somebody has reset
+	if err == nil && !done { // the mark remains if a person reset the host with kubeadm
 		err = h.Remove(ctx, controlplane.CompleteFile)
 	}
 	return done, err
 }
 
-// awaken sees to it that the kubelet runs, and waits for the master to answer.
-func awaken(ctx context.Context, h *steps.Host, ended look, long time.Duration) (bool, error) {
+// startAndWait starts the kubelet if it does not run, and polls until the node answers or
+// the timeout has passed.
+func startAndWait(ctx context.Context, h *steps.Host, ended observer, timeout time.Duration) (bool, error) {
 	u, err := h.Unit(ctx, "kubelet.service")
 	if err != nil {
 		return false, err
 	}
 	if !u.IsActive() {
-		// A refusal: what comes of it is seen below.
+		// If systemd refuses, ended reports the consequence.
 		if err := h.UnitStart(ctx, "kubelet.service"); err != nil && !runner.Refused(err) {
 			return false, err
 		}
 	}
-	return soon(ctx, h, ended, long)
+	return poll(ctx, h, ended, timeout)
 }
 
-// soon looks again and again for some time.
-func soon(ctx context.Context, h *steps.Host, ended look, long time.Duration) (bool, error) {
-	until := time.After(long)
+// poll calls ended every 2 s until it is true or fails, or the timeout has passed.
+func poll(ctx context.Context, h *steps.Host, ended observer, timeout time.Duration) (bool, error) {
+	until := time.After(timeout)
 	for {
 		done, err := ended(ctx, h)
 		if done || err != nil {

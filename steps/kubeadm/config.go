@@ -17,8 +17,8 @@ import (
 // object is a piece of a Kubernetes document.
 type object = controlplane.Object
 
-// api is the version of kubeadm's own documents: v1beta4 exists from 1.31 on,
-// and turns flags into lists.
+// api is the API version of kubeadm's configuration: v1beta4 exists from 1.31 on, and has
+// lists of flags in place of maps.
 func api(c *manifest.Cluster) string {
 	if controlplane.Minor(c) >= 31 {
 		return "kubeadm.k8s.io/v1beta4"
@@ -26,8 +26,8 @@ func api(c *manifest.Cluster) string {
 	return "kubeadm.k8s.io/v1beta3"
 }
 
-// args gives flags in the form that the version of the document wants. Of a flag
-// that stands twice the last one counts.
+// args returns flags in the form of the document's API version. If a flag occurs twice,
+// the last one applies.
 func args(c *manifest.Cluster, as manifest.Args) any {
 	if len(as) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func args(c *manifest.Cluster, as manifest.Args) any {
 	return out
 }
 
-// InitConfig is the configuration of kubeadm init on h.
+// InitConfig returns the configuration of kubeadm init on h.
 func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	store, err := etcdConfig(c, h)
 	if err != nil {
@@ -59,8 +59,8 @@ func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	docs := []object{
 		{
 			"apiVersion": api(c), "kind": "InitConfiguration",
-			// kubeadm makes a token whether one is wanted or not, and would let it live for a
-			// day. Nodes join with one of their own.
+			// kubeadm always creates a token, with a lifetime of a day by default. Nodes join
+			// with another token.
 			"bootstrapTokens":  []object{{"ttl": tokenTTL, "description": "kubexm: of kubeadm init, for nobody"}},
 			"localAPIEndpoint": listening(c, h),
 			"nodeRegistration": registration(c, h),
@@ -70,7 +70,7 @@ func InitConfig(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	return controlplane.Encode(docs...)
 }
 
-// listening is where the API server of a master listens.
+// listening returns the address that the API server of a master listens on.
 func listening(c *manifest.Cluster, h *steps.Host) object {
 	return object{"advertiseAddress": c.NodeAddresses(h.Host)[0], "bindPort": part.EndpointOf(c).Backend}
 }
@@ -79,7 +79,7 @@ func registration(c *manifest.Cluster, h *steps.Host) object {
 	ours := manifest.Args{{Name: "node-ip", Value: strings.Join(c.NodeAddresses(h.Host), ",")}, {Name: "resolv-conf", Value: controlplane.ResolvConf(h)}}
 	o := object{
 		"name": h.Name, "criSocket": part.RuntimeOf(c).Socket,
-		"kubeletExtraArgs": args(c, controlplane.With(ours, c.Spec.Kubernetes.Kubelet.ExtraArgs)),
+		"kubeletExtraArgs": args(c, controlplane.MergeFlags(ours, c.Spec.Kubernetes.Kubelet.ExtraArgs)),
 	}
 	// A master that is a worker too runs pods: it has no taint.
 	if c.Spec.RoleGroups.Has(manifest.RoleWorker, h.Name) {
@@ -104,14 +104,14 @@ func clusterConfig(c *manifest.Cluster, store object) object {
 			"extraArgs":    flags(manifest.OfAPIServer, k.APIServer.ExtraArgs, manifest.Arg{Name: "service-node-port-range", Value: k.APIServer.ServiceNodePortRange}),
 			"extraVolumes": volumes(c),
 		},
-		"controllerManager": object{"extraArgs": flags(manifest.OfControllerManager, k.ControllerManager.ExtraArgs, controlplane.Masks(c)...)},
+		"controllerManager": object{"extraArgs": flags(manifest.OfControllerManager, k.ControllerManager.ExtraArgs, controlplane.NodeCIDRMaskFlags(c)...)},
 		"scheduler":         object{"extraArgs": flags(manifest.OfScheduler, k.Scheduler.ExtraArgs)},
 		"etcd":              store,
 	}
 }
 
-// etcdConfig says where the store is: on each master, which kubeadm sees to, or
-// elsewhere.
+// etcdConfig returns the etcd section: a local member on each master, which kubeadm runs,
+// or an external cluster.
 func etcdConfig(c *manifest.Cluster, h *steps.Host) (object, error) {
 	if !stacked(c) {
 		out := object{"endpoints": part.StoreOf(c).Endpoints}
@@ -124,8 +124,8 @@ func etcdConfig(c *manifest.Cluster, h *steps.Host) (object, error) {
 		return object{"external": out}, nil
 	}
 	local := object{"dataDir": c.Spec.Etcd.DataDir, "extraArgs": args(c, etcd.Flags(c))}
-	// kubeadm knows one version of etcd alone; for another it has to be told what
-	// the bundle holds.
+	// kubeadm has one default version of etcd; for another the image tag in the bundle must
+	// be specified.
 	if c.Spec.Etcd.Version != "" {
 		im, err := h.Image(etcdImage)
 		if err != nil {
@@ -137,17 +137,17 @@ func etcdConfig(c *manifest.Cluster, h *steps.Host) (object, error) {
 		}
 		tagged, ok := ref.(reference.Tagged)
 		if !ok {
-			return nil, fmt.Errorf("image %s has no tag, which kubeadm asks for", im.Reference)
+			return nil, fmt.Errorf("image %s has no tag, which kubeadm requires", im.Reference)
 		}
 		local["imageTag"] = tagged.Tag()
 	}
 	return object{"local": local}, nil
 }
 
-// stacked tells whether kubeadm runs a member of the store on each master.
+// stacked reports whether kubeadm runs an etcd member on each master.
 func stacked(c *manifest.Cluster) bool { return part.StoreOf(c).Kind == part.Stacked }
 
-// volumes are the folders of the host that an API server has beside kubeadm's own.
+// volumes returns the host folders that an API server mounts in addition to kubeadm's.
 func volumes(c *manifest.Cluster) []object {
 	out := []object{{"name": "kubexm", "hostPath": manifest.HardeningDir, "mountPath": manifest.HardeningDir, "readOnly": true, "pathType": "Directory"}}
 	if !slices.Contains(c.Spec.Kubernetes.Hardening.Relax, manifest.RelaxAudit) {

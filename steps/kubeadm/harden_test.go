@@ -15,8 +15,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestFlagsOfTheConfigCount: what a user writes stands once, and in place of ours.
-func TestFlagsOfTheConfigCount(t *testing.T) {
+// TestFlagsOfTheConfigOverride: what a user writes stands once, and in place of ours.
+func TestFlagsOfTheConfigOverride(t *testing.T) {
 	for flag, of := range map[string]string{
 		"profiling": "apiServer", "encryption-provider-config": "apiServer", "tls-cipher-suites": "scheduler", "bind-address": "controllerManager",
 		"anonymous-auth": "apiServer", "oidc-issuer-url": "apiServer",
@@ -89,7 +89,7 @@ func secretsHaveAKey(t *testing.T) {
 	s := conntest.New(t)
 	programs(s)
 	step := kubeadm.Init(c)
-	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err == nil || !strings.Contains(err.Error(), "no EncryptionConfiguration") {
+	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err == nil || !strings.Contains(err.Error(), "not a valid EncryptionConfiguration") {
 		t.Errorf("a key that is none: %v", err)
 	}
 	if _, ok := s.File("/etc/kubernetes/manifests/kube-apiserver.yaml"); ok {

@@ -163,8 +163,8 @@ func initAfterABreak(t *testing.T) {
 	}
 }
 
-// TestInitHalfWayIsResetAndRunAgain: what a crash of the host leaves.
-func TestInitHalfWayIsResetAndRunAgain(t *testing.T) { synctest.Test(t, initHalfWay) }
+// TestAnIncompleteInitIsResetAndRepeated: what a crash of the host leaves.
+func TestAnIncompleteInitIsResetAndRepeated(t *testing.T) { synctest.Test(t, initHalfWay) }
 
 func initHalfWay(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)

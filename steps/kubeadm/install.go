@@ -21,7 +21,7 @@ func resources() []op.Resource {
 		rs = append(rs, op.Blob{Path: "/usr/local/bin/" + name, Need: manifest.Need{Kind: manifest.Binary, Name: name}})
 	}
 	return append(rs,
-		op.Dir{Path: "/usr/libexec/kubernetes", Own: true}, // the kubelet makes its folder of plugins there
+		op.Dir{Path: "/usr/libexec/kubernetes", Own: true}, // the kubelet creates its plugin folder in it
 		op.File{Path: "/etc/systemd/system/kubelet.service", Attr: runner.Attr{Mode: 0o600, Owner: "root", Group: "root"}, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
 			unit, err := files.ReadFile("templates/kubelet.service")
 			return bytes.ReplaceAll(unit, []byte("RUNTIME"), []byte(part.RuntimeOf(h.Cluster).Unit)), err
@@ -30,8 +30,8 @@ func resources() []op.Resource {
 	)
 }
 
-// Install brings kubeadm, kubelet and kubectl to a node.
+// Install installs kubeadm, kubelet and kubectl, and the kubelet's unit, on a node.
 func Install() steps.Step { return op.Ensure("kubeadm.install", resources(), op.Upload) }
 
-// Uninstall is its inverse.
+// Uninstall removes kubeadm, kubelet and kubectl, and the kubelet's unit, from a node.
 func Uninstall() steps.Step { return op.Remove("kubeadm.uninstall", resources()) }

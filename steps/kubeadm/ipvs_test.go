@@ -10,13 +10,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestVirtualServersGo: where kube-proxy served in mode ipvs it takes back what it made,
+// TestVirtualServersAreRemoved: where kube-proxy served in mode ipvs it takes back what it made,
 // before its interface goes; where it did not, nobody calls it.
-func TestVirtualServersGo(t *testing.T) {
+func TestVirtualServersAreRemoved(t *testing.T) {
 	for name, ipvs := range map[string]bool{"mode ipvs": true, "another mode": false} {
 		t.Run(name, func(t *testing.T) {
 			c := steptest.Cluster(t, steptest.Small)
-			_, sims := steptest.StandingWith(t, c)
+			_, sims := steptest.ExistingKubeWith(t, c)
 			s := sims["node1"]
 			if ipvs {
 				s.AddDir("/sys/class/net/kube-ipvs0", 0o755)
@@ -54,10 +54,10 @@ func TestVirtualServersGo(t *testing.T) {
 	}
 }
 
-// TestSetsOfAddressesGo: kube-proxy's own, and nobody else's, once no rule names them.
-func TestSetsOfAddressesGo(t *testing.T) {
+// TestIPSetsAreRemoved: kube-proxy's own, and nobody else's, once no rule names them.
+func TestIPSetsAreRemoved(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	_, sims := steptest.StandingWith(t, c)
+	_, sims := steptest.ExistingKubeWith(t, c)
 	s := sims["node1"]
 	var called []string
 	for _, program := range []string{"ipset", "ip6tables-restore"} {

@@ -20,22 +20,21 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Token is what a node joins with.
+// Token is the bootstrap token that a node joins with.
 type Token struct {
-	Value  string // a secret, good for 15 minutes
-	CAHash string
+	Value  string // a secret, valid for 15 minutes
+	CAHash string // of the cluster CA's public key
 }
 
-// Join carries a token from the lead to the nodes of the same run. It
-// is never written to this machine's disk.
-var Join = steps.NewKey[Token]("kubeadm.join")
+// JoinToken passes a token from the first healthy master to the joining nodes of the same run.
+// It is never written to a disk of the workdir host.
+var JoinToken = steps.NewKey[Token]("kubeadm.join")
 
 // readiness has kubectl print each node as NAME=True, or =False or =Unknown.
 const readiness = `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}`
 
-// MintToken makes a token on the lead, when one of the nodes that are to
-// join is not a node that is ready: it may have been one that was taken back, and
-// is to join again. Else it gives an empty one, and nobody asks for more.
+// MintToken creates a bootstrap token on the first healthy master if at least one of the
+// joining hosts is not a Ready node. Otherwise no host has to join, and it creates none.
 func MintToken(joining []manifest.Host) steps.Step {
 	return &op.Do{
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
@@ -51,29 +50,30 @@ func MintToken(joining []manifest.Host) steps.Step {
 					return false, nil
 				}
 			}
-			return true, Join.Put(h, Token{})
+			return true, JoinToken.Put(h, Token{})
 		},
-		M: steps.Meta{Name: "kubeadm.mint-token", Writes: []steps.AnyKey{Join}, Always: true, Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
+		M: steps.Meta{Name: "kubeadm.mint-token", Writes: []steps.AnyKey{JoinToken}, Always: true, Timeout: time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			t, err := mint(ctx, h)
 			if err != nil {
 				return err
 			}
-			return Join.Put(h, t)
+			return JoinToken.Put(h, t)
 		},
 	}
 }
 
-// known is why a host cannot join: the cluster has a node of its name that is ready.
-func known(name string) error {
-	return steps.Advise(errors.New("the cluster has a node of this name that is ready, and this host does not know the cluster"),
-		"wait a minute and run again, if it was one; if another machine goes by this name, give this one another; else kubectl delete node %s", name)
+// nameTaken is the error for a host that cannot join because the cluster has a Ready node
+// of its name.
+func nameTaken(name string) error {
+	return steps.Advise(errors.New("the cluster has a Ready node of this name, but this host has not joined it"),
+		"if this host was that node, wait a minute and run the command again; if the node is another machine, rename this host; otherwise kubectl delete node %s", name)
 }
 
-// tokenTTL is how long a token lets machines join.
+// tokenTTL is how long a token is valid.
 const tokenTTL = "15m"
 
-// mint makes a token on a master.
+// mint creates a token on a master.
 func mint(ctx context.Context, h *steps.Host) (Token, error) {
 	out, err := h.Exec(ctx, "kubeadm", "--kubeconfig", kubectl.AdminConf, "token", "create", "--ttl", tokenTTL, "--description", "kubexm: nodes that join")
 	if err != nil {
@@ -85,7 +85,7 @@ func mint(ctx context.Context, h *steps.Host) (Token, error) {
 	}
 	block, _ := pem.Decode(ca)
 	if block == nil {
-		return Token{}, errors.New(controlplane.AuthorityFile + " holds no certificate")
+		return Token{}, errors.New(controlplane.AuthorityFile + " contains no certificate")
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -94,19 +94,19 @@ func mint(ctx context.Context, h *steps.Host) (Token, error) {
 	return Token{Value: strings.TrimSpace(string(out)), CAHash: pki.PublicKeyHash(cert)}, nil
 }
 
-// What a kubelet reaches the cluster with.
+// The files that a kubelet authenticates to the cluster with.
 const (
 	kubeletConf = "/etc/kubernetes/kubelet.conf"
 	kubeletCert = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 )
 
-// joinFile lies in memory, and only while kubeadm reads it: it holds the token.
+// joinFile contains the token. It is in a tmpfs, and only while kubeadm runs.
 const joinFile = "/run/kubexm/kubeadm-join.yaml"
 
-// JoinWorker makes a node a worker of the cluster.
+// JoinWorker joins a host to the cluster as a worker, with kubeadm join.
 func JoinWorker(c *manifest.Cluster) steps.Step {
 	return &op.Do{
-		M:    steps.Meta{Name: "kubeadm.join-worker", Final: true, Reads: []steps.AnyKey{Join}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
+		M:    steps.Meta{Name: "kubeadm.join-worker", Final: true, Reads: []steps.AnyKey{JoinToken}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
 		Done: joined,
 		Act: func(ctx context.Context, h *steps.Host) error {
 			if done, err := startKubelet(ctx, h); done || err != nil {
@@ -115,20 +115,20 @@ func JoinWorker(c *manifest.Cluster) steps.Step {
 			if done, err := prepare(ctx, h, joinJob, joined); done || err != nil {
 				return err
 			}
-			t, err := Join.Get(h)
+			t, err := JoinToken.Get(h)
 			if err != nil {
 				return err
 			}
 			if t.Value == "" {
-				return known(h.Name)
+				return nameTaken(h.Name)
 			}
 			return join(ctx, c, h, t)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			if err := h.ClearJob(ctx, joinJob); err != nil { // it may be at work still
+			if err := h.ClearJob(ctx, joinJob); err != nil { // it may still be running
 				return err
 			}
-			half, err := controlplane.Begun(ctx, h)
+			half, err := controlplane.Started(ctx, h)
 			if err != nil || !half {
 				return err
 			}
@@ -157,10 +157,10 @@ func join(ctx context.Context, c *manifest.Cluster, h *steps.Host, t Token) erro
 	if rerr := h.Remove(context.WithoutCancel(ctx), joinFile); err == nil {
 		err = rerr
 	}
-	return steps.Advise(err, "see `journalctl -u kubelet` on %s, and whether it reaches %s", h.Name, part.EndpointOf(c).Name())
+	return steps.Advise(err, "run journalctl -u kubelet on %s, and check that it reaches %s", h.Name, part.EndpointOf(c).Name())
 }
 
-// joined tells whether the kubelet has its own credentials and runs.
+// joined reports whether the kubelet has its own credentials and runs.
 func joined(ctx context.Context, h *steps.Host) (bool, error) {
 	if ok, err := controlplane.Written(ctx, h, kubeletConf, kubeletCert); err != nil || !ok {
 		return false, err
@@ -169,21 +169,21 @@ func joined(ctx context.Context, h *steps.Host) (bool, error) {
 	return u.IsActive(), err
 }
 
-// startKubelet starts the kubelet of a worker that has joined, and reports whether it
-// runs then. Right after a boot it may not run yet, or somebody has stopped it. Joining
-// again would reset the host first.
+// startKubelet starts the kubelet of a worker that has joined, and reports whether it runs
+// then. It may not run yet after a boot, or a person stopped it. Another join would reset
+// the host first.
 func startKubelet(ctx context.Context, h *steps.Host) (bool, error) {
 	s, err := h.Job(ctx, joinJob, 0)
-	if err != nil || s.Exists { // kubeadm is at work
+	if err != nil || s.Exists { // kubeadm may be running
 		return false, err
 	}
 	if ok, err := controlplane.Written(ctx, h, kubeletConf, kubeletCert); err != nil || !ok {
 		return false, err
 	}
-	return awaken(ctx, h, joined, doubt)
+	return startAndWait(ctx, h, joined, unknownTimeout)
 }
 
-// JoinConfig is the configuration of kubeadm join on h.
+// JoinConfig returns the configuration of kubeadm join on h.
 func JoinConfig(c *manifest.Cluster, h *steps.Host, t Token) ([]byte, error) {
 	o := object{
 		"apiVersion": api(c), "kind": "JoinConfiguration",

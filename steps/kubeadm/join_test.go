@@ -27,7 +27,7 @@ type pair struct {
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	c := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "worker: [node1]", "worker: [node2]").Replace(steptest.Small))
-	kube, sims := steptest.StandingWith(t, c)
+	kube, sims := steptest.ExistingKubeWith(t, c)
 	p := &pair{t: t, kube: kube, master: sims["node1"], worker: sims["node2"], mint: kubeadm.MintToken(c.Spec.Hosts[1:]), join: kubeadm.JoinWorker(c), kase: steptest.Case{Cluster: c}}
 	p.first = p.worker.Snapshot()
 	p.again()
@@ -219,9 +219,9 @@ func joinBroken(t *testing.T, f conntest.Fault) (broke bool) {
 	return true
 }
 
-// TestResetTakesANodeBack to what it was before it joined, also after a break at
+// TestResetOfANode to what it was before it joined, also after a break at
 // every command; a node that never joined is left alone.
-func TestResetTakesANodeBack(t *testing.T) {
+func TestResetOfANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reset := kubeadm.ResetWorker()
 		for at := 0; ; at++ {
@@ -261,8 +261,8 @@ func TestResetTakesANodeBack(t *testing.T) {
 	})
 }
 
-// TestMintTokenOnlyWhereSomebodyJoins: a token is a secret, and short-lived.
-func TestMintTokenOnlyWhereSomebodyJoins(t *testing.T) {
+// TestMintTokenOnlyIfAHostJoins: a token is a secret, and short-lived.
+func TestMintTokenOnlyIfAHostJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)
 		p.token()

@@ -19,22 +19,22 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Vacant carries, for each further master, whether it is still to be joined: what
-// the cluster knows of an earlier one in its place is dead then.
-var Vacant = steps.NewKey[bool]("kubeadm.vacant")
+// NotJoined reports, for each further master, whether it still has to join. Then an etcd
+// member of its address in the cluster is an earlier one that no longer runs.
+var NotJoined = steps.NewKey[bool]("kubeadm.vacant")
 
-// MasterJoin carries from the lead to one that joins what it takes: a
-// token, and the keys that all masters share. It is in memory alone.
-var MasterJoin = steps.NewKey[MasterToken]("kubeadm.join-of-master")
+// MasterJoinToken passes the token and the shared keys from the first healthy master to a
+// joining one, in memory only.
+var MasterJoinToken = steps.NewKey[MasterToken]("kubeadm.join-of-master")
 
-// MasterToken is what a master joins with.
+// MasterToken is what a master needs to join.
 type MasterToken struct {
 	Token
-	Keys map[string][]byte // secrets, by their names in kubeadm's folder of certificates
+	Keys map[string][]byte // secrets, by their paths in /etc/kubernetes/pki
 }
 
-// sharedKeys are what all masters have the same of, as kubeadm's documentation
-// lists it.
+// sharedKeys returns the key files that are identical on all masters, as listed in kubeadm's
+// documentation.
 func sharedKeys(c *manifest.Cluster) []string {
 	out := []string{"ca.crt", "ca.key", "sa.key", "sa.pub", "front-proxy-ca.crt", "front-proxy-ca.key"}
 	if stacked(c) {
@@ -43,8 +43,8 @@ func sharedKeys(c *manifest.Cluster) []string {
 	return out
 }
 
-// readShared reads the keys that all masters have the same of. What Secrets are
-// encrypted with is there where the cluster was made so.
+// readShared reads the keys that are identical on all masters, including the encryption
+// configuration of Secrets if the cluster has one.
 func readShared(ctx context.Context, h *steps.Host, c *manifest.Cluster, dir string) (map[string][]byte, error) {
 	keys := map[string][]byte{}
 	for _, name := range append(sharedKeys(c), manifest.EncryptionName) {
@@ -60,44 +60,44 @@ func readShared(ctx context.Context, h *steps.Host, c *manifest.Cluster, dir str
 	return keys, nil
 }
 
-// PrepareMaster finds out whether a further master has joined, and takes back what
-// an earlier run left half way.
+// PrepareMaster finds out whether a further master has joined, and resets an incomplete
+// join of an earlier run.
 func PrepareMaster() steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.prepare-master", Writes: []steps.AnyKey{Vacant}, Timeout: 15 * time.Minute},
+		M: steps.Meta{Name: "kubeadm.prepare-master", Writes: []steps.AnyKey{NotJoined}, Timeout: 15 * time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			if stands, err := masterStands(ctx, h); err != nil || stands {
-				return stands, errors.Join(err, Vacant.On(h.Name).Put(h, false))
+			if exists, err := masterExists(ctx, h); err != nil || exists {
+				return exists, errors.Join(err, NotJoined.On(h.Name).Put(h, false))
 			}
 			s, err := h.Job(ctx, joinJob, 0)
 			if err != nil || s.Exists {
 				return false, err
 			}
-			if half, err := controlplane.Begun(ctx, h); err != nil || half {
+			if half, err := controlplane.Started(ctx, h); err != nil || half {
 				return false, err
 			}
-			return true, Vacant.On(h.Name).Put(h, true)
+			return true, NotJoined.On(h.Name).Put(h, true)
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			done, err := found(ctx, h, joinJob, masterJoined)
+			done, err := prepareMaster(ctx, h, joinJob, masterJoined)
 			if err != nil {
 				return err
 			}
-			return Vacant.On(h.Name).Put(h, !done)
+			return NotJoined.On(h.Name).Put(h, !done)
 		},
 	}
 }
 
-// masterStands tells whether a master was made whole and its kubelet runs.
-func masterStands(ctx context.Context, h *steps.Host) (bool, error) {
-	if whole, err := controlplane.Complete(ctx, h); err != nil || !whole {
+// masterExists reports whether a master is marked complete and its kubelet runs.
+func masterExists(ctx context.Context, h *steps.Host) (bool, error) {
+	if complete, err := controlplane.Complete(ctx, h); err != nil || !complete {
 		return false, err
 	}
 	return joined(ctx, h)
 }
 
-// masterJoined looks for what the last phase of kubeadm join of a master leaves: a
-// node that is marked as one.
+// masterJoined checks for the result of the last phase of kubeadm join for a master: the
+// control-plane label of its node.
 func masterJoined(ctx context.Context, h *steps.Host) (bool, error) {
 	if ok, err := controlplane.Bootable(ctx, h); err != nil || !ok {
 		return false, err
@@ -112,28 +112,28 @@ func masterJoined(ctx context.Context, h *steps.Host) (bool, error) {
 	return err == nil && strings.Contains(out, "node-role.kubernetes.io/control-plane"), err
 }
 
-// MintMasterToken makes on the lead what joining joins with, where it is
-// still to be joined. The keys travel in memory, over the connections that kubexm
-// has: nothing of them is stored in the cluster.
+// MintMasterToken creates a token on the first healthy master and reads the shared keys, if
+// the joining host has not joined yet. kubexm transfers the keys in memory over its SSH
+// connections, and does not store them in the cluster.
 func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.mint-master-token", Reads: []steps.AnyKey{Vacant}, Writes: []steps.AnyKey{MasterJoin}, Always: true,
+		M: steps.Meta{Name: "kubeadm.mint-master-token", Reads: []steps.AnyKey{NotJoined}, Writes: []steps.AnyKey{MasterJoinToken}, Always: true,
 			Timeout: 3 * time.Minute, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
 		Done: func(_ context.Context, h *steps.Host) (bool, error) {
-			vacant, err := Vacant.On(joining.Name).Get(h)
+			vacant, err := NotJoined.On(joining.Name).Get(h)
 			if err != nil || vacant {
 				return false, err
 			}
-			return true, MasterJoin.Put(h, MasterToken{})
+			return true, MasterJoinToken.Put(h, MasterToken{})
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			// Of one that was reset without the cluster's knowledge the node stays Ready for a while.
-			gone, err := soon(ctx, h, func(ctx context.Context, h *steps.Host) (bool, error) {
+			// The node of a host that was reset outside of kubexm stays Ready for a while.
+			gone, err := poll(ctx, h, func(ctx context.Context, h *steps.Host) (bool, error) {
 				out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
 				return !slices.Contains(strings.Fields(out), joining.Name+"=True"), err
-			}, doubt)
+			}, unknownTimeout)
 			if err == nil && !gone {
-				err = known(joining.Name)
+				err = nameTaken(joining.Name)
 			}
 			if err != nil {
 				return err
@@ -146,49 +146,49 @@ func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 			if err != nil {
 				return err
 			}
-			return MasterJoin.Put(h, MasterToken{Token: t, Keys: keys})
+			return MasterJoinToken.Put(h, MasterToken{Token: t, Keys: keys})
 		},
 	}
 }
 
-// JoinMaster makes a host a master of the cluster, beside those that are.
+// JoinMaster joins a host to the cluster as a further master, with kubeadm join.
 func JoinMaster(c *manifest.Cluster) steps.Step {
 	return &op.Do{
-		M:    steps.Meta{Name: "kubeadm.join-master", Final: true, Reads: []steps.AnyKey{MasterJoin}, Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
-		Done: masterStands,
+		M:    steps.Meta{Name: "kubeadm.join-master", Final: true, Reads: []steps.AnyKey{MasterJoinToken}, Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
+		Done: masterExists,
 		Act: func(ctx context.Context, h *steps.Host) error {
-			t, err := MasterJoin.Get(h)
+			t, err := MasterJoinToken.Get(h)
 			if err != nil {
 				return err
 			}
 			if t.Value == "" {
-				return fmt.Errorf("%s was a master when this run began, and is none any more", h.Name)
+				return fmt.Errorf("%s was a master when this run began, but no longer is one", h.Name)
 			}
 			if err := makeStore(ctx, h); err != nil {
 				return err
 			}
-			// Of one that somebody has reset: what fails from here on is to be taken back.
+			// The mark may remain from before a kubeadm reset; without it a failure is undone.
 			if err := h.Remove(ctx, controlplane.CompleteFile); err != nil {
 				return err
 			}
-			if err := giveKeys(ctx, h, t.Keys); err != nil {
+			if err := installKeys(ctx, h, t.Keys); err != nil {
 				return err
 			}
 			if err := join(ctx, c, h, t.Token); err != nil {
 				return err
 			}
-			// The API server that says so may be a moment away: the store has one member more.
-			if done, err := soon(ctx, h, masterJoined, doubt); err != nil || !done {
-				return errors.Join(errors.New("kubeadm ended well, and the cluster has no such master"), err)
+			// The API server may not answer for a moment, because etcd has one more member.
+			if done, err := poll(ctx, h, masterJoined, unknownTimeout); err != nil || !done {
+				return errors.Join(errors.New("kubeadm join succeeded, but the cluster has no such master"), err)
 			}
 			return controlplane.MarkComplete(ctx, h)
 		},
-		Undo: func(ctx context.Context, h *steps.Host) error { return takeBack(ctx, h, joinJob, masterJoined) },
+		Undo: func(ctx context.Context, h *steps.Host) error { return undoMaster(ctx, h, joinJob, masterJoined) },
 	}
 }
 
-// giveKeys writes the keys that all masters share, where kubeadm looks for them.
-func giveKeys(ctx context.Context, h *steps.Host, keys map[string][]byte) error {
+// installKeys writes the shared keys to kubeadm's certificate folder.
+func installKeys(ctx context.Context, h *steps.Host, keys map[string][]byte) error {
 	return writeKeys(ctx, h, controlplane.PKIDir, keys)
 }
 

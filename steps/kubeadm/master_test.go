@@ -28,7 +28,7 @@ type masters struct {
 func newMasters(t *testing.T, etcd string) *masters {
 	t.Helper()
 	c := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "master: [node1]", "master: [node1, node2]", "{type: kubeadm}", etcd).Replace(steptest.Small))
-	kube, sims := steptest.StandingWith(t, c)
+	kube, sims := steptest.ExistingKubeWith(t, c)
 	m := &masters{t: t, cluster: c, kube: kube, first: sims["node1"], second: sims["node2"]}
 	m.before = m.second.Snapshot()
 	m.again()
@@ -194,9 +194,9 @@ func masterBroken(t *testing.T, f conntest.Fault) (broke bool) {
 	return true
 }
 
-// TestAMemberThatIsDead is removed before its place is taken: the store would wait
+// TestADeadMemberIsRemoved is removed before its place is taken: the store would wait
 // for it, and refuses two in one place.
-func TestAMemberThatIsDead(t *testing.T) {
+func TestADeadMemberIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMasters(t, "{type: kubeadm}")
 		m.must(m.join())
@@ -237,8 +237,8 @@ func TestNoMemberRuns(t *testing.T) {
 	})
 }
 
-// TestAMemberThatLivesIsLeft: whoever has joined keeps it.
-func TestAMemberThatLivesIsLeft(t *testing.T) {
+// TestALivingMemberIsPreserved: whoever has joined keeps it.
+func TestALivingMemberIsPreserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMasters(t, "{type: kubeadm}")
 		m.must(m.join())
@@ -254,9 +254,9 @@ func TestAMemberThatLivesIsLeft(t *testing.T) {
 	})
 }
 
-// TestAMarkThatIsOld: of a master that somebody has reset by hand. A join that fails
+// TestAnOutdatedMark: of a master that somebody has reset by hand. A join that fails
 // is taken back all the same.
-func TestAMarkThatIsOld(t *testing.T) {
+func TestAnOutdatedMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMasters(t, "{type: kubeadm}")
 		m.second.AddFile("/etc/kubernetes/kubexm-complete", "x", 0o600)
@@ -273,8 +273,8 @@ func TestAMarkThatIsOld(t *testing.T) {
 	})
 }
 
-// TestAMasterThatWasWholeIsNeverReset, whether its API server answers or not.
-func TestAMasterThatWasWholeIsNeverReset(t *testing.T) { synctest.Test(t, neverReset) }
+// TestACompleteMasterIsNeverReset, whether its API server answers or not.
+func TestACompleteMasterIsNeverReset(t *testing.T) { synctest.Test(t, neverReset) }
 
 func neverReset(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
@@ -299,7 +299,7 @@ func neverReset(t *testing.T) {
 		t.Fatalf("%v, %v", v, err)
 	}
 	err := step.Run(t.Context(), h)
-	if err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "nothing was touched") {
+	if err == nil || !strings.Contains(strings.Join(steps.Advice(err), " "), "nothing was changed on") {
 		t.Errorf("%v, %q", err, steps.Advice(err))
 	}
 	if err := step.Rollback(t.Context(), h); err != nil {
@@ -335,7 +335,7 @@ func TestResetLeavesAnothersStore(t *testing.T) {
 		{"{type: kubexm}", "node2", kubeadm.ResetWorker, false},
 	} {
 		c := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "worker: [node1]", "worker: [node2]", "{type: kubeadm}", x.etcd).Replace(steptest.Small))
-		_, sims := steptest.StandingWith(t, c)
+		_, sims := steptest.ExistingKubeWith(t, c)
 		s := sims[x.host]
 		s.AddFile("/etc/kubernetes/kubelet.conf", "x", 0o600)
 		s.AddFile("/var/lib/etcd/member/wal/0.wal", "data", 0o600)

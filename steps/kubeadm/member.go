@@ -11,14 +11,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// ClearMember removes, through the lead, the store's member in the place of a
-// master that is still to be joined. It is one that was added and never started,
-// or one whose host was made anew: either counts among those who have to agree,
-// and would never do so.
+// ClearMember removes, through the first healthy master, the etcd member with the address
+// of a master that still has to join. It was added and never started, or its host was
+// reinstalled. Such a member counts for the quorum and never votes.
 func ClearMember(c *manifest.Cluster, joining manifest.Host) steps.Step {
-	url, store := etcd.PeerURL(c, joining), memberHere()
+	url, store := etcd.PeerURL(c, joining), localMember()
 	dead := func(ctx context.Context, h *steps.Host) ([]etcd.Member, error) {
-		vacant, err := Vacant.On(joining.Name).Get(h)
+		vacant, err := NotJoined.On(joining.Name).Get(h)
 		if err != nil || !vacant {
 			return nil, err
 		}
@@ -26,7 +25,7 @@ func ClearMember(c *manifest.Cluster, joining manifest.Host) steps.Step {
 		return slices.DeleteFunc(all, func(m etcd.Member) bool { return !slices.Contains(m.PeerURLs, url) }), err
 	}
 	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.clear-member", Reads: []steps.AnyKey{Vacant}, Timeout: 2 * time.Minute, Risk: steps.Disruptive,
+		M: steps.Meta{Name: "kubeadm.clear-member", Reads: []steps.AnyKey{NotJoined}, Timeout: 2 * time.Minute, Risk: steps.Disruptive,
 			Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			all, err := dead(ctx, h)
@@ -38,9 +37,9 @@ func ClearMember(c *manifest.Cluster, joining manifest.Host) steps.Step {
 				return err
 			}
 			for _, m := range all {
-				h.Log.InfoContext(ctx, "remove a member that is dead", "member", m.Name, "url", url)
+				h.Log.InfoContext(ctx, "remove a dead etcd member", "member", m.Name, "url", url)
 				if err := store.Remove(ctx, h, m); err != nil {
-					return steps.Advise(err, "most members have to run: see `crictl ps -a --name etcd` on the other masters")
+					return steps.Advise(err, "etcd needs a quorum: run crictl ps -a --name etcd on the other masters")
 				}
 			}
 			return nil
@@ -48,5 +47,5 @@ func ClearMember(c *manifest.Cluster, joining manifest.Host) steps.Step {
 	}
 }
 
-// memberHere asks the store through the member that kubeadm runs on a master.
-func memberHere() etcd.Client { return etcd.InContainer(etcd.StackedKeys) }
+// localMember returns a client of the etcd member that kubeadm runs on a master.
+func localMember() etcd.Client { return etcd.InContainer(etcd.StackedKeys) }

@@ -12,7 +12,7 @@ import (
 // TestPodsThatResetLeaves: they are removed while the network plugin's files are there.
 func TestPodsThatResetLeaves(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	_, sims := steptest.StandingWith(t, c)
+	_, sims := steptest.ExistingKubeWith(t, c)
 	s := sims["node1"]
 	const plugin = "/etc/cni/net.d/10-flannel.conflist"
 	s.AddFile(plugin, "{}\n", 0o644)

@@ -110,9 +110,9 @@ func TestAResetThatWasCutOffGoesOn(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutItsCertificateIsTakenBack: kubeadm takes the keys that it finds,
+// TestAKeyWithoutItsCertificateIsReset: kubeadm takes the keys that it finds,
 // and stops at one that stands alone.
-func TestAKeyWithoutItsCertificateIsTakenBack(t *testing.T) {
+func TestAKeyWithoutItsCertificateIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := steptest.Cluster(t, steptest.Small)
 		s := conntest.New(t)
@@ -128,10 +128,10 @@ func TestAKeyWithoutItsCertificateIsTakenBack(t *testing.T) {
 	})
 }
 
-// TestARollbackLeavesWhatIsWhole breaks the wire once at every command of an init
+// TestARollbackLeavesACompleteMaster breaks the wire once at every command of an init
 // and takes it back, as a run does whose step failed: a control plane that kubeadm
 // has made whole by then is not reset, and the next look finds it done.
-func TestARollbackLeavesWhatIsWhole(t *testing.T) {
+func TestARollbackLeavesACompleteMaster(t *testing.T) {
 	wholes := 0
 	for _, after := range []bool{false, true} {
 		for at := 1; ; at++ {

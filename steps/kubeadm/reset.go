@@ -12,64 +12,65 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// reset takes back what init or join did to a node. Where kubeadm runs no member
-// of the store on it, its phase for that is passed over: what it finds no member
-// in, it takes for a member's remains, and empties /var/lib/etcd (1.31 and newer).
-// The same phase would empty a store that is to be kept.
+// reset runs kubeadm reset on a node. It skips the phase remove-etcd-member if kubeadm runs
+// no etcd member on the node: from 1.31 on that phase empties /var/lib/etcd if it finds no
+// member. It also skips the phase if keep is set, because it would delete the preserved
+// data.
 func reset(ctx context.Context, h *steps.Host, keep bool) error {
 	argv := []string{"kubeadm", "reset", "--force", "--cri-socket", part.RuntimeOf(h.Cluster).Socket}
 	if keep || !stacked(h.Cluster) || !h.Cluster.Spec.RoleGroups.Has(manifest.RoleMaster, h.Name) {
 		argv = append(argv, "--skip-phases=remove-etcd-member")
 	}
-	_, err := h.Run(ctx, runner.Cmd{Argv: argv, Timeout: 8 * time.Minute}) // where most members are dead it waits for each answer in vain
+	_, err := h.Run(ctx, runner.Cmd{Argv: argv, Timeout: 8 * time.Minute}) // without a quorum each etcd request runs into its timeout
 	return err
 }
 
-// resetHalf resets what was left half way. A store that an earlier deletion
-// preserved is not what this run brought.
+// resetHalf resets an incomplete init or join. It preserves etcd data of an earlier
+// deletion, which this run has not created.
 func resetHalf(ctx context.Context, h *steps.Host) error {
-	k, err := readKept(ctx, h)
+	k, err := readPreserved(ctx, h)
 	if err != nil {
 		return err
 	}
 	return reset(ctx, h, k != nil)
 }
 
-// ResetWorker takes Kubernetes off a worker: kubeadm's own reset, then what it
+// ResetWorker removes Kubernetes from a worker with kubeadm reset, and cleans up what that
 // leaves behind.
 func ResetWorker() steps.Step { return resetNode("kubeadm.reset-worker", false) }
 
-// ResetMaster does the same to a master, with its member of the store.
+// ResetMaster removes Kubernetes from a master with kubeadm reset, including its etcd member,
+// and cleans up what that leaves behind.
 func ResetMaster() steps.Step { return resetNode("kubeadm.reset-master", false) }
 
-// ResetMasterKeepingStore leaves the member's data where it is, if KeepKeys has found
-// that it is of use.
-func ResetMasterKeepingStore() steps.Step { return resetNode("kubeadm.reset-master", true) }
+// ResetMasterPreservingStore is ResetMaster, but preserves the etcd member's data if
+// PreserveKeys has saved the keys for it.
+func ResetMasterPreservingStore() steps.Step { return resetNode("kubeadm.reset-master", true) }
 
 func resetNode(name string, keep bool) steps.Step {
-	// What was never whole has left no keys, and its store is of no use.
+	// A control plane that was never complete has left no keys, and its data is unusable.
 	staying := func(ctx context.Context, h *steps.Host) (bool, error) {
 		if !keep {
 			return false, nil
 		}
-		k, err := readKept(ctx, h)
+		k, err := readPreserved(ctx, h)
 		return k != nil, err
 	}
 	return &op.Do{
 		M: steps.Meta{Name: name, Timeout: 10 * time.Minute, Risk: steps.Destroys},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			if is, err := controlplane.Left(ctx, h); err != nil || is {
+			if is, err := controlplane.HasMarkers(ctx, h); err != nil || is {
 				return false, err
 			}
 			stays, err := staying(ctx, h)
 			if err != nil || stays {
 				return err == nil, err
 			}
-			kept, err := storeKept(ctx, h) // by a deletion that preserved it
-			return err == nil && !kept, err
+			recorded, err := storeRecorded(ctx, h) // the folder remains after a deletion that preserved it
+			return err == nil && !recorded, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			is, err := controlplane.Left(ctx, h)
+			is, err := controlplane.HasMarkers(ctx, h)
 			if err != nil {
 				return err
 			}
@@ -81,7 +82,7 @@ func resetNode(name string, keep bool) steps.Step {
 				if _, err := h.Mkdir(ctx, "/etc/kubernetes", runner.Attr{}); err != nil {
 					return err
 				}
-				if err := h.WriteFile(ctx, controlplane.GoingFile, []byte("kubexm takes Kubernetes off this host\n"), runner.Attr{Mode: 0o600}); err != nil {
+				if err := h.WriteFile(ctx, controlplane.ResetFile, []byte("kubexm takes Kubernetes off this host\n"), runner.Attr{Mode: 0o600}); err != nil {
 					return err
 				}
 				if err := reset(ctx, h, stays); err != nil {
@@ -89,7 +90,7 @@ func resetNode(name string, keep bool) steps.Step {
 				}
 			}
 			if !stays {
-				if err := removeStore(ctx, h); err != nil { // on a worker nothing is on record
+				if err := removeStore(ctx, h); err != nil { // a worker has none on record
 					return err
 				}
 			}

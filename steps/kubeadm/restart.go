@@ -31,8 +31,8 @@ func RestartScheduler() steps.Step {
 	return op.Again("kubeadm.restart-scheduler", func(ctx context.Context, h *steps.Host) error { return restartPod(ctx, h, "kube-scheduler") })
 }
 
-// RestartMember restarts the member of the store that kubeadm runs on a master, if all
-// members are healthy.
+// RestartMember restarts the etcd member that kubeadm runs on a master, if all members are
+// healthy.
 func RestartMember(c *manifest.Cluster) steps.Step {
 	return op.Again("kubeadm.restart-etcd", func(ctx context.Context, h *steps.Host) error {
 		if err := etcd.MayStop(ctx, c, h); err != nil {
@@ -43,37 +43,37 @@ func RestartMember(c *manifest.Cluster) steps.Step {
 }
 
 const (
-	// gentle is how long a container has to end by itself.
-	gentle = 30 * time.Second
-	// again is how long the kubelet may take to run a static pod again: it looks every
-	// few seconds, and waits longer for one that ended before.
-	again = 3 * time.Minute
+	// gracePeriod is how long a container has to end after SIGTERM.
+	gracePeriod = 30 * time.Second
+	// restartTimeout is how long the kubelet may take to start a static pod again: it checks
+	// every few seconds, and waits longer for one that has failed before.
+	restartTimeout = 3 * time.Minute
 )
 
-// restartPod has the kubelet run a static pod again, in another sandbox: to delete its
-// object from the API server restarts nothing. Its container ends by itself first, for the
-// runtime stops a sandbox by force.
+// restartPod stops a static pod and waits until the kubelet has started it in another
+// sandbox: deleting its mirror pod from the API server restarts nothing. Its container is
+// stopped first, with a grace period, because the runtime kills those of a stopped sandbox.
 func restartPod(ctx context.Context, h *steps.Host, part string) error {
 	before, err := sandbox(ctx, h, part)
 	if err != nil {
 		return err
 	}
 	if before == "" {
-		return steps.Advise(fmt.Errorf("no pod of %s runs on %s", part, h.Name), "see `crictl pods --name %s` and `journalctl -u kubelet` on %s", part, h.Name)
+		return steps.Advise(fmt.Errorf("no pod of %s runs on %s", part, h.Name), "run crictl pods --name %s and journalctl -u kubelet on %s", part, h.Name)
 	}
 	running, err := containerOf(ctx, h, part, before)
 	if err != nil {
 		return err
 	}
 	if running != "" {
-		if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "stop", "--timeout", fmt.Sprint(int(gentle.Seconds())), running}, Timeout: 2 * gentle}); err != nil {
+		if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "stop", "--timeout", fmt.Sprint(int(gracePeriod.Seconds())), running}, Timeout: 2 * gracePeriod}); err != nil {
 			return err
 		}
 	}
 	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "stopp", before}, Timeout: time.Minute}); err != nil {
 		return err
 	}
-	for end := time.Now().Add(again); ; {
+	for end := time.Now().Add(restartTimeout); ; {
 		now, err := sandbox(ctx, h, part)
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func restartPod(ctx context.Context, h *steps.Host, part string) error {
 			}
 		}
 		if time.Now().After(end) {
-			return steps.Advise(fmt.Errorf("%s does not run on %s %s after it was stopped", part, h.Name, again), "see `crictl ps -a --name %s` and `journalctl -u kubelet` on %s", part, h.Name)
+			return steps.Advise(fmt.Errorf("%s does not run on %s %s after it was stopped", part, h.Name, restartTimeout), "run crictl ps -a --name %s and journalctl -u kubelet on %s", part, h.Name)
 		}
 		select {
 		case <-time.After(2 * time.Second):
@@ -94,12 +94,12 @@ func restartPod(ctx context.Context, h *steps.Host, part string) error {
 	}
 }
 
-// sandbox gives the id of the sandbox of a static pod; empty where none is ready.
+// sandbox returns the id of the sandbox of a static pod; "" if none is ready.
 func sandbox(ctx context.Context, h *steps.Host, part string) (string, error) {
 	return first(ctx, h, "pods", "--quiet", "--state", "Ready", "--namespace", "^kube-system$", "--name", "^"+part+"-"+regexp.QuoteMeta(h.Name)+"$")
 }
 
-// containerOf gives the id of the container of a part in a sandbox; empty where none runs.
+// containerOf returns the id of the container of a part in a sandbox; "" if none runs.
 func containerOf(ctx context.Context, h *steps.Host, part, in string) (string, error) {
 	return first(ctx, h, "ps", "--quiet", "--state", "Running", "--pod", in, "--name", "^"+part+"$")
 }

@@ -17,15 +17,15 @@ func TestRestartLaws(t *testing.T) {
 	for _, step := range []steps.Step{RestartAPIServer(), RestartControllerManager(), RestartScheduler(), RestartMember(c), controlplane.RestartKubelet()} {
 		t.Run(step.Meta().Name, func(t *testing.T) {
 			steptest.Again(t, steptest.Case{Cluster: c, Before: func(s *conntest.Sim) {
-				steptest.Standing(c)(s)
+				steptest.ExistingCluster(c)(s)
 				s.AddUnit("kubelet.service", "[Service]\nExecStart=/usr/local/bin/kubelet\n", true, true)
 			}}, step)
 		})
 	}
 }
 
-// TestAPartThatDoesNotComeBack is named, with where to look.
-func TestAPartThatDoesNotComeBack(t *testing.T) {
+// TestAPodThatIsNotRestarted is named, with where to look.
+func TestAPodThatIsNotRestarted(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	for name, row := range map[string]struct {
 		sick bool // before it is stopped
@@ -37,13 +37,13 @@ func TestAPartThatDoesNotComeBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var k *steptest.Kube
-				kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { k = steptest.StandingKube(c, s) }}
+				kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) { k = steptest.ExistingKube(c, s) }}
 				s := kase.Sim(t)
-				fall := func() { k.Sick = []string{"kube-scheduler-node1"} }
+				fall := func() { k.Unhealthy = []string{"kube-scheduler-node1"} }
 				if row.sick {
 					fall()
 				} else {
-					k.Falls = fall
+					k.OnSandboxStop = fall
 				}
 				step := RestartScheduler()
 				err := step.Run(t.Context(), kase.NewHost(t, s, step))

@@ -10,21 +10,21 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// kubeadm waits minutes for a kubelet that ends as soon as it is started. That
-// many restarts say that it will not come up: a restart comes every ten seconds.
+// kubeadm waits for minutes for a kubelet that exits right after its start. systemd restarts
+// it every ten seconds; after maxRestarts restarts it is considered failed.
 const (
-	hopeless = 3
-	lookEach = 5 * time.Second
+	maxRestarts  = 3
+	pollInterval = 5 * time.Second
 )
 
-// errKubeletEnds is why kubeadm was not waited for any longer.
-var errKubeletEnds = errors.New("the kubelet ends as soon as it is started")
+// errKubeletExits is why kubexm stopped waiting for kubeadm.
+var errKubeletExits = errors.New("the kubelet exits right after its start")
 
-// run runs a job of kubeadm's to its end, or until the kubelet that it waits for
-// is seen not to come up. What failed on the node is in the error, since kubeadm
-// itself only knows that nobody answered.
+// run runs a job of kubeadm to its end, or until the kubelet that it waits for has failed.
+// The error includes what failed on the node: kubeadm itself only reports that it got no
+// answer.
 func run(ctx context.Context, h *steps.Host, j runner.Job) error {
-	err := attend(ctx, h, j, func(ctx context.Context) error {
+	err := watch(ctx, h, j, func(ctx context.Context) error {
 		_, err := h.RunJob(ctx, j)
 		return err
 	})
@@ -37,49 +37,49 @@ func run(ctx context.Context, h *steps.Host, j runner.Job) error {
 	return err
 }
 
-// attend waits for a job by wait, and gives it up where it waits in vain.
-func attend(ctx context.Context, h *steps.Host, j runner.Job, wait func(context.Context) error) error {
+// watch waits for a job by calling wait, and cancels the job when the kubelet has failed.
+func watch(ctx context.Context, h *steps.Host, j runner.Job, wait func(context.Context) error) error {
 	watched, giveUp := context.WithCancelCause(ctx)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		if kubeletEnds(watched, h) {
-			giveUp(errKubeletEnds)
+		if kubeletExits(watched, h) {
+			giveUp(errKubeletExits)
 		}
 	}()
 	err := wait(watched)
 	giveUp(nil)
 	<-over
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(watched), errKubeletEnds) {
-		return errors.Join(errKubeletEnds, h.ClearJob(ctx, j))
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(watched), errKubeletExits) {
+		return errors.Join(errKubeletExits, h.ClearJob(ctx, j))
 	}
 	return err
 }
 
-// kubeletEnds looks at the kubelet until ctx ends, or until it was restarted
-// again and again since.
-func kubeletEnds(ctx context.Context, h *steps.Host) bool {
+// kubeletExits polls the kubelet until ctx ends. It returns true once systemd has restarted
+// the kubelet maxRestarts times and it still does not run.
+func kubeletExits(ctx context.Context, h *steps.Host) bool {
 	first := -1
 	for {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(lookEach):
+		case <-time.After(pollInterval):
 		}
 		u, err := h.Unit(ctx, "kubelet.service")
-		if err != nil { // kubeadm's own end says more
+		if err != nil { // kubeadm's own error is more precise
 			continue
 		}
-		if first < 0 || u.Restarts < first { // it was started anew
+		if first < 0 || u.Restarts < first { // the unit was started again, with a new counter
 			first = u.Restarts
 		}
-		if u.Restarts-first >= hopeless && !u.IsActive() {
+		if u.Restarts-first >= maxRestarts && !u.IsActive() {
 			return true
 		}
 	}
 }
 
-// nodeError says what failed on the node, and knows what kubeadm said of it.
+// nodeError describes what failed on the node, and wraps kubeadm's error.
 type nodeError struct {
 	why string
 	err error
@@ -88,24 +88,24 @@ type nodeError struct {
 func (e *nodeError) Error() string { return e.why }
 func (e *nodeError) Unwrap() error { return e.err }
 
-// evidence says which part of the node does not run, with its own last words;
-// "" where nothing is to be found.
+// evidence describes the part of the node that does not run, with an error from its log; ""
+// if it finds none.
 func evidence(ctx context.Context, h *steps.Host) string {
 	u, err := h.Unit(ctx, "kubelet.service")
 	if err != nil {
 		return ""
 	}
 	switch u.Active {
-	case "failed", "activating": // it waits for its next restart
+	case "failed", "activating": // activating: until the next restart
 		log, err := h.Journal(ctx, "kubelet.service", 60)
-		if words := lastWords(log); err == nil && words != "" {
+		if words := lastError(log); err == nil && words != "" {
 			return "the kubelet does not run: " + words
 		}
 	case "active":
 		if name, words := deadContainer(ctx, h); words != "" {
 			return fmt.Sprintf("container %s does not run: %s", name, words)
 		}
-		return endpointAway(ctx, h)
+		return endpointError(ctx, h)
 	}
 	return ""
 }

@@ -88,7 +88,7 @@ func TestControlPlaneThatEnds(t *testing.T) {
 // said, and not that the kubelet may be at fault.
 func TestEndpointThatLeadsNowhere(t *testing.T) {
 	for what, kase := range map[string]struct{ state, want string }{
-		"it runs":   {"CONTAINER_RUNNING", "the API server of node1 runs, and is not reached at 192.0.2.100:6443, spec.controlPlaneEndpoint: "},
+		"it runs":   {"CONTAINER_RUNNING", "the API server of node1 runs, but cannot be reached at 192.0.2.100:6443 (spec.controlPlaneEndpoint): "},
 		"none runs": {"CONTAINER_CREATED", "could not initialize"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// store is the folder of the etcd that kubeadm runs. kubeadm's reset empties it
-// and leaves it: whether it was there before is on record.
+// store returns the data folder of the etcd that kubeadm runs. kubeadm reset empties the
+// folder and does not remove it; the host's record reports whether it existed before.
 func store(h *steps.Host) op.Dir {
 	return op.Dir{Path: h.Cluster.Spec.Etcd.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}
 }
 
-// makeStore makes it, where kubeadm runs the store.
+// makeStore creates the folder, if kubeadm runs etcd.
 func makeStore(ctx context.Context, h *steps.Host) error {
 	if !stacked(h.Cluster) {
 		return nil
@@ -26,8 +26,8 @@ func makeStore(ctx context.Context, h *steps.Host) error {
 	return c.Apply(ctx, h)
 }
 
-// removeStore takes the folder away where kubexm made it for kubeadm. Another
-// member of the store may have one of the same name, and needs it still.
+// removeStore removes the folder if kubexm created it for kubeadm. A member of an etcd that
+// kubeadm does not run may use a folder of the same name.
 func removeStore(ctx context.Context, h *steps.Host) error {
 	if !stacked(h.Cluster) {
 		return nil
@@ -39,8 +39,8 @@ func removeStore(ctx context.Context, h *steps.Host) error {
 	return c.Apply(ctx, h)
 }
 
-// storeKept tells whether a folder that kubexm made for kubeadm's store is there.
-func storeKept(ctx context.Context, h *steps.Host) (bool, error) {
+// storeRecorded reports whether kubexm created the folder, by the host's record.
+func storeRecorded(ctx context.Context, h *steps.Host) (bool, error) {
 	if !stacked(h.Cluster) {
 		return false, nil
 	}

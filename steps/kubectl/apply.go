@@ -12,22 +12,22 @@ import (
 // owner is the field manager of everything that kubexm applies.
 const owner = "kubexm"
 
-// Body makes a manifest.
+// Body returns a manifest.
 type Body = func(context.Context, *steps.Host) ([]byte, error)
 
-// Manifest is a set of objects as a resource of a master.
+// Manifest returns the objects of a manifest as a resource of a master.
 func Manifest(name string, needs []manifest.Need, body Body) op.Manifest {
 	return op.Manifest{Name: name, Kubeconfig: AdminConf, Owner: owner, Opens: needs, Body: body}
 }
 
-// Tried is for steps that speak to a cluster which is still coming up, and for
-// manifests with objects of a kind that they define themselves: it takes the API
-// server a moment to know it.
-func Tried(m *steps.Meta) {
+// WithRetries sets timeout and retries for steps that send requests to a starting cluster, and
+// for manifests with custom resources that they define themselves: the API server needs a
+// moment to serve a new kind.
+func WithRetries(m *steps.Meta) {
 	m.Timeout, m.Retry = 2*time.Minute, steps.Retry{Times: 5, Wait: 3 * time.Second}
 }
 
-// Apply brings the objects of a manifest about, by server-side apply.
+// Apply returns a step that applies a manifest with server-side apply.
 func Apply(name string, needs []manifest.Need, body Body) steps.Step {
-	return op.Ensure(name, []op.Resource{Manifest(name, needs, body)}, Tried)
+	return op.Ensure(name, []op.Resource{Manifest(name, needs, body)}, WithRetries)
 }

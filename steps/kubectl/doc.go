@@ -1,6 +1,5 @@
-// Package kubectl speaks to a running cluster through kubectl on a master, with the
-// administrator's rights: one command, the objects of a manifest, and the wait until
-// workloads are what their manifest asks for.
+// Package kubectl runs kubectl on a master with the administrator's kubeconfig: single
+// commands, the objects of a manifest, and waits until workloads are ready.
 //
 // It may import steps, steps/op and manifest.
 package kubectl

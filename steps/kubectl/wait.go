@@ -15,13 +15,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Patience is how long a wait lasts.
-const Patience = 5 * time.Minute
+// DefaultTimeout is the timeout of Until and WaitFor.
+const DefaultTimeout = 5 * time.Minute
 
-// WaitFor waits until the Deployments, DaemonSets, StatefulSets and Jobs of a
-// manifest are what it asks for.
+// WaitFor returns a step that waits until the Deployments, DaemonSets, StatefulSets and Jobs
+// of a manifest are ready.
 func WaitFor(name string, needs []manifest.Need, body Body) steps.Step {
-	look := func(ctx context.Context, h *steps.Host) (string, error) {
+	check := func(ctx context.Context, h *steps.Host) (string, error) {
 		text, err := body(ctx, h)
 		if err != nil {
 			return "", err
@@ -38,22 +38,22 @@ func WaitFor(name string, needs []manifest.Need, body Body) steps.Step {
 		return "", nil
 	}
 	return &op.Do{
-		M: steps.Meta{Name: name, Needs: needs, LooksOnly: true, Timeout: Patience + time.Minute},
+		M: steps.Meta{Name: name, Needs: needs, ReadOnly: true, Timeout: DefaultTimeout + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			bad, err := look(ctx, h)
+			bad, err := check(ctx, h)
 			return err == nil && bad == "", err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return Until(ctx, h, look, "see `kubectl get pods -A -o wide` and `kubectl describe` of what is not ready, on %s; an image that is missing belongs under spec.bundle.images")
+			return Until(ctx, h, check, "run kubectl get pods -A -o wide on %s, and kubectl describe for pods that are not ready; add a missing image to spec.bundle.images")
 		},
 	}
 }
 
-// Until looks again and again, for as long as Patience, and ends with what is still not
-// as it should be. advice has a verb for the name of the host.
-func Until(ctx context.Context, h *steps.Host, look func(context.Context, *steps.Host) (string, error), advice string) error {
-	return steps.Until(ctx, Patience, 2*time.Second, func(ctx context.Context) error {
-		bad, err := look(ctx, h)
+// Until calls check every 2 s until it returns "", or Patience has passed. The error is what
+// check returned last. advice must have a verb for the name of the host.
+func Until(ctx context.Context, h *steps.Host, check func(context.Context, *steps.Host) (string, error), advice string) error {
+	return steps.Until(ctx, DefaultTimeout, 2*time.Second, func(ctx context.Context) error {
+		bad, err := check(ctx, h)
 		if err == nil && bad != "" {
 			err = steps.Advise(errors.New(bad), advice, h.Name)
 		}
@@ -61,8 +61,8 @@ func Until(ctx context.Context, h *steps.Host, look func(context.Context, *steps
 	})
 }
 
-// workload is the part of such an object that matters here. The fields of its
-// status are those of the kinds together.
+// workload has the fields of such an object that are read. Its status has those of all
+// kinds.
 type workload struct {
 	Metadata struct {
 		Generation int64 `json:"generation"`
@@ -72,7 +72,7 @@ type workload struct {
 	} `json:"spec"`
 	Status struct {
 		ObservedGeneration     int64                           `json:"observedGeneration"`
-		Replicas               int                             `json:"replicas"` // the old ones too
+		Replicas               int                             `json:"replicas"` // including old ones
 		ReadyReplicas          int                             `json:"readyReplicas"`
 		UpdatedReplicas        int                             `json:"updatedReplicas"`
 		DesiredNumberScheduled int                             `json:"desiredNumberScheduled"`
@@ -83,12 +83,12 @@ type workload struct {
 	} `json:"status"`
 }
 
-// Unready says what a workload still lacks; "" where it lacks nothing.
+// Unready describes what a workload is still missing; "" if it is ready.
 func Unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) {
 	name := w.Kind + "/" + w.Name
 	out, err := Run(ctx, h, "--request-timeout=10s", "-n", w.Namespace, "get", strings.ToLower(name), "-o", "json")
 	if runner.Refused(err) {
-		return fmt.Sprintf("%s in namespace %s is not there", name, w.Namespace), nil
+		return fmt.Sprintf("%s in namespace %s does not exist", name, w.Namespace), nil
 	}
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func Unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) 
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	have, want := o.progress(w.Kind)
-	if w.Kind == "DaemonSet" { // its pods on hosts that the run goes without are counted, and not ready
+	if w.Kind == "DaemonSet" { // its pods on hosts that the run leaves out are desired, but not ready
 		want = max(want-len(h.Away), 0)
 	}
 	if have >= want && (w.Kind == "Job" || o.Status.ObservedGeneration >= o.Metadata.Generation) {
@@ -111,7 +111,7 @@ func Unready(ctx context.Context, h *steps.Host, w op.Workload) (string, error) 
 	return fmt.Sprintf("%s in namespace %s: %d of %d ready%s", name, w.Namespace, have, want, why), nil
 }
 
-// progress gives how many pods are as the workload wants them, and how many it wants.
+// progress returns how many pods are up to date and ready, and how many are desired.
 func (o workload) progress(kind string) (have, want int) {
 	switch kind {
 	case "DaemonSet":
@@ -126,12 +126,12 @@ func (o workload) progress(kind string) (have, want int) {
 	if o.Spec.Replicas != nil {
 		want = *o.Spec.Replicas
 	}
-	// While old pods are there, some of those that are ready may be these.
+	// While old pods exist, some of the ready pods may be old.
 	old := max(o.Status.Replicas-o.Status.UpdatedReplicas, 0)
 	return min(max(o.Status.ReadyReplicas-old, 0), o.Status.UpdatedReplicas), want
 }
 
-// reasons gives what containers of a namespace wait for, as their kubelets say.
+// reasons returns what the containers of a namespace wait for, as kubelets report it.
 func reasons(ctx context.Context, h *steps.Host, namespace string) (string, error) {
 	out, err := Run(ctx, h, "--request-timeout=10s", "-n", namespace, "get", "pods", "-o",
 		`jsonpath={range .items[*].status.containerStatuses[*]}{.state.waiting.reason}{": "}{.image}{"\n"}{end}`)

@@ -1,5 +1,5 @@
-// Package network installs the pod network. The manifest is upstream's own, out
-// of the bundle; what the config says is put in by editing its tree.
+// Package network installs the pod network. It applies upstream's manifest from the bundle,
+// edited for the settings of the config.
 //
 // It may import steps, steps/op, steps/kubectl and manifest.
 package network

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// editDocuments decodes each document of a manifest, lets edit change its tree,
-// and writes them all.
+// editDocuments decodes each document of a manifest, calls edit for its YAML tree, and
+// encodes them all.
 func editDocuments(text []byte, edit func(*yaml.Node) error) ([]byte, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
@@ -35,7 +35,7 @@ func editDocuments(text []byte, edit func(*yaml.Node) error) ([]byte, error) {
 	}
 }
 
-// nodeAt gives the value under a path of keys, or nil.
+// nodeAt returns the value at a path of keys; nil if it does not exist.
 func nodeAt(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		var next *yaml.Node

@@ -37,7 +37,7 @@ func Flannel(c *manifest.Cluster) steps.Step {
 	})
 }
 
-// flannelFor puts the config into flannel's manifest.
+// flannelFor returns flannel's manifest with the settings of the config.
 func flannelFor(c *manifest.Cluster, text []byte) ([]byte, error) {
 	conf := map[string]any{"EnableNFTables": false, "Backend": map[string]any{"Type": backend(c)}}
 	for _, r := range c.Spec.Network.KubePodsCIDR {
@@ -71,13 +71,13 @@ func flannelFor(c *manifest.Cluster, text []byte) ([]byte, error) {
 		return nil
 	})
 	if err == nil && !found {
-		err = errors.New("flannel's manifest has no ConfigMap with net-conf.json: is it flannel's?")
+		err = errors.New("flannel's manifest has no ConfigMap with net-conf.json")
 	}
 	return out, err
 }
 
-// restrict has root alone read what flannel puts on each host: cp gives a new file
-// the mode of the one that it is copied from.
+// restrict makes the file that flannel installs on each host readable only by root: cp gives
+// a new file the mode of its source.
 func restrict(daemonSet *yaml.Node) {
 	volumes := nodeAt(daemonSet, "spec", "template", "spec", "volumes")
 	if volumes == nil {
@@ -90,5 +90,5 @@ func restrict(daemonSet *yaml.Node) {
 	}
 }
 
-// backend in flannel's word.
+// backend returns flannel's name of the backend.
 func backend(c *manifest.Cluster) string { return c.Spec.Network.Flannel.Backend }

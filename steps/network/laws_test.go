@@ -14,6 +14,6 @@ func TestFlannelKeepsItsLaws(t *testing.T) {
 	}
 	c := steptest.Cluster(t, steptest.Small)
 	steptest.Do(t, steptest.Case{
-		Cluster: c, Before: steptest.Standing(c), Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": string(upstream)}},
+		Cluster: c, Before: steptest.ExistingCluster(c), Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": string(upstream)}},
 	}, Flannel(c), true)
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Plugin is how a pod network is brought to a cluster.
+// Plugin is a pod network plugin.
 type Plugin struct {
-	Install []steps.Step // on a master; none where there are no steps yet, or no plugin
+	Install []steps.Step // run on a master; nil without a plugin, or if kubexm cannot install it yet
 }
 
-// Of gives the pod network of a config.
+// Of returns the pod network plugin of a config.
 func Of(c *manifest.Cluster) Plugin {
 	switch part.NetworkOf(c).Name {
 	case "flannel":

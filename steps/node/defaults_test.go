@@ -10,9 +10,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestKernelIsAsKubeletsAsk, now and at each boot; and it comes back by a config
+// TestKernelDefaultsOfKubelets, now and at each boot; and it comes back by a config
 // that would have left it alone.
-func TestKernelIsAsKubeletsAsk(t *testing.T) {
+func TestKernelDefaultsOfKubelets(t *testing.T) {
 	const boot = "/etc/sysctl.d/99-kubexm-cri.conf"
 	tight := steptest.Cluster(t, steptest.Small)
 	loose := steptest.Cluster(t, steptest.Small)

@@ -1,6 +1,6 @@
-// Package node makes a machine ready to be a node: names that resolve, kernel
-// modules, kernel settings, no swap, no firewall, SELinux permissive, the time. The
-// resources that only this takes are here.
+// Package node prepares a host to be a node: names in /etc/hosts, kernel modules, kernel
+// settings, no swap, no firewall, SELinux permissive, time synchronisation. It also defines
+// the resources that only these steps use.
 //
 // It may import steps, steps/controlplane, steps/op, steps/packages, steps/runner and
 // manifest.

@@ -5,8 +5,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// firewall is what loads rules of its own: firewalld, ufw, and the units that load
-// the files of nftables (Debian, RHEL), of iptables-services (RHEL) and of
+// firewall returns the services that load packet filter rules: firewalld, ufw, and the
+// units that load the files of nftables (Debian, RHEL), of iptables-services (RHEL) and of
 // iptables-persistent (Debian).
 func firewall() []op.Resource {
 	rs := []op.Resource{NoUFW{}}
@@ -16,8 +16,8 @@ func firewall() []op.Resource {
 	return rs
 }
 
-// DisableFirewall switches the host's firewall off, now and after a boot.
+// DisableFirewall stops the host's firewall and disables it at boot.
 func DisableFirewall() steps.Step { return op.Ensure("node.disable-firewall", firewall()) }
 
-// RestoreFirewall is its inverse.
+// RestoreFirewall starts and enables the host's firewall again, as it was before.
 func RestoreFirewall() steps.Step { return op.Remove("node.restore-firewall", firewall()) }

@@ -7,29 +7,28 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Follower is a unit of the host's own that reads the files before it in the list
-// when it starts. It reads them anew after a change of theirs, and again after
-// their removal; whether it runs, and whether it starts at boot, stays its own
-// matter.
+// Follower is an existing unit of the host that reads, at its start, the files before it in
+// the resource list. It is restarted or reloaded after they change and after they are
+// removed. Whether it runs, and whether it starts at boot, is not changed.
 type Follower struct {
 	op.NoNeeds
 	Name string // "systemd-resolved.service"
-	// Reload has it read them in place of a restart.
+	// Reload reloads the unit instead of restarting it.
 	Reload bool
 }
 
 func (f Follower) String() string { return "unit " + f.Name + " with its files" }
 
-// Want restarts the unit where something before it changed.
+// Want restarts the unit if a file before it changed.
 func (f Follower) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Change, error) {
-	e, _, err := op.Recall(ctx, h, f)
+	e, _, err := op.ReadRecord(ctx, h, f)
 	if err != nil || !changed && !e.Pending {
 		return nil, err
 	}
 	return &op.Change{
 		What: "restart " + f.Name,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			if err := f.again(ctx, h); err != nil {
+			if err := f.restart(ctx, h); err != nil {
 				return err
 			}
 			return op.Rewrite(ctx, h, f, op.Record{Existed: true})
@@ -37,12 +36,13 @@ func (f Follower) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Ch
 	}, nil
 }
 
-// Gone has nothing to do: see Settle.
+// Gone returns nil: see Settle.
 func (f Follower) Gone(context.Context, *steps.Host) (*op.Change, error) { return nil, nil }
 
-// Expect notes that the unit is to be restarted, whatever cuts the run off.
+// Expect records that the unit must be restarted, so that an interrupted run is completed by
+// the next one.
 func (f Follower) Expect(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	e, recorded, err := op.Recall(ctx, h, f)
+	e, recorded, err := op.ReadRecord(ctx, h, f)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (f Follower) Expect(ctx context.Context, h *steps.Host) (*op.Change, error)
 			return op.Remember(ctx, h, f, op.Record{Existed: true, Pending: true})
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			if err := f.again(ctx, h); err != nil {
+			if err := f.restart(ctx, h); err != nil {
 				return err
 			}
 			if !recorded {
@@ -63,22 +63,22 @@ func (f Follower) Expect(ctx context.Context, h *steps.Host) (*op.Change, error)
 	}, nil
 }
 
-// Settle has the unit read its files once more after they are gone.
+// Settle restarts the unit once its files are removed.
 func (f Follower) Settle(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	_, recorded, err := op.Recall(ctx, h, f)
+	_, recorded, err := op.ReadRecord(ctx, h, f)
 	if err != nil || !recorded {
 		return nil, err
 	}
 	return &op.Change{What: "restart " + f.Name, Apply: func(ctx context.Context, h *steps.Host) error {
-		if err := f.again(ctx, h); err != nil {
+		if err := f.restart(ctx, h); err != nil {
 			return err
 		}
 		return op.Forget(ctx, h, f)
 	}}, nil
 }
 
-// again restarts the unit where it runs.
-func (f Follower) again(ctx context.Context, h *steps.Host) error {
+// restart restarts or reloads the unit if it runs.
+func (f Follower) restart(ctx context.Context, h *steps.Host) error {
 	s, err := h.Unit(ctx, f.Name)
 	if err != nil || !s.IsActive() {
 		return err
@@ -88,5 +88,5 @@ func (f Follower) again(ctx context.Context, h *steps.Host) error {
 	} else {
 		err = h.UnitRestart(ctx, f.Name)
 	}
-	return steps.Advise(err, "see `journalctl -u %s` on %s", f.Name, h.Name)
+	return steps.Advise(err, "run journalctl -u %s on %s", f.Name, h.Name)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// hostname is the name in the config: now, and after a boot.
+// hostname returns the resources of the host's name in the config: in the kernel, and for
+// the next boot.
 func hostname(h *steps.Host) []op.Resource {
 	name := h.Name
 	return []op.Resource{
@@ -16,15 +17,14 @@ func hostname(h *steps.Host) []op.Resource {
 	}
 }
 
-// SetHostname gives the host the name that it has in the config. The name is in
-// /etc/hosts by then: sudo looks it up, and waits for name servers otherwise.
+// SetHostname sets the host's name to its name in the config. /etc/hosts must contain the
+// name already: sudo resolves it, and would wait for name servers otherwise.
 func SetHostname() steps.Step { return op.EnsureOn("node.update-hostname", hostname) }
 
-// RestoreHostname is its inverse.
+// RestoreHostname restores the host's earlier name.
 func RestoreHostname() steps.Step { return op.RemoveOn("node.restore-hostname", hostname) }
 
-// Hostname is the name that the kernel has for the host now; that it stays after a
-// boot is the business of the file /etc/hostname.
+// Hostname is the host name in the running kernel. The file /etc/hostname sets it at boot.
 type Hostname struct {
 	op.NoNeeds
 	Name string
@@ -32,7 +32,7 @@ type Hostname struct {
 
 func (Hostname) String() string { return "host name" }
 
-// Want renames the host.
+// Want sets the host name.
 func (n Hostname) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	have, err := h.Hostname(ctx)
 	if err != nil || have == n.Name {
@@ -57,9 +57,9 @@ func (n Hostname) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, 
 	}, nil
 }
 
-// Gone gives the host its earlier name.
+// Gone restores the earlier host name.
 func (n Hostname) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	e, recorded, err := op.Recall(ctx, h, n)
+	e, recorded, err := op.ReadRecord(ctx, h, n)
 	if err != nil || !recorded {
 		return nil, err
 	}

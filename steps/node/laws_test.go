@@ -87,9 +87,9 @@ func TestKernelStaysAfterBoot(t *testing.T) {
 	}
 }
 
-// TestAMasterAimsAtItself once it is whole, and at the first master again when
+// TestAMasterUsesItsOwnAPIServer once it is whole, and at the first master again when
 // somebody has reset it. What was there before kubexm comes back all the same.
-func TestAMasterAimsAtItself(t *testing.T) {
+func TestAMasterUsesItsOwnAPIServer(t *testing.T) {
 	c := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "master: [node1]", "master: [node1, node2]").Replace(steptest.Small))
 	kase := steptest.Case{Cluster: c, Host: c.Spec.Hosts[1]}
 	s := kase.Sim(t)

@@ -7,11 +7,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// loginLimits are for who logs in and starts programs by hand: what systemd starts,
-// the runtime among it, has its limits in its unit. Only the limit that a program
-// may raise itself is set: pam_limits lets nobody log in where it cannot set the
-// other one, as in a container, and it takes the lower where this one is above it.
-// The wildcard does not mean root: see limits.conf(5).
+// loginLimits applies to login sessions; services, such as the container runtime, have
+// limits in their units. It sets only the soft limit: if pam_limits cannot set a hard limit,
+// as in a container, it rejects the login. It lowers a soft limit above the hard one. The
+// wildcard does not include root: see limits.conf(5).
 const loginLimits = `# Written by kubexm.
 * soft nofile 65536
 root soft nofile 65536
@@ -24,8 +23,8 @@ func limits() []op.Resource {
 	}
 }
 
-// RaiseLimits lets who logs in open more files than the 1024 of a plain host.
+// RaiseLimits raises the limit of open files for login sessions from the usual 1024.
 func RaiseLimits() steps.Step { return op.Ensure("node.raise-limits", limits()) }
 
-// RestoreLimits is its inverse.
+// RestoreLimits removes kubexm's limit of open files.
 func RestoreLimits() steps.Step { return op.Remove("node.restore-limits", limits()) }

@@ -10,14 +10,14 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Modules are the kernel modules that the nodes of a cluster need.
+// Modules returns the kernel modules that the nodes of a cluster need.
 func Modules(c *manifest.Cluster) []string { return modules(c) }
 
-// Module is a kernel module that is loaded, or part of the kernel.
+// Module is a kernel module that is loaded or built in.
 type Module struct {
 	op.NoNeeds
 	Name string
-	// Optional lets a host go without it.
+	// Optional accepts a host without the module.
 	Optional bool
 }
 
@@ -38,15 +38,15 @@ func (m Module) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, er
 			if _, err := op.RememberFirst(ctx, h, m, op.Record{}); err != nil {
 				return err
 			}
-			return steps.Advise(h.Modprobe(ctx, m.Name), "install the package with the modules of this kernel on %s", h.Name)
+			return steps.Advise(h.Modprobe(ctx, m.Name), "install the package with the modules of the running kernel on %s", h.Name)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error { return m.unload(ctx, h) },
 	}, nil
 }
 
-// Gone unloads the module where kubexm loaded it.
+// Gone unloads the module if kubexm loaded it.
 func (m Module) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	_, recorded, err := op.Recall(ctx, h, m)
+	_, recorded, err := op.ReadRecord(ctx, h, m)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -55,9 +55,8 @@ func (m Module) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	}}, nil
 }
 
-// unload tries: a module that something else uses by now stays, and a reboot
-// takes it away. That is what modprobe says itself; one that a signal ended
-// said nothing.
+// unload tries to unload the module. If modprobe fails because the module is in use, it
+// remains until a reboot. It is an error if a signal ended modprobe.
 func (m Module) unload(ctx context.Context, h *steps.Host) error {
 	var cmd *runner.CmdError
 	if err := h.ModuleUnload(ctx, m.Name); err != nil && (!errors.As(err, &cmd) || cmd.Exit > 128) {

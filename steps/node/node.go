@@ -32,17 +32,17 @@ func settings(c *manifest.Cluster) []Sysctl {
 	return s
 }
 
-// roomy are kernel settings of which a host may have more. The kubelet, its plugins
-// and many a pod watch files, and all of root's share one number; these are what
-// kind asks for: https://kind.sigs.k8s.io/docs/user/known-issues/, "pod errors due to
-// too many open files".
-var roomy = []Sysctl{
+// minimums are kernel settings that a host may exceed. The kubelet, its plugins and many
+// pods watch files, and all processes of root share one limit. These are the values that
+// kind recommends: https://kind.sigs.k8s.io/docs/user/known-issues/, "pod errors due to too
+// many open files".
+var minimums = []Sysctl{
 	{Key: "fs.inotify.max_user_instances", Value: "512", AtLeast: true},
 	{Key: "fs.inotify.max_user_watches", Value: "524288", AtLeast: true},
 }
 
-// changed are the kernel settings that the kubelet, kube-proxy in each of its modes
-// and the pod network set when they start, and leave so when they end.
+// changed are the kernel settings that the kubelet, kube-proxy in all modes and the pod
+// network change at their start and do not restore at their end.
 var changed = []string{
 	"net.ipv4.conf.all.route_localnet", "net.ipv4.conf.all.arp_ignore", "net.ipv4.conf.all.arp_announce",
 	"net.ipv4.vs.conntrack", "net.ipv4.vs.conn_reuse_mode", "net.ipv4.vs.expire_nodest_conn", "net.ipv4.vs.expire_quiescent_template",
@@ -50,8 +50,8 @@ var changed = []string{
 	"net.netfilter.nf_conntrack_tcp_be_liberal", "net.netfilter.nf_conntrack_udp_timeout", "net.netfilter.nf_conntrack_udp_timeout_stream",
 }
 
-// defaults are the kernel settings that a kubelet asks for, and that it sets itself
-// where it is let.
+// defaults returns the kernel settings that a kubelet requires, and sets itself unless
+// protectKernelDefaults is on.
 func defaults() []Sysctl {
 	var out []Sysctl
 	for _, s := range manifest.Settings() {
@@ -62,11 +62,11 @@ func defaults() []Sysctl {
 	return out
 }
 
-// protects tells whether kubelets find them set, and leave them alone.
+// protects reports whether kubexm sets these, and kubelets do not change them.
 func protects(c *manifest.Cluster) bool { return len(c.SettingsOf(manifest.OfKernel)) > 0 }
 
-// byKubelets are those that change by themselves: a host of which kubexm set some
-// has nothing else to note of these.
+// byKubelets returns the settings that Kubernetes changes and kubexm does not set. Their
+// earlier values are put on record.
 func byKubelets(c *manifest.Cluster) []string {
 	if protects(c) {
 		return changed
@@ -82,8 +82,8 @@ func dual(c *manifest.Cluster) bool {
 	return slices.ContainsFunc(c.Spec.Network.KubePodsCIDR, func(s string) bool { return strings.Contains(s, ":") })
 }
 
-// modules are the kernel modules that these settings, containerd, kube-proxy and
-// the pod network need.
+// modules returns the kernel modules that these settings, containerd, kube-proxy and the
+// pod network need.
 func modules(c *manifest.Cluster) []string {
 	m := []string{"overlay", "br_netfilter", "nf_conntrack"}
 	if c.Spec.Kubernetes.KubeProxy.Mode == "ipvs" {
@@ -92,10 +92,10 @@ func modules(c *manifest.Cluster) []string {
 	return append(m, part.NetworkOf(c).Modules...)
 }
 
-// kernel sets what is now before it writes what is to be after a boot. The other
-// way about a boot in between would do the first, with nobody to note what was
-// there before; and a removal, which goes backwards, has the files gone before it
-// forgets that. A removal is given all settings that another config may have set.
+// kernel returns the live settings first, then the files for the next boot. In the other
+// order a reboot in between would apply the files before the earlier values are on record.
+// A removal, which runs in reverse order, deletes the files before it deletes that record.
+// For a removal, values includes all settings that another config may have set.
 func kernel(c *manifest.Cluster, noted []string, values []Sysctl) []op.Resource {
 	var rs []op.Resource
 	for _, m := range modules(c) {
@@ -105,7 +105,7 @@ func kernel(c *manifest.Cluster, noted []string, values []Sysctl) []op.Resource 
 	for _, s := range values {
 		rs = append(rs, s)
 	}
-	for _, s := range roomy {
+	for _, s := range minimums {
 		rs = append(rs, s)
 	}
 	return append(rs,
@@ -115,11 +115,11 @@ func kernel(c *manifest.Cluster, noted []string, values []Sysctl) []op.Resource 
 		op.Text("/etc/sysctl.d/99-kubexm-cri.conf", func(ctx context.Context, h *steps.Host) ([]byte, error) { return atBoot(ctx, h, values) }))
 }
 
-// atBoot is what sysctl reads at a boot. A host that has more of what is to be
-// enough has that from elsewhere, and keeps it.
+// atBoot returns the file that systemd-sysctl reads at boot. It leaves out a minimum that
+// the host exceeds, because another file of the host sets that.
 func atBoot(ctx context.Context, h *steps.Host, all []Sysctl) ([]byte, error) {
 	var b strings.Builder
-	for _, s := range slices.Concat(all, roomy) {
+	for _, s := range slices.Concat(all, minimums) {
 		if s.AtLeast {
 			have, err := h.Sysctl(ctx, s.Key)
 			if errors.Is(err, fs.ErrNotExist) {
@@ -137,21 +137,23 @@ func atBoot(ctx context.Context, h *steps.Host, all []Sysctl) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// Kernel loads modules and sets kernel settings, now and after each reboot.
+// Kernel loads kernel modules and sets kernel settings, immediately and at every boot.
 func Kernel(c *manifest.Cluster) steps.Step {
 	return op.Ensure("node.configure-kernel", kernel(c, byKubelets(c), settings(c)))
 }
 
-// ResetKernel is its inverse.
+// ResetKernel removes the files of kubexm's kernel settings, restores the earlier values, and
+// unloads the modules that kubexm loaded.
 func ResetKernel(c *manifest.Cluster) steps.Step {
 	tight, loose := *c, *c
 	tight.Spec.Kubernetes.Hardening.Relax, loose.Spec.Kubernetes.Hardening.Relax = nil, []string{manifest.RelaxKernelDefaults}
 	return op.Remove("node.reset-kernel", kernel(c, byKubelets(&loose), settings(&tight)))
 }
 
-// names stand before all other lines: the first that has a name counts. They come
-// before the host's own line goes, and go after it is back: sudo looks its host up each
-// time, and would ask a name server in between.
+// names returns the block at the top of /etc/hosts, because the first line with a name is
+// used. It is added before the host's own line is removed, and removed after that line is
+// restored: sudo resolves the host's name each time, and would query a name server in
+// between.
 func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 	return func(h *steps.Host) []op.Resource {
 		return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
@@ -161,9 +163,9 @@ func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 	}
 }
 
-// noLoopback takes a host's own name off loopback addresses, where distributions put
-// it. A line before does not suffice: with "multi on" in /etc/host.conf, which Debian
-// has, all lines count, and the C library puts the nearest address first.
+// noLoopback removes a host's own name from loopback addresses, to which distributions map
+// it. An earlier line does not suffice: with "multi on" in /etc/host.conf, Debian's default,
+// all lines apply, and the C library sorts the nearest address first.
 func noLoopback(name string) op.Edit {
 	own := func(word string) bool { return word == name || strings.HasPrefix(word, name+".") }
 	return op.Edit{Path: "/etc/hosts", Line: func(line string) string {
@@ -184,23 +186,23 @@ func noLoopback(name string) op.Edit {
 	}}
 }
 
-// Names writes the cluster's names into /etc/hosts.
+// Names writes the cluster's host names and endpoint into /etc/hosts.
 func Names(c *manifest.Cluster) steps.Step { return op.EnsureOn("node.update-etc-hosts", names(c)) }
 
-// AimAtItself has a master that has joined reach its own API server under the
-// control plane's name: until then that is the first master's.
+// AimAtItself points the endpoint's name in /etc/hosts of a master that has joined at its
+// own API server. Until then the name points at the first master.
 func AimAtItself(c *manifest.Cluster) steps.Step {
 	return op.EnsureOn("node.aim-at-own-api-server", names(c))
 }
 
-// RemoveNames is its inverse.
+// RemoveNames removes the cluster's names from /etc/hosts, and restores the host's own lines.
 func RemoveNames(c *manifest.Cluster) steps.Step {
 	return op.RemoveOn("node.restore-etc-hosts", names(c))
 }
 
-// Hosts gives the lines of /etc/hosts on the host of that name: all hosts, the
-// control plane's name, the registry's name, and the config's own lines. joined
-// says that it is a master whose own API server runs; away are hosts that do not answer.
+// Hosts returns the lines of /etc/hosts on the host self: all hosts, the control plane's
+// name, the registry's name, and the config's own lines. joined is true for a master whose
+// own API server runs. away lists hosts that cannot be reached.
 func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte {
 	var b strings.Builder
 	line := func(address string, names ...string) {
@@ -225,7 +227,8 @@ func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte
 	return []byte(b.String())
 }
 
-// Address is the address of a host that the cluster's machines use.
+// Address returns the address at which the cluster's hosts reach h: its internal one, if it
+// has one.
 func Address(h manifest.Host) string {
 	if len(h.InternalAddress) > 0 {
 		return h.InternalAddress[0]
@@ -233,14 +236,14 @@ func Address(h manifest.Host) string {
 	return h.Address
 }
 
-// ForgetNothing removes the folder of records where it is empty: what a removal
-// that was cut off could leave.
+// ForgetNothing removes the folder of kubexm's records if it is empty, as an interrupted
+// removal may leave it.
 func ForgetNothing() steps.Step {
 	return op.Remove("node.remove-empty-records", []op.Resource{op.Records{Empty: true}})
 }
 
-// ForgetRecords removes what kubexm wrote down about the host's state before:
-// the last step of a removal.
+// ForgetRecords removes kubexm's records of the host's earlier state. It is the last step of
+// a removal.
 func ForgetRecords() steps.Step {
 	return op.Remove("node.forget-records", []op.Resource{op.Records{}})
 }

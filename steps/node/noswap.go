@@ -12,13 +12,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// NoSwap is a kernel that swaps to nothing, now. That it stays so after a boot is
-// the business of /etc/fstab (NoSwapInFstab) and of swap units (NoSwapUnits).
+// NoSwap is a running kernel without swap. NoSwapInFstab and NoSwapUnits keep swap off at
+// boot.
 type NoSwap struct{ op.NoNeeds }
 
 func (NoSwap) String() string { return "swap off" }
 
-// Want switches off whatever is swapped to.
+// Want turns off all swap devices and files.
 func (n NoSwap) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	active, _, err := h.Swaps(ctx)
 	if err != nil || len(active) == 0 {
@@ -30,16 +30,16 @@ func (n NoSwap) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, er
 		What: "switch swap off: " + strings.Join(paths(active), ", "),
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			var err error
-			if before, recorded, err = op.Recall(ctx, h, n); err != nil {
+			if before, recorded, err = op.ReadRecord(ctx, h, n); err != nil {
 				return err
 			}
 			begun = true
 			if err := n.note(ctx, h, before, active); err != nil {
 				return err
 			}
-			for _, s := range slices.Backward(active) { // in the order in which they come back the kernel numbers them as before
+			for _, s := range slices.Backward(active) { // turned on again in the original order, they get their earlier priorities
 				if err := h.SwapOff(ctx, s.Path); err != nil {
-					return steps.Advise(err, "see with `swapon --show` and `free` on %s whether its memory holds what is swapped, and end what needs it", h.Name)
+					return steps.Advise(err, "run swapon --show and free on %s to see whether the swapped data fits into its memory, and stop programs that use it", h.Name)
 				}
 			}
 			return nil
@@ -59,7 +59,7 @@ func (n NoSwap) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, er
 	}, nil
 }
 
-// note writes down what was on, after what an earlier run found.
+// note adds the active swap to what an earlier run put on record.
 func (n NoSwap) note(ctx context.Context, h *steps.Host, before op.Record, active []runner.Swap) error {
 	all, err := n.noted(before)
 	if err != nil {
@@ -87,9 +87,9 @@ func (n NoSwap) noted(e op.Record) (all []runner.Swap, err error) {
 	return all, nil
 }
 
-// Gone switches on what was on.
+// Gone turns on the swap that was on before.
 func (n NoSwap) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	e, recorded, err := op.Recall(ctx, h, n)
+	e, recorded, err := op.ReadRecord(ctx, h, n)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -105,9 +105,9 @@ func (n NoSwap) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	}}, nil
 }
 
-// on switches swap on. Where the kernel refuses, systemd is asked, which may have to
-// make the device first, as those of zram after a boot. What is gone for good is
-// said and passed over: a removal cannot make a disk.
+// on turns swap on. If the kernel refuses, it starts the systemd unit, which may create the
+// device first, such as zram after a boot. Swap that no longer exists is logged and
+// skipped.
 func (n NoSwap) on(ctx context.Context, h *steps.Host, all []runner.Swap) error {
 	active, _, err := h.Swaps(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func paths(all []runner.Swap) []string {
 	return out
 }
 
-// swapUnit is what systemd calls the unit of a path: see systemd.unit(5), string
+// swapUnit returns the name of systemd's unit for a path: see systemd.unit(5), string
 // escaping for inclusion in unit names.
 func swapUnit(path string) string {
 	var b strings.Builder
@@ -157,11 +157,11 @@ func swapUnit(path string) string {
 	return b.String() + ".swap"
 }
 
-// inFstab is what a line of swap begins with once it does nothing.
+// inFstab is the prefix of a disabled swap line.
 const inFstab = "# kubexm: "
 
-// NoSwapInFstab takes the lines of swap out of /etc/fstab, as comments. systemd
-// makes units of that file, and forgets them with the lines.
+// NoSwapInFstab comments out the swap lines of /etc/fstab. systemd generates units from the
+// file, and drops them together with the lines.
 func NoSwapInFstab() op.Edit {
 	return op.Edit{Path: "/etc/fstab", Reload: true, Line: func(line string) string {
 		if f := strings.Fields(line); len(f) >= 3 && !strings.HasPrefix(f[0], "#") && f[2] == "swap" {

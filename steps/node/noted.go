@@ -12,8 +12,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Noted are kernel settings that what kubexm installs changes by itself. Their
-// values are put on record before it comes, and set again when it is gone.
+// Noted are kernel settings that Kubernetes' components change at run time. Their values are
+// put on record before the installation, and restored after the removal.
 type Noted struct {
 	op.NoNeeds
 	Keys []string
@@ -21,10 +21,9 @@ type Noted struct {
 
 func (Noted) String() string { return "kernel settings that others change" }
 
-// Want puts the values on record. Keys that this kernel does not have are passed
-// over.
+// Want puts the values on record. It skips keys that the kernel does not have.
 func (n Noted) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
-	return op.NoteOnce(ctx, h, n, "note kernel settings", func() (string, error) {
+	return op.RecordOnce(ctx, h, n, "note kernel settings", func() (string, error) {
 		values := map[string]string{}
 		for _, key := range n.Keys {
 			v, err := h.Sysctl(ctx, key)
@@ -41,15 +40,15 @@ func (n Noted) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, err
 	})
 }
 
-// Gone sets the values that differ by now. One that the kernel refuses to take, as
-// in a container, was not changed by others either.
+// Gone restores the values that have changed. A key that cannot be written, as in a
+// container, was not changed by others either.
 func (n Noted) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	return op.PutBack(ctx, h, n, "set kernel settings back", func(ctx context.Context, before string) error {
+	return op.Restore(ctx, h, n, "set kernel settings back", func(ctx context.Context, before string) error {
 		values := map[string]string{}
 		if err := json.Unmarshal([]byte(before), &values); err != nil {
 			return fmt.Errorf("record of %s: %w", n, err)
 		}
-		for _, key := range n.Keys { // in an order of their own: one may follow from another
+		for _, key := range n.Keys { // in the order of Keys: one may depend on another
 			was, ok := values[key]
 			if !ok {
 				continue

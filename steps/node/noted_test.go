@@ -29,8 +29,8 @@ func TestWhatOthersChangeIsNoted(t *testing.T) {
 	}
 }
 
-// TestWhatOthersChangedComesBack: and what holds anybody's rules stays.
-func TestWhatOthersChangedComesBack(t *testing.T) {
+// TestChangedSettingsAreRestored: and what holds anybody's rules stays.
+func TestChangedSettingsAreRestored(t *testing.T) {
 	rs := []op.Resource{node.Noted{Keys: []string{"kernel.panic", "vm.overcommit_memory", "vm.swappiness"}}, node.Tables{}}
 	kase := steptest.Case{Before: func(s *conntest.Sim) {
 		steptest.Nft(s)

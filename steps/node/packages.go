@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/packages"
 )
 
-// packagesWithin is how long an installation of packages may take, with those of
-// others that are waited for.
+// packagesWithin is the timeout of a package installation, including the wait for another
+// program's.
 const packagesWithin = 45 * time.Minute
 
 func fromBundle(c *manifest.Cluster) []op.Resource {
@@ -20,19 +20,19 @@ func fromBundle(c *manifest.Cluster) []op.Resource {
 	}}}
 }
 
-// balancers are packages whose services begin to listen when they come: the bundle has
-// them for the hosts before the API servers.
-var balancers = []string{"haproxy", "keepalived", "nginx"}
+// balancers are packages whose services listen as soon as they are installed. The bundle has
+// them for load balancer hosts.
+var balancers = []string{"haproxy", "keepalived", "nginx", "libnginx-mod-stream | nginx-mod-stream"}
 
-// wanted tells whether a host gets a package that the bundle has. What the config
-// asks for by name every host gets.
+// wanted reports whether a package of the bundle is installed on a host. Packages that the
+// config lists by name are installed on every host.
 func wanted(c *manifest.Cluster, h manifest.Host, name string) bool {
 	return !slices.Contains(balancers, name) || slices.Contains(slices.Concat(c.Spec.System.Debs, c.Spec.System.RPMs), name) ||
 		slices.ContainsFunc(c.HostsWith(manifest.RoleLoadBalancer), func(b manifest.Host) bool { return b.Name == h.Name })
 }
 
-// Systems are the operating systems whose packages the config wants in the
-// bundle: "debian-12".
+// Systems returns the operating systems for which the config requires packages in the
+// bundle, such as "debian-12".
 func Systems(c *manifest.Cluster) []string {
 	var out []string
 	for _, system := range c.Spec.Bundle.OperatingSystems {
@@ -43,13 +43,12 @@ func Systems(c *manifest.Cluster) []string {
 	return out
 }
 
-// InstallPackages installs the packages of the host's operating system that the
-// bundle was made with.
+// InstallPackages installs the bundle's packages for the host's operating system.
 func InstallPackages(c *manifest.Cluster) steps.Step {
 	return op.Ensure("node.install-packages", fromBundle(c), op.Upload, within)
 }
 
-// RemovePackages is its inverse.
+// RemovePackages removes the packages that kubexm has installed on the host.
 func RemovePackages(c *manifest.Cluster) steps.Step {
 	return op.Remove("node.remove-packages", fromBundle(c), within)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestBalancersGoWhereTheyServe, and wherever the config names them.
-func TestBalancersGoWhereTheyServe(t *testing.T) {
+// TestLoadBalancerPackages, and wherever the config names them.
+func TestLoadBalancerPackages(t *testing.T) {
 	const two = "  hosts:\n    - {name: node1, address: 192.0.2.11}\n    - {name: lb1, address: 192.0.2.12}\n"
 	base := strings.Replace(steptest.Small, "  hosts:\n    - {name: node1, address: 192.0.2.11}\n", two, 1)
 	base = strings.Replace(base, "    registry: [node1]\n", "    registry: [node1]\n    loadbalancer: [lb1]\n", 1) +

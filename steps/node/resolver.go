@@ -15,7 +15,7 @@ import (
 
 const resolvConf = "/etc/resolv.conf"
 
-// keeper is who writes a host's resolv.conf.
+// keeper is the program that manages a host's resolv.conf.
 type keeper string
 
 const (
@@ -24,8 +24,8 @@ const (
 	networkManager keeper = "NetworkManager"
 )
 
-// keeperOf tells who writes resolv.conf: systemd-resolved where it is a link to one
-// of its files, NetworkManager where it says so in the file and runs.
+// keeperOf returns the program that manages resolv.conf: systemd-resolved if it is a link to
+// one of its files, NetworkManager if its header says so and NetworkManager runs.
 func keeperOf(ctx context.Context, h *steps.Host) (keeper, error) {
 	i, err := h.Stat(ctx, resolvConf)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,8 +42,8 @@ func keeperOf(ctx context.Context, h *steps.Host) (keeper, error) {
 		return resolved, nil
 	}
 	if strings.Contains(target, "/resolvconf/") {
-		return "", steps.Advise(errors.New("the program resolvconf writes /etc/resolv.conf there"),
-			"write the name servers into /etc/resolvconf/resolv.conf.d/head on %s and run resolvconf -u, and take them out of spec.extra.resolves; or remove resolvconf", h.Name)
+		return "", steps.Advise(errors.New("the program resolvconf manages /etc/resolv.conf on this host"),
+			"write the name servers into /etc/resolvconf/resolv.conf.d/head on %s, run resolvconf -u, and remove them from spec.extra.resolves; or remove resolvconf", h.Name)
 	}
 	text, err := h.ReadFile(ctx, resolvConf)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func keeperOf(ctx context.Context, h *steps.Host) (keeper, error) {
 	return byHand, nil
 }
 
-func keptBy(k keeper) func(context.Context, *steps.Host) (bool, error) {
+func managedBy(k keeper) func(context.Context, *steps.Host) (bool, error) {
 	return func(ctx context.Context, h *steps.Host) (bool, error) {
 		is, err := keeperOf(ctx, h)
 		return is == k, err
@@ -67,9 +67,9 @@ func keptBy(k keeper) func(context.Context, *steps.Host) (bool, error) {
 
 const networkManagerConf = "/etc/NetworkManager/conf.d/90-kubexm.conf"
 
-// resolvers are the config's name servers, before the host's own, for whoever
-// writes resolv.conf. Services get a file of kubexm's beside their own: that one
-// belongs to the distribution, and an update of its package would ask about it.
+// resolvers returns the config's name servers, before the host's own, for the program that
+// manages resolv.conf. Services get a separate file: a change in their own one would cause
+// a question at the next update of the package.
 func resolvers(c *manifest.Cluster) []op.Resource {
 	var extra []string
 	for _, r := range c.Spec.Extra.Resolves {
@@ -80,27 +80,27 @@ func resolvers(c *manifest.Cluster) []op.Resource {
 	}
 	lines := "nameserver " + strings.Join(extra, "\nnameserver ")
 	return slices.Concat(
-		op.Given(keptBy(byHand), op.Block{Path: resolvConf, Top: true, Body: body(lines)}),
-		op.Given(keptBy(resolved),
+		op.When(managedBy(byHand), op.Block{Path: resolvConf, Top: true, Body: body(lines)}),
+		op.When(managedBy(resolved),
 			op.Dir{Path: "/etc/systemd/resolved.conf.d"},
 			op.Text("/etc/systemd/resolved.conf.d/kubexm.conf", body("# Written by kubexm.\n[Resolve]\nDNS="+strings.Join(extra, " ")+"\n")),
 			Follower{Name: "systemd-resolved.service"}),
-		op.Given(keptBy(networkManager),
+		op.When(managedBy(networkManager),
 			op.Dir{Path: path.Dir(networkManagerConf)},
 			op.Text(networkManagerConf, func(ctx context.Context, h *steps.Host) ([]byte, error) { return globalDNS(ctx, h, extra) }),
 			Follower{Name: "NetworkManager.service", Reload: true}),
 	)
 }
 
-// What the file for NetworkManager remembers of the host.
+// Comments in the file for NetworkManager, with the host's earlier settings.
 const (
 	ownServers  = "# the host's own servers:"
 	ownSearches = "# the host's own searches:"
 )
 
-// globalDNS is what NetworkManager writes into resolv.conf in place of what
-// connections bring: NetworkManager.conf(5), section global-dns. So the host's own
-// servers and search list stand in it too, as they were when kubexm came.
+// globalDNS returns the file with NetworkManager's global DNS settings, which replace those
+// of connections: NetworkManager.conf(5), section global-dns. Therefore it includes the
+// host's own servers and search list, as they were before kubexm changed them.
 func globalDNS(ctx context.Context, h *steps.Host, extra []string) ([]byte, error) {
 	text, err := h.ReadFile(ctx, networkManagerConf)
 	var servers, searches []string
@@ -130,7 +130,7 @@ func globalDNS(ctx context.Context, h *steps.Host, extra []string) ([]byte, erro
 	return []byte(b.String()), nil
 }
 
-// ownOf reads resolv.conf: the last search line counts, see resolv.conf(5).
+// ownOf parses resolv.conf: the last search line applies, see resolv.conf(5).
 func ownOf(text string) (servers, searches []string) {
 	for line := range strings.Lines(text) {
 		switch f := strings.Fields(line); {
@@ -144,7 +144,7 @@ func ownOf(text string) (servers, searches []string) {
 	return servers, searches
 }
 
-// words gives what follows a mark on its line.
+// words returns the words after a mark on its line.
 func words(text []byte, mark string) []string {
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, mark); ok {
@@ -154,12 +154,14 @@ func words(text []byte, mark string) []string {
 	return nil
 }
 
-// AddResolvers gives a host the name servers of spec.extra.resolves.
+// AddResolvers adds the name servers of spec.extra.resolves to a host's resolver
+// configuration, before its own.
 func AddResolvers(c *manifest.Cluster) steps.Step {
 	return op.Ensure("node.update-resolv-conf", resolvers(c))
 }
 
-// RemoveResolvers is its inverse.
+// RemoveResolvers removes the name servers of spec.extra.resolves from a host's resolver
+// configuration.
 func RemoveResolvers(c *manifest.Cluster) steps.Step {
 	return op.Remove("node.restore-resolv-conf", resolvers(c))
 }

@@ -12,21 +12,20 @@ import (
 
 func selinux() []op.Resource { return []op.Resource{Permissive{}, PermissiveAtBoot()} }
 
-// DisableSELinux has SELinux forbid nothing, now and after a boot. It stays in the
-// kernel and goes on labelling files, so that enforcing can come back.
+// DisableSELinux sets SELinux to permissive, immediately and at boot. It remains loaded and
+// labels files, so that enforcing mode can be restored.
 func DisableSELinux() steps.Step { return op.Ensure("node.disable-selinux", selinux()) }
 
-// RestoreSELinux is its inverse.
+// RestoreSELinux restores the earlier mode of SELinux, immediately and at boot.
 func RestoreSELinux() steps.Step { return op.Remove("node.restore-selinux", selinux()) }
 
-// Permissive is SELinux that notes and does not forbid, now. That it stays so after
-// a boot is a file's business: PermissiveAtBoot. A kernel that runs without SELinux
-// is left alone.
+// Permissive is SELinux in permissive mode in the running kernel. PermissiveAtBoot sets the
+// mode at boot. A kernel without SELinux is not changed.
 type Permissive struct{ op.NoNeeds }
 
 func (Permissive) String() string { return "SELinux permissive" }
 
-// Want has SELinux forbid nothing.
+// Want sets permissive mode.
 func (p Permissive) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	enforcing, err := h.SELinux(ctx)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !enforcing {
@@ -54,10 +53,10 @@ func (p Permissive) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change
 	}, nil
 }
 
-// Gone has SELinux forbid again. Where somebody has taken it out of the kernel
-// since, there is nothing to put back.
+// Gone restores enforcing mode. If SELinux has been disabled in the kernel since, there is
+// nothing to restore.
 func (p Permissive) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	_, recorded, err := op.Recall(ctx, h, p)
+	_, recorded, err := op.ReadRecord(ctx, h, p)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -69,8 +68,8 @@ func (p Permissive) Gone(ctx context.Context, h *steps.Host) (*op.Change, error)
 	}}, nil
 }
 
-// PermissiveAtBoot keeps SELinux from forbidding after a boot. A host whose file
-// says permissive or disabled keeps that.
+// PermissiveAtBoot changes enforcing to permissive in /etc/selinux/config. Other modes are
+// not changed.
 func PermissiveAtBoot() op.Edit {
 	return op.Edit{Path: "/etc/selinux/config", Line: func(line string) string {
 		key, value, ok := strings.Cut(line, "=")

@@ -158,8 +158,8 @@ func TestWhatAHostLacks(t *testing.T) {
 		want   string
 	}{
 		"no zone":          {nil, node.SetTimezone, "no /usr/share/zoneinfo/Asia/Shanghai"},
-		"no chrony":        {nil, node.SyncTime, "no chrony"},
-		"another's clock":  {func(s *conntest.Sim) { s.AddUnit("systemd-timesyncd.service", clockUnit, true, true) }, node.SyncTime, "systemd-timesyncd in place of chrony"},
+		"no chrony":        {nil, node.SyncTime, "chrony is not installed"},
+		"another's clock":  {func(s *conntest.Sim) { s.AddUnit("systemd-timesyncd.service", clockUnit, true, true) }, node.SyncTime, "systemd-timesyncd instead of chrony"},
 		"resolvconf's way": {func(s *conntest.Sim) { s.AddLink("/etc/resolv.conf", "/run/resolvconf/resolv.conf") }, node.AddResolvers, "resolvconf"},
 	} {
 		s := c.Sim(t)

@@ -11,17 +11,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// NoSwapUnits keeps systemd from switching swap on, whoever made its units: by hand,
-// or a generator of its for zram or for a partition that a disk names as swap.
+// NoSwapUnits masks or disables systemd's swap units: those written by hand, and those of
+// generators for zram or for swap partitions.
 type NoSwapUnits struct{ op.NoNeeds }
 
 func (NoSwapUnits) String() string { return "swap units masked" }
 
-// Units of /etc are files where a mask would be a link: those are disabled.
+// A unit file in /etc cannot be masked, because the mask would replace it: it is disabled.
 const ownUnits = "/etc/systemd/system/"
 
-// Want masks the units that have a file and are not masked. Those that systemd has
-// from /etc/fstab are gone with the lines there by then.
+// Want masks the units that have a file and are not masked. Units generated from /etc/fstab
+// no longer exist by then, because their lines are commented out.
 func (n NoSwapUnits) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	_, names, err := h.Swaps(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (n NoSwapUnits) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Chang
 		What: "keep from starting: " + strings.Join(slices.Concat(mask, disable), ", "),
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			var err error
-			if before, recorded, err = op.Recall(ctx, h, n); err != nil {
+			if before, recorded, err = op.ReadRecord(ctx, h, n); err != nil {
 				return err
 			}
 			begun = true
@@ -75,7 +75,7 @@ func (n NoSwapUnits) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Chang
 	}, nil
 }
 
-// swapUnits are units that kubexm keeps from starting.
+// swapUnits are the units that kubexm masked or disabled.
 type swapUnits struct {
 	Masked   []string `json:"masked,omitempty"`
 	Disabled []string `json:"disabled,omitempty"`
@@ -122,9 +122,9 @@ func (n NoSwapUnits) note(ctx context.Context, h *steps.Host, before op.Record, 
 	return op.Remember(ctx, h, n, op.Record{Existed: true, Value: string(text)})
 }
 
-// Gone lets the units start again. One whose file is gone is passed over.
+// Gone unmasks and enables the units again. It skips a unit whose file no longer exists.
 func (n NoSwapUnits) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	e, recorded, err := op.Recall(ctx, h, n)
+	e, recorded, err := op.ReadRecord(ctx, h, n)
 	if err != nil || !recorded {
 		return nil, err
 	}

@@ -12,17 +12,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Sysctl is a kernel setting as it is now; that it stays after a reboot is a
-// file's business, under /etc/sysctl.d.
+// Sysctl is a kernel setting in the running kernel. A file in /etc/sysctl.d sets it at boot.
 type Sysctl struct {
 	op.NoNeeds
 	Key, Value string
-	// AtLeast leaves a host alone whose number is greater, and one whose kernel has
-	// no such setting.
+	// AtLeast makes Value a minimum, and skips a kernel without the setting.
 	AtLeast bool
 }
 
-// Enough tells whether a host whose setting is have needs no change.
+// Enough reports whether the value have needs no change.
 func (s Sysctl) Enough(have string) bool {
 	if sameWords(have, s.Value) {
 		return true
@@ -37,8 +35,8 @@ func (s Sysctl) Enough(have string) bool {
 
 func (s Sysctl) String() string { return "sysctl " + s.Key }
 
-// Want sets the value. A key that is not there yet comes with a module that is
-// loaded before.
+// Want sets the value. A key that does not exist yet appears with a module that is loaded
+// before it.
 func (s Sysctl) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	have, err := h.Sysctl(ctx, s.Key)
 	absent := errors.Is(err, fs.ErrNotExist)
@@ -57,7 +55,7 @@ func (s Sysctl) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, er
 		What: what,
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			if absent {
-				return steps.Advise(err, "the kernel of %s has no such setting: see whether the kernel module that brings it is loaded", h.Name)
+				return steps.Advise(err, "the kernel of %s has no such setting: check that the kernel module that provides it is loaded", h.Name)
 			}
 			var err error
 			if first, err = op.RememberFirst(ctx, h, s, op.Record{Existed: true, Value: have}); err != nil {
@@ -77,9 +75,9 @@ func (s Sysctl) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, er
 	}, nil
 }
 
-// Gone sets the value back that was there before.
+// Gone restores the earlier value.
 func (s Sysctl) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	e, recorded, err := op.Recall(ctx, h, s)
+	e, recorded, err := op.ReadRecord(ctx, h, s)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -91,7 +89,7 @@ func (s Sysctl) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	}}, nil
 }
 
-// back gives the key an earlier value; one that went with its module has none.
+// back restores an earlier value; a key that disappeared with its module is skipped.
 func (s Sysctl) back(ctx context.Context, h *steps.Host, value string) error {
 	if err := h.SetSysctl(ctx, s.Key, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -10,24 +10,24 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Tables are the tables of the packet filter that iptables makes for whoever looks
-// into them. Those that came and hold nothing go again; one that holds a rule of
-// anybody stays. With iptables of the old kind, tables go with a boot alone.
+// Tables are the nftables tables that iptables creates whenever it is used. A removal
+// deletes those that did not exist before and are empty; a table with any rule is
+// preserved. Tables of legacy iptables remain until a reboot.
 type Tables struct{ op.NoNeeds }
 
 func (Tables) String() string { return "tables of the packet filter" }
 
-// Want puts on record which there are.
+// Want puts the existing tables on record.
 func (t Tables) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
-	return op.NoteOnce(ctx, h, t, "note the tables of the packet filter", func() (string, error) {
+	return op.RecordOnce(ctx, h, t, "note the tables of the packet filter", func() (string, error) {
 		all, err := tables(ctx, h)
 		return strings.Join(all, "\n"), err
 	})
 }
 
-// Gone deletes the empty ones that were not there.
+// Gone deletes the empty tables that did not exist before.
 func (t Tables) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	return op.PutBack(ctx, h, t, "remove empty tables of the packet filter", func(ctx context.Context, before string) error {
+	return op.Restore(ctx, h, t, "remove empty tables of the packet filter", func(ctx context.Context, before string) error {
 		all, err := tables(ctx, h)
 		if err != nil {
 			return err
@@ -52,10 +52,10 @@ func (t Tables) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	})
 }
 
-// iptables are the tables that iptables of the new kind makes.
+// iptables are the tables that iptables-nft creates.
 var iptables = []string{"ip filter", "ip nat", "ip mangle", "ip raw", "ip6 filter", "ip6 nat", "ip6 mangle", "ip6 raw"}
 
-// tables gives all tables as "ip filter"; none where there is no nft.
+// tables returns all tables in the form "ip filter"; nil if there is no nft.
 func tables(ctx context.Context, h *steps.Host) ([]string, error) {
 	res, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "list", "tables"}, OK: []int{1, 127}})
 	if err != nil || res.Exit != 0 {
@@ -70,8 +70,8 @@ func tables(ctx context.Context, h *steps.Host) ([]string, error) {
 	return out, nil
 }
 
-// emptyTable tells whether a table as nft lists it has nothing but the chains that
-// the kernel calls, and these let everything through.
+// emptyTable reports whether a table, as nft lists it, has only base chains without rules
+// and with policy accept.
 func emptyTable(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)

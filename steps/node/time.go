@@ -13,17 +13,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Time is what spec.system.ntpServers means for one host.
+// Time is the configuration of one host for spec.system.ntpServers.
 type Time struct {
-	Sources []string // whom it follows: addresses and names outside of the cluster, addresses of its hosts
-	Serves  bool     // it is named itself: the cluster's hosts may follow it
-	Shared  bool     // several hosts are named, of which one leads while nobody outside answers
-	Allow   []string // addresses that may ask it
+	Sources []string // its time servers: names and addresses outside of the cluster, addresses of hosts
+	Serves  bool     // the host is listed itself: it serves time to the cluster's hosts
+	Shared  bool     // several hosts are listed: one of them leads if no outside server answers
+	Allow   []string // addresses of its clients
 }
 
-// TimeOf works out whom a host follows. A host that is named serves the others, and
-// follows those named that are no hosts, and the other hosts named. All others
-// follow everybody named.
+// TimeOf returns the time configuration of a host. A listed host serves time to all hosts;
+// its sources are the other listed servers and hosts. The sources of other hosts are all
+// that are listed.
 func TimeOf(c *manifest.Cluster, host string) Time {
 	var t Time
 	named := 0
@@ -55,22 +55,22 @@ func addresses(h manifest.Host) []string {
 	return []string{h.Address}
 }
 
-// Chrony is the configuration of chrony; see chrony.conf(5). drift is where the
-// distribution's package keeps what it learns of the clock.
+// Chrony returns the configuration of chrony; see chrony.conf(5). drift is the path of the
+// drift file in the distribution's package.
 func (t Time) Chrony(drift string) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by kubexm from spec.system.ntpServers.\n")
 	for _, s := range t.Sources {
 		fmt.Fprintf(&b, "server %s iburst\n", s)
 	}
-	// A clock that is far off is set in the first three answers, and slewed later on:
-	// certificates and leases do not like jumps.
+	// A clock that is far off is stepped during the first three updates, and only slewed
+	// later: jumps disturb certificates and leases.
 	fmt.Fprintf(&b, "driftfile %s\nmakestep 1.0 3\nrtcsync\n", drift)
 	if !t.Serves {
 		return []byte(b.String())
 	}
-	// Without anybody outside, the cluster's hosts agree with each other: of several
-	// that serve, one leads (orphan).
+	// Without an outside server, the cluster's hosts synchronise with each other: of several
+	// servers, one leads (orphan).
 	if b.WriteString("local stratum 10"); t.Shared {
 		b.WriteString(" orphan")
 	}
@@ -81,8 +81,8 @@ func (t Time) Chrony(drift string) []byte {
 	return []byte(b.String())
 }
 
-// chronyPaths tells where a distribution's package has chrony's configuration, its
-// record of the clock, and its unit.
+// chronyPaths returns the configuration, drift file and unit of chrony in a distribution's
+// package.
 func chronyPaths(h *steps.Host) (conf, drift, unit string) {
 	if h.Facts.PackageTool == "apt-get" {
 		return "/etc/chrony/chrony.conf", "/var/lib/chrony/chrony.drift", "chrony.service"
@@ -98,12 +98,11 @@ func hasChrony(ctx context.Context, h *steps.Host) (bool, error) {
 	return err == nil, err
 }
 
-// timesyncd is what hosts of Debian's family have, by default, in place of chrony.
+// timesyncd is the default time client of Debian and its derivatives.
 const timesyncd = "systemd-timesyncd.service"
 
-// followsOnly tells whether a host without chrony can do with systemd-timesyncd,
-// which follows and does not serve. The two packages exclude each other, and
-// kubexm takes no package of the host's away.
+// followsOnly reports whether systemd-timesyncd suffices for a host without chrony: it is
+// only a client. The two packages conflict, and kubexm removes no package of the host.
 func followsOnly(t Time) func(context.Context, *steps.Host) (bool, error) {
 	return func(ctx context.Context, h *steps.Host) (bool, error) {
 		has, err := hasChrony(ctx, h)
@@ -115,11 +114,11 @@ func followsOnly(t Time) func(context.Context, *steps.Host) (bool, error) {
 		case err != nil:
 			return false, err
 		case !u.Found():
-			return false, op.Later(steps.Advise(errors.New("the host has no chrony"),
-				"install chrony on %s, or name its operating system in spec.bundle.operatingSystems and build the bundle again: chrony comes along", h.Name))
+			return false, op.Later(steps.Advise(errors.New("chrony is not installed on the host"),
+				"install chrony on %s, or add its operating system to spec.bundle.operatingSystems and build the bundle again, which then includes chrony", h.Name))
 		case t.Serves:
-			return false, op.Later(steps.Advise(errors.New("the host is to serve time, and has systemd-timesyncd in place of chrony"),
-				"remove the package systemd-timesyncd on %s and run the command again, with a bundle that has chrony for its operating system; or name another host in spec.system.ntpServers", h.Name))
+			return false, op.Later(steps.Advise(errors.New("the host must serve time, but has systemd-timesyncd instead of chrony"),
+				"remove the package systemd-timesyncd on %s and run the command again with a bundle that has chrony for its operating system; or list another host in spec.system.ntpServers", h.Name))
 		}
 		return true, nil
 	}
@@ -133,39 +132,40 @@ func syncTime(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 			return func(context.Context, *steps.Host) ([]byte, error) { return b, nil }
 		}
 		return slices.Concat(
-			op.Given(hasChrony, op.Text(conf, body(t.Chrony(drift))), Traces{Of: unit, Paths: []string{drift}}, op.Unit{Name: unit}),
-			op.Given(followsOnly(t),
+			op.When(hasChrony, op.Text(conf, body(t.Chrony(drift))), op.Traces{Of: unit, Paths: []string{drift}}, op.Unit{Name: unit}),
+			op.When(followsOnly(t),
 				op.Dir{Path: "/etc/systemd/timesyncd.conf.d"},
 				op.Text("/etc/systemd/timesyncd.conf.d/kubexm.conf", body([]byte("# Written by kubexm.\n[Time]\nNTP="+strings.Join(t.Sources, " ")+"\n"))),
 				op.Unit{Name: timesyncd}))
 	}
 }
 
-// SyncTime has a host follow the servers of spec.system.ntpServers, or be one.
+// SyncTime configures a host as a client of the servers in spec.system.ntpServers, and as a
+// time server if it is listed there.
 func SyncTime(c *manifest.Cluster) steps.Step {
 	return op.EnsureOn("node.configure-chrony", syncTime(c))
 }
 
-// RestoreTime is its inverse.
+// RestoreTime restores the host's own time configuration.
 func RestoreTime(c *manifest.Cluster) steps.Step {
 	return op.RemoveOn("node.restore-chrony", syncTime(c))
 }
 
-// otherClocks are services that set the clock as chrony does, under the names that
-// distributions give them.
+// otherClocks are the units of other services that set the clock, under the names of all
+// distributions.
 func otherClocks() []op.Resource {
 	var rs []op.Resource
 	for _, unit := range []string{timesyncd, "ntp.service", "ntpd.service", "ntpsec.service", "openntpd.service"} {
-		rs = append(rs, op.Given(hasChrony, Off{Name: unit})...)
+		rs = append(rs, op.When(hasChrony, Off{Name: unit})...)
 	}
 	return rs
 }
 
-// StopOtherClocks leaves the clock to chrony, where the host has it.
+// StopOtherClocks stops and disables other time services on a host with chrony.
 func StopOtherClocks() steps.Step { return op.Ensure("node.stop-other-clocks", otherClocks()) }
 
-// RestoreOtherClocks is its inverse: after chrony is gone, with which they exclude
-// each other.
+// RestoreOtherClocks restores the other time services. It runs after chrony was removed,
+// because the services conflict.
 func RestoreOtherClocks() steps.Step {
 	return op.Remove("node.restore-other-clocks", otherClocks())
 }

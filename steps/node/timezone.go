@@ -14,19 +14,19 @@ import (
 
 const zoneinfo = "/usr/share/zoneinfo/"
 
-// timezone is the link that the C library reads, and the name in words where a
-// distribution keeps one.
+// timezone is the link that the C library reads, and /etc/timezone if the distribution has
+// that file.
 func timezone(c *manifest.Cluster) []op.Resource {
 	zone := c.Spec.System.Timezone
-	rs := op.Given(anotherZone(zone), op.Link{Path: "/etc/localtime", Target: "../usr/share/zoneinfo/" + zone})
+	rs := op.When(anotherZone(zone), op.Link{Path: "/etc/localtime", Target: "../usr/share/zoneinfo/" + zone})
 	named := func(ctx context.Context, h *steps.Host) (bool, error) { return h.Exists(ctx, "/etc/timezone") }
-	return append(rs, op.Given(named, op.Text("/etc/timezone", func(context.Context, *steps.Host) ([]byte, error) {
+	return append(rs, op.When(named, op.Text("/etc/timezone", func(context.Context, *steps.Host) ([]byte, error) {
 		return []byte(zone + "\n"), nil
 	}))...)
 }
 
-// anotherZone tells whether the host has another time zone, however its link is
-// written. A zone that the host does not know is an error once packages are there.
+// anotherZone reports whether the host has another time zone, by the target of its link. A
+// time zone that does not exist on the host is an error once the packages are installed.
 func anotherZone(zone string) func(context.Context, *steps.Host) (bool, error) {
 	return func(ctx context.Context, h *steps.Host) (bool, error) {
 		known, err := h.Exists(ctx, zoneinfo+zone)
@@ -35,7 +35,7 @@ func anotherZone(zone string) func(context.Context, *steps.Host) (bool, error) {
 		}
 		if !known {
 			return false, op.Later(steps.Advise(fmt.Errorf("the host has no %s%s", zoneinfo, zone),
-				"choose a time zone that %s has, or name its operating system in spec.bundle.operatingSystems and build the bundle again: tzdata comes along", h.Name))
+				"choose a time zone that %s has, or add its operating system to spec.bundle.operatingSystems and build the bundle again, which then includes tzdata", h.Name))
 		}
 		i, err := h.Stat(ctx, "/etc/localtime")
 		if errors.Is(err, fs.ErrNotExist) {
@@ -52,12 +52,12 @@ func anotherZone(zone string) func(context.Context, *steps.Host) (bool, error) {
 	}
 }
 
-// SetTimezone gives a host the time zone of spec.system.timezone.
+// SetTimezone sets the host's time zone to spec.system.timezone.
 func SetTimezone(c *manifest.Cluster) steps.Step {
 	return op.Ensure("node.set-timezone", timezone(c))
 }
 
-// RestoreTimezone is its inverse.
+// RestoreTimezone restores the host's earlier time zone.
 func RestoreTimezone(c *manifest.Cluster) steps.Step {
 	return op.Remove("node.restore-timezone", timezone(c))
 }

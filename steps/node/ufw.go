@@ -9,13 +9,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// NoUFW is the firewall ufw switched off, with its own command: its unit only runs
-// that, and a host may have the unit on and the firewall off.
+// NoUFW is the disabled firewall ufw. It is disabled with the command ufw: the unit only runs
+// that command, and may be enabled while the firewall is not.
 type NoUFW struct{ op.NoNeeds }
 
 func (NoUFW) String() string { return "firewall ufw off" }
 
-// Want switches it off, now and for later boots.
+// Want disables ufw, immediately and at boot.
 func (u NoUFW) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
 	on, err := h.UFW(ctx)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !on {
@@ -43,9 +43,9 @@ func (u NoUFW) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, err
 	}, nil
 }
 
-// Gone switches it on again, where it is there still.
+// Gone enables ufw again if it is still installed.
 func (u NoUFW) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	_, recorded, err := op.Recall(ctx, h, u)
+	_, recorded, err := op.ReadRecord(ctx, h, u)
 	if err != nil || !recorded {
 		return nil, err
 	}

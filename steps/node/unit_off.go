@@ -9,8 +9,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Off is a systemd unit that neither runs nor starts at boot. A host without it,
-// or where it is off, is left alone; a removal gives back what it was.
+// Off is a systemd unit that is stopped and disabled. A host without the unit, or on which
+// it is off, is not changed. A removal restores its earlier state.
 type Off struct {
 	op.NoNeeds
 	Name string // "firewalld.service"
@@ -52,14 +52,14 @@ func (o Off) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error
 	}, nil
 }
 
-// running tells whether a unit runs or is about to. One that failed does not.
+// running reports whether a unit runs or is starting. A failed one does not.
 func running(s runner.Unit) bool {
 	return s.Active == "active" || s.Active == "activating" || s.Active == "reloading"
 }
 
-// Gone gives the unit its earlier state.
+// Gone restores the unit's earlier state.
 func (o Off) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	e, recorded, err := op.Recall(ctx, h, o)
+	e, recorded, err := op.ReadRecord(ctx, h, o)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (o Off) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	}}, nil
 }
 
-// back gives the unit a state in the words of runner.Unit, where it is there still.
+// back restores a state, in the form of runner.Unit.Words, if the unit still exists.
 func (o Off) back(ctx context.Context, h *steps.Host, words string) error {
 	s, err := h.Unit(ctx, o.Name)
 	if err != nil || !s.Found() {
@@ -87,7 +87,7 @@ func (o Off) back(ctx context.Context, h *steps.Host, words string) error {
 	}
 	err = h.UnitStart(ctx, o.Name)
 	if runner.Refused(err) {
-		return steps.Advise(err, "see `journalctl -u %s` on %s, and run the command again", o.Name, h.Name)
+		return steps.Advise(err, "run journalctl -u %s on %s, and repeat the command", o.Name, h.Name)
 	}
 	return err
 }

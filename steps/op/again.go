@@ -8,10 +8,10 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Again is a step whose work leaves no trace on the host, such as a restart: it is done
-// once the run has done it. So a run that goes on by the journal passes over those that
-// were seen done, and a new run does all of them again. act itself looks whether its work
-// came about. A plan has such a step once for each host.
+// Again returns a step whose effect cannot be observed on the host, such as a restart.
+// It is Done once the run has executed it: a run that resumes from its journal skips the
+// steps that the journal lists as done, and a new run repeats all of them. act itself
+// must verify its effect. A plan contains such a step at most once per host.
 func Again(name string, act Fn, opts ...Option) steps.Step {
 	done := steps.NewKey[bool](name)
 	m := steps.Meta{Name: name, Writes: []steps.AnyKey{done}, Timeout: 5 * time.Minute, Risk: steps.Disruptive}
@@ -30,22 +30,23 @@ func Again(name string, act Fn, opts ...Option) steps.Step {
 	}
 }
 
-// startTime is how long a unit may take to become active after a restart.
-const startTime = time.Minute
+// startTimeout is how long a unit may take to become active after a restart.
+const startTimeout = time.Minute
 
-// RestartUnit restarts a unit that exists, and sees that another process runs then.
+// RestartUnit restarts an existing unit and waits until it is active with another main
+// process. The timeout is one minute.
 func RestartUnit(ctx context.Context, h *steps.Host, name string) error {
 	before, err := h.Unit(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !before.Found() {
-		return steps.Advise(fmt.Errorf("%s does not exist on %s", name, h.Name), "a cluster that kubexm made has it: see `systemctl status %s`, and run install again", name)
+		return steps.Advise(fmt.Errorf("%s does not exist on %s", name, h.Name), "kubexm installs this unit on every cluster: check `systemctl status %s`, then run install again", name)
 	}
 	if err := h.UnitRestart(ctx, name); err != nil {
 		return err
 	}
-	for end := time.Now().Add(startTime); ; {
+	for end := time.Now().Add(startTimeout); ; {
 		now, err := h.Unit(ctx, name)
 		if err != nil {
 			return err
@@ -54,7 +55,7 @@ func RestartUnit(ctx context.Context, h *steps.Host, name string) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return steps.Advise(fmt.Errorf("%s is %s %s after its restart", name, now.Active, startTime), "see `journalctl -u %s` on %s", name, h.Name)
+			return steps.Advise(fmt.Errorf("%s is %s %s after its restart", name, now.Active, startTimeout), "see `journalctl -u %s` on %s", name, h.Name)
 		}
 		select {
 		case <-time.After(time.Second):

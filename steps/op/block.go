@@ -10,29 +10,30 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// The marks around a managed block, as the documents spell them.
+// The marker lines around a managed block.
 const (
 	blockBegin = "# BEGIN KubeXM Managed Block"
 	blockEnd   = "# END KubeXM Managed Block"
 )
 
-// Block is a part of a file that others write too, between two marks.
+// Block is the part between two marker lines of a file that other programs and people
+// write as well.
 type Block struct {
 	NoNeeds
 	Path string
 	Body func(context.Context, *steps.Host) ([]byte, error)
-	// Top puts the block before all other lines: where the first line that answers
-	// counts, it is the block's. One that stands elsewhere in the file moves there.
+	// Top puts the block before all other lines, for files in which the first matching
+	// line applies. An existing block elsewhere in the file is moved.
 	Top bool
 }
 
 func (b Block) String() string { return "block in " + b.Path }
 
-// open is how a file that has no newline at its end is remembered: the block
-// needs one before it.
-const open = "no newline at the end"
+// noFinalNewline is the record's value for a file that has no newline at its end: the
+// block adds one, and a removal deletes it.
+const noFinalNewline = "no newline at the end"
 
-// Want writes the block, in place of the one that is there or at the end.
+// Want replaces the existing block, or appends a new one to the file.
 func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	body, err := b.Body(ctx, h)
 	if err != nil {
@@ -52,7 +53,7 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	}
 	e := Record{Existed: existed}
 	if !parts.found && !b.Top && have != "" && !strings.HasSuffix(have, "\n") {
-		e.Value = open
+		e.Value = noFinalNewline
 	}
 	first := false
 	return &Change{
@@ -65,7 +66,7 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			return setText(ctx, h, b.Path, want)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			if err := b.back(ctx, h, have, existed); err != nil || !first {
+			if err := b.restore(ctx, h, have, existed); err != nil || !first {
 				return err
 			}
 			return Forget(ctx, h, b)
@@ -73,9 +74,9 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	}, nil
 }
 
-// Gone takes the block out; everything else in the file stays.
+// Gone removes the block. The rest of the file stays unchanged.
 func (b Block) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := Recall(ctx, h, b)
+	e, recorded, err := ReadRecord(ctx, h, b)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -88,12 +89,12 @@ func (b Block) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		return nil, b.advise(h, err)
 	}
 	want := parts.before + parts.after
-	if parts.found && parts.after == "" && e.Value == open {
+	if parts.found && parts.after == "" && e.Value == noFinalNewline {
 		want = strings.TrimSuffix(want, "\n")
 	}
 	return &Change{What: "remove " + b.String(), Diff: lineDiff(have, want), Apply: func(ctx context.Context, h *steps.Host) error {
 		if existed && (parts.found || want == "" && !e.Existed) {
-			if err := b.back(ctx, h, want, want != "" || e.Existed); err != nil {
+			if err := b.restore(ctx, h, want, want != "" || e.Existed); err != nil {
 				return err
 			}
 		}
@@ -101,8 +102,8 @@ func (b Block) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	}}, nil
 }
 
-// back gives the file another content, or removes it.
-func (b Block) back(ctx context.Context, h *steps.Host, text string, existed bool) error {
+// restore writes text to the file, or removes the file if it did not exist before.
+func (b Block) restore(ctx context.Context, h *steps.Host, text string, existed bool) error {
 	if err := h.Discard(ctx, b.Path); err != nil {
 		return err
 	}
@@ -112,8 +113,8 @@ func (b Block) back(ctx context.Context, h *steps.Host, text string, existed boo
 	return setText(ctx, h, b.Path, text)
 }
 
-// mostLinks is how many links are followed, one after another.
-const mostLinks = 8
+// maxLinks is the maximum length of a chain of symbolic links.
+const maxLinks = 8
 
 func (b Block) read(ctx context.Context, h *steps.Host) (text string, existed bool, err error) {
 	have, err := h.ReadFile(ctx, b.Path)
@@ -124,28 +125,28 @@ func (b Block) read(ctx context.Context, h *steps.Host) (text string, existed bo
 }
 
 func (b Block) advise(h *steps.Host, err error) error {
-	return steps.Advise(fmt.Errorf("%s: %w", b.Path, err), "mend the lines of kubexm in %s on %s: %q to %q", b.Path, h.Name, blockBegin, blockEnd)
+	return steps.Advise(fmt.Errorf("%s: %w", b.Path, err), "repair the managed block of kubexm in %s on %s: it begins with %q and ends with %q", b.Path, h.Name, blockBegin, blockEnd)
 }
 
-// parts are a text around a block.
+// parts are the lines before and after a block.
 type parts struct {
 	before, after string
 	found         bool
 }
 
-// split finds the block in a text. Lines that follow a begin without an end may
-// be anybody's: that is an error, as is a second block.
+// split finds the block in a text. A begin marker without an end marker is an error,
+// because the owner of the lines that follow it is unknown. So is a second block.
 func split(text string) (parts, error) {
 	var p parts
 	inside := false
 	for line := range strings.Lines(text) {
 		switch mark := strings.TrimSpace(line); {
 		case mark == blockBegin && (inside || p.found):
-			return p, errors.New("a second managed block begins")
+			return p, errors.New("more than one managed block")
 		case mark == blockBegin:
 			inside, p.found = true, true
 		case mark == blockEnd && !inside:
-			return p, errors.New("a managed block ends that never began")
+			return p, errors.New("the end marker of a managed block has no begin marker")
 		case mark == blockEnd:
 			inside = false
 		case inside:
@@ -156,12 +157,12 @@ func split(text string) (parts, error) {
 		}
 	}
 	if inside {
-		return p, errors.New("the managed block has no end")
+		return p, errors.New("the managed block has no end marker")
 	}
 	return p, nil
 }
 
-// with gives the text with body between the marks.
+// with returns the text with body between the markers.
 func (p parts) with(body []byte, top bool) string {
 	s := p.before
 	if top {

@@ -17,34 +17,34 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Chart is a release of a Helm chart in a cluster, out of the bundle, by a helm
-// that is on the host. Helm's own description of the release says which archive
-// and which values it was made from: another one, or none, is to be done again.
-// Its namespace stays when it goes: others may be in it.
+// Chart is a release of a Helm chart from the bundle. The helm program of the host
+// installs it. Helm's description of the release contains the digests of the chart
+// archive and of the values: if they differ or are missing, the release is upgraded. A
+// removal does not delete the namespace, since other objects may be in it.
 type Chart struct {
 	Release    string
-	Namespace  string // made where it is missing
+	Namespace  string // created if it does not exist
 	Kubeconfig string // on the host
 	Archive    manifest.Need
-	Opens      []manifest.Need                                    // what Values opens
-	Values     func(context.Context, *steps.Host) ([]byte, error) // nil: the chart's own
-	Timeout    time.Duration                                      // until all of it is ready; 0 is five minutes
-	// Replace gives words that are put in place of others in every file of the chart
-	// and in the values; nil, and none, leave all as it is.
+	Opens      []manifest.Need                                    // artifacts that Values opens
+	Values     func(context.Context, *steps.Host) ([]byte, error) // nil: the chart's defaults
+	Timeout    time.Duration                                      // until all its objects are ready; 0 means five minutes
+	// Replace returns replacements by the string to replace. They apply to every file of
+	// the chart and to the values. Nil means no replacements.
 	Replace func(context.Context, *steps.Host) (map[string]string, error)
 }
 
 const chartTimeout = 5 * time.Minute
 
-// chartDir holds chart archives while helm reads them.
+// chartDir is the host's folder for chart archives while helm reads them.
 const chartDir = "/run/kubexm/charts"
 
 func (c Chart) String() string { return "chart " + c.Namespace + "/" + c.Release }
 
-// Needs are the archive, and what Values opens.
+// Needs returns the archive and the artifacts that Values opens.
 func (c Chart) Needs() []manifest.Need { return append([]manifest.Need{c.Archive}, c.Opens...) }
 
-// release is the part of `helm status -o json` that matters here.
+// release is the part of the output of `helm status -o json` that Chart uses.
 type release struct {
 	Version int `json:"version"` // the revision
 	Info    struct {
@@ -53,10 +53,10 @@ type release struct {
 	} `json:"info"`
 }
 
-// pending tells whether a helm that was cut off left the release behind.
+// pending reports whether an interrupted helm command left the release unfinished.
 func (r release) pending() bool { return strings.HasPrefix(r.Info.Status, "pending-") }
 
-// revision is the last one that a helm saw to its end; 0: none.
+// revision returns the last finished revision; 0 if there is none.
 func (r release) revision() int {
 	if r.pending() {
 		return r.Version - 1
@@ -64,7 +64,7 @@ func (r release) revision() int {
 	return r.Version
 }
 
-// Want compares the release with the archive and the values.
+// Want compares the release with the chart archive and the values.
 func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	var values []byte
 	if c.Values != nil {
@@ -86,29 +86,29 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	values = replaced(values, words)
 	about := fmt.Sprintf("kubexm: chart sha256:%s, values sha256:%s", blob.SHA256, Digest(values))
 	if len(words) > 0 {
-		about += ", words sha256:" + Digest([]byte(fmt.Sprint(words))) // a map is printed in order
+		about += ", words sha256:" + Digest([]byte(fmt.Sprint(words))) // fmt prints maps sorted by key
 	}
-	have, there, err := c.look(ctx, h)
-	if err != nil && !runner.Refused(err) { // else there is no API server, or no helm yet
+	have, exists, err := c.status(ctx, h)
+	if err != nil && !runner.Refused(err) { // a refused command: no API server, or no helm yet
 		return nil, err
 	}
-	if there && have.Info.Status == "deployed" && have.Info.Description == about {
+	if exists && have.Info.Status == "deployed" && have.Info.Description == about {
 		return nil, nil
 	}
 	what := fmt.Sprintf("install %s %s", c, blob.Version)
-	if there {
+	if exists {
 		what = fmt.Sprintf("upgrade %s to %s", c, blob.Version)
 	}
 	var began, recorded bool
-	was := 0 // the revision that Apply found
+	was := 0 // the revision before Apply
 	return &Change{
 		What: what,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			have, there, err := c.look(ctx, h)
+			have, exists, err := c.status(ctx, h)
 			if err != nil {
 				return err
 			}
-			if there {
+			if exists {
 				was = have.revision()
 			}
 			var e Record
@@ -119,11 +119,11 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			if !recorded {
 				e = Record{Existed: was > 0, Value: strconv.Itoa(was)}
 			}
-			if err := c.record().remember(ctx, h, e, nil); err != nil { // also again: the cluster may lack it
+			if err := c.record().remember(ctx, h, e, nil); err != nil { // also if recorded: the cluster's copy may be missing
 				return err
 			}
-			if there && have.pending() { // helm would wait for the one that was cut off for ever
-				if err := c.back(ctx, h, was); err != nil {
+			if exists && have.pending() { // helm refuses to upgrade a pending release
+				if err := c.restore(ctx, h, was); err != nil {
 					return err
 				}
 			}
@@ -133,7 +133,7 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 			if !began {
 				return nil
 			}
-			if err := c.back(ctx, h, was); err != nil || recorded {
+			if err := c.restore(ctx, h, was); err != nil || recorded {
 				return err
 			}
 			return c.record().forget(ctx, h)
@@ -141,7 +141,7 @@ func (c Chart) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	}, nil
 }
 
-// upgrade makes the release.
+// upgrade installs or upgrades the release.
 func (c Chart) upgrade(ctx context.Context, h *steps.Host, b manifest.Blob, values []byte, words map[string]string, about string) error {
 	file := path.Join(chartDir, c.Release+"-"+b.SHA256[:min(12, len(b.SHA256))]+".tgz")
 	if _, err := h.Mkdir(ctx, chartDir, runner.Attr{Mode: 0o700}); err != nil {
@@ -172,8 +172,8 @@ func (c Chart) upgrade(ctx context.Context, h *steps.Host, b manifest.Blob, valu
 	return errors.Join(err, h.Remove(context.WithoutCancel(ctx), file))
 }
 
-// Gone uninstalls the release, or takes it back to the revision that was there
-// before kubexm came.
+// Gone uninstalls the release, or rolls it back to the revision that existed before
+// kubexm changed it.
 func (c Chart) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	e, _, recorded, err := c.record().recall(ctx, h)
 	if err != nil || !recorded {
@@ -185,38 +185,38 @@ func (c Chart) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	}
 	what := "uninstall " + c.String()
 	if was > 0 {
-		what = fmt.Sprintf("take %s back to revision %d", c, was)
+		what = fmt.Sprintf("roll back %s to revision %d", c, was)
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
-		if err := c.back(ctx, h, was); err != nil {
+		if err := c.restore(ctx, h, was); err != nil {
 			return err
 		}
 		return c.record().forget(ctx, h)
 	}}, nil
 }
 
-// record is kept in the cluster as well.
+// record returns the record of the release, which is also stored in the cluster.
 func (c Chart) record() inCluster { return inCluster{c, c.Kubeconfig} }
 
-// Forget gives the record up: what it tells of went with its cluster.
+// Forget deletes the record of a release whose cluster no longer exists.
 func (c Chart) Forget(ctx context.Context, h *steps.Host) error { return c.record().forget(ctx, h) }
 
-// back brings the release to a revision; 0 takes it away.
-func (c Chart) back(ctx context.Context, h *steps.Host, revision int) error {
+// restore rolls the release back to a revision; 0 uninstalls it.
+func (c Chart) restore(ctx context.Context, h *steps.Host, revision int) error {
 	if revision == 0 {
-		_, err := c.helm(ctx, h, nil, "uninstall", c.Release, "--ignore-not-found", "--wait", "--timeout", deleteTime.String())
+		_, err := c.helm(ctx, h, nil, "uninstall", c.Release, "--ignore-not-found", "--wait", "--timeout", deleteTimeout.String())
 		return err
 	}
-	now, there, err := c.look(ctx, h)
-	if err != nil || !there || now.Version == revision {
-		return err // somebody removed it since, or nothing changed
+	now, exists, err := c.status(ctx, h)
+	if err != nil || !exists || now.Version == revision {
+		return err // a user uninstalled it meanwhile, or it is unchanged
 	}
 	_, err = c.helm(ctx, h, nil, "rollback", c.Release, strconv.Itoa(revision), "--wait", "--timeout", chartTimeout.String())
 	return steps.Advise(err, "see `helm -n %s history %s` on %s", c.Namespace, c.Release, h.Name)
 }
 
-// look asks helm for the release.
-func (c Chart) look(ctx context.Context, h *steps.Host) (r release, there bool, err error) {
+// status reads the release with `helm status`.
+func (c Chart) status(ctx context.Context, h *steps.Host) (r release, exists bool, err error) {
 	out, err := c.helm(ctx, h, nil, "status", c.Release, "--output", "json")
 	var cmd *runner.CmdError
 	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "release: not found") {
@@ -232,7 +232,7 @@ func (c Chart) look(ctx context.Context, h *steps.Host) (r release, there bool, 
 }
 
 func (c Chart) helm(ctx context.Context, h *steps.Host, stdin []byte, args ...string) ([]byte, error) {
-	// What helm keeps of a cluster's kinds goes where it is forgotten by itself.
+	// The discovery cache goes to /run, which is empty after a boot.
 	argv := append([]string{"env", "KUBECACHEDIR=/run/kubexm/kubectl", "helm", "--kubeconfig", c.Kubeconfig, "--namespace", c.Namespace}, args...)
 	res, err := h.Run(ctx, runner.Cmd{Argv: argv, Stdin: bytes.NewReader(stdin), Limit: maxObjects})
 	return res.Stdout, err

@@ -15,8 +15,8 @@ import (
 
 const adminConf = "/etc/kubernetes/admin.conf"
 
-// objects is a manifest with what makes one hard: a namespace of its own, a
-// Secret, an object that somebody else made, a document that says nothing.
+// objects is a manifest with special cases: its own namespace, a Secret, an object that
+// already exists, an empty document.
 const objects = `apiVersion: v1
 kind: Namespace
 metadata: {name: x}
@@ -60,7 +60,7 @@ func TestResourcesOfAClusterKeepTheirLaws(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := steptest.Case{Cluster: c, Before: steptest.Standing(c), Every: x.every}
+			k := steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c), Every: x.every}
 			if _, chart := x.rs[0].(op.Chart); chart {
 				k.Unseen = []string{"/ConfigMap.core/"}
 			}
@@ -91,9 +91,9 @@ func TestUsersAndLinksKeepTheirLaws(t *testing.T) {
 	}
 }
 
-// TestWhatIsThereStays: a user and a release of somebody else's, and what is
-// refused instead of being changed.
-func TestWhatIsThereStays(t *testing.T) {
+// TestExistingResourcesStay: an existing user and an existing release are not changed, and
+// conflicts are errors.
+func TestExistingResourcesStay(t *testing.T) {
 	user := func(uid string) func(*conntest.Sim) {
 		return func(s *conntest.Sim) {
 			r := runner.New(s, runner.Options{})
@@ -108,11 +108,11 @@ func TestWhatIsThereStays(t *testing.T) {
 		fails  string
 	}{
 		"the user is there":       {user("501"), op.User{Name: "x", UID: 501, Home: "/var/lib/x"}, ""},
-		"with another number":     {user("7"), op.User{Name: "x", UID: 501}, "user x has number 7, not 501"},
-		"a group of other number": {nil, op.User{Name: "x", Group: "adm", GID: 77}, "group adm has number 4, not 77"},
+		"with another number":     {user("7"), op.User{Name: "x", UID: 501}, "user x has ID 7, not 501"},
+		"a group of other number": {nil, op.User{Name: "x", Group: "adm", GID: 77}, "group adm has ID 4, not 77"},
 		"the link is there":       {func(s *conntest.Sim) { s.AddLink("/etc/x", "y") }, op.Link{Path: "/etc/x", Target: "y"}, ""},
 		"a folder in its place":   {func(s *conntest.Sim) { s.AddDir("/etc/x", 0o755) }, op.Link{Path: "/etc/x", Target: "y"}, "is a folder"},
-		"no object":               {nil, applied("# nothing\n---\n"), "holds no object"},
+		"no object":               {nil, applied("# nothing\n---\n"), "contains no object"},
 		"an object without name":  {nil, applied("{apiVersion: v1, kind: Secret, metadata: {generateName: a}}"), "document 1: an object needs"},
 		"no yaml":                 {nil, applied("a: [\n"), "document 1: yaml"},
 	} {
@@ -135,7 +135,7 @@ func TestWhatIsThereStays(t *testing.T) {
 	}
 }
 
-// run does a step on a host, as a run of its own.
+// run runs a step on a host, as in a separate run of kubexm.
 func run(t *testing.T, kase steptest.Case, s *conntest.Sim, step steps.Step) {
 	t.Helper()
 	if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
@@ -143,7 +143,7 @@ func run(t *testing.T, kase steptest.Case, s *conntest.Sim, step steps.Step) {
 	}
 }
 
-// diff asks a step for a dry run.
+// diff returns the dry run of a step.
 func diff(t *testing.T, kase steptest.Case, s *conntest.Sim, step steps.Step) ([]string, error) {
 	t.Helper()
 	d, ok := step.(steps.Differ)
@@ -153,11 +153,11 @@ func diff(t *testing.T, kase steptest.Case, s *conntest.Sim, step steps.Step) ([
 	return d.Diff(t.Context(), kase.NewHost(t, s, step))
 }
 
-// TestAManifestThatGrowsIsRemovedWhole: a later version has other objects; a
-// removal takes away those of both, and knows neither manifest.
-func TestAManifestThatGrowsIsRemovedWhole(t *testing.T) {
+// TestRemovalOfAChangedManifest: a later version has other objects. A removal deletes the
+// objects of both versions without either manifest.
+func TestRemovalOfAChangedManifest(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+	kase := steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c)}
 	s := kase.Sim(t)
 	first := s.Snapshot()
 	run(t, kase, s, op.Ensure("x", []op.Resource{applied(objects)}))
@@ -180,11 +180,11 @@ func TestAManifestThatGrowsIsRemovedWhole(t *testing.T) {
 	}
 }
 
-// TestAManifestDefinesItsKinds: the objects of a kind that the same manifest
-// defines are refused until it is known. The second try finds it.
+// TestAManifestDefinesItsKinds: objects of a kind that the same manifest defines are
+// rejected until the API server knows the kind. The second attempt succeeds.
 func TestAManifestDefinesItsKinds(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+	kase := steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c)}
 	s := kase.Sim(t)
 	first := s.Snapshot()
 	crd := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: foos.x.io}, spec: {group: x.io, names: {kind: Foo}}}\n"
@@ -208,10 +208,10 @@ func TestAManifestDefinesItsKinds(t *testing.T) {
 	}
 }
 
-// TestAManifestShowsItsDifference: what a person sees in a dry run.
+// TestAManifestShowsItsDifference tests the output of a dry run.
 func TestAManifestShowsItsDifference(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
-	kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+	kase := steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c)}
 	s := kase.Sim(t)
 	run(t, kase, s, op.Ensure("x", []op.Resource{applied(objects)}))
 	step := op.Ensure("x", []op.Resource{applied(strings.Replace(objects, "ours", "OURS", 1))})
@@ -227,12 +227,12 @@ func TestAManifestShowsItsDifference(t *testing.T) {
 	}
 }
 
-// TestAChartFollowsItsArchiveAndValues: another archive, other values, and a change
-// behind kubexm's back are each done again; what was there before comes back.
+// TestAChartFollowsItsArchiveAndValues: another archive, other values and a change by a
+// user each cause an upgrade. A removal restores the original release.
 func TestAChartFollowsItsArchiveAndValues(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) {
-		steptest.Standing(c)(s)
+		steptest.ExistingCluster(c)(s)
 		s.AddFile("/root/theirs.tgz", "their chart", 0o600)
 	}}
 	s := kase.Sim(t)
@@ -278,12 +278,12 @@ func TestAChartFollowsItsArchiveAndValues(t *testing.T) {
 	}
 }
 
-// TestAChartThatWasCutOff: helm refuses to go on where another helm was killed.
-func TestAChartThatWasCutOff(t *testing.T) {
+// TestInterruptedChart: helm refuses to upgrade a release that a killed helm left pending.
+func TestInterruptedChart(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	for name, revision := range map[string]int{"install": 1, "upgrade": 2} {
 		t.Run(name, func(t *testing.T) {
-			kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+			kase := steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c)}
 			s := kase.Sim(t)
 			for range revision {
 				run(t, kase, s, op.Ensure("x", []op.Resource{chart("a: " + name + strings.Repeat("x", len(s.Calls())))}))

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxDiff is how many changed lines a person is shown.
+// maxDiff is the maximum number of changed lines in a diff.
 const maxDiff = 40
 
-// lineDiff shows the lines that go and come between two texts: what they share
-// at the start and the end is left out.
+// lineDiff returns the removed and added lines between two texts, without the common
+// lines at the start and the end.
 func lineDiff(before, after string) string {
 	a, b := strings.Split(strings.TrimSuffix(before, "\n"), "\n"), strings.Split(strings.TrimSuffix(after, "\n"), "\n")
 	if before == "" {

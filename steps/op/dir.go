@@ -11,27 +11,28 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Dir is a folder. A removal takes it away when kubexm made it: with all that
-// is in it where Own is set, else only when it is empty. Folders above it that
-// were made for it go as well, once they are empty.
+// Dir is a folder. A removal deletes it if kubexm created it: with its content if Own is
+// set, otherwise only if it is empty. Parent folders that were created for it are deleted
+// as well, once they are empty.
 type Dir struct {
 	NoNeeds
 	Path string
 	Attr runner.Attr // Mode 0 means 0755
-	Own  bool        // what is in it is kubexm's, or of what kubexm installed
-	// Login says that it is the login user's: that user makes and removes it, not root.
+	Own  bool        // its content belongs to kubexm or to programs that kubexm installed
+	// Login means that the folder belongs to the login user: that user creates and
+	// removes it, not root.
 	Login bool
 }
 
 func (d Dir) String() string { return "folder " + d.Path }
 
-// Without is a list of resources without a folder of it, which a removal then
-// leaves with all that is in it. That kubexm made it stays on record.
+// Without returns rs without the folder dir. A removal of that list keeps the folder and
+// its content. The record that kubexm created it stays.
 func Without(rs []Resource, dir string) []Resource {
 	return slices.DeleteFunc(slices.Clone(rs), func(r Resource) bool { return r.String() == Dir{Path: dir}.String() })
 }
 
-// Want makes the folder, or gives the one that is there its mode and owner.
+// Want creates the folder, or sets mode and owner of an existing one.
 func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	i, err := as(h, d.Login).Stat(ctx, d.Path)
 	existed := err == nil
@@ -44,7 +45,7 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 		return nil, nil
 	}
 	e := Record{Existed: existed}
-	what := "make folder " + d.Path
+	what := "create folder " + d.Path
 	if existed {
 		a := i.Attr()
 		e.Mode, e.Owner, e.Group = a.Mode, a.Owner, a.Group
@@ -54,7 +55,7 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	return &Change{
 		What: what,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := Recall(ctx, h, d)
+			_, recorded, err := ReadRecord(ctx, h, d)
 			if err != nil {
 				return err
 			}
@@ -67,19 +68,19 @@ func (d Dir) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 				}
 			}
 			_, err = as(h, d.Login).Mkdir(ctx, d.Path, d.Attr)
-			return theirOwn(h, d.Login, d.Path, err)
+			return adviseOwner(h, d.Login, d.Path, err)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			left, err := d.back(ctx, h, e, false)
+			left, err := d.restore(ctx, h, e, false)
 			if err != nil || !first || left && d.Own {
-				return err // what a service put into it stays for the next run, and a removal has to know that it may go
+				return err // a service has written files: they stay for the next run, and the record for a removal
 			}
 			return Forget(ctx, h, d)
 		},
 	}, nil
 }
 
-// missingAbove gives the folders above p that are not there, the outermost first.
+// missingAbove returns the parent folders of p that do not exist, the outermost first.
 func missingAbove(ctx context.Context, h *runner.Runner, p string, existed bool) ([]string, error) {
 	var out []string
 	for dir := path.Dir(p); !existed; dir = path.Dir(dir) {
@@ -96,27 +97,28 @@ func missingAbove(ctx context.Context, h *runner.Runner, p string, existed bool)
 	return out, nil
 }
 
-// Gone removes the folder where kubexm made it.
+// Gone removes the folder if kubexm created it, or restores its mode and owner.
 func (d Dir) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := Recall(ctx, h, d)
+	e, recorded, err := ReadRecord(ctx, h, d)
 	if err != nil || !recorded {
 		return nil, err
 	}
 	what := "remove folder " + d.Path
 	if e.Existed {
-		what = "put back the mode of folder " + d.Path
+		what = "restore the mode of folder " + d.Path
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
-		if _, err := d.back(ctx, h, e, d.Own); err != nil {
+		if _, err := d.restore(ctx, h, e, d.Own); err != nil {
 			return err
 		}
 		return Forget(ctx, h, d)
 	}}, nil
 }
 
-// back brings the folder to the state of e: with all that is in it, or when it
-// is empty. left tells that it is there still, because it is not.
-func (d Dir) back(ctx context.Context, h *steps.Host, e Record, all bool) (left bool, err error) {
+// restore brings the folder to the state of e. If it did not exist, all decides whether
+// it is removed with its content or only if it is empty. left reports that it still
+// exists because it is not empty.
+func (d Dir) restore(ctx context.Context, h *steps.Host, e Record, all bool) (left bool, err error) {
 	by := as(h, d.Login)
 	if e.Existed {
 		err := by.SetAttr(ctx, d.Path, e.attr())
@@ -139,7 +141,7 @@ func (d Dir) back(ctx context.Context, h *steps.Host, e Record, all bool) (left 
 	for _, dir := range slices.Backward(append(slices.Clone(e.Made), d.Path)) {
 		err := by.RemoveDir(ctx, dir)
 		if errors.Is(err, runner.ErrNotEmpty) {
-			return dir == d.Path, nil // somebody else's files are in it
+			return dir == d.Path, nil // it contains files of others
 		}
 		if err != nil {
 			return false, err

@@ -8,28 +8,29 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Do is for what has no resource form: kubeadm init, a member added, a wait.
-// Without Done there is nothing to observe, and Meta.Always has to say so.
+// Do is a step that has no resource form: kubeadm init, adding an etcd member, a wait.
+// Without Done it has no observable result, and Meta reports Always.
 type Do struct {
 	M    steps.Meta
 	Done func(context.Context, *steps.Host) (bool, error)
 	Act  Fn
-	Undo Fn // nil: it cannot be undone
+	Undo Fn // nil: the step cannot be undone
 }
 
-// Unwound is the Undo of a Do whose Act registers all that is to be undone.
+// Unwound is the Undo of a Do whose Act registers all its undo functions with
+// Host.OnRollback.
 func Unwound(context.Context, *steps.Host) error { return nil }
 
-// Meta gives M, Always where there is nothing to observe, and OneWay where a change has
-// no Undo.
+// Meta returns M. It sets Always if Done is nil, and OneWay if a step that changes
+// something has no Undo.
 func (d *Do) Meta() steps.Meta {
 	m := d.M
 	m.Always = m.Always || d.Done == nil
-	m.OneWay = m.OneWay || d.Undo == nil && !m.LooksOnly
+	m.OneWay = m.OneWay || d.Undo == nil && !m.ReadOnly
 	return m
 }
 
-// Precheck asks Done.
+// Precheck calls Done.
 func (d *Do) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, error) {
 	if d.Done == nil {
 		return steps.Todo, nil
@@ -41,10 +42,10 @@ func (d *Do) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, error)
 	return steps.Done, nil
 }
 
-// Run acts.
+// Run calls Act.
 func (d *Do) Run(ctx context.Context, h *steps.Host) error { return d.Act(ctx, h) }
 
-// Rollback undoes what Act registered, then calls Undo.
+// Rollback calls the undo functions that Act registered, then Undo.
 func (d *Do) Rollback(ctx context.Context, h *steps.Host) error {
 	if err := h.Unwind(ctx); err != nil || d.Undo == nil {
 		return err
@@ -52,18 +53,18 @@ func (d *Do) Rollback(ctx context.Context, h *steps.Host) error {
 	return d.Undo(ctx, h)
 }
 
-// Check is a step that only looks: it is Done when it finds nothing, and fails
-// with what it found. Findings that are warnings or notes let it pass; it reports them.
-// A finding that names no host is of the host that is looked at.
-func Check(name string, look func(context.Context, *steps.Host) (steps.Findings, error), opts ...Option) steps.Step {
-	m := steps.Meta{Name: name, Always: true, LooksOnly: true, Timeout: time.Minute}
+// Check returns a step that calls inspect, which must not change anything. The step
+// fails with the findings of LevelError, and only reports warnings and notes. A finding
+// without a host gets the host that is inspected.
+func Check(name string, inspect func(context.Context, *steps.Host) (steps.Findings, error), opts ...Option) steps.Step {
+	m := steps.Meta{Name: name, Always: true, ReadOnly: true, Timeout: time.Minute}
 	for _, o := range opts {
 		o(&m)
 	}
 	return &Do{
 		M: m,
 		Act: func(ctx context.Context, h *steps.Host) error {
-			found, err := look(ctx, h)
+			found, err := inspect(ctx, h)
 			if err != nil {
 				return err
 			}

@@ -1,17 +1,32 @@
-// Package op is the generic half of every step: wanted state as resources that
-// compare, apply, remove and restore themselves, and Do for what has no
-// resource form.
+// Package op builds steps from resources. A Resource describes the desired state of one
+// part of a host: a file, a user, a unit, an object of the cluster. It compares itself
+// with the host, applies the difference, undoes it, and removes itself. Ensure turns a
+// list of resources into a step, and Remove turns the same list into its inverse:
 //
-// A resource that changes a host first records what was there, on the host
-// itself (see record.go), so that a removal weeks later, from another machine,
-// gives back what there was. Undo is the fast path within one run.
+//	func demo() []op.Resource {
+//		return []op.Resource{
+//			op.User{Name: "demo"},
+//			op.Blob{Path: "/usr/local/bin/demo", Need: manifest.Need{Kind: manifest.Binary, Name: "demo/demo"}},
+//			op.Text("/etc/systemd/system/demo.service", unitFile),
+//			op.Unit{Name: "demo.service"},
+//		}
+//	}
+//	func Install() steps.Step { return op.Ensure("demo.install", demo()) }
+//	func Remove() steps.Step  { return op.Remove("demo.remove", demo()) }
 //
-// A resource that one domain alone needs is in that domain's package. It is made of
-// Recall, Remember and Forget, or of NoteOnce and PutBack, embeds NoNeeds where it
-// opens no artifact, and is an Around where it depends on those before it.
+// A step without a resource form, such as kubeadm init or a wait, is a Do, a Check or an
+// Again.
 //
-// A Resource is not a steps.Step: tasks take steps, so a generic piece does not
-// fit into a task by itself. A domain wraps it, with a name that says what for.
+// Before its first change, a resource records the original state on the host itself: see
+// record.go. A removal restores it, also years later and from another workdir host. Undo
+// is for a failure within the same run.
+//
+// A resource that only one domain needs belongs to that domain's package. It uses Recall,
+// Remember and Forget, or RecordOnce and Restore. It embeds NoNeeds if it opens no
+// artifacts, and implements Around if it depends on the resources before it.
+//
+// A Resource is not a steps.Step: tasks accept only steps. A domain wraps its resources in
+// steps with names that state their purpose.
 //
 // It may import steps, steps/runner and manifest.
 package op

@@ -13,30 +13,30 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Edit gives single lines of a file that others write another wording. Everything
-// else in it stays, and a removal words exactly these lines as they were: what
-// somebody has added in between is left alone. A file that is not there is fine.
-// The whole file as it was first is kept beside the record, for people.
+// Edit rewrites single lines of a file that belongs to others. A removal restores
+// exactly these lines: all other lines, also those added since, stay unchanged. A
+// missing file is not an error. A copy of the complete original file is stored beside
+// the record, for people.
 type Edit struct {
 	NoNeeds
 	Path string
-	// Line gives the new wording of a line, both without the newline. A line that is
-	// as it should be is given back as it is.
+	// Line returns the desired text of a line, both without the newline. It returns a
+	// line that needs no change unchanged.
 	Line func(line string) string
-	// Reload has systemd read its files again after each change, for files that
-	// generators of its read.
+	// Reload runs `systemctl daemon-reload` after each change, for files that systemd's
+	// generators read.
 	Reload bool
 }
 
 func (e Edit) String() string { return "lines of " + e.Path }
 
-// reworded is a line before and after.
+// reworded is a line before and after the change.
 type reworded struct {
 	Was string `json:"was"`
 	Is  string `json:"is"`
 }
 
-// read gives the file, following links.
+// read returns the content of the file. It follows links.
 func (e Edit) read(ctx context.Context, h *steps.Host) (string, error) {
 	text, err := h.ReadFile(ctx, e.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func (e Edit) read(ctx context.Context, h *steps.Host) (string, error) {
 	return string(text), err
 }
 
-// Want words the lines anew.
+// Want rewrites the lines.
 func (e Edit) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	have, err := e.read(ctx, h)
 	if err != nil {
@@ -53,25 +53,25 @@ func (e Edit) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	}
 	var lines []reworded
 	var b strings.Builder
-	for whole := range strings.Lines(have) {
-		line := strings.TrimSuffix(whole, "\n")
+	for text := range strings.Lines(have) {
+		line := strings.TrimSuffix(text, "\n")
 		if is := e.Line(line); is != line {
 			lines = append(lines, reworded{line, is})
-			whole = is + whole[len(line):]
+			text = is + text[len(line):]
 		}
-		b.WriteString(whole)
+		b.WriteString(text)
 	}
 	if len(lines) == 0 {
 		return nil, nil
 	}
 	want := b.String()
 	var before Record
-	var begun, recorded, wrote bool // how far Apply came
+	var begun, recorded, wrote bool // how far Apply got
 	return &Change{
 		What: "edit " + e.Path, Diff: lineDiff(have, want),
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			var err error
-			if before, recorded, err = Recall(ctx, h, e); err != nil {
+			if before, recorded, err = ReadRecord(ctx, h, e); err != nil {
 				return err
 			}
 			begun = true
@@ -98,8 +98,8 @@ func (e Edit) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	}, nil
 }
 
-// note writes down which lines change, after those of earlier runs. A line that an
-// earlier run noted and did not get to is noted once.
+// note records which lines change, after those of earlier runs. A change that an earlier
+// run recorded but did not apply is recorded once.
 func (e Edit) note(ctx context.Context, h *steps.Host, before Record, recorded bool, lines []reworded) error {
 	all, err := e.lines(before)
 	if err != nil {
@@ -139,9 +139,9 @@ func (e Edit) lines(from Record) (all []reworded, err error) {
 	return all, nil
 }
 
-// Gone words the lines as they were.
+// Gone restores the lines.
 func (e Edit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	from, recorded, err := Recall(ctx, h, e)
+	from, recorded, err := ReadRecord(ctx, h, e)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -154,20 +154,20 @@ func (e Edit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		return nil, err
 	}
 	var b strings.Builder
-	for whole := range strings.Lines(have) {
-		line := strings.TrimSuffix(whole, "\n")
+	for text := range strings.Lines(have) {
+		line := strings.TrimSuffix(text, "\n")
 		for i, l := range all {
 			if l.Is == line {
-				whole = l.Was + whole[len(line):]
+				text = l.Was + text[len(line):]
 				all = append(all[:i:i], all[i+1:]...)
 				break
 			}
 		}
-		b.WriteString(whole)
+		b.WriteString(text)
 	}
 	want := b.String()
-	return &Change{What: "put back " + e.String(), Diff: lineDiff(have, want), Apply: func(ctx context.Context, h *steps.Host) error {
-		if want != have || e.Reload { // a run that was cut off may have written it and told nobody
+	return &Change{What: "restore " + e.String(), Diff: lineDiff(have, want), Apply: func(ctx context.Context, h *steps.Host) error {
+		if want != have || e.Reload { // an interrupted run may have written the file without a reload
 			if err := e.set(ctx, h, want); err != nil {
 				return err
 			}
@@ -188,10 +188,10 @@ func (e Edit) set(ctx context.Context, h *steps.Host, text string) error {
 	return nil
 }
 
-// setText gives a file another content and keeps its mode and owner. Where the
-// path is a link, what it leads to is written.
+// setText writes text to a file and preserves its mode and owner. If the path is a link,
+// its target is written.
 func setText(ctx context.Context, h *steps.Host, p, text string) error {
-	for range mostLinks {
+	for range maxLinks {
 		i, err := h.Stat(ctx, p)
 		if errors.Is(err, fs.ErrNotExist) {
 			return h.WriteFile(ctx, p, []byte(text), runner.Attr{})

@@ -9,13 +9,13 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Option changes the meta data of a step.
+// Option changes the Meta of a step.
 type Option func(*steps.Meta)
 
-// Upload marks a step that moves much data.
+// Upload marks a step that transfers large files: see steps.Meta.
 func Upload(m *steps.Meta) { m.Upload = true }
 
-// Destroys marks a step that deletes data.
+// Destroys marks a step that deletes data: see steps.Risk.
 func Destroys(m *steps.Meta) { m.Risk = steps.Destroys }
 
 type state struct {
@@ -24,18 +24,19 @@ type state struct {
 	gone      bool
 }
 
-// always gives the same resources on every host.
+// always returns the same resources for every host.
 func always(rs []Resource) func(*steps.Host) []Resource {
 	return func(*steps.Host) []Resource { return rs }
 }
 
-// Later says that what a resource wants cannot be worked out before an earlier
-// step has run. A look at the host passes it over; a change fails with it.
+// Later marks an error of Resource.Want: the desired state cannot be computed before an
+// earlier step has run. Precheck and Diff treat the resource as not yet existing. Run
+// fails with err.
 func Later(err error) error { return &laterError{err} }
 
 type laterError struct{ error }
 
-// IsLater tells whether err is one of Later's.
+// IsLater reports whether err was marked by Later.
 func IsLater(err error) bool {
 	var later *laterError
 	return errors.As(err, &later)
@@ -43,7 +44,8 @@ func IsLater(err error) bool {
 
 func (e *laterError) Unwrap() error { return e.error }
 
-// Ensure brings a host to all of rs, in order.
+// Ensure returns a step that brings all resources of rs into their desired state, in
+// order.
 func Ensure(name string, rs []Resource, opts ...Option) steps.Step {
 	m := steps.Meta{Name: name}
 	for _, r := range rs {
@@ -59,9 +61,9 @@ func Ensure(name string, rs []Resource, opts ...Option) steps.Step {
 	return &state{meta: m, resources: always(rs)}
 }
 
-// Remove brings a host to none of rs, in reverse: a removal is the list of the
-// installation, so the two cannot drift apart. It is not rolled back: one that
-// was cut off is run again.
+// Remove returns a step that removes all resources of rs, in reverse order. It takes the
+// list of the installation, so that the two cannot diverge. It has no rollback: an
+// interrupted removal is run again.
 func Remove(name string, rs []Resource, opts ...Option) steps.Step {
 	m := steps.Meta{Name: name, OneWay: true}
 	for _, o := range opts {
@@ -70,8 +72,8 @@ func Remove(name string, rs []Resource, opts ...Option) steps.Step {
 	return &state{meta: m, resources: always(rs), gone: true}
 }
 
-// EnsureOn is Ensure for resources that differ from host to host. They open no
-// artifact.
+// EnsureOn is Ensure for resources that depend on the host. They must not open
+// artifacts.
 func EnsureOn(name string, of func(*steps.Host) []Resource, opts ...Option) steps.Step {
 	m := steps.Meta{Name: name}
 	for _, o := range opts {
@@ -80,7 +82,7 @@ func EnsureOn(name string, of func(*steps.Host) []Resource, opts ...Option) step
 	return &state{meta: m, resources: of}
 }
 
-// RemoveOn is its inverse.
+// RemoveOn is Remove for resources that depend on the host.
 func RemoveOn(name string, of func(*steps.Host) []Resource, opts ...Option) steps.Step {
 	m := steps.Meta{Name: name, OneWay: true}
 	for _, o := range opts {
@@ -89,7 +91,7 @@ func RemoveOn(name string, of func(*steps.Host) []Resource, opts ...Option) step
 	return &state{meta: m, resources: of, gone: true}
 }
 
-// list gives the resources in the order in which they are gone through.
+// list returns the resources in the order in which they are processed.
 func (s *state) list(h *steps.Host) []Resource {
 	rs := s.resources(h)
 	if !s.gone {
@@ -102,7 +104,7 @@ func (s *state) list(h *steps.Host) []Resource {
 
 func (s *state) Meta() steps.Meta { return s.meta }
 
-// Resources names what the host is to have, or to have no more.
+// Resources returns the names of the resources that the step ensures or removes.
 func (s *state) Resources(h *steps.Host) []string {
 	var out []string
 	for _, r := range s.resources(h) {
@@ -121,7 +123,7 @@ func (s *state) change(ctx context.Context, h *steps.Host, r Resource, earlier b
 	}
 	var later *laterError
 	if errors.As(err, &later) {
-		return &Change{What: "make " + r.String(), Apply: func(context.Context, *steps.Host) error { return later.error }}, nil
+		return &Change{What: "create " + r.String(), Apply: func(context.Context, *steps.Host) error { return later.error }}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r, err)
@@ -129,8 +131,8 @@ func (s *state) change(ctx context.Context, h *steps.Host, r Resource, earlier b
 	return c, nil
 }
 
-// changes hands each change that is due to do, in order. What is due is asked
-// when its turn comes: earlier changes bring it about, or make it unnecessary.
+// changes calls do for each due change, in order. It computes each change only after the
+// previous ones were handled, because they may cause it or make it unnecessary.
 func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Resource, c *Change) error) error {
 	changed := false
 	rs := s.list(h)
@@ -150,7 +152,7 @@ func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Res
 	if !s.gone {
 		return nil
 	}
-	for i, r := range slices.Backward(rs) { // the order of the installation
+	for i, r := range slices.Backward(rs) { // in the order of the installation
 		a, ok := r.(Around)
 		if !ok {
 			continue
@@ -169,10 +171,10 @@ func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Res
 	return nil
 }
 
-// errTodo ends a Precheck at the first change that is due.
-var errTodo = errors.New("something is to be done")
+// errTodo stops a Precheck at the first due change.
+var errTodo = errors.New("a change is due")
 
-// Precheck finds the first resource that is not as it should be.
+// Precheck returns Todo at the first resource that does not have the desired state.
 func (s *state) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, error) {
 	err := s.changes(ctx, h, func(int, Resource, *Change) error { return errTodo })
 	if errors.Is(err, errTodo) {
@@ -184,7 +186,7 @@ func (s *state) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, err
 	return steps.Done, nil
 }
 
-// Diff says what Run would change.
+// Diff lists what Run would change.
 func (s *state) Diff(ctx context.Context, h *steps.Host) ([]string, error) {
 	var out []string
 	err := s.changes(ctx, h, func(_ int, _ Resource, c *Change) error {
@@ -198,7 +200,7 @@ func (s *state) Diff(ctx context.Context, h *steps.Host) ([]string, error) {
 	return out, err
 }
 
-// Run changes what is not as it should be.
+// Run applies the due changes.
 func (s *state) Run(ctx context.Context, h *steps.Host) error {
 	changed := false
 	err := s.changes(ctx, h, func(i int, r Resource, c *Change) error {
@@ -218,7 +220,7 @@ func (s *state) Run(ctx context.Context, h *steps.Host) error {
 	return prune(ctx, h)
 }
 
-// expect tells the resources from i on that something changes.
+// expect calls Expect of the resources from i on, before the first change.
 func (s *state) expect(ctx context.Context, h *steps.Host, i int) error {
 	for _, r := range s.list(h)[i:] {
 		a, ok := r.(Around)
@@ -236,8 +238,8 @@ func (s *state) expect(ctx context.Context, h *steps.Host, i int) error {
 	return nil
 }
 
-// apply makes a change. Its way back is known before it begins: one that fails
-// half way is undone as well.
+// apply applies a change. It registers Undo first, so that a change that fails halfway
+// is undone as well.
 func apply(ctx context.Context, h *steps.Host, r Resource, c *Change) error {
 	if c.Undo != nil {
 		h.OnRollback(func(ctx context.Context) error { return c.Undo(ctx, h) })

@@ -13,32 +13,31 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// File is a small file with a content that is worked out on the machine kubexm
-// runs on.
+// File is a small file whose content is computed on the workdir host.
 type File struct {
 	NoNeeds
 	Path   string
 	Attr   runner.Attr // Mode 0 means 0644
-	Secret bool        // its content is never shown, in a diff either
-	Login  bool        // it is the login user's: who writes it is that user, and not root
+	Secret bool        // its content is never shown, not even in a diff
+	Login  bool        // it belongs to the login user: that user writes it, not root
 	Body   func(context.Context, *steps.Host) ([]byte, error)
 }
 
-// Text is a File that anyone may read.
+// Text returns a File with mode 0644.
 func Text(path string, body func(context.Context, *steps.Host) ([]byte, error)) File {
 	return File{Path: path, Body: body}
 }
 
 func (f File) String() string { return "file " + f.Path }
 
-// Want compares content, mode and owner.
+// Want writes the file if content, mode or owner differ.
 func (f File) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	want, err := f.Body(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	by := as(h, f.Login)
-	i, existed, err := lookBy(ctx, h, by, f.Path)
+	i, existed, err := statBy(ctx, h, by, f.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func (f File) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 		}
 	}
 	if by != h.Runner {
-		return f.theirs(i, existed, want), nil
+		return f.replaceAsLogin(i, existed, want), nil
 	}
 	c := replaceFile(f, f.Path, existed, func(ctx context.Context, h *steps.Host) error {
 		return h.WriteFile(ctx, f.Path, want, f.Attr)
@@ -63,15 +62,15 @@ func (f File) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	return c, nil
 }
 
-// Gone removes the file, or puts back the one that was there before.
+// Gone removes the file, or restores the original one.
 func (f File) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	if as(h, f.Login) != h.Runner {
-		return f.restoreTheirs(ctx, h)
+		return f.restoreAsLogin(ctx, h)
 	}
 	return restoreFile(ctx, h, f, f.Path)
 }
 
-// Blob is a file of the bundle on a host.
+// Blob is a file from the bundle.
 type Blob struct {
 	Path string
 	Need manifest.Need
@@ -80,7 +79,7 @@ type Blob struct {
 
 func (b Blob) String() string { return "file " + b.Path }
 
-// Needs is the one file.
+// Needs returns Need.
 func (b Blob) Needs() []manifest.Need { return []manifest.Need{b.Need} }
 
 func (b Blob) upload(_ context.Context, h *steps.Host) (runner.Upload, error) {
@@ -95,7 +94,8 @@ func (b Blob) upload(_ context.Context, h *steps.Host) (runner.Upload, error) {
 		}}, nil
 }
 
-// Want compares the file's sha256 with the lock's.
+// Want uploads the file if its sha256 differs from the lock's, or its mode or owner from
+// Attr.
 func (b Blob) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	u, err := b.upload(ctx, h)
 	if err != nil {
@@ -104,7 +104,7 @@ func (b Blob) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	if lacks, err := h.Pending(ctx, []runner.Upload{u}); len(lacks) == 0 || err != nil {
 		return nil, err
 	}
-	_, existed, err := look(ctx, h, b.Path)
+	_, existed, err := stat(ctx, h, b.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -114,17 +114,17 @@ func (b Blob) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	}), nil
 }
 
-// Gone removes the file, or puts back the one that was there before.
+// Gone removes the file, or restores the original one.
 func (b Blob) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	return restoreFile(ctx, h, b, b.Path)
 }
 
-// look tells what is at path. A folder in the place of a file is an error.
-func look(ctx context.Context, h *steps.Host, path string) (i runner.Info, existed bool, err error) {
-	return lookBy(ctx, h, h.Runner, path)
+// stat returns what exists at path. A folder is an error.
+func stat(ctx context.Context, h *steps.Host, path string) (i runner.Info, existed bool, err error) {
+	return statBy(ctx, h, h.Runner, path)
 }
 
-func lookBy(ctx context.Context, h *steps.Host, by *runner.Runner, path string) (i runner.Info, existed bool, err error) {
+func statBy(ctx context.Context, h *steps.Host, by *runner.Runner, path string) (i runner.Info, existed bool, err error) {
 	i, err = by.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return i, false, nil
@@ -135,20 +135,20 @@ func lookBy(ctx context.Context, h *steps.Host, by *runner.Runner, path string) 
 	return i, err == nil, err
 }
 
-// replaceFile makes the change that puts a file at path. What was there at the
-// very first is kept under the record. Where kubexm replaces what it wrote
-// itself in an earlier run, that is kept too, so that Undo can put it back.
+// replaceFile returns the change that writes a file at path. The original file is saved
+// with the record. A file that an earlier run of kubexm wrote is saved as well, so that
+// Undo can restore it.
 func replaceFile(r Resource, path string, existed bool, write Fn) *Change {
-	var first, wrote bool // how far Apply came: it keeps the first record, it began to write
+	var first, wrote bool // how far Apply got: it wrote the first record, it began to write the file
 	return &Change{
 		What: "write " + path,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := Recall(ctx, h, r)
+			_, recorded, err := ReadRecord(ctx, h, r)
 			if err != nil {
 				return err
 			}
 			first = !recorded
-			if err := keep(ctx, h, r, path, existed, first); err != nil {
+			if err := save(ctx, h, r, path, existed, first); err != nil {
 				return err
 			}
 			wrote = true
@@ -168,9 +168,10 @@ func replaceFile(r Resource, path string, existed bool, write Fn) *Change {
 	}
 }
 
-// keep saves what is at path: before the first change as the record of r,
-// whose entry is written last and makes it count, later on for Undo alone.
-func keep(ctx context.Context, h *steps.Host, r Resource, path string, existed, first bool) error {
+// save saves the file at path. Before the first change it goes into the record of r:
+// its entry is written last, because only the entry makes a record valid. Later copies
+// serve Undo only.
+func save(ctx context.Context, h *steps.Host, r Resource, path string, existed, first bool) error {
 	if !first {
 		if !existed {
 			return nil
@@ -188,7 +189,7 @@ func keep(ctx context.Context, h *steps.Host, r Resource, path string, existed, 
 	return Rewrite(ctx, h, r, Record{Existed: existed})
 }
 
-// unwrite puts back what keep saved.
+// unwrite restores the file that save saved.
 func unwrite(ctx context.Context, h *steps.Host, r Resource, path string, existed, first bool) error {
 	if err := h.Discard(ctx, path); err != nil {
 		return err
@@ -202,21 +203,22 @@ func unwrite(ctx context.Context, h *steps.Host, r Resource, path string, existe
 	return h.Copy(ctx, recordPath(h, r, suffixLast), path)
 }
 
-// restoreFile makes the change that takes a file of ours away.
+// restoreFile returns the change that removes a file of kubexm's, or restores the
+// original one.
 func restoreFile(ctx context.Context, h *steps.Host, r Resource, path string) (*Change, error) {
-	e, recorded, err := Recall(ctx, h, r)
+	e, recorded, err := ReadRecord(ctx, h, r)
 	if err != nil || !recorded {
 		return nil, err
 	}
 	what := "remove " + path
 	if e.Existed {
-		what = "put back " + path
+		what = "restore " + path
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
 		err := h.Discard(ctx, path)
 		if err == nil && e.Existed {
 			err = h.Copy(ctx, recordPath(h, r, suffixFirst), path)
-			if errors.Is(err, fs.ErrNotExist) { // put back already, by a run that was cut off
+			if errors.Is(err, fs.ErrNotExist) { // an interrupted run has already restored it
 				err = nil
 			}
 		} else if err == nil {
@@ -229,7 +231,8 @@ func restoreFile(ctx context.Context, h *steps.Host, r Resource, path string) (*
 	}}, nil
 }
 
-// Digest of a body, for what has to change when a file changes.
+// Digest returns the sha256 of b in hexadecimal, for content that has to change whenever
+// b does.
 func Digest(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])

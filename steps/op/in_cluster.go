@@ -14,26 +14,26 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// inCluster is the record of something in a cluster. It lies on the host through which
-// it was brought about, and in a Secret of the cluster: the next run may go through
-// another master. The Secret counts before the host's; without it, as an older kubexm
-// left the cluster, the host's counts.
+// inCluster is the record of a resource inside the cluster. It is stored on the host
+// through which the resource was applied, and in a Secret of the cluster, because the
+// next run may use another control plane node. The Secret takes precedence. Clusters of
+// older kubexm versions have no Secret: then the host's record applies.
 type inCluster struct {
 	of         Resource
 	kubeconfig string // on the host
 }
 
-// objectsNamespace holds the Secrets.
+// objectsNamespace is the namespace of the Secrets.
 const objectsNamespace = "kube-system"
 
-// secret is the record as the cluster keeps it.
+// secret is the record as a Secret of the cluster.
 type secret struct {
 	object
 	Type string            `json:"type,omitempty"`
 	Data map[string][]byte `json:"data,omitempty"`
 }
 
-// The keys of the Secret, as the files of a record on a host.
+// The keys of the Secret correspond to the files of a record on a host.
 const (
 	secretEntry = "entry"
 	secretFirst = "first"
@@ -46,20 +46,21 @@ func (c inCluster) secret(h *steps.Host) secret {
 	return s
 }
 
-// recall gives the record, and what was there at the very first; ok tells whether there is
-// a record. Where no API server answers the host's counts.
+// recall returns the record and the original state. ok reports whether there is a
+// record. If no API server answers, it returns the host's record.
 func (c inCluster) recall(ctx context.Context, h *steps.Host) (e Record, first []byte, ok bool, err error) {
-	if here, _, err := Recall(ctx, h, c.of); err != nil || here.Given {
+	if onHost, _, err := ReadRecord(ctx, h, c.of); err != nil || onHost.Given {
 		return Record{}, nil, false, err
 	}
-	if e, first, ok, err = c.recallThere(ctx, h); err != nil || ok {
+	if e, first, ok, err = c.recallFromCluster(ctx, h); err != nil || ok {
 		return e, first, ok, err
 	}
-	return c.recallHere(ctx, h)
+	return c.recallFromHost(ctx, h)
 }
 
-// recallThere gives what the cluster knows, if it answers.
-func (c inCluster) recallThere(ctx context.Context, h *steps.Host) (e Record, first []byte, ok bool, err error) {
+// recallFromCluster returns the record in the cluster. It is not an error if the cluster
+// does not answer.
+func (c inCluster) recallFromCluster(ctx context.Context, h *steps.Host) (e Record, first []byte, ok bool, err error) {
 	out, err := h.Exec(ctx, Kubectl(c.kubeconfig, "--request-timeout=10s", "-n", objectsNamespace, "get", "--ignore-not-found", "secret/"+c.secret(h).Metadata.Name, "-o", "json")...)
 	var cmd *runner.CmdError
 	switch {
@@ -78,9 +79,9 @@ func (c inCluster) recallThere(ctx context.Context, h *steps.Host) (e Record, fi
 	return e, s.Data[secretFirst], true, nil
 }
 
-// recallHere gives what the host knows.
-func (c inCluster) recallHere(ctx context.Context, h *steps.Host) (e Record, first []byte, ok bool, err error) {
-	if e, ok, err = Recall(ctx, h, c.of); err != nil || !ok {
+// recallFromHost returns the record on the host.
+func (c inCluster) recallFromHost(ctx context.Context, h *steps.Host) (e Record, first []byte, ok bool, err error) {
+	if e, ok, err = ReadRecord(ctx, h, c.of); err != nil || !ok {
 		return e, nil, false, err
 	}
 	first, err = h.ReadFile(ctx, recordPath(h, c.of, suffixFirst))
@@ -90,7 +91,7 @@ func (c inCluster) recallHere(ctx context.Context, h *steps.Host) (e Record, fir
 	return e, first, true, err
 }
 
-// remember writes the record on the host, and then in the cluster.
+// remember writes the record to the host, then to the cluster.
 func (c inCluster) remember(ctx context.Context, h *steps.Host, e Record, first []byte) error {
 	if len(first) > 0 {
 		if err := makeRecordDir(ctx, h); err != nil {
@@ -117,8 +118,8 @@ func (c inCluster) remember(ctx context.Context, h *steps.Host, e Record, first 
 	return err
 }
 
-// forget takes the record out of the cluster, and then off the host. Where the cluster
-// does not let it go, it goes with the cluster, and the host knows that it counts no more.
+// forget deletes the record from the cluster, then from the host. If the cluster refuses
+// the deletion, the host's record marks it as void; the Secret goes with the cluster.
 func (c inCluster) forget(ctx context.Context, h *steps.Host) error {
 	text, err := list([]object{c.secret(h).object})
 	if err != nil {
@@ -128,11 +129,11 @@ func (c inCluster) forget(ctx context.Context, h *steps.Host) error {
 	var cmd *runner.CmdError
 	switch {
 	case errors.As(err, &cmd):
-		_, _, there, err := c.recallThere(ctx, h)
+		_, _, exists, err := c.recallFromCluster(ctx, h)
 		if err == nil {
 			err = Forget(ctx, h, c.of)
 		}
-		if err != nil || !there {
+		if err != nil || !exists {
 			return err
 		}
 		return Remember(ctx, h, c.of, Record{Given: true})

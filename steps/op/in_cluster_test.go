@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestAnotherMasterKnowsTheRecord: what one master applied, another one takes away,
-// whose disk knows nothing of it. Without the cluster's record the host's counts.
+// TestAnotherMasterKnowsTheRecord: a control plane node without a local record removes what
+// another one applied. Without the record in the cluster, the host's record applies.
 func TestAnotherMasterKnowsTheRecord(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	secrets := func(s *conntest.Sim) (n int) {
@@ -34,7 +34,7 @@ func TestAnotherMasterKnowsTheRecord(t *testing.T) {
 			},
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {
-				kase := steptest.Case{Cluster: c, Before: steptest.Standing(c)}
+				kase := steptest.Case{Cluster: c, Before: steptest.ExistingCluster(c)}
 				s := kase.Sim(t)
 				first := s.Snapshot()
 				do := func(step steps.Step) {

@@ -10,9 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestLaterRunsKeepTheFirstRecord installs one wish, then another one over it, as a
-// changed config does: undoing the second gives the first, a removal gives what was
-// there before both.
+// TestLaterRunsKeepTheFirstRecord applies a desired state and then a changed one: undoing
+// the second restores the first, and a removal restores the original state.
 func TestLaterRunsKeepTheFirstRecord(t *testing.T) {
 	wish := func(word string, mode runner.Attr) []op.Resource {
 		return []op.Resource{
@@ -65,9 +64,9 @@ func TestLaterRunsKeepTheFirstRecord(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefused: things in the place of others, and what a block's marks look like when a person
-// cut one off: nothing of anybody's is lost.
-func TestWhatIsRefused(t *testing.T) {
+// TestConflicts: files of another type at the path of a resource, and damaged markers of a
+// block, are errors, so that no data of others is lost.
+func TestConflicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(*conntest.Sim)
 		r      op.Resource
@@ -99,7 +98,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestBlockStaysInItsPlace: what others wrote after it stays after it.
+// TestBlockStaysInItsPlace: lines after the block stay after it.
 func TestBlockStaysInItsPlace(t *testing.T) {
 	kase := steptest.Case{Before: func(s *conntest.Sim) {
 		s.AddFile("/etc/hosts", "a\n# BEGIN KubeXM Managed Block\nold\n# END KubeXM Managed Block\nb\n", 0o644)
@@ -114,8 +113,8 @@ func TestBlockStaysInItsPlace(t *testing.T) {
 	}
 }
 
-// TestAFolderThatAServiceFilled: undoing leaves what a service wrote into a folder
-// of its own, for the next run to go on from; a removal still takes it away.
+// TestAFolderThatAServiceFilled: an undo keeps files that a service wrote into its own
+// folder, for the next run. A removal still deletes the folder.
 func TestAFolderThatAServiceFilled(t *testing.T) {
 	for name, own := range map[string]bool{"its own": true, "one that others use": false} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	otherUnit = "[Service]\nExecStart=/usr/bin/y\n[Install]\nWantedBy=multi-user.target\n"
 )
 
-// own puts a unit of somebody else's where kubexm's goes.
+// own adds an existing unit with the name of kubexm's unit.
 func own(text string, active, enabled bool) func(*conntest.Sim) {
 	return func(s *conntest.Sim) {
 		s.AddUnit("x.service", "", false, false)
@@ -32,7 +32,7 @@ func own(text string, active, enabled bool) func(*conntest.Sim) {
 	}
 }
 
-// ctl does what systemctl would, without the methods that are under test.
+// ctl does what systemctl does, without the methods under test.
 func ctl(s *conntest.Sim, active, enabled bool) {
 	r := runner.New(s, runner.Options{})
 	ctx := context.Background()

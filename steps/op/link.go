@@ -10,15 +10,15 @@ import (
 type Link struct {
 	NoNeeds
 	Path   string
-	Target string // as it stands in the link: relative to the folder of Path, or absolute
+	Target string // relative to the folder of Path, or absolute
 }
 
 func (l Link) String() string { return "link " + l.Path }
 
-// Want compares where the link leads to. What is there in its place, a file or
-// another link, is kept until a removal.
+// Want creates the link if it does not exist or has another target. An existing file or
+// link at Path is saved and restored by a removal.
 func (l Link) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
-	i, existed, err := look(ctx, h, l.Path)
+	i, existed, err := stat(ctx, h, l.Path)
 	if err != nil || existed && i.IsLink() && i.Target == l.Target {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (l Link) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	return c, nil
 }
 
-// Gone removes the link, or puts back what was there before.
+// Gone removes the link, or restores the original file.
 func (l Link) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	return restoreFile(ctx, h, l, l.Path)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// as gives who acts on what belongs to the login user: that user. Root would follow
-// links that the user puts in its way, at any moment.
+// as returns the Runner of the login user if login is set, otherwise h's. Files of the
+// login user are never changed as root: root would follow links that the user creates
+// meanwhile.
 func as(h *steps.Host, login bool) *runner.Runner {
 	if !login || h.Login.User == "" || h.Login.User == "root" {
 		return h.Runner
@@ -18,18 +19,18 @@ func as(h *steps.Host, login bool) *runner.Runner {
 	return h.Runner.AsLogin()
 }
 
-// theirOwn gives the reader of err something to look at where it is about a file that
-// the login user writes.
-func theirOwn(h *steps.Host, login bool, path string, err error) error {
+// adviseOwner adds advice to err if it concerns a file that the login user writes.
+func adviseOwner(h *steps.Host, login bool, path string, err error) error {
 	if as(h, login) == h.Runner {
 		return err
 	}
-	return steps.Advise(err, "see on %s whether %s and what is in it belong to %s: ls -la %s", h.Name, path, h.Login.User, path)
+	return steps.Advise(err, "check on %s that %s and its content belong to %s: `ls -la %s`", h.Name, path, h.Login.User, path)
 }
 
-// theirs is replaceFile for a file of the login user. What was there goes on record
-// through this process, read by the user and written by root: neither may do both.
-func (f File) theirs(i runner.Info, existed bool, want []byte) *Change {
+// replaceAsLogin is replaceFile for a file of the login user. The original is copied
+// through this process: the user reads it and root writes the record, because neither
+// may do both.
+func (f File) replaceAsLogin(i runner.Info, existed bool, want []byte) *Change {
 	var first, wrote bool
 	suffix := func() string {
 		if first {
@@ -40,7 +41,7 @@ func (f File) theirs(i runner.Info, existed bool, want []byte) *Change {
 	return &Change{
 		What: "write " + f.Path,
 		Apply: func(ctx context.Context, h *steps.Host) error {
-			_, recorded, err := Recall(ctx, h, f)
+			_, recorded, err := ReadRecord(ctx, h, f)
 			if err != nil {
 				return err
 			}
@@ -50,7 +51,7 @@ func (f File) theirs(i runner.Info, existed bool, want []byte) *Change {
 				}
 			}
 			if existed {
-				if err := f.keepTheirs(ctx, h, i, recordPath(h, f, suffix())); err != nil {
+				if err := f.saveAsLogin(ctx, h, i, recordPath(h, f, suffix())); err != nil {
 					return err
 				}
 			}
@@ -60,11 +61,11 @@ func (f File) theirs(i runner.Info, existed bool, want []byte) *Change {
 				}
 			}
 			wrote = true
-			return theirOwn(h, true, f.Path, as(h, true).WriteFile(ctx, f.Path, want, f.Attr))
+			return adviseOwner(h, true, f.Path, as(h, true).WriteFile(ctx, f.Path, want, f.Attr))
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
 			if wrote {
-				if err := f.putTheirs(ctx, h, existed, recordPath(h, f, suffix())); err != nil {
+				if err := f.putAsLogin(ctx, h, existed, recordPath(h, f, suffix())); err != nil {
 					return err
 				}
 			}
@@ -76,8 +77,8 @@ func (f File) theirs(i runner.Info, existed bool, want []byte) *Change {
 	}
 }
 
-// keepTheirs puts the user's file, or the link in its place, on record.
-func (f File) keepTheirs(ctx context.Context, h *steps.Host, i runner.Info, record string) error {
+// saveAsLogin copies the user's file, or the link in its place, to the record.
+func (f File) saveAsLogin(ctx context.Context, h *steps.Host, i runner.Info, record string) error {
 	if i.IsLink() {
 		return h.Link(ctx, i.Target, record)
 	}
@@ -88,8 +89,9 @@ func (f File) keepTheirs(ctx context.Context, h *steps.Host, i runner.Info, reco
 	return h.WriteFile(ctx, record, data, runner.Attr{Mode: i.Attr().Mode})
 }
 
-// putTheirs brings back what keepTheirs has kept; without that the file goes.
-func (f File) putTheirs(ctx context.Context, h *steps.Host, existed bool, record string) error {
+// putAsLogin restores the file that saveAsLogin saved, or removes the file if it did not
+// exist before.
+func (f File) putAsLogin(ctx context.Context, h *steps.Host, existed bool, record string) error {
 	by := as(h, true)
 	if err := by.Discard(ctx, f.Path); err != nil {
 		return err
@@ -111,19 +113,19 @@ func (f File) putTheirs(ctx context.Context, h *steps.Host, existed bool, record
 	return by.WriteFile(ctx, f.Path, data, runner.Attr{Mode: i.Attr().Mode})
 }
 
-// restoreTheirs is restoreFile for a file of the login user.
-func (f File) restoreTheirs(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := Recall(ctx, h, f)
+// restoreAsLogin is restoreFile for a file of the login user.
+func (f File) restoreAsLogin(ctx context.Context, h *steps.Host) (*Change, error) {
+	e, recorded, err := ReadRecord(ctx, h, f)
 	if err != nil || !recorded {
 		return nil, err
 	}
 	what := "remove " + f.Path
 	if e.Existed {
-		what = "put back " + f.Path
+		what = "restore " + f.Path
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
-		err := f.putTheirs(ctx, h, e.Existed, recordPath(h, f, suffixFirst))
-		if errors.Is(err, fs.ErrNotExist) { // put back already, by a run that was cut off
+		err := f.putAsLogin(ctx, h, e.Existed, recordPath(h, f, suffixFirst))
+		if errors.Is(err, fs.ErrNotExist) { // an interrupted run has already restored it
 			err = nil
 		}
 		if err != nil {

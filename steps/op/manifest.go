@@ -14,34 +14,33 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Manifest is a set of objects in a cluster, brought about by server-side apply
-// from a host that holds kubectl and a kubeconfig. Whether there is something to
-// do is asked of the objects that live in the cluster.
+// Manifest is a set of objects in a cluster. kubectl on the host applies it server-side.
+// A diff against the live objects decides whether there is a change.
 //
-// The record says which objects kubexm made, and holds those that were there
-// before as they were: a removal deletes the former and puts back the latter. It
-// needs neither the manifest nor a bundle.
+// The record lists the objects that kubexm created, and contains the original state of
+// those that existed before: a removal deletes the former and restores the latter. A
+// removal needs neither the manifest nor a bundle.
 type Manifest struct {
-	Name       string // what people call it: "flannel"
-	Kubeconfig string // on the host
-	Owner      string // the field manager
-	Opens      []manifest.Need
+	Name       string          // for people: "flannel"
+	Kubeconfig string          // on the host
+	Owner      string          // the field manager of the server-side apply
+	Opens      []manifest.Need // artifacts that Body opens
 	Body       func(context.Context, *steps.Host) ([]byte, error)
 }
 
-// Limits of what kubectl does and prints.
+// Limits for kubectl: the sizes of its output in bytes, and the timeout of a deletion.
 const (
-	maxObjects  = 64 << 20 // bytes of objects as JSON
-	maxDiffSize = 256 << 10
-	deleteTime  = 2 * time.Minute
+	maxObjects    = 64 << 20 // of objects as JSON
+	maxDiffSize   = 256 << 10
+	deleteTimeout = 2 * time.Minute
 )
 
 func (m Manifest) String() string { return "manifest " + m.Name }
 
-// Needs are what Body opens.
+// Needs returns the artifacts that Body opens.
 func (m Manifest) Needs() []manifest.Need { return m.Opens }
 
-// Want asks the API server for the difference between the manifest and what lives.
+// Want requests the diff between the manifest and the live objects from the API server.
 func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
 	text, err := m.Body(ctx, h)
 	if err != nil {
@@ -55,7 +54,7 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 	if err != nil || same {
 		return nil, err
 	}
-	var before []live // what Apply found, for Undo
+	var before []live // the objects before Apply, for Undo
 	var earlier Record
 	var first []byte
 	var began, recorded bool
@@ -69,7 +68,7 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 				return err
 			}
 			began = true
-			if err := m.keep(ctx, h, earlier, first, objects, before); err != nil {
+			if err := m.remember(ctx, h, earlier, first, objects, before); err != nil {
 				return err
 			}
 			_, err = m.kubectl(ctx, h, text, "apply", "--server-side", "--force-conflicts", "--field-manager="+m.Owner, "-f", "-")
@@ -79,7 +78,7 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 			if !began {
 				return nil
 			}
-			if err := m.back(ctx, h, objects, before); err != nil {
+			if err := m.restore(ctx, h, objects, before); err != nil {
 				return err
 			}
 			if !recorded {
@@ -90,26 +89,26 @@ func (m Manifest) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, err
 	}, nil
 }
 
-// diff tells whether the objects are as the manifest wants them, and what is not.
-// kubectl's own difference does not show the content of Secrets.
+// diff reports whether the live objects match the manifest, and returns the changed lines.
+// `kubectl diff` masks the content of Secrets.
 func (m Manifest) diff(ctx context.Context, h *steps.Host, text []byte) (lines string, same bool, err error) {
 	res, err := h.Run(ctx, runner.Cmd{
 		Argv:  m.argv("diff", "--server-side", "--force-conflicts", "--field-manager="+m.Owner, "-f", "-"),
-		Stdin: bytes.NewReader(text), OK: []int{1}, Limit: maxDiffSize, Cut: true,
+		Stdin: bytes.NewReader(text), OK: []int{1}, Limit: maxDiffSize, AllowTruncated: true,
 	})
 	var cmd *runner.CmdError
 	switch {
 	case errors.As(err, &cmd) && strings.Contains(cmd.Stderr, `exec: "diff"`):
 		return "", false, steps.Advise(err, "install the program diff on %s (package diffutils)", h.Name)
 	case errors.As(err, &cmd):
-		return "", false, nil // what it is in does not exist yet, or there is no API server
+		return "", false, nil // its namespace or kind does not exist yet, or no API server answers
 	case err != nil:
 		return "", false, err
 	}
 	return shown(string(res.Stdout)), res.Exit == 0, nil
 }
 
-// shown gives the lines of a difference that come and go.
+// shown returns the added and removed lines of a diff.
 func shown(diff string) string {
 	var out []string
 	for line := range strings.Lines(diff) {
@@ -127,11 +126,11 @@ func shown(diff string) string {
 	return strings.Join(out, "\n")
 }
 
-// record is kept in the cluster as well.
+// record returns the record of the manifest, which is also stored in the cluster.
 func (m Manifest) record() inCluster { return inCluster{m, m.Kubeconfig} }
 
-// keep adds the objects that are not in the record yet, with those that live.
-func (m Manifest) keep(ctx context.Context, h *steps.Host, e Record, was []byte, objects []object, before []live) error {
+// remember adds new objects to the record, with the original state of those that exist.
+func (m Manifest) remember(ctx context.Context, h *steps.Host, e Record, was []byte, objects []object, before []live) error {
 	first, err := parseLive(was)
 	if err != nil {
 		return err
@@ -139,10 +138,10 @@ func (m Manifest) keep(ctx context.Context, h *steps.Host, e Record, was []byte,
 	e.Objects = slices.Clone(e.Objects)
 	added := false
 	for _, o := range objects {
-		if slices.ContainsFunc(e.Objects, func(k kept) bool { return k.is(o) }) {
+		if slices.ContainsFunc(e.Objects, func(k recordedObject) bool { return k.is(o) }) {
 			continue
 		}
-		k := kept{object: o}
+		k := recordedObject{object: o}
 		for _, l := range before {
 			if o.is(l.id()) {
 				k.Existed, added = true, true
@@ -159,7 +158,8 @@ func (m Manifest) keep(ctx context.Context, h *steps.Host, e Record, was []byte,
 	return m.record().remember(ctx, h, e, was)
 }
 
-// Gone deletes what kubexm made, and puts back what it found.
+// Gone deletes the objects that kubexm created, and restores the ones that existed
+// before.
 func (m Manifest) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	e, was, recorded, err := m.record().recall(ctx, h)
 	if err != nil || !recorded {
@@ -171,24 +171,24 @@ func (m Manifest) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 			return err
 		}
 		var objects []object
-		for _, k := range e.Objects { // what existed and is not in first has been put back already
+		for _, k := range e.Objects { // objects that existed and are not in first are already restored
 			if !k.Existed {
 				objects = append(objects, k.object)
 			}
 		}
-		if err := m.back(ctx, h, objects, first); err != nil {
+		if err := m.restore(ctx, h, objects, first); err != nil {
 			return err
 		}
 		return m.record().forget(ctx, h)
 	}}, nil
 }
 
-// Forget gives the step's record up: what it tells of went with its cluster.
+// Forget deletes the record of a manifest whose cluster no longer exists.
 func (m Manifest) Forget(ctx context.Context, h *steps.Host) error { return m.record().forget(ctx, h) }
 
-// back gives objects the state of before: what is not in there is deleted, the
-// last first. What somebody deleted since stays deleted.
-func (m Manifest) back(ctx context.Context, h *steps.Host, objects []object, before []live) error {
+// restore brings objects into the state of before: objects that are not in before are
+// deleted, the last first. Objects that a user deleted since then stay deleted.
+func (m Manifest) restore(ctx context.Context, h *steps.Host, objects []object, before []live) error {
 	all := slices.Clone(objects)
 	for _, l := range before {
 		if !slices.ContainsFunc(all, func(o object) bool { return o.is(l.id()) }) {
@@ -199,29 +199,29 @@ func (m Manifest) back(ctx context.Context, h *steps.Host, objects []object, bef
 	if err != nil {
 		return err
 	}
-	var made []object
-	var found []live
+	var created []object
+	var original []live
 	for _, l := range slices.Backward(now) {
 		i := slices.IndexFunc(before, func(b live) bool { return b.id().is(l.id()) })
 		if i < 0 {
-			made = append(made, l.id())
+			created = append(created, l.id())
 		} else {
-			found = append(found, before[i].bare())
+			original = append(original, before[i].bare())
 		}
 	}
-	if len(made) > 0 {
-		text, err := list(made)
+	if len(created) > 0 {
+		text, err := list(created)
 		if err != nil {
 			return err
 		}
-		if _, err := m.kubectl(ctx, h, text, "delete", "--ignore-not-found", "--timeout="+deleteTime.String(), "-f", "-"); err != nil {
-			return steps.Advise(err, "see what the objects wait for: kubectl describe, on %s", h.Name)
+		if _, err := m.kubectl(ctx, h, text, "delete", "--ignore-not-found", "--timeout="+deleteTimeout.String(), "-f", "-"); err != nil {
+			return steps.Advise(err, "find out what blocks the deletion: run `kubectl describe` for the objects on %s", h.Name)
 		}
 	}
-	if len(found) == 0 {
+	if len(original) == 0 {
 		return nil
 	}
-	text, err := list(found)
+	text, err := list(original)
 	if err != nil {
 		return err
 	}
@@ -229,17 +229,16 @@ func (m Manifest) back(ctx context.Context, h *steps.Host, objects []object, bef
 	return err
 }
 
-// get gives those of objects that live. Of a kind that the cluster does not know
-// there are none; as one such kind fails the whole question, they are asked for
-// one by one then.
+// get returns the live ones of objects. An object of an unknown kind does not exist. Since
+// one unknown kind fails the entire request, the objects are then requested one by one.
 func (m Manifest) get(ctx context.Context, h *steps.Host, objects []object) ([]live, error) {
-	out, err := m.ask(ctx, h, objects)
+	out, err := m.query(ctx, h, objects)
 	if err == nil || !unknownKind(err) {
 		return out, err
 	}
 	out = nil
 	for _, o := range objects {
-		some, err := m.ask(ctx, h, []object{o})
+		some, err := m.query(ctx, h, []object{o})
 		if err != nil && !unknownKind(err) {
 			return nil, err
 		}
@@ -253,7 +252,7 @@ func unknownKind(err error) bool {
 	return errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "no matches for kind")
 }
 
-func (m Manifest) ask(ctx context.Context, h *steps.Host, objects []object) ([]live, error) {
+func (m Manifest) query(ctx context.Context, h *steps.Host, objects []object) ([]live, error) {
 	text, err := list(objects)
 	if err != nil {
 		return nil, err
@@ -274,14 +273,14 @@ func (m Manifest) argv(args ...string) []string {
 	return Kubectl(m.Kubeconfig, args...)
 }
 
-// Kubectl gives the command line of kubectl. What it keeps of a cluster's kinds
-// goes where it is forgotten by itself: ~/.kube is the user's.
+// Kubectl returns the command line of kubectl. The discovery cache goes to /run, which is
+// empty after a boot: ~/.kube belongs to the user.
 func Kubectl(kubeconfig string, args ...string) []string {
 	return append([]string{"kubectl", "--kubeconfig", kubeconfig, "--cache-dir", "/run/kubexm/kubectl"}, args...)
 }
 
-// kept is an object in a record.
-type kept struct {
+// recordedObject is an object in a record.
+type recordedObject struct {
 	object
-	Existed bool `json:"existed,omitempty"` // before kubexm came
+	Existed bool `json:"existed,omitempty"` // before kubexm applied the manifest
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// NoteOnce gives the change that puts what read finds on record as the Value of r's
-// record; nil where there is a record already.
-func NoteOnce(ctx context.Context, h *steps.Host, r Resource, what string, read func() (string, error)) (*Change, error) {
-	_, recorded, err := Recall(ctx, h, r)
+// RecordOnce returns the change that stores the result of read as the Value of r's record.
+// It returns nil if r already has a record.
+func RecordOnce(ctx context.Context, h *steps.Host, r Resource, what string, read func() (string, error)) (*Change, error) {
+	_, recorded, err := ReadRecord(ctx, h, r)
 	if err != nil || recorded {
 		return nil, err
 	}
@@ -26,15 +26,15 @@ func NoteOnce(ctx context.Context, h *steps.Host, r Resource, what string, read 
 	}, nil
 }
 
-// PutBack gives the change that brings back what the record of r holds, and forgets
-// it; nil where there is no record. back is given its Value.
-func PutBack(ctx context.Context, h *steps.Host, r Resource, what string, back func(ctx context.Context, before string) error) (*Change, error) {
-	e, recorded, err := Recall(ctx, h, r)
+// Restore returns the change that calls restore with the Value of r's record, and then
+// deletes the record. It returns nil if r has no record.
+func Restore(ctx context.Context, h *steps.Host, r Resource, what string, restore func(ctx context.Context, before string) error) (*Change, error) {
+	e, recorded, err := ReadRecord(ctx, h, r)
 	if err != nil || !recorded {
 		return nil, err
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
-		if err := back(ctx, e.Value); err != nil {
+		if err := restore(ctx, e.Value); err != nil {
 			return err
 		}
 		return Forget(ctx, h, r)

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// object names one object of a cluster.
+// object identifies one object of a cluster.
 type object struct {
 	APIVersion string `json:"apiVersion" yaml:"apiVersion"`
 	Kind       string `json:"kind" yaml:"kind"`
@@ -30,15 +30,15 @@ func (o object) String() string {
 	return s
 }
 
-// is tells whether a and b are one object. The namespace of a document that
-// names none is the default one; the objects of a cluster say so.
+// is reports whether o and x identify the same object. A document without a namespace
+// means the namespace default, which live objects state explicitly.
 func (o object) is(x object) bool {
 	return o.APIVersion == x.APIVersion && o.Kind == x.Kind && o.Metadata.Name == x.Metadata.Name &&
 		(o.Metadata.Namespace == x.Metadata.Namespace || o.Metadata.Namespace == "" && x.Metadata.Namespace == "default")
 }
 
-// parseObjects names the objects of a manifest, in its order. Lists are taken
-// apart, as kubectl does.
+// parseObjects returns the objects of a manifest, in its order. Lists are expanded, as
+// kubectl does.
 func parseObjects(text []byte) ([]object, error) {
 	type document struct {
 		object `yaml:",inline"`
@@ -54,7 +54,7 @@ func parseObjects(text []byte) ([]object, error) {
 			return nil, fmt.Errorf("document %d: %w", n, err)
 		}
 		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
-			continue // nothing between two separators
+			continue // an empty document
 		}
 		var doc document
 		if err := node.Decode(&doc); err != nil {
@@ -72,20 +72,20 @@ func parseObjects(text []byte) ([]object, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("it holds no object")
+		return nil, errors.New("it contains no object")
 	}
 	return out, nil
 }
 
-// list writes objects as kubectl reads them.
+// list returns a List of objects as JSON, for kubectl.
 func list[T any](objects []T) ([]byte, error) {
 	return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 }
 
-// live is an object as it is in the cluster.
+// live is an object as stored in the cluster.
 type live map[string]any
 
-// parseLive reads what `kubectl get -o json` prints: nothing, an object, or a list.
+// parseLive parses the output of `kubectl get -o json`: nothing, an object, or a List.
 func parseLive(text []byte) ([]live, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
@@ -106,7 +106,7 @@ func parseLive(text []byte) ([]live, error) {
 	return all.Items, nil
 }
 
-// id names the object.
+// id returns the identity of the object.
 func (l live) id() object {
 	var o object
 	text, err := json.Marshal(l)
@@ -119,8 +119,8 @@ func (l live) id() object {
 	return o
 }
 
-// bare gives the object without what the API server alone writes, so that it can
-// be put back.
+// bare returns the object without the fields that only the API server sets, so that it can
+// be restored.
 func (l live) bare() live {
 	out := live{}
 	for k, v := range l {
@@ -140,10 +140,10 @@ func (l live) bare() live {
 	return out
 }
 
-// Workload names an object that runs pods.
+// Workload identifies an object that runs pods.
 type Workload struct{ Kind, Namespace, Name string }
 
-// Workloads gives the Deployments, DaemonSets, StatefulSets and Jobs of a manifest.
+// Workloads returns the Deployments, DaemonSets, StatefulSets and Jobs of a manifest.
 func Workloads(text []byte) ([]Workload, error) {
 	objects, err := parseObjects(text)
 	if err != nil {

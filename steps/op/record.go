@@ -15,47 +15,47 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// recordRoot holds, on each host, what was there before kubexm came: a folder
-// per cluster, in it a folder before, in it a file per resource. An entry is
-// written and synced before the first change, and never overwritten: what counts
-// is what was there first. It is removed after what it tells of is put back, so
-// that a removal that is cut off anywhere goes on from there. What has no entry
-// was not changed, and a removal leaves it alone.
+// recordRoot contains, on each host, the original state of all resources that kubexm
+// changed: a folder per cluster, with a folder "before" and in it one file per resource.
+// An entry is written and synced before the first change, and later changes keep it,
+// because it describes the original state. It is removed after its resource has been
+// restored, so that an interrupted removal can resume. A resource without an entry was
+// not changed, and a removal ignores it.
 const recordRoot = "/var/lib/kubexm"
 
-// RecordDir is the folder of the records of h's cluster.
+// RecordDir returns the folder of the records of h's cluster.
 func RecordDir(h *steps.Host) string {
 	return path.Join(recordRoot, h.Cluster.Metadata.Name, "before")
 }
 
-// Record is what was there before kubexm changed a resource. Most resources need
-// Existed and Value alone. The host keeps it as JSON, and a later version of kubexm
-// reads it: a field keeps its name.
+// Record is the original state of a resource, before kubexm changed it. Most resources
+// need only Existed and Value. The host stores it as JSON, and later versions of kubexm
+// read it: the names of the fields must not change.
 type Record struct {
-	Resource string      `json:"resource"`          // its String: "file /etc/hosts"; set by who writes the record
-	Existed  bool        `json:"existed"`           // else there was nothing
-	Value    string      `json:"value,omitempty"`   // a sysctl's value, a unit's state
-	Mode     fs.FileMode `json:"mode,omitempty"`    // of a folder
-	Owner    string      `json:"owner,omitempty"`   // of a folder
-	Group    string      `json:"group,omitempty"`   // of a folder
-	Made     []string    `json:"made,omitempty"`    // folders above that were made for it, the outermost first
-	Objects  []kept      `json:"objects,omitempty"` // of a manifest
-	Pending  bool        `json:"pending,omitempty"` // a unit is to be restarted, packages are being installed
-	// Detail is what a domain's own resource keeps where Value does not suffice. Packages
-	// of the operating system do, and hosts have it under their name.
+	Resource string           `json:"resource"`          // the resource's String: "file /etc/hosts"; Rewrite sets it
+	Existed  bool             `json:"existed"`           // whether the resource existed
+	Value    string           `json:"value,omitempty"`   // a sysctl's value, a unit's state
+	Mode     fs.FileMode      `json:"mode,omitempty"`    // of a folder
+	Owner    string           `json:"owner,omitempty"`   // of a folder
+	Group    string           `json:"group,omitempty"`   // of a folder
+	Made     []string         `json:"made,omitempty"`    // parent folders that were created for it, the outermost first
+	Objects  []recordedObject `json:"objects,omitempty"` // of a manifest
+	Pending  bool             `json:"pending,omitempty"` // a unit must be restarted, or an installation of packages is running
+	// Detail is the data of a domain's own resource for which Value does not suffice. Only
+	// operating system packages use it, hence the JSON name.
 	Detail json.RawMessage `json:"packages,omitempty"`
-	Given  bool            `json:"given,omitempty"` // up: the cluster's own record of it could not be deleted
+	Given  bool            `json:"given,omitempty"` // void: the cluster's copy of the record could not be deleted
 }
 
 func (e Record) attr() runner.Attr {
 	return runner.Attr{Mode: e.Mode, Owner: e.Owner, Group: e.Group}
 }
 
-// The files of a record, beside its entry.
+// The suffixes of the files of a record.
 const (
 	suffixEntry = ".json"
-	suffixFirst = ".data" // what was there at the very first
-	suffixLast  = ".last" // what the last change replaced, so that it can be undone
+	suffixFirst = ".data" // the original content
+	suffixLast  = ".last" // the content that the last change replaced, for its undo
 )
 
 func recordPath(h *steps.Host, r Resource, suffix string) string {
@@ -63,9 +63,9 @@ func recordPath(h *steps.Host, r Resource, suffix string) string {
 	return path.Join(RecordDir(h), hex.EncodeToString(sum[:12])+suffix)
 }
 
-// Recall reads the record of r; ok tells whether there is one. Without one kubexm has
-// not changed r, or has put it back.
-func Recall(ctx context.Context, h *steps.Host, r Resource) (e Record, ok bool, err error) {
+// ReadRecord reads the record of r. ok reports whether there is one: if not, kubexm has not
+// changed r, or has restored it.
+func ReadRecord(ctx context.Context, h *steps.Host, r Resource) (e Record, ok bool, err error) {
 	text, err := h.ReadFile(ctx, recordPath(h, r, suffixEntry))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, false, nil
@@ -79,13 +79,13 @@ func Recall(ctx context.Context, h *steps.Host, r Resource) (e Record, ok bool, 
 	return e, true, nil
 }
 
-// Recorded tells whether kubexm changed r, and has not put it back.
+// Recorded reports whether r has a record: kubexm changed r and has not restored it.
 func Recorded(ctx context.Context, h *steps.Host, r Resource) (bool, error) {
-	_, ok, err := Recall(ctx, h, r)
+	_, ok, err := ReadRecord(ctx, h, r)
 	return ok, err
 }
 
-// Remember writes the first record of r. A resource calls it before its first change.
+// Remember writes the first record of r. A resource must call it before its first change.
 func Remember(ctx context.Context, h *steps.Host, r Resource, e Record) error {
 	if err := makeRecordDir(ctx, h); err != nil {
 		return err
@@ -93,10 +93,10 @@ func Remember(ctx context.Context, h *steps.Host, r Resource, e Record) error {
 	return Rewrite(ctx, h, r, e)
 }
 
-// RememberFirst is Remember where there is no record of r: what was there first
-// counts. first tells that there was none, so that an undo knows to Forget it.
+// RememberFirst is Remember if r has no record yet, and does nothing otherwise. first
+// reports whether it wrote the record: then an undo must Forget it.
 func RememberFirst(ctx context.Context, h *steps.Host, r Resource, e Record) (first bool, err error) {
-	_, recorded, err := Recall(ctx, h, r)
+	_, recorded, err := ReadRecord(ctx, h, r)
 	if err != nil || recorded {
 		return false, err
 	}
@@ -108,7 +108,7 @@ func makeRecordDir(ctx context.Context, h *steps.Host) error {
 	return err
 }
 
-// Rewrite writes the record of r in place of the one that exists.
+// Rewrite replaces the record of r.
 func Rewrite(ctx context.Context, h *steps.Host, r Resource, e Record) error {
 	e.Resource = r.String()
 	text, err := json.Marshal(e)
@@ -118,8 +118,8 @@ func Rewrite(ctx context.Context, h *steps.Host, r Resource, e Record) error {
 	return h.WriteFile(ctx, recordPath(h, r, suffixEntry), append(text, '\n'), runner.Attr{Mode: 0o600})
 }
 
-// Forget removes the record of r, and what goes with it first: an entry whose
-// data is gone says that all is put back. A resource calls it after it has put r back.
+// Forget deletes the record of r. A resource must call it after it has restored r. The
+// entry is deleted last: an entry without data means that r is already restored.
 func Forget(ctx context.Context, h *steps.Host, r Resource) error {
 	for _, suffix := range []string{suffixFirst, suffixLast, suffixEntry} {
 		if err := h.Remove(ctx, recordPath(h, r, suffix)); err != nil {
@@ -129,12 +129,12 @@ func Forget(ctx context.Context, h *steps.Host, r Resource) error {
 	return nil
 }
 
-// Prune removes the folders of the records on a host that hold nothing: for what keeps
-// other files beside them.
+// Prune removes the empty folders of the records on a host. Code that stores other files
+// beside the records calls it.
 func Prune(ctx context.Context, h *steps.Host) error { return prune(ctx, h) }
 
-// prune removes the folders of the records when the last entry is gone.
-// Removals side by side on one host may both try; who comes second is content.
+// prune removes the folders of the records once they are empty. It ignores a folder that
+// is not empty or that a parallel removal has deleted.
 func prune(ctx context.Context, h *steps.Host) error {
 	for _, dir := range []string{RecordDir(h), path.Dir(RecordDir(h)), recordRoot} {
 		err := h.RemoveDir(ctx, dir)
@@ -148,20 +148,22 @@ func prune(ctx context.Context, h *steps.Host) error {
 	return nil
 }
 
-// Records is the folder of records itself: the last thing that a removal takes away.
+// Records is the folder of the records itself. It must be the last resource that a removal
+// deletes.
 type Records struct {
 	NoNeeds
-	// Empty leaves a folder alone that tells of anything.
+	// Empty restricts the removal to a folder without records.
 	Empty bool
 }
 
-func (Records) String() string { return "records of what was there before" }
+func (Records) String() string { return "records of the original state" }
 
-// Want has nothing to do: the folder comes with the first entry.
+// Want returns no change: the first record creates the folder.
 func (Records) Want(context.Context, *steps.Host, bool) (*Change, error) { return nil, nil }
 
-// telling tells whether the cluster's folder holds anything but an empty one of records.
-func telling(ctx context.Context, h *steps.Host) (bool, error) {
+// hasContent reports whether the cluster's folder contains anything but an empty folder of
+// records.
+func hasContent(ctx context.Context, h *steps.Host) (bool, error) {
 	for _, dir := range []string{path.Dir(RecordDir(h)), RecordDir(h)} {
 		all, err := h.List(ctx, dir)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -177,11 +179,10 @@ func telling(ctx context.Context, h *steps.Host) (bool, error) {
 	return false, nil
 }
 
-// Gone removes the records of this cluster, and the folder of all clusters once
-// it is empty.
+// Gone removes the folder of this cluster. It fails with a *LeftError if records remain.
 func (r Records) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	if r.Empty {
-		if left, err := telling(ctx, h); err != nil || left {
+		if left, err := hasContent(ctx, h); err != nil || left {
 			return nil, err
 		}
 	}
@@ -198,7 +199,7 @@ func (r Records) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 		return nil, nil
 	}
 	return &Change{What: "remove " + dir, Apply: func(ctx context.Context, h *steps.Host) error {
-		if err := stillThere(ctx, h); err != nil {
+		if err := remaining(ctx, h); err != nil {
 			return err
 		}
 		return h.RemoveAll(ctx, dir)

@@ -13,24 +13,23 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// LeftError says that a removal went by, and things are on the host still of which its
-// records tell.
+// LeftError reports that resources with a record remain on the host after a removal.
 type LeftError struct {
 	What []string // "folder /srv/etcd", sorted
-	Dir  string   // of the records
+	Dir  string   // the folder of the records
 }
 
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("left on this host, and on record in %s: %s", e.Dir, strings.Join(e.What, ", "))
+	return fmt.Sprintf("resources remain on this host, recorded in %s: %s", e.Dir, strings.Join(e.What, ", "))
 }
 
-// Advice says what to do.
+// Advice states how to remove the resources.
 func (e *LeftError) Advice() string {
-	return "the config does not name these any more: write what the cluster was made with, and run the same command again; or take them away by hand, and then " + e.Dir
+	return "the config no longer lists these: run the same command again with the config that the cluster was created with; or remove them by hand, and then " + e.Dir
 }
 
-// Entries names all that the records of h's cluster tell of, sorted. Objects of the
-// cluster are not among them: they went with it.
+// Entries returns the names of all resources with a record of h's cluster, sorted. It
+// omits manifests and charts: their objects were deleted with the cluster.
 func Entries(ctx context.Context, h *steps.Host) ([]string, error) {
 	all, err := h.List(ctx, RecordDir(h))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,8 +62,8 @@ func Entries(ctx context.Context, h *steps.Host) ([]string, error) {
 	return out, nil
 }
 
-// stillThere is a *LeftError where records tell of anything.
-func stillThere(ctx context.Context, h *steps.Host) error {
+// remaining returns a *LeftError if there are records.
+func remaining(ctx context.Context, h *steps.Host) error {
 	left, err := Entries(ctx, h)
 	if err != nil || len(left) == 0 {
 		return err

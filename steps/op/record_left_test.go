@@ -9,9 +9,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// TestRecordsThatTellOfSomethingStay: the last step of a removal names what the removal
-// passed by, and leaves the records of it.
-func TestRecordsThatTellOfSomethingStay(t *testing.T) {
+// TestRemainingRecordsStay: the last step of a removal reports the resources that the
+// removal skipped, and keeps their records.
+func TestRemainingRecordsStay(t *testing.T) {
 	kase := steptest.Case{}
 	s := kase.Sim(t)
 	first := s.Snapshot()

@@ -8,48 +8,50 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Fn does something to a host.
+// Fn acts on a host.
 type Fn = func(context.Context, *steps.Host) error
 
-// Change is the difference between a host and a wish.
+// Change is what has to be done to bring a host into the desired state.
 type Change struct {
 	What  string // "write /etc/hosts"
-	Diff  string // lines that come and go, where that can be shown
+	Diff  string // added and removed lines, if available
 	Apply Fn
-	// Undo puts back what was there, however far Apply came; nil when there is
-	// nothing to put back. A removal is never undone: it is run again.
+	// Undo restores the state before Apply, no matter how far Apply got. Nil means that
+	// there is nothing to restore. Removals have no Undo: they are run again.
 	Undo Fn
 }
 
-// Resource is one piece of a host's state.
+// Resource is one part of a host's state. Want and Gone compare the host with the desired
+// state and must not change anything; the returned Change does.
 type Resource interface {
-	fmt.Stringer // "file /etc/hosts"
-	// Want gives the change that brings the resource about, nil when it is so
-	// already. earlierChanged says that a resource before it in the same step
-	// changed: a unit restarts for that.
+	// String returns the resource's kind and name: "file /etc/hosts". It identifies the
+	// resource's record on hosts and must not change between versions of kubexm.
+	fmt.Stringer
+	// Want returns the change that creates or updates the resource, or nil if it has the
+	// desired state. earlierChanged reports that a resource before it in the same step
+	// was changed: a unit then restarts.
 	Want(ctx context.Context, h *steps.Host, earlierChanged bool) (*Change, error)
-	// Gone gives the change that takes it away, or puts back what was there
-	// before kubexm came; nil when it is so already. What kubexm never changed is
-	// left alone.
+	// Gone returns the change that removes the resource, or restores its original state.
+	// It returns nil if that is done already, or if kubexm never changed the resource.
 	Gone(ctx context.Context, h *steps.Host) (*Change, error)
-	// Needs are the artifacts that it opens.
+	// Needs returns the artifacts that the resource opens.
 	Needs() []manifest.Need
 }
 
-// Around is a Resource that depends on those before it in its list: a unit on
-// its file, its program and its configuration.
+// Around is a Resource that depends on the resources before it in its list: a unit
+// depends on its file, its program and its configuration.
 type Around interface {
 	Resource
-	// Expect gives what is to be done before the first of them changes. Its Undo
-	// runs after all of theirs. Apply may be called again in a later run.
+	// Expect returns the change to apply before the first of them changes. Its Undo runs
+	// after all of theirs. A later run may call Apply again.
 	Expect(ctx context.Context, h *steps.Host) (*Change, error)
-	// Settle gives what is to be done after all of them are gone; nil when
-	// nothing is left to do.
+	// Settle returns the change to apply after all of them have been removed, or nil if
+	// there is nothing to do.
 	Settle(ctx context.Context, h *steps.Host) (*Change, error)
 }
 
-// NoNeeds is embedded by resources that open no artifact.
+// NoNeeds is embedded by resources that open no artifacts.
 type NoNeeds struct{}
 
-// Needs gives none.
+// Needs returns nil.
 func (NoNeeds) Needs() []manifest.Need { return nil }

@@ -9,29 +9,29 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Unit is a systemd unit that runs and starts at boot. Its file is a resource
-// of its own, before it in the list: when that or another one changed, the unit
-// is restarted.
+// Unit is a systemd unit that is running and enabled. Its file is a separate resource
+// before it in the list: the unit restarts if that or any other resource before it was
+// changed.
 type Unit struct {
 	NoNeeds
 	Name string // "containerd.service"
-	// Reload has the unit read its configuration again in place of a restart.
+	// Reload reloads the unit's configuration instead of restarting it.
 	Reload bool
-	// Idle is for a unit that others start, as kubelet before it has a
-	// configuration: it is enabled only, and restarted when it runs already.
+	// Idle is for a unit that another program starts, such as kubelet before it has a
+	// configuration: the unit is only enabled, and restarted if it is running.
 	Idle bool
 }
 
 func (u Unit) String() string { return "unit " + u.Name }
 
-// Want starts and enables the unit.
+// Want enables the unit, and starts, restarts or reloads it.
 func (u Unit) Want(ctx context.Context, h *steps.Host, changed bool) (*Change, error) {
 	s, err := h.Unit(ctx, u.Name)
 	if err != nil {
 		return nil, err
 	}
 	if !changed && s.IsEnabled() && (u.Idle || s.IsActive()) && !s.NeedsReload {
-		e, _, err := Recall(ctx, h, u)
+		e, _, err := ReadRecord(ctx, h, u)
 		if err != nil || !e.Pending {
 			return nil, err
 		}
@@ -49,27 +49,27 @@ func (u Unit) Want(ctx context.Context, h *steps.Host, changed bool) (*Change, e
 			if err := u.start(ctx, h, s.IsActive()); err != nil {
 				return err
 			}
-			e, _, err := Recall(ctx, h, u)
+			e, _, err := ReadRecord(ctx, h, u)
 			if err != nil {
 				return err
 			}
 			e.Pending = false
 			return Rewrite(ctx, h, u, e)
 		},
-		// What it was before, it becomes again once its files are what they were.
+		// Expect's Undo restores the previous state, after the files have been restored.
 		Undo: u.halt,
 	}, nil
 }
 
-// Expect keeps what the unit was, and that it is to be restarted: a run that is
-// cut off between a changed file and the restart leaves the next one nothing
-// else to see it by.
+// Expect records the unit's state, and that the unit must be restarted. If a run is
+// interrupted between a changed file and the restart, the next run knows only from the
+// record that the restart is due.
 func (u Unit) Expect(ctx context.Context, h *steps.Host) (*Change, error) {
 	s, err := h.Unit(ctx, u.Name)
 	if err != nil {
 		return nil, err
 	}
-	e, recorded, err := Recall(ctx, h, u)
+	e, recorded, err := ReadRecord(ctx, h, u)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (u Unit) Expect(ctx context.Context, h *steps.Host) (*Change, error) {
 	pending := e
 	pending.Pending = true
 	return &Change{
-		What: "note the state of " + u.Name,
+		What: "record the state of " + u.Name,
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			return Remember(ctx, h, u, pending)
 		},
@@ -124,10 +124,10 @@ func (u Unit) start(ctx context.Context, h *steps.Host, running bool) error {
 	return steps.Advise(err, "see `journalctl -u %s` on %s", u.Name, h.Name)
 }
 
-// Gone stops and disables the unit. When all before it in its list is gone, it
-// gets the state back that it had before kubexm came.
+// Gone stops and disables the unit. Settle restores its original state after the resources
+// before it in the list have been removed.
 func (u Unit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	_, recorded, err := Recall(ctx, h, u)
+	_, recorded, err := ReadRecord(ctx, h, u)
 	if err != nil || !recorded {
 		return nil, err
 	}
@@ -138,15 +138,15 @@ func (u Unit) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
 	return &Change{What: "stop " + u.Name, Apply: u.halt}, nil
 }
 
-// Settle gives the unit the state that it had before kubexm came.
+// Settle restores the original state of the unit.
 func (u Unit) Settle(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := Recall(ctx, h, u)
+	e, recorded, err := ReadRecord(ctx, h, u)
 	if err != nil || !recorded {
 		return nil, err
 	}
-	what := "forget " + u.Name
+	what := "remove the record of " + u.Name
 	if e.Value != (runner.Unit{}).Words() {
-		what = "make " + u.Name + " " + e.Value + " again"
+		what = "restore " + u.Name + " to " + e.Value
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
 		if err := u.set(ctx, h, e.Value); err != nil {
@@ -156,7 +156,7 @@ func (u Unit) Settle(ctx context.Context, h *steps.Host) (*Change, error) {
 	}}, nil
 }
 
-// runs tells whether anything of the unit is alive, or its failure remembered.
+// runs reports whether the unit is not inactive: it has processes, or has failed.
 func (Unit) runs(s runner.Unit) bool { return s.Active != "inactive" && s.Active != "" }
 
 // halt stops and disables the unit.
@@ -179,8 +179,8 @@ func (u Unit) halt(ctx context.Context, h *steps.Host) error {
 	return h.UnitDisable(ctx, u.Name)
 }
 
-// set gives the unit, whose file is what it was, a state in the words of
-// runner.Unit. One that has no file is nothing any more.
+// set brings the unit into a state as returned by runner.Unit.Words. The unit's file must
+// have been restored before; a unit without a file is ignored.
 func (u Unit) set(ctx context.Context, h *steps.Host, words string) error {
 	if err := h.DaemonReload(ctx); err != nil {
 		return err

@@ -13,43 +13,43 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// User is an account of the system, with the group it belongs to. One that is
-// there stays as it is; that its number is another one is an error, because
-// files that are shared by number would be somebody else's.
+// User is a system account with its primary group. An existing account is not changed. It
+// is an error if it has another UID or GID than required, because files that are shared
+// by ID would belong to another user.
 type User struct {
 	NoNeeds
 	Name  string
 	UID   int    // 0: the host chooses
-	Group string // made where it is missing; empty: one of the user's name
+	Group string // created if it does not exist; empty: the user's name
 	GID   int    // of the group; 0: the host chooses
-	Home  string // made with the user, and removed with it; empty: none
-	Shell string // empty: nobody logs in
+	Home  string // created and removed with the user; empty: none
+	Shell string // empty: no login shell
 }
 
 func (u User) String() string { return "user " + u.Name }
 
 func (u User) group() string { return cmp.Or(u.Group, u.Name) }
 
-// The words of what kubexm made, as the record keeps them.
+// The parts that kubexm created, as listed in the record's Value.
 const (
 	madeGroup = "group"
 	madeUser  = "user"
 	madeHome  = "home"
 )
 
-// Want makes the group and the user where they are missing.
+// Want creates the group and the user if they do not exist.
 func (u User) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) {
-	lacks, err := u.lacks(ctx, h)
+	lacks, err := u.missing(ctx, h)
 	if err != nil || len(lacks) == 0 {
 		return nil, err
 	}
-	earlier, recorded, err := Recall(ctx, h, u)
+	earlier, recorded, err := ReadRecord(ctx, h, u)
 	if err != nil {
 		return nil, err
 	}
 	e := Record{Value: join(strings.Fields(earlier.Value), lacks)}
 	return &Change{
-		What: "make " + u.String(),
+		What: "create " + u.String(),
 		Apply: func(ctx context.Context, h *steps.Host) error {
 			if err := Remember(ctx, h, u, e); err != nil {
 				return err
@@ -61,7 +61,7 @@ func (u User) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 			return err
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			if err := u.unmake(ctx, h, lacks); err != nil {
+			if err := u.remove(ctx, h, lacks); err != nil {
 				return err
 			}
 			if recorded {
@@ -72,8 +72,8 @@ func (u User) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	}, nil
 }
 
-// lacks gives what of the user is missing.
-func (u User) lacks(ctx context.Context, h *steps.Host) ([]string, error) {
+// missing returns the parts of the user that do not exist: madeGroup, madeUser, madeHome.
+func (u User) missing(ctx context.Context, h *steps.Host) ([]string, error) {
 	var out []string
 	gid, err := h.Group(ctx, u.group())
 	switch {
@@ -82,12 +82,12 @@ func (u User) lacks(ctx context.Context, h *steps.Host) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case u.GID != 0 && gid != u.GID:
-		return nil, u.another(h, "group "+u.group(), gid, u.GID)
+		return nil, u.mismatch(h, "group "+u.group(), gid, u.GID)
 	}
 	have, err := h.User(ctx, u.Name)
 	switch {
 	case err == nil && u.UID != 0 && have.UID != u.UID:
-		return nil, u.another(h, u.String(), have.UID, u.UID)
+		return nil, u.mismatch(h, u.String(), have.UID, u.UID)
 	case !errors.Is(err, fs.ErrNotExist):
 		return out, err
 	}
@@ -102,26 +102,26 @@ func (u User) lacks(ctx context.Context, h *steps.Host) ([]string, error) {
 	return out, err
 }
 
-func (User) another(h *steps.Host, what string, have, want int) error {
-	return steps.Advise(fmt.Errorf("%s has number %d, not %d", what, have, want), "give it number %d on %s, or remove it", want, h.Name)
+func (User) mismatch(h *steps.Host, what string, have, want int) error {
+	return steps.Advise(fmt.Errorf("%s has ID %d, not %d", what, have, want), "set its ID to %d on %s, or remove it", want, h.Name)
 }
 
-// Gone removes what kubexm made of the user.
+// Gone removes the parts of the user that kubexm created.
 func (u User) Gone(ctx context.Context, h *steps.Host) (*Change, error) {
-	e, recorded, err := Recall(ctx, h, u)
+	e, recorded, err := ReadRecord(ctx, h, u)
 	if err != nil || !recorded {
 		return nil, err
 	}
 	return &Change{What: "remove " + u.String(), Apply: func(ctx context.Context, h *steps.Host) error {
-		if err := u.unmake(ctx, h, strings.Fields(e.Value)); err != nil {
+		if err := u.remove(ctx, h, strings.Fields(e.Value)); err != nil {
 			return err
 		}
 		return Forget(ctx, h, u)
 	}}, nil
 }
 
-// unmake takes back what was made, in reverse.
-func (u User) unmake(ctx context.Context, h *steps.Host, made []string) error {
+// remove removes the given parts, in reverse order of their creation.
+func (u User) remove(ctx context.Context, h *steps.Host, made []string) error {
 	if slices.Contains(made, madeHome) {
 		if err := h.RemoveAll(ctx, u.Home); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (u User) unmake(ctx context.Context, h *steps.Host, made []string) error {
 	return nil
 }
 
-// join gives the words of both lists, each once, sorted.
+// join returns the words of both lists, sorted and without duplicates.
 func join(a, b []string) string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)

@@ -10,41 +10,43 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// NotCarried is a host whose operating system's packages the bundle does not hold.
-func NotCarried(h *steps.Host, systems []string) error {
+// NotInBundle returns the error for a host whose operating system has no packages in the
+// bundle.
+func NotInBundle(h *steps.Host, systems []string) error {
 	return steps.Advise(
 		fmt.Errorf("the bundle has no packages of %s, only of %s", SystemOf(h.Facts), strings.Join(systems, ", ")),
-		"name it under spec.bundle.operatingSystems, and build the bundle again",
+		"add it to spec.bundle.operatingSystems, and build the bundle again",
 	)
 }
 
-// Unsupported is a host whose tool for packages kubexm cannot work with; nil
-// where it can.
+// Unsupported returns an error if kubexm does not support the host's package tool, and nil
+// otherwise.
 func Unsupported(h *steps.Host) error {
 	if h.Facts.PackageTool == "zypper" {
-		return steps.Advise(errors.New("packages cannot be installed with zypper"), "take spec.bundle.operatingSystems out of the config, and install the packages on %s yourself", h.Name)
+		return steps.Advise(errors.New("packages cannot be installed with zypper"), "remove spec.bundle.operatingSystems from the config, and install the packages on %s yourself", h.Name)
 	}
 	return nil
 }
 
-// Broken is a host whose packages are in a state that kubexm does not force.
+// Broken returns the error for a host whose package database has problems, which kubexm
+// does not repair.
 func Broken(h *steps.Host, format string, trouble []string) error {
 	advice := "run `dpkg --configure -a` on %s, and then `apt-get -f install`"
 	if format == manifest.RPM {
-		advice = "run `rpm --rebuilddb` on %s, and look what it says"
+		advice = "run `rpm --rebuilddb` on %s, and check its output"
 	}
 	return steps.Advise(fmt.Errorf("%w: %s", runner.ErrPackagesBroken, strings.Join(trouble, "; ")), advice, h.Name)
 }
 
-// explain adds what a person can do about an installation that failed.
+// explain adds advice to the error of a failed installation.
 func (w *work) explain(err error) error {
 	switch {
 	case errors.Is(err, runner.ErrPackagesLocked):
-		return steps.Advise(err, "wait until it has ended on %s, or end it, and run again", w.h.Name)
+		return steps.Advise(err, "wait until that program has ended on %s, or stop it, then run the same command again", w.h.Name)
 	case errors.Is(err, runner.ErrPackagesBroken):
 		return steps.Advise(err, "run `dpkg --configure -a` on %s, and then `apt-get -f install`", w.h.Name)
 	case errors.Is(err, runner.ErrPackagesRemove):
-		return steps.Advise(err, "remove it on %s yourself if nobody needs it", w.h.Name)
+		return steps.Advise(err, "remove them on %s yourself if they are not needed", w.h.Name)
 	}
 	return err
 }

@@ -14,30 +14,30 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Installed are packages of the host's operating system, out of the repository that
-// the bundle holds for it. What is there in whatever version stays as it is, but
-// for what a package that comes needs newer. What comes is on record, and a
-// removal takes exactly that away again.
+// Installed is a resource: packages of the host's operating system, from the repository in
+// the bundle. An already installed package of any version stays unchanged, unless a new
+// package requires a newer version of it. The record lists the installed packages, and a
+// removal removes exactly those.
 type Installed struct {
-	// Systems are the operating systems whose packages the bundle holds, as
-	// SystemOf names them.
+	// Systems are the operating systems whose packages the bundle contains, in the form
+	// that SystemOf returns.
 	Systems []string
-	// Pick chooses among what the repository was made for; nil takes all of it.
+	// Pick selects from the required packages of the repository; nil selects all.
 	Pick func(h *steps.Host, want []string) []string
 }
 
-// lockWait is how long other installations on a host are waited for.
+// lockWait is the timeout for other installations on a host to end.
 const lockWait = 10 * time.Minute
 
-// SystemOf names a host's operating system as Needs do: "debian-12".
+// SystemOf returns a host's operating system in the form of Needs: "debian-12".
 func SystemOf(f runner.Facts) string {
 	return manifest.Platform{Distribution: f.OS.ID, Release: f.OS.VersionID}.System()
 }
 
 func (p Installed) String() string { return "packages" }
 
-// Needs are the repositories of all systems: which one a host needs is known when
-// it is reached.
+// Needs returns the repositories of all systems: the host's system is unknown until it is
+// reached.
 func (p Installed) Needs() []manifest.Need {
 	var out []manifest.Need
 	for _, s := range p.Systems {
@@ -46,7 +46,7 @@ func (p Installed) Needs() []manifest.Need {
 	return out
 }
 
-// work is what a run knows of the packages of one host.
+// work is the repository and the required packages of one host in a run.
 type work struct {
 	h    *steps.Host
 	need manifest.Need
@@ -60,7 +60,7 @@ func (p Installed) on(h *steps.Host) (*work, error) {
 	}
 	system := SystemOf(h.Facts)
 	if !slices.Contains(p.Systems, system) {
-		return nil, NotCarried(h, p.Systems)
+		return nil, NotInBundle(h, p.Systems)
 	}
 	w := &work{h: h, need: manifest.Need{Kind: manifest.Packages, Name: system}}
 	var err error
@@ -68,7 +68,7 @@ func (p Installed) on(h *steps.Host) (*work, error) {
 		return nil, err
 	}
 	if w.repo.Packages == nil {
-		return nil, fmt.Errorf("the lock does not say what the packages of %s are for", system)
+		return nil, fmt.Errorf("the lock does not list the required packages of %s", system)
 	}
 	if w.want = w.repo.Packages.Want; p.Pick != nil {
 		w.want = p.Pick(h, w.want)
@@ -78,43 +78,43 @@ func (p Installed) on(h *steps.Host) (*work, error) {
 
 func (w *work) format() string { return w.repo.Packages.Format }
 
-// choices splits a wish into those of which one will do.
-func choices(wish string) []string {
+// choices splits the alternatives of a required package: "a | b".
+func choices(required string) []string {
 	var out []string
-	for c := range strings.SplitSeq(wish, "|") {
+	for c := range strings.SplitSeq(required, "|") {
 		out = append(out, strings.TrimSpace(c))
 	}
 	return out
 }
 
-// look asks the host what it has.
-func (w *work) look(ctx context.Context) (runner.Packages, error) {
+// query reads the packages of the host.
+func (w *work) query(ctx context.Context) (runner.Packages, error) {
 	var names []string
-	for _, wish := range w.want {
-		names = append(names, choices(wish)...)
+	for _, required := range w.want {
+		names = append(names, choices(required)...)
 	}
 	return w.h.Packages(ctx, w.format(), names...)
 }
 
-// missing gives, of each wish that nothing on the host answers, the package that
-// the repository has for it.
+// missing returns, for each required package that the host lacks, the alternative that the
+// repository contains.
 func (w *work) missing(have runner.Packages) []string {
-	carried := w.offers()
+	available := w.available()
 	var out []string
-	for _, wish := range w.want {
-		cs := choices(wish)
+	for _, required := range w.want {
+		cs := choices(required)
 		if slices.ContainsFunc(cs, have.Has) {
 			continue
 		}
-		i := max(0, slices.IndexFunc(cs, func(c string) bool { _, ok := carried[c]; return ok }))
+		i := max(0, slices.IndexFunc(cs, func(c string) bool { _, ok := available[c]; return ok }))
 		out = append(out, cs[i])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// offers gives the packages of the repository, IDs by name.
-func (w *work) offers() map[string][]string {
+// available returns the IDs of the repository's packages by name.
+func (w *work) available() map[string][]string {
 	out := map[string][]string{}
 	for _, m := range w.repo.Members {
 		name, rest, ok := strings.Cut(m.Package, " ")
@@ -135,28 +135,28 @@ func job(h *steps.Host) runner.Job {
 	return runner.Job{Name: "packages-" + h.Cluster.Metadata.Name}
 }
 
-// workDir is where an installation works; it is not there between two.
+// workDir returns the working folder of an installation. It exists only during one.
 func workDir(h *steps.Host) string { return path.Join(path.Dir(op.RecordDir(h)), "packages") }
 
-// underWay tells whether an earlier run's job is still at it.
-func underWay(ctx context.Context, h *steps.Host) (bool, error) {
+// jobRunning reports whether the job of an earlier run is still running.
+func jobRunning(ctx context.Context, h *steps.Host) (bool, error) {
 	s, err := h.Job(ctx, job(h), 0)
 	return s.Running, err
 }
 
-// finish waits for the job of an earlier run, and has the host forget it. How it
-// ended, a look at the packages tells.
+// finish waits for the job of an earlier run and clears it. It ignores the job's exit
+// status: the caller queries the packages afterwards.
 func finish(ctx context.Context, h *steps.Host) error {
 	s, err := h.Job(ctx, job(h), 0)
 	if err != nil || !s.Exists {
 		return err
 	}
 	if s.Running {
-		h.Log.InfoContext(ctx, "packages are being installed or removed there since an earlier run: waiting for that to end")
+		h.Log.InfoContext(ctx, "waiting for an earlier run's installation or removal of packages to end")
 	}
 	_, err = h.WaitJob(ctx, job(h))
 	if runner.Refused(err) {
-		h.Log.WarnContext(ctx, "it failed", "err", err)
+		h.Log.WarnContext(ctx, "the earlier installation or removal of packages failed", "err", err)
 		return nil
 	}
 	return err
@@ -168,7 +168,7 @@ func (p Installed) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change,
 	if err != nil {
 		return nil, err
 	}
-	have, err := w.look(ctx)
+	have, err := w.query(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -180,16 +180,16 @@ func (p Installed) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change,
 	if len(missing) == 0 && !prior.Pending {
 		return nil, nil
 	}
-	if len(have.Trouble) > 0 {
-		switch busy, err := underWay(ctx, h); {
+	if len(have.Problems) > 0 {
+		switch busy, err := jobRunning(ctx, h); {
 		case err != nil:
 			return nil, err
 		case !busy:
-			return nil, Broken(h, w.format(), have.Trouble)
+			return nil, Broken(h, w.format(), have.Problems)
 		}
 	}
 	c := &op.Change{
-		What:  "install packages " + strings.Join(missing, ", ") + " (and what they need)",
+		What:  "install packages " + strings.Join(missing, ", ") + " (and their dependencies)",
 		Diff:  listed("+", missing),
 		Apply: func(ctx context.Context, _ *steps.Host) error { return p.install(ctx, w) },
 		Undo:  func(ctx context.Context, h *steps.Host) error { return p.undo(ctx, h, prior, recorded) },
@@ -208,12 +208,12 @@ func listed(sign string, names []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// install brings what is missing, and notes what came of it.
+// install installs the missing packages and records the result.
 func (p Installed) install(ctx context.Context, w *work) error {
 	if err := finish(ctx, w.h); err != nil {
 		return err
 	}
-	before, err := w.look(ctx)
+	before, err := w.query(ctx)
 	if err != nil {
 		return err
 	}
@@ -223,18 +223,18 @@ func (p Installed) install(ctx context.Context, w *work) error {
 	}
 	now := before
 	if missing := w.missing(before); len(missing) > 0 {
-		if err := w.bring(ctx, missing); err != nil {
+		if err := w.installNames(ctx, missing); err != nil {
 			return w.explain(err)
 		}
-		if now, err = w.look(ctx); err != nil {
+		if now, err = w.query(ctx); err != nil {
 			return err
 		}
 	}
-	if err := w.h.RemoveAll(ctx, workDir(w.h)); err != nil { // of a run that was killed, too
+	if err := w.h.RemoveAll(ctx, workDir(w.h)); err != nil { // may be left over from a killed run
 		return err
 	}
 	if missing := w.missing(now); len(missing) > 0 {
-		return fmt.Errorf("installed, and yet these are not there: %s", strings.Join(missing, ", "))
+		return fmt.Errorf("the installation succeeded, but these packages are missing: %s", strings.Join(missing, ", "))
 	}
 	w.report(ctx, before, now)
 	for _, id := range e.Packages.May {

@@ -18,8 +18,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// repository has three wishes: a plain one, one of two, and one that only
-// something else's name answers.
+// repository has three required packages: a plain one, one of two alternatives, and one
+// that another package provides.
 func repository(format string) steptest.Repository {
 	return steptest.Repository{
 		Format: format,
@@ -64,7 +64,7 @@ func packagesSteps(p packages.Installed) (install, remove steps.Step) {
 	return op.Ensure("test.install-packages", rs), op.Remove("test.remove-packages", rs)
 }
 
-// one tries something in a time of its own: jobs are looked at every second.
+// one runs a test in a synctest bubble: jobs are polled every second.
 func one(t *testing.T, name string, try func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { t.Parallel(); synctest.Test(t, try) })
 }
@@ -109,7 +109,7 @@ func TestNothingToInstall(t *testing.T) {
 	}
 }
 
-// TestWhatOthersNeedStays: a package of the user's came to need one of ours.
+// TestWhatOthersNeedStays: a user's package depends on one that kubexm installed.
 func TestWhatOthersNeedStays(t *testing.T) {
 	one(t, "stays", func(t *testing.T) {
 		c := packagesCase(t, repository(manifest.Deb), nil)
@@ -140,8 +140,8 @@ func TestWhatOthersNeedStays(t *testing.T) {
 	})
 }
 
-// TestWhatTheUserInstalledSinceStays: a package that the repository has, too, but
-// that somebody else installed after kubexm was done.
+// TestWhatTheUserInstalledSinceStays: a package of the repository that a user installed
+// after kubexm's installation.
 func TestWhatTheUserInstalledSinceStays(t *testing.T) {
 	one(t, "stays", func(t *testing.T) {
 		r := repository(manifest.Deb)
@@ -158,7 +158,7 @@ func TestWhatTheUserInstalledSinceStays(t *testing.T) {
 	})
 }
 
-// TestMoreIsWanted: a later bundle brings more; a removal takes all of it.
+// TestMoreIsWanted: a later bundle requires more packages; a removal removes all of them.
 func TestMoreIsWanted(t *testing.T) {
 	one(t, "all goes", func(t *testing.T) {
 		c := packagesCase(t, repository(manifest.Deb), nil)
@@ -187,8 +187,8 @@ func TestMoreIsWanted(t *testing.T) {
 	})
 }
 
-// TestAnInstallationThatFailsHalfWay leaves a host that is rolled back, or that a
-// removal cleans, and that is not forced by a second installation.
+// TestAnInstallationThatFailsHalfWay: a rollback or a removal restores the host, and a
+// second installation does not repair the package database.
 func TestAnInstallationThatFailsHalfWay(t *testing.T) {
 	r := repository(manifest.Deb)
 	r.Packages[0].Script = "fails" // socat, after libwrap
@@ -263,8 +263,7 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 	}
 }
 
-// TestKilledInTheMiddle: the job of a run that was killed goes on, and the next
-// run waits for it.
+// TestKilledInTheMiddle: the job of a killed run continues, and the next run waits for it.
 func TestKilledInTheMiddle(t *testing.T) {
 	one(t, "resumed", func(t *testing.T) {
 		c := packagesCase(t, repository(manifest.Deb), nil)
@@ -291,7 +290,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	})
 }
 
-// swapped is a bundle whose files are another one's.
+// swapped is a bundle with the files of another one.
 type swapped struct {
 	steptest.Artifacts
 	files steptest.Artifacts
@@ -308,7 +307,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestAnotherRepositoryIsRefused: what answers on the host is not the bundle's.
+// TestAnotherRepositoryIsRefused: the host reads another repository than the bundle's.
 func TestAnotherRepositoryIsRefused(t *testing.T) {
 	one(t, "refused", func(t *testing.T) {
 		c := packagesCase(t, repository(manifest.Deb), nil)

@@ -11,32 +11,32 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// brought is what an installation of packages leaves on record. All are IDs.
+// brought is the record of an installation of packages. All lists contain IDs.
 type brought struct {
 	Format string `json:"format"`
-	// Came are those that kubexm brought and that were not there before.
+	// Came are the packages that kubexm installed and that did not exist before.
 	Came []string `json:"came,omitempty"`
-	// May are those that an installation which has not ended well may have brought.
+	// May are the packages that an unfinished installation may have installed.
 	May []string `json:"may,omitempty"`
-	// Kept are those of both whose configuration was there before.
+	// Kept are the packages of both lists whose configuration files existed before.
 	Kept []string `json:"kept,omitempty"`
 }
 
-// all gives what there is to be removed.
+// all returns the packages to remove.
 func (b brought) all() []string {
 	ids := slices.Concat(b.Came, b.May)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// entry is a record with what the installation brought.
+// entry is a record with its packages.
 type entry struct {
 	op.Record
-	Packages *brought // nil where nothing is known of them
+	Packages *brought // nil if the record contains none
 }
 
 func recall(ctx context.Context, h *steps.Host, p Installed) (e entry, ok bool, err error) {
-	if e.Record, ok, err = op.Recall(ctx, h, p); err != nil || len(e.Detail) == 0 {
+	if e.Record, ok, err = op.ReadRecord(ctx, h, p); err != nil || len(e.Detail) == 0 {
 		return e, ok, err
 	}
 	if err := json.Unmarshal(e.Detail, &e.Packages); err != nil {
@@ -45,7 +45,7 @@ func recall(ctx context.Context, h *steps.Host, p Installed) (e entry, ok bool, 
 	return e, ok, nil
 }
 
-// record gives the record that holds an entry.
+// record returns the entry as an op.Record.
 func (e entry) record() (op.Record, error) {
 	r := e.Record
 	r.Detail = nil
@@ -73,8 +73,8 @@ func rewrite(ctx context.Context, h *steps.Host, p Installed, e entry) error {
 	return op.Rewrite(ctx, h, p, r)
 }
 
-// announce writes down which packages may come: those that the repository has
-// and the host has not.
+// announce records which packages may be installed: those of the repository that the host
+// does not have.
 func (p Installed) announce(ctx context.Context, w *work, before runner.Packages) (entry, error) {
 	e, recorded, err := recall(ctx, w.h, p)
 	if err != nil {
@@ -84,14 +84,14 @@ func (p Installed) announce(ctx context.Context, w *work, before runner.Packages
 	if e.Packages != nil {
 		b = *e.Packages
 	}
-	for _, ids := range w.offers() {
+	for _, ids := range w.available() {
 		for _, id := range ids {
-			x, there := before.Find(id)
-			if there && x.State != runner.StateConfig || slices.Contains(b.May, id) {
+			x, exists := before.Find(id)
+			if exists && x.State != runner.StateConfig || slices.Contains(b.May, id) {
 				continue
 			}
 			b.May = append(b.May, id)
-			if there && !slices.Contains(b.Kept, id) && !slices.Contains(b.Came, id) {
+			if exists && !slices.Contains(b.Kept, id) && !slices.Contains(b.Came, id) {
 				b.Kept = append(b.Kept, id)
 			}
 		}
@@ -105,16 +105,16 @@ func (p Installed) announce(ctx context.Context, w *work, before runner.Packages
 	return e, remember(ctx, w.h, p, e)
 }
 
-// report says which packages that were there are others now.
+// report logs which existing packages were replaced or upgraded.
 func (w *work) report(ctx context.Context, before, now runner.Packages) {
 	for _, old := range before.All {
-		x, there := now.Find(old.ID)
+		x, exists := now.Find(old.ID)
 		switch {
 		case old.State == runner.StateConfig:
-		case !there:
-			w.h.Log.WarnContext(ctx, "a package is gone: another one came in its place", "package", old.ID)
+		case !exists:
+			w.h.Log.WarnContext(ctx, "another package replaced an installed one", "package", old.ID)
 		case x.Version != old.Version:
-			w.h.Log.InfoContext(ctx, "a package that was there is a newer one now", "package", old.ID, "from", old.Version, "to", x.Version)
+			w.h.Log.InfoContext(ctx, "an installed package was upgraded", "package", old.ID, "from", old.Version, "to", x.Version)
 		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// The lifetimes of certificates, as kubeadm has them.
+// The lifetimes of certificates; kubeadm uses the same.
 const (
 	AuthorityLifetime = 10 * 365 * 24 * time.Hour
 	LeafLifetime      = 365 * 24 * time.Hour
 )
 
-// early is how far before now a certificate begins: clocks of a site differ a
-// little, and a certificate that is not valid yet is refused.
+// early is how long before its creation a certificate becomes valid: clocks of hosts
+// differ, and a certificate that is not yet valid is rejected.
 const early = 5 * time.Minute
 
 // Pair is a certificate with its private key.
@@ -31,16 +31,16 @@ type Pair struct {
 	Key         *ecdsa.PrivateKey
 }
 
-// Request says what a leaf certificate is for.
+// Request describes a leaf certificate.
 type Request struct {
 	CommonName    string
-	Organizations []string // groups, as Kubernetes reads them
-	Names         []string // DNS names and IP addresses that a server answers to
+	Organizations []string // Kubernetes treats them as groups
+	Names         []string // subject alternative names: DNS names and IP addresses
 	Server        bool
 	Client        bool
 }
 
-// NewAuthority makes a self-signed CA.
+// NewAuthority creates a self-signed CA.
 func NewAuthority(commonName string, now time.Time) (Pair, error) {
 	t := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: commonName},
@@ -53,8 +53,8 @@ func NewAuthority(commonName string, now time.Time) (Pair, error) {
 	return sign(t, nil)
 }
 
-// Issue makes a leaf certificate that ca signs.
-func (ca Pair) Issue(r Request, now time.Time) (Pair, error) {
+// Issue creates a leaf certificate that is signed by p, an authority. It does not outlive p.
+func (p Pair) Issue(r Request, now time.Time) (Pair, error) {
 	t := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: r.CommonName, Organization: r.Organizations},
 		NotBefore:             now.Add(-early),
@@ -62,8 +62,8 @@ func (ca Pair) Issue(r Request, now time.Time) (Pair, error) {
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		BasicConstraintsValid: true,
 	}
-	if t.NotAfter.After(ca.Certificate.NotAfter) {
-		t.NotAfter = ca.Certificate.NotAfter
+	if t.NotAfter.After(p.Certificate.NotAfter) {
+		t.NotAfter = p.Certificate.NotAfter
 	}
 	for _, n := range r.Names {
 		if ip := net.ParseIP(n); ip != nil {
@@ -78,11 +78,11 @@ func (ca Pair) Issue(r Request, now time.Time) (Pair, error) {
 	if r.Client {
 		t.ExtKeyUsage = append(t.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	}
-	p, err := sign(t, &ca)
+	leaf, err := sign(t, &p)
 	if err != nil {
 		return Pair{}, fmt.Errorf("certificate for %s: %w", r.CommonName, err)
 	}
-	return p, nil
+	return leaf, nil
 }
 
 func sign(t *x509.Certificate, ca *Pair) (Pair, error) {
@@ -105,9 +105,9 @@ func sign(t *x509.Certificate, ca *Pair) (Pair, error) {
 	return Pair{Certificate: c, Key: key}, err
 }
 
-// Answers tells whether p still serves r at the given time: signed by ca, for
-// exactly these names and uses, and valid for at least a tenth of its life.
-func (p Pair) Answers(r Request, ca Pair, now time.Time) bool { //nolint:revive,staticcheck // elsewhere the receiver is the authority; here it is who answers to one
+// Matches reports whether p matches r at the given time: signed by ca, with exactly the
+// same subject, names and usages, and valid for at least another tenth of its lifetime.
+func (p Pair) Matches(r Request, ca Pair, now time.Time) bool {
 	c := p.Certificate
 	if c.CheckSignatureFrom(ca.Certificate) != nil || c.Subject.CommonName != r.CommonName || !slices.Equal(c.Subject.Organization, r.Organizations) {
 		return false
@@ -131,8 +131,8 @@ func (p Pair) Answers(r Request, ca Pair, now time.Time) bool { //nolint:revive,
 		slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) == r.Client
 }
 
-// PublicKeyHash is the hash of a CA's public key, as kubeadm's
-// --discovery-token-ca-cert-hash takes it.
+// PublicKeyHash returns the hash of a CA's public key, for kubeadm's
+// --discovery-token-ca-cert-hash.
 func PublicKeyHash(c *x509.Certificate) string {
 	h := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(h[:])

@@ -9,12 +9,12 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// Files keeps other secrets than pairs in one folder: mode 0600, whole or not at all.
+// Files stores secrets other than pairs in one folder, with mode 0600. Writes are atomic.
 type Files struct{ Dir string }
 
-// Once gives the file of that name, made now if there is none. Two runs at once
-// get the same.
-func (f Files) Once(name string, create func() ([]byte, error)) (text []byte, err error) {
+// ReadOrCreate returns the content of the file of that name. If it does not exist, ReadOrCreate writes
+// the result of create first. Concurrent runs get the same content.
+func (f Files) ReadOrCreate(name string, create func() ([]byte, error)) (text []byte, err error) {
 	err = Store(f).Locked(func() error {
 		text, err = os.ReadFile(filepath.Join(f.Dir, name))
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -28,7 +28,7 @@ func (f Files) Once(name string, create func() ([]byte, error)) (text []byte, er
 	return text, err
 }
 
-// Replace writes the file of that name.
+// Replace writes the file of that name, and overwrites an existing one.
 func (f Files) Replace(name string, text []byte) error {
 	return Store(f).Locked(func() error { return durable.WriteFile(filepath.Join(f.Dir, name), text, 0o600) })
 }

@@ -118,7 +118,7 @@ func TestHandshake(t *testing.T) {
 	if got := <-seen; len(got) != 1 || got[0] != "system:masters" {
 		t.Errorf("organizations %v", got)
 	}
-	if server.Answers(Request{CommonName: "s", Names: []string{"127.0.0.1"}, Server: true}, client, time.Now()) {
+	if server.Matches(Request{CommonName: "s", Names: []string{"127.0.0.1"}, Server: true}, client, time.Now()) {
 		t.Error("a certificate answers for a CA that did not sign it")
 	}
 }
@@ -154,8 +154,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestStoreServesManyAtOnce is what happens when the steps of all hosts ask for
-// the same CA at the same time: they have to get one and the same, with its key.
+// TestStoreServesManyAtOnce: concurrent requests for the same CA return the same
+// certificate and key.
 func TestStoreServesManyAtOnce(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "certs")}
 	serials := make(chan string, 16)
@@ -186,14 +186,14 @@ func TestStoreServesManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestInTurn: one after another, and nobody waits longer than he has time.
+// TestInTurn: calls are serialized, and waiting ends with the context.
 func TestInTurn(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "turns")}
 	var inside atomic.Int32
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if err := s.InTurn(t.Context(), func() error {
+			if err := s.LockedContext(t.Context(), func() error {
 				if inside.Add(1) > 1 {
 					t.Error("two at once")
 				}
@@ -206,10 +206,10 @@ func TestInTurn(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	err := s.InTurn(t.Context(), func() error {
+	err := s.LockedContext(t.Context(), func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		if err := s.InTurn(ctx, func() error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		if err := s.LockedContext(ctx, func() error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("waiting for who holds it: %v", err)
 		}
 		return nil
@@ -219,8 +219,8 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
-// TestWhatIsInUseIsTakenOver: a certificate that another machine made is kept as
-// long as it answers, and what is here is never overwritten.
+// TestWhatIsInUseIsTakenOver: a certificate from another machine is used as long as it
+// matches, and never overwrites a stored one.
 func TestWhatIsInUseIsTakenOver(t *testing.T) {
 	there, here := Store{Dir: filepath.Join(t.TempDir(), "there")}, Store{Dir: filepath.Join(t.TempDir(), "here")}
 	ca, err := there.Authority("ca", "the CA", now)
@@ -232,7 +232,7 @@ func TestWhatIsInUseIsTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := here.Take("ca", ca); err != nil {
+	if err := here.Import("ca", ca); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := here.Authority("ca", "the CA", now); err != nil || !got.Certificate.Equal(ca.Certificate) {
@@ -260,7 +260,7 @@ func TestWhatIsInUseIsTakenOver(t *testing.T) {
 		"rubbish":                  func() ([]byte, []byte, error) { return []byte("x"), []byte("y"), nil },
 		"none":                     func() ([]byte, []byte, error) { return nil, nil, os.ErrNotExist },
 	} {
-		if got, err := here.LeafFrom("b", ca, other, now, found); err != nil || got.Certificate.Equal(used.Certificate) || !got.Answers(other, ca, now) {
+		if got, err := here.LeafFrom("b", ca, other, now, found); err != nil || got.Certificate.Equal(used.Certificate) || !got.Matches(other, ca, now) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := errors.Join(os.Remove(filepath.Join(here.Dir, "b.crt")), os.Remove(filepath.Join(here.Dir, "b.key"))); err != nil {
@@ -271,7 +271,7 @@ func TestWhatIsInUseIsTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := here.Take("ca", second); err != nil {
+	if err := here.Import("ca", second); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := here.Authority("ca", "the CA", now); err != nil || !got.Certificate.Equal(ca.Certificate) {

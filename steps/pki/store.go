@@ -17,11 +17,11 @@ import (
 	"github.com/mensylisir/kubexm/manifest/durable"
 )
 
-// Store keeps pairs as NAME.crt and NAME.key in one folder.
+// Store stores pairs as NAME.crt and NAME.key in one folder.
 type Store struct{ Dir string }
 
-// Locked runs f while nobody else is in a Locked of the same folder, in this
-// process or another: the steps of all hosts share what lies in it.
+// Locked runs f while it holds an exclusive lock of the folder, across processes: the
+// steps of all hosts share the folder.
 func (s Store) Locked(f func() error) error {
 	if err := durable.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
@@ -33,26 +33,27 @@ func (s Store) Locked(f func() error) error {
 	return errors.Join(f(), l.Unlock())
 }
 
-// InTurn is Locked for what takes long: whoever waits gives up when ctx ends.
-func (s Store) InTurn(ctx context.Context, f func() error) error {
+// LockedContext is Locked for functions that take long: it stops waiting for the lock when ctx
+// ends.
+func (s Store) LockedContext(ctx context.Context, f func() error) error {
 	if err := durable.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
 	l := s.lock()
-	if _, err := l.TryLockContext(ctx, waitEach); err != nil {
+	if _, err := l.TryLockContext(ctx, lockPoll); err != nil {
 		return fmt.Errorf("lock %s: %w", s.Dir, err)
 	}
 	return errors.Join(f(), l.Unlock())
 }
 
-// waitEach is the time between two looks at a lock that somebody holds.
-const waitEach = 100 * time.Millisecond
+// lockPoll is the polling interval for a lock.
+const lockPoll = 100 * time.Millisecond
 
 func (s Store) lock() *flock.Flock {
 	return flock.New(filepath.Join(s.Dir, ".lock"), flock.SetPermissions(0o600))
 }
 
-// Authority gives the CA of that name, made now if there is none.
+// Authority returns the CA of that name, and creates it if it does not exist.
 func (s Store) Authority(name, commonName string, now time.Time) (p Pair, err error) {
 	err = s.Locked(func() error {
 		p, err = s.authority(name, commonName, now)
@@ -72,8 +73,8 @@ func (s Store) authority(name, commonName string, now time.Time) (Pair, error) {
 	return s.create(name, p)
 }
 
-// Leaf gives the certificate of that name, made anew where there is none or
-// the one there no longer answers r.
+// Leaf returns the certificate of that name. It creates one if there is none, or if the
+// existing one no longer matches r: see Pair.Matches.
 func (s Store) Leaf(name string, ca Pair, r Request, now time.Time) (p Pair, err error) {
 	err = s.Locked(func() error {
 		p, err = s.leaf(name, ca, r, now)
@@ -82,9 +83,9 @@ func (s Store) Leaf(name string, ca Pair, r Request, now time.Time) (p Pair, err
 	return p, err
 }
 
-// LeafFrom is Leaf where the certificate may have been made from another machine:
-// found gives the one that is in use, and is asked when there is none here. It
-// is kept as long as it answers r.
+// LeafFrom is Leaf for a certificate that may have been created from another workdir host.
+// If the store has none, found returns the certificate in use, which is stored if it
+// matches r. found returns fs.ErrNotExist if there is none.
 func (s Store) LeafFrom(name string, ca Pair, r Request, now time.Time, found func() (cert, key []byte, err error)) (Pair, error) {
 	_, err := s.load(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -94,17 +95,17 @@ func (s Store) LeafFrom(name string, ca Pair, r Request, now time.Time, found fu
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Pair{}, err
 	}
-	if p, derr := Decode(cert, key); err == nil && derr == nil && p.Answers(r, ca, now) {
-		if err := s.Take(name, p); err != nil {
+	if p, derr := Decode(cert, key); err == nil && derr == nil && p.Matches(r, ca, now) {
+		if err := s.Import(name, p); err != nil {
 			return Pair{}, err
 		}
 	}
 	return s.Leaf(name, ca, r, now)
 }
 
-// Take keeps a pair that was made on another machine. One of that name that is
-// here stays.
-func (s Store) Take(name string, p Pair) error {
+// Import stores a pair that was created on another machine. It does not overwrite an
+// existing pair of that name.
+func (s Store) Import(name string, p Pair) error {
 	return s.Locked(func() error {
 		_, err := s.load(name)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +118,7 @@ func (s Store) Take(name string, p Pair) error {
 
 func (s Store) leaf(name string, ca Pair, r Request, now time.Time) (Pair, error) {
 	p, err := s.load(name)
-	if err == nil && p.Answers(r, ca, now) {
+	if err == nil && p.Matches(r, ca, now) {
 		return p, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -147,9 +148,8 @@ func (s Store) load(name string) (Pair, error) {
 	return p, nil
 }
 
-// create writes a pair that is not there. The store is locked: two runs at once
-// must not end with two CAs of one name. The key is written first and the certificate last,
-// so that a certificate always has its key.
+// create writes a new pair. The store must be locked: concurrent runs must not create two
+// CAs of one name. The key is written first, so that a certificate always has its key.
 func (s Store) create(name string, p Pair) (Pair, error) {
 	cert, key, err := p.Encode()
 	if err != nil {
@@ -158,7 +158,7 @@ func (s Store) create(name string, p Pair) (Pair, error) {
 	if err := durable.MkdirAll(s.Dir, 0o700); err != nil {
 		return Pair{}, err
 	}
-	// A key without a certificate is what an interrupted creation leaves behind.
+	// An interrupted creation leaves a key without a certificate.
 	if err := os.Remove(s.path(name, ".key")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Pair{}, err
 	}
@@ -168,8 +168,8 @@ func (s Store) create(name string, p Pair) (Pair, error) {
 	return p, durable.WriteFile(s.path(name, ".crt"), cert, 0o644)
 }
 
-// replace writes a leaf in place of an older one. The certificate goes first
-// and comes last: what a crash leaves in between counts as none, and is made anew.
+// replace replaces a leaf. It removes the certificate first and writes it last: a crash in
+// between leaves no certificate, and the leaf is created again.
 func (s Store) replace(name string, p Pair) error {
 	for _, suffix := range []string{".crt", ".key"} {
 		if err := os.Remove(s.path(name, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -180,7 +180,7 @@ func (s Store) replace(name string, p Pair) error {
 	return err
 }
 
-// Encode gives p as PEM: the certificate, and the key as PKCS #8.
+// Encode returns p in PEM format: the certificate, and the key as PKCS #8.
 func (p Pair) Encode() (cert, key []byte, err error) {
 	der, err := x509.MarshalPKCS8PrivateKey(p.Key)
 	if err != nil {
@@ -190,12 +190,13 @@ func (p Pair) Encode() (cert, key []byte, err error) {
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// Decode reads what Encode wrote. The key has to fit the certificate.
+// Decode parses the result of Encode. It is an error if the key does not belong to the
+// certificate.
 func Decode(cert, key []byte) (Pair, error) {
 	cb, _ := pem.Decode(cert)
 	kb, _ := pem.Decode(key)
 	if cb == nil || kb == nil || cb.Type != "CERTIFICATE" {
-		return Pair{}, errors.New("not a certificate and a key in PEM")
+		return Pair{}, errors.New("not a certificate and a key in PEM format")
 	}
 	c, err := x509.ParseCertificate(cb.Bytes)
 	if err != nil {
@@ -207,7 +208,7 @@ func Decode(cert, key []byte) (Pair, error) {
 	}
 	ec, ok := k.(*ecdsa.PrivateKey)
 	if !ok || !ec.PublicKey.Equal(c.PublicKey) {
-		return Pair{}, errors.New("the key is not the certificate's")
+		return Pair{}, errors.New("the key does not belong to the certificate")
 	}
 	return Pair{Certificate: c, Key: ec}, nil
 }

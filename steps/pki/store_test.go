@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestACertificateIsThereWholeOrNotAtAll: it comes by a rename, and what a kill
-// left of one before is written over.
-func TestACertificateIsThereWholeOrNotAtAll(t *testing.T) {
+// TestCertificatesAreWrittenAtomically: a certificate is written with a rename, and replaces
+// the remains of a killed run.
+func TestCertificatesAreWrittenAtomically(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
 	for _, suffix := range []string{".crt", ".key"} {
 		if err := os.WriteFile(filepath.Join(s.Dir, ".ca"+suffix+".new"), []byte("-----BEGIN CERT"), 0o600); err != nil {
@@ -36,8 +36,8 @@ func TestACertificateIsThereWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestKeysAreMadeExclusively: a file that lies where a key is made, and that others may
-// read or have open, never becomes the key; and the folder is its owner's alone.
+// TestKeysAreMadeExclusively: an existing file, which others may read or have open, never
+// becomes the key. Only the owner may access the folder.
 func TestKeysAreMadeExclusively(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs", "registry")
 	s := Store{Dir: dir}
@@ -62,7 +62,7 @@ func TestKeysAreMadeExclusively(t *testing.T) {
 	if _, err := s.Leaf("server", ca, Request{CommonName: "server", Names: []string{"server"}, Server: true}, now); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Files(s).Once("token", func() ([]byte, error) { return []byte("secret"), nil }); err != nil {
+	if _, err := Files(s).ReadOrCreate("token", func() ([]byte, error) { return []byte("secret"), nil }); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{"..": 0o700, ".": 0o700, "ca.key": 0o600, "server.key": 0o600, "token": 0o600} {

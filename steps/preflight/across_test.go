@@ -88,15 +88,15 @@ func TestHostsAgainstEachOther(t *testing.T) {
 	}{
 		"four different hosts": {"duplicates", nil, ""},
 		"clones": {"duplicates", machines{"w1": func(m *conntest.Machine) { m.MachineID = "77" }, "a1": func(m *conntest.Machine) { m.MachineID = "77" }},
-			"a1 error: the machine id 77 is that of w1 and a1\nw1 error: the machine id 77 is that of w1 and a1"},
+			"a1 error: the machine id 77 is the same on w1 and a1\nw1 error: the machine id 77 is the same on w1 and a1"},
 		"one product": {"duplicates", machines{"m1": func(m *conntest.Machine) { m.ProductUUID = "55" }, "r1": func(m *conntest.Machine) { m.ProductUUID = "55" }},
-			"m1 warning: the product UUID 55 is that of m1 and r1\nr1 warning: the product UUID 55 is that of m1 and r1"},
+			"m1 warning: the product UUID 55 is the same on m1 and r1\nr1 warning: the product UUID 55 is the same on m1 and r1"},
 		"one MAC": {"duplicates", machines{"m1": func(m *conntest.Machine) { m.MAC = "52:54:00:00:00:01" }, "r1": func(m *conntest.Machine) { m.MAC = "52:54:00:00:00:01" }},
-			"m1 error: the MAC address 52:54:00:00:00:01 is that of m1 and r1\nr1 error: the MAC address 52:54:00:00:00:01 is that of m1 and r1"},
+			"m1 error: the MAC address 52:54:00:00:00:01 is the same on m1 and r1\nr1 error: the MAC address 52:54:00:00:00:01 is the same on m1 and r1"},
 		"one MTU":            {"mtu", nil, ""},
-		"another MTU":        {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 1450 }}, "w1 warning: the MTU is 1450, that of m1 and a1 is 1500"},
-		"jumbo frames":       {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 9000 }}, "w1 warning: the MTU is 9000, that of m1 and a1 is 1500"},
-		"two MTUs":           {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 9000 }, "a1": func(m *conntest.Machine) { m.MTU = 1 }}, "a1 warning: the MTU is 1, that of w1 is 9000\nm1 warning: the MTU is 1500, that of w1 is 9000"},
+		"another MTU":        {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 1450 }}, "w1 warning: the MTU is 1450; that of m1 and a1 is 1500"},
+		"jumbo frames":       {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 9000 }}, "w1 warning: the MTU is 9000; that of m1 and a1 is 1500"},
+		"two MTUs":           {"mtu", machines{"w1": func(m *conntest.Machine) { m.MTU = 9000 }, "a1": func(m *conntest.Machine) { m.MTU = 1 }}, "a1 warning: the MTU is 1; that of w1 is 9000\nm1 warning: the MTU is 1500; that of w1 is 9000"},
 		"no node's MTU":      {"mtu", machines{"r1": func(m *conntest.Machine) { m.MTU = 9000 }}, ""},
 		"clocks a bit apart": {"clocks", machines{"w1": func(m *conntest.Machine) { m.ClockAhead = 4 * time.Second }}, ""},
 		"clocks too far apart": {"clocks", machines{"w1": func(m *conntest.Machine) { m.ClockAhead = 4 * time.Second }, "r1": func(m *conntest.Machine) { m.ClockAhead = -3 * time.Second }},
@@ -123,7 +123,7 @@ func TestOneHostName(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := fmt.Sprintf("m1 %[1]s: the host name localhost is that of m1 and w1\nw1 %[1]s: the host name localhost is that of m1 and w1", level)
+		want := fmt.Sprintf("m1 %[1]s: the host name localhost is the same on m1 and w1\nw1 %[1]s: the host name localhost is the same on m1 and w1", level)
 		if got := strings.Join(g.look(t, "duplicates"), "\n"); got != want {
 			t.Errorf("found\n%s\nwant\n%s", got, want)
 		}

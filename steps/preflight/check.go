@@ -12,45 +12,48 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Where says on which hosts a check is made.
+// Where selects the hosts that a check runs on.
 type Where int
 
 // The hosts of a check.
 const (
-	Everywhere Where = iota
-	OnNodes          // those that run a kubelet
-	OnFirst          // it looks at all hosts at once
+	Everywhere  Where = iota
+	OnNodes           // those that run a kubelet
+	OnFirst           // once, on the first host, for all hosts
+	OnBalancers       // those with the role loadbalancer
 )
 
-// Options are what checks are told beside the host.
+// Options is the input of checks beside the host.
 type Options struct {
-	Systems []string // that the bundle has packages of, as packages.SystemOf names them
-	Modules []string // of the kernel, that nodes need
-	Writes  []Write  // what goes to which hosts
-	Hosts   []string // all that are looked at
+	Systems []string // operating systems that the bundle has packages for, in the form of packages.SystemOf
+	Modules []string // kernel modules that nodes need
+	Writes  []Write  // what the plan writes to which hosts
+	Hosts   []string // names of all hosts that are checked
+	// HoldsVIP tells that the cluster exists and its load balancers hold the virtual IP.
+	HoldsVIP bool
 }
 
-// Check is one thing that is looked at before anything is changed. The texts are
-// what docs/preflight.md says of it.
+// Check is one check of hosts, made before anything is changed. Its texts are those of
+// docs/reference/preflight.md.
 type Check struct {
 	Name     string // of its step: "preflight.memory"
-	Asks     string
-	Levels   string // of its findings, the worst first
+	Question string // the question it answers: "whether …"
+	Levels   string // of its findings, the most severe first
 	Limits   string
 	Reads    string // on the host
 	Source   string // of the limits
 	On       Where
-	Compares bool // reads the facts of other hosts; all that are made on the first do
-	Slow     bool // asks the host again
-	Packages bool // made where the bundle holds packages alone
+	Compares bool // reads the facts of other hosts; all checks with OnFirst do
+	Slow     bool // runs further commands or connections on the host
+	Packages bool // made only if the bundle contains packages
 	Bundle   bool // needs a bundle
-	Endpoint bool // made where what leads to the API servers exists before them
+	Endpoint bool // made only if the load balancer or DNS name of the API servers exists before them
 
 	needs func(Options) []manifest.Need
 	look  func(context.Context, *steps.Host, Options) (steps.Findings, error)
 }
 
-// Step gives the step of c.
+// Step returns the step that makes the check.
 func (c Check) Step(o Options) steps.Step {
 	var opts []op.Option
 	if c.Compares {
@@ -62,18 +65,19 @@ func (c Check) Step(o Options) steps.Step {
 	return op.Check(c.Name, func(ctx context.Context, h *steps.Host) (steps.Findings, error) { return c.look(ctx, h, o) }, opts...)
 }
 
-// Checks lists all checks.
+// Checks returns all checks.
 func Checks() []Check {
-	return slices.Concat(machineChecks(), diskChecks(), nodeChecks(), systemChecks(), timeChecks(), networkChecks(), nameChecks(), usedChecks(), []Check{endpointCheck(), reachCheck()})
+	return slices.Concat(machineChecks(), diskChecks(), nodeChecks(), systemChecks(), timeChecks(), networkChecks(), nameChecks(), usedChecks(), []Check{endpointCheck(), virtualIPCheck(), reachCheck()})
 }
 
-// The checks that are made when a host is reached, and without which nothing else is.
+// The checks that are made when kubexm connects to a host. No other check runs without
+// them, and they cannot be skipped.
 const (
 	Connectivity = "preflight.connectivity"
 	Sudo         = "preflight.sudo"
 )
 
-// Names lists the names of all checks that can be left out.
+// Names returns the names of all checks that can be skipped.
 func Names() []string {
 	var out []string
 	for _, c := range Checks() {
@@ -82,32 +86,32 @@ func Names() []string {
 	return out
 }
 
-// facts is what each host is, for the checks that compare hosts.
+// facts are the facts of each host, for the checks that compare hosts.
 var facts = steps.NewKey[runner.Facts]("preflight.facts")
 
-// GatherFacts gives what the host is to the checks that compare hosts.
+// GatherFacts stores the host's facts for the checks that compare hosts.
 func GatherFacts() steps.Step {
 	return &op.Do{
-		M:   steps.Meta{Name: "preflight.gather-facts", Always: true, LooksOnly: true, Timeout: time.Minute, Writes: []steps.AnyKey{facts}},
+		M:   steps.Meta{Name: "preflight.gather-facts", Always: true, ReadOnly: true, Timeout: time.Minute, Writes: []steps.AnyKey{facts}},
 		Act: func(_ context.Context, h *steps.Host) error { return facts.On(h.Name).Put(h, h.Facts) },
 	}
 }
 
-// peer is one of the hosts that are looked at.
+// peer is one of the hosts that are checked.
 type peer struct {
 	manifest.Host
 	facts runner.Facts
 }
 
-// peers gives all hosts that are looked at, in the config's order.
+// peers returns all hosts that are checked, in the config's order.
 func peers(h *steps.Host, o Options) ([]peer, error) {
-	looked := map[string]bool{}
+	checked := map[string]bool{}
 	for _, name := range o.Hosts {
-		looked[name] = true
+		checked[name] = true
 	}
 	var out []peer
 	for _, x := range h.Cluster.Spec.Hosts {
-		if !looked[x.Name] {
+		if !checked[x.Name] {
 			continue
 		}
 		f, err := facts.On(x.Name).Get(h)
@@ -119,7 +123,7 @@ func peers(h *steps.Host, o Options) ([]peer, error) {
 	return out, nil
 }
 
-// compare is a look at all hosts at once.
+// compare wraps a check of all hosts.
 func compare(look func(*manifest.Cluster, []peer) steps.Findings) func(context.Context, *steps.Host, Options) (steps.Findings, error) {
 	return func(_ context.Context, h *steps.Host, o Options) (steps.Findings, error) {
 		all, err := peers(h, o)
@@ -130,7 +134,8 @@ func compare(look func(*manifest.Cluster, []peer) steps.Findings) func(context.C
 	}
 }
 
-// repositories are those that the bundle may have packages for a host in.
+// repositories lists the package repositories of the bundle, one of which may be for the
+// host.
 func repositories(o Options) []manifest.Need {
 	var out []manifest.Need
 	for _, s := range o.Systems {
@@ -139,10 +144,11 @@ func repositories(o Options) []manifest.Need {
 	return out
 }
 
-// byFacts is a look at what the host has said of itself already.
+// byFacts wraps a check that reads only the facts that were gathered before.
 func byFacts(look func(*steps.Host) steps.Findings) func(context.Context, *steps.Host, Options) (steps.Findings, error) {
 	return func(_ context.Context, h *steps.Host, _ Options) (steps.Findings, error) { return look(h), nil }
 }
 
-// ShortName is a check's name as tables have it, and as --skip-checks takes it.
+// ShortName returns a check's name without "preflight.", as tables print it and
+// --skip-checks accepts it.
 func ShortName(name string) string { return strings.TrimPrefix(name, "preflight.") }

@@ -12,24 +12,24 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// maxSkew is how far apart clocks may be: the deployment matrix's five seconds.
+// maxSkew is the largest accepted difference between two clocks, a limit of kubexm's.
 const maxSkew = 5 * time.Second
 
 func timeChecks() []Check {
 	return []Check{
 		{
-			Name: "preflight.clock", Asks: "whether the clock is near this machine's, and not before the bundle was made", Levels: "error",
-			Limits: fmt.Sprintf("%s apart from the machine kubexm runs on; not before the bundle's lock", maxSkew), Reads: "date", Source: "the deployment matrix; certificates made now are not valid yet on a host that is behind",
+			Name: "preflight.clock", Question: "whether the clock agrees with the workdir host's, and is not before the bundle's build time", Levels: "error",
+			Limits: fmt.Sprintf("%s of difference from the workdir host; not before the time of the bundle's lock file", maxSkew), Reads: "date", Source: "kubexm's own limit; a certificate created now is not valid yet on a host whose clock is behind",
 			look: checkClock,
 		},
 		{
-			Name: "preflight.clocks", Asks: "whether the clocks of the hosts are near each other", Levels: "error", On: OnFirst, Compares: true,
-			Limits: fmt.Sprintf("%s between any two", maxSkew), Reads: "date", Source: "the deployment matrix",
+			Name: "preflight.clocks", Question: "whether the clocks of all hosts agree", Levels: "error", On: OnFirst, Compares: true,
+			Limits: fmt.Sprintf("%s of difference between any two", maxSkew), Reads: "date", Source: "kubexm's own limit",
 			look: compare(checkClocks),
 		},
 		{
-			Name: "preflight.time-service", Asks: "whether a service keeps the time", Levels: "error, warning, note",
-			Limits: "one of chrony, ntpd, ntpsec, openntpd, systemd-timesyncd is active; an error where spec.system.ntpServers asks for chrony, and neither the host nor the bundle has it", Reads: "systemctl show", Source: "the deployment matrix; an error there, and a warning here because clocks are compared and chrony can be set up",
+			Name: "preflight.time-service", Question: "whether a time synchronisation service is active", Levels: "error, warning, note",
+			Limits: "one of chrony, ntpd, ntpsec, openntpd, systemd-timesyncd is active; an error if spec.system.ntpServers requires chrony, and neither the host nor the bundle has it", Reads: "systemctl show", Source: "kubexm's own limit; only a warning, because the clocks are compared and kubexm can set up chrony",
 			look: checkTimeService,
 		},
 	}
@@ -38,15 +38,15 @@ func timeChecks() []Check {
 func checkClock(_ context.Context, h *steps.Host, _ Options) (steps.Findings, error) {
 	var out steps.Findings
 	if off := h.Facts.ClockOffset; off.Abs() > maxSkew {
-		out = append(out, steps.Finding{What: fmt.Sprintf("the clock is %s this machine's", apart(off)), Advice: "set it: let chrony run there, or `date -s` once; or mend the clock of this machine"})
+		out = append(out, steps.Finding{What: fmt.Sprintf("the clock is %s that of the workdir host", apart(off)), Advice: "run chrony on the host, or set its clock once with date -s; if the workdir host's clock is wrong, correct that one"})
 	}
-	if t := h.Facts.Time; !t.IsZero() && t.Before(h.Made) {
-		out = append(out, steps.Finding{What: fmt.Sprintf("the clock says %s, which is before the bundle was made", t.Format("2006-01-02 15:04")), Advice: "set the clock; its battery may be empty"})
+	if t := h.Facts.Time; !t.IsZero() && t.Before(h.BundleTime) {
+		out = append(out, steps.Finding{What: fmt.Sprintf("the clock shows %s, which is before the bundle was built", t.Format("2006-01-02 15:04")), Advice: "set the clock; the battery of the hardware clock may be empty"})
 	}
 	return out, nil
 }
 
-// apart says how far a clock is from another.
+// apart describes the offset of a clock from another: "6.1s ahead of".
 func apart(off time.Duration) string {
 	word := "ahead of"
 	if off < 0 {
@@ -58,8 +58,8 @@ func apart(off time.Duration) string {
 	return off.Round(100*time.Millisecond).String() + " " + word
 }
 
-// checkClocks compares the host that is furthest ahead with all that are too far
-// behind it. Each is measured against this machine's clock.
+// checkClocks compares the clock that is furthest ahead with all others. Their offsets
+// are relative to the workdir host's clock.
 func checkClocks(_ *manifest.Cluster, all []peer) steps.Findings {
 	var first *peer
 	for i := range all {
@@ -73,7 +73,7 @@ func checkClocks(_ *manifest.Cluster, all []peer) steps.Findings {
 			continue
 		}
 		if off := p.facts.ClockOffset - first.facts.ClockOffset; off < -maxSkew {
-			out = append(out, steps.Finding{Host: p.Name, What: fmt.Sprintf("the clock is %s that of %s", apart(off), first.Name), Advice: "let chrony run on all hosts, with one server for all"})
+			out = append(out, steps.Finding{Host: p.Name, What: fmt.Sprintf("the clock is %s that of %s", apart(off), first.Name), Advice: "run chrony on all hosts, with the same time server"})
 		}
 	}
 	return out
@@ -84,11 +84,11 @@ func checkTimeService(_ context.Context, h *steps.Host, o Options) (steps.Findin
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(h.Facts.Units, func(u runner.UnitFact) bool { return slices.Contains(names, u.Name) })
 	}
-	// systemd-timesyncd follows servers, and serves nobody.
+	// systemd-timesyncd is only a client: it cannot serve time to other hosts.
 	can := has("chrony.service", "chronyd.service") || has("systemd-timesyncd.service") && !slices.Contains(ntp, h.Name)
 	if len(ntp) > 0 && !can && !slices.Contains(o.Systems, packages.SystemOf(h.Facts)) {
-		return steps.Findings{{What: "has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it",
-			Advice: "install chrony there; or name its operating system in spec.bundle.operatingSystems, and build the bundle again"}}, nil
+		return steps.Findings{{What: "chrony is missing: spec.system.ntpServers requires it, and the bundle has no packages for this operating system",
+			Advice: "install chrony on the host; or add its operating system to spec.bundle.operatingSystems and build the bundle again"}}, nil
 	}
 	for _, u := range h.Facts.Units {
 		if u.Active && u.Name != "kubelet.service" {
@@ -96,7 +96,7 @@ func checkTimeService(_ context.Context, h *steps.Host, o Options) (steps.Findin
 		}
 	}
 	if len(ntp) > 0 {
-		return steps.Findings{{What: "no service keeps the time; chrony will, as spec.system.ntpServers says", Advice: "nothing", Note: true}}, nil
+		return steps.Findings{{What: "no time synchronisation service is active; kubexm sets up chrony, as spec.system.ntpServers requires", Advice: "no action needed", Note: true}}, nil
 	}
-	return steps.Findings{{What: "no service keeps the time", Advice: "let chrony run there, or name servers in spec.system.ntpServers: clocks drift apart, and certificates and etcd's leases with them", Warning: true}}, nil
+	return steps.Findings{{What: "no time synchronisation service is active", Advice: "run chrony on the host, or set spec.system.ntpServers: clocks drift apart, and certificates and etcd leases depend on them", Warning: true}}, nil
 }

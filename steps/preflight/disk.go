@@ -16,41 +16,41 @@ import (
 
 // Write is what a plan writes to one folder of some hosts.
 type Write struct {
-	What  string // "images"
-	Path  string
-	Hosts []string
-	Needs []manifest.Need // of the bundle: files, or images for the host's platform
-	All   bool            // every image of the bundle, for all platforms, as it is there
-	Every bool            // every image of the bundle, for the host's platform, packed and unpacked
-	Bytes int64           // beside these
+	What           string // "images", for findings
+	Path           string
+	Hosts          []string
+	Needs          []manifest.Need // artifacts of the bundle: files, or images for the host's platform
+	AllImages      bool            // every image of the bundle, for all platforms, compressed
+	PlatformImages bool            // every image of the bundle, for the host's platform, compressed and unpacked
+	Bytes          int64           // in addition to these
 }
 
-// How much larger than in the bundle something is on a disk.
+// Factors from an artifact's size in the bundle to its size on a disk.
 const (
-	// A node keeps the layers of an image as they came and unpacks them beside:
-	// kube-apiserver v1.32.2 is 95.2 MB, and 27.2 MB in gzip, 3.5 times as much.
+	// A node stores the compressed layers of an image and unpacks them beside:
+	// kube-apiserver v1.32.2 has 95.2 MB, 3.5 times its 27.2 MB in gzip.
 	imageTimes = 4.5
-	// A package is copied to the host and unpacked: an allowance, for packages say
-	// nothing of it in a way that all distributions share.
+	// A package is copied to the host and unpacked. This is an estimate: package formats
+	// do not record the unpacked size in a common way.
 	packageTimes = 5
-	// WALBytes is what etcd sets aside for its log: a segment of 64 MB in use and one
-	// ready (SegmentSizeBytes in etcd's server/storage/wal).
+	// WALBytes is what etcd allocates for its write-ahead log: one segment of 64 MB in
+	// use and one preallocated (SegmentSizeBytes in etcd's server/storage/wal).
 	WALBytes = 2 * 64 * 1000 * 1000
 )
 
-// A kubelet evicts pods where less than this is free (its defaults for evictionHard).
+// A kubelet evicts pods if less than this is free (its defaults for evictionHard).
 const (
 	nodeFree   = 10 // % of the disk with /var/lib/kubelet
 	imageFree  = 15 // % of the disk with the runtime's images
-	inodesFree = 5  // % of either's inodes
+	inodesFree = 5  // % of the inodes of either
 )
 
 func diskChecks() []Check {
 	return []Check{
 		{
-			Name: "preflight.disk-space", Asks: "whether each file system has room for what the plan writes there", Levels: "error, warning", Bundle: true, Slow: true,
-			Limits: fmt.Sprintf("error where less is free than is written; warning where then less than %d%% of the disk with /var/lib/kubelet is free, or %d%% of the one with the runtime's images", nodeFree, imageFree),
-			Reads:  "df", Source: fmt.Sprintf("sizes in the bundle's lock: programs as they are; images on nodes %.1f times (packed and unpacked, measured on kube-apiserver), packages %d times, the registry's images as they are, %d MB for etcd's log; images of add-ons on nodes are counted where there is no registry; the kubelet's evictionHard", imageTimes, packageTimes, WALBytes/1000/1000),
+			Name: "preflight.disk-space", Question: "whether each file system has room for what the plan writes to it", Levels: "error, warning", Bundle: true, Slow: true,
+			Limits: fmt.Sprintf("error if less is free than is written; warning if afterwards less than %d%% of the disk with /var/lib/kubelet is free, or %d%% of the disk with the runtime's images", nodeFree, imageFree),
+			Reads:  "df", Source: fmt.Sprintf("sizes in the bundle's lock file: programs once; images on nodes %.1f times (compressed and unpacked, measured on kube-apiserver); packages %d times; the registry's images once; %d MB for etcd's write-ahead log; images of add-ons on nodes only without a registry; the kubelet's evictionHard", imageTimes, packageTimes, WALBytes/1000/1000),
 			look: checkSpace,
 			needs: func(o Options) []manifest.Need {
 				out := repositories(o)
@@ -65,14 +65,14 @@ func diskChecks() []Check {
 			},
 		},
 		{
-			Name: "preflight.inodes", Asks: "whether the file systems of a node have inodes left", Levels: "error, warning", On: OnNodes,
-			Limits: fmt.Sprintf("error without any, warning under %d%%, where the number is fixed", inodesFree), Reads: "df -i", Source: "the kubelet's evictionHard",
+			Name: "preflight.inodes", Question: "whether a node's file systems have free inodes", Levels: "error, warning", On: OnNodes,
+			Limits: fmt.Sprintf("error at 0, warning under %d%%; file systems without a fixed number of inodes are not checked", inodesFree), Reads: "df -i", Source: "the kubelet's evictionHard",
 			look: byFacts(checkInodes),
 		},
 	}
 }
 
-// share is what one file system gets.
+// share is what the plan writes to one file system.
 type share struct {
 	disk  runner.Disk
 	bytes int64
@@ -81,7 +81,7 @@ type share struct {
 
 func checkSpace(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
 	ours, err := Joined(ctx, h)
-	if err != nil || ours || h.Artifacts == nil { // most of it may be there
+	if err != nil || ours || h.Artifacts == nil { // on a host of this cluster most of it may exist
 		return nil, err
 	}
 	shares := map[string]*share{}
@@ -115,15 +115,15 @@ func checkSpace(ctx context.Context, h *steps.Host, o Options) (steps.Findings, 
 	add("packages", "/usr", packages)
 	var out steps.Findings
 	for _, mount := range slices.Sorted(maps.Keys(shares)) {
-		out = append(out, shares[mount].judge(h)...)
+		out = append(out, shares[mount].check(h)...)
 	}
 	return out, nil
 }
 
-// judge holds what goes to a file system against what is free.
-func (s *share) judge(h *steps.Host) steps.Findings {
+// check compares what is written to a file system with its free space.
+func (s *share) check(h *steps.Host) steps.Findings {
 	if s.bytes > s.disk.Free {
-		return steps.Findings{{What: fmt.Sprintf("%s has %s free, and gets %s: %s", s.disk.Mount, mib(s.disk.Free), mib(s.bytes), strings.Join(s.whats, ", ")), Advice: "make room, or give what takes it a disk of its own"}}
+		return steps.Findings{{What: fmt.Sprintf("%s has %s free and needs %s: %s", s.disk.Mount, mib(s.disk.Free), mib(s.bytes), strings.Join(s.whats, ", ")), Advice: "free disk space, or move the largest of these to a separate disk"}}
 	}
 	if !node(h) || s.disk.Size == 0 {
 		return nil
@@ -134,23 +134,23 @@ func (s *share) judge(h *steps.Host) steps.Findings {
 		least int64
 	}{{part.RuntimeOf(h.Cluster).DataDir, imageFree}, {"/var/lib/kubelet", nodeFree}} {
 		if d, ok := h.Facts.Disk(x.path); ok && d.Mount == s.disk.Mount && left < x.least {
-			return steps.Findings{{What: fmt.Sprintf("%s will have %d%% free with %s more, and a kubelet evicts pods where %s has less than %d%%", s.disk.Mount, left, mib(s.bytes), x.path, x.least), Advice: "make room", Warning: true}}
+			return steps.Findings{{What: fmt.Sprintf("%s will have %d%% free after %s more; a kubelet evicts pods when the disk with %s has less than %d%% free", s.disk.Mount, left, mib(s.bytes), x.path, x.least), Advice: "free disk space", Warning: true}}
 		}
 	}
 	return nil
 }
 
-// size gives what w takes on a disk of h.
+// size returns the bytes that w takes on a disk of h.
 func (w Write) size(h *steps.Host) (int64, error) {
 	bytes := w.Bytes
-	if w.All {
+	if w.AllImages {
 		for _, im := range h.Artifacts.Images() {
 			for _, p := range im.Platforms {
 				bytes += p.Content + p.Size
 			}
 		}
 	}
-	if w.Every {
+	if w.PlatformImages {
 		for _, im := range h.Artifacts.Images() {
 			bytes += onNode(im, h.Platform)
 		}
@@ -173,7 +173,7 @@ func (w Write) size(h *steps.Host) (int64, error) {
 	return bytes, nil
 }
 
-// onNode gives what an image takes on a node.
+// onNode returns the bytes that an image takes on a node.
 func onNode(im manifest.ImagePin, on manifest.Platform) int64 {
 	bytes := int64(0)
 	for _, p := range im.Platforms {
@@ -184,11 +184,11 @@ func onNode(im manifest.ImagePin, on manifest.Platform) int64 {
 	return bytes
 }
 
-// packageBytes gives what the packages of the bundle take on h.
+// packageBytes returns the bytes that the packages of the bundle take on h.
 func packageBytes(h *steps.Host, o Options) (int64, error) {
 	system := packages.SystemOf(h.Facts)
 	if !slices.Contains(o.Systems, system) {
-		return 0, nil // another check tells
+		return 0, nil // another check reports it
 	}
 	repo, err := h.Repository(manifest.Need{Kind: manifest.Packages, Name: system})
 	if err != nil {
@@ -215,8 +215,8 @@ func checkInodes(h *steps.Host) steps.Findings {
 		}
 		seen[d.Mount] = true
 		out = append(out, steps.Finding{
-			What:   fmt.Sprintf("%s has %d of %d inodes left: a kubelet evicts pods under %d%%", d.Mount, d.InodesFree, d.Inodes, inodesFree),
-			Advice: "remove small files there, or make the file system anew with more inodes", Warning: d.InodesFree > 0,
+			What:   fmt.Sprintf("%s has %d of %d inodes free; a kubelet evicts pods under %d%%", d.Mount, d.InodesFree, d.Inodes, inodesFree),
+			Advice: "delete small files on it, or recreate the file system with more inodes", Warning: d.InodesFree > 0,
 		})
 	}
 	return out

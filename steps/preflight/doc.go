@@ -1,5 +1,5 @@
-// Package preflight looks at hosts before anything is changed on them, and
-// reports everything it finds at once.
+// Package preflight checks hosts before anything is changed on them, and reports all
+// findings in one report.
 //
 // It may import steps, steps/op, versions and manifest.
 package preflight

@@ -11,55 +11,57 @@ import (
 	"github.com/mensylisir/kubexm/versions"
 )
 
-var update = flag.Bool("update", false, "write docs/preflight.md anew")
+var update = flag.Bool("update", false, "rewrite docs/reference/preflight.md")
 
-// document is what users read of the checks: all that differs from check to check
-// comes from the code.
+// document returns the page about the checks: all that differs from check to check comes
+// from the code.
 func document(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(`# The checks before anything is changed
+	b.WriteString(`# Preflight checks
 
-` + "`kubexm preflight -f config.yaml [--bundle demo.tar.zst]`" + ` reaches every host of a config, looks at all of them at once, and tells
-everything that it holds against them in one table. It changes nothing. ` + "`kubexm install`" + ` and ` + "`create cluster`" + ` make the very
-same checks first, and change nothing while there is an error.
+` + "`kubexm preflight -f config.yaml [--bundle demo.tar.zst]`" + ` connects to every host of a config and checks all of them in parallel. It
+prints all findings in one table and changes nothing. ` + "`kubexm install`" + ` and ` + "`create cluster`" + ` make the same checks first, and change
+nothing while there is an error.
 
 | level | meaning |
 |---|---|
 | error | nothing is changed on any host; the command ends with [exit code](exit-codes.md) 3 |
-| warning | said, and passed: something will be slow, or is going to be changed by kubexm |
-| note | said; nobody has to do anything |
+| warning | reported only: something will be slow, or kubexm will change it |
+| note | reported only: no action is needed |
 
-Findings of a check that are the same on several hosts are one row of the table. With ` + "`-o json`" + ` each is a line of its
-own, of the type ` + "`finding`" + ` with ` + "`step`" + ` (the check's name), ` + "`host`, `severity`, `message` and `advice`" + `;
-[run events](run-events.md) has the fields. The names of checks stay as they are from version to version.
+Identical findings of a check on several hosts are one row of the table. With ` + "`-o json`" + ` each finding is a separate line of
+type ` + "`finding`" + ` with ` + "`step`" + ` (the check's name), ` + "`host`, `severity`, `message` and `advice`" + `;
+[run events](run-events.md) describes the fields. The names of checks are stable from version to version.
 
-Checks are left out by name: ` + "`kubexm preflight --skip-checks memory,ports`, `kubexm install --skip-checks memory,ports`" + `. What was left
-out is said, stands in the first line of the run's journal (` + "`skipped`" + `) and in the summary of ` + "`-o json`" + `. The names may be
-written with or without ` + "`preflight.`" + ` before them. Without ` + "`--bundle`" + ` a note says which checks could not be made.
+` + "`--skip-checks`" + ` skips checks by name: ` + "`kubexm preflight --skip-checks memory,ports`, `kubexm install --skip-checks memory,ports`" + `. The
+skipped checks are printed, and listed in the first line of the run's journal (` + "`skipped`" + `) and in the summary of ` + "`-o json`" + `. The prefix
+` + "`preflight.`" + ` of a name is optional. Without ` + "`--bundle`" + ` a note lists the checks that could not be made.
 
-Hosts are asked what they are by one command each. Whether they reach each other is tried through their own SSH servers
-(direct-tcpip, as ` + "`ssh -W`" + ` does it): nothing has to be installed for it, and no data is sent.
+kubexm reads the facts of each host with one command. To test connections between hosts it uses their SSH servers (direct-tcpip
+forwarding, as ` + "`ssh -W`" + ` does): nothing has to be installed, and no data is sent.
 
-## Reached at all
+## Connection
 
-| check | asks | level | source |
+| check | checks | level | note |
 |---|---|---|---|
-| ` + "`" + preflight.Connectivity + "`" + ` | whether the host answers, its key is trusted, and the user is let in | error | a host that is not reached is a finding like others; it cannot be left out |
-| ` + "`" + preflight.Sudo + "`" + ` | whether the user becomes root there, by sudo without a password or with sudoPassword | error | the same |
+| ` + "`" + preflight.Connectivity + "`" + ` | whether the host answers, its host key is trusted, and the user is authenticated | error | a host that cannot be reached is a finding like others; this check cannot be skipped |
+| ` + "`" + preflight.Sudo + "`" + ` | whether the user becomes root on the host, by sudo without a password or with sudoPassword | error | this check cannot be skipped |
 
-## Looked at
+## Hosts
 
-| check | asks | level | limits | reads on the host | where the limits come from |
+| check | checks | level | limits | reads on the host | source of the limits, or reason |
 |---|---|---|---|---|---|
 `)
 	for _, c := range preflight.Checks() {
-		asks := c.Asks
+		asks := c.Question
 		switch {
 		case c.Endpoint:
 			asks += "; on masters and workers, with spec.loadBalancer.external.type external or controlPlaneEndpoint.externalDNS"
 		case c.On == preflight.OnNodes:
 			asks += "; on masters and workers"
+		case c.On == preflight.OnBalancers:
+			asks += "; on load balancer hosts"
 		case c.Packages:
 			asks += "; where the bundle has packages"
 		case c.Bundle:
@@ -68,13 +70,13 @@ Hosts are asked what they are by one command each. Whether they reach each other
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", c.Name, asks, c.Levels, c.Limits, c.Reads, c.Source)
 	}
 	b.WriteString(`
-Beside these, ` + "`etcd.check-external`, `etcd.check-keys`, `registryd.check-pull`, `registryd.check-push` and `kubeadm.check-kept-store`" + `
-look at an etcd or a registry that stands already, and at data that a deletion left. They are left out by their full names.
-` + "`preflight.existing-cluster`" + ` keeps [a cluster that exists](existing-cluster.md) from harm. It cannot be left out.
+In addition, ` + "`etcd.check-external`, `etcd.check-keys`, `registryd.check-pull`, `registryd.check-push` and `kubeadm.check-kept-store`" + `
+check an existing etcd or registry, and data that a deletion preserved. To skip them, use their full names.
+` + "`preflight.existing-cluster`" + ` protects [an existing cluster](../existing-cluster.md). It cannot be skipped.
 
 ## Operating systems
 
-A release stands for its minor versions: 9 is 9.0 to 9.n. The table is ` + "`versions/supported.yaml`" + `.
+A release includes its minor versions: 9 is 9.0 to 9.n. The table is ` + "`versions/supported.yaml`" + `.
 
 | ID in /etc/os-release | distribution | releases |
 |---|---|---|
@@ -89,9 +91,9 @@ A release stands for its minor versions: 9 is 9.0 to 9.n. The table is ` + "`ver
 	return b.String()
 }
 
-// TestDocument: docs/preflight.md says what the code does; -update writes it.
+// TestDocument: docs/reference/preflight.md matches the checks; -update rewrites it.
 func TestDocument(t *testing.T) {
-	const path = "../../docs/preflight.md"
+	const path = "../../docs/reference/preflight.md"
 	want := document(t)
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -100,20 +102,20 @@ func TestDocument(t *testing.T) {
 	}
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != want {
-		t.Errorf("%s is not what the checks are: go test ./steps/preflight -update writes it anew (%v)", path, err)
+		t.Errorf("%s does not match the checks: go test ./steps/preflight -update rewrites it (%v)", path, err)
 	}
 }
 
-// TestChecksAreDescribed: each has a name of its own, and says all that the document
-// has columns for.
+// TestChecksAreDescribed: each check has a unique name, and a text for each column of the
+// document.
 func TestChecksAreDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range preflight.Checks() {
-		if seen[c.Name] || !strings.HasPrefix(c.Name, "preflight.") || c.Asks == "" || c.Levels == "" || c.Limits == "" || c.Reads == "" || c.Source == "" {
+		if seen[c.Name] || !strings.HasPrefix(c.Name, "preflight.") || c.Question == "" || c.Levels == "" || c.Limits == "" || c.Reads == "" || c.Source == "" {
 			t.Errorf("%+v", c)
 		}
 		seen[c.Name] = true
-		if m := c.Step(preflight.Options{}).Meta(); m.Name != c.Name || !m.LooksOnly || !m.Always || m.Timeout <= 0 {
+		if m := c.Step(preflight.Options{}).Meta(); m.Name != c.Name || !m.ReadOnly || !m.Always || m.Timeout <= 0 {
 			t.Errorf("%+v", m)
 		}
 	}

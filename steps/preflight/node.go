@@ -17,25 +17,25 @@ import (
 // ourSysctls is the name of the file that a node's kernel settings are written to.
 const ourSysctls = "99-kubexm-cri.conf"
 
-// leastInotify is what kernels set by default.
+// leastInotify is the kernel's default.
 const leastInotify = "128"
 
 func nodeChecks() []Check {
 	return []Check{
 		{
-			Name: "preflight.kernel-modules", Asks: "whether the kernel has the modules that nodes need", Levels: "error", On: OnNodes,
-			Limits: "each is loaded, part of the kernel, or can be loaded", Reads: "/proc/modules, modules.builtin, /sys/module, modprobe -n", Source: "what kubexm loads: overlay, br_netfilter, nf_conntrack, those of ipvs, those of the pod network",
+			Name: "preflight.kernel-modules", Question: "whether the kernel has the modules that nodes need", Levels: "error", On: OnNodes,
+			Limits: "each is loaded, built into the kernel, or loadable", Reads: "/proc/modules, modules.builtin, /sys/module, modprobe -n", Source: "the modules that kubexm loads: overlay, br_netfilter, nf_conntrack, those of IPVS, those of the pod network",
 			look: checkModules,
 		},
 		{
-			Name: "preflight.commands", Asks: "whether the commands that kubeadm, the kubelet and kubexm call are there", Levels: "error, note", On: OnNodes,
-			Limits: "ip, iptables, modprobe, mount, nsenter, touch; conntrack before Kubernetes 1.32", Reads: "command -v", Source: "kubeadm's preflight (InPathCheck); what packages of the bundle bring counts as there",
+			Name: "preflight.commands", Question: "whether the commands that kubeadm, the kubelet and kubexm call are installed", Levels: "error, note", On: OnNodes,
+			Limits: "ip, iptables, modprobe, mount, nsenter, touch; conntrack before Kubernetes 1.32", Reads: "command -v", Source: "kubeadm's preflight (InPathCheck); commands in the bundle's packages count as installed",
 			look: checkCommands, needs: repositories,
 		},
 		{
-			Name: "preflight.sysctls", Asks: "whether a file of the host's takes back what a node sets", Levels: "error, warning", On: OnNodes,
-			Limits: fmt.Sprintf("no file after %s turns forwarding or bridge filtering off; fs.inotify.max_user_instances is not under the kernel's own %s; IPv6 is on where the cluster has it", ourSysctls, leastInotify),
-			Reads:  "sysctl.d of /etc, /run and /usr, /proc/sys", Source: "systemd-sysctl takes files by their names, the last one counts; after a boot pods would reach nobody",
+			Name: "preflight.sysctls", Question: "whether the host's sysctl files override settings that a node needs", Levels: "error, warning", On: OnNodes,
+			Limits: fmt.Sprintf("no file after %s turns off forwarding or bridge filtering; fs.inotify.max_user_instances is at least the kernel's default %s; IPv6 is enabled if the cluster uses it", ourSysctls, leastInotify),
+			Reads:  "sysctl.d of /etc, /run and /usr, /proc/sys", Source: "systemd-sysctl applies the files in the order of their names, and the last value wins; after a reboot pods would have no network",
 			look: byFacts(checkSysctls),
 		},
 	}
@@ -51,17 +51,17 @@ func checkModules(_ context.Context, h *steps.Host, o Options) (steps.Findings, 
 	if len(absent) == 0 {
 		return nil, nil
 	}
-	advice := "install the package with the rest of the kernel's modules (linux-modules-extra, kernel-modules-extra), or another kernel"
+	advice := "install the package with the kernel's extra modules (linux-modules-extra, kernel-modules-extra), or another kernel"
 	if slices.ContainsFunc(absent, func(m string) bool { return strings.HasPrefix(m, "ip_vs") }) {
 		advice += "; or set spec.kubernetes.kubeProxy.mode to iptables"
 	}
-	if n := part.NetworkOf(h.Cluster); n.Instead != "" && slices.ContainsFunc(n.Modules, func(m string) bool { return slices.Contains(absent, m) }) {
-		advice += "; or " + n.Instead
+	if n := part.NetworkOf(h.Cluster); n.Advice != "" && slices.ContainsFunc(n.Modules, func(m string) bool { return slices.Contains(absent, m) }) {
+		advice += "; or " + n.Advice
 	}
 	return steps.Findings{{What: "the kernel has no module " + strings.Join(absent, ", "), Advice: advice}}, nil
 }
 
-// packagesOf are the packages that bring a command, in one distribution or another.
+// packagesOf lists the packages that contain a command, over all distributions.
 var packagesOf = map[string][]string{
 	"conntrack": {"conntrack", "conntrack-tools"},
 	"ip":        {"iproute2", "iproute"},
@@ -80,9 +80,9 @@ func checkCommands(_ context.Context, h *steps.Host, o Options) (steps.Findings,
 	coming, known := coming(h, o)
 	var missing, maybe []string
 	for _, c := range want {
-		brings := func(p string) bool { return slices.Contains(coming, p) }
+		installs := func(p string) bool { return slices.Contains(coming, p) }
 		switch {
-		case slices.Contains(h.Facts.Commands, c) || slices.ContainsFunc(packagesOf[c], brings):
+		case slices.Contains(h.Facts.Commands, c) || slices.ContainsFunc(packagesOf[c], installs):
 		case known:
 			missing = append(missing, c)
 		default:
@@ -95,16 +95,16 @@ func checkCommands(_ context.Context, h *steps.Host, o Options) (steps.Findings,
 		for _, c := range missing {
 			from = append(from, packagesOf[c][0])
 		}
-		out = append(out, steps.Finding{What: "lacks the commands " + strings.Join(missing, ", "), Advice: fmt.Sprintf("install the packages (%s), or name them in spec.system and have the bundle carry them", strings.Join(from, ", "))})
+		out = append(out, steps.Finding{What: "missing commands: " + strings.Join(missing, ", "), Advice: fmt.Sprintf("install the packages (%s), or list them in spec.system and build a bundle that includes them", strings.Join(from, ", "))})
 	}
 	if len(maybe) > 0 {
-		out = append(out, steps.Finding{What: "lacks the commands " + strings.Join(maybe, ", ") + "; whether the bundle's packages bring them is not known without it", Advice: "name the bundle with --bundle", Note: true})
+		out = append(out, steps.Finding{What: "missing commands: " + strings.Join(maybe, ", ") + "; whether the bundle's packages contain them is unknown without a bundle", Advice: "specify the bundle with --bundle", Note: true})
 	}
 	return out, nil
 }
 
-// coming names the packages that the bundle brings to a host; without a bundle
-// nobody knows, unless none are asked for.
+// coming lists the packages that kubexm installs on a host from the bundle. known is
+// false if there is no bundle to read them from.
 func coming(h *steps.Host, o Options) (names []string, known bool) {
 	if len(o.Systems) == 0 || !slices.Contains(o.Systems, packages.SystemOf(h.Facts)) {
 		return nil, true
@@ -114,7 +114,7 @@ func coming(h *steps.Host, o Options) (names []string, known bool) {
 	}
 	repo, err := h.Repository(manifest.Need{Kind: manifest.Packages, Name: packages.SystemOf(h.Facts)})
 	if err != nil {
-		return nil, true // another check tells
+		return nil, true // another check reports it
 	}
 	for _, m := range repo.Members {
 		if name, _, ok := strings.Cut(m.Package, " "); ok {
@@ -124,7 +124,7 @@ func coming(h *steps.Host, o Options) (names []string, known bool) {
 	return names, true
 }
 
-// forbids are the values that take back what a node needs.
+// forbids are the values that disable what a node needs.
 var forbids = map[string]string{
 	"net.ipv4.ip_forward": "0", "net.ipv4.conf.all.forwarding": "0",
 	"net.bridge.bridge-nf-call-iptables": "0", "net.bridge.bridge-nf-call-ip6tables": "0",
@@ -139,22 +139,23 @@ func checkSysctls(h *steps.Host) steps.Findings {
 		bad := forbids[l.Key] == l.Value && l.Value != "" || dual && forbidsDual[l.Key] == l.Value && l.Value != ""
 		if bad && l.After(ourSysctls) {
 			out = append(out, steps.Finding{
-				What:   fmt.Sprintf("%s sets %s to %s, and systemd takes it in after kubexm's %s", l.File, l.Key, l.Value, ourSysctls),
-				Advice: "take the line out: after a boot pods would reach nobody",
+				What:   fmt.Sprintf("%s sets %s to %s, and systemd applies it after kubexm's %s", l.File, l.Key, l.Value, ourSysctls),
+				Advice: "remove the line: after a reboot pods would have no network",
 			})
 		}
 	}
 	if dual && h.Facts.Sysctls["net.ipv6.conf.all.disable_ipv6"] == "1" {
-		out = append(out, steps.Finding{What: "IPv6 is turned off (net.ipv6.conf.all.disable_ipv6), and the cluster's pods have addresses of it", Advice: "turn it on, or leave IPv6 out of kubePodsCIDR and kubeServiceCIDR"})
+		out = append(out, steps.Finding{What: "IPv6 is disabled (net.ipv6.conf.all.disable_ipv6), but the cluster's pods have IPv6 addresses", Advice: "enable it, or remove the IPv6 networks from kubePodsCIDR and kubeServiceCIDR"})
 	}
 	if v := h.Facts.Sysctls["fs.inotify.max_user_instances"]; v != "" && (len(v) < len(leastInotify) || len(v) == len(leastInotify) && v < leastInotify) {
-		out = append(out, steps.Finding{What: fmt.Sprintf("fs.inotify.max_user_instances is %s: kubelet and containers run out of watches", v), Advice: "set it to " + leastInotify + " or more in /etc/sysctl.d", Warning: true})
+		out = append(out, steps.Finding{What: fmt.Sprintf("fs.inotify.max_user_instances is %s: kubelet and containers run out of inotify instances", v), Advice: "set it to " + leastInotify + " or more in /etc/sysctl.d", Warning: true})
 	}
 	slices.SortFunc(out, compareFindings)
 	return out
 }
 
-// leftovers sorts the files of a Kubernetes that are on a host.
+// leftovers returns which of the traces are files of a Kubernetes node, and which are
+// configurations of a pod network.
 func leftovers(traces []string) (cluster, networks []string) {
 	for _, t := range traces {
 		switch {

@@ -15,12 +15,12 @@ import (
 func TestLeftovers(t *testing.T) {
 	m := machine
 	hold(t, "existing-installation", map[string]row{
-		"a service":           {host: "w1", before: func(s *conntest.Sim) { s.AddUnit("kubelet.service", "[Service]\n", false, false) }, want: []string{"error: holds another Kubernetes: /usr/lib/systemd/system/kubelet.service"}},
+		"a service":           {host: "w1", before: func(s *conntest.Sim) { s.AddUnit("kubelet.service", "[Service]\n", false, false) }, want: []string{"error: has files of another Kubernetes: /usr/lib/systemd/system/kubelet.service"}},
 		"processes":           {host: "w1", before: m(func(m *conntest.Machine) { m.Processes = []string{"712 kubelet", "900 etcd"} }), want: []string{"error: runs another Kubernetes: kubelet (process 712)"}},
 		"an etcd on a master": {host: "m1", before: m(func(m *conntest.Machine) { m.Processes = []string{"900 etcd"} }), want: []string{"error: runs another Kubernetes: etcd (process 900)"}},
-		"a kubelet's data":    {host: "w1", before: file("/var/lib/kubelet/pki/kubelet.crt"), want: []string{"error: holds another Kubernetes: /var/lib/kubelet/pki/kubelet.crt"}},
-		"a network before":    {host: "w1", before: file("/etc/cni/net.d/10-calico.conflist"), want: []string{"error: /etc/cni/net.d holds the configuration of another pod network: 10-calico.conflist"}},
-		"a network behind":    {host: "w1", before: file("/etc/cni/net.d/87-podman-bridge.conflist"), want: []string{"warning: /etc/cni/net.d holds the configuration of another pod network: 87-podman-bridge.conflist"}},
+		"a kubelet's data":    {host: "w1", before: file("/var/lib/kubelet/pki/kubelet.crt"), want: []string{"error: has files of another Kubernetes: /var/lib/kubelet/pki/kubelet.crt"}},
+		"a network before":    {host: "w1", before: file("/etc/cni/net.d/10-calico.conflist"), want: []string{"error: /etc/cni/net.d contains the configuration of another pod network: 10-calico.conflist"}},
+		"a network behind":    {host: "w1", before: file("/etc/cni/net.d/87-podman-bridge.conflist"), want: []string{"warning: /etc/cni/net.d contains the configuration of another pod network: 87-podman-bridge.conflist"}},
 		"no network's":        {host: "w1", before: file("/etc/cni/net.d/README")},
 		"on a registry host":  {host: "r1", before: func(s *conntest.Sim) { file("/etc/cni/net.d/10-calico.conflist")(s) }},
 	})
@@ -36,47 +36,47 @@ func TestNames(t *testing.T) {
 	keep := "  system: {keep: [hostname]}\n"
 	hold(t, "host-name", map[string]row{
 		"good":             {host: "w1", before: called("w1.site.example", "192.0.2.21")},
-		"an underscore":    {host: "w1", before: called("web_1"), want: []string{`warning: the host name "web_1" is not one that a node may have`}},
-		"a capital, kept":  {host: "w1", before: called("Web1"), spec: keep, want: []string{`error: the host name "Web1" is not one that a node may have`}},
+		"an underscore":    {host: "w1", before: called("web_1"), want: []string{`warning: the host name "web_1" is not a valid node name`}},
+		"a capital, kept":  {host: "w1", before: called("Web1"), spec: keep, want: []string{`error: the host name "Web1" is not a valid node name`}},
 		"good, kept":       {host: "w1", before: called("web-1"), spec: keep},
-		"loopback":         {host: "w1", before: called("w1", "127.0.0.1"), want: []string{"warning: /etc/hosts says that the host name means 127.0.0.1"}},
-		"loopback of IPv6": {host: "w1", before: called("w1", "::1"), want: []string{"warning: /etc/hosts says that the host name means ::1"}},
-		"Debian's":         {host: "w1", before: called("w1", "127.0.1.1"), want: []string{"note: /etc/hosts says that the host name means 127.0.1.1"}},
+		"loopback":         {host: "w1", before: called("w1", "127.0.0.1"), want: []string{"warning: /etc/hosts maps the host name to 127.0.0.1"}},
+		"loopback of IPv6": {host: "w1", before: called("w1", "::1"), want: []string{"warning: /etc/hosts maps the host name to ::1"}},
+		"Debian's":         {host: "w1", before: called("w1", "127.0.1.1"), want: []string{"note: /etc/hosts maps the host name to 127.0.1.1"}},
 	})
 	says := func(text string) func(*conntest.Sim) { return machine(func(m *conntest.Machine) { m.Resolv = text }) }
 	hold(t, "resolv-conf", map[string]row{
 		"one server":       {host: "w1"},
-		"missing":          {host: "w1", before: machine(func(m *conntest.Machine) { m.NoResolv = true }), want: []string{"error: /etc/resolv.conf is not there"}},
-		"empty":            {host: "w1", before: says(""), want: []string{"error: /etc/resolv.conf names no server"}},
-		"no server":        {host: "w1", before: says("search site.example\n"), want: []string{"error: /etc/resolv.conf names no server"}},
+		"missing":          {host: "w1", before: machine(func(m *conntest.Machine) { m.NoResolv = true }), want: []string{"error: /etc/resolv.conf does not exist"}},
+		"empty":            {host: "w1", before: says(""), want: []string{"error: /etc/resolv.conf lists no name server"}},
+		"no server":        {host: "w1", before: says("search site.example\n"), want: []string{"error: /etc/resolv.conf lists no name server"}},
 		"one to come":      {host: "w1", before: says(""), spec: "  extra: {resolves: [192.0.2.53]}\n"},
-		"itself":           {host: "w1", before: says("nameserver 127.0.0.1\n"), want: []string{"warning: /etc/resolv.conf names 127.0.0.1, which is CoreDNS itself inside its pod"}},
+		"itself":           {host: "w1", before: says("nameserver 127.0.0.1\n"), want: []string{"warning: /etc/resolv.conf lists 127.0.0.1, which is CoreDNS itself inside its pod"}},
 		"itself, not used": {host: "w1", before: says("nameserver 127.0.0.1\n"), spec: "  dns: {coredns: {upstreamDNSServers: [192.0.2.53]}}\n"},
 	})
 	hold(t, "name-servers", map[string]row{
 		"one answers": {host: "w1", before: func(s *conntest.Sim) {
 			says("nameserver 192.0.2.53\nnameserver 192.0.2.54\n")(s)
-			s.Lose("192.0.2.53:53")
+			s.DropConnectionsTo("192.0.2.53:53")
 		}},
-		"none":            {host: "w1", before: func(s *conntest.Sim) { s.Lose("192.0.2.1:53") }, want: []string{"warning: reaches none of its name servers 192.0.2.1 by TCP"}},
-		"not to be known": {host: "w1", before: func(s *conntest.Sim) { s.ForbidForwarding() }, want: []string{"note: not tested whether its name servers are reached: sshd forwards no connections"}},
+		"none":            {host: "w1", before: func(s *conntest.Sim) { s.DropConnectionsTo("192.0.2.1:53") }, want: []string{"warning: cannot reach any of its name servers 192.0.2.1 by TCP"}},
+		"not to be known": {host: "w1", before: func(s *conntest.Sim) { s.ForbidForwarding() }, want: []string{"note: connections to its name servers not tested: sshd forwards no connections"}},
 		"no server":       {host: "w1", before: says("")},
 	})
 	hold(t, "time-service", map[string]row{
 		"chrony": {host: "r1"},
-		"none":   {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), want: []string{"warning: no service keeps the time"}},
+		"none":   {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), want: []string{"warning: no time synchronisation service is active"}},
 		"none to come": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), spec: "  system: {ntpServers: [192.0.2.1]}\n",
-			want: []string{"error: has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it"}},
+			want: []string{"error: chrony is missing: spec.system.ntpServers requires it, and the bundle has no packages for this operating system"}},
 		"one that follows": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = []string{"systemd-timesyncd.service"} }), spec: "  system: {ntpServers: [m1]}\n"},
 		"one that is to serve": {host: "r1", before: machine(func(m *conntest.Machine) { m.TimeServices = []string{"systemd-timesyncd.service"} }), spec: "  system: {ntpServers: [r1]}\n",
-			want: []string{"error: has no chrony, which spec.system.ntpServers asks for, and the bundle carries no packages for it"}},
+			want: []string{"error: chrony is missing: spec.system.ntpServers requires it, and the bundle has no packages for this operating system"}},
 	})
 	// With packages for the host chrony comes.
 	c := steptest.Cluster(t, site+"  system: {ntpServers: [192.0.2.1]}\n")
 	var said []string
 	kase := steptest.Case{Cluster: c, Before: machine(func(m *conntest.Machine) { m.TimeServices = nil }), Report: func(f steps.Finding) { said = append(said, f.Level()+": "+f.What) }}
 	found := steptest.Check(t, kase, step(t, "preflight.time-service", preflight.Options{Systems: []string{"debian-12"}}))
-	if len(found) > 0 || len(said) != 1 || said[0] != "note: no service keeps the time; chrony will, as spec.system.ntpServers says" {
+	if len(found) > 0 || len(said) != 1 || said[0] != "note: no time synchronisation service is active; kubexm sets up chrony, as spec.system.ntpServers requires" {
 		t.Errorf("with packages: %v %v", found, said)
 	}
 }
@@ -88,23 +88,23 @@ func TestKernelSettings(t *testing.T) {
 	hold(t, "sysctls", map[string]row{
 		"none":              {host: "w1"},
 		"before ours":       {host: "w1", before: sysctl("/etc/sysctl.d/50-site.conf", "net.ipv4.ip_forward = 0")},
-		"after ours":        {host: "w1", before: sysctl("/etc/sysctl.d/99-sysctl.conf", "net.ipv4.ip_forward = 0"), want: []string{"error: /etc/sysctl.d/99-sysctl.conf sets net.ipv4.ip_forward to 0, and systemd takes it in after kubexm's 99-kubexm-cri.conf"}},
+		"after ours":        {host: "w1", before: sysctl("/etc/sysctl.d/99-sysctl.conf", "net.ipv4.ip_forward = 0"), want: []string{"error: /etc/sysctl.d/99-sysctl.conf sets net.ipv4.ip_forward to 0, and systemd applies it after kubexm's 99-kubexm-cri.conf"}},
 		"after, as we want": {host: "w1", before: sysctl("/etc/sysctl.d/99-sysctl.conf", "net.ipv4.ip_forward=1")},
-		"elsewhere":         {host: "w1", before: sysctl("/usr/lib/sysctl.d/99-z.conf", "-net/bridge/bridge-nf-call-iptables=0"), want: []string{"error: /usr/lib/sysctl.d/99-z.conf sets net.bridge.bridge-nf-call-iptables to 0, and systemd takes it in after kubexm's 99-kubexm-cri.conf"}},
+		"elsewhere":         {host: "w1", before: sysctl("/usr/lib/sysctl.d/99-z.conf", "-net/bridge/bridge-nf-call-iptables=0"), want: []string{"error: /usr/lib/sysctl.d/99-z.conf sets net.bridge.bridge-nf-call-iptables to 0, and systemd applies it after kubexm's 99-kubexm-cri.conf"}},
 		"not read at boot":  {host: "w1", before: sysctl("/etc/sysctl.conf", "net.ipv4.ip_forward=0")},
 		"IPv6's":            {host: "w1", before: sysctl("/etc/sysctl.d/99-z.conf", "net.ipv6.conf.all.forwarding=0")},
-		"inotify":           {host: "w1", before: func(s *conntest.Sim) { s.SetSysctl("fs.inotify.max_user_instances", "64") }, want: []string{"warning: fs.inotify.max_user_instances is 64: kubelet and containers run out of watches"}},
+		"inotify":           {host: "w1", before: func(s *conntest.Sim) { s.SetSysctl("fs.inotify.max_user_instances", "64") }, want: []string{"warning: fs.inotify.max_user_instances is 64: kubelet and containers run out of inotify instances"}},
 		"inotify, more":     {host: "w1", before: func(s *conntest.Sim) { s.SetSysctl("fs.inotify.max_user_instances", "8192") }},
 	})
 	hold(t, "commands", map[string]row{
 		"all":                  {host: "w1"},
-		"none of kubeadm":      {host: "w1", before: machine(func(m *conntest.Machine) { m.NoCommands = []string{"iptables", "nsenter"} }), want: []string{"error: lacks the commands iptables, nsenter"}},
+		"none of kubeadm":      {host: "w1", before: machine(func(m *conntest.Machine) { m.NoCommands = []string{"iptables", "nsenter"} }), want: []string{"error: missing commands: iptables, nsenter"}},
 		"conntrack":            {host: "w1", before: machine(func(m *conntest.Machine) { m.NoCommands = []string{"conntrack"} })},
-		"conntrack under 1.31": {host: "w1", spec: "  kubernetes: {version: v1.31.0}\n", before: machine(func(m *conntest.Machine) { m.NoCommands = []string{"conntrack"} }), want: []string{"error: lacks the commands conntrack"}},
+		"conntrack under 1.31": {host: "w1", spec: "  kubernetes: {version: v1.31.0}\n", before: machine(func(m *conntest.Machine) { m.NoCommands = []string{"conntrack"} }), want: []string{"error: missing commands: conntrack"}},
 	})
 	hold(t, "inodes", map[string]row{
 		"plenty": {host: "w1"},
-		"few":    {host: "w1", before: machine(func(m *conntest.Machine) { m.InodesFree = 1000 }), want: []string{"warning: / has 1000 of 6553600 inodes left: a kubelet evicts pods under 5%"}},
+		"few":    {host: "w1", before: machine(func(m *conntest.Machine) { m.InodesFree = 1000 }), want: []string{"warning: / has 1000 of 6553600 inodes free; a kubelet evicts pods under 5%"}},
 	})
 }
 
@@ -116,8 +116,8 @@ func TestSettingsOfTwoFamilies(t *testing.T) {
 		s.AddFile("/etc/sysctl.d/99-z.conf", "net.ipv6.conf.all.forwarding=0\n", 0o644)
 		s.SetSysctl("net.ipv6.conf.all.disable_ipv6", "1")
 	})
-	want := "error: /etc/sysctl.d/99-z.conf sets net.ipv6.conf.all.forwarding to 0, and systemd takes it in after kubexm's 99-kubexm-cri.conf; " +
-		"error: IPv6 is turned off (net.ipv6.conf.all.disable_ipv6), and the cluster's pods have addresses of it"
+	want := "error: /etc/sysctl.d/99-z.conf sets net.ipv6.conf.all.forwarding to 0, and systemd applies it after kubexm's 99-kubexm-cri.conf; " +
+		"error: IPv6 is disabled (net.ipv6.conf.all.disable_ipv6), but the cluster's pods have IPv6 addresses"
 	if strings.Join(got, "; ") != want {
 		t.Errorf("found %q, want %q", got, want)
 	}
@@ -131,8 +131,8 @@ func TestPackagesInTheWay(t *testing.T) {
 		want   string
 	}{
 		"nothing":          {func(*conntest.Sim) {}, ""},
-		"somebody at it":   {func(s *conntest.Sim) { s.LockPackages("apt-get (process 7)", 50) }, "warning: apt-get (process 7) changes packages at the moment"},
-		"one of ours held": {machine(func(m *conntest.Machine) { m.Held = []string{"linux-image", "socat"} }), "warning: packages that the bundle brings are held: socat"},
+		"somebody at it":   {func(s *conntest.Sim) { s.LockPackages("apt-get (process 7)", 50) }, "warning: apt-get (process 7) is changing packages"},
+		"one of ours held": {machine(func(m *conntest.Machine) { m.Held = []string{"linux-image", "socat"} }), "warning: packages of the bundle are held: socat"},
 		"another is held":  {machine(func(m *conntest.Machine) { m.Held = []string{"linux-image"} }), "note: packages are held: linux-image"},
 	} {
 		var got []string
@@ -186,7 +186,7 @@ func TestModules(t *testing.T) {
 // TestCommandsThatPackagesBring: what the bundle's packages hold is not missed.
 func TestCommandsThatPackagesBring(t *testing.T) {
 	o := preflight.Options{Systems: []string{"debian-12"}}
-	for _, c := range []struct{ packages, want string }{{"iptables", ""}, {"socat", "lacks the commands iptables"}} {
+	for _, c := range []struct{ packages, want string }{{"iptables", ""}, {"socat", "missing commands: iptables"}} {
 		kase := steptest.Case{Cluster: steptest.Cluster(t, site), Before: machine(func(m *conntest.Machine) { m.NoCommands = []string{"iptables"} }),
 			Artifacts: steptest.Artifacts{Repositories: map[string]steptest.Repository{"debian-12": {Format: manifest.Deb, Want: []string{c.packages}, Packages: []steptest.Package{{Name: c.packages, Version: "1"}}}}}}
 		found := steptest.Check(t, kase, step(t, "preflight.commands", o))
@@ -206,16 +206,16 @@ func TestReachability(t *testing.T) {
 		"a master, all well":   {0, func(*gathered) {}, ""},
 		"a worker, all well":   {1, func(*gathered) {}, ""},
 		"a registry, all well": {2, func(*gathered) {}, ""},
-		"a worker without the API server": {1, func(g *gathered) { g.sims["w1"].Lose("192.0.2.11:6443") },
-			"w1 error: does not reach port 6443 of m1, where the API server will listen"},
-		"a worker without the registry": {1, func(g *gathered) { g.sims["w1"].Lose("192.0.2.31:443") },
-			"w1 error: does not reach port 443 of r1, where the registry will listen"},
-		"a master without kubelets": {0, func(g *gathered) { g.sims["m1"].Lose("192.0.2.21:10250", "192.0.2.41:10250") },
-			"m1 error: does not reach port 10250 of a1 and w1, where the kubelet will listen"},
-		"a port that nobody needs": {1, func(g *gathered) { g.sims["w1"].Lose("192.0.2.41:10250") }, ""},
-		"a host without a kubelet": {0, func(g *gathered) { g.sims["m1"].Lose("192.0.2.31:10250") }, ""},
+		"a worker without the API server": {1, func(g *gathered) { g.sims["w1"].DropConnectionsTo("192.0.2.11:6443") },
+			"w1 error: cannot reach port 6443 of m1, where the API server will listen"},
+		"a worker without the registry": {1, func(g *gathered) { g.sims["w1"].DropConnectionsTo("192.0.2.31:443") },
+			"w1 error: cannot reach port 443 of r1, where the registry will listen"},
+		"a master without kubelets": {0, func(g *gathered) { g.sims["m1"].DropConnectionsTo("192.0.2.21:10250", "192.0.2.41:10250") },
+			"m1 error: cannot reach port 10250 of a1 and w1, where the kubelet will listen"},
+		"a port that nobody needs": {1, func(g *gathered) { g.sims["w1"].DropConnectionsTo("192.0.2.41:10250") }, ""},
+		"a host without a kubelet": {0, func(g *gathered) { g.sims["m1"].DropConnectionsTo("192.0.2.31:10250") }, ""},
 		"sshd forbids it": {1, func(g *gathered) { g.sims["w1"].ForbidForwarding() },
-			"w1 note: not tested whether the other hosts are reached: sshd forwards no connections"},
+			"w1 note: connections to the other hosts not tested: sshd forwards no connections"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gather(t, c, nil)
@@ -227,8 +227,8 @@ func TestReachability(t *testing.T) {
 	}
 	// A firewall of the other host's goes before anything listens there.
 	g := gather(t, c, map[string]func(*conntest.Machine){"m1": func(m *conntest.Machine) { m.Firewalls = []string{"firewalld"} }})
-	g.sims["w1"].Lose("192.0.2.11:6443")
-	if got := strings.Join(g.lookFrom(t, c.Spec.Hosts[1], "reachability"), "\n"); got != "w1 warning: does not reach port 6443 of m1, where the API server will listen" {
+	g.sims["w1"].DropConnectionsTo("192.0.2.11:6443")
+	if got := strings.Join(g.lookFrom(t, c.Spec.Hosts[1], "reachability"), "\n"); got != "w1 warning: cannot reach port 6443 of m1, where the API server will listen" {
 		t.Errorf("found %s", got)
 	}
 }
@@ -246,13 +246,13 @@ func TestDisks(t *testing.T) {
 		want    string
 	}{
 		"room":      {nil, ""},
-		"too small": {func(m *conntest.Machine) { m.FreeMiB = 4 << 10 }, "error: / has 4096 MiB free, and gets 5120 MiB: 2048 MiB for logs, 3072 MiB for images"},
+		"too small": {func(m *conntest.Machine) { m.FreeMiB = 4 << 10 }, "error: / has 4096 MiB free and needs 5120 MiB: 2048 MiB for logs, 3072 MiB for images"},
 		"on disks of their own": {func(m *conntest.Machine) {
 			m.FreeMiB, m.Mounts = 1<<10, map[string]int{"/var/lib/containerd": 8 << 10, "/var/lib/etcd": 3 << 10}
 		}, ""},
-		"one too small": {func(m *conntest.Machine) { m.Mounts = map[string]int{"/var/lib/etcd": 1 << 10} }, "error: /var/lib/etcd has 1024 MiB free, and gets 2048 MiB: 2048 MiB for logs"},
+		"one too small": {func(m *conntest.Machine) { m.Mounts = map[string]int{"/var/lib/etcd": 1 << 10} }, "error: /var/lib/etcd has 1024 MiB free and needs 2048 MiB: 2048 MiB for logs"},
 		"nearly full": {func(m *conntest.Machine) { m.Mounts = map[string]int{"/var/lib/containerd": 4 << 10} },
-			"warning: /var/lib/containerd will have 12% free with 3072 MiB more, and a kubelet evicts pods where /var/lib/containerd has less than 15%"},
+			"warning: /var/lib/containerd will have 12% free after 3072 MiB more; a kubelet evicts pods when the disk with /var/lib/containerd has less than 15% free"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -277,7 +277,7 @@ func TestSizesOfTheBundle(t *testing.T) {
 	binary := manifest.Need{Kind: manifest.Binary, Name: "kubelet"}
 	image := manifest.Need{Kind: manifest.Image, Name: "pause"}
 	kase := steptest.Case{Cluster: steptest.Cluster(t, site), Before: machine(func(m *conntest.Machine) { m.FreeMiB = 1 })}
-	o := preflight.Options{Writes: []preflight.Write{{What: "all", Path: "/usr/local/bin", Hosts: []string{"m1"}, Needs: []manifest.Need{binary, image}, All: true}}}
+	o := preflight.Options{Writes: []preflight.Write{{What: "all", Path: "/usr/local/bin", Hosts: []string{"m1"}, Needs: []manifest.Need{binary, image}, AllImages: true}}}
 	s := step(t, "preflight.disk-space", o)
 	h := kase.NewHost(t, kase.Sim(t), s)
 	h.Artifacts = sized{}
@@ -287,7 +287,7 @@ func TestSizesOfTheBundle(t *testing.T) {
 	}
 	// 100 MiB of a program, 10 MiB of an image 4.5 times, and all images for all
 	// platforms as they are: twice 10 MiB.
-	if want := "/ has 1 MiB free, and gets 165 MiB: 165 MiB for all"; found[0].What != want {
+	if want := "/ has 1 MiB free and needs 165 MiB: 165 MiB for all"; found[0].What != want {
 		t.Errorf("found %q, want %q", found[0].What, want)
 	}
 }
@@ -295,14 +295,14 @@ func TestSizesOfTheBundle(t *testing.T) {
 // TestSizesOnANodeWithoutARegistry: all images come to it, for its platform, and are unpacked.
 func TestSizesOnANodeWithoutARegistry(t *testing.T) {
 	kase := steptest.Case{Cluster: steptest.Cluster(t, site), Before: machine(func(m *conntest.Machine) { m.FreeMiB = 1 })}
-	s := step(t, "preflight.disk-space", preflight.Options{Writes: []preflight.Write{{What: "images", Path: "/var/lib/containerd", Hosts: []string{"m1"}, Every: true}}})
+	s := step(t, "preflight.disk-space", preflight.Options{Writes: []preflight.Write{{What: "images", Path: "/var/lib/containerd", Hosts: []string{"m1"}, PlatformImages: true}}})
 	h := kase.NewHost(t, kase.Sim(t), s)
 	h.Artifacts = sized{}
 	var found steps.Findings
 	if err := s.Run(t.Context(), h.ForStep(s.Meta())); !errors.As(err, &found) {
 		t.Fatal(err)
 	}
-	if want := "/ has 1 MiB free, and gets 45 MiB: 45 MiB for images"; found[0].What != want {
+	if want := "/ has 1 MiB free and needs 45 MiB: 45 MiB for images"; found[0].What != want {
 		t.Errorf("found %q, want %q", found[0].What, want)
 	}
 }

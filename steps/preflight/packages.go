@@ -10,14 +10,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/packages"
 )
 
-// checkPackages finds hosts that get no packages: the bundle was made for other
-// operating systems, their tool is not known, their packages are broken.
+// checkPackages finds hosts on which packages cannot be installed: the bundle has none
+// for their operating system, their package tool is not supported, or their package
+// database is broken.
 func checkPackages(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
 	if err := packages.Unsupported(h); err != nil {
 		return finding(err), nil
 	}
 	if !slices.Contains(o.Systems, packages.SystemOf(h.Facts)) {
-		return finding(packages.NotCarried(h, o.Systems)), nil
+		return finding(packages.NotInBundle(h, o.Systems)), nil
 	}
 	format := manifest.RPM
 	if h.Facts.PackageTool == "apt-get" {
@@ -29,20 +30,20 @@ func checkPackages(ctx context.Context, h *steps.Host, o Options) (steps.Finding
 	}
 	out := held(h, o)
 	if have.Busy != "" {
-		out = append(out, steps.Finding{What: have.Busy + " changes packages at the moment", Advice: "let it end, or end it: an installation waits for ten minutes", Warning: true})
+		out = append(out, steps.Finding{What: have.Busy + " is changing packages", Advice: "wait until it ends, or stop it: an installation waits for ten minutes", Warning: true})
 	}
-	if len(have.Trouble) == 0 {
+	if len(have.Problems) == 0 {
 		return out, nil
 	}
 	ours, err := Begun(ctx, h)
-	if err != nil || ours { // an installation of this cluster's own may be under way
+	if err != nil || ours { // an earlier run for this cluster may have been interrupted
 		return out, err
 	}
-	return append(out, finding(packages.Broken(h, format, have.Trouble))...), nil
+	return append(out, finding(packages.Broken(h, format, have.Problems))...), nil
 }
 
-// held finds packages that the host keeps from changes: those that the bundle
-// brings, too, may be in the way of what they are needed for.
+// held reports packages that the host protects from changes. Those that are in the
+// bundle too may prevent its other packages from being installed.
 func held(h *steps.Host, o Options) steps.Findings {
 	if len(h.Facts.Held) == 0 {
 		return nil
@@ -55,12 +56,12 @@ func held(h *steps.Host, o Options) steps.Findings {
 		}
 	}
 	if len(ours) > 0 {
-		return steps.Findings{{What: "packages that the bundle brings are held: " + names(ours), Advice: "let them go where the installation fails for it: apt-mark unhold, or dnf versionlock delete", Warning: true}}
+		return steps.Findings{{What: "packages of the bundle are held: " + names(ours), Advice: "if the installation fails because of it, release them with apt-mark unhold or dnf versionlock delete", Warning: true}}
 	}
-	return steps.Findings{{What: "packages are held: " + names(h.Facts.Held), Advice: "nothing: the bundle brings none of them", Note: true}}
+	return steps.Findings{{What: "packages are held: " + names(h.Facts.Held), Advice: "no action needed: none of them is in the bundle", Note: true}}
 }
 
-// finding makes a finding of an error with advice.
+// finding converts an error with advice.
 func finding(err error) steps.Findings {
 	return steps.Findings{{What: err.Error(), Advice: strings.Join(steps.Advice(err), "; ")}}
 }

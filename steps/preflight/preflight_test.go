@@ -118,10 +118,10 @@ func TestPorts(t *testing.T) {
 		"none taken":                  {host: "m1"},
 		"the API server's":            {host: "m1", before: listening(apiserver), want: []string{"error: port 6443, which kube-apiserver needs, is taken by haproxy (process 7)"}},
 		"the API server's, on both":   {host: "m1", before: listening(apiserver, strings.Replace(apiserver, "0.0.0.0:6443", "[::]:6443", 1)), want: []string{"error: port 6443, which kube-apiserver needs, is taken by haproxy (process 7)"}},
-		"the config's":                {host: "m1", spec: "  controlPlaneEndpoint: {port: 7443}\n", before: listening("tcp LISTEN 0 128 0.0.0.0:6443 0.0.0.0:*", "tcp LISTEN 0 128 0.0.0.0:7443 0.0.0.0:*"), want: []string{"error: port 7443, which kube-apiserver needs, is taken by something"}},
+		"the config's":                {host: "m1", spec: "  controlPlaneEndpoint: {port: 7443}\n", before: listening("tcp LISTEN 0 128 0.0.0.0:6443 0.0.0.0:*", "tcp LISTEN 0 128 0.0.0.0:7443 0.0.0.0:*"), want: []string{"error: port 7443, which kube-apiserver needs, is taken by an unknown process"}},
 		"the API server's, elsewhere": {host: "w1", before: listening(apiserver)},
 		"the kubelet's":               {host: "w1", before: listening(kubelet), want: []string{"error: port 10250, which kubelet needs, is taken by kubelet (process 8)"}},
-		"the kubelet's, by nobody":    {host: "w1", before: listening("tcp LISTEN 0 128 127.0.0.1:10248 0.0.0.0:*"), want: []string{"error: port 10248, which kubelet needs, is taken by something"}},
+		"the kubelet's, by nobody":    {host: "w1", before: listening("tcp LISTEN 0 128 127.0.0.1:10248 0.0.0.0:*"), want: []string{"error: port 10248, which kubelet needs, is taken by an unknown process"}},
 		"another protocol":            {host: "m1", before: listening("udp UNCONN 0 0 0.0.0.0:6443 0.0.0.0:*")},
 		"a registry host's":           {host: "r1", before: listening(apiserver, kubelet)},
 		"the registry's":              {host: "r1", before: listening(`tcp LISTEN 0 128 *:443 *:* users:(("nginx",pid=9,fd=3))`), want: []string{"error: port 443, which the registry needs, is taken by nginx (process 9)"}},
@@ -144,8 +144,8 @@ func TestPorts(t *testing.T) {
 func TestExistingInstallation(t *testing.T) {
 	hold(t, "existing-installation", map[string]row{
 		"nothing":                       {host: "m1"},
-		"a kubelet":                     {host: "w1", before: file("/etc/kubernetes/kubelet.conf"), want: []string{"error: holds another Kubernetes: /etc/kubernetes/kubelet.conf"}},
-		"a master and an etcd":          {host: "m1", before: func(s *conntest.Sim) { file("/etc/kubernetes/admin.conf")(s); s.AddDir("/var/lib/etcd/member", 0o700) }, want: []string{"error: holds another Kubernetes: /etc/kubernetes/admin.conf and /var/lib/etcd/member"}},
+		"a kubelet":                     {host: "w1", before: file("/etc/kubernetes/kubelet.conf"), want: []string{"error: has files of another Kubernetes: /etc/kubernetes/kubelet.conf"}},
+		"a master and an etcd":          {host: "m1", before: func(s *conntest.Sim) { file("/etc/kubernetes/admin.conf")(s); s.AddDir("/var/lib/etcd/member", 0o700) }, want: []string{"error: has files of another Kubernetes: /etc/kubernetes/admin.conf and /var/lib/etcd/member"}},
 		"a worker with somebody's etcd": {host: "w1", before: file("/var/lib/etcd/member/wal")},
 		"on a registry host":            {host: "r1", before: file("/etc/kubernetes/kubelet.conf")},
 		"of this cluster's own": {host: "m1", before: func(s *conntest.Sim) {
@@ -161,35 +161,35 @@ func TestMachines(t *testing.T) {
 		"Debian 12":      {host: "m1"},
 		"Rocky 9.4":      {host: "m1", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=\"rocky\"\nVERSION_ID=\"9.4\"\n" })},
 		"SLES":           {host: "r1", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=sles\nVERSION_ID=15.5\n" }), want: []string{`error: the operating system "sles 15.5" is not supported`}},
-		"another, named": {host: "r1", spec: "  bundle: {operatingSystems: [{name: sles, format: rpm, releases: ['15.5'], repositories: [x.repo]}]}\n", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=sles\nVERSION_ID=15.5\n" }), want: []string{`warning: the operating system "sles 15.5" is not supported, and the config names it`}},
-		"none":           {host: "w1", before: m(func(m *conntest.Machine) { m.OSRelease = "" }), want: []string{"error: /etc/os-release does not say what the operating system is"}},
+		"another, named": {host: "r1", spec: "  bundle: {operatingSystems: [{name: sles, format: rpm, releases: ['15.5'], repositories: [x.repo]}]}\n", before: m(func(m *conntest.Machine) { m.OSRelease = "ID=sles\nVERSION_ID=15.5\n" }), want: []string{`warning: the operating system "sles 15.5" is not supported, but the config lists it`}},
+		"none":           {host: "w1", before: m(func(m *conntest.Machine) { m.OSRelease = "" }), want: []string{"error: /etc/os-release does not name the operating system"}},
 	})
 	hold(t, "architecture", map[string]row{
-		"another":        {host: "w1", before: m(func(m *conntest.Machine) { m.Machine = "aarch64" }), want: []string{"error: the architecture is arm64, the config says amd64"}},
+		"another":        {host: "w1", before: m(func(m *conntest.Machine) { m.Machine = "aarch64" }), want: []string{"error: the architecture is arm64, but the config has amd64"}},
 		"the config's":   {host: "a1", before: m(func(m *conntest.Machine) { m.Machine = "aarch64" })},
 		"amd64 on amd64": {host: "w1"},
 	})
 	hold(t, "processors", map[string]row{
-		"a master of one": {host: "m1", before: m(func(m *conntest.Machine) { m.CPUs = 1 }), want: []string{"error: has 1 processor, a master needs 2"}},
-		"a worker of one": {host: "w1", before: m(func(m *conntest.Machine) { m.CPUs = 1 }), want: []string{"warning: has 1 processor, a worker needs 2"}},
+		"a master of one": {host: "m1", before: m(func(m *conntest.Machine) { m.CPUs = 1 }), want: []string{"error: has 1 processor; a master needs at least 2"}},
+		"a worker of one": {host: "w1", before: m(func(m *conntest.Machine) { m.CPUs = 1 }), want: []string{"warning: has 1 processor; a worker needs at least 2"}},
 		"two":             {host: "m1", before: m(func(m *conntest.Machine) { m.CPUs = 2 })},
 	})
 	hold(t, "memory", map[string]row{
-		"a master under kubeadm's limit": {host: "m1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 1699 }), want: []string{"error: has 1699 MiB of memory, a master needs 1700 MiB"}},
-		"a master at it":                 {host: "m1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 1700 }), want: []string{"warning: has 1700 MiB of memory, a master should have 3584 MiB"}},
+		"a master under kubeadm's limit": {host: "m1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 1699 }), want: []string{"error: has 1699 MiB of memory; a master needs at least 1700 MiB"}},
+		"a master at it":                 {host: "m1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 1700 }), want: []string{"warning: has 1700 MiB of memory; a master should have 3584 MiB"}},
 		"a master of 4 GB":               {host: "m1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 3700 })},
-		"a worker with little":           {host: "w1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 699 }), want: []string{"error: has 699 MiB of memory, a worker needs 700 MiB"}},
-		"a worker with more":             {host: "w1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 700 }), want: []string{"warning: has 700 MiB of memory, a worker should have 1792 MiB"}},
+		"a worker with little":           {host: "w1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 699 }), want: []string{"error: has 699 MiB of memory; a worker needs at least 700 MiB"}},
+		"a worker with more":             {host: "w1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 700 }), want: []string{"warning: has 700 MiB of memory; a worker should have 1792 MiB"}},
 		"a worker of 2 GB":               {host: "w1", before: m(func(m *conntest.Machine) { m.MemoryMiB = 1800 })},
 	})
 	hold(t, "kernel", map[string]row{
 		"too old":               {host: "r1", before: m(func(m *conntest.Machine) { m.Kernel = "3.8.0-1" }), want: []string{"error: kernel 3.8.0-1 is too old"}},
-		"CentOS 7's":            {host: "r1", before: m(func(m *conntest.Machine) { m.Kernel = "3.10.0-1160.el7.x86_64" }), want: []string{"warning: kernel 3.10.0-1160.el7.x86_64 is older than Kubernetes is tested with"}},
-		"RHEL 8's":              {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0-553.el8_10.x86_64" }), want: []string{"warning: kernel 4.18.0-553.el8_10.x86_64 is older than Kubernetes is tested with"}},
+		"CentOS 7's":            {host: "r1", before: m(func(m *conntest.Machine) { m.Kernel = "3.10.0-1160.el7.x86_64" }), want: []string{"warning: kernel 3.10.0-1160.el7.x86_64 is older than the kernels that Kubernetes is tested with"}},
+		"RHEL 8's":              {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0-553.el8_10.x86_64" }), want: []string{"warning: kernel 4.18.0-553.el8_10.x86_64 is older than the kernels that Kubernetes is tested with"}},
 		"RHEL 8's under 1.32":   {host: "w1", spec: "  kubernetes: {version: v1.32.2}\n", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0-553.el8_10.x86_64" }), want: []string{"error: kernel 4.18.0-553.el8_10.x86_64 is too old for kubeadm v1.32.2"}},
-		"on a registry host":    {host: "r1", spec: "  kubernetes: {version: v1.32.2}\n", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0" }), want: []string{"warning: kernel 4.18.0 is older than Kubernetes is tested with"}},
+		"on a registry host":    {host: "r1", spec: "  kubernetes: {version: v1.32.2}\n", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0" }), want: []string{"warning: kernel 4.18.0 is older than the kernels that Kubernetes is tested with"}},
 		"the oldest":            {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.19.0-rc1" })},
-		"of two numbers":        {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.18+" }), want: []string{"warning: kernel 4.18+ is older than Kubernetes is tested with"}},
+		"of two numbers":        {host: "w1", before: m(func(m *conntest.Machine) { m.Kernel = "4.18+" }), want: []string{"warning: kernel 4.18+ is older than the kernels that Kubernetes is tested with"}},
 		"nftables on RHEL 8's":  {host: "w1", spec: "  kubernetes: {version: v1.34.10, kubeProxy: {mode: nftables}}\n", before: m(func(m *conntest.Machine) { m.Kernel = "4.18.0-553.el8_10.x86_64" }), want: []string{"error: kernel 4.18.0-553.el8_10.x86_64 is too old for kube-proxy's mode nftables"}},
 		"nftables by default":   {host: "w1", spec: "  kubernetes: {version: v1.35.7}\n", before: m(func(m *conntest.Machine) { m.Kernel = "5.12.0" }), want: []string{"error: kernel 5.12.0 is too old for kube-proxy's mode nftables"}},
 		"nftables, new enough":  {host: "w1", spec: "  kubernetes: {version: v1.35.7}\n", before: m(func(m *conntest.Machine) { m.Kernel = "5.13.0" })},
@@ -201,8 +201,8 @@ func TestMachines(t *testing.T) {
 	hold(t, "cgroups", map[string]row{
 		"version 2":            {host: "w1"},
 		"version 1 under 1.30": {host: "w1", before: old, spec: "  kubernetes: {version: v1.30.0}\n"},
-		"version 1 under 1.34": {host: "w1", before: old, want: []string{"warning: has control groups of version 1, which Kubernetes v1.34.10 only maintains"}},
-		"version 1 under 1.35": {host: "w1", before: old, spec: "  kubernetes: {version: v1.35.1}\n", want: []string{"warning: has control groups of version 1, which Kubernetes v1.35.1 refuses unless it is told otherwise, as kubexm does"}},
+		"version 1 under 1.34": {host: "w1", before: old, want: []string{"warning: uses cgroup v1, which is in maintenance mode in Kubernetes v1.34.10"}},
+		"version 1 under 1.35": {host: "w1", before: old, spec: "  kubernetes: {version: v1.35.1}\n", want: []string{"warning: uses cgroup v1, which Kubernetes v1.35.1 refuses by default; kubexm sets failCgroupV1: false"}},
 	})
 }
 
@@ -221,22 +221,22 @@ func TestWhatPreparationChanges(t *testing.T) {
 	swap := machine(func(m *conntest.Machine) { m.Swap = true })
 	hold(t, "swap", map[string]row{
 		"off":                   {host: "w1"},
-		"on":                    {host: "w1", before: swap, want: []string{"warning: swap is on (/dev/vdb); it will be turned off"}},
-		"on, to be kept":        {host: "w1", before: swap, spec: "  system: {keep: [swap]}\n", want: []string{"error: swap is on (/dev/vdb), spec.system.keep leaves it on, and the kubelet would not start"}},
+		"on":                    {host: "w1", before: swap, want: []string{"warning: swap is on (/dev/vdb); kubexm turns it off"}},
+		"on, to be kept":        {host: "w1", before: swap, spec: "  system: {keep: [swap]}\n", want: []string{"error: swap is on (/dev/vdb), spec.system.keep preserves it, and the kubelet would not start"}},
 		"on, kept and accepted": {host: "w1", before: swap, spec: "  system: {keep: [swap]}\n  kubernetes: {version: v1.34.10, kubelet: {extraArgs: {fail-swap-on: false}}}\n"},
 	})
 	selinux := machine(func(m *conntest.Machine) { m.SELinux = "Enforcing" })
 	hold(t, "selinux", map[string]row{
 		"none":       {host: "w1"},
 		"permissive": {host: "w1", before: machine(func(m *conntest.Machine) { m.SELinux = "Permissive" })},
-		"enforcing":  {host: "w1", before: selinux, want: []string{"warning: SELinux enforces; it will be set to permissive"}},
-		"to be kept": {host: "w1", before: selinux, spec: "  system: {keep: [selinux]}\n", want: []string{"warning: SELinux enforces, and spec.system.keep leaves it so"}},
+		"enforcing":  {host: "w1", before: selinux, want: []string{"warning: SELinux is enforcing; kubexm sets it to permissive"}},
+		"to be kept": {host: "w1", before: selinux, spec: "  system: {keep: [selinux]}\n", want: []string{"warning: SELinux is enforcing, and spec.system.keep preserves that"}},
 	})
 	firewall := machine(func(m *conntest.Machine) { m.Firewalls = []string{"firewalld"} })
 	hold(t, "firewall", map[string]row{
 		"none":       {host: "r1"},
-		"active":     {host: "r1", before: firewall, want: []string{"warning: a firewall is active (firewalld); it will be stopped"}},
-		"to be kept": {host: "r1", before: firewall, spec: "  system: {keep: [firewall]}\n", want: []string{"warning: a firewall is active (firewalld), and spec.system.keep leaves it on"}},
+		"active":     {host: "r1", before: firewall, want: []string{"warning: a firewall is active (firewalld); kubexm stops it"}},
+		"to be kept": {host: "r1", before: firewall, spec: "  system: {keep: [firewall]}\n", want: []string{"warning: a firewall is active (firewalld), and spec.system.keep preserves it"}},
 	})
 	hold(t, "default-route", map[string]row{
 		"one":  {host: "w1"},
@@ -251,19 +251,19 @@ func TestClock(t *testing.T) {
 	hold(t, "clock", map[string]row{
 		"right":     {host: "w1"},
 		"a bit off": {host: "w1", before: by(4 * time.Second)},
-		"ahead":     {host: "w1", before: by(6100 * time.Millisecond), want: []string{"error: the clock is 6.1s ahead of this machine's"}},
-		"behind":    {host: "w1", before: by(-90 * time.Second), want: []string{"error: the clock is 1m30s behind this machine's"}},
+		"ahead":     {host: "w1", before: by(6100 * time.Millisecond), want: []string{"error: the clock is 6.1s ahead of that of the workdir host"}},
+		"behind":    {host: "w1", before: by(-90 * time.Second), want: []string{"error: the clock is 1m30s behind that of the workdir host"}},
 	})
 	kase := steptest.Case{Cluster: steptest.Cluster(t, site)}
 	for made, want := range map[time.Duration]int{-time.Hour: 0, time.Hour: 1} {
 		check := step(t, "preflight.clock", preflight.Options{})
 		h := kase.NewHost(t, kase.Sim(t), check)
-		h.Made = time.Now().Add(made)
+		h.BundleTime = time.Now().Add(made)
 		var found steps.Findings
 		if err := check.Run(t.Context(), h); err != nil && !errors.As(err, &found) {
 			t.Fatal(err)
 		}
-		if len(found) != want || want > 0 && !strings.Contains(found[0].What, "before the bundle was made") {
+		if len(found) != want || want > 0 && !strings.Contains(found[0].What, "before the bundle was built") {
 			t.Errorf("made %s from now: %v", made, found)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// A try to connect takes no longer than reachTimeout, and so many run at once from
-// one host: a hundred hosts that are lost take as long as one.
+// A connection attempt ends after reachTimeout, and reachAtOnce of them run in parallel
+// from one host: a hundred unreachable hosts take as long as one.
 const (
 	reachTimeout = 2 * time.Second
 	reachAtOnce  = 128
@@ -26,9 +26,9 @@ const (
 
 func reachCheck() Check {
 	return Check{
-		Name: "preflight.reachability", Asks: "whether the hosts reach each other on the cluster's ports", Levels: "error, warning, note", Compares: true, Slow: true,
-		Limits: fmt.Sprintf("an answer within %s, be it that nobody listens; a warning where an active firewall will be stopped", reachTimeout),
-		Reads:  "a connection that the host's sshd opens for kubexm", Source: "nodes to API servers and registry, masters to kubelets and etcd, members of etcd to each other",
+		Name: "preflight.reachability", Question: "whether the hosts reach each other on the cluster's ports", Levels: "error, warning, note", Compares: true, Slow: true,
+		Limits: fmt.Sprintf("an answer within %s, which may be a refused connection; only a warning if kubexm will stop the other host's firewall", reachTimeout),
+		Reads:  "a connection that the host's sshd opens for kubexm", Source: "nodes to API servers and registry, masters to kubelets and etcd, etcd members to each other",
 		look: checkReach,
 	}
 }
@@ -37,10 +37,10 @@ func reachCheck() Check {
 type goal struct {
 	host string
 	port uint16
-	who  string // listens there
+	who  string // the program that listens on it
 }
 
-// roster tells who listens where, and who has to reach that.
+// roster lists the cluster's ports: which hosts listen, and which have to reach them.
 type roster struct {
 	ports []part.Port
 	names map[part.Group]map[string]bool
@@ -66,7 +66,7 @@ func newRoster(c *manifest.Cluster) roster {
 	return r
 }
 
-// goals gives what a host has to reach of another.
+// goals returns the ports of the host to that the host from has to reach.
 func (r roster) goals(from, to string) []goal {
 	in := func(groups []part.Group, host string) bool {
 		return slices.ContainsFunc(groups, func(g part.Group) bool { return r.names[g][host] })
@@ -82,7 +82,7 @@ func (r roster) goals(from, to string) []goal {
 
 func checkReach(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
 	ours, err := Joined(ctx, h)
-	if err != nil || ours { // it reaches them, or its steps say why not
+	if err != nil || ours { // it reaches them already, or its steps report why not
 		return nil, err
 	}
 	all, err := peers(h, o)
@@ -91,7 +91,7 @@ func checkReach(ctx context.Context, h *steps.Host, o Options) (steps.Findings, 
 	}
 	var mu sync.Mutex
 	var untested error
-	lost := map[goal][]string{} // by what is the same but for the host
+	lost := map[goal][]string{} // hosts by port and program, for one finding each
 	roles := newRoster(h.Cluster)
 	var g errgroup.Group
 	g.SetLimit(reachAtOnce)
@@ -112,7 +112,7 @@ func checkReach(ctx context.Context, h *steps.Host, o Options) (steps.Findings, 
 				case runner.Unreached:
 					key := goal{port: x.port, who: x.who}
 					if len(p.facts.Firewalls) > 0 && !h.Cluster.Spec.System.Keeps(manifest.KeepFirewall) {
-						key.host = "stopped" // what is in the way goes
+						key.host = "stopped" // kubexm stops the firewall that may block it
 					}
 					lost[key] = append(lost[key], p.Name)
 				}
@@ -126,15 +126,15 @@ func checkReach(ctx context.Context, h *steps.Host, o Options) (steps.Findings, 
 	var out steps.Findings
 	for key, hosts := range lost {
 		slices.Sort(hosts)
-		f := steps.Finding{What: fmt.Sprintf("does not reach port %d of %s, where %s will listen", key.port, names(hosts), key.who), Advice: "open the port between these hosts, in their firewalls and in the network's"}
+		f := steps.Finding{What: fmt.Sprintf("cannot reach port %d of %s, where %s will listen", key.port, names(hosts), key.who), Advice: "open the port between these hosts, in their firewalls and in the network"}
 		if key.host != "" {
-			f.Warning, f.Advice = true, "nothing, if it is their own firewall: it will be stopped"
+			f.Warning, f.Advice = true, "no action needed if their own firewall blocks it: kubexm stops that firewall"
 		}
 		out = append(out, f)
 	}
 	slices.SortFunc(out, compareFindings)
 	if untested != nil {
-		out = append(out, steps.Finding{Note: true, What: "not tested whether the other hosts are reached: sshd forwards no connections", Advice: "allow it for a while (AllowTcpForwarding local in sshd_config), or test by hand"})
+		out = append(out, steps.Finding{Note: true, What: "connections to the other hosts not tested: sshd forwards no connections", Advice: "set AllowTcpForwarding local in sshd_config during the check, or test the connections by hand"})
 	}
 	return out, nil
 }

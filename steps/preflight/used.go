@@ -13,25 +13,25 @@ import (
 func usedChecks() []Check {
 	return []Check{
 		{
-			Name: "preflight.existing-installation", Asks: "whether a Kubernetes of somebody else's is there", Levels: "error, warning", Slow: true,
-			Limits: "none, on a host that is not part of this cluster already; a configuration of another pod network is a warning, and an error where a container runtime would take it before the cluster's own",
-			Reads:  "files of /etc/kubernetes, /var/lib/kubelet and /etc/cni/net.d, kubelet.service, processes, etcd's data folder", Source: "the deployment matrix; containerd takes the first file of /etc/cni/net.d by name",
+			Name: "preflight.existing-installation", Question: "whether the host has another Kubernetes installation", Levels: "error, warning", Slow: true,
+			Limits: "none, unless the host is already part of this cluster; a configuration of another pod network is a warning, and an error if a container runtime would use it instead of the cluster's",
+			Reads:  "files of /etc/kubernetes, /var/lib/kubelet and /etc/cni/net.d, kubelet.service, processes, etcd's data folder", Source: "kubexm installs over no other Kubernetes; containerd uses the first file of /etc/cni/net.d by name",
 			look: checkExisting,
 		},
 		{
-			Name: "preflight.ports", Asks: "whether the ports of the host's roles are free", Levels: "error", Slow: true,
-			Limits: "none, on a host that is not part of this cluster already", Reads: "ss -lntup, else /proc/net", Source: "what kubelet, kube-proxy, control plane, etcd and registry listen on",
+			Name: "preflight.ports", Question: "whether the ports of the host's roles are free", Levels: "error", Slow: true,
+			Limits: "none in use, unless the host is already part of this cluster", Reads: "ss -lntup, otherwise /proc/net", Source: "the ports that kubelet, kube-proxy, control plane, etcd and registry listen on",
 			look: checkPorts,
 		},
 		{
-			Name: "preflight.packages", Asks: "whether packages can be installed from the bundle", Levels: "error, warning, note", Packages: true, Slow: true,
-			Limits: "the bundle has packages of this release; none is broken; nobody else changes packages at the moment; none that the bundle brings is held", Reads: "the package database and its locks", Source: "docs/packages.md",
+			Name: "preflight.packages", Question: "whether packages can be installed from the bundle", Levels: "error, warning, note", Packages: true, Slow: true,
+			Limits: "the bundle has packages for this release; none is broken; no other program is changing packages; no package of the bundle is held", Reads: "the package database and its locks", Source: "docs/packages.md",
 			look: checkPackages, needs: repositories,
 		},
 	}
 }
 
-// ports are what the host is going to listen on.
+// ports returns the ports that the host will listen on, each with its program.
 func ports(h *steps.Host) map[uint16]string {
 	want := map[uint16]string{}
 	for _, p := range part.Ports(h.Cluster) {
@@ -42,8 +42,8 @@ func ports(h *steps.Host) map[uint16]string {
 	return want
 }
 
-// checkPorts finds ports that something else listens on. On a host that is part of
-// this cluster already they are its own.
+// checkPorts finds required ports that are in use. On a host that is already part of
+// this cluster they are in use by the cluster itself.
 func checkPorts(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, error) {
 	ours, err := Joined(ctx, h)
 	if err != nil || ours {
@@ -56,20 +56,20 @@ func checkPorts(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, 
 		if !ok || p.Proto != "tcp" {
 			continue
 		}
-		by := "something"
+		by := "an unknown process"
 		if p.Process != "" {
 			by = fmt.Sprintf("%s (process %d)", p.Process, p.PID)
 		}
 		out = append(out, steps.Finding{
 			What:   fmt.Sprintf("port %d, which %s needs, is taken by %s", p.Port, who, by),
-			Advice: fmt.Sprintf("stop it: `ss -tlnp 'sport = :%d'` there tells more", p.Port),
+			Advice: fmt.Sprintf("stop it; ss -tlnp 'sport = :%d' on the host shows details", p.Port),
 		})
 		delete(want, p.Port)
 	}
 	return out, nil
 }
 
-// checkExisting finds a Kubernetes that is not this cluster's.
+// checkExisting finds files and processes of a Kubernetes that is not this cluster's.
 func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, error) {
 	ours, err := Joined(ctx, h)
 	if err != nil || ours {
@@ -78,7 +78,7 @@ func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Finding
 	var out steps.Findings
 	bad := func(format string, list []string) {
 		if len(list) > 0 {
-			out = append(out, steps.Finding{What: fmt.Sprintf(format, names(list)), Advice: "if nobody needs it: kubexm reset -f CONFIG, or clean the host by hand"})
+			out = append(out, steps.Finding{What: fmt.Sprintf(format, names(list)), Advice: "if it is no longer needed, remove it with kubexm reset -f CONFIG, or clean the host by hand"})
 		}
 	}
 	var left, networks, runs []string
@@ -104,11 +104,11 @@ func checkExisting(ctx context.Context, h *steps.Host, _ Options) (steps.Finding
 			left = append(left, data)
 		}
 	}
-	bad("holds another Kubernetes: %s", left)
+	bad("has files of another Kubernetes: %s", left)
 	bad("runs another Kubernetes: %s", runs)
 	if len(networks) > 0 {
-		first := networks[0] <= part.NetworkOf(h.Cluster).ConfFile // the runtime takes the first
-		out = append(out, steps.Finding{What: "/etc/cni/net.d holds the configuration of another pod network: " + names(networks), Advice: "move it away", Warning: !first})
+		first := networks[0] <= part.NetworkOf(h.Cluster).ConfFile // the runtime uses the first
+		out = append(out, steps.Finding{What: "/etc/cni/net.d contains the configuration of another pod network: " + names(networks), Advice: "move the files out of the folder", Warning: !first})
 	}
 	return out, nil
 }

@@ -22,32 +22,32 @@ import (
 	"github.com/mensylisir/kubexm/steps/pki"
 )
 
-// The users of the registry: kubexm pushes, the nodes pull. Each is known to one of
-// its two services alone.
+// The users of the registry: kubexm pushes, the nodes pull. Each of the registry's two
+// services accepts only one of them.
 const (
 	PushUser = "kubexm-push"
 	PullUser = "kubexm-pull"
 )
 
-// Access is what it takes to speak to the registry: it is made once, in the
-// cluster's folder, and read back afterwards.
+// Access holds the registry's CA and passwords. They are generated once, in the cluster's
+// folder on the workdir host, and read from it afterwards.
 type Access struct {
 	Dir string // workdir/certs/registry
 }
 
-// AccessOf gives the access of h's cluster.
+// AccessOf returns the Access of h's cluster.
 func AccessOf(h *steps.Host) Access {
 	return Access{Dir: filepath.Join(h.Workdir, "certs", "registry")}
 }
 
 func (a Access) store() pki.Store { return pki.Store{Dir: a.Dir} }
 
-// Authority gives the registry's CA.
+// Authority returns the registry's CA, which it creates if there is none.
 func (a Access) Authority(now time.Time) (pki.Pair, error) {
 	return a.store().Authority("ca", "kubexm registry CA", now)
 }
 
-// CA gives the CA's certificate as PEM.
+// CA returns the CA's certificate as PEM.
 func (a Access) CA(now time.Time) ([]byte, error) {
 	ca, err := a.Authority(now)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a Access) CA(now time.Time) ([]byte, error) {
 	return cert, err
 }
 
-// Password gives a user's password, made now if there is none.
+// Password returns a user's password, which it generates if there is none.
 func (a Access) Password(user string) (password string, err error) {
 	err = a.store().Locked(func() error {
 		password, err = a.password(user)
@@ -71,7 +71,7 @@ func (a Access) password(user string) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if have := strings.TrimSpace(string(b)); have != "" { // an empty file is what a crash left
+	if have := strings.TrimSpace(string(b)); have != "" { // a crash may leave an empty file
 		return have, nil
 	}
 	raw := make([]byte, 24)
@@ -79,21 +79,19 @@ func (a Access) password(user string) (string, error) {
 		return "", err
 	}
 	p := base64.RawURLEncoding.EncodeToString(raw)
-	return p, a.keep(user, p)
+	return p, a.writePassword(user, p)
 }
 
-// keep writes a user's password whole or not at all: half of one would be taken for
-// the password by the next run.
-func (a Access) keep(user, password string) error {
+// writePassword writes a user's password atomically: the next run would use a partial one.
+func (a Access) writePassword(user, password string) error {
 	return durable.WriteFile(a.passwordPath(user), []byte(password+"\n"), 0o600)
 }
 
 func (a Access) passwordPath(user string) string { return filepath.Join(a.Dir, user+".password") }
 
-// hashCost is the least there is. The registry hashes the password again for each
-// request, hundreds of times while it is filled: with the usual cost that takes
-// more of its processor than all else. A cost slows down who guesses a password,
-// and nobody guesses 192 random bits.
+// hashCost is bcrypt's minimum. The registry hashes the password for every request,
+// hundreds of times while it is filled: with the default cost that takes most of its
+// processor time. A cost only slows down guessing, and 192 random bits cannot be guessed.
 const hashCost = bcrypt.MinCost
 
 // login is a user of the registry.
@@ -102,14 +100,14 @@ type login struct {
 	cost           int
 }
 
-// pushLogins is kubexm's own user, who alone may push.
+// pushLogins returns kubexm's own user, the only one that may push.
 func (a Access) pushLogins(*manifest.Cluster, *steps.Host) ([]login, error) {
 	p, err := a.Password(PushUser)
 	return []login{{PushUser, p, hashCost}}, err
 }
 
-// pullLogins are the user of the nodes, and one of the config: its password is no
-// random one, and may cost what is usual.
+// pullLogins returns the user of the nodes, and the user of the config if there is one. The
+// latter's password may be weak, so its hash has the default cost.
 func (a Access) pullLogins(c *manifest.Cluster, h *steps.Host) ([]login, error) {
 	p, err := a.Password(PullUser)
 	if err != nil {
@@ -124,8 +122,8 @@ func (a Access) pullLogins(c *manifest.Cluster, h *steps.Host) ([]login, error) 
 	return append(out, login{own.Username, p, bcrypt.DefaultCost}), err
 }
 
-// htpasswd gives the registry's password file. A hash has a salt of its own
-// each time: have is kept as long as it answers for the passwords.
+// htpasswd returns the registry's password file. Every new hash has another salt, so the
+// existing file have is returned if it matches the passwords.
 func htpasswd(logins []login, have []byte) ([]byte, error) {
 	var out strings.Builder
 	same := true
@@ -156,7 +154,7 @@ func hashOf(file []byte, user string) string {
 	return ""
 }
 
-// client gives an HTTP client that checks the registry against its own CA.
+// client returns an HTTP client that trusts only the registry's CA.
 func (a Access) client(base *http.Transport, now time.Time) (*http.Client, error) {
 	ca, err := a.Authority(now)
 	if err != nil {
@@ -168,7 +166,8 @@ func (a Access) client(base *http.Transport, now time.Time) (*http.Client, error
 	return &http.Client{Transport: base}, nil
 }
 
-// HostPort gives the name and port that images carry; without a port it is 443.
+// HostPort returns the registry's name and port in image references; the default port is
+// 443.
 func HostPort(c *manifest.Cluster) (name, port string) {
 	name, port, found := strings.Cut(c.Spec.Registry.PrivateRegistry, ":")
 	if !found {

@@ -17,17 +17,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// DigestsFile says which images a registry that stands already has under another
-// digest than upstream's. It is kept in the cluster's folder, for the steps that
-// name images; without such images there is none.
+// DigestsFile lists the images that an existing registry has under another digest than
+// upstream's. It is in the cluster's folder on the workdir host, for the steps that refer to
+// images; it does not exist if there are no such images.
 const DigestsFile = "registry-digests.json"
 
-// Names gives images their names at the site, with the digests that its registry
-// has. It is asked for after the registry was filled.
+// Names returns the mapping of images to their names and digests in the site's registry.
+// Call it after the registry was filled.
 func Names(c *manifest.Cluster, h *steps.Host) (registry.Mapper, error) {
 	m := MapperOf(c)
-	if !Stands(c) {
-		return m, nil // it takes every index as upstream published it
+	if !UsesExisting(c) {
+		return m, nil // kubexm's registry accepts every index as upstream published it
 	}
 	text, err := os.ReadFile(filepath.Join(h.Workdir, DigestsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,12 +39,12 @@ func Names(c *manifest.Cluster, h *steps.Host) (registry.Mapper, error) {
 	return m, json.Unmarshal(text, &m.Digests)
 }
 
-// NamesAt is Names for steps that know no registry.
+// NamesAt returns Names as a function, for steps that do not import this package.
 func NamesAt(c *manifest.Cluster) func(*steps.Host) (registry.Mapper, error) {
 	return func(h *steps.Host) (registry.Mapper, error) { return Names(c, h) }
 }
 
-// noted tells whether the file says what the registry has.
+// noted reports whether the file lists these digests.
 func noted(c *manifest.Cluster, h *steps.Host, digests map[string]string) (bool, error) {
 	m, err := Names(c, h)
 	return maps.Equal(m.Digests, digests), err
@@ -54,7 +54,7 @@ func noted(c *manifest.Cluster, h *steps.Host, digests map[string]string) (bool,
 func note(h *steps.Host, digests map[string]string) error {
 	at := filepath.Join(h.Workdir, DigestsFile)
 	if len(digests) == 0 {
-		return forgotten(at)
+		return removeFile(at)
 	}
 	text, err := json.MarshalIndent(digests, "", "  ")
 	if err != nil {
@@ -63,7 +63,8 @@ func note(h *steps.Host, digests map[string]string) error {
 	return durable.WriteFile(at, append(text, '\n'), 0o600)
 }
 
-// ForgetDigests removes the file.
+// ForgetDigests removes the file registry-digests.json from the cluster's folder on the
+// workdir host.
 func ForgetDigests() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "registryd.forget-digests", Timeout: time.Minute},
@@ -74,6 +75,6 @@ func ForgetDigests() steps.Step {
 			}
 			return false, err
 		},
-		Act: func(_ context.Context, h *steps.Host) error { return forgotten(filepath.Join(h.Workdir, DigestsFile)) },
+		Act: func(_ context.Context, h *steps.Host) error { return removeFile(filepath.Join(h.Workdir, DigestsFile)) },
 	}
 }

@@ -20,12 +20,11 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Stands tells whether the cluster's registry stands already: kubexm fills it, and
-// leaves it as it is otherwise.
-func Stands(c *manifest.Cluster) bool { return part.RegistryOf(c).Kind == part.ExternalRegistry }
+// UsesExisting reports whether the cluster uses an existing registry: kubexm fills it and changes
+// nothing else in it.
+func UsesExisting(c *manifest.Cluster) bool { return part.RegistryOf(c).Kind == part.ExternalRegistry }
 
-// pushing is how kubexm speaks to a registry that stands already, and pulling how
-// nodes do.
+// pushing is kubexm's access to an existing registry, pulling that of nodes.
 func pushing(c *manifest.Cluster) manifest.RegistryAuth {
 	return c.Spec.Registry.Auth(c.Spec.Registry.PrivateRegistry)
 }
@@ -33,7 +32,8 @@ func pulling(c *manifest.Cluster) manifest.RegistryAuth {
 	return c.Spec.Registry.PullAuth(c.Spec.Registry.PrivateRegistry)
 }
 
-// existing is a registry that stands already, for who reaches it by dialing.
+// existing returns an existing registry as a target that is connected to with the given dial
+// function.
 func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to dial) (registry.Target, error) {
 	certs, err := registry.ReadCerts(a.CertsPath)
 	if err != nil {
@@ -47,7 +47,7 @@ func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to di
 	if err != nil {
 		return registry.Target{}, err
 	}
-	t := h.Waits.Transport(to)
+	t := h.Timeouts.Transport(to)
 	t.TLSClientConfig, t.MaxIdleConnsPerHost, t.WriteBufferSize = conf, parallel, 256<<10
 	return registry.Target{
 		Mapper: MapperOf(c), PlainHTTP: a.PlainHTTP, Username: a.Username, Password: password,
@@ -55,8 +55,8 @@ func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to di
 	}, nil
 }
 
-// CheckPull asks a registry that stands already the way that a node reaches it,
-// as the node's runtime will.
+// CheckPull checks an existing registry from a node, with the login and certificates that the
+// node's container runtime will use.
 func CheckPull(c *manifest.Cluster) steps.Step {
 	return op.Check("registryd.check-pull", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		t, err := fromNode(c, h)
@@ -64,31 +64,32 @@ func CheckPull(c *manifest.Cluster) steps.Step {
 			return nil, err
 		}
 		defer t.Client.CloseIdleConnections()
-		if err := registry.AskPull(ctx, t); err != nil {
+		if err := registry.CheckPull(ctx, t); err != nil {
 			return steps.Findings{refused(c, err, "this host")}, ctx.Err()
 		}
 		return nil, nil
 	})
 }
 
-// CheckPush asks a registry that stands already from this machine, or through h
-// where this machine does not reach it, and whether the user may send images where
-// the first of them is not there. That the user of the nodes may, too, is a warning.
+// CheckPush checks an existing registry from the workdir host, or through the SSH connection
+// of its host if the workdir host does not reach it. If the bundle's first image is missing
+// in the registry, it checks that the user may push. It warns if the nodes' user may push,
+// too.
 func CheckPush(c *manifest.Cluster) steps.Step {
 	return op.Check("registryd.check-push", func(ctx context.Context, h *steps.Host) (steps.Findings, error) {
 		var out steps.Findings
-		w := wayFrom(c, h, func(address string, why error) {
+		w := routeFrom(c, h, func(address string, why error) {
 			out = append(out, steps.Finding{Warning: true,
-				What:   fmt.Sprintf("this machine does not reach %s (%v): images go through the SSH connection to %s", address, why, h.Name),
-				Advice: "nothing has to be done; a route or a name for it here makes it faster"})
+				What:   fmt.Sprintf("the workdir host cannot reach %s (%v): images are sent through the SSH connection to %s", address, why, h.Name),
+				Advice: "no action needed; a route or DNS name for it on the workdir host makes the transfer faster"})
 		})
 		t, err := existing(c, pushing(c), h, w.dial)
 		if err != nil {
 			return nil, err
 		}
 		defer t.Client.CloseIdleConnections()
-		if err := registry.AskPull(ctx, t); err != nil {
-			return append(out, refused(c, err, "this machine")), ctx.Err()
+		if err := registry.CheckPull(ctx, t); err != nil {
+			return append(out, refused(c, err, "the workdir host")), ctx.Err()
 		}
 		images := h.Artifacts.Images()
 		if len(images) == 0 {
@@ -102,43 +103,43 @@ func CheckPush(c *manifest.Cluster) steps.Step {
 		if out = append(out, found...); err != nil {
 			return out, err
 		}
-		// What goes for one goes for the others, and where it is there nothing has to be sent.
-		standing, err := registry.Compare(ctx, t, h.Artifacts, images[:1], 1)
+		// The first image is checked for all, and if it exists nothing has to be sent.
+		has, err := registry.Compare(ctx, t, h.Artifacts, images[:1], 1)
 		if err != nil {
-			return append(out, refused(c, err, "this machine")), ctx.Err()
+			return append(out, refused(c, err, "the workdir host")), ctx.Err()
 		}
-		if standing.Missing() == 0 {
+		if has.Missing() == 0 {
 			return out, nil
 		}
-		if err := registry.AskPush(ctx, t, repository); err != nil {
-			out = append(out, refused(c, fmt.Errorf("send to %s: %w", repository, err), "this machine"))
+		if err := registry.CheckPush(ctx, t, repository); err != nil {
+			out = append(out, refused(c, fmt.Errorf("push to %s: %w", repository, err), "the workdir host"))
 		}
 		return out, ctx.Err()
 	})
 }
 
-// nodesPush warns where the login that every node has may push: root on any of them
-// can replace the images of all.
-func nodesPush(ctx context.Context, c *manifest.Cluster, h *steps.Host, w *way, repository string) (steps.Findings, error) {
+// nodesPush warns if the login of the nodes may push: then root on any node can replace the
+// images of all.
+func nodesPush(ctx context.Context, c *manifest.Cluster, h *steps.Host, w *route, repository string) (steps.Findings, error) {
 	t, err := existing(c, pulling(c), h, w.dial)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Client.CloseIdleConnections()
-	if err := registry.AskPush(ctx, t, repository); err != nil {
+	if err := registry.CheckPush(ctx, t, repository); err != nil {
 		return nil, ctx.Err()
 	}
-	who := t.Username
-	if who == "" {
-		who = "anybody"
+	user := "user " + t.Username
+	if t.Username == "" {
+		user = "anonymous clients"
 	}
 	return steps.Findings{{Warning: true,
-		What: fmt.Sprintf("registry %s: %s, who pulls on the nodes, may push to %s: root on any node can replace every image of the site",
-			c.Spec.Registry.PrivateRegistry, who, repository),
-		Advice: fmt.Sprintf("make a user there who can only pull, and write it as spec.registry.auths[%q].pullUsername and pullPassword", c.Spec.Registry.PrivateRegistry)}}, nil
+		What: fmt.Sprintf("registry %s: the nodes' login (%s) may push to %s: root on any node can replace every image of the site",
+			c.Spec.Registry.PrivateRegistry, user, repository),
+		Advice: fmt.Sprintf("create a user that can only pull in the registry, and set spec.registry.auths[%q].pullUsername and pullPassword", c.Spec.Registry.PrivateRegistry)}}, nil
 }
 
-// refused gives what a registry refuses its advice.
+// refused returns a finding for an error of a registry, with advice for its kind.
 func refused(c *manifest.Cluster, err error, from string) steps.Finding {
 	at := c.Spec.Registry.PrivateRegistry
 	auth := fmt.Sprintf("spec.registry.auths[%q]", at)
@@ -148,19 +149,19 @@ func refused(c *manifest.Cluster, err error, from string) steps.Finding {
 	var other x509.HostnameError
 	switch {
 	case errors.Is(err, registry.ErrTokensOnly):
-		f.Advice = "let it take the user and password of a request, as Harbor, Nexus and the distribution registry with htpasswd do"
+		f.Advice = "enable HTTP basic authentication, as Harbor, Nexus and the distribution registry with htpasswd have it"
 	case errors.As(err, &unknown):
-		f.Advice = "put the CA's certificate as a *.crt into a folder, and name that in " + auth + ".certsPath"
+		f.Advice = "put the CA's certificate as *.crt into a folder, and set " + auth + ".certsPath to that folder"
 	case errors.As(err, &other):
-		f.Advice = "write spec.registry.privateRegistry as a name that its certificate is for"
+		f.Advice = "set spec.registry.privateRegistry to a name that its certificate contains"
 	case errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
-		f.Advice = "write a user who may pull and push there, and the password, as " + auth + "; a project has to exist: spec.registry.namespaceOverride"
+		f.Advice = "set a user that may pull and push, and its password, in " + auth + "; the project in spec.registry.namespaceOverride must exist"
 	case errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound:
-		f.Advice = "see that it is a registry, and that the project exists: spec.registry.namespaceOverride"
+		f.Advice = "check that it is a registry, and that the project in spec.registry.namespaceOverride exists"
 	case errors.As(err, &answer):
-		f.Advice = "see its own log"
+		f.Advice = "read the registry's log"
 	default:
-		f.Advice = "see whether " + from + " reaches it: curl -v " + scheme(c) + at + "/v2/"
+		f.Advice = "check that " + from + " reaches it: curl -v " + scheme(c) + at + "/v2/"
 		if refusal := (*connector.DialError)(nil); errors.As(err, &refusal) && refusal.Hint != "" {
 			f.Advice += "; " + refusal.Hint
 		}
@@ -175,24 +176,25 @@ func scheme(c *manifest.Cluster) string {
 	return "https://"
 }
 
-// NoteLeft says what a removal leaves in a registry that is not kubexm's.
-func NoteLeft(c *manifest.Cluster) steps.Step {
+// ReportRemaining reports the images that a removal leaves in an existing registry.
+func ReportRemaining(c *manifest.Cluster) steps.Step {
 	return op.Check("registryd.note-left", func(context.Context, *steps.Host) (steps.Findings, error) {
 		return steps.Findings{{
-			Warning: true, What: "the cluster's images stay in the registry " + c.Spec.Registry.Namespaced(),
-			Advice: "when nobody needs them any more, delete them there",
+			Warning: true, What: "the cluster's images remain in the registry " + c.Spec.Registry.Namespaced(),
+			Advice: "when they are no longer needed, delete them in the registry",
 		}}, nil
 	})
 }
 
-// CheckFiles looks at the folders of certificates before any host is asked.
+// CheckFiles checks the certificate folders of spec.registry.auths on the workdir host: they
+// are readable, and no client certificate has expired at the time now.
 func CheckFiles(c *manifest.Cluster, now time.Time) manifest.Problems {
 	var ps manifest.Problems
 	for host, a := range c.Spec.Registry.Auths {
 		if err := goodCerts(a.CertsPath, now); err != nil {
-			advice := "put the registry's CA there as a *.crt in PEM, a client's certificate as *.cert and *.key; paths start at the config's folder"
+			advice := "put the registry's CA into the folder as *.crt in PEM, a client certificate as *.cert and *.key; paths are relative to the config's folder"
 			if errors.Is(err, fs.ErrPermission) {
-				advice = "let the user who runs kubexm read it"
+				advice = "make it readable for the user that runs kubexm"
 			}
 			ps = append(ps, manifest.Problem{Path: fmt.Sprintf("spec.registry.auths[%q].certsPath", host), Message: err.Error(), Advice: advice})
 		}
@@ -218,8 +220,8 @@ func goodCerts(dir string, now time.Time) error {
 	return nil
 }
 
-// forgotten removes a file of this machine.
-func forgotten(name string) error {
+// removeFile removes a file of the workdir host, if it exists.
+func removeFile(name string) error {
 	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

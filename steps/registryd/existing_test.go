@@ -82,9 +82,9 @@ func (s *standing) on(t *testing.T, step steps.Step, direct func(context.Context
 	return h
 }
 
-// TestTheWayToARegistryThatStands: directly, and through the host only where this
+// TestRouteToAnExistingRegistry: directly, and through the host only where this
 // machine does not reach it; which of the two is found out once.
-func TestTheWayToARegistryThatStands(t *testing.T) {
+func TestRouteToAnExistingRegistry(t *testing.T) {
 	for _, reached := range []bool{true, false} {
 		t.Run(fmt.Sprintf("reached=%t", reached), func(t *testing.T) {
 			s := stand(t, reached)
@@ -108,7 +108,7 @@ func TestTheWayToARegistryThatStands(t *testing.T) {
 			if !reached && asked != "192.0.2.99:8443" {
 				t.Errorf("through the host to %v", asked)
 			}
-			if said := strings.Count(s.log.String(), "is not reached from here"); (said > 0) == reached || said > 3 {
+			if said := strings.Count(s.log.String(), "cannot reach the registry"); (said > 0) == reached || said > 3 {
 				t.Errorf("said %d times:\n%s", said, &s.log)
 			}
 			if n := s.direct.Load(); !reached && n > 3*8 {
@@ -133,8 +133,8 @@ func TestABusyRegistryIsFilled(t *testing.T) {
 	}
 }
 
-// TestARegistryThatNobodyReaches: both reasons are said.
-func TestARegistryThatNobodyReaches(t *testing.T) {
+// TestAnUnreachableRegistry: both reasons are said.
+func TestAnUnreachableRegistry(t *testing.T) {
 	s := stand(t, false)
 	s.wire.to = ""
 	found := checks(t, s, registryd.CheckPush(s.cluster))
@@ -153,7 +153,7 @@ func checks(t *testing.T, s *standing, step steps.Step) steps.Findings {
 	return found
 }
 
-func TestChecksOfARegistryThatStands(t *testing.T) {
+func TestChecksOfAnExistingRegistry(t *testing.T) {
 	for name, c := range map[string]struct {
 		change     func(*standing)
 		pull, push string // of what is found; "" is nothing
@@ -170,7 +170,7 @@ func TestChecksOfARegistryThatStands(t *testing.T) {
 			s.cluster.Spec.Registry.PrivateRegistry = "other.example:8443"
 			s.cluster.Spec.Registry.Auths["other.example:8443"] = s.cluster.Spec.Registry.Auths["example.com:8443"]
 			s.cluster.Spec.Extra.Hosts[0].Domain = "other.example"
-		}, "not other.example", "not other.example", "a name that its certificate is for"},
+		}, "not other.example", "not other.example", "a name that its certificate contains"},
 		"another name, unchecked": {func(s *standing) {
 			a := s.cluster.Spec.Registry.Auths["example.com:8443"]
 			a.SkipTLSVerify = true
@@ -190,14 +190,14 @@ func TestChecksOfARegistryThatStands(t *testing.T) {
 					t.Errorf("%s: %+v, want %q", step.Meta().Name, found, want)
 				}
 			}
-			if s.Begun != 0 || s.Uploads+s.Puts != 0 {
-				t.Errorf("a check left something: %d, %d", s.Begun, s.Uploads+s.Puts)
+			if s.OpenUploads != 0 || s.Uploads+s.Puts != 0 {
+				t.Errorf("a check left something: %d, %d", s.OpenUploads, s.Uploads+s.Puts)
 			}
 		})
 	}
 }
 
-func TestCertificatesAreLookedAtFirst(t *testing.T) {
+func TestCertificatesAreCheckedFirst(t *testing.T) {
 	s := stand(t, true)
 	if ps := registryd.CheckFiles(s.cluster, time.Now()); len(ps) > 0 {
 		t.Error(ps)

@@ -57,13 +57,14 @@ func resources(c *manifest.Cluster) []op.Resource {
 	return rs
 }
 
-// Install brings up the registry: one service that nodes pull from, and one on the
-// loopback address that takes pushes.
+// Install installs the registry as two services: one that nodes pull from, and one on the
+// loopback address that accepts pushes.
 func Install(c *manifest.Cluster) steps.Step {
 	return op.Ensure("registryd.install", resources(c), op.Upload)
 }
 
-// Uninstall is its inverse, with all images unless these are to stay.
+// Uninstall removes the registry's services, files and images. A deletion that preserves data
+// keeps the images.
 func Uninstall(c *manifest.Cluster, keep bool) steps.Step {
 	rs := resources(c)
 	if keep {
@@ -72,7 +73,8 @@ func Uninstall(c *manifest.Cluster, keep bool) steps.Step {
 	return op.Remove("registryd.uninstall", rs, op.Destroys)
 }
 
-// certificate gives the registry's own, for its name and every address of its host.
+// certificate returns the registry's certificate and key, for its name and every address of
+// its host.
 func certificate(ctx context.Context, c *manifest.Cluster, h *steps.Host) (cert, key []byte, err error) {
 	a, now := AccessOf(h), time.Now()
 	ca, err := a.Authority(now)

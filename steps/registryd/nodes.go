@@ -8,18 +8,19 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Pulling is how nodes speak to the cluster's registry.
-type Pulling struct {
+// PullAccess is the nodes' access to the cluster's registry.
+type PullAccess struct {
 	Certs               func(*steps.Host) (registry.Certs, error)
 	Login               func(*steps.Host) (user, password string, err error)
 	PlainHTTP, Insecure bool
 }
 
-// ForNodes gives that: for one of ours, with its own CA and the user who only pulls.
-func ForNodes(c *manifest.Cluster) Pulling {
-	if Stands(c) {
+// ForNodes returns the nodes' access. For a registry that kubexm installs, it is the
+// registry's CA and the user PullUser.
+func ForNodes(c *manifest.Cluster) PullAccess {
+	if UsesExisting(c) {
 		a := c.Spec.Registry.PullAuth(c.Spec.Registry.PrivateRegistry)
-		return Pulling{
+		return PullAccess{
 			PlainHTTP: a.PlainHTTP, Insecure: a.SkipTLSVerify,
 			Certs: func(*steps.Host) (registry.Certs, error) { return registry.ReadCerts(a.CertsPath) },
 			Login: func(h *steps.Host) (string, string, error) {
@@ -28,7 +29,7 @@ func ForNodes(c *manifest.Cluster) Pulling {
 			},
 		}
 	}
-	return Pulling{
+	return PullAccess{
 		Certs: func(h *steps.Host) (registry.Certs, error) {
 			ca, err := AccessOf(h).CA(time.Now())
 			return registry.Certs{CA: ca}, err

@@ -18,16 +18,16 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// The registry's host keeps what another machine needs to work on it. Whoever is
-// root there can do no more with these than with the registry itself.
+// The registry's host stores the keys that another workdir host needs. They give root on
+// that host no more power than the registry itself does.
 const (
 	caKey  = configDir + "/ca.key"
-	caCert = configDir + "/ca.crt" // written last of these: where it is, all are
+	caCert = configDir + "/ca.crt" // written last: if it exists, all of them do
 )
 
 func passwordFile(user string) string { return path.Join(configDir, user+".password") }
 
-// access are the keys and passwords as files of the registry's host.
+// access returns the keys and passwords as files of the registry's host.
 func access() []op.Resource {
 	secret := func(file string, body func(Access) ([]byte, error)) op.Resource {
 		return op.File{Path: file, Attr: runner.Attr{Mode: 0o600}, Secret: true,
@@ -52,28 +52,28 @@ func access() []op.Resource {
 		op.Text(caCert, func(_ context.Context, h *steps.Host) ([]byte, error) { return AccessOf(h).CA(time.Now()) }))
 }
 
-// Recall brings the registry's keys and passwords from its host to a machine that
-// has none: what the nodes trust and log in with stays. It changes nothing on the
-// host. Where the two have different ones it is refused, and where the host's
-// registry was made by a kubexm that kept none there.
+// Recall copies the registry's keys and passwords from its host to a workdir that has none,
+// so that the CA and login of the nodes remain valid. It changes nothing on the host. It
+// returns an error if the workdir has other keys, or if the host has none because an older
+// kubexm installed the registry.
 func Recall(ctx context.Context, h *steps.Host) error {
-	if _, err := h.Stat(ctx, op.RecordDir(h)); err != nil { // kubexm has not begun here
+	if _, err := h.Stat(ctx, op.RecordDir(h)); err != nil { // kubexm has changed nothing on this host
 		return absent(err)
 	}
 	a := AccessOf(h)
-	there, err := h.ReadFile(ctx, caCert)
+	installed, err := h.ReadFile(ctx, caCert)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a.lost(ctx, h)
 	}
 	if err != nil {
 		return err
 	}
-	here, err := os.ReadFile(filepath.Join(a.Dir, "ca.crt"))
+	own, err := os.ReadFile(filepath.Join(a.Dir, "ca.crt"))
 	switch {
-	case err == nil && bytes.Equal(here, there):
+	case err == nil && bytes.Equal(own, installed):
 		return nil
 	case err == nil:
-		return steps.Advise(errors.New("the registry here has another CA than this machine"), "move %s out of the way, and run again: what is in use comes from %s then", a.Dir, h.Name)
+		return steps.Advise(errors.New("the registry on this host has a CA other than the one in the workdir"), "move %s away and run the command again: kubexm then copies the CA from %s", a.Dir, h.Name)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -81,7 +81,7 @@ func Recall(ctx context.Context, h *steps.Host) error {
 	if err != nil {
 		return err
 	}
-	ca, err := pki.Decode(there, key)
+	ca, err := pki.Decode(installed, key)
 	if err != nil {
 		return fmt.Errorf("%s on %s: %w", caCert, h.Name, err)
 	}
@@ -90,25 +90,25 @@ func Recall(ctx context.Context, h *steps.Host) error {
 		if err != nil {
 			return err
 		}
-		if err := a.store().Locked(func() error { return a.keep(user, strings.TrimSpace(string(p))) }); err != nil {
+		if err := a.store().Locked(func() error { return a.writePassword(user, strings.TrimSpace(string(p))) }); err != nil {
 			return err
 		}
 	}
-	return a.store().Take("ca", ca)
+	return a.store().Import("ca", ca)
 }
 
-// lost refuses to go on without the keys of a registry that nodes use already.
+// lost returns an error if the keys of a registry that nodes already use are missing.
 func (a Access) lost(ctx context.Context, h *steps.Host) error {
-	if err := a.Made(); !errors.Is(err, ErrNone) {
+	if err := a.CheckExists(); !errors.Is(err, ErrNone) {
 		return err
 	}
 	if _, err := h.Stat(ctx, path.Join(configDir, "tls.crt")); err != nil {
 		return absent(err)
 	}
-	return steps.Advise(errors.New("the registry was made from another machine, and its keys are not here"), "bring %s from the machine that made the cluster", a.Dir)
+	return steps.Advise(errors.New("the registry was installed from another workdir host, and its keys are missing in this workdir"), "copy %s from the workdir host that created the cluster", a.Dir)
 }
 
-// absent passes over what is not there.
+// absent returns err, unless it is fs.ErrNotExist.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

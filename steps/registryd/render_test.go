@@ -163,7 +163,7 @@ func TestPasswordIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestPasswordFileIsKeptWhileItAnswers(t *testing.T) {
+func TestPasswordFileIsReusedIfItMatches(t *testing.T) {
 	kase := steptest.Case{Workdir: t.TempDir()}
 	s := kase.Sim(t)
 	step := registryd.Install(steptest.Cluster(t, steptest.Small+"  registry: {privateRegistry: r.example, auths: {r.example: {username: anna, password: hers}}}\n"))

@@ -17,16 +17,16 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// parallel is how many blobs are sent at once.
+// parallel is how many blobs are sent in parallel.
 const parallel = 4
 
-// askers is how many questions are put to a registry at once.
-const askers = 8
+// parallelRequests is how many existence checks are sent in parallel.
+const parallelRequests = 8
 
-// Seed sends every image of the bundle to the registry, with nothing unpacked.
-// What the registry holds already is not sent. One that stands already may refuse
-// an index for its gaps: it gets one without them, and who names that image by its
-// digest is told of the new one by Names.
+// Seed pushes every image of the bundle to the registry, without unpacking anything. Blobs
+// that the registry already has are not sent. An existing registry may refuse an index that
+// lists platforms which the bundle lacks. It then gets an index without them, whose digest is
+// recorded in registry-digests.json on the workdir host.
 func Seed(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "registryd.seed-images", Needs: needs, Upload: true, Timeout: 2 * time.Hour, Retry: steps.Retry{Times: 2, Wait: 5 * time.Second}},
@@ -38,8 +38,8 @@ func Seed(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 			defer t.Client.CloseIdleConnections()
 			has, err := compared(ctx, t, h)
 			var refused *connector.DialError
-			if errors.As(err, &refused) && !Stands(c) {
-				return false, nil // it does not listen yet, and Act says so if it never will
+			if errors.As(err, &refused) && !UsesExisting(c) {
+				return false, nil // it does not listen yet; Act fails if it never does
 			}
 			if err != nil || has.Missing() > 0 {
 				return false, err
@@ -56,43 +56,43 @@ func Seed(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 				return err
 			}
 			defer t.Client.CloseIdleConnections()
-			return steps.Advise(fill(ctx, c, h, t), "%s", where(c, h))
+			return steps.Advise(fill(ctx, c, h, t), "%s", pushAdvice(c, h))
 		},
 	}
 }
 
-// compared asks a registry for all images, or for the first alone where that is
-// missing: one that was never filled is not asked for every blob, only to be asked
-// again when it is.
+// compared checks which images a registry has. If the first image is missing it stops: it
+// does not check every blob of an empty registry, because filling it repeats the checks.
 func compared(ctx context.Context, t registry.Target, h *steps.Host) (*registry.Comparison, error) {
 	images := h.Artifacts.Images()
 	first, err := registry.Compare(ctx, t, h.Artifacts, images[:min(1, len(images))], 1)
 	if err != nil || first.Missing() > 0 {
 		return first, err
 	}
-	return registry.Compare(ctx, t, h.Artifacts, images, askers)
+	return registry.Compare(ctx, t, h.Artifacts, images, parallelRequests)
 }
 
-// fill sends what is missing, and notes which digests are others there.
+// fill pushes what is missing, and records the images that have another digest in the
+// registry.
 func fill(ctx context.Context, c *manifest.Cluster, h *steps.Host, t registry.Target) error {
-	has, err := registry.Compare(ctx, t, h.Artifacts, h.Artifacts.Images(), askers)
+	has, err := registry.Compare(ctx, t, h.Artifacts, h.Artifacts.Images(), parallelRequests)
 	if err != nil {
 		return fmt.Errorf("registry: %w", err)
 	}
 	for _, at := range has.Images {
-		if at.Was != "" {
-			h.Log.WarnContext(ctx, "the registry had another image under this tag: the bundle's takes its place, and somebody else may have pushed that",
-				"image", at.Reference, "was", at.Was, "bundle", at.Published)
+		if at.Previous != "" {
+			h.Log.WarnContext(ctx, "the registry has another image under this tag, possibly pushed by another client: the bundle's image replaces it",
+				"image", at.Reference, "was", at.Previous, "bundle", at.Published)
 		}
 	}
-	done, images, err := registry.Fill(ctx, t, h.Artifacts, has, registry.Options{Parallel: parallel, Narrow: Stands(c)})
+	done, images, err := registry.Fill(ctx, t, h.Artifacts, has, registry.Options{Parallel: parallel, Narrow: UsesExisting(c)})
 	h.Log.InfoContext(ctx, "seeded", "images", done.Images, "blobs", done.Blobs, "bytes", done.Bytes, "mounted", done.Mounted)
-	if err != nil || !Stands(c) {
+	if err != nil || !UsesExisting(c) {
 		return err
 	}
 	for _, at := range images {
 		if at.Narrowed() {
-			h.Log.WarnContext(ctx, "the registry has an image under another digest: it refuses indexes with gaps",
+			h.Log.WarnContext(ctx, "the registry has an image under another digest, because it refuses an index with missing platforms",
 				"image", at.Reference, "published", at.Published, "digest", at.Digest)
 		}
 	}
@@ -103,49 +103,48 @@ func fill(ctx context.Context, c *manifest.Cluster, h *steps.Host, t registry.Ta
 	return note(h, digests)
 }
 
-// where says where to look when a registry refuses.
-func where(c *manifest.Cluster, h *steps.Host) string {
-	if Stands(c) {
-		return "see the log of " + c.Spec.Registry.PrivateRegistry + ", and whether its user may push there"
+// pushAdvice returns what to check when a registry refuses a push.
+func pushAdvice(c *manifest.Cluster, h *steps.Host) string {
+	if UsesExisting(c) {
+		return "read the log of " + c.Spec.Registry.PrivateRegistry + ", and check that the user may push"
 	}
-	return "see `journalctl -u " + pushUnit + "` on " + h.Name
+	return "run journalctl -u " + pushUnit + " on " + h.Name
 }
 
-// ErrNone is why a registry cannot be reached: this machine has never made one
-// for the cluster.
-var ErrNone = errors.New("no registry was made from here")
+// ErrNone is returned if the cluster's folder on the workdir host has no keys of a registry.
+var ErrNone = errors.New("no registry was installed from this workdir")
 
-// Reach gives the registry of h's cluster to who only reads, as a user who can pull
-// and no more. Unlike the steps it makes no keys and no passwords: where there are
-// none, there is no registry.
+// Reach returns the registry of h's cluster for reading, with a user that may only pull.
+// Unlike the steps it generates no keys and passwords: if there are none, it returns
+// ErrNone.
 func Reach(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
-	if Stands(c) {
+	if UsesExisting(c) {
 		return target(c, h)
 	}
-	if err := AccessOf(h).Made(); err != nil {
+	if err := AccessOf(h).CheckExists(); err != nil {
 		return registry.Target{}, err
 	}
 	return through(c, h, PullUser, pullAddress(c))
 }
 
-// Push gives the registry of h's cluster to a person who pushes. A machine that did
-// not make the registry takes its keys and passwords from h first. Where there is
-// no registry it is ErrNone.
+// Push returns the registry of h's cluster for a person who pushes. If the workdir has no
+// keys and passwords, it copies them from h first. It returns ErrNone if there is no
+// registry.
 func Push(ctx context.Context, c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
-	if Stands(c) {
+	if UsesExisting(c) {
 		return target(c, h)
 	}
 	if err := Recall(ctx, h); err != nil {
 		return registry.Target{}, err
 	}
-	if err := AccessOf(h).Made(); err != nil {
+	if err := AccessOf(h).CheckExists(); err != nil {
 		return registry.Target{}, err
 	}
 	return target(c, h)
 }
 
-// Made is ErrNone where this machine has never made a registry.
-func (a Access) Made() error {
+// CheckExists returns ErrNone if the workdir has no keys of a registry.
+func (a Access) CheckExists() error {
 	for _, name := range []string{"ca.crt", PushUser + ".password"} {
 		_, err := os.Stat(filepath.Join(a.Dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -158,30 +157,30 @@ func (a Access) Made() error {
 	return nil
 }
 
-// target is the registry as the machine kubexm runs on fills it. One of ours takes
-// pushes on the loopback address of its host, and is reached through the host's SSH
-// connection; one that stands already directly, and through h where that fails. The name
-// in the requests is the one that the certificate and the nodes know.
+// target returns the registry for filling it from the workdir host. kubexm's own registry
+// accepts pushes on the loopback address of its host, and is reached through the host's SSH
+// connection. An existing registry is reached directly, or through h if that fails. Requests
+// use the name that the certificate contains and the nodes use.
 func target(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
-	if Stands(c) {
-		w := wayFrom(c, h, func(address string, why error) {
-			h.Log.Info("the registry is not reached from here: going through the host", "address", address, "err", why)
+	if UsesExisting(c) {
+		w := routeFrom(c, h, func(address string, why error) {
+			h.Log.Info("the workdir host cannot reach the registry: connecting through the host", "address", address, "err", why)
 		})
 		return existing(c, pushing(c), h, w.dial)
 	}
 	return through(c, h, PushUser, pushAddress(c))
 }
 
-// through is the registry that kubexm installed, at an address of its own host.
+// through returns the registry that kubexm installed, at an address on its host.
 func through(c *manifest.Cluster, h *steps.Host, user, address string) (registry.Target, error) {
 	f, ok := h.Conn().(connector.Forwarder)
 	if !ok {
-		return registry.Target{}, errors.New("the connection to this host carries no TCP")
+		return registry.Target{}, errors.New("the connection to this host cannot forward TCP")
 	}
 	return ours(c, h, user, func(ctx context.Context, network, _ string) (net.Conn, error) { return f.Dial(ctx, network, address) })
 }
 
-// MapperOf gives images their names at the site.
+// MapperOf returns the mapping of images to their names in the site's registry.
 func MapperOf(c *manifest.Cluster) registry.Mapper {
 	return registry.Mapper{Host: c.Spec.Registry.PrivateRegistry, Namespace: c.Spec.Registry.NamespaceOverride}
 }

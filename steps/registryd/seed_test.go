@@ -124,7 +124,7 @@ func site(t *testing.T, s *conntest.Sim, user, password string) (address string,
 	return srv.Listener.Addr().String(), uploads
 }
 
-func TestSeedFillsTheRegistryThroughTheWire(t *testing.T) {
+func TestSeedPushesThroughSSH(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small)
 	kase := steptest.Case{Cluster: c, Workdir: t.TempDir(), Artifacts: newImageBundle(t, "registry.k8s.io/pause:3.10", "docker.io/library/nginx:1.29")}
 	w := &wire{Sim: kase.Sim(t)}
@@ -191,7 +191,7 @@ func TestSeedTrustsNoOtherCertificate(t *testing.T) {
 	}
 }
 
-func TestSeedNeedsAWireThatCarriesTCP(t *testing.T) {
+func TestSeedNeedsTCPForwarding(t *testing.T) {
 	kase := steptest.Case{}
 	step := registryd.Seed(steptest.Cluster(t, steptest.Small), nil)
 	h := kase.NewHost(t, kase.Sim(t), step)

@@ -27,21 +27,20 @@ const (
 	account   = "kubexm-registry"              // the user that both run as
 )
 
-// service is one process of the registry. Two share the store: the one that nodes
-// reach refuses every write, whoever logs in there, and cannot write to the store;
-// the one that takes pushes is reached through the host's SSH connection alone, and
-// knows no user of the nodes.
+// service is one of the registry's two processes, which share the storage. The one that
+// nodes reach rejects every write and cannot write to the storage. The one for pushes is
+// reached only through the host's SSH connection, and rejects the nodes' user.
 type service struct {
 	unit, config, passwords string
 	description             string
-	after                   string // units that start before
-	address                 string // that it listens on
+	after                   string // units that are started before it
+	address                 string // listen address
 	readOnly                bool
 	logins                  func(Access, *manifest.Cluster, *steps.Host) ([]login, error)
 }
 
-// services are both, in the order that they start in: the first one gives the
-// store to the user of both.
+// services returns both services in their start order: the first one sets the owner of the
+// storage.
 func services(c *manifest.Cluster) []service {
 	_, port := HostPort(c)
 	return []service{
@@ -56,20 +55,21 @@ func services(c *manifest.Cluster) []service {
 	}
 }
 
-// pushAddress is where pushes arrive, on the registry's host.
+// pushAddress returns the listen address for pushes, on the registry's host.
 func pushAddress(c *manifest.Cluster) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Spec.Registry.PushPort()))
 }
 
-// pullAddress is where the nodes' registry answers on its own host.
+// pullAddress returns the address for pulls on the registry's own host.
 func pullAddress(c *manifest.Cluster) string {
 	_, port := HostPort(c)
 	return net.JoinHostPort("127.0.0.1", port)
 }
 
-// configuration is distribution's own. It deletes no manifest and no layer; a tag can
-// be removed by who pushes, whatever is written here. Indexes of which the bundle carries only some platforms are allowed: they are served as
-// upstream published them.
+// configuration returns the registry's configuration file. Manifests and layers cannot be
+// deleted; a user that pushes can still remove a tag, which no setting prevents. An index is
+// accepted if the bundle has only some of its platforms: it is served as upstream published
+// it.
 func (s service) configuration(c *manifest.Cluster) ([]byte, error) {
 	type m = map[string]any
 	storage := m{
@@ -94,9 +94,9 @@ func (s service) configuration(c *manifest.Cluster) ([]byte, error) {
 	})
 }
 
-// file is the unit's. The service that takes pushes alone may write to the store,
-// and before it starts the store is given to the user of both: one that an earlier
-// kubexm filled is root's, one that a deletion left may be of another number.
+// file returns the unit file. Only the service for pushes may write to the storage. Before it
+// starts, it changes the owner of the storage to the user of both services: root owns one
+// that an older kubexm filled, and one that a deletion preserved may belong to another uid.
 func (s service) file(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	v := struct{ Description, After, Store, Config, Account string }{
 		Description: s.description, After: s.after, Config: path.Join(configDir, s.config), Account: account,
@@ -112,9 +112,9 @@ func (s service) file(c *manifest.Cluster, h *steps.Host) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// asRoot tells whether a host's systemd cannot give a user of its own a port below
-// 1024: AmbientCapabilities is known since version 229, and version 7 of Red Hat's
-// family has 219.
+// asRoot reports whether the service must run as root, because the host's systemd cannot let
+// another user bind a port below 1024: AmbientCapabilities exists since version 229, and
+// version 7 of Red Hat's family has 219.
 func asRoot(c *manifest.Cluster, h *steps.Host) bool {
 	_, port := HostPort(c)
 	n, err := strconv.Atoi(port)
@@ -123,7 +123,7 @@ func asRoot(c *manifest.Cluster, h *steps.Host) bool {
 	return err == nil && n < 1024 && old
 }
 
-// unitWord gives a path as one word of a unit's file.
+// unitWord quotes a path as one word of a unit file.
 func unitWord(p string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(p) + `"`
 }

@@ -14,24 +14,24 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// TagError says that a tag of the site's registry names another image than the
-// bundle's: somebody else pushed it, or removed it.
+// TagError is a tag of the site's registry that refers to another image than the bundle's,
+// or is missing: another client has pushed or removed it.
 type TagError struct {
 	Registry, Reference string
-	Digest              string // that the tag names; "" is none
+	Digest              string // of the tag's image; "" if the tag is missing
 	Want                string // the bundle's
 }
 
 func (e *TagError) Error() string {
 	if e.Digest == "" {
-		return fmt.Sprintf("registry %s: %s is not there, and the bundle has %s", e.Registry, e.Reference, e.Want)
+		return fmt.Sprintf("registry %s: %s does not exist, but the bundle has %s", e.Registry, e.Reference, e.Want)
 	}
-	return fmt.Sprintf("registry %s: %s is %s, and the bundle has %s: somebody else pushed it", e.Registry, e.Reference, e.Digest, e.Want)
+	return fmt.Sprintf("registry %s: %s is %s, but the bundle has %s: another client pushed it", e.Registry, e.Reference, e.Digest, e.Want)
 }
 
-// TagsAt gives a function that asks the site's registry, the way that a node's
-// runtime does, whether its tags name the bundle's images: pods' images are pulled
-// by tag. Each that does not is a *TagError.
+// TagsAt returns a function that checks from a node, with its login, that the tags of the
+// site's registry refer to the bundle's images: the images of pods are pulled by tag. Every
+// tag that does not is a *TagError.
 func TagsAt(c *manifest.Cluster) func(context.Context, *steps.Host, []manifest.ImagePin) error {
 	return func(ctx context.Context, h *steps.Host, images []manifest.ImagePin) error {
 		t, err := fromNode(c, h)
@@ -46,64 +46,65 @@ func TagsAt(c *manifest.Cluster) func(context.Context, *steps.Host, []manifest.I
 		var all []error
 		for _, im := range images {
 			if strings.Contains(im.Reference, "@") {
-				continue // pods name it by its digest
+				continue // pods refer to it by its digest
 			}
 			repository, _, err := names.Repository(im.Reference)
 			if err != nil {
 				return err
 			}
 			want := im.Digest
-			if own := names.Digests[registry.Place(repository, im.Digest)]; own != "" {
+			if own := names.Digests[registry.DigestKey(repository, im.Digest)]; own != "" {
 				want = own
 			}
 			has, err := registry.Tagged(ctx, t, im.Reference)
 			if refused := (*connector.DialError)(nil); errors.As(err, &refused) && refused.Forbidden {
-				h.Log.WarnContext(ctx, "tags of the registry cannot be asked for: sshd here forwards no TCP; the images are pulled by digest", "host", h.Name)
+				h.Log.WarnContext(ctx, "the registry's tags cannot be checked, because sshd on the host forwards no TCP; images are pulled by digest", "host", h.Name)
 				return nil
 			}
 			if err != nil {
-				return steps.Advise(err, "%s", where(c, h))
+				return steps.Advise(err, "%s", pushAdvice(c, h))
 			}
 			if has != want {
 				all = append(all, &TagError{Registry: c.Spec.Registry.PrivateRegistry, Reference: im.Reference, Digest: has, Want: want})
 			}
 		}
-		return steps.Advise(errors.Join(all...), "find out who pushed: %s; `kubexm install` again puts the bundle's images back", logs(c))
+		return steps.Advise(errors.Join(all...), "find out which client pushed: %s; running kubexm install again restores the bundle's images", logs(c))
 	}
 }
 
-// logs says where a registry writes down who pushed.
+// logs returns how to read the log with a registry's pushes.
 func logs(c *manifest.Cluster) string {
-	if Stands(c) {
-		return "see the log of " + c.Spec.Registry.PrivateRegistry
+	if UsesExisting(c) {
+		return "read the log of " + c.Spec.Registry.PrivateRegistry
 	}
 	host := "the registry's host"
 	if hosts := c.HostsWith(manifest.RoleRegistry); len(hosts) > 0 {
 		host = hosts[0].Name
 	}
-	return "see `journalctl -u " + pushUnit + "` on " + host
+	return "run journalctl -u " + pushUnit + " on " + host
 }
 
-// fromNode is the registry as a node reaches it, with the login that nodes have.
+// fromNode returns the registry with connections from a node and the nodes' login.
 func fromNode(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 	f, ok := h.Conn().(connector.Forwarder)
 	if !ok {
-		return registry.Target{}, errors.New("the connection to this host carries no TCP")
+		return registry.Target{}, errors.New("the connection to this host cannot forward TCP")
 	}
 	names := namesOf(c)
 	to := func(ctx context.Context, network, address string) (net.Conn, error) {
 		return f.Dial(ctx, network, named(names, address))
 	}
-	if Stands(c) {
+	if UsesExisting(c) {
 		return existing(c, pulling(c), h, to)
 	}
 	return ours(c, h, PullUser, to)
 }
 
-// ours is the registry that kubexm installed, for a user who reaches it by dialing.
+// ours returns the registry that kubexm installed, for a user, connected to with the given
+// dial function.
 func ours(c *manifest.Cluster, h *steps.Host, user string, to dial) (registry.Target, error) {
 	a := AccessOf(h)
-	base := h.Waits.Transport(to)
+	base := h.Timeouts.Transport(to)
 	base.MaxIdleConnsPerHost, base.WriteBufferSize = parallel, 256<<10
 	client, err := a.client(base, time.Now())
 	if err != nil {

@@ -79,7 +79,7 @@ func TestAChangedTagIsNamed(t *testing.T) {
 		t.Errorf("after the bundle's image was put back: %v", err)
 	}
 	s.Forget("kube/registry.k8s.io/pause", "3.10")
-	if err := ask(); err == nil || !strings.Contains(err.Error(), "is not there") {
+	if err := ask(); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a tag that is gone: %v", err)
 	}
 }
@@ -90,9 +90,9 @@ func TestALoginOfNodesThatCanPush(t *testing.T) {
 		user, password string
 		warned         string
 	}{
-		"the same for both":      {"", "", "robot, who pulls on the nodes, may push"},
+		"the same for both":      {"", "", "the nodes' login (user robot) may push"},
 		"its own":                {"reader", "canary-y", ""},
-		"its own, which can too": {"robot", "canary-x", "robot, who pulls on the nodes, may push"},
+		"its own, which can too": {"robot", "canary-x", "the nodes' login (user robot) may push"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stand(t, true)
@@ -110,8 +110,8 @@ func TestALoginOfNodesThatCanPush(t *testing.T) {
 			if !strings.Contains(got, c.warned) || (got == "") != (c.warned == "") || c.warned != "" && !strings.Contains(got, "pullUsername") {
 				t.Errorf("warned %q, want %q", got, c.warned)
 			}
-			if s.Begun != 0 || s.Uploads+s.Puts != 0 {
-				t.Errorf("a check left something: %d, %d", s.Begun, s.Uploads+s.Puts)
+			if s.OpenUploads != 0 || s.Uploads+s.Puts != 0 {
+				t.Errorf("a check left something: %d, %d", s.OpenUploads, s.Uploads+s.Puts)
 			}
 			if found := checks(t, s, registryd.CheckPull(s.cluster)); len(found) > 0 {
 				t.Errorf("the nodes cannot pull: %+v", found)

@@ -1,21 +1,21 @@
-// Package runner owns what can be done on one host: files, units, kernel
-// settings, users, long jobs, facts. A Runner works over any connector.Conn and
-// is the only way that steps touch a host.
+// Package runner performs operations on one host: it manages files, systemd units, kernel
+// settings, users, packages and long-running jobs, and collects facts. A Runner works over
+// any connector.Conn and is the only access that steps have to a host.
 //
-// Each of its methods is one command, most often a small shell script. The
-// scripts are the constants of the files named script_*.go; there is no other
-// shell text in this module, and nothing is ever put into one: arguments are
-// arguments. A file is always written beside its place and renamed, so that a
-// host that loses power holds the old file or the new one.
+// Each method runs one command, usually a small shell script. The scripts are the
+// constants in the files script_*.go. No other shell text exists in this module, and
+// no value is ever inserted into one: values are passed as arguments. Files are written
+// to a temporary name and renamed, so that after a power failure the host has either the
+// old or the new file.
 //
-// A connector.Verb goes with each command. The suite in runnertest holds the
-// scripts, and the simulated host that knows only the verbs, to the same
-// behaviour, over every wire.
+// Each command has a connector.Verb. A simulated host knows only the verbs. The test suite
+// in package runnertest runs against the scripts and against the simulated host, over
+// every transport, and requires the same behaviour of them.
 //
-// Errors: what is not there is fs.ErrNotExist, a command that ended with another
-// status than 0 a *CmdError; what the connection says (connector's errors) passes
-// through as it is. Text from the host is redacted before it gets into an error
-// or a log; results are not.
+// Errors: fs.ErrNotExist means that the requested object does not exist. A *CmdError means
+// that a command ended with another exit status than 0. Errors of the connection
+// (package connector) are returned unchanged. Text from the host is redacted in errors
+// and logs; results are not redacted.
 //
 // It may import connector, manifest.
 package runner

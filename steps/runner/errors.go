@@ -11,77 +11,77 @@ import (
 	"unicode/utf8"
 )
 
-// The exit statuses by which the scripts say what happened.
+// The exit statuses of the scripts.
 const (
-	exitAbsent   = 44 // what was asked for is not there
-	exitShort    = 45 // fewer or more bytes came than were announced
-	exitDigest   = 46 // the bytes are not those that were announced
+	exitAbsent   = 44 // the requested object does not exist
+	exitShort    = 45 // the input has another size than announced
+	exitDigest   = 46 // the input has another digest than announced
 	exitNotEmpty = 47
 	exitExists   = 48
 )
 
-// ErrShort says that a file did not arrive whole. The file in its place is as it was.
-var ErrShort = errors.New("the file did not arrive whole")
+// ErrShort means that a file was transferred incompletely. The existing file is unchanged.
+var ErrShort = errors.New("the transferred file is incomplete")
 
-// ErrNotEmpty says that a folder holds something.
+// ErrNotEmpty means that a folder is not empty.
 var ErrNotEmpty = errors.New("folder is not empty")
 
-// ErrExists says that a job of that name exists already.
-var ErrExists = errors.New("exists already")
+// ErrExists means that a job of that name already exists.
+var ErrExists = errors.New("already exists")
 
-// ErrTruncated says that a program printed more than is kept of its output.
-var ErrTruncated = errors.New("it printed more than is read into memory")
+// ErrTruncated means that the output of a program exceeded the limit.
+var ErrTruncated = errors.New("the output exceeds the limit")
 
-// ErrTooLarge says that a file is larger than what may be read into memory.
-var ErrTooLarge = errors.New("file is too large to be read whole")
+// ErrTooLarge means that a file is larger than LargestFile.
+var ErrTooLarge = errors.New("file is too large to read into memory")
 
-// DigestError says that the bytes on the host are not those that were sent.
+// DigestError means that the bytes on the host are not those that were sent.
 type DigestError struct {
 	Path, Want string
-	Got        string // empty where it is not known
+	Got        string // empty if unknown
 }
 
 func (e *DigestError) Error() string {
 	if e.Got == "" {
-		return fmt.Sprintf("%s: what arrived is not sha256 %s", e.Path, e.Want)
+		return fmt.Sprintf("%s: the transferred file does not have sha256 %s", e.Path, e.Want)
 	}
 	return fmt.Sprintf("%s: sha256 is %s, want %s", e.Path, e.Got, e.Want)
 }
 
-// Advice says what to do.
+// Advice states what to check.
 func (e *DigestError) Advice() string {
-	return "check the host's memory and disk: the bytes were right when they were sent"
+	return "check the host's memory and disk: the digest was correct when the file was sent"
 }
 
-// CmdError is a command that ended with an exit status that was not expected.
-// All text in it is redacted.
+// CmdError is a command that ended with an unexpected exit status. All text in it is
+// redacted.
 type CmdError struct {
 	Verb   string   // connector.VerbExec for any program
-	Argv   []string // of a program all, of the runner's own commands their arguments
+	Argv   []string // the complete argv of a program; only the arguments of the runner's own commands
 	Exit   int
-	Stderr string // the end of it, whole lines and more
-	Stdout string // the end of it: some programs complain there
+	Stderr string // the end of the standard error
+	Stdout string // the end of the standard output: some programs print errors there
 }
 
-// Refused tells whether err is a command's own answer: it ran on the host, and ended as
-// it should not. It is not where the host was not reached, or time was up.
+// Refused reports whether err is a *CmdError: the command ran on the host and failed. It
+// returns false for errors of the connection and for timeouts.
 func Refused(err error) bool {
 	var cmd *CmdError
 	return errors.As(err, &cmd)
 }
 
-// longestText is how much of what a command said goes into one line.
-const longestText = 300
+// maxErrorText is the maximum length of a command's output in an error, in bytes.
+const maxErrorText = 300
 
-// Error gives one line: who, how it ended, and the last that it said.
+// Error returns one line: the command, its exit status, and the end of its output.
 func (e *CmdError) Error() string {
-	who := e.Verb
+	name := e.Verb
 	if e.Verb == "exec" && len(e.Argv) > 0 {
-		who = path.Base(e.Argv[0])
+		name = path.Base(e.Argv[0])
 	} else if len(e.Argv) > 0 {
-		who += " " + e.Argv[0]
+		name += " " + e.Argv[0]
 	}
-	s := fmt.Sprintf("%s: exit %d", who, e.Exit)
+	s := fmt.Sprintf("%s: exit %d", name, e.Exit)
 	text := lastLines(e.Stderr)
 	if text == "" {
 		text = lastLines(e.Stdout)
@@ -92,7 +92,7 @@ func (e *CmdError) Error() string {
 	return s
 }
 
-// lastLines gives the end of what a program printed, on one line.
+// lastLines returns the end of a program's output, on one line.
 func lastLines(s string) string {
 	var lines []string
 	size := 0
@@ -102,14 +102,14 @@ func lastLines(s string) string {
 		if l == "" {
 			continue
 		}
-		if size += len(l); size > longestText && len(lines) > 0 {
+		if size += len(l); size > maxErrorText && len(lines) > 0 {
 			break
 		}
 		lines = append([]string{l}, lines...)
 	}
 	out := strings.Join(lines, "; ")
-	if len(out) > longestText {
-		cut := len(out) - longestText
+	if len(out) > maxErrorText {
+		cut := len(out) - maxErrorText
 		for cut < len(out) && !utf8.RuneStart(out[cut]) {
 			cut++
 		}
@@ -118,24 +118,24 @@ func lastLines(s string) string {
 	return out
 }
 
-// absent gives fs.ErrNotExist for what name says.
+// absent returns a PathError with fs.ErrNotExist for name.
 func absent(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
-// exited tells whether err is a CmdError with that status.
+// exited reports whether err is a *CmdError with that exit status.
 func exited(err error, status int) bool {
 	var c *CmdError
 	return errors.As(err, &c) && c.Exit == status
 }
 
-// together lets two streams write to one place, one write at a time.
-type together struct {
+// syncWriter serializes the writes of two streams to one writer.
+type syncWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (t *together) Write(b []byte) (int, error) {
+func (t *syncWriter) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.w.Write(b)

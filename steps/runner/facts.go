@@ -12,7 +12,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Facts is what a host is, as it says itself. What it did not say is the zero value.
+// Facts are the properties of a host, as it reports them. A property that the host does
+// not report has its zero value.
 type Facts struct {
 	OS          OSRelease
 	Machine     string // as uname -m: x86_64, aarch64
@@ -24,7 +25,7 @@ type Facts struct {
 	BootID      string
 	CPUs        int
 	Memory      int64 // bytes
-	Available   int64 // bytes of memory that can be had
+	Available   int64 // available memory in bytes, as MemAvailable of /proc/meminfo
 	Swaps       []string
 	Interfaces  []Interface // sorted by name
 	Default     string      // the interface of the default route; the IPv4 one first
@@ -32,38 +33,38 @@ type Facts struct {
 	SELinux     string // enforcing, permissive, disabled; empty: the kernel has none
 	AppArmor    bool
 	Init        string // the name of process 1
-	Systemd     int    // its version; 0 where it does not run
+	Systemd     int    // its version; 0 if it does not run
 	Time        time.Time
 	TimeZone    string // offset, +0000
 	Disks       []Disk // sorted by mount point
 	Resolv      Resolv
 	PackageTool string   // apt-get, dnf, yum, zypper; empty: none of them
-	Firewalls   []string // active ones: firewalld, ufw, nftables
+	Firewalls   []string // the active ones of firewalld, ufw, nftables
 	Virt        string   // as systemd-detect-virt; none is bare metal
-	User        string   // as whom this was asked
+	User        string   // the user that collected the facts
 	UID         int
-	Ports       []Port        // that something listens on, sorted
-	ClockOffset time.Duration // how far the clock is ahead of this machine's
+	Ports       []Port        // listening ports, sorted
+	ClockOffset time.Duration // how far the host's clock is ahead of the workdir host's
 
-	HostnameAddresses []netip.Addr           // what /etc/hosts says of the host name
-	Units             []UnitFact             // of kubelet and of those that keep the time, where they exist
-	Processes         []ProcessFact          // of a Kubernetes, by PID
-	Traces            []string               // files of a Kubernetes: below /etc/kubernetes, /var/lib/kubelet, /etc/cni/net.d, /var/lib/cni
-	Modules           map[string]ModuleState // that nodes may need
-	Commands          []string               // of those that nodes may need, the ones that there are
+	HostnameAddresses []netip.Addr           // addresses of the host name in /etc/hosts
+	Units             []UnitFact             // kubelet and time synchronization services, if they exist
+	Processes         []ProcessFact          // of Kubernetes components, by PID
+	Traces            []string               // files of a Kubernetes installation: below /etc/kubernetes, /var/lib/kubelet, /etc/cni/net.d, /var/lib/cni
+	Modules           map[string]ModuleState // kernel modules that nodes may require
+	Commands          []string               // the existing ones of the commands that nodes may require
 	Sysctls           map[string]string      // by key, with dots
-	SysctlFiles       []SysctlLine           // what files set of the network's, in no order
-	Held              []string               // packages that are kept from changes
+	SysctlFiles       []SysctlLine           // network settings in sysctl files, unsorted
+	Held              []string               // packages that are held at their version
 }
 
-// UnitFact is a unit of systemd.
+// UnitFact is a systemd unit.
 type UnitFact struct {
 	Name   string // kubelet.service
-	Path   string // of its file
+	Path   string // of the unit file
 	Active bool
 }
 
-// ProcessFact is a process by its short name, of 15 bytes at most.
+// ProcessFact is a process. Its Name is truncated to 15 bytes, as in /proc/PID/comm.
 type ProcessFact struct {
 	PID  int
 	Name string
@@ -74,14 +75,14 @@ type SysctlLine struct {
 	File, Key, Value string // the key with dots
 }
 
-// After tells whether systemd-sysctl takes l in after what the file of that name in
-// /etc/sysctl.d sets: by the files' names, wherever they lie. It reads no other
-// folder: /etc/sysctl.conf counts where a distribution has a link to it in one.
+// After reports whether systemd-sysctl applies l after the file of that name in
+// /etc/sysctl.d. It orders files by name, regardless of their folder, and reads only the
+// sysctl.d folders: /etc/sysctl.conf applies only if one of them links to it.
 func (l SysctlLine) After(name string) bool {
 	return l.File != "/etc/sysctl.conf" && path.Base(l.File) > name
 }
 
-// OSRelease is the part of os-release that matters here.
+// OSRelease is the part of os-release(5) that kubexm uses.
 type OSRelease struct {
 	ID, VersionID, Pretty string
 	Like                  []string // ID_LIKE
@@ -97,57 +98,57 @@ type Interface struct {
 	Addresses []netip.Prefix
 }
 
-// Disk is a mounted file system that is not in memory.
+// Disk is a mounted file system that is not stored in memory.
 type Disk struct {
 	Mount, Device, Type string
-	Size, Free          int64 // bytes; Free is what an ordinary user may take
+	Size, Free          int64 // bytes; Free is available to unprivileged users
 	Inodes, InodesFree  int64 // 0: the file system has no fixed number
 }
 
 // Resolv is how the host resolves names.
 type Resolv struct {
-	Path        string // what /etc/resolv.conf really is
+	Path        string // /etc/resolv.conf with links resolved
 	Kind        string // file, systemd-resolved-stub, systemd-resolved, networkmanager, resolvconf
-	Missing     bool   // there is no such file
+	Missing     bool   // /etc/resolv.conf does not exist
 	Nameservers []string
-	Real        []string // behind systemd-resolved: those that it asks
+	Upstream    []string // the name servers that systemd-resolved queries
 	Search      []string
 }
 
-// Port is a port that something listens on.
+// Port is a listening port.
 type Port struct {
 	Proto   string // tcp or udp
 	Address netip.Addr
 	Port    uint16
-	Process string // where the host tells it
+	Process string // empty if unknown
 	PID     int
 }
 
-// Facts asks the host what it is, in one command.
+// Facts collects the facts of the host with one command.
 func (r *Runner) Facts(ctx context.Context) (Facts, error) {
-	asked := time.Now()
+	began := time.Now()
 	res, err := r.script(ctx, connector.VerbFacts, scriptFacts, nil)
 	if err != nil {
 		return Facts{}, err
 	}
-	took := time.Since(asked)
+	took := time.Since(began)
 	f, err := ParseFacts(res.Stdout)
 	if err != nil {
 		return Facts{}, err
 	}
 	if !f.Time.IsZero() {
-		// The host looked at its clock about half way through.
-		f.ClockOffset = f.Time.Sub(asked.Add(took / 2)).Round(time.Millisecond)
+		// The host read its clock about halfway through.
+		f.ClockOffset = f.Time.Sub(began.Add(took / 2)).Round(time.Millisecond)
 	}
 	return f, nil
 }
 
-// Platform gives the platform that the bundle's files are chosen by.
+// Platform returns the platform by which files of the bundle are selected.
 func (f Facts) Platform() manifest.Platform {
 	return manifest.Platform{OS: "linux", Arch: f.Arch}
 }
 
-// Disk gives the file system that path lies on.
+// Disk returns the file system that contains path. It returns false if there is none.
 func (f Facts) Disk(path string) (Disk, bool) {
 	var best Disk
 	for _, d := range f.Disks {
@@ -158,12 +159,12 @@ func (f Facts) Disk(path string) (Disk, bool) {
 	return best, best.Mount != ""
 }
 
-// Listening gives what listens on a port.
+// Listening returns the listeners of a port.
 func (f Facts) Listening(proto string, port uint16) []Port {
 	return slices.DeleteFunc(slices.Clone(f.Ports), func(p Port) bool { return p.Proto != proto || p.Port != port })
 }
 
-// Interface gives an interface by name.
+// Interface returns the interface of that name.
 func (f Facts) Interface(name string) (Interface, bool) {
 	for _, i := range f.Interfaces {
 		if i.Name == name {
@@ -173,7 +174,7 @@ func (f Facts) Interface(name string) (Interface, bool) {
 	return Interface{}, false
 }
 
-// InterfaceOf gives the interface that has an address.
+// InterfaceOf returns the interface that has the address a.
 func (f Facts) InterfaceOf(a netip.Addr) (Interface, bool) {
 	for _, i := range f.Interfaces {
 		if slices.ContainsFunc(i.Addresses, func(p netip.Prefix) bool { return p.Addr() == a }) {
@@ -190,7 +191,7 @@ func within(path, mount string) bool {
 	return path == mount || len(path) > len(mount) && path[:len(mount)] == mount && path[len(mount)] == '/'
 }
 
-// goArch gives Go's name of what uname -m says.
+// goArch returns Go's name of the architecture that uname -m prints.
 func goArch(machine string) string {
 	switch machine {
 	case "x86_64", "amd64":

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// parseInterfaces reads `ip -o link show` and `ip -o addr show`.
+// parseInterfaces parses `ip -o link show` and `ip -o addr show`.
 func parseInterfaces(links, addresses []string) []Interface {
 	byName := map[string]*Interface{}
 	for _, l := range links {
@@ -48,7 +48,7 @@ func parseInterfaces(links, addresses []string) []Interface {
 	return out
 }
 
-// prefix reads an address with or without its length.
+// prefix parses an address with or without a prefix length.
 func prefix(s string) (netip.Prefix, error) {
 	if strings.Contains(s, "/") {
 		return netip.ParsePrefix(s)
@@ -60,7 +60,7 @@ func prefix(s string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
-// after gives the word that follows key.
+// after returns the word that follows key.
 func after(words []string, key string) string {
 	if i := slices.Index(words, key); i >= 0 && i+1 < len(words) {
 		return words[i+1]
@@ -68,7 +68,7 @@ func after(words []string, key string) string {
 	return ""
 }
 
-// parseRoute gives the interface of the default route with the lowest metric.
+// parseRoute returns the interface of the default route with the lowest metric.
 func parseRoute(lines []string) string {
 	dev, best := "", int64(-1)
 	for _, l := range lines {
@@ -85,9 +85,8 @@ func parseRoute(lines []string) string {
 	return dev
 }
 
-// parseDisks reads `df -PT -k` and `df -Pi`. Mount points may hold spaces; the
-// other columns do not. The same device mounted again below itself counts once
-// per mount point.
+// parseDisks parses `df -PT -k` and `df -Pi`. Mount points may contain spaces; the other
+// columns do not. A device that is mounted several times has one entry per mount point.
 func parseDisks(blocks, inodes []string) []Disk {
 	byMount := map[string]Disk{}
 	for _, l := range blocks {
@@ -112,7 +111,7 @@ func parseDisks(blocks, inodes []string) []Disk {
 	return out
 }
 
-// columns gives the first n words of a line, and what follows them.
+// columns returns the first n words of a line, and the rest of it.
 func columns(l string, n int) ([]string, string) {
 	f := strings.Fields(l)
 	if len(f) <= n {
@@ -125,7 +124,7 @@ func columns(l string, n int) ([]string, string) {
 	return f[:n], rest
 }
 
-// parsePorts reads `ss -Hlntup`, or /proc/net/{tcp,tcp6,udp,udp6} one after another.
+// parsePorts parses `ss -Hlntup`, or the concatenation of /proc/net/{tcp,tcp6,udp,udp6}.
 func parsePorts(lines []string) []Port {
 	var out []Port
 	files := 0 // headings of /proc/net seen so far
@@ -150,7 +149,7 @@ func parsePorts(lines []string) []Port {
 	return slices.Compact(out)
 }
 
-// parseSSPort reads
+// parseSSPort parses the fields of
 //
 //	tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=612,fd=3))
 func parseSSPort(f []string) (Port, bool) {
@@ -184,11 +183,11 @@ func parseSSPort(f []string) (Port, bool) {
 	return p, true
 }
 
-// parseProcPort reads
+// parseProcPort parses the fields of
 //
 //	0: 00000000:0016 00000000:0000 0A …
 //
-// where 0A is LISTEN; of UDP every socket without a peer counts.
+// where 0A is LISTEN. A UDP socket counts as listening if it has no peer.
 func parseProcPort(f []string, udp bool) (Port, bool) {
 	if len(f) < 4 {
 		return Port{}, false
@@ -206,8 +205,8 @@ func parseProcPort(f []string, udp bool) (Port, bool) {
 	if !ok || err != nil || herr != nil || len(b) != 4 && len(b) != 16 {
 		return Port{}, false
 	}
-	// Each group of four bytes is a number in the machine's order: little-endian
-	// on all that run Kubernetes here.
+	// Each group of four bytes is a number in the host's byte order: little-endian on all
+	// supported platforms.
 	for w := range slices.Chunk(b, 4) {
 		binary.BigEndian.PutUint32(w, binary.LittleEndian.Uint32(w))
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// parseAhosts reads `getent ahosts NAME`: "192.0.2.11 STREAM m1", each address for
-// every kind of socket.
+// parseAhosts parses `getent ahosts NAME`: "192.0.2.11 STREAM m1", one line per address
+// and socket type.
 func parseAhosts(lines []string) []netip.Addr {
 	var out []netip.Addr
 	for _, l := range lines {
@@ -21,8 +21,8 @@ func parseAhosts(lines []string) []netip.Addr {
 	return out
 }
 
-// parseUnits reads `systemctl show` of several units; those that do not exist are
-// passed over, and one that goes by two names counts once.
+// parseUnits parses `systemctl show` of several units. It skips units that do not exist,
+// and returns a unit with several names once.
 func parseUnits(lines []string) []UnitFact {
 	var out []UnitFact
 	var u UnitFact
@@ -52,7 +52,7 @@ func parseUnits(lines []string) []UnitFact {
 	return out
 }
 
-// parseProcesses reads lines such as "/proc/712/comm:kubelet".
+// parseProcesses parses lines such as "/proc/712/comm:kubelet".
 func parseProcesses(lines []string) []ProcessFact {
 	var out []ProcessFact
 	for _, l := range lines {
@@ -77,7 +77,7 @@ func parseModules(lines []string) map[string]ModuleState {
 	return out
 }
 
-// parseSysctls reads lines such as "fs/inotify/max_user_watches 8192".
+// parseSysctls parses lines such as "fs/inotify/max_user_watches 8192".
 func parseSysctls(lines []string) map[string]string {
 	out := map[string]string{}
 	for _, l := range lines {
@@ -88,7 +88,7 @@ func parseSysctls(lines []string) map[string]string {
 	return out
 }
 
-// parseSysctlFiles reads lines such as "/etc/sysctl.d/50.conf:net.ipv4.ip_forward = 0".
+// parseSysctlFiles parses lines such as "/etc/sysctl.d/50.conf:net.ipv4.ip_forward = 0".
 func parseSysctlFiles(lines []string) []SysctlLine {
 	var out []SysctlLine
 	for _, l := range lines {
@@ -103,7 +103,8 @@ func parseSysctlFiles(lines []string) []SysctlLine {
 	return out
 }
 
-// dotted gives a key with dots. Its first separator is its separator.
+// dotted returns a sysctl key with dots as separators. The first dot or slash of a key is
+// its separator, see sysctl.d(5).
 func dotted(key string) string {
 	if i := strings.IndexAny(key, "./"); i >= 0 && key[i] == '/' {
 		return strings.NewReplacer("/", ".", ".", "/").Replace(key)
@@ -111,7 +112,7 @@ func dotted(key string) string {
 	return key
 }
 
-// parseHeld reads dpkg's "hold NAME" and the lines of dnf's versionlock.list.
+// parseHeld parses dpkg's "hold NAME" and the lines of dnf's versionlock.list.
 func parseHeld(lines []string) []string {
 	var out []string
 	for _, l := range lines {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// ParseFacts reads what scriptFacts prints. Sections may come in any order and
-// may be missing or empty, and lines that cannot be read are passed over; only
-// output that is cut off or is something else is an error.
+// ParseFacts parses the output of scriptFacts. Sections may have any order, and may be
+// missing or empty. Lines that cannot be parsed are skipped. Only output without the
+// final section is an error: it is truncated, or not from scriptFacts.
 func ParseFacts(b []byte) (Facts, error) {
 	sec := sections(b)
-	if _, whole := sec["end"]; !whole {
-		return Facts{}, errors.New("facts: the output has no end")
+	if _, complete := sec["end"]; !complete {
+		return Facts{}, errors.New("facts: the output is truncated")
 	}
 	f := Facts{
 		OS:          parseOSRelease(sec["os-release"]),
@@ -46,10 +46,10 @@ func ParseFacts(b []byte) (Facts, error) {
 		SysctlFiles:       parseSysctlFiles(sec["sysctl-files"]),
 		Held:              parseHeld(sec["held"]),
 	}
-	if there, said := sec["resolv-file"]; said {
-		f.Resolv.Missing = len(there) == 0
+	if lines, ok := sec["resolv-file"]; ok {
+		f.Resolv.Missing = len(lines) == 0
 	}
-	f.Resolv.Real = parseResolv("", sec["resolv-real"]).Nameservers
+	f.Resolv.Upstream = parseResolv("", sec["resolv-real"]).Nameservers
 	f.Arch = goArch(f.Machine)
 	f.Memory, f.Available = parseMemory(sec["meminfo"])
 	if f.Default = parseRoute(sec["route4"]); f.Default == "" {
@@ -76,7 +76,7 @@ func ParseFacts(b []byte) (Facts, error) {
 	return f, nil
 }
 
-// sections splits the output; empty lines are dropped.
+// sections splits the output into sections and drops empty lines.
 func sections(b []byte) map[string][]string {
 	out := map[string][]string{}
 	name := ""
@@ -101,7 +101,7 @@ func first(lines []string) string {
 	return lines[0]
 }
 
-// number gives 0 for what is no number, and for a negative one.
+// number parses a number. It returns 0 for negative numbers and for other text.
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {
@@ -124,7 +124,7 @@ func parseOSRelease(lines []string) OSRelease {
 	}
 }
 
-// unquote takes off a shell word's quotes, as os-release(5) allows them.
+// unquote removes the quotes of a shell word, as os-release(5) allows them.
 func unquote(s string) string {
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
 		q := s[0]
@@ -136,7 +136,7 @@ func unquote(s string) string {
 	return s
 }
 
-// parseMemory gives bytes.
+// parseMemory parses /proc/meminfo and returns bytes.
 func parseMemory(lines []string) (total, available int64) {
 	for _, l := range lines {
 		f := strings.Fields(l)
@@ -153,7 +153,7 @@ func parseMemory(lines []string) (total, available int64) {
 	return total, available
 }
 
-// kib gives the bytes of a number of KiB; 0 for what no disk holds.
+// kib converts KiB to bytes; 0 for values above 2^52.
 func kib(s string) int64 {
 	n := number(s)
 	if n > 1<<52 {
@@ -162,7 +162,7 @@ func kib(s string) int64 {
 	return n << 10
 }
 
-// parseSwaps gives the devices and files of /proc/swaps, whose first line is a heading.
+// parseSwaps returns the devices and files of /proc/swaps, whose first line is a header.
 func parseSwaps(lines []string) []string {
 	var swaps []string
 	for i, l := range lines {
@@ -183,7 +183,7 @@ func parseSELinux(s string) string {
 	return strings.ToLower(s)
 }
 
-// parseSystemd reads "systemd 252 (252.39-1)".
+// parseSystemd parses "systemd 252 (252.39-1)".
 func parseSystemd(s string) int {
 	if f := strings.Fields(s); len(f) > 1 && f[0] == "systemd" {
 		return int(number(f[1]))
@@ -191,7 +191,7 @@ func parseSystemd(s string) int {
 	return 0
 }
 
-// parseTime reads seconds and nanoseconds, as date +%s.%N prints them.
+// parseTime parses seconds and nanoseconds, as date +%s.%N prints them.
 func parseTime(s string) time.Time {
 	sec, nano, _ := strings.Cut(s, ".")
 	n := number(sec)

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestParseFacts reads what hosts said: testdata/facts/*.txt, each with what is
-// to be understood of it in the .json beside.
+// TestParseFacts parses the output of real hosts, testdata/facts/*.txt, and compares the
+// facts with the .json file beside it.
 func TestParseFacts(t *testing.T) {
 	files, err := filepath.Glob("testdata/facts/*.txt")
 	if err != nil || len(files) < 3 {
@@ -57,7 +57,7 @@ func TestParseFacts(t *testing.T) {
 	}
 }
 
-// section gives facts that hold one section only.
+// section returns facts with only one section.
 func section(t *testing.T, name, text string) runner.Facts {
 	t.Helper()
 	f, err := runner.ParseFacts([]byte("==> " + name + "\n" + text + "\n==> end\n"))
@@ -189,7 +189,7 @@ func TestParseFactsCutOff(t *testing.T) {
 	}
 }
 
-// simFacts gives the facts of a simulated host, as text.
+// simFacts returns the facts of a simulated host, as text.
 func simFacts(t testing.TB) []byte {
 	t.Helper()
 	sim := conntest.New(t)
@@ -201,8 +201,8 @@ func simFacts(t testing.TB) []byte {
 	return out.Bytes()
 }
 
-// TestSimSaysWhatItIs: what a test sets is what a step sees.
-func TestSimSaysWhatItIs(t *testing.T) {
+// TestSimFacts: a step sees the facts that a test sets.
+func TestSimFacts(t *testing.T) {
 	sim := conntest.New(t)
 	sim.SetHostname("node7")
 	sim.SetMachine(func(m *conntest.Machine) {
@@ -225,7 +225,7 @@ func TestSimSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// TestFactsHaveEverySection: a section that a script misnames would be empty for ever.
+// TestFactsHaveEverySection: a misspelled section would always be empty.
 func TestFactsHaveEverySection(t *testing.T) {
 	names := func(b []byte) []string {
 		var out []string
@@ -252,7 +252,7 @@ func TestFactsHaveEverySection(t *testing.T) {
 	}
 }
 
-// FuzzFacts: whatever a host says, nothing breaks and nothing is negative.
+// FuzzFacts: no output of a host causes a panic or negative numbers.
 func FuzzFacts(f *testing.F) {
 	samples, err := filepath.Glob("testdata/facts/*.txt")
 	if err != nil {

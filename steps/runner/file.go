@@ -14,18 +14,18 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// LargestFile is how many bytes ReadFile reads.
+// LargestFile is the maximum size of a file that ReadFile reads, in bytes.
 const LargestFile = 16 << 20
 
-// Attr is who may do what with a file or a folder.
+// Attr is the mode and the ownership of a file or folder.
 type Attr struct {
-	Mode fs.FileMode // permission bits, setuid, setgid, sticky; 0 means 0644, of a folder 0755
-	// Owner and Group are names or numbers. Empty leaves what the file has, and a
-	// new file to root.
+	Mode fs.FileMode // permission bits, setuid, setgid, sticky; 0 means 0644, for folders 0755
+	// Owner and Group are names or IDs. If they are empty, an existing file keeps its
+	// owner, and a new file belongs to root.
 	Owner, Group string
 }
 
-// args gives the mode as chmod takes it, and the owner as chown does.
+// args returns the mode for chmod and the owner for chown.
 func (a Attr) args(otherwise fs.FileMode) (mode, owner string) {
 	m := a.Mode
 	if m == 0 {
@@ -48,8 +48,8 @@ func (a Attr) args(otherwise fs.FileMode) (mode, owner string) {
 	return fmt.Sprintf("%04o", bits), owner
 }
 
-// ReadFile gives what a file holds, up to LargestFile bytes (else ErrTooLarge).
-// It follows links.
+// ReadFile returns the content of a file. It follows links. A file of more than
+// LargestFile bytes is ErrTooLarge.
 func (r *Runner) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (r *Runner) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return res.Stdout, nil
 }
 
-// Download writes what a file holds to w, of any size.
+// Download writes the content of a file of any size to w.
 func (r *Runner) Download(ctx context.Context, path string, w io.Writer) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -82,8 +82,9 @@ func (r *Runner) Download(ctx context.Context, path string, w io.Writer) error {
 	return err
 }
 
-// WriteFile makes a file hold data: written beside, synced, renamed. A link in
-// its place is replaced, not followed. The folder has to be there.
+// WriteFile replaces the content of a file atomically: it writes a temporary file in the
+// same folder, syncs and renames it. A link is replaced, not followed. The folder must
+// exist.
 func (r *Runner) WriteFile(ctx context.Context, path string, data []byte, a Attr) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -96,7 +97,7 @@ func (r *Runner) WriteFile(ctx context.Context, path string, data []byte, a Attr
 	return err
 }
 
-// Digest gives the SHA-256 of a file, 64 hexadecimal digits. It follows links.
+// Digest returns the SHA-256 of a file as 64 hexadecimal digits. It follows links.
 func (r *Runner) Digest(ctx context.Context, path string) (string, error) {
 	if err := checkPath(path); err != nil {
 		return "", err
@@ -110,32 +111,32 @@ func (r *Runner) Digest(ctx context.Context, path string) (string, error) {
 	}
 	sum := strings.TrimSpace(string(res.Stdout))
 	if len(sum) != 64 || strings.Trim(sum, "0123456789abcdef") != "" {
-		return "", fmt.Errorf("digest %s: %q is no sha256", path, sum)
+		return "", fmt.Errorf("digest %s: %q is not a sha256", path, sum)
 	}
 	return sum, nil
 }
 
-// Info is what a host says about one name.
+// Info describes a file, folder or link on a host.
 type Info struct {
-	Name         string      // the path that was asked for; in a list the name alone
+	Name         string      // the requested path; the base name in a list
 	Mode         fs.FileMode // type and permissions
 	Size         int64       // bytes
 	UID, GID     int
-	Owner, Group string // names; UNKNOWN where the host has none
+	Owner, Group string // names; UNKNOWN if the ID has no name
 	ModTime      time.Time
-	Target       string // of a link
+	Target       string // of a symbolic link
 }
 
-// IsDir tells whether it is a folder.
+// IsDir reports whether i is a folder.
 func (i Info) IsDir() bool { return i.Mode.IsDir() }
 
-// IsLink tells whether it is a symbolic link.
+// IsLink reports whether i is a symbolic link.
 func (i Info) IsLink() bool { return i.Mode&fs.ModeSymlink != 0 }
 
-// IsRegular tells whether it is a file.
+// IsRegular reports whether i is a regular file.
 func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
 
-// Attr gives what WriteFile and Mkdir need to make it so again, by number.
+// Attr returns the mode and the owners of i, as IDs, for WriteFile and Mkdir.
 func (i Info) Attr() Attr {
 	return Attr{
 		Mode:  i.Mode & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky),
@@ -143,7 +144,7 @@ func (i Info) Attr() Attr {
 	}
 }
 
-// Has tells whether it has the permissions and owners of a; what a leaves empty counts as had.
+// Has reports whether i has the mode and owners of a. Empty owners of a match any.
 func (i Info) Has(a Attr) bool {
 	mode := a.Mode
 	if mode == 0 {
@@ -156,7 +157,7 @@ func (i Info) Has(a Attr) bool {
 	return i.Attr().Mode == mode && is(a.Owner, i.Owner, i.UID) && is(a.Group, i.Group, i.GID)
 }
 
-// Exists tells whether there is anything at path. It does not follow a link.
+// Exists reports whether path exists. It does not follow links.
 func (r *Runner) Exists(ctx context.Context, path string) (bool, error) {
 	_, err := r.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +166,7 @@ func (r *Runner) Exists(ctx context.Context, path string) (bool, error) {
 	return err == nil, err
 }
 
-// Stat tells what path is. It does not follow a link.
+// Stat describes path. It does not follow links.
 func (r *Runner) Stat(ctx context.Context, path string) (Info, error) {
 	if err := checkPath(path); err != nil {
 		return Info{}, err
@@ -184,7 +185,7 @@ func (r *Runner) Stat(ctx context.Context, path string) (Info, error) {
 	return infos[0], nil
 }
 
-// List gives what a folder holds, sorted by name.
+// List returns the entries of a folder, sorted by name.
 func (r *Runner) List(ctx context.Context, dir string) ([]Info, error) {
 	if err := checkPath(dir); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// UFW tells whether ufw is on; a host without it is fs.ErrNotExist.
+// UFW reports whether ufw is active. If ufw is not installed, the error is fs.ErrNotExist.
 func (r *Runner) UFW(ctx context.Context) (on bool, err error) {
 	res, err := r.script(ctx, connector.VerbUFW, scriptUFW, nil)
 	if exited(err, exitAbsent) {
@@ -23,11 +23,11 @@ func (r *Runner) UFW(ctx context.Context) (on bool, err error) {
 	case "Status: inactive":
 		return false, nil
 	default:
-		return false, fmt.Errorf("ufw status says %q", first)
+		return false, fmt.Errorf("ufw status prints %q", first)
 	}
 }
 
-// SetUFW switches ufw on or off, for now and for later boots.
+// SetUFW enables or disables ufw, now and at boot.
 func (r *Runner) SetUFW(ctx context.Context, on bool) error {
 	c := connector.Cmd{Verb: connector.VerbUFWOff, Argv: []string{"ufw", "disable"}, Sudo: true}
 	if on {

@@ -12,11 +12,12 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// ErrNoTCP says that a connection carries commands alone.
-var ErrNoTCP = errors.New("the connection to this host carries no TCP")
+// ErrNoTCP means that a connection can only run commands and cannot forward TCP.
+var ErrNoTCP = errors.New("the connection to this host cannot forward TCP")
 
-// Listen opens a port on the host that leads here. Port 0 lets the host choose. The
-// listener ends with the connection, and there may be hosts that allow none.
+// Listen opens a port on the host that is forwarded to this process. With port 0 the host
+// chooses one. The listener ends with the connection. It is an error if the host does
+// not allow forwarding.
 func (r *Runner) Listen(ctx context.Context, address string) (net.Listener, error) {
 	f, ok := r.conn.(connector.Forwarder)
 	if !ok {
@@ -25,21 +26,21 @@ func (r *Runner) Listen(ctx context.Context, address string) (net.Listener, erro
 	return f.Listen(ctx, "tcp", address)
 }
 
-// ErrRefused says that an address answered, and that nobody listens on the port.
+// ErrRefused means that a host was reached and nothing listens on the port.
 var ErrRefused = errors.New("connection refused")
 
-// ErrNoName says that a host knows no address of a name.
-var ErrNoName = errors.New("the name has no address")
+// ErrNoName means that a host cannot resolve a name.
+var ErrNoName = errors.New("the name does not resolve")
 
-// noName are the words of C libraries and of Go for that: of a far side there is
-// nothing else.
+// noName are the messages of C libraries and of Go for ErrNoName: an SSH server reports
+// only text.
 var noName = []string{"Name or service not known", "No address associated with hostname", "Temporary failure in name resolution", "Name does not resolve", "no such host"}
 
-// ErrNoForward says that the host's sshd forwards no connections.
+// ErrNoForward means that the host's sshd does not allow TCP forwarding.
 var ErrNoForward = errors.New("sshd forwards no connections")
 
-// Dial connects from the host to an address. It fails with ErrNoForward where sshd
-// forbids that, and with ErrNoTCP where the connection carries commands alone.
+// Dial connects from the host to an address. The error is ErrNoForward if sshd forbids
+// forwarding, and ErrNoTCP if the connection cannot forward TCP.
 func (r *Runner) Dial(ctx context.Context, address string) (net.Conn, error) {
 	f, ok := r.conn.(connector.Forwarder)
 	if !ok {
@@ -53,20 +54,20 @@ func (r *Runner) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return c, err
 }
 
-// Reach is what came of a try to connect from a host to an address.
+// Reach is the result of a connection test from a host to an address.
 type Reach int
 
-// What may come of it.
+// The results of a connection test.
 const (
-	Reached   Reach = iota // somebody answered, be it that nobody listens there
-	Unreached              // nothing came back, or that there is no way
-	Untested               // the host's sshd allows no such try, or the wire carries none
+	Reached   Reach = iota // the connection was accepted or refused
+	Unreached              // no answer, or no route
+	Untested               // the connection or the host's sshd does not allow the test
 )
 
-// Reach tries to connect from the host to an address, for no longer than timeout,
-// and sends nothing. A name is looked up by the host. why says what stood against it;
-// it is ErrRefused where the host was reached and nobody listens, and ErrNoName where
-// the name has no address there.
+// Reach tests whether the host can connect to an address within timeout. It sends no
+// data. The host resolves names. why is the reason if the connection failed: ErrRefused
+// if the address was reached and nothing listens, ErrNoName if the host cannot resolve
+// the name.
 func (r *Runner) Reach(ctx context.Context, address string, timeout time.Duration) (what Reach, why error) {
 	f, ok := r.conn.(connector.Forwarder)
 	if !ok {
@@ -81,7 +82,7 @@ func (r *Runner) Reach(ctx context.Context, address string, timeout time.Duratio
 		return Reached, c.Close()
 	case ctx.Err() != nil:
 		return Untested, ctx.Err()
-	case errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "refused"): // of a far side there are words alone
+	case errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "refused"): // an SSH server reports only text
 		return Reached, ErrRefused
 	case slices.ContainsFunc(noName, func(words string) bool { return strings.Contains(err.Error(), words) }):
 		return Unreached, ErrNoName

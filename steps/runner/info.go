@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// infoFields is how many fields a record of scriptStat has.
+// infoFields is the number of fields in a record of scriptStat.
 const infoFields = 5
 
-// records cuts what scriptStat, scriptList and scriptCompare print.
+// records splits the output of scriptStat, scriptList and scriptCompare.
 func records(b []byte) ([][]string, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
 	if b[len(b)-1] != 0 {
-		return nil, errors.New("the last record is cut off")
+		return nil, errors.New("the last record is truncated")
 	}
 	fields := strings.Split(string(b[:len(b)-1]), "\x00")
 	if len(fields)%infoFields != 0 {
-		return nil, fmt.Errorf("%d fields are no whole records", len(fields))
+		return nil, fmt.Errorf("%d fields do not form complete records", len(fields))
 	}
 	return slices.Collect(slices.Chunk(fields, infoFields)), nil
 }
 
-// parseInfos reads records, sorted by name.
+// parseInfos parses records and sorts them by name.
 func parseInfos(b []byte) ([]Info, error) {
 	rs, err := records(b)
 	if err != nil {
@@ -69,7 +69,7 @@ func parseInfo(f []string) (Info, error) {
 	}, nil
 }
 
-// fileMode turns st_mode into Go's form.
+// fileMode converts st_mode to fs.FileMode.
 func fileMode(st uint32) fs.FileMode {
 	m := fs.FileMode(st & 0o777)
 	switch st & 0o170000 {
@@ -98,8 +98,7 @@ func fileMode(st uint32) fs.FileMode {
 	return m
 }
 
-// checkPath refuses paths that no step means: relative ones, unclean ones, and
-// those with control characters.
+// checkPath rejects relative and unclean paths, and paths with control characters.
 func checkPath(p string) error {
 	switch {
 	case !path.IsAbs(p):

@@ -14,33 +14,32 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Job is a long command that runs on the host as a transient systemd unit. It
-// goes on when the connection breaks or kubexm ends; whoever comes next finds it
-// by its name.
+// Job is a long-running command that the host runs as a transient systemd unit. It
+// continues if the connection breaks or kubexm ends. A later run finds it by its name.
 type Job struct {
-	// Name makes the unit's: kubexm-NAME.service. The same work has the same name
-	// in every run.
+	// Name determines the unit: kubexm-NAME.service. The same work must have the same
+	// name in every run.
 	Name string
-	// Argv is the program, run as root. Everybody on the host can read it. No
-	// element has a line break: systemd keeps it in a file of lines, and would lose
-	// the job when it reads that again, as the installation of a package makes it do.
+	// Argv is the program, run as root. All users of the host can read it. Its elements
+	// must not contain line breaks: systemd stores a transient unit as lines of a file,
+	// and would lose the job on a daemon-reload, which package installations trigger.
 	Argv []string
-	// Script is a shell script that gets Argv as its arguments, in place of a program.
+	// Script is a shell script to run with the arguments Argv, instead of a program.
 	Script string
-	// Output gets what the job prints, standard output and error, redacted.
+	// Output receives standard output and standard error of the job, redacted.
 	Output io.Writer
-	// Poll is the time between two looks; 0 means one second.
+	// Poll is the polling interval; 0 means one second.
 	Poll time.Duration
-	// Secrets are masked in errors and Output, beside those that the Runner knows.
+	// Secrets are masked in errors and Output, in addition to those of the Redactor.
 	Secrets []string
 }
 
-// jobDir holds the logs of jobs; like the jobs it is gone after a boot.
+// jobDir is the folder of the jobs' logs. Like the jobs, it does not survive a boot.
 const jobDir = "/run/kubexm/jobs"
 
 var jobName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
 
-// Unit gives the name of the job's unit.
+// Unit returns the name of the job's unit.
 func (j Job) Unit() string { return "kubexm-" + j.Name + ".service" }
 
 func (j Job) log() string    { return jobDir + "/" + j.Name + ".log" }
@@ -48,7 +47,7 @@ func (j Job) script() string { return jobDir + "/" + j.Name + ".sh" }
 
 func (j Job) check() error {
 	if !jobName.MatchString(j.Name) {
-		return fmt.Errorf("%q is no name of a job", j.Name)
+		return fmt.Errorf("%q is not a valid job name", j.Name)
 	}
 	for _, a := range j.Argv {
 		if strings.ContainsAny(a, "\n\r") {
@@ -58,16 +57,16 @@ func (j Job) check() error {
 	return nil
 }
 
-// JobState is how far a job is.
+// JobState is the state of a job.
 type JobState struct {
-	Exists  bool // systemd knows it
+	Exists  bool // systemd has the unit
 	Running bool
-	Exit    int // of one that ended; 128 plus the number of the signal that ended it
+	Exit    int // exit status after the end; 128 plus the signal's number if a signal ended it
 	Log     []byte
 }
 
-// StartJob starts a job and does not wait for it. One of its name that runs, or
-// that ended and was not cleared, is ErrExists.
+// StartJob starts a job and does not wait for it. If a job of that name is running, or has
+// ended and was not cleared, the error is ErrExists.
 func (r *Runner) StartJob(ctx context.Context, j Job) error {
 	if err := j.check(); err != nil {
 		return err
@@ -79,7 +78,7 @@ func (r *Runner) StartJob(ctx context.Context, j Job) error {
 		script, argv = strings.NewReader(j.Script), append([]string{"/bin/sh", j.script()}, argv...)
 	}
 	for _, a := range argv {
-		args = append(args, strings.ReplaceAll(a, "$", "$$")) // systemd would put variables in
+		args = append(args, strings.ReplaceAll(a, "$", "$$")) // systemd expands variables
 	}
 	_, err := r.do(ctx, connector.Cmd{
 		Verb: connector.VerbJobStart, Argv: shell(scriptJobStart, args...), Stdin: script, Sudo: true, Secrets: j.Secrets,
@@ -90,7 +89,7 @@ func (r *Runner) StartJob(ctx context.Context, j Job) error {
 	return err
 }
 
-// Job tells the state of a job, with its log from the given byte on (256 KiB at most).
+// Job returns the state of a job, and its log from byte offset from on (at most 256 KiB).
 func (r *Runner) Job(ctx context.Context, j Job, from int64) (JobState, error) {
 	if err := j.check(); err != nil {
 		return JobState{}, err
@@ -106,7 +105,7 @@ func parseJob(b []byte) (JobState, error) {
 	head, log, ok := bytes.Cut(b, []byte("\n\n"))
 	p := properties(head)
 	if !ok || p["LoadState"] == "" {
-		return JobState{}, fmt.Errorf("systemctl said %q", head)
+		return JobState{}, fmt.Errorf("systemctl printed %q", head)
 	}
 	s := JobState{Exists: p["LoadState"] == "loaded", Log: log}
 	if !s.Exists {
@@ -123,12 +122,12 @@ func parseJob(b []byte) (JobState, error) {
 		s.Exit += 128
 	}
 	if !s.Running && s.Exit == 0 && p["ActiveState"] == "failed" {
-		s.Exit = 1 // failed for a reason of systemd's own, as when the program is missing
+		s.Exit = 1 // systemd failed to start it, for example because the program is missing
 	}
 	return s, nil
 }
 
-// ClearJob stops a job that runs and makes the host forget it.
+// ClearJob stops a job and deletes its unit and its log.
 func (r *Runner) ClearJob(ctx context.Context, j Job) error {
 	if err := j.check(); err != nil {
 		return err
@@ -137,9 +136,9 @@ func (r *Runner) ClearJob(ctx context.Context, j Job) error {
 	return err
 }
 
-// WaitJob waits for the end of a job that exists, clears it, and gives the end
-// of its log. Another exit status than 0 is a *CmdError. A connection that breaks
-// meanwhile is made again: the job does not notice.
+// WaitJob waits for the end of an existing job, clears it, and returns the end of its log.
+// An exit status other than 0 is a *CmdError. WaitJob reconnects if the connection breaks;
+// the job is not affected.
 func (r *Runner) WaitJob(ctx context.Context, j Job) (log []byte, err error) {
 	every := j.Poll
 	if every <= 0 {
@@ -155,7 +154,7 @@ func (r *Runner) WaitJob(ctx context.Context, j Job) (log []byte, err error) {
 			err = cerr
 		}
 	}()
-	kept := connector.Tail{Limit: connector.DefaultLimit}
+	tail := connector.Tail{Limit: connector.DefaultLimit}
 	var at int64
 	lost := 0
 	for {
@@ -163,40 +162,40 @@ func (r *Runner) WaitJob(ctx context.Context, j Job) (log []byte, err error) {
 		switch {
 		case outOfReach(err) && lost < reconnects && ctx.Err() == nil:
 			if lost++; lost == 1 {
-				continue // the next command makes a new connection
+				continue // the next command reconnects
 			}
 		case err != nil:
-			return kept.Bytes(), err
+			return tail.Bytes(), err
 		case !s.Exists:
-			return kept.Bytes(), absent("wait for job", j.Name)
+			return tail.Bytes(), absent("wait for job", j.Name)
 		default:
 			lost = 0
 			at += int64(len(s.Log))
-			_, _ = kept.Write(s.Log) // never fails
+			_, _ = tail.Write(s.Log) // never fails
 			if _, err := out.Write(s.Log); err != nil {
-				return kept.Bytes(), err
+				return tail.Bytes(), err
 			}
 			if !s.Running && len(s.Log) == 0 {
-				return kept.Bytes(), r.jobEnded(ctx, j, s, red.String(string(kept.Bytes())))
+				return tail.Bytes(), r.jobEnded(ctx, j, s, red.String(string(tail.Bytes())))
 			}
 			if !s.Running || len(s.Log) >= jobChunk {
 				continue // there is more of the log
 			}
 		}
 		if err := sleep(ctx, every); err != nil {
-			return kept.Bytes(), err
+			return tail.Bytes(), err
 		}
 	}
 }
 
-// jobChunk is how much of the log scriptJobPoll gives at a time.
+// jobChunk is the maximum part of the log that scriptJobPoll prints.
 const jobChunk = 256 << 10
 
-// reconnects is how often in a row WaitJob tries to reach the host again.
+// reconnects is how many times in a row WaitJob tries to reconnect.
 const reconnects = 10
 
-// RunJob sees a job to its end: one of its name that runs is waited for, one
-// that ended earlier is cleared, and then it is started.
+// RunJob runs a job to its end. It waits for a running job of that name; otherwise it
+// clears an ended one and starts the job.
 func (r *Runner) RunJob(ctx context.Context, j Job) (log []byte, err error) {
 	s, err := r.Job(ctx, j, 0)
 	if err != nil {
@@ -215,15 +214,16 @@ func (r *Runner) RunJob(ctx context.Context, j Job) (log []byte, err error) {
 	return r.WaitJob(ctx, j)
 }
 
-// outOfReach tells whether the next try may reach the host again.
+// outOfReach reports whether err is a broken or failed connection, so that a retry may
+// succeed.
 func outOfReach(err error) bool {
 	var broken *connector.BrokenError
 	var dial *connector.DialError
 	return errors.As(err, &broken) || errors.As(err, &dial)
 }
 
-// jobEnded clears a job and tells how it ended. That is known already, so a host
-// that cannot be reached to clear it is no error: the next RunJob clears it.
+// jobEnded clears an ended job and returns its error. A failure to reach the host is
+// ignored: the next RunJob clears the job.
 func (r *Runner) jobEnded(ctx context.Context, j Job, s JobState, log string) error {
 	err := r.ClearJob(ctx, j)
 	if outOfReach(err) {

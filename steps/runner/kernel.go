@@ -14,11 +14,11 @@ var (
 	moduleName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 )
 
-// sysctlFile gives the file of a key. The first separator of the key is its
-// separator, as in sysctl(8): net.ipv4.conf.eth0/1.forwarding.
+// sysctlFile returns the file of a key below /proc/sys. The first dot or slash of a key
+// is its separator, as in sysctl(8): net.ipv4.conf.eth0/1.forwarding.
 func sysctlFile(key string) (string, error) {
 	if !sysctlKey.MatchString(key) || strings.Contains(key, "..") {
-		return "", fmt.Errorf("%q is no sysctl key", key)
+		return "", fmt.Errorf("%q is not a valid sysctl key", key)
 	}
 	p := key
 	if i := strings.IndexAny(key, "./"); i >= 0 && key[i] == '.' {
@@ -28,8 +28,8 @@ func sysctlFile(key string) (string, error) {
 	return file, checkPath(file)
 }
 
-// Sysctl gives the value of a kernel setting, its fields one space apart. A key
-// that this kernel does not have is fs.ErrNotExist.
+// Sysctl returns the value of a kernel setting, with its fields separated by one space. If
+// the kernel does not have the key, the error is fs.ErrNotExist.
 func (r *Runner) Sysctl(ctx context.Context, key string) (string, error) {
 	file, err := sysctlFile(key)
 	if err != nil {
@@ -55,24 +55,24 @@ func (r *Runner) SetSysctl(ctx context.Context, key, value string) error {
 	return err
 }
 
-// ModuleState is what a kernel has of a module.
+// ModuleState is the state of a kernel module.
 type ModuleState string
 
 // The states of a module.
 const (
 	ModuleLoaded    ModuleState = "loaded"
-	ModuleBuiltin   ModuleState = "builtin"   // part of the kernel: nothing to load
+	ModuleBuiltin   ModuleState = "builtin"   // compiled into the kernel
 	ModuleAvailable ModuleState = "available" // can be loaded
 	ModuleAbsent    ModuleState = "absent"
 )
 
-// Ready tells whether the module's code is in the kernel.
+// Ready reports whether the module is loaded or built in.
 func (m ModuleState) Ready() bool { return m == ModuleLoaded || m == ModuleBuiltin }
 
-// Module tells what the kernel has of a module.
+// Module returns the state of a kernel module.
 func (r *Runner) Module(ctx context.Context, name string) (ModuleState, error) {
 	if !moduleName.MatchString(name) {
-		return "", fmt.Errorf("%q is no name of a module", name)
+		return "", fmt.Errorf("%q is not a valid module name", name)
 	}
 	res, err := r.script(ctx, connector.VerbModule, scriptModule, nil, name)
 	if err != nil {
@@ -86,19 +86,19 @@ func (r *Runner) Module(ctx context.Context, name string) (ModuleState, error) {
 	}
 }
 
-// Modprobe loads a module and what it needs.
+// Modprobe loads a module and its dependencies.
 func (r *Runner) Modprobe(ctx context.Context, name string) error {
 	return r.modprobe(ctx, connector.VerbModprobe, name, "modprobe", "--")
 }
 
-// ModuleUnload takes a module out of the kernel, unless it is in use.
+// ModuleUnload unloads a module. It fails if the module is in use.
 func (r *Runner) ModuleUnload(ctx context.Context, name string) error {
 	return r.modprobe(ctx, connector.VerbRmmod, name, "modprobe", "-r", "--")
 }
 
 func (r *Runner) modprobe(ctx context.Context, verb, name string, argv ...string) error {
 	if !moduleName.MatchString(name) {
-		return fmt.Errorf("%q is no name of a module", name)
+		return fmt.Errorf("%q is not a valid module name", name)
 	}
 	_, err := r.do(ctx, connector.Cmd{Verb: verb, Argv: append(argv, name), Sudo: true})
 	return err

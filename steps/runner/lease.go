@@ -14,38 +14,39 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Lease is a claim on a host that lasts as long as who holds it is alive. It hangs
-// on one command there whose input stays open: the end of the connection ends it,
-// and where that is not noticed, as after a loss of power, its silence does.
+// Lease is an exclusive claim on a host that lasts as long as its holder is alive. It is
+// tied to one command on the host whose input stays open: the end of the connection ends
+// the lease. If the host does not notice that end, for example after a power failure, the
+// lease expires because heartbeats are missing.
 type Lease struct {
-	Path   string // of the file that tells who holds it; absolute, below /run
-	Holder string // one line for people: who, on which machine, since when
-	// Beat is the time between two signs of life; 0 means 5 seconds.
-	Beat time.Duration
-	// Stale is how old another's last sign of life has to be for its claim to be
-	// void, in whole seconds; 0 means 20.
+	Path   string // of the file that contains the holder; absolute, below /run
+	Holder string // one line for people: user, machine, start time
+	// Interval is the heartbeat interval; 0 means 5 seconds.
+	Interval time.Duration
+	// Stale is the age of the last heartbeat after which another holder's lease has
+	// expired, in whole seconds; 0 means 20 seconds.
 	Stale time.Duration
 }
 
-// exitHeld says that somebody else has the lease.
+// exitHeld means that another holder has the lease.
 const exitHeld = 49
 
-// HeldError says who has a lease.
+// HeldError means that another holder has the lease.
 type HeldError struct{ Holder string }
 
 func (e *HeldError) Error() string { return "held by " + e.Holder }
 
-// Hold takes a lease and keeps it until ctx ends, which is no error. It calls held
-// when it has it. The error is a *HeldError where another has it, and else says how
-// the command on the host ended.
+// Hold acquires a lease and holds it until ctx ends, which is not an error. It calls held
+// after it has acquired the lease. The error is a *HeldError if another holder has the
+// lease. Any other error states how the command on the host ended.
 func (r *Runner) Hold(ctx context.Context, l Lease, held func()) error {
 	if err := checkPath(l.Path); err != nil {
 		return err
 	}
 	if l.Holder == "" || strings.ContainsAny(l.Holder, "\r\n") {
-		return fmt.Errorf("%q is not one line about who holds a lease", l.Holder)
+		return fmt.Errorf("lease holder %q is not a single line", l.Holder)
 	}
-	beat, stale := cmp.Or(l.Beat, 5*time.Second), cmp.Or(l.Stale, 20*time.Second)
+	beat, stale := cmp.Or(l.Interval, 5*time.Second), cmp.Or(l.Stale, 20*time.Second)
 	in, pulse := io.Pipe()
 	done := make(chan struct{})
 	defer close(done)
@@ -67,7 +68,7 @@ func (r *Runner) Hold(ctx context.Context, l Lease, held func()) error {
 			}
 		}
 	}()
-	// The command is to end by itself: then nothing is left of it.
+	// The command must end by itself, so that it can remove its files.
 	ending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
@@ -82,7 +83,7 @@ func (r *Runner) Hold(ctx context.Context, l Lease, held func()) error {
 	case ctx.Err() != nil:
 		return nil
 	case err == nil:
-		return errors.New("the lease ended by itself")
+		return errors.New("the lease command ended unexpectedly")
 	}
 	return err
 }
@@ -92,7 +93,7 @@ func firstLine(b []byte) string {
 	return strings.TrimSpace(string(line))
 }
 
-// once calls f when the line that says so has come.
+// once calls f when it has received the line "held".
 type once struct {
 	f   func()
 	mu  sync.Mutex
@@ -112,11 +113,11 @@ func (o *once) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// PATH HOLDER SECONDS; a line on the standard input is a sign of life. Who holds it
-// already by that name has lost its connection, and may have it again. The file of
-// the lock goes away at the end: who gets hold of one that has gone tries again.
-// Signs of life are by the time since the boot: a clock is set while runs are at work,
-// and one that jumps makes nobody dead. Who has left no sign yet has just begun.
+// scriptLease takes PATH HOLDER SECONDS. A line on standard input is a heartbeat. A holder
+// of the same name has lost its connection and may acquire the lease again. The lock file
+// is removed at the end: a process that locked a removed file tries again. Heartbeats use
+// the time since boot, because a run may set the clock. A holder without a heartbeat has
+// just started.
 const scriptLease = `set -u; umask 077
 mkdir -p -- "${1%/*}"
 up() { IFS=' .' read -r now _ </proc/uptime; }

@@ -17,9 +17,9 @@ import (
 	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
-// TestLeaseOfTheDead: a holder whose machine lost its power says nothing more, and
-// its command on the host does not end. The next one waits for its silence to be
-// long enough, and no longer.
+// TestLeaseOfTheDead: after a power failure the holder sends no heartbeats, and its command
+// on the host does not end. The next holder waits until the lease has expired, and not
+// longer.
 func TestLeaseOfTheDead(t *testing.T) {
 	r := runner.New(local.New(local.Config{}), runner.Options{AsLogin: true})
 	path := filepath.Join(t.TempDir(), "demo.run")
@@ -28,7 +28,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 	defer bury()
 	held, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- r.Hold(dead, runner.Lease{Path: path, Holder: "the dead", Beat: time.Hour}, func() { close(held) })
+		ended <- r.Hold(dead, runner.Lease{Path: path, Holder: "the dead", Interval: time.Hour}, func() { close(held) })
 	}()
 	<-held
 	next := runner.Lease{Path: path, Holder: "the next", Stale: time.Second}
@@ -46,7 +46,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 	}
 }
 
-// age makes the last sign of life of whoever has a lease so much older.
+// age makes the last heartbeat of a lease older by the given time.
 func age(t *testing.T, path string, by time.Duration) {
 	t.Helper()
 	text, err := os.ReadFile(path + ".beat")
@@ -62,10 +62,9 @@ func age(t *testing.T, path string, by time.Duration) {
 	}
 }
 
-// TestLeaseWhileTheClockJumps: a clock that is set while a run is at work, as by a
-// time service that has just started, makes a living holder neither dead nor
-// immortal. What a file's time tells is by the clock: a jump of it is as good as
-// another time of the file.
+// TestLeaseWhileTheClockJumps: if the clock is set during a run, for example by a time
+// service, a lease neither expires early nor lasts forever. The test changes file times,
+// which has the same effect as a change of the clock.
 func TestLeaseWhileTheClockJumps(t *testing.T) {
 	r := runner.New(local.New(local.Config{}), runner.Options{AsLogin: true})
 	for name, jump := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour, "ten years ahead": 87600 * time.Hour, "ten years back": -87600 * time.Hour} {
@@ -75,7 +74,7 @@ func TestLeaseWhileTheClockJumps(t *testing.T) {
 			defer end()
 			held, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
-				ended <- r.Hold(ctx, runner.Lease{Path: path, Holder: "the first", Beat: time.Hour}, func() { close(held) })
+				ended <- r.Hold(ctx, runner.Lease{Path: path, Holder: "the first", Interval: time.Hour}, func() { close(held) })
 			}()
 			<-held
 			files, err := filepath.Glob(path + "*")
@@ -109,8 +108,8 @@ func TestLeaseWhileTheClockJumps(t *testing.T) {
 	}
 }
 
-// TestLeaseOfTheKilled: what holds a lease is killed without a word, and the next
-// one has it at once.
+// TestLeaseOfTheKilled: after the command of a lease is killed, the next holder acquires it
+// immediately.
 func TestLeaseOfTheKilled(t *testing.T) {
 	r := runner.New(local.New(local.Config{}), runner.Options{AsLogin: true})
 	path := filepath.Join(t.TempDir(), "demo.run")

@@ -11,29 +11,30 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// hostName is any name that the kernel keeps and that no shell or log misreads: a
-// host gets its old one back, though it may be none that a cluster takes. (none)
-// is the kernel's own before anybody named it.
+// hostName matches names that are safe in shells and logs. It accepts more than Kubernetes
+// does, because a host's original name has to be restored. "(none)" is the kernel's
+// default.
 var hostName = regexp.MustCompile(`^(\(none\)|[A-Za-z0-9_][A-Za-z0-9._-]{0,63})$`)
 
-// Hostname gives the host's own name.
+// Hostname returns the kernel's host name.
 func (r *Runner) Hostname(ctx context.Context) (string, error) {
 	res, err := r.script(ctx, connector.VerbHostname, scriptHostname, nil)
 	return strings.TrimSpace(string(res.Stdout)), err
 }
 
-// SetHostname gives the host a name until the next boot; /etc/hostname is a file's
-// business. The kernel is told directly: hostnamectl needs a bus, and it changes
-// /etc/machine-info besides.
+// SetHostname sets the kernel's host name until the next boot. It does not change
+// /etc/hostname. It does not use hostnamectl, which requires D-Bus and also changes
+// /etc/machine-info.
 func (r *Runner) SetHostname(ctx context.Context, name string) error {
 	if !hostName.MatchString(name) {
-		return fmt.Errorf("%q is no host name", name)
+		return fmt.Errorf("%q is not a valid host name", name)
 	}
 	_, err := r.script(ctx, connector.VerbHostnameW, scriptSetHostname, nil, name)
 	return err
 }
 
-// FindProgram gives the path of a program in the search path; none is fs.ErrNotExist.
+// FindProgram returns the path of a program in the search path. If there is none, the
+// error is fs.ErrNotExist.
 func (r *Runner) FindProgram(ctx context.Context, name string) (string, error) {
 	res, err := r.script(ctx, connector.VerbHasProgram, scriptFind, nil, name)
 	if exited(err, exitAbsent) {
@@ -42,17 +43,16 @@ func (r *Runner) FindProgram(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(res.Stdout)), err
 }
 
-// BootID gives what the kernel made up at this boot.
+// BootID returns the kernel's random ID of the current boot.
 func (r *Runner) BootID(ctx context.Context) (string, error) {
 	res, err := r.script(ctx, connector.VerbBootID, scriptBootID, nil)
 	return strings.TrimSpace(string(res.Stdout)), err
 }
 
-// rebootPoll is the time between two looks at a host that boots.
+// rebootPoll is the interval of connection attempts to a rebooting host.
 const rebootPoll = 2 * time.Second
 
-// Reboot boots the host anew and waits until it answers again, for at most the
-// given time.
+// Reboot reboots the host and waits until it answers again. within is the timeout.
 func (r *Runner) Reboot(ctx context.Context, within time.Duration) error {
 	before, err := r.BootID(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Runner) Reboot(ctx context.Context, within time.Duration) error {
 		case <-tick.C:
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("the host was told to boot and did not answer again within %s: %w", within, errors.Join(err, ctx.Err()))
+				return fmt.Errorf("the host did not answer within %s after the reboot command: %w", within, errors.Join(err, ctx.Err()))
 			}
 			return ctx.Err()
 		}
@@ -88,8 +88,8 @@ func (r *Runner) Reboot(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// fatal tells whether waiting for a host makes no sense: it answers, and lets
-// nobody in.
+// fatal reports whether waiting for a host is pointless: it answers, but the login, the
+// host key verification or sudo fails.
 func fatal(err error) bool {
 	var auth *connector.AuthError
 	var key *connector.HostKeyError

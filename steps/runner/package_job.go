@@ -10,7 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// The exit statuses of the jobs about packages.
+// The exit statuses of the package jobs.
 const (
 	exitLocked  = 75
 	exitBroken  = 76
@@ -18,32 +18,32 @@ const (
 	exitForeign = 79
 )
 
-// Why packages are neither installed nor removed. The *CmdError beside it has the details.
+// The reasons why packages were not installed or removed. The joined *CmdError has the
+// details.
 var (
-	ErrPackagesLocked  = errors.New("something else changes packages")
+	ErrPackagesLocked  = errors.New("another program is changing packages")
 	ErrPackagesBroken  = errors.New("the host's packages are in a broken state")
-	ErrPackagesRemove  = errors.New("other packages would have to go")
-	ErrPackagesForeign = errors.New("the repository is not the one of the bundle")
+	ErrPackagesRemove  = errors.New("other packages would be removed")
+	ErrPackagesForeign = errors.New("the repository does not match the bundle")
 )
 
-// PackageInstall is an installation of packages from one repository and no other.
+// PackageInstall describes an installation of packages from exactly one repository.
 type PackageInstall struct {
-	Job    string // its name, see Job.Name
+	Job    string // see Job.Name
 	Format string // manifest.Deb or manifest.RPM
-	// Folder is for what the host's own tool needs meanwhile: its configuration,
-	// lists, downloads. It is gone when the job ends.
+	// Folder is the working folder of the package tool: its configuration, lists and
+	// downloads. The job removes it at its end.
 	Folder string
-	Base   string // the repository's address as seen from the host: http://… or file:///…
-	SHA256 string // of the file that vouches for all others: Release, repodata/repomd.xml
+	Base   string // the repository's URL as seen from the host: http://… or file:///…
+	SHA256 string // of the metadata file with the digests of all others: Release, repodata/repomd.xml
 	Names  []string
-	Wait   time.Duration // how long a lock of others is waited for; whole seconds
+	Wait   time.Duration // how long to wait for the package lock; whole seconds
 }
 
-// InstallPackages installs packages with the host's own tool, as a Job. That asks
-// nothing, takes nothing from any other repository and removes nothing. Of the
-// host's own settings of apt those about sources, priorities and proxies do not
-// count, nor programs that look at what is about to be installed; dnf's and yum's
-// do not count at all. It gives the end of what the tool said.
+// InstallPackages installs packages with the host's package tool, as a Job. The tool runs
+// without prompts, uses no other repository and removes no packages. It ignores the
+// host's apt settings for sources, priorities, proxies and hooks before an installation,
+// and all settings of dnf and yum. InstallPackages returns the end of the tool's output.
 //
 // The errors are ErrPackages…, joined with the *CmdError.
 func (r *Runner) InstallPackages(ctx context.Context, p PackageInstall) (log []byte, err error) {
@@ -54,12 +54,12 @@ func (r *Runner) InstallPackages(ctx context.Context, p PackageInstall) (log []b
 		append([]string{p.Format, p.Folder, p.Base, p.SHA256, seconds(p.Wait)}, p.Names...)...)
 }
 
-// PackageRemoval is a removal of packages, of exactly those and no others.
+// PackageRemoval describes a removal of exactly the listed packages.
 type PackageRemoval struct {
 	Job    string
 	Format string
-	// Purge and Remove are IDs. Of what is in Purge nothing stays, of Remove its
-	// configuration; rpm knows no difference.
+	// Purge and Remove are IDs. Packages in Purge are removed with their configuration
+	// files; those of Remove keep them. rpm makes no difference.
 	Purge, Remove []string
 	Wait          time.Duration
 }
@@ -76,15 +76,15 @@ func (r *Runner) RemovePackages(ctx context.Context, p PackageRemoval) (log []by
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
-// packageJob runs a script as a job. Its first argument is the verb: that is how a
-// simulated host knows it.
+// packageJob runs a script as a job. Its first argument is the verb, by which a simulated
+// host identifies it.
 func (r *Runner) packageJob(ctx context.Context, name, verb, script string, args ...string) ([]byte, error) {
 	log, err := r.RunJob(ctx, Job{Name: name, Script: "shift\n" + script, Argv: append([]string{verb}, args...)})
 	var cmd *CmdError
 	if !errors.As(err, &cmd) {
 		return log, err
 	}
-	cmd.Verb, cmd.Argv = verb, nil // they say nothing to anybody
+	cmd.Verb, cmd.Argv = verb, nil // the script's arguments would not help the reader
 	for exit, why := range map[int]error{
 		exitLocked: ErrPackagesLocked, exitBroken: ErrPackagesBroken, exitRemoves: ErrPackagesRemove, exitForeign: ErrPackagesForeign,
 	} {

@@ -17,8 +17,8 @@ import (
 	"github.com/mensylisir/kubexm/packaging/rpm/rpmtest"
 )
 
-// specs are a program, a library that it needs, and somebody else's program that
-// needs that, too, by a name that the library only provides.
+// specs are a program, a library that it requires, and another program that requires the
+// library by a name that it provides.
 var specs = []string{`Name: tool
 Version: 1.2
 Release: 3
@@ -81,7 +81,7 @@ func newRedHat(t *testing.T, r *rpmtest.Root) redHat {
 	return redHat{strconv.Itoa(host.Process.Pid), filepath.Join(dir, "root")}
 }
 
-// run runs one of the scripts, and gives what it printed and its exit status.
+// run runs one of the scripts, and returns its output and exit status.
 func (h redHat) run(t *testing.T, script string, args ...string) (out, errs string, exit int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "nsenter", append([]string{"-t", h.pid, "-m", "-n", "chroot", h.root,
@@ -117,7 +117,7 @@ func (h redHat) packages(t *testing.T, names ...string) (ids []string, p Package
 	return ids, p
 }
 
-// TestPackagesOfRPM has dnf itself install what the scripts tell it to.
+// TestPackagesOfRPM runs the scripts with a real dnf.
 func TestPackagesOfRPM(t *testing.T) {
 	r := rpmtest.New(t)
 	r.Build(t, []byte(specs[0]), []byte(specs[1]))
@@ -150,7 +150,7 @@ printf '[far]\nname=far\nbaseurl=http://192.0.2.1/\nenabled=1\n' >/etc/yum.repos
 	if d := cmp.Diff([]string{"lib.noarch", "tool.noarch"}, ids); d != "" {
 		t.Errorf("-want +installed: %s", d)
 	}
-	if d := cmp.Diff([]string{"tool", "lib.so.1()(64bit)"}, p.Provided); d != "" || p.Trouble != nil || p.Busy != "" || !p.Has("tool") {
+	if d := cmp.Diff([]string{"tool", "lib.so.1()(64bit)"}, p.Provided); d != "" || p.Problems != nil || p.Busy != "" || !p.Has("tool") {
 		t.Errorf("%s %+v", d, p)
 	}
 	if out := h.must(t, scriptPackagesFree, manifest.RPM, "lib.noarch", "tool.noarch"); out != "" {

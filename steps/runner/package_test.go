@@ -24,7 +24,7 @@ func TestParsePackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Packages{
-		Format: manifest.Deb, Native: "amd64", Provided: []string{"mail-transport-agent"}, Trouble: []string{"nfs-common is half-configured"},
+		Format: manifest.Deb, Native: "amd64", Provided: []string{"mail-transport-agent"}, Problems: []string{"nfs-common is half-configured"},
 		All: []Package{
 			{"nfs-common", "nfs-common", "2.6", "amd64", "half-configured"}, {"only:i386", "only", "1", "i386", StateInstalled},
 			{"socat", "socat", "1.7", "amd64", StateConfig}, {"zlib1g", "zlib1g", "1:1.2", "amd64", StateInstalled}, {"zlib1g:i386", "zlib1g", "1:1.2", "i386", StateInstalled},
@@ -81,8 +81,7 @@ func FuzzPackages(f *testing.F) {
 	})
 }
 
-// TestJobsHaveNoLineBreaks: systemd would lose such a job when it reads the
-// transient unit's file again.
+// TestJobsHaveNoLineBreaks: systemd would lose such a job on a daemon-reload.
 func TestJobsHaveNoLineBreaks(t *testing.T) {
 	if (Job{Name: "x", Argv: []string{"sh", "-c", "a\nb"}}).check() == nil {
 		t.Error("a job with a line break was taken")

@@ -61,7 +61,7 @@ func TestSysctlFile(t *testing.T) {
 	}
 }
 
-// TestParseJob: what systemd says of a unit that it started, by version 252.
+// TestParseJob parses the output of systemd 252 for a transient unit.
 func TestParseJob(t *testing.T) {
 	props := func(active, sub, code, status string) string {
 		return "LoadState=loaded\nActiveState=" + active + "\nSubState=" + sub + "\nResult=x\nExecMainCode=" + code + "\nExecMainStatus=" + status + "\n\nlog\n\nmore"
@@ -105,8 +105,7 @@ func TestParseUser(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: whatever a host answers, the small parsers give an error or
-// something that makes sense.
+// FuzzAnswers: for any output of a host, the parsers return an error or valid values.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("81a4 5 0 0 1700000000\x00root\x00root\x00b\x00\x00"))
 	f.Add([]byte("\x00\x00\x00/x\x00\x00"))

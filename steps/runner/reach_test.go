@@ -16,8 +16,8 @@ import (
 	"github.com/mensylisir/kubexm/testdata/fair"
 )
 
-// TestReach: a refusal is an answer, silence is none, and a server that forwards
-// nothing leaves it open.
+// TestReach: a refused connection counts as reached, a timeout does not, and a server that
+// forbids forwarding leaves the result open.
 func TestReach(t *testing.T) {
 	listening, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,8 +37,8 @@ func TestReach(t *testing.T) {
 		return c
 	}
 	sim := conntest.New(t)
-	sim.Lose("192.0.2.7:53")
-	sim.Unknown("lb.site.example")
+	sim.DropConnectionsTo("192.0.2.7:53")
+	sim.DisableDNS("lb.site.example")
 	deaf := conntest.New(t)
 	deaf.ForbidForwarding()
 	for name, c := range map[string]struct {
@@ -71,7 +71,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// silent is a wire whose host hears nothing from where it connects to.
+// silent is a Conn whose forwarded connections never get an answer.
 type silent struct{ connector.Conn }
 
 func (silent) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -84,5 +84,5 @@ func (silent) Listen(ctx context.Context, _, _ string) (net.Listener, error) {
 	return nil, ctx.Err()
 }
 
-// commands is a wire that carries nothing but commands.
+// commands is a Conn that can only run commands.
 type commands struct{ connector.Conn }

@@ -14,36 +14,36 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Options are what a Runner works with beside its connection.
+// Options configure a Runner.
 type Options struct {
-	// Redactor knows the secrets of this cluster. nil knows none.
+	// Redactor masks the secrets of the cluster. Nil masks nothing.
 	Redactor *connector.Redactor
-	// Log gets one line per command at debug level: verb, arguments, exit, time.
-	// nil logs nothing.
+	// Log receives one line per command at debug level: verb, arguments, exit status,
+	// duration. Nil disables logging.
 	Log *slog.Logger
-	// AsLogin runs everything as the user who logged in, not as root.
+	// AsLogin runs all commands as the login user instead of root.
 	AsLogin bool
-	// Observe is told of every command when it ended, in the goroutine that ran
-	// it. nil tells nobody. It is for audit trails: Argv is redacted.
-	Observe func(Ran)
-	// Patience is how long a command may take that has no timeout of its own, where the
-	// context has no deadline either; 0 means 10 minutes.
-	Patience time.Duration
+	// Observe is called after each command, in the goroutine that ran it. It is for
+	// audit logs: the arguments are redacted. Nil disables it.
+	Observe func(CommandRecord)
+	// DefaultTimeout is the timeout of commands that have none, if the context has no deadline
+	// either; 0 means 10 minutes.
+	DefaultTimeout time.Duration
 }
 
-// longest is how long a command may take where nobody says how long.
-const longest = 10 * time.Minute
+// defaultTimeout is the default of Options.DefaultTimeout.
+const defaultTimeout = 10 * time.Minute
 
-// Ran is one command that was run.
-type Ran struct {
+// CommandRecord is one executed command.
+type CommandRecord struct {
 	Verb string
 	Args []string // connector.Cmd.Args, redacted
-	Exit int      // -1 when Err is set
+	Exit int      // -1 if Err is set
 	Err  error
 	Took time.Duration
 }
 
-// Runner does things on one host. It is safe for concurrent use.
+// Runner performs operations on one host. It is safe for concurrent use.
 type Runner struct {
 	conn connector.Conn
 	opt  Options
@@ -52,7 +52,7 @@ type Runner struct {
 	sealed map[string]sealed // by path
 }
 
-// New gives a Runner over conn. It does not own conn: who made it closes it.
+// New returns a Runner over conn. The caller remains responsible for closing conn.
 func New(conn connector.Conn, opt Options) *Runner {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -60,70 +60,70 @@ func New(conn connector.Conn, opt Options) *Runner {
 	return &Runner{conn: conn, opt: opt, sealed: map[string]sealed{}}
 }
 
-// AsLogin gives a Runner over the same connection that runs everything as the user
-// who logged in.
+// AsLogin returns a Runner over the same connection that runs all commands as the login
+// user.
 func (r *Runner) AsLogin() *Runner {
 	o := r.opt
 	o.AsLogin = true
 	return New(r.conn, o)
 }
 
-// Conn gives the connection, for what Runner has no method for (a
-// connector.Forwarder).
+// Conn returns the connection, for its other interfaces such as connector.Forwarder.
 func (r *Runner) Conn() connector.Conn { return r.conn }
 
 // Cmd is one program to run.
 type Cmd struct {
 	Argv    []string
 	Stdin   io.Reader
-	Timeout time.Duration // 0: only the context ends it
-	// AsLogin runs it as the user who logged in, not as root.
+	Timeout time.Duration // 0: the context's deadline, or else Options.DefaultTimeout
+	// AsLogin runs the program as the login user instead of root.
 	AsLogin bool
-	// Secrets are masked in errors and logs, beside those that the Runner knows.
+	// Secrets are masked in errors and logs, in addition to those of the Redactor.
 	Secrets []string
-	// Output gets standard output and error as they come, redacted. Lines of the
-	// two may mix, bytes of a write do not.
+	// Output receives standard output and standard error while the program runs,
+	// redacted. Lines of the two streams may interleave; single writes do not.
 	Output io.Writer
-	// Stdout gets the standard output as it is: for what is large.
+	// Stdout receives the unredacted standard output. It is for large output.
 	Stdout io.Writer
-	// OK are exit statuses that are no error, beside 0.
+	// OK are exit statuses besides 0 that are not errors.
 	OK []int
-	// Limit is how many bytes of the standard output the Result holds; 0 means
-	// connector.DefaultLimit. More than that is ErrTruncated, unless Cut says that the
-	// beginning is enough, or Stdout gets all of it.
+	// Limit is the maximum number of bytes of standard output in the Result; 0 means
+	// connector.DefaultLimit. More output is ErrTruncated, unless AllowTruncated is set or
+	// Stdout receives all of it.
 	Limit int
-	Cut   bool
+	// AllowTruncated accepts truncated output: the beginning is enough.
+	AllowTruncated bool
 }
 
-// Exec runs argv as root and gives its standard output, as it is. Another exit
-// status than 0 is a *CmdError; more than connector.DefaultLimit bytes are ErrTruncated.
+// Exec runs argv as root and returns its unredacted standard output. An exit status other
+// than 0 is a *CmdError; more than connector.DefaultLimit bytes are ErrTruncated.
 func (r *Runner) Exec(ctx context.Context, argv ...string) ([]byte, error) {
 	res, err := r.Run(ctx, Cmd{Argv: argv})
 	return res.Stdout, err
 }
 
-// scriptMerged has one stream of a program's two.
+// scriptMerged runs a program with standard error redirected to standard output.
 const scriptMerged = `exec "$@" 2>&1`
 
-// Merged is Exec with what the program writes to its standard error among its output, in
-// the order in which it writes. An output that is too long is cut.
+// Merged is Exec with standard error and standard output in one stream, in the order of
+// writing. It truncates output above the limit without an error.
 func (r *Runner) Merged(ctx context.Context, argv ...string) ([]byte, error) {
-	res, err := r.do(ctx, connector.Cmd{Verb: connector.VerbExec, Argv: shell(scriptMerged, argv...), Sudo: true, Cut: true})
+	res, err := r.do(ctx, connector.Cmd{Verb: connector.VerbExec, Argv: shell(scriptMerged, argv...), Sudo: true, AllowTruncated: true})
 	return res.Stdout, err
 }
 
-// Run runs c. Another exit status than 0 or one of c.OK is a *CmdError, and the
-// Result comes along.
+// Run runs c. An exit status other than 0 and those of c.OK is a *CmdError; Run then
+// returns the Result as well.
 func (r *Runner) Run(ctx context.Context, c Cmd) (connector.Result, error) {
 	cc := connector.Cmd{
 		Verb: connector.VerbExec, Argv: c.Argv, Stdin: c.Stdin, Timeout: c.Timeout,
-		Secrets: c.Secrets, Limit: c.Limit, Cut: c.Cut, Sudo: !c.AsLogin, Stdout: c.Stdout,
+		Secrets: c.Secrets, Limit: c.Limit, AllowTruncated: c.AllowTruncated, Sudo: !c.AsLogin, Stdout: c.Stdout,
 	}
 	if c.Output == nil {
 		return r.do(ctx, cc, c.OK...)
 	}
 	red := r.opt.Redactor.With(c.Secrets...)
-	both := &together{w: c.Output}
+	both := &syncWriter{w: c.Output}
 	out, errs := red.Writer(both), red.Writer(both)
 	cc.Stderr = errs
 	if cc.Stdout != nil {
@@ -141,18 +141,18 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (connector.Result, error) {
 	return res, err
 }
 
-// do runs c and turns exit statuses that are not expected into a *CmdError.
+// do runs c and turns unexpected exit statuses into a *CmdError.
 func (r *Runner) do(ctx context.Context, c connector.Cmd, ok ...int) (connector.Result, error) {
 	if r.opt.AsLogin {
 		c.Sudo = false
 	}
 	if _, ends := ctx.Deadline(); !ends && c.Timeout == 0 && c.Verb != connector.VerbLease { // a lease lasts as long as its holder
-		c.Timeout = cmp.Or(r.opt.Patience, longest)
+		c.Timeout = cmp.Or(r.opt.DefaultTimeout, defaultTimeout)
 	}
 	red := r.opt.Redactor.With(c.Secrets...)
 	began := time.Now()
 	res, err := r.conn.Exec(ctx, c)
-	ran := Ran{Verb: c.Verb, Args: red.Argv(c.Args()), Exit: res.Exit, Err: err, Took: time.Since(began)}
+	ran := CommandRecord{Verb: c.Verb, Args: red.Argv(c.Args()), Exit: res.Exit, Err: err, Took: time.Since(began)}
 	if c.Verb == connector.VerbExec {
 		ran.Args = red.Argv(c.Argv)
 	}
@@ -167,8 +167,8 @@ func (r *Runner) do(ctx context.Context, c connector.Cmd, ok ...int) (connector.
 		return res, err
 	}
 	if res.Exit == 0 || slices.Contains(ok, res.Exit) {
-		if res.Truncated && !c.Cut && c.Stdout == nil {
-			return res, fmt.Errorf("%s: %w (%d bytes)", red.String(c.Argv[0]), ErrTruncated, c.Keep())
+		if res.Truncated && !c.AllowTruncated && c.Stdout == nil {
+			return res, fmt.Errorf("%s: %w (%d bytes)", red.String(c.Argv[0]), ErrTruncated, c.OutputLimit())
 		}
 		return res, nil
 	}
@@ -187,7 +187,7 @@ func (r *Runner) scriptOK(ctx context.Context, verb, script string, stdin io.Rea
 	return r.do(ctx, connector.Cmd{Verb: verb, Argv: shell(script, args...), Stdin: stdin, Sudo: true}, ok...)
 }
 
-// shell is how a script gets its arguments.
+// shell returns the argv that runs a script with arguments.
 func shell(script string, args ...string) []string {
 	return append([]string{"/bin/sh", "-c", script, "sh"}, args...)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// tee copies what commands print.
+// tee copies the output of commands.
 type tee struct {
 	connector.Conn
 	w io.Writer
@@ -49,19 +49,19 @@ func TestCmdErrorText(t *testing.T) {
 	}
 }
 
-// TestSecretsStayOut: what a Runner lets out to people holds no secret; what it
-// gives to its caller is as it was.
+// TestSecretsStayOut: errors, logs and output for people contain no secrets; results are
+// unchanged.
 func TestSecretsStayOut(t *testing.T) {
 	const known, given = "s3cret-known", "s3cret-given"
 	said := "out " + known + " " + given
 	sim := conntest.New(t)
 	sim.Script(connector.Result{Exit: 1, Stdout: []byte(said), Stderr: []byte(said)}, "tool", "--token="+given, known)
 	var log, output bytes.Buffer
-	var seen []runner.Ran
+	var seen []runner.CommandRecord
 	r := runner.New(sim, runner.Options{
 		Redactor: connector.NewRedactor(known),
 		Log:      slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Observe:  func(ran runner.Ran) { seen = append(seen, ran) },
+		Observe:  func(ran runner.CommandRecord) { seen = append(seen, ran) },
 	})
 	res, err := r.Run(t.Context(), runner.Cmd{Argv: []string{"tool", "--token=" + given, known}, Secrets: []string{given}, Output: &output})
 	var failed *runner.CmdError
@@ -85,8 +85,8 @@ func TestSecretsStayOut(t *testing.T) {
 
 func TestObserveWhatBreaks(t *testing.T) {
 	sim := conntest.New(t)
-	var seen []runner.Ran
-	r := runner.New(sim, runner.Options{Observe: func(ran runner.Ran) { seen = append(seen, ran) }})
+	var seen []runner.CommandRecord
+	r := runner.New(sim, runner.Options{Observe: func(ran runner.CommandRecord) { seen = append(seen, ran) }})
 	sim.Break(conntest.Fault{At: 1})
 	_, err := r.ReadFile(t.Context(), "/etc/hosts")
 	var broken *connector.BrokenError
@@ -115,8 +115,8 @@ func TestAsLogin(t *testing.T) {
 	}
 }
 
-// TestWriteBreaksAnywhere: a wire that breaks during a write leaves the old file
-// or the new one, never another.
+// TestWriteBreaksAnywhere: a connection that breaks during a write leaves the old file or
+// the new one.
 func TestWriteBreaksAnywhere(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		sim := conntest.New(t)
@@ -166,13 +166,13 @@ func TestRebootThatDoesNotComeBack(t *testing.T) {
 	sim.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbReboot },
 		func(connector.Cmd, []byte) (connector.Result, bool) { return connector.Result{}, true }) // it only says so
 	err := runner.New(sim, runner.Options{}).Reboot(t.Context(), 100*time.Millisecond)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer again within 100ms") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer within 100ms") {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// TestJobOutlivesTheConnection: the connection breaks at every command in turn;
-// the job runs once, and its end is seen.
+// TestJobOutlivesTheConnection: the connection breaks at each command; the job runs once,
+// and its result is returned.
 func TestJobOutlivesTheConnection(t *testing.T) {
 	for at := 1; at <= 6; at++ {
 		for _, after := range []bool{false, true} {

@@ -1,7 +1,7 @@
 package runner
 
-// scriptFacts prints sections, each headed by a line "==> NAME". It changes
-// nothing, and a program that is missing leaves its section empty.
+// scriptFacts prints sections, each with a header line "==> NAME". It changes nothing. The
+// section of a missing program is empty.
 const scriptFacts = `exec 2>/dev/null
 s() { printf '\n==> %s\n' "$1"; }
 s os-release; cat /etc/os-release || cat /usr/lib/os-release

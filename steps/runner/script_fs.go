@@ -1,15 +1,15 @@
 package runner
 
-// beside sets t to the place beside $1 where a new file is made: hidden, so that
-// whoever reads the folder (kubelet its manifests, containerd its certs.d) passes
-// over it, and with a fixed name, so that a next run clears away what a lost
+// beside sets t to the temporary file for $1 in the same folder. Its name is hidden, so that
+// programs which read the folder ignore it (kubelet its manifests, containerd its
+// certs.d). The name is fixed, so that the next run removes the file that a lost
 // connection left.
 const beside = `set -eu; umask 077
 d=${1%/*}; t=$d/.${1##*/}.kubexm-new
 `
 
-// settle gives t its owner ($4) and mode ($3) and moves it to $1, on disk before
-// and after.
+// settle sets the owner ($4) and the mode ($3) of t and renames it to $1. It syncs the file
+// before and the folder after.
 const settle = `
 if [ -n "$4" ]; then chown -h -- "$4" "$t"; fi
 chmod -- "$3" "$t"
@@ -19,15 +19,15 @@ trap - EXIT
 sync -- "${d:-/}"
 `
 
-// sum sets h to the SHA-256 of the file $t. openssl is several times as fast as
-// the sha256sum of some distributions.
+// sum sets h to the SHA-256 of the file $t. On some distributions openssl is several times
+// faster than sha256sum.
 const sum = `
 if command -v openssl >/dev/null 2>&1; then h=$(openssl dgst -sha256 -r <"$t"); else h=$(sha256sum <"$t"); fi
 h=${h%% *}
 `
 
-// identity prints what a file is known again by: its size, and what no write
-// leaves as it was.
+// identity prints the size of a file, and the device, inode and times by which a later
+// change is detected.
 const identity = `stat -c '%s:%d:%i:%.9Y:%.9Z' -- `
 
 const (
@@ -53,13 +53,13 @@ set -C; cat >"$t"; set +C
 [ "$(stat -c %s -- "$t")" = "$2" ] || exit 45
 trap - EXIT`
 
-	// PATH SHA256 MODE OWNER; prints the identity of what took its place.
+	// PATH SHA256 MODE OWNER; prints the identity of the new file.
 	scriptSeal = beside + `[ -f "$t" ] || exit 44
 trap 'rm -f -- "$t"' EXIT
 ` + sum + `[ "$h" = "$2" ] || exit 46
 ` + settle + identity + `"$1" || :`
 
-	// The fields of a record end with NUL: numbers, user, group, name, target.
+	// Each field of a record ends with NUL: numbers, user, group, name, target.
 	scriptStat = `set -eu
 [ -e "$1" ] || [ -L "$1" ] || exit 44
 stat --printf '%f %s %u %g %Y\0%U\0%G\0%n\0' -- "$1"
@@ -76,9 +76,9 @@ for f in * .[!.]* ..?*; do
 	printf '\0'
 done`
 
-	// PATH KNOWN, PATH KNOWN, …: records as of scriptStat, in order, with the SHA-256
-	// of a file in place of a target, where it has the size that KNOWN begins with,
-	// and with "=" where all of KNOWN is its identity. What is not there has no numbers.
+	// PATH KNOWN, PATH KNOWN, …; prints records as scriptStat does, in order. The target
+	// field contains "=" if KNOWN is the file's identity, or its SHA-256 if the file has
+	// the size at the start of KNOWN. The record of a missing file has no numbers.
 	scriptCompare = `set -eu
 while [ $# -gt 0 ]; do
 	t=$1; h=
@@ -99,7 +99,7 @@ while [ $# -gt 0 ]; do
 	shift 2
 done`
 
-	// PATH MODE OWNER; prints the folders that it made.
+	// PATH MODE OWNER; prints the created folders.
 	scriptMkdir = `set -eu; umask 022
 path=$1; mode=$2; owner=$3; d=$1
 set --

@@ -1,8 +1,8 @@
 package runner
 
 const (
-	// What is swapped to, as the kernel tells it; a blank line; the names of the swap
-	// units that systemd has, in whatever state.
+	// Prints the kernel's active swaps, a blank line, and the names of systemd's swap units
+	// in any state.
 	scriptSwaps = `cat /proc/swaps || exit
 echo
 [ -d /run/systemd/system ] || exit 0
@@ -15,7 +15,7 @@ echo
 	scriptSELinux = `[ -e /sys/fs/selinux/enforce ] || exit 44
 exec cat /sys/fs/selinux/enforce`
 
-	// 0 or 1: what setenforce(8) does, which not every host has.
+	// 0 or 1; does what setenforce(8) does, which is not installed everywhere.
 	scriptSetSELinux = `[ -e /sys/fs/selinux/enforce ] || exit 44
 printf %s "$1" >/sys/fs/selinux/enforce`
 

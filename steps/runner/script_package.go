@@ -1,7 +1,7 @@
 package runner
 
-// holder prints who holds one of the files that the tools lock while they change
-// packages, as "apt-get (process 712)": the kernel knows it by the file's number.
+// holder prints the process that holds a lock file of the package tools, as "apt-get (process
+// 712)". /proc/locks lists locks by inode.
 const holder = `
 holder() {
 	for f; do
@@ -23,8 +23,8 @@ busy() {
 }
 `
 
-// debTrouble prints what apt would stumble over: a dpkg that was interrupted,
-// packages that are neither installed nor gone.
+// debTrouble prints problems that make apt fail: an interrupted dpkg, partially installed
+// packages.
 const debTrouble = `
 debtrouble() {
 	for f in /var/lib/dpkg/updates/[0-9]*; do
@@ -35,8 +35,7 @@ debtrouble() {
 }
 `
 
-// patience waits for whoever holds the lock of the packages of format $1, for $2
-// seconds.
+// patience waits until the package lock for format $1 is free, for at most $2 seconds.
 const patience = `
 patience() {
 	waited=0
@@ -52,7 +51,7 @@ patience() {
 }
 `
 
-// quiet is the environment in which no package asks anything.
+// quiet sets up an environment without prompts from packages.
 const quiet = `
 umask 022
 exec </dev/null
@@ -62,7 +61,7 @@ export LC_ALL=C TERM=dumb DEBIAN_FRONTEND=noninteractive DEBCONF_NONINTERACTIVE_
 `
 
 const (
-	// FORMAT NAME...; lines of fields that tabs part.
+	// FORMAT NAME...; prints lines of tab-separated fields.
 	scriptPackages = `format=$1; shift` + holder + debTrouble + `
 who=$(busy "$format")
 [ -z "$who" ] || printf 'busy\t%s\n' "$who"
@@ -89,7 +88,7 @@ rpm)
 esac
 exit 0`
 
-	// FORMAT ID...; "kept ID" of each that something else needs.
+	// FORMAT ID...; prints "kept ID" for each package that other packages depend on.
 	scriptPackagesFree = quiet + `
 format=$1; shift
 without() { # DROP ID...: sets rest to the IDs that are not among the words of DROP
@@ -127,7 +126,7 @@ while [ $# -gt 0 ]; do
 done
 exit 0`
 
-	// FORMAT FOLDER BASE ROOT-SHA256 WAIT NAME...; FOLDER goes when it ends.
+	// FORMAT FOLDER BASE ROOT-SHA256 WAIT NAME...; removes FOLDER at its end.
 	scriptPackagesInstall = quiet + `
 set -eu
 format=$1 dir=$2 base=$3 sum=$4 wait=$5; shift 5
@@ -233,7 +232,7 @@ EOF
 	"$tool" -c "$dir/dnf.conf" -y install -- "$@" ;;
 esac`
 
-	// FORMAT WAIT N ID...; of the first N nothing stays.
+	// FORMAT WAIT N ID...; purges the first N packages and removes the others.
 	scriptPackagesRemove = quiet + `
 set -eu
 format=$1 wait=$2 n=$3; shift 3` + holder + patience + `

@@ -31,8 +31,8 @@ id -Gn -- "$1"`
 
 	scriptFind = `command -v -- "$1" || exit 44`
 
-	// UNIT LOG ARGV..., with the job's script on stdin where it has one; dollar signs
-	// are doubled in ARGV already: systemd takes them for its own.
+	// UNIT LOG ARGV..., with the job's script on stdin if it has one. Dollar signs in ARGV
+	// are already doubled, because systemd expands variables.
 	scriptJobStart = `set -eu; umask 077
 u=$1; l=$2; shift 2
 if [ "$(systemctl show -p LoadState -- "$u")" = LoadState=loaded ]; then exit 48; fi
@@ -45,7 +45,7 @@ exec systemd-run --unit="$u" --remain-after-exit \
 	--setenv=LC_ALL=C --setenv=HOME=/root --setenv="PATH=$PATH" -- \
 	/bin/sh -c 'exec >>"$$0" 2>&1; exec "$$@"' "$l" "$@"`
 
-	// UNIT LOG OFFSET; at most 256 KiB of the log.
+	// UNIT LOG OFFSET; prints at most 256 KiB of the log.
 	scriptJobPoll = `systemctl show -p LoadState -p ActiveState -p SubState -p Result -p ExecMainCode -p ExecMainStatus -- "$1"
 echo
 if [ -f "$2" ]; then tail -c "+$(($3 + 1))" -- "$2" | head -c 262144; fi`

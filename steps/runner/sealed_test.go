@@ -16,7 +16,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// told is a wire that keeps what a comparison was told.
+// told is a Conn that records the arguments of a comparison.
 type told struct {
 	connector.Conn
 	known []string
@@ -41,8 +41,8 @@ func newUpload(path, text string) runner.Upload {
 	}}
 }
 
-// What was hashed when it took its place is not hashed again by the look after the
-// change; whatever happened to it since is found all the same.
+// A file that was hashed when it was sealed is not hashed again by the check after the
+// change. Later changes of the file are still detected.
 func TestSealedIsKnownAgain(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -114,7 +114,7 @@ func TestSealedIsKnownAgain(t *testing.T) {
 	}
 }
 
-// A host that says "as you know it" of what this run knows nothing of is not believed.
+// A host that reports an unknown file as unchanged is not trusted.
 func TestSealedIsNotTakenOnTrust(t *testing.T) {
 	w := &told{Conn: local.New(local.Config{})}
 	r := runner.New(w, runner.Options{AsLogin: true})

@@ -8,8 +8,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// SELinux tells whether SELinux forbids, and not only notes, what its policy does
-// not allow. A kernel that runs without it is fs.ErrNotExist.
+// SELinux reports whether SELinux is in enforcing mode. If the kernel runs without SELinux,
+// the error is fs.ErrNotExist.
 func (r *Runner) SELinux(ctx context.Context) (enforcing bool, err error) {
 	res, err := r.script(ctx, connector.VerbSELinux, scriptSELinux, nil)
 	if exited(err, exitAbsent) {
@@ -26,7 +26,7 @@ func (r *Runner) SELinux(ctx context.Context) (enforcing bool, err error) {
 	}
 }
 
-// SetSELinux has SELinux forbid, or only note, until the next boot.
+// SetSELinux sets SELinux to enforcing or permissive mode until the next boot.
 func (r *Runner) SetSELinux(ctx context.Context, enforcing bool) error {
 	word := "0"
 	if enforcing {

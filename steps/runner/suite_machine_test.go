@@ -13,11 +13,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner/runnertest"
 )
 
-// ownMachine is this machine with a name of its own, a swap area and SELinux that
-// are files, and swapon, swapoff and ufw that write these: what belongs to the
-// whole machine is not the test's to change. The scripts are the real ones. Each
-// command has namespaces of its own, so the name is put there before it and kept
-// after it.
+// ownMachine is this machine with fake global settings, which a test must not change: its
+// own host name, files for swap and SELinux, and fake swapon, swapoff and ufw. The scripts
+// are the real ones. Each command runs in new namespaces, so the host name is set before
+// it and saved after it.
 type ownMachine struct {
 	connector.Conn
 	dir string
@@ -28,7 +27,7 @@ func (m ownMachine) Exec(ctx context.Context, c connector.Cmd) (connector.Result
 	return m.Conn.Exec(ctx, c)
 }
 
-// heading is that of /proc/swaps.
+// heading is the header of /proc/swaps.
 const heading = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 
 var machineFiles = map[string]string{
@@ -72,7 +71,7 @@ esac
 `,
 }
 
-// TestSuiteOnAMachineOfItsOwn runs the real scripts on what only a whole machine has.
+// TestSuiteOnAMachineOfItsOwn runs the real scripts for global settings of a machine.
 func TestSuiteOnAMachineOfItsOwn(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("namespaces and mounts are root's to make")

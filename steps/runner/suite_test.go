@@ -20,7 +20,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner/runnertest"
 )
 
-// TestSuite holds the simulated host and the shell to the same behaviour.
+// TestSuite runs the suite on the simulated host and on a shell.
 func TestSuite(t *testing.T) {
 	root := os.Geteuid() == 0
 	t.Run("sim", func(t *testing.T) {
@@ -57,7 +57,7 @@ var (
 	systemd = flag.Bool("systemd", false, "-host runs systemd: make units and users there")
 )
 
-// TestSuiteOnHost runs the suite on a real machine, when there is one to run it on.
+// TestSuiteOnHost runs the suite on a real host, if the flag -host names one.
 func TestSuiteOnHost(t *testing.T) {
 	user, addr, ok := strings.Cut(*onHost, "@")
 	if !ok {

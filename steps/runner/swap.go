@@ -10,14 +10,14 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Swap is a place that the kernel swaps to.
+// Swap is a swap device or file.
 type Swap struct {
 	Path     string `json:"path"`     // of the device or file
-	Priority int    `json:"priority"` // below zero: the kernel's own choice
+	Priority int    `json:"priority"` // negative: chosen by the kernel
 }
 
-// Swaps gives what the host swaps to, the one that is used first first, and the
-// names of systemd's swap units, whatever their state: what may switch one on.
+// Swaps returns the active swaps, the highest priority first, and the names of systemd's
+// swap units in any state, which may activate one.
 func (r *Runner) Swaps(ctx context.Context) (active []Swap, units []string, err error) {
 	res, err := r.script(ctx, connector.VerbSwaps, scriptSwaps, nil)
 	if err != nil {
@@ -26,17 +26,17 @@ func (r *Runner) Swaps(ctx context.Context) (active []Swap, units []string, err 
 	return parseSwapList(string(res.Stdout))
 }
 
-// parseSwapList reads what scriptSwaps prints. The kernel writes blanks in a path as
-// octal numbers.
+// parseSwapList parses the output of scriptSwaps. The kernel writes spaces in a path as
+// octal escapes.
 func parseSwapList(text string) (active []Swap, units []string, err error) {
 	kernel, names, _ := strings.Cut(text, "\n\n")
 	for i, line := range strings.Split(strings.TrimRight(kernel, "\n"), "\n") {
 		f := strings.Fields(line)
 		if i == 0 || len(f) == 0 {
-			continue // the heading
+			continue // the header
 		}
 		if len(f) != 5 {
-			return nil, nil, fmt.Errorf("%q is no line of /proc/swaps", line)
+			return nil, nil, fmt.Errorf("%q is not a line of /proc/swaps", line)
 		}
 		s := Swap{Path: unescape(f[0])}
 		if s.Priority, err = strconv.Atoi(f[4]); err != nil {
@@ -54,7 +54,7 @@ func parseSwapList(text string) (active []Swap, units []string, err error) {
 	return active, slices.Compact(units), nil
 }
 
-// unescape turns \040 into a blank.
+// unescape replaces octal escapes: \040 is a space.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -70,8 +70,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// SwapOff has the kernel take everything back from one place that it swaps to. It
-// takes as long as reading that does, and fails where memory does not hold it.
+// SwapOff deactivates a swap. The kernel reads the swapped pages back, which takes time and
+// fails if memory does not suffice.
 func (r *Runner) SwapOff(ctx context.Context, path string) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *Runner) SwapOff(ctx context.Context, path string) error {
 	return err
 }
 
-// SwapOn has the kernel swap to a place until the next boot.
+// SwapOn activates a swap until the next boot.
 func (r *Runner) SwapOn(ctx context.Context, s Swap) error {
 	if err := checkPath(s.Path); err != nil {
 		return err

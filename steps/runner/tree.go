@@ -10,9 +10,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Mkdir makes a folder and those above it that are missing (mode 0755), and
-// gives the folder its permissions, also when it was there. It returns the
-// folders that it made, the outermost first.
+// Mkdir creates a folder and its missing parents (mode 0755), and sets mode and owner of
+// the folder even if it already existed. It returns the created folders, the outermost
+// first.
 func (r *Runner) Mkdir(ctx context.Context, path string, a Attr) (made []string, err error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (r *Runner) Mkdir(ctx context.Context, path string, a Attr) (made []string,
 	return made, err
 }
 
-// SetAttr gives a file or folder its permissions. It follows a link.
+// SetAttr sets mode and owner of a file or folder. It follows links.
 func (r *Runner) SetAttr(ctx context.Context, path string, a Attr) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (r *Runner) SetAttr(ctx context.Context, path string, a Attr) error {
 	return err
 }
 
-// Remove removes a file or a link; that there is none is fine. A folder is an error.
+// Remove removes a file or a link. A missing file is not an error; a folder is.
 func (r *Runner) Remove(ctx context.Context, path string) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (r *Runner) Remove(ctx context.Context, path string) error {
 	return err
 }
 
-// RemoveDir removes an empty folder; that there is none is fine. One that holds
-// something is ErrNotEmpty.
+// RemoveDir removes an empty folder. A missing folder is not an error. If the folder is not
+// empty, the error is ErrNotEmpty.
 func (r *Runner) RemoveDir(ctx context.Context, path string) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -62,20 +62,21 @@ func (r *Runner) RemoveDir(ctx context.Context, path string) error {
 	return err
 }
 
-// RemoveAll removes path and all below it, but nothing that is mounted there:
-// a mount is an error. It refuses the root and the folders directly below it.
+// RemoveAll removes path and everything below it. It does not cross into other file
+// systems: a mount point below path is an error. It refuses the root and top-level
+// folders.
 func (r *Runner) RemoveAll(ctx context.Context, path string) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
 	if strings.Count(path, "/") < 2 {
-		return fmt.Errorf("remove all of %s: refused, it is no folder of ours", path)
+		return fmt.Errorf("remove all of %s: refused, it is the root or a top-level folder", path)
 	}
 	_, err := r.do(ctx, connector.Cmd{Verb: connector.VerbPurge, Argv: []string{"rm", "-rf", "--one-file-system", "--", path}, Sudo: true})
 	return err
 }
 
-// Link makes path a symbolic link to target, in place of a file or another link.
+// Link makes path a symbolic link to target. It replaces an existing file or link.
 func (r *Runner) Link(ctx context.Context, target, path string) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -84,13 +85,12 @@ func (r *Runner) Link(ctx context.Context, target, path string) error {
 	return err
 }
 
-// Copy makes a copy of a file or link on the host, with mode, owner and times.
+// Copy copies a file or link on the host, with mode, owner and times.
 func (r *Runner) Copy(ctx context.Context, from, to string) error {
 	return r.fromTo(ctx, connector.VerbCopy, scriptCopy, "copy", from, to)
 }
 
-// Rename moves a file, link or folder; a file or an empty folder at its new
-// place is replaced.
+// Rename renames a file, link or folder. It replaces a file or an empty folder at to.
 func (r *Runner) Rename(ctx context.Context, from, to string) error {
 	return r.fromTo(ctx, connector.VerbRename, scriptRename, "rename", from, to)
 }
@@ -108,7 +108,7 @@ func (r *Runner) fromTo(ctx context.Context, verb, script, op, from, to string) 
 	return err
 }
 
-// Discard removes what an upload or a write that was cut off left beside path.
+// Discard removes the temporary file that an interrupted upload or write of file left.
 func (r *Runner) Discard(ctx context.Context, file string) error {
 	if err := checkPath(file); err != nil {
 		return err

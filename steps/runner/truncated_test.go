@@ -10,7 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// TestTruncatedOutputIsAnError, unless the beginning is all that was asked for.
+// TestTruncatedOutputIsAnError, unless AllowTruncated accepts the beginning of the output.
 func TestTruncatedOutputIsAnError(t *testing.T) {
 	s := conntest.New(t)
 	s.HandleProgram("print", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
@@ -33,7 +33,7 @@ func TestTruncatedOutputIsAnError(t *testing.T) {
 	}
 	var all bytes.Buffer
 	for name, c := range map[string]runner.Cmd{
-		"the beginning is enough": {Cut: true}, "it is kept": {Limit: connector.DefaultLimit + 1}, "it goes elsewhere": {Stdout: &all}, "it is shown": {Output: &all},
+		"the beginning is enough": {AllowTruncated: true}, "it is kept": {Limit: connector.DefaultLimit + 1}, "it goes elsewhere": {Stdout: &all}, "it is shown": {Output: &all},
 	} {
 		c.Argv = []string{"print"}
 		if _, err := r.Run(t.Context(), c); err != nil {

@@ -10,32 +10,32 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Unit is what systemd says about a unit.
+// Unit is the state of a systemd unit.
 type Unit struct {
 	Name        string
 	Load        string // loaded, not-found, masked, error
 	Active      string // active, inactive, failed, activating, deactivating
 	Sub         string // running, exited, dead, …
-	File        string // enabled, disabled, static, masked, …; empty where there is no file
+	File        string // enabled, disabled, static, masked, …; empty if there is no file
 	Path        string // of the unit's file
 	Result      string // success, exit-code, signal, timeout, …
-	NeedsReload bool   // the file changed since systemd read it
+	NeedsReload bool   // the file has changed since systemd loaded it
 	MainPID     int    // 0: none
 	Restarts    int
 	Description string
 }
 
-// Found tells whether systemd knows the unit.
+// Found reports whether the unit exists.
 func (u Unit) Found() bool { return u.Load != "" && u.Load != "not-found" }
 
-// IsActive tells whether it runs (or did its work, of a oneshot).
+// IsActive reports whether the unit is active: running, or a oneshot that has finished.
 func (u Unit) IsActive() bool { return u.Active == "active" }
 
-// IsEnabled tells whether it starts at boot.
+// IsEnabled reports whether the unit starts at boot.
 func (u Unit) IsEnabled() bool { return u.File == "enabled" || u.File == "enabled-runtime" }
 
-// Words says in words that a record can hold whether a unit starts at boot, and whether
-// it runs: "enabled active".
+// Words returns whether the unit is enabled and whether it is active, as "enabled active".
+// Records on hosts contain this text.
 func (u Unit) Words() string {
 	words := "disabled"
 	if u.IsEnabled() {
@@ -47,20 +47,21 @@ func (u Unit) Words() string {
 	return words + " inactive"
 }
 
-// unitProperties are what Unit asks for.
+// unitProperties are the properties that Unit queries.
 const unitProperties = "Id,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,Result,NeedDaemonReload,MainPID,NRestarts,Description"
 
-// unitName is what systemd takes for the name of a unit.
+// unitName matches valid unit names.
 var unitName = regexp.MustCompile(`^[A-Za-z0-9:_.@\\-]{1,251}\.(service|socket|target|timer|mount|path|slice|scope|device|swap|automount)$`)
 
 func checkUnit(name string) error {
 	if !unitName.MatchString(name) || strings.HasPrefix(name, "-") {
-		return fmt.Errorf("%q is no name of a unit", name)
+		return fmt.Errorf("%q is not a valid unit name", name)
 	}
 	return nil
 }
 
-// Unit tells the state of a unit; one that does not exist is not Found.
+// Unit returns the state of a unit. A unit that does not exist is not an error: it is not
+// Found.
 func (r *Runner) Unit(ctx context.Context, name string) (Unit, error) {
 	res, err := r.systemctl(ctx, connector.VerbUnitShow, name, "show", "--no-pager", "-p", unitProperties)
 	if err != nil {
@@ -68,16 +69,16 @@ func (r *Runner) Unit(ctx context.Context, name string) (Unit, error) {
 	}
 	u := parseUnit(res.Stdout)
 	if u.Name = name; u.Load == "" {
-		return Unit{}, fmt.Errorf("unit %s: systemctl said %q", name, res.Stdout)
+		return Unit{}, fmt.Errorf("unit %s: systemctl printed %q", name, res.Stdout)
 	}
 	return u, nil
 }
 
-// parseUnit reads NAME=VALUE lines; what it does not know it passes over.
+// parseUnit parses NAME=VALUE lines and ignores unknown names.
 func parseUnit(b []byte) Unit {
 	p := properties(b)
 	number := func(key string) int {
-		n, _ := strconv.Atoi(p[key]) // older systemd leaves some out: then they are 0
+		n, _ := strconv.Atoi(p[key]) // older versions of systemd omit some: 0
 		return n
 	}
 	return Unit{
@@ -97,7 +98,7 @@ func properties(b []byte) map[string]string {
 	return m
 }
 
-// UnitStart starts a unit and waits until systemd calls it started.
+// UnitStart starts a unit and waits until systemd reports it as started.
 func (r *Runner) UnitStart(ctx context.Context, name string) error {
 	return r.unit(ctx, connector.VerbUnitStart, name, "start")
 }
@@ -112,22 +113,22 @@ func (r *Runner) UnitRestart(ctx context.Context, name string) error {
 	return r.unit(ctx, connector.VerbUnitRestart, name, "restart")
 }
 
-// UnitReload has a unit read its configuration again, or restarts it where it cannot.
+// UnitReload reloads the configuration of a unit, or restarts a unit that cannot reload.
 func (r *Runner) UnitReload(ctx context.Context, name string) error {
 	return r.unit(ctx, connector.VerbUnitReload, name, "reload-or-restart")
 }
 
-// UnitEnable lets a unit start at boot.
+// UnitEnable makes a unit start at boot.
 func (r *Runner) UnitEnable(ctx context.Context, name string) error {
 	return r.unit(ctx, connector.VerbUnitEnable, name, "enable", "--quiet")
 }
 
-// UnitDisable keeps a unit from starting at boot.
+// UnitDisable prevents a unit from starting at boot.
 func (r *Runner) UnitDisable(ctx context.Context, name string) error {
 	return r.unit(ctx, connector.VerbUnitDisable, name, "disable", "--quiet")
 }
 
-// UnitMask keeps a unit from starting at all.
+// UnitMask prevents a unit from being started at all.
 func (r *Runner) UnitMask(ctx context.Context, name string) error {
 	return r.unit(ctx, connector.VerbUnitMask, name, "mask", "--quiet")
 }
@@ -137,7 +138,8 @@ func (r *Runner) UnitUnmask(ctx context.Context, name string) error {
 	return r.unit(ctx, connector.VerbUnitUnmask, name, "unmask", "--quiet")
 }
 
-// UnitResetFailed forgets that a unit failed. A unit that is not loaded is fine.
+// UnitResetFailed clears the failed state of a unit. A unit that is not loaded is not an
+// error.
 func (r *Runner) UnitResetFailed(ctx context.Context, name string) error {
 	err := r.unit(ctx, connector.VerbUnitReset, name, "reset-failed")
 	if exited(err, 1) {
@@ -146,13 +148,13 @@ func (r *Runner) UnitResetFailed(ctx context.Context, name string) error {
 	return err
 }
 
-// DaemonReload has systemd read its unit files again.
+// DaemonReload makes systemd reload its unit files.
 func (r *Runner) DaemonReload(ctx context.Context) error {
 	_, err := r.do(ctx, connector.Cmd{Verb: connector.VerbUnitScan, Argv: []string{"systemctl", "daemon-reload"}, Sudo: true})
 	return err
 }
 
-// Journal gives the last lines of a unit's log, redacted: it is for people.
+// Journal returns the last lines of a unit's log, redacted, for people.
 func (r *Runner) Journal(ctx context.Context, name string, lines int) (string, error) {
 	if err := checkUnit(name); err != nil {
 		return "", err

@@ -15,46 +15,46 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Upload is one large file to be on a host. Size and SHA256 are known before: they
-// come from the bundle's lock.
+// Upload is a file to transfer to a host. Size and SHA256 come from the bundle's lock.
 type Upload struct {
 	Path   string
 	Size   int64  // bytes
 	SHA256 string // 64 hexadecimal digits
 	Attr   Attr   // Mode 0 means 0755
-	// Open gives the bytes, each time from the start. It is not called for a file
-	// that the host has already. Two may be open at a time. A Checker is asked not to
-	// check, since the host does; where the host finds other bytes, all of it is read
-	// once more with its check, so that whoever is at fault is told.
+	// Open returns the content from its start. It is not called for a file that the host
+	// already has. Two may be open at a time. If the result is a Checker, its check is
+	// disabled, because the host verifies the digest. If the host finds another digest,
+	// the content is read again with the check, to find out which side is at fault.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// Checker is content that is checked as it is read, unless it is told not to.
+// Checker is content whose digest is verified while it is read.
 type Checker interface {
 	io.ReadCloser
-	// Uncheck is called before the first Read, by whoever checks the bytes himself.
+	// Uncheck disables the verification. It must be called before the first Read.
 	Uncheck()
 }
 
-// side is how many files are on their way to one host at a time: while one is
-// hashed there the other is sent.
-const side = 2
+// parallelUploads is the number of parallel uploads to one host: the host hashes one file
+// while the next one is sent.
+const parallelUploads = 2
 
-// compareAtOnce is how many files one command compares: arguments have a limit.
-const compareAtOnce = 200
+// compareBatch is the number of files that one command compares: the length of a command
+// line is limited.
+const compareBatch = 200
 
-// Upload brings one file to the host, unless a file with these bytes and
-// permissions is there already. It tells whether it changed anything. The bytes
-// are hashed again on the host before they take their place: a *DigestError means
-// that what was there still is.
+// Upload transfers one file to the host, unless the host already has it with the same
+// content and attributes. changed reports whether it changed anything. The host verifies
+// the digest before the file replaces an existing one: after a *DigestError the existing
+// file is unchanged.
 func (r *Runner) Upload(ctx context.Context, u Upload) (changed bool, err error) {
 	done, err := r.Uploads(ctx, []Upload{u})
 	return len(done) == 1, err
 }
 
-// Uploads brings several files to the host, two at a time. It returns the paths
-// that it changed, in the order of us, also with an error: then no further file is
-// begun, and those under way are given up.
+// Uploads transfers several files to the host, two at a time. It returns the changed paths
+// in the order of us, also if it fails. After an error it starts no further file and
+// cancels the running transfers.
 func (r *Runner) Uploads(ctx context.Context, us []Upload) (changed []string, err error) {
 	todo, err := r.Pending(ctx, us)
 	if err != nil {
@@ -68,10 +68,10 @@ func (r *Runner) Uploads(ctx context.Context, us []Upload) (changed []string, er
 		done = map[string]bool{}
 		next = make(chan Pending)
 	)
-	for range min(side, len(todo)) {
+	for range min(parallelUploads, len(todo)) {
 		wg.Go(func() {
 			for p := range next {
-				if err := r.bring(ctx, p); err != nil {
+				if err := r.transfer(ctx, p); err != nil {
 					stop(err)
 					return
 				}
@@ -99,32 +99,32 @@ feed:
 	return changed, context.Cause(ctx)
 }
 
-// Uploaded tells whether the host has one file already, bytes and permissions.
-// It changes nothing.
+// Uploaded reports whether the host already has the file with the same content and
+// attributes. It changes nothing.
 func (r *Runner) Uploaded(ctx context.Context, u Upload) (bool, error) {
 	todo, err := r.Pending(ctx, []Upload{u})
 	return err == nil && len(todo) == 0, err
 }
 
-// Pending is a file that a host lacks.
+// Pending is a file that has to be transferred to a host.
 type Pending struct {
 	Upload
-	// OnlyAttr says that its bytes are there, with other permissions.
+	// OnlyAttr means that the host has the content, with another mode or owner.
 	OnlyAttr bool
 }
 
-// Pending gives those of us that the host does not have already, bytes and
-// permissions. It changes nothing, and is one command for all.
+// Pending returns the files of us that the host does not have with the same content and
+// attributes. It changes nothing and runs one command per 200 files.
 func (r *Runner) Pending(ctx context.Context, us []Upload) ([]Pending, error) {
 	var todo []Pending
-	for some := range slices.Chunk(us, compareAtOnce) {
+	for some := range slices.Chunk(us, compareBatch) {
 		var args []string
 		for _, u := range some {
 			if err := checkPath(u.Path); err != nil {
 				return nil, err
 			}
 			if len(u.SHA256) != 64 {
-				return nil, fmt.Errorf("upload %s: %q is no sha256", u.Path, u.SHA256)
+				return nil, fmt.Errorf("upload %s: %q is not a sha256", u.Path, u.SHA256)
 			}
 			args = append(args, u.Path, r.known(u))
 		}
@@ -137,11 +137,11 @@ func (r *Runner) Pending(ctx context.Context, us []Upload) ([]Pending, error) {
 			return nil, fmt.Errorf("compare %d files: %d records: %w", len(some), len(rs), err)
 		}
 		for i, u := range some {
-			p, there, err := compare(u, args[2*i+1], rs[i])
+			p, exists, err := compare(u, args[2*i+1], rs[i])
 			if err != nil {
 				return nil, err
 			}
-			if !there {
+			if !exists {
 				todo = append(todo, p)
 			}
 		}
@@ -149,8 +149,8 @@ func (r *Runner) Pending(ctx context.Context, us []Upload) ([]Pending, error) {
 	return todo, nil
 }
 
-// compare tells by what the host said whether it has u.
-func compare(u Upload, known string, record []string) (p Pending, there bool, err error) {
+// compare reports whether the host has u, from a record of scriptCompare.
+func compare(u Upload, known string, record []string) (p Pending, exists bool, err error) {
 	p.Upload = u
 	if record[0] == "" {
 		return p, false, nil
@@ -162,8 +162,8 @@ func compare(u Upload, known string, record []string) (p Pending, there bool, er
 	case info.IsDir():
 		return p, false, &fs.PathError{Op: "upload", Path: u.Path, Err: errors.New("is a folder")}
 	}
-	again := info.Target == same && strings.Contains(known, ":")
-	if info.Target != u.SHA256 && !again {
+	unchanged := info.Target == same && strings.Contains(known, ":")
+	if info.Target != u.SHA256 && !unchanged {
 		return p, false, nil
 	}
 	p.OnlyAttr = !info.Has(u.attr())
@@ -178,8 +178,8 @@ func (u Upload) attr() Attr {
 	return a
 }
 
-// bring gets one file to the host.
-func (r *Runner) bring(ctx context.Context, p Pending) error {
+// transfer transfers one file to the host.
+func (r *Runner) transfer(ctx context.Context, p Pending) error {
 	if p.OnlyAttr {
 		return r.SetAttr(ctx, p.Path, p.attr())
 	}
@@ -193,7 +193,7 @@ func (r *Runner) bring(ctx context.Context, p Pending) error {
 	return err
 }
 
-// check reads u where it comes from, with its check.
+// check reads the content of u with its verification enabled.
 func (u Upload) check(ctx context.Context) error {
 	body, err := u.Open(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (u Upload) check(ctx context.Context) error {
 	return errors.Join(err, body.Close())
 }
 
-// put sends the bytes to the place beside.
+// put sends the content to the temporary file on the host.
 func (r *Runner) put(ctx context.Context, u Upload) error {
 	body, err := u.Open(ctx)
 	if err != nil {
@@ -222,15 +222,16 @@ func (r *Runner) put(ctx context.Context, u Upload) error {
 	return err
 }
 
-// sealed is a file that this Runner hashed on the host when it took its place.
+// sealed is a file whose digest this Runner verified on the host.
 type sealed struct{ identity, sha256 string }
 
-// same is in a host's record of a file that is still the one that was sealed.
+// same is the target in a record of scriptCompare for a file that has not changed since it
+// was sealed.
 const same = "="
 
-// known is what the host is told of u before it compares: the size; and where the
-// very bytes were hashed there in this run, by what to know the file again. A look
-// after a change would hash every file a second time otherwise.
+// known returns the argument KNOWN of scriptCompare for u: the size, or the identity of the
+// file if this Runner has sealed it. Without the identity, the check after a change would
+// hash every file a second time.
 func (r *Runner) known(u Upload) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -241,7 +242,7 @@ func (r *Runner) known(u Upload) string {
 	return size
 }
 
-// seal checks on the host what put brought, and moves it to its place.
+// seal verifies on the host what put has sent, and renames it to its final name.
 func (r *Runner) seal(ctx context.Context, u Upload) error {
 	mode, owner := u.attr().args(0o755)
 	res, err := r.script(ctx, connector.VerbSeal, scriptSeal, nil, u.Path, u.SHA256, mode, owner)

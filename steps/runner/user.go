@@ -13,12 +13,12 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// accountName is what useradd takes on every distribution.
+// accountName matches names that useradd accepts on all distributions.
 var accountName = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
 
 func checkAccount(name string) error {
 	if !accountName.MatchString(name) {
-		return fmt.Errorf("%q is no name of a user or group", name)
+		return fmt.Errorf("%q is not a valid user or group name", name)
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ type User struct {
 	Groups   []string // sorted, the primary one included
 }
 
-// User gives an account; none is fs.ErrNotExist.
+// User returns an account. If it does not exist, the error is fs.ErrNotExist.
 func (r *Runner) User(ctx context.Context, name string) (User, error) {
 	if err := checkAccount(name); err != nil {
 		return User{}, err
@@ -51,7 +51,7 @@ func parseUser(s string) (User, error) {
 	line, groups, _ := strings.Cut(s, "\n")
 	f := strings.Split(line, ":")
 	if len(f) != 7 {
-		return User{}, fmt.Errorf("%q is no line of passwd", line)
+		return User{}, fmt.Errorf("%q is not a line of passwd", line)
 	}
 	u := User{Name: f[0], Home: f[5], Shell: f[6], Groups: strings.Fields(groups)}
 	var err error
@@ -65,19 +65,19 @@ func parseUser(s string) (User, error) {
 	return u, nil
 }
 
-// NewUser is an account to be made.
+// NewUser is an account to create.
 type NewUser struct {
 	Name   string
 	UID    int    // 0: the host chooses
-	Group  string // the primary one, which has to exist; empty: one of the user's name
+	Group  string // the primary group, which must exist; empty: a new group of the user's name
 	Groups []string
-	Home   string // empty: none is made
+	Home   string // empty: no home folder is created
 	Shell  string // empty: /sbin/nologin
 	System bool
 }
 
-// EnsureUser makes an account that is not there, and tells whether it did. One
-// that is there stays as it is.
+// EnsureUser creates an account if it does not exist, and reports whether it did. It does
+// not change an existing account.
 func (r *Runner) EnsureUser(ctx context.Context, u NewUser) (made bool, err error) {
 	_, err = r.User(ctx, u.Name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func (r *Runner) EnsureUser(ctx context.Context, u NewUser) (made bool, err erro
 	return err == nil, err
 }
 
-// RemoveUser removes an account, not its files; that there is none is fine.
+// RemoveUser removes an account but not its files. A missing account is not an error.
 func (r *Runner) RemoveUser(ctx context.Context, name string) error {
 	if _, err := r.User(ctx, name); err != nil {
 		return ignoreAbsent(err)
@@ -121,7 +121,7 @@ func (r *Runner) RemoveUser(ctx context.Context, name string) error {
 	return err
 }
 
-// Group gives the number of a group; none is fs.ErrNotExist.
+// Group returns the ID of a group. If it does not exist, the error is fs.ErrNotExist.
 func (r *Runner) Group(ctx context.Context, name string) (gid int, err error) {
 	if err := checkAccount(name); err != nil {
 		return 0, err
@@ -135,13 +135,13 @@ func (r *Runner) Group(ctx context.Context, name string) (gid int, err error) {
 	}
 	f := strings.Split(strings.TrimSpace(string(res.Stdout)), ":")
 	if len(f) != 4 {
-		return 0, fmt.Errorf("%q is no line of group", res.Stdout)
+		return 0, fmt.Errorf("%q is not a line of group", res.Stdout)
 	}
 	return strconv.Atoi(f[2])
 }
 
-// EnsureGroup makes a group that is not there, and tells whether it did. gid 0
-// lets the host choose.
+// EnsureGroup creates a group if it does not exist, and reports whether it did. With gid 0
+// the host chooses the ID.
 func (r *Runner) EnsureGroup(ctx context.Context, name string, gid int, system bool) (made bool, err error) {
 	if _, err := r.Group(ctx, name); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -157,7 +157,7 @@ func (r *Runner) EnsureGroup(ctx context.Context, name string, gid int, system b
 	return err == nil, err
 }
 
-// RemoveGroup removes a group; that there is none is fine.
+// RemoveGroup removes a group. A missing group is not an error.
 func (r *Runner) RemoveGroup(ctx context.Context, name string) error {
 	if _, err := r.Group(ctx, name); err != nil {
 		return ignoreAbsent(err)

@@ -6,9 +6,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// VerbOf tells with which verb the runner gives a command, by its words alone. A
-// wire carries words and no verb: who stands for a host at its far end knows by
-// this what was meant. What is none of the runner's own is connector.VerbExec.
+// VerbOf returns the verb of a command of the runner, from its argv alone. A transport
+// such as SSH transfers the argv without the verb: a simulated host behind it uses VerbOf
+// to identify the command. Commands that are not the runner's own are connector.VerbExec.
 func VerbOf(argv []string) string {
 	if len(argv) >= 4 && argv[0] == "/bin/sh" && argv[1] == "-c" {
 		if verb, ok := scripts[argv[2]]; ok {
@@ -42,7 +42,7 @@ var scripts = map[string]string{
 	scriptPackages: connector.VerbPackages, scriptPackagesFree: connector.VerbPackagesFree,
 }
 
-// programs are commands that need no script; the first that fits counts.
+// programs are the commands without a script. The first match applies.
 var programs = []struct {
 	begins, ends []string
 	verb         string

@@ -13,7 +13,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner/runnertest"
 )
 
-// wordsOnly hands commands on as a wire does that carries no verb.
+// wordsOnly passes on commands without their verb, as SSH does.
 type wordsOnly struct {
 	*conntest.Sim
 	t    *testing.T
@@ -29,8 +29,8 @@ func (w wordsOnly) Exec(ctx context.Context, c connector.Cmd) (connector.Result,
 	return w.Sim.Exec(ctx, c)
 }
 
-// TestAVerbIsKnownByTheWords: the suite passes where the verbs are told from the
-// words alone, and it has each verb but those that would end the machine it runs on.
+// TestAVerbIsKnownByTheWords: the suite passes if the verbs are determined from argv alone.
+// It covers every verb except those that would shut down the machine.
 func TestAVerbIsKnownByTheWords(t *testing.T) {
 	var seen sync.Map
 	t.Run("suite", func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// dropping is a file in whose middle something happens.
+// dropping is a file that calls a function while it is read.
 type dropping struct {
 	left   int
 	middle func()
@@ -37,8 +37,8 @@ func (d *dropping) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestWireBreaksUnderAnUpload: the host sees the end of the input, as if there
-// were no more. What it has by then must not take the file's place.
+// TestWireBreaksUnderAnUpload: the host sees the end of the input, as if it were complete.
+// The partial content must not replace the file.
 func TestWireBreaksUnderAnUpload(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -80,7 +80,7 @@ func TestWireBreaksUnderAnUpload(t *testing.T) {
 	}
 }
 
-// TestWireBreaksUnderAWrite is the same for a small file, which goes in one command.
+// TestWireBreaksUnderAWrite is the same for a small file, which is written by one command.
 func TestWireBreaksUnderAWrite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func TestWireBreaksUnderAWrite(t *testing.T) {
 	}
 }
 
-// shortened gives commands half of their input, as a line that breaks does.
+// shortened truncates the input of commands, as a broken connection does.
 type shortened struct{ connector.Conn }
 
 func (s shortened) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {

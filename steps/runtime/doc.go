@@ -1,5 +1,5 @@
-// Package runtime chooses the container runtime that a config asks for. One more is a
-// folder beside containerd and a file here, a row in manifest/part and a case in Of.
+// Package runtime selects the container runtime of a config. To add one, add a folder beside
+// containerd, a file in this package, a row in manifest/part and a case in Of.
 //
 // It may import steps, steps/runtime/cri, the folders of runtimes, registry and manifest.
 package runtime

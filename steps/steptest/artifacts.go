@@ -14,16 +14,16 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Artifacts is a bundle that holds whatever it is asked for: the bytes of a file
-// are made from its name, and Versions says which version it is.
+// Artifacts is a fake bundle that contains every requested file and image. The content of
+// a file is derived from its name.
 type Artifacts struct {
-	// Versions are those of files, by the name of a Need; else it is v1.0.0.
+	// Versions are the versions of files, by the name of a Need. The default is v1.0.0.
 	Versions map[string]string
-	// Text gives files a content of their own, by the name of a Need.
+	// Text is the content of files, by the name of a Need.
 	Text map[string]string
-	// Pins are all the images that it holds.
+	// Pins is the result of Images.
 	Pins []manifest.ImagePin
-	// Repositories are those of packages, by the name of a Need.
+	// Repositories are the package repositories, by the name of a Need.
 	Repositories map[string]Repository
 }
 
@@ -37,7 +37,7 @@ func (a Artifacts) text(n manifest.Need, p manifest.Platform) string {
 	return fmt.Sprintf("%s %s for %s\n", n.Kind, n.Name, p)
 }
 
-// Lookup gives the entry of a file.
+// Lookup returns the entry of a file.
 func (a Artifacts) Lookup(n manifest.Need, p manifest.Platform) (manifest.Blob, error) {
 	text := a.text(n, p)
 	sum := sha256.Sum256([]byte(text))
@@ -54,7 +54,7 @@ func (a Artifacts) File(_ context.Context, n manifest.Need, p manifest.Platform)
 	return io.NopCloser(strings.NewReader(a.text(n, p))), b, err
 }
 
-// Repository gives one of Repositories.
+// Repository returns one of Repositories.
 func (a Artifacts) Repository(n manifest.Need, p manifest.Platform) (manifest.Artifact, error) {
 	r, ok := a.Repositories[n.Name]
 	if !ok {
@@ -63,7 +63,8 @@ func (a Artifacts) Repository(n manifest.Need, p manifest.Platform) (manifest.Ar
 	return r.artifact(n.Name, p), nil
 }
 
-// Image gives a pin whose reference is made from the name, and its digest from that.
+// Image returns a pin whose reference is derived from the name, and its digest from the
+// reference.
 func (a Artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
 	if n.Kind != manifest.Image {
 		return manifest.ImagePin{}, fmt.Errorf("%s %s is no image", n.Kind, n.Name)
@@ -72,21 +73,21 @@ func (a Artifacts) Image(n manifest.Need) (manifest.ImagePin, error) {
 	return manifest.ImagePin{Names: []string{n.Name}, Reference: ref, Digest: Digest(ref)}, nil
 }
 
-// Digest is what images have that are made of nothing but a name.
+// Digest returns the digest of a fake image.
 func Digest(reference string) string {
 	sum := sha256.Sum256([]byte(reference))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Images gives Pins.
+// Images returns Pins.
 func (a Artifacts) Images() []manifest.ImagePin { return a.Pins }
 
-// Blob knows none.
+// Blob returns an error.
 func (Artifacts) Blob(digest string) (io.ReadCloser, int64, error) {
 	return nil, 0, fmt.Errorf("no blob %s", digest)
 }
 
-// Tree knows none.
+// Tree returns an error.
 func (Artifacts) Tree(im manifest.ImagePin) ([]v1.Descriptor, error) {
 	return nil, fmt.Errorf("no image %s", im.Reference)
 }

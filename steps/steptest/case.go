@@ -11,35 +11,35 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Case is what a law is tried on.
+// Case is the environment of a conformance test.
 type Case struct {
-	// Cluster is a small one where it is nil.
+	// Cluster is the config; nil means Small.
 	Cluster *manifest.Cluster
-	// Host is the cluster's first one where it has no name.
+	// Host is the host of the step; without a name it is the cluster's first host.
 	Host manifest.Host
-	// Before puts on the host what was there before kubexm came.
+	// Before sets up the original state of the host.
 	Before func(*conntest.Sim)
-	// Stands changes the cluster that Waits is tried on; nil: it is as kubeadm makes it.
-	Stands func(*Kube)
-	// Artifacts holds everything where it is nil.
+	// ChangeCluster changes the cluster that Waits runs on; nil means as kubeadm creates it.
+	ChangeCluster func(*Kube)
+	// Artifacts is the bundle; nil means one that contains everything.
 	Artifacts steps.Artifacts
 	// Applied is what the run applies.
 	Applied steps.Applied
-	// Report hears of findings that let the step pass; nil: nobody does.
+	// Report receives warnings and notes; it may be nil.
 	Report func(steps.Finding)
-	// Workdir is the cluster's folder; a new one where it is empty.
+	// Workdir is the cluster's folder; empty means a new one.
 	Workdir string
-	// Varies are files whose content differs from host to host: hashes with salt.
+	// Varies are files whose content differs from host to host, such as salted hashes.
 	Varies []string
-	// Unseen are parts of the names of files that a look at what differs does not miss: of
-	// objects that Helm looks after.
+	// Unseen are parts of the names of files whose removal Drift need not detect: objects
+	// that Helm manages.
 	Unseen []string
-	// Every tries the break of the wire at every n-th command only: for steps whose
-	// commands take long to work out. A short run tries every third of these places.
+	// Every restricts the tests with a broken connection to every n-th command, for steps
+	// that are slow in tests. Short runs use every third of these.
 	Every int
 }
 
-// Small is a config of one host that is everything.
+// Small is a config with one host that has all roles.
 const Small = `apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: demo}
@@ -89,7 +89,7 @@ func (c Case) complete(t testing.TB) Case {
 	return c
 }
 
-// Sim gives a host as it was before kubexm came.
+// Sim returns a host in its original state.
 func (c Case) Sim(t conntest.TB) *conntest.Sim {
 	s := conntest.New(t)
 	if c.Before != nil {
@@ -98,8 +98,7 @@ func (c Case) Sim(t conntest.TB) *conntest.Sim {
 	return s
 }
 
-// On gives a facade of the host for one step, as a new run of kubexm makes it:
-// nothing of an earlier run is in it.
+// On returns the steps.Host for one step, as in a new run of kubexm.
 func (c Case) On(t testing.TB, s *conntest.Sim, step steps.Step) *steps.Host {
 	t.Helper()
 	r := runner.New(s, runner.Options{})
@@ -114,14 +113,14 @@ func (c Case) On(t testing.TB, s *conntest.Sim, step steps.Step) *steps.Host {
 	return h.WithBoard(&steps.Board{}).WithReport(c.Report).ForStep(step.Meta())
 }
 
-// NewHost is On with the defaults of a Case filled in, for tests of a single step.
+// NewHost is On with the defaults of a Case, for tests of a single step.
 func (c Case) NewHost(t testing.TB, s *conntest.Sim, step steps.Step) *steps.Host {
 	t.Helper()
 	return c.complete(t).On(t, s, step)
 }
 
-// settled is a snapshot without the records and with the content of files that
-// vary left out: what two runs of one step have to agree on.
+// settled returns a snapshot without kubexm's records and without the content of files in
+// Varies: the part that must be equal after two runs of a step.
 func (c Case) settled(s conntest.Snapshot) conntest.Snapshot {
 	var out conntest.Snapshot
 	for _, l := range s {

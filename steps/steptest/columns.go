@@ -8,10 +8,11 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// readyPath is a path in custom columns that the simulated kubectl knows beside plain ones.
+// readyPath is the only filter expression in custom columns that the simulated kubectl
+// supports.
 const readyPath = `.status.conditions[?(@.type=="Ready")].status`
 
-// columns prints objects as kubectl's custom-columns does, without a head.
+// columns prints objects as kubectl's custom-columns does, without a header.
 func columns(objects []Object, spec string) connector.Result {
 	var b strings.Builder
 	for _, o := range objects {
@@ -62,7 +63,7 @@ func column(o Object, path string) string {
 	return strings.Join(all, ",")
 }
 
-// getColumns answers kubectl get of kinds with custom columns.
+// getColumns implements `kubectl get` with custom columns.
 func (k *Kube) getColumns(c call) connector.Result {
 	var out []Object
 	if len(c.words) > 2 { // of one object
@@ -82,6 +83,14 @@ func (k *Kube) getColumns(c call) connector.Result {
 				out = append(out, k.node(o))
 			}
 		case "pods":
+			if c.flags["-l"] == dnsLabel {
+				for _, o := range k.all("Pod") {
+					if word(o, "metadata", "labels", "k8s-app") == "kube-dns" {
+						out = append(out, o)
+					}
+				}
+				continue
+			}
 			out = append(out, k.podsOn(strings.TrimPrefix(c.flags["--field-selector"], "spec.nodeName="))...)
 		case "deployments", "statefulsets", "daemonsets":
 			of := map[string]string{"deployments": "Deployment", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet"}[kind]
@@ -99,7 +108,10 @@ func (k *Kube) getColumns(c call) connector.Result {
 	return columns(out, c.flags["-o"])
 }
 
-// podsOn are the pods of DaemonSets on a node, and of those that a test put there.
+// dnsLabel selects the pods of CoreDNS. A test creates them.
+const dnsLabel = "k8s-app=kube-dns"
+
+// podsOn returns the pods of DaemonSets on a node.
 func (k *Kube) podsOn(node string) []Object {
 	pod := func(ns, name, owner string, ready bool) Object {
 		status := "False"
@@ -112,19 +124,19 @@ func (k *Kube) podsOn(node string) []Object {
 	var out []Object
 	for _, d := range k.all("DaemonSet") {
 		name := word(d, "metadata", "name")
-		out = append(out, pod(word(d, "metadata", "namespace"), name+"-"+node, "DaemonSet", k.ready(node) && !slices.Contains(k.Sick, name+"-"+node)))
+		out = append(out, pod(word(d, "metadata", "namespace"), name+"-"+node, "DaemonSet", k.ready(node) && !slices.Contains(k.Unhealthy, name+"-"+node)))
 	}
 	return out
 }
 
-// Put stores an object, as some user does.
+// Put stores an object, as a user does.
 func (k *Kube) Put(o Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.put(o)
 }
 
-// Drop deletes an object, as some user does.
+// Drop deletes an object, as a user does.
 func (k *Kube) Drop(api, kind, namespace, name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

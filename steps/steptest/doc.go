@@ -1,8 +1,10 @@
-// Package steptest owns the laws that every step keeps, one set per kind, and
-// what it takes to run a step in a test: a host in memory, a cluster, artifacts.
+// Package steptest contains the conformance tests for steps, one function per kind of
+// step: Ensure, Do, Check, Waits and Again. It also provides what a step requires in a
+// test: a simulated host, a simulated cluster, and artifacts.
 //
-// A law begins at a host as it was before kubexm, takes the step there and back,
-// also with the wire broken at every single command, and compares whole hosts.
+// A conformance test starts with an untouched host. It runs the step and its inverse, also
+// with the connection broken at every single command, and compares complete snapshots of
+// the host.
 //
 // It may import steps, steps/op, steps/runner, steps/connector and conntest, and manifest.
 package steptest

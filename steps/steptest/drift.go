@@ -9,15 +9,14 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// drift holds the look at what an installation has left to its laws: nothing differs
-// after it but units that a later step starts, each new file that somebody takes away by
-// hand does, and asking changes nothing. Records of kubexm's own are none of it, nor is the
-// link by which a unit is enabled that does not run yet.
+// drift tests Drift after an installation: nothing differs except units that a later step
+// starts, the removal of any new file is detected, and Drift changes nothing. It ignores
+// kubexm's records, and the links of enabled units that do not run yet.
 func (c Case) drift(t *testing.T, install steps.Step) {
 	t.Helper()
 	d, ok := install.(steps.Drifter)
 	if !ok {
-		t.Skip("it has no pieces to look at")
+		t.Skip("the step does not implement Drifter")
 	}
 	s := c.Sim(t)
 	first := s.Snapshot()
@@ -25,9 +24,9 @@ func (c Case) drift(t *testing.T, install steps.Step) {
 	end := s.Snapshot()
 	differs := slices.DeleteFunc(c.differing(t, d, s, install), func(name string) bool { return strings.HasPrefix(name, "unit ") })
 	if len(differs) > 0 {
-		t.Errorf("right after the run these differ: %q", differs)
+		t.Errorf("these differ right after the run: %q", differs)
 	}
-	same(t, "asking what differs changes nothing", end, s.Snapshot())
+	same(t, "Drift changes nothing", end, s.Snapshot())
 	before := c.differing(t, d, s, install)
 	for _, file := range written(first, end) {
 		if slices.ContainsFunc(append([]string{"/kubexm-objects.", ".wants/"}, c.Unseen...), func(of string) bool { return strings.Contains(file, of) }) {
@@ -38,13 +37,13 @@ func (c Case) drift(t *testing.T, install steps.Step) {
 		s.RemoveAll(file)
 		changed := s.Snapshot()
 		if slices.Equal(c.differing(t, d, s, install), before) {
-			t.Errorf("%s was taken away by hand, and nothing differs", file)
+			t.Errorf("%s was removed, and Drift does not report it", file)
 		}
-		same(t, "asking what differs mends nothing", changed, s.Snapshot())
+		same(t, "Drift repairs nothing", changed, s.Snapshot())
 	}
 }
 
-// differing names the pieces that are not as they should be, or cannot be looked at.
+// differing returns the names of the resources that differ or cannot be inspected.
 func (c Case) differing(t *testing.T, d steps.Drifter, s *conntest.Sim, step steps.Step) []string {
 	t.Helper()
 	var out []string
@@ -56,7 +55,7 @@ func (c Case) differing(t *testing.T, d steps.Drifter, s *conntest.Sim, step ste
 	return out
 }
 
-// written lists the files that are new, without kubexm's records.
+// written returns the new files, without kubexm's records.
 func written(first, end conntest.Snapshot) []string {
 	var out []string
 	for _, l := range end {

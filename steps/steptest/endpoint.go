@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// Endpoint is a load balancer before the API servers: a connection to it speaks TLS as
-// a master's does, and is refused while none answers.
+// Endpoint returns a connection to a load balancer in front of the API servers. It serves
+// TLS with a certificate of the cluster, and refuses connections while no API server
+// answers.
 func (k *Kube) Endpoint() (net.Conn, error) {
 	k.mu.Lock()
 	up := k.up()
@@ -26,7 +27,7 @@ func (k *Kube) Endpoint() (net.Conn, error) {
 	return serving(authorityKey(), k.cluster.Spec.ControlPlaneEndpoint.Domain)
 }
 
-// Stranger is a connection to a TLS server of that name, of another cluster's.
+// Stranger returns a connection to a TLS server of the same name in another cluster.
 func (k *Kube) Stranger() (net.Conn, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -35,8 +36,8 @@ func (k *Kube) Stranger() (net.Conn, error) {
 	return serving(key, k.cluster.Spec.ControlPlaneEndpoint.Domain)
 }
 
-// serving is a connection to a TLS server of a name, whose certificate the CA of that
-// key has signed.
+// serving returns a connection to a TLS server of that name, with a certificate that is
+// signed by the CA with the key ca.
 func serving(ca ed25519.PrivateKey, name string) (net.Conn, error) {
 	block, _ := pem.Decode([]byte(authorityOf(ca)))
 	parent, err := x509.ParseCertificate(block.Bytes)
@@ -62,5 +63,5 @@ func serving(ca ed25519.PrivateKey, name string) (net.Conn, error) {
 	return here, nil
 }
 
-// authorityKey is the key of the cluster's CA, the same one every time.
+// authorityKey returns the key of the cluster's CA, which is always the same.
 func authorityKey() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) }

@@ -6,15 +6,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// engine is what is different from one container runtime to another.
+// engine is the runtime-specific part of a simulated container runtime.
 type engine struct {
-	// mirrored tells whether images of an upstream registry are asked of the site's.
+	// mirrored reports whether images of an upstream registry are pulled from the site's.
 	mirrored func(s *conntest.Sim, domain string) bool
-	// programs are its own, beside crictl.
+	// programs are the runtime's own programs besides crictl.
 	programs map[string]func(*Kube, call) connector.Result
 }
 
-// engines are the runtimes that hosts can have, by name.
+// engines are the supported runtimes by name.
 var engines = map[string]engine{
 	"containerd": {
 		mirrored: func(s *conntest.Sim, domain string) bool {
@@ -26,5 +26,5 @@ var engines = map[string]engine{
 
 func (k *Kube) engine() engine { return engines[part.RuntimeOf(k.cluster).Name] }
 
-// engineRuns tells whether the container runtime of a host does.
+// engineRuns reports whether the container runtime of a host is running.
 func (k *Kube) engineRuns(s *conntest.Sim) bool { return s.Unit(part.RuntimeOf(k.cluster).Unit).Active }

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Golden compares got with the file testdata/NAME of the test's package, or with
-// update writes it.
+// Golden compares got with the file testdata/NAME of the test's package. With update it
+// writes the file.
 func Golden(t *testing.T, update bool, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -25,15 +25,15 @@ func Golden(t *testing.T, update bool, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v: go test -update writes it", err)
+		t.Fatalf("%v: write it with go test -update", err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s is another (-want +got); go test -update takes it over:\n%s", path, d)
+		t.Errorf("%s differs (-want +got); update it with go test -update:\n%s", path, d)
 	}
 }
 
-// YAML reads every document of a text, and ends the test where one is not valid.
-// A key that stands twice is not.
+// YAML parses all documents of a text. An invalid document, or a duplicate key, fails the
+// test.
 func YAML(t *testing.T, text []byte) []map[string]any {
 	t.Helper()
 	var docs []map[string]any

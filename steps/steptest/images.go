@@ -12,9 +12,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// ImageDir is where a runtime keeps what it knows of images: a file for each name,
-// with the digest that it stands for and whether it is pinned. Like a database it is
-// on disk at once; what images were unpacked to, below snapshotDir, is not.
+// ImageDir is the folder of a runtime's image store: one file per name, with its digest
+// and whether it is pinned. Like a database it is durable immediately; unpacked images,
+// below snapshotDir, are not.
 const (
 	ImageDir    = "/var/lib/containerd/images"
 	snapshotDir = "/var/lib/containerd/snapshots"
@@ -31,7 +31,7 @@ type known struct {
 	pinned      bool
 }
 
-// images are those that a runtime knows.
+// images returns all image names of a runtime.
 func images(s *conntest.Sim) []known {
 	var out []known
 	for _, p := range s.Below(ImageDir) {
@@ -42,7 +42,7 @@ func images(s *conntest.Sim) []known {
 	return out
 }
 
-// imageNamed gives the name's image, or none.
+// imageNamed returns the image of that name. It returns false if there is none.
 func imageNamed(s *conntest.Sim, ref string) (known, bool) {
 	all := images(s)
 	i := slices.IndexFunc(all, func(k known) bool { return k.ref == ref })
@@ -52,14 +52,15 @@ func imageNamed(s *conntest.Sim, ref string) (known, bool) {
 	return all[i], true
 }
 
-// pinned tells whether a node has an image that runs, by a part of its reference.
+// pinned reports whether a node has an unpacked image, by a part of its reference.
 func (*Kube) pinned(s *conntest.Sim, part string) bool {
 	return slices.ContainsFunc(images(s), func(k known) bool {
 		return strings.Contains(k.ref, part) && s.Read(snapshot(k.digest)) != ""
 	})
 }
 
-// ctr lists, names, labels, imports and removes images, and lists the content store.
+// ctr simulates ctr: it lists, tags, labels, imports and removes images, and lists the
+// content store.
 func (k *Kube) ctr(c call) connector.Result {
 	if !k.engineRuns(c.sim) {
 		return failed(1, "ctr: cannot access socket %s: no such file or directory", strings.TrimPrefix(part.RuntimeOf(k.cluster).Socket, "unix://"))
@@ -102,9 +103,9 @@ func (k *Kube) ctr(c call) connector.Result {
 	return failed(1, "kube: nobody taught me ctr %s", strings.Join(c.words, " "))
 }
 
-// crictl pulls by digest: through the configuration of the image's registry, where
-// there is one. An image that is there is not unpacked again, and one that is
-// removed loses all its names.
+// crictl simulates crictl: it pulls images by digest, through the mirror configuration of
+// their registry. An existing image is not unpacked again. A removed image loses all its
+// names.
 func (k *Kube) crictl(c call) connector.Result {
 	if len(c.words) == 2 && c.words[0] == "rmi" {
 		have, ok := imageNamed(c.sim, c.words[1])

@@ -18,8 +18,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// ContentDir is a runtime's content store: a file for each blob, named by what its
-// bytes hash to. It is on disk when a blob is committed.
+// ContentDir is the folder of a runtime's content store: one file per blob, named by its
+// digest. A committed blob is durable.
 const ContentDir = "/var/lib/containerd/content"
 
 const importHelp = "NAME:\n   ctr images import - Import images\n\nOPTIONS:\n   --all-platforms  Imports content for all platforms, false by default\n" +
@@ -27,17 +27,17 @@ const importHelp = "NAME:\n   ctr images import - Import images\n\nOPTIONS:\n   
 
 func contentFile(d digest.Digest) string { return ContentDir + "/" + d.Encoded() }
 
-// blobOf gives a blob of the store.
+// blobOf returns a blob of the content store.
 func blobOf(s *conntest.Sim, d digest.Digest) ([]byte, bool) {
 	f, ok := s.File(contentFile(d))
 	return f.Data, ok
 }
 
-// imports is `ctr images import`, run locally, as containerd's client does it
-// (client/import.go and cmd/ctr/commands/images/import.go of 2.1.9): every file of
-// the tar becomes a blob under its own digest, whatever it is called; what index.json
-// leads to for the platform has to be there; the images get their names, and are
-// unpacked then. A label that a name has stays with it.
+// imports simulates `ctr images import --local`, as containerd's client implements it
+// (client/import.go and cmd/ctr/commands/images/import.go of 2.1.9). Every file of the tar
+// becomes a blob under its digest, regardless of its name. All blobs that index.json
+// references for the platform must exist. The images get their names and are unpacked.
+// Existing names keep their labels.
 func (k *Kube) imports(c call) connector.Result {
 	if _, ok := c.flags["--help"]; ok {
 		return prints("%s", importHelp)
@@ -50,7 +50,7 @@ func (k *Kube) imports(c call) connector.Result {
 	if _, ok := c.flags["-"]; !ok || len(c.words) != 2 {
 		return failed(1, "kube: an archive is imported from standard input alone")
 	}
-	collect(c.sim) // it may happen at any time
+	collect(c.sim) // garbage collection may happen at any time
 	index, err := ingest(c.sim, c.stdin)
 	if err != nil {
 		return failed(1, "ctr: %v", err)
@@ -90,7 +90,7 @@ func (k *Kube) imports(c call) connector.Result {
 	return prints("%s", out.String())
 }
 
-// ingest takes an OCI layout into the store.
+// ingest adds the blobs of an OCI layout to the store.
 func ingest(s *conntest.Sim, stdin []byte) (v1.Index, error) {
 	var layout v1.ImageLayout
 	var index v1.Index
@@ -128,11 +128,11 @@ func ingest(s *conntest.Sim, stdin []byte) (v1.Index, error) {
 	return index, nil
 }
 
-// walk goes from an image to what one platform runs of it.
+// walk collects the blobs of an image for a platform.
 type walk struct {
 	sim       *conntest.Sim
 	platforms []string
-	leaves    []v1.Descriptor // configs and layers, which nobody has looked for
+	leaves    []v1.Descriptor // configs and layers; their existence is not checked
 }
 
 type document struct {
@@ -174,7 +174,7 @@ func (w *walk) visit(d v1.Descriptor) error {
 	return nil
 }
 
-// reached are the blobs that images lead to.
+// reached returns the blobs that images reference.
 func reached(s *conntest.Sim) map[string]bool {
 	out := map[string]bool{}
 	var mark func(digest.Digest)
@@ -200,7 +200,7 @@ func reached(s *conntest.Sim) map[string]bool {
 	return out
 }
 
-// collect takes away what no image leads to.
+// collect deletes the blobs that no image references.
 func collect(s *conntest.Sim) {
 	keep := reached(s)
 	for _, p := range s.Below(ContentDir) {
@@ -219,8 +219,8 @@ func contents(s *conntest.Sim) connector.Result {
 	return prints("%s", out)
 }
 
-// loaded tells whether the CRI knows an image: it reads its config. What was pulled
-// has no blobs here.
+// loaded reports whether the CRI lists an image, for which its config must exist. Pulled
+// images have no blobs in the simulation.
 func loaded(s *conntest.Sim, d digest.Digest) bool {
 	doc, err := documentOf(s, d)
 	switch {
@@ -236,7 +236,8 @@ func loaded(s *conntest.Sim, d digest.Digest) bool {
 	})
 }
 
-// removes is `ctr images remove`: one name goes, and what nothing leads to then.
+// removes simulates `ctr images remove`: it removes one name, and all blobs that are no
+// longer referenced.
 func removes(c call) connector.Result {
 	have, ok := imageNamed(c.sim, c.words[len(c.words)-1])
 	if !ok {

@@ -16,87 +16,84 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// Kube is a cluster in memory: what kubeadm, kubectl and helm do on hosts that
-// are simulated. Its objects are files of the first master, below etcd's folder,
-// so that a snapshot of that host holds the cluster, and a reset takes it away.
+// Kube is a simulated cluster: the effects of kubeadm, kubectl, helm and others on
+// simulated hosts. Its objects are files below etcd's data folder on the first control
+// plane node, so that a snapshot of that host includes the cluster, and a reset deletes it.
 //
-// It knows as much of Kubernetes as steps rely on, and refuses what the real
-// programs refuse: a program that is not installed, an API server that is not
-// there, an object in a namespace that does not exist, a kind that nobody
-// defined, a token that nobody minted, an image that the node has not.
+// It implements as much of Kubernetes as steps rely on. It fails where the real programs
+// fail: if a program is not installed, no API server answers, a namespace, kind or token
+// does not exist, or a node lacks an image.
 type Kube struct {
 	cluster *manifest.Cluster
 	mu      sync.Mutex // one program at a time
 	hosts   map[string]*conntest.Sim
 	master  string
-	// stands spares the programs: the cluster answers, whatever is installed.
+	// stands makes the cluster answer even if its programs are not installed.
 	stands bool
-	// Of a store that is a service: who was removed, who was added and has not started,
-	// and who has started once.
+	// Members of an etcd that runs as a service: removed; added and not yet started;
+	// started at least once.
 	struck, added, formed map[string]bool
-	refused               map[string]bool // changes of members, by member asked
-	silent                map[string]bool // masters whose API servers do not answer
-	// Disturbs has kubelets and kube-proxies change their hosts as real ones do.
+	refused               map[string]bool // changes of the membership that were refused once
+	silent                map[string]bool // control plane nodes whose API servers do not answer
+	// Disturbs makes kubelet and kube-proxy change kernel settings and firewall tables of
+	// their hosts, as the real ones do.
 	Disturbs bool
-	// Salt makes the keys of a cluster that is made from now on others than before.
+	// Salt changes the keys of clusters that are created later.
 	Salt string
-	// DataDir is where etcd's data lies, whatever the config says by now; empty: where
-	// the config says.
+	// DataDir is etcd's data folder; empty means the one in the config.
 	DataDir string
-	// Holds tells whether the site's registry holds an image, by its upstream
-	// reference; nil: it does.
+	// Holds reports whether the site's registry contains an image, by its upstream
+	// reference; nil means always.
 	Holds func(reference string) bool
-	// Sick are pods that do not run or are not ready, and members that do not answer:
+	// Unhealthy are pods that do not run or are not ready, and etcd members that do not answer:
 	// "kube-apiserver-m1", "kube-flannel-ds-w1", "etcd-e1".
-	Sick []string
-	// Learner is a member that does not vote, Alarm what the store warns of, Kubelets the
-	// versions of kubelets by node; those of others are the config's.
+	Unhealthy []string
+	// Learner is a non-voting etcd member, Alarm an etcd alarm, and Kubelets the versions
+	// of kubelets by node; the default version is the config's.
 	Learner, Alarm string
 	Kubelets       map[string]string
-	// Falls is called when a sandbox of a static pod is stopped; it may be nil.
-	Falls func()
-	// Elections counts how often a member was stopped that led the others.
+	// OnSandboxStop is called when a sandbox of a static pod is stopped; it may be nil.
+	OnSandboxStop func()
+	// Elections counts how often the etcd leader was stopped.
 	Elections int
 
 	leader  string
 	started map[string]int // how often a static pod was stopped: "etcd-m1"
 	stops   []string
-	// Between is told of each part of kubeadm's work on a host before it begins
-	// ("init: certs"), and may take its time; false ends kubeadm there, as a kill
-	// does. nil: all of it happens at once.
-	Between func(host, part string) bool
+	// BeforePhase is called before each phase of kubeadm on a host ("init: certs"), and may
+	// block. If it returns false, kubeadm ends as if killed. Nil means no interruption.
+	BeforePhase func(host, part string) bool
 }
 
-// killed is how a program ends that somebody kills.
+// killed is the result of a killed program.
 var killed = connector.Result{Exit: 137}
 
-// goesOn tells whether kubeadm lives to begin a part. Others get their turn
-// meanwhile.
+// goesOn reports whether kubeadm continues with a phase. Other programs may run meanwhile.
 func (k *Kube) goesOn(host, part string) bool {
-	if k.Between == nil {
+	if k.BeforePhase == nil {
 		return true
 	}
 	k.mu.Unlock()
 	defer k.mu.Lock()
-	return k.Between(host, part)
+	return k.BeforePhase(host, part)
 }
 
 // adminConf is the administrator's kubeconfig on a master.
 const adminConf = "/etc/kubernetes/admin.conf"
 
-// NewKube gives a cluster that is not there yet: kubeadm makes it.
+// NewKube returns a cluster that does not exist yet: kubeadm creates it.
 func NewKube(c *manifest.Cluster) *Kube {
 	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
-// Standing gives a cluster of one host that stands already, for steps that speak
-// to one: they find what kubeadm leaves behind.
-func Standing(c *manifest.Cluster) func(*conntest.Sim) {
-	return func(s *conntest.Sim) { StandingKube(c, s) }
+// ExistingCluster returns a function that sets up an existing cluster on one host, as kubeadm
+// leaves it, for steps that require one.
+func ExistingCluster(c *manifest.Cluster) func(*conntest.Sim) {
+	return func(s *conntest.Sim) { ExistingKube(c, s) }
 }
 
-// StandingKube is Standing on a host, and gives the cluster to change.
-func StandingKube(c *manifest.Cluster, s *conntest.Sim) *Kube {
+// ExistingKube sets up an existing cluster on a host, and returns it for changes.
+func ExistingKube(c *manifest.Cluster, s *conntest.Sim) *Kube {
 	k := NewKube(c)
 	k.stands = true
 	k.On(s, k.master)
@@ -109,9 +106,9 @@ func StandingKube(c *manifest.Cluster, s *conntest.Sim) *Kube {
 	return k
 }
 
-// StandingWith gives a cluster that stands on its first master, and the other
-// hosts with the programs to join it.
-func StandingWith(t conntest.TB, c *manifest.Cluster) (*Kube, map[string]*conntest.Sim) {
+// ExistingKubeWith returns an existing cluster on its first control plane node, and all hosts
+// with the programs to join it.
+func ExistingKubeWith(t conntest.TB, c *manifest.Cluster) (*Kube, map[string]*conntest.Sim) {
 	k := NewKube(c)
 	k.stands = true
 	for _, h := range c.Spec.Hosts {
@@ -123,7 +120,7 @@ func StandingWith(t conntest.TB, c *manifest.Cluster) (*Kube, map[string]*connte
 	return k, k.hosts
 }
 
-// On puts the cluster's programs on a host.
+// On installs the cluster's programs on a host.
 func (k *Kube) On(s *conntest.Sim, host string) {
 	k.hosts[host] = s
 	programs := map[string]func(call) connector.Result{"kubectl": k.kubectl, "kubeadm": k.kubeadm, "helm": k.helm, "crictl": k.crictl, "etcdctl": k.etcdctl}
@@ -201,36 +198,36 @@ func prints(format string, args ...any) connector.Result {
 	return connector.Result{Stdout: []byte(fmt.Sprintf(format, args...))}
 }
 
-// first is the host that the cluster's store lies on.
+// first returns the first control plane node.
 func (k *Kube) first() *conntest.Sim { return k.hosts[k.master] }
 
-// up tells whether the API server of a master answers.
+// up reports whether any API server answers.
 func (k *Kube) up() bool {
 	return slices.ContainsFunc(k.cluster.HostsWith(manifest.RoleMaster), func(h manifest.Host) bool { return k.serves(h.Name) })
 }
 
-// Silence has the API server of a master not answer, or answer again. All else there
-// goes on.
+// Silence makes the API server of a control plane node stop answering, or answer again.
+// Everything else on the node continues.
 func (k *Kube) Silence(host string, silent bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.silent[host] = silent
 }
 
-// reached tells whether a program on a host reaches an API server: the one that it is
-// told, or one that the control plane's name means there.
+// reached reports whether a program on a host reaches an API server: the one of the flag
+// --server, or the one that the control plane endpoint resolves to on the host.
 func (k *Kube) reached(c call) bool {
 	if server := c.flags["--server"]; server != "" {
 		host := k.addressed(server)
-		return k.serves(host) && !slices.Contains(k.Sick, "kube-apiserver-"+host)
+		return k.serves(host) && !slices.Contains(k.Unhealthy, "kube-apiserver-"+host)
 	}
-	if k.stands || part.EndpointOf(k.cluster).Exists() {
-		return k.up()
+	if k.stands || part.EndpointOf(k.cluster).Balanced() {
+		return k.up() && k.holdsVIP()
 	}
 	return k.serves(k.aim(c.sim))
 }
 
-// serves tells whether the API server of a host answers.
+// serves reports whether the API server of a host answers.
 func (k *Kube) serves(host string) bool {
 	m := k.hosts[host]
 	if m == nil || k.silent[host] {
@@ -247,7 +244,7 @@ func (k *Kube) serves(host string) bool {
 	return k.stands || m.Unit("kubelet.service").Active && k.engineRuns(m) && k.agreed()
 }
 
-// Object is an object of the cluster as JSON has it.
+// Object is an object of the cluster as decoded JSON.
 type Object = map[string]any
 
 func newObject(api, kind, namespace, name string) Object {
@@ -258,7 +255,7 @@ func newObject(api, kind, namespace, name string) Object {
 	return Object{"apiVersion": api, "kind": kind, "metadata": meta}
 }
 
-// at gives what is under a path of keys, or nil.
+// at returns the value at a path of keys, or nil.
 func at(o any, keys ...string) any {
 	for _, key := range keys {
 		m, ok := o.(Object)
@@ -281,13 +278,13 @@ func word(o any, keys ...string) string {
 // clusterWide are kinds without a namespace.
 var clusterWide = []string{"Namespace", "Node", "EtcdMember", requestKind, "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass"}
 
-// storeDir is where objects lie on the master.
+// storeDir returns the folder of the objects.
 func (k *Kube) storeDir() string { return path.Join(k.dataDir(), "member") }
 
 // dataDir is etcd's folder.
 func (k *Kube) dataDir() string { return cmp.Or(k.DataDir, k.cluster.Spec.Etcd.DataDir) }
 
-// file is where an object lies.
+// file returns the path of an object.
 func (k *Kube) file(o Object) string {
 	group, _, ok := strings.Cut(word(o, "apiVersion"), "/")
 	if !ok {
@@ -303,7 +300,7 @@ func (k *Kube) file(o Object) string {
 	return path.Join(k.storeDir(), kind+"."+group, ns, word(o, "metadata", "name"))
 }
 
-// get gives the object that o names, or nil.
+// get returns the stored object with the identity of o, or nil.
 func (k *Kube) get(o Object) Object {
 	f, ok := k.store().File(k.file(o))
 	if !ok {
@@ -316,12 +313,12 @@ func (k *Kube) get(o Object) Object {
 	return out
 }
 
-// named gives an object by its names.
+// named returns an object by its identity, or nil.
 func (k *Kube) named(api, kind, namespace, name string) Object {
 	return k.get(newObject(api, kind, namespace, name))
 }
 
-// Object gives an object of the cluster, or nil.
+// Object returns an object of the cluster, or nil.
 func (k *Kube) Object(api, kind, namespace, name string) Object {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -341,7 +338,7 @@ func (k *Kube) put(o Object) {
 	k.store().AddFile(k.file(o), string(text), 0o600)
 }
 
-// drop deletes an object; a namespace takes along what is in it.
+// drop deletes an object. Deleting a namespace deletes its content.
 func (k *Kube) drop(o Object) {
 	k.store().RemoveAll(k.file(o))
 	ns := word(o, "metadata", "name")
@@ -353,7 +350,7 @@ func (k *Kube) drop(o Object) {
 	k.tidy()
 }
 
-// tidy takes the folders away that hold nothing: a store has none.
+// tidy deletes empty folders.
 func (k *Kube) tidy() {
 	for _, p := range slices.Backward(k.store().Below(k.storeDir())) {
 		if f, ok := k.store().File(p); ok && f.Mode.IsDir() && len(k.store().Below(p)) == 0 {
@@ -362,7 +359,7 @@ func (k *Kube) tidy() {
 	}
 }
 
-// all gives the objects of a kind.
+// all returns the objects of a kind.
 func (k *Kube) all(kind string) []Object {
 	var out []Object
 	for _, p := range k.store().Below(k.storeDir()) {
@@ -378,7 +375,7 @@ func (k *Kube) all(kind string) []Object {
 	return out
 }
 
-// merged lays one object over another.
+// merged returns under with the fields of over, recursively.
 func merged(under, over Object) Object {
 	out := maps.Clone(under)
 	if out == nil {

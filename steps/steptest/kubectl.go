@@ -18,8 +18,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// kubectl answers what steps ask of it. What it does not know is an error that
-// says so.
+// kubectl simulates the kubectl commands that steps use. Any other command is an error.
 func (k *Kube) kubectl(c call) connector.Result {
 	if c.flags["--kubeconfig"] == "" || len(c.words) == 0 {
 		return failed(1, "error: no kubeconfig, or nothing to do")
@@ -73,7 +72,7 @@ func (k *Kube) kubectl(c call) connector.Result {
 	return failed(1, "kube: nobody taught me kubectl %s", strings.Join(c.words, " "))
 }
 
-// documents reads the objects on stdin, as the API server takes them.
+// documents parses the objects on stdin, as the API server does.
 func documents(text []byte) ([]Object, error) {
 	var out []Object
 	d := yaml.NewDecoder(bytes.NewReader(text))
@@ -104,7 +103,7 @@ func documents(text []byte) ([]Object, error) {
 	}
 }
 
-// stored gives an object as the store keeps it.
+// stored returns an object in its stored form.
 func stored(o Object) Object {
 	plain, ok := o["stringData"].(Object)
 	if !ok {
@@ -119,7 +118,7 @@ func stored(o Object) Object {
 	return o
 }
 
-// files carries out a verb on the objects on stdin.
+// files applies a verb to the objects on stdin.
 func (k *Kube) files(verb string, c call) connector.Result {
 	bad := 1
 	if verb == "diff" {
@@ -165,7 +164,7 @@ func (k *Kube) files(verb string, c call) connector.Result {
 	return out
 }
 
-// apply lays o over the live object, or says what that would change.
+// apply merges o into the live object, or returns the diff.
 func (k *Kube) apply(verb string, o, live Object, out *connector.Result) connector.Result {
 	ns := word(o, "metadata", "namespace")
 	if ns != "" && !slices.Contains(clusterWide, word(o, "kind")) && k.named("v1", "Namespace", "", ns) == nil {
@@ -194,7 +193,7 @@ func text(o Object) string {
 	return string(b)
 }
 
-// knows tells whether the API server has a kind: its own, or one that somebody defined.
+// knows reports whether the API server has a kind: built in, or defined by a CRD.
 func (k *Kube) knows(o Object) bool {
 	group, _, ok := strings.Cut(word(o, "apiVersion"), "/")
 	if !ok || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
@@ -205,7 +204,7 @@ func (k *Kube) knows(o Object) bool {
 	})
 }
 
-// served gives an object as the API server answers with it.
+// served returns an object as the API server returns it.
 func served(o Object) Object {
 	return merged(o, Object{"metadata": Object{"uid": "00000000-0000-4000-8000-000000000000", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}})
 }
@@ -225,7 +224,7 @@ func printed(objects []Object, alone bool) connector.Result {
 	return connector.Result{Stdout: b}
 }
 
-// getNamed answers kubectl get of things that are named, or of all nodes.
+// getNamed implements `kubectl get` of named objects, or of all nodes.
 func (k *Kube) getNamed(c call) connector.Result {
 	what, output := c.words[1], c.flags["-o"]
 	if what == "node" && len(c.words) > 2 {
@@ -240,12 +239,13 @@ func (k *Kube) getNamed(c call) connector.Result {
 	}
 	if what == "nodes" {
 		var names []string
+		ready, _ := k.readyNodes()
 		for _, o := range k.all("Node") {
-			state := "False"
-			if k.ready(word(o, "metadata", "name")) {
+			name, state := word(o, "metadata", "name"), "False"
+			if slices.Contains(ready, name) {
 				state = "True"
 			}
-			names = append(names, word(o, "metadata", "name")+"="+state)
+			names = append(names, name+"="+state)
 		}
 		return prints("%s", strings.Join(names, " "))
 	}
@@ -283,7 +283,7 @@ func orEmpty(v any) any {
 	return v
 }
 
-// workload gives an object with the state that its controller would write.
+// workload returns an object with the status that its controller would write.
 func (k *Kube) workload(kind, ns, name string) Object {
 	kinds := map[string][2]string{"deployment": {"apps/v1", "Deployment"}, "daemonset": {"apps/v1", "DaemonSet"}, "statefulset": {"apps/v1", "StatefulSet"},
 		"job": {"batch/v1", "Job"}, "configmap": {"v1", "ConfigMap"}, "secret": {"v1", "Secret"}}
@@ -295,33 +295,32 @@ func (k *Kube) workload(kind, ns, name string) Object {
 	if o == nil {
 		return nil
 	}
-	ready := 0
-	for _, n := range k.all("Node") {
-		if k.ready(word(n, "metadata", "name")) {
-			ready++
-		}
+	if kind == "configmap" || kind == "secret" {
+		return served(o)
 	}
+	nodes, scheduled := k.readyNodes()
+	ready := len(nodes)
 	replicas, ok := at(o, "spec", "replicas").(float64)
 	if !ok {
 		replicas = 1
 	}
-	for _, n := range k.all("Node") {
-		if kind == "daemonset" && k.ready(word(n, "metadata", "name")) && slices.Contains(k.Sick, name+"-"+word(n, "metadata", "name")) {
+	for _, n := range nodes {
+		if kind == "daemonset" && slices.Contains(k.Unhealthy, name+"-"+n) {
 			ready--
 		}
 	}
-	status := Object{"observedGeneration": 1.0, "numberAvailable": float64(ready), "desiredNumberScheduled": float64(len(k.all("Node"))), "numberReady": float64(ready), "updatedNumberScheduled": float64(ready)}
+	status := Object{"observedGeneration": 1.0, "numberAvailable": float64(ready), "desiredNumberScheduled": float64(scheduled), "numberReady": float64(ready), "updatedNumberScheduled": float64(ready)}
 	if ready > 0 {
 		status["readyReplicas"], status["updatedReplicas"], status["succeeded"] = replicas, replicas, 1.0
 		status["availableReplicas"] = replicas
-		if slices.Contains(k.Sick, name) {
+		if slices.Contains(k.Unhealthy, name) {
 			status["readyReplicas"], status["availableReplicas"] = 0.0, 0.0
 		}
 	}
 	return served(merged(o, Object{"status": status, "spec": Object{"replicas": replicas}, "metadata": Object{"generation": 1.0}}))
 }
 
-// node gives a node with what its kubelet would report.
+// node returns a node with the status that its kubelet would report.
 func (k *Kube) node(o Object) Object {
 	status, message := "False", "container runtime network not ready"
 	if k.ready(word(o, "metadata", "name")) {
@@ -331,23 +330,41 @@ func (k *Kube) node(o Object) Object {
 		"nodeInfo": Object{"kubeletVersion": cmp.Or(k.Kubelets[word(o, "metadata", "name")], k.cluster.Spec.Kubernetes.Version)}}})
 }
 
-// ready tells whether a node could run pods: its programs run, and the pod network is there.
-func (k *Kube) ready(name string) bool {
-	if slices.Contains(k.Sick, name) {
+// ready reports whether a node is ready: its programs run, and the pod network exists.
+func (k *Kube) ready(name string) bool { return k.nodeRuns(name) && k.networked() }
+
+// readyNodes returns the names of all ready nodes, and how many nodes there are.
+func (k *Kube) readyNodes() (ready []string, all int) {
+	networked := k.networked() // once: it reads every object of the cluster
+	nodes := k.all("Node")
+	for _, n := range nodes {
+		if name := word(n, "metadata", "name"); networked && k.nodeRuns(name) {
+			ready = append(ready, name)
+		}
+	}
+	return ready, len(nodes)
+}
+
+// networked reports whether the pod network exists.
+func (k *Kube) networked() bool {
+	network := part.NetworkOf(k.cluster)
+	return k.stands || network.Name == "" || slices.ContainsFunc(k.all("DaemonSet"), func(o Object) bool { return word(o, "metadata", "namespace") == network.Namespace })
+}
+
+// nodeRuns reports whether the programs of a node run.
+func (k *Kube) nodeRuns(name string) bool {
+	if slices.Contains(k.Unhealthy, name) {
 		return false
 	}
 	s := k.hosts[name]
 	if s == nil {
 		return k.stands
 	}
-	if u := s.Unit("kubelet.service"); k.stands && u.Exists && !u.Active || !k.stands && (!u.Active || !k.engineRuns(s)) {
-		return false
-	}
-	network := part.NetworkOf(k.cluster)
-	return k.stands || network.Name == "" || slices.ContainsFunc(k.all("DaemonSet"), func(o Object) bool { return word(o, "metadata", "namespace") == network.Namespace })
+	u := s.Unit("kubelet.service")
+	return k.stands && (!u.Exists || u.Active) || !k.stands && u.Active && k.engineRuns(s)
 }
 
-// mark gives a node labels or taints.
+// mark sets labels or taints of a node.
 func (k *Kube) mark(verb, name string, marks []string) connector.Result {
 	o := k.named("v1", "Node", "", name)
 	if o == nil {
@@ -368,7 +385,7 @@ func (k *Kube) mark(verb, name string, marks []string) connector.Result {
 	return prints("node/%s %sed\n", name, verb)
 }
 
-// isMaster tells a host's role.
+// isMaster reports whether a host is a control plane node.
 func (k *Kube) isMaster(host string) bool {
 	return k.cluster.Spec.RoleGroups.Has(manifest.RoleMaster, host)
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Ensure holds a step that brings about a state, and the one that takes it away,
-// to their laws.
+// Ensure is the conformance test for a step that ensures resources, and for its removal:
+// both are idempotent, Precheck changes nothing, a rollback and a removal restore the
+// original state, and an interruption at any command can be undone, resumed or removed.
 func Ensure(t *testing.T, c Case, install, remove steps.Step) {
 	t.Helper()
 	c = c.complete(t)
 	if install.Meta().OneWay || install.Meta().Final || !remove.Meta().OneWay {
-		t.Errorf("an installation is undone, and a removal is not: %+v, %+v", install.Meta(), remove.Meta())
+		t.Errorf("an installation must have an undo, and a removal must not: %+v, %+v", install.Meta(), remove.Meta())
 	}
 	t.Run("there", func(t *testing.T) { c.there(t, install) })
 	t.Run("rollback", func(t *testing.T) {
@@ -43,14 +44,14 @@ func Ensure(t *testing.T, c Case, install, remove steps.Step) {
 	t.Run("broken removal", func(t *testing.T) { c.brokenRemoval(t, install, remove) })
 }
 
-// Do holds a step with a Done of its own to its laws. The step undoes itself
-// only where it says that it does.
+// Do is the conformance test for an op.Do with Done. It tests the rollback if undoes is
+// true, which must match Meta.OneWay.
 func Do(t *testing.T, c Case, step steps.Step, undoes bool) {
 	t.Helper()
 	c = c.complete(t)
 	t.Run("there", func(t *testing.T) { c.there(t, step) })
-	if m := step.Meta(); !m.LooksOnly && m.OneWay == undoes {
-		t.Errorf("it is undone: %t, and its Meta.OneWay is %t", undoes, m.OneWay)
+	if m := step.Meta(); !m.ReadOnly && m.OneWay == undoes {
+		t.Errorf("the step has an undo: %t, but its Meta.OneWay is %t", undoes, m.OneWay)
 	}
 	if !undoes {
 		return
@@ -65,7 +66,8 @@ func Do(t *testing.T, c Case, step steps.Step, undoes bool) {
 	})
 }
 
-// Check runs a step that only looks, holds it to that, and gives what it found.
+// Check is the conformance test for a check: it changes nothing, and its findings are
+// complete. It returns the findings.
 func Check(t *testing.T, c Case, step steps.Step) steps.Findings {
 	t.Helper()
 	c = c.complete(t)
@@ -74,8 +76,8 @@ func Check(t *testing.T, c Case, step steps.Step) steps.Findings {
 	if !step.Meta().Always {
 		t.Error("a check has nothing to observe: Meta.Always is not set")
 	}
-	if !step.Meta().LooksOnly {
-		t.Error("a check changes nothing: Meta.LooksOnly is not set")
+	if !step.Meta().ReadOnly {
+		t.Error("a check changes nothing: Meta.ReadOnly is not set")
 	}
 	verdict(t, "a check", c, s, step, steps.Todo)
 	h := c.On(t, s, step)
@@ -88,13 +90,13 @@ func Check(t *testing.T, c Case, step steps.Step) steps.Findings {
 	}
 	for _, f := range found {
 		if f.Host != c.Host.Name || f.Check != step.Meta().Name || f.What == "" || f.Advice == "" {
-			t.Errorf("a finding names host, check, what and advice: %+v", f)
+			t.Errorf("a finding requires host, check, what and advice: %+v", f)
 		}
 	}
 	return found
 }
 
-// there is the way to a state.
+// there tests Precheck, Diff and Run on an untouched host.
 func (c Case) there(t *testing.T, step steps.Step) {
 	s := c.Sim(t)
 	first := s.Snapshot()
@@ -102,21 +104,21 @@ func (c Case) there(t *testing.T, step steps.Step) {
 	if d, ok := step.(steps.Differ); ok {
 		changes, err := d.Diff(t.Context(), c.On(t, s, step))
 		if err != nil || len(changes) == 0 {
-			t.Errorf("a dry run on an untouched host says %q, %v", changes, err)
+			t.Errorf("a dry run on an untouched host returns %q, %v", changes, err)
 		}
 	}
-	same(t, "looking changes nothing", first, s.Snapshot())
+	same(t, "Precheck and Diff change nothing", first, s.Snapshot())
 	must(t, step.Run(t.Context(), c.On(t, s, step)))
 	end := s.Snapshot()
-	if step.Meta().LooksOnly {
-		same(t, "a step that says it only looks changes nothing", first, end)
+	if step.Meta().ReadOnly {
+		same(t, "a step with ReadOnly changes nothing", first, end)
 	}
 	verdict(t, "after the run", c, s, step, steps.Done)
 	must(t, step.Run(t.Context(), c.On(t, s, step)))
 	same(t, "a second run changes nothing", end, s.Snapshot())
 }
 
-// back is the way away, weeks later: nothing but the host knows what was there.
+// back tests the removal in a later run: only the host has the original state on record.
 func (c Case) back(t *testing.T, install, remove steps.Step) {
 	s := c.Sim(t)
 	first := s.Snapshot()
@@ -127,53 +129,53 @@ func (c Case) back(t *testing.T, install, remove steps.Step) {
 		_, err := d.Diff(t.Context(), c.On(t, s, remove))
 		must(t, err)
 	}
-	same(t, "looking at a removal changes nothing", end, s.Snapshot())
+	same(t, "Precheck and Diff of a removal change nothing", end, s.Snapshot())
 	must(t, remove.Run(t.Context(), c.On(t, s, remove)))
-	same(t, "a removal gives back what was there", first, s.Snapshot())
+	same(t, "a removal restores the original state", first, s.Snapshot())
 	verdict(t, "after the removal", c, s, remove, steps.Done)
 	verdict(t, "installing after the removal", c, s, install, steps.Todo)
 	must(t, install.Run(t.Context(), c.On(t, s, install)))
-	same(t, "installing again ends where it did", c.settled(end), c.settled(s.Snapshot()))
+	same(t, "a second installation has the same result", c.settled(end), c.settled(s.Snapshot()))
 }
 
-// brokenInstall breaks the wire at each command of an installation.
+// brokenInstall breaks the connection at each command of an installation.
 func (c Case) brokenInstall(t *testing.T, install, remove steps.Step) {
-	whole := c.Sim(t)
-	first := whole.Snapshot()
-	must(t, install.Run(t.Context(), c.On(t, whole, install)))
-	end := whole.Snapshot()
+	complete := c.Sim(t)
+	first := complete.Snapshot()
+	must(t, install.Run(t.Context(), c.On(t, complete, install)))
+	end := complete.Snapshot()
 	c.everywhere(t, func(t *testing.T, f conntest.Fault) bool {
 		s := c.Sim(t)
 		h := c.On(t, s, install)
 		if !interrupted(t, s, f, func() error { return install.Run(t.Context(), h) }) {
 			return false
 		}
-		// One way out of it: undo.
+		// First option: undo.
 		must(t, install.Rollback(t.Context(), h))
-		same(t, "a rollback after a break leaves the host as it was", first, s.Snapshot())
+		same(t, "a rollback after a break restores the original state", first, s.Snapshot())
 
-		// The other one: run again.
+		// Second option: run again.
 		s = c.Sim(t)
 		h = c.On(t, s, install)
 		interrupted(t, s, f, func() error { return install.Run(t.Context(), h) })
 		must(t, install.Run(t.Context(), c.On(t, s, install)))
 		verdict(t, "after the second run", c, s, install, steps.Done)
-		same(t, "a second run ends where a whole one does", c.settled(end), c.settled(s.Snapshot()))
+		same(t, "a second run has the result of an uninterrupted one", c.settled(end), c.settled(s.Snapshot()))
 		must(t, remove.Run(t.Context(), c.On(t, s, remove)))
-		same(t, "a removal after a broken run gives back what was there", first, s.Snapshot())
+		same(t, "a removal after a broken run restores the original state", first, s.Snapshot())
 
-		// The third: give up, and remove.
+		// Third option: remove.
 		s = c.Sim(t)
 		h = c.On(t, s, install)
 		interrupted(t, s, f, func() error { return install.Run(t.Context(), h) })
 		must(t, remove.Run(t.Context(), c.On(t, s, remove)))
 		c.forget(t, s)
-		same(t, "a removal right after a break gives back what was there", first, s.Snapshot())
+		same(t, "a removal right after a break restores the original state", first, s.Snapshot())
 		return true
 	})
 }
 
-// brokenRemoval breaks the wire at each command of a removal.
+// brokenRemoval breaks the connection at each command of a removal.
 func (c Case) brokenRemoval(t *testing.T, install, remove steps.Step) {
 	c.everywhere(t, func(t *testing.T, f conntest.Fault) bool {
 		s := c.Sim(t)
@@ -186,13 +188,13 @@ func (c Case) brokenRemoval(t *testing.T, install, remove steps.Step) {
 		must(t, remove.Rollback(t.Context(), h))
 		must(t, remove.Run(t.Context(), c.On(t, s, remove)))
 		c.forget(t, s)
-		same(t, "a second removal gives back what was there", first, s.Snapshot())
+		same(t, "a second removal restores the original state", first, s.Snapshot())
 		verdict(t, "after the second removal", c, s, remove, steps.Done)
 		return true
 	})
 }
 
-// forget is the last step of every removal: it takes what a break left of the
+// forget runs the last step of every removal, which deletes what a break left of the
 // records themselves.
 func (c Case) forget(t *testing.T, s *conntest.Sim) {
 	t.Helper()
@@ -200,8 +202,8 @@ func (c Case) forget(t *testing.T, s *conntest.Sim) {
 	must(t, forget.Run(t.Context(), c.On(t, s, forget)))
 }
 
-// everywhere tries every place to break, before the command and after it, until
-// try says that the work was over by then.
+// everywhere calls try with a break before and after each command, until try reports that
+// the step ended before the break.
 func (c Case) everywhere(t *testing.T, try func(*testing.T, conntest.Fault) bool) {
 	places := 0
 	for _, after := range []bool{false, true} {
@@ -217,12 +219,11 @@ func (c Case) everywhere(t *testing.T, try func(*testing.T, conntest.Fault) bool
 		}
 	}
 	if places == 0 {
-		t.Error("there was no place to break")
+		t.Error("the step ran no command")
 	}
 }
 
-// interrupted runs something with the wire about to break. It tells whether it
-// broke.
+// interrupted calls run with a connection that will break. It reports whether it broke.
 func interrupted(t *testing.T, s *conntest.Sim, f conntest.Fault, run func() error) bool {
 	t.Helper()
 	s.ForgetCalls()
@@ -230,14 +231,14 @@ func interrupted(t *testing.T, s *conntest.Sim, f conntest.Fault, run func() err
 	err := run()
 	s.Mend()
 	broke := slices.ContainsFunc(s.Calls(), func(c conntest.Call) bool { return c.Err != nil })
-	// Who waits for a job reaches its host again; the job does not notice.
+	// The wait for a job reconnects and succeeds.
 	passes := slices.ContainsFunc(s.Calls(), func(c conntest.Call) bool { return c.Err != nil && strings.HasPrefix(c.Verb, "job.") })
 	var broken *connector.BrokenError
 	if err != nil && !errors.As(err, &broken) {
-		t.Fatalf("another error than the break: %v", err)
+		t.Fatalf("unexpected error: %v", err)
 	}
 	if broke && err == nil && !passes {
-		t.Errorf("the break at command %d was passed over in silence", f.At)
+		t.Errorf("the break at command %d was ignored", f.At)
 	}
 	return broke
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// stacked tells whether kubeadm runs the store on the masters.
+// stacked reports whether kubeadm runs etcd on the control plane nodes.
 func (k *Kube) stacked() bool { return k.cluster.Spec.Etcd.Type == "kubeadm" }
 
-// store is the host that the objects lie on.
+// store returns the host that stores the objects.
 func (k *Kube) store() *conntest.Sim {
 	if k.cluster.Spec.Etcd.Type == "kubexm" {
 		if s := k.hosts[k.cluster.HostsWith(manifest.RoleEtcd)[0].Name]; s != nil {
@@ -23,7 +23,7 @@ func (k *Kube) store() *conntest.Sim {
 	return k.first()
 }
 
-// agreed tells whether most members of a store that is a service run.
+// agreed reports whether an etcd that runs as a service has quorum.
 func (k *Kube) agreed() bool {
 	if k.stands || k.cluster.Spec.Etcd.Type != "kubexm" {
 		return true
@@ -37,7 +37,7 @@ func (k *Kube) agreed() bool {
 	return run > len(members)/2
 }
 
-// storeReady says why kubeadm would not take the store on a master, or nothing.
+// storeReady returns the reason why kubeadm would reject etcd on a host, or "".
 func (k *Kube) storeReady(c call) string {
 	if k.cluster.Spec.Etcd.Type != "kubexm" {
 		return ""
@@ -53,13 +53,13 @@ func (k *Kube) storeReady(c call) string {
 	return ""
 }
 
-// etcdctl asks a member that is a service of its host, or another one of them.
+// etcdctl simulates etcdctl for an etcd that runs as a service.
 func (k *Kube) etcdctl(c call) connector.Result {
 	at := k.memberAt(c.flags["--endpoints"])
 	switch {
 	case c.sim.Read(c.flags["--cacert"]) == "" || c.sim.Read(c.flags["--cert"]) == "" || c.sim.Read(c.flags["--key"]) == "":
 		return failed(1, "Error: open %s: no such file or directory", c.flags["--cert"])
-	case at == "" || !k.runs(at) || !k.agreed() || slices.Contains(k.Sick, "etcd-"+at):
+	case at == "" || !k.runs(at) || !k.agreed() || slices.Contains(k.Unhealthy, "etcd-"+at):
 		return failed(1, "%s is unhealthy: failed to commit proposal: context deadline exceeded\nError: unhealthy cluster", c.flags["--endpoints"])
 	}
 	if r, ok := k.askedStore(c.words, c.flags); ok {
@@ -104,15 +104,15 @@ func (k *Kube) etcdctl(c call) connector.Result {
 	return failed(1, "kube: nobody taught me etcdctl %s", strings.Join(c.words, " "))
 }
 
-// unsettled reports whether a member refuses a change to the members, which it does
-// the first time. etcd does so until all members have been connected for five seconds.
+// unsettled reports whether a member refuses a change of the membership: it refuses each
+// change once. etcd does so until all members have been connected for five seconds.
 func (k *Kube) unsettled(change string) bool {
 	refuses := !k.refused[change]
 	k.refused[change] = true
 	return refuses
 }
 
-// members are the store's, where it is a service.
+// members returns the members of an etcd that runs as a service.
 func (k *Kube) members() []string {
 	var out []string
 	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
@@ -123,7 +123,7 @@ func (k *Kube) members() []string {
 	return out
 }
 
-// memberAt is whose endpoint it is.
+// memberAt returns the member with that endpoint, or "".
 func (k *Kube) memberAt(endpoint string) string {
 	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
 		if endpoint == "https://"+k.address(h.Name)+":2379" {
@@ -133,9 +133,9 @@ func (k *Kube) memberAt(endpoint string) string {
 	return ""
 }
 
-// runs tells whether the member of a host serves. It gets a log when it starts for
-// the first time; one that has lost it does not start any more in its own place,
-// and one that was added only when it is told that there is a store.
+// runs reports whether the member of a host serves. It creates a log at its first start. A
+// member that has lost its log does not start again as the same member. A member that was
+// added starts only with the initial cluster state "existing".
 func (k *Kube) runs(host string) bool {
 	s := k.hosts[host]
 	if s == nil || !s.Unit("etcd.service").Active || k.struck[host] {
@@ -158,7 +158,7 @@ func (k *Kube) runs(host string) bool {
 	return true
 }
 
-// begun tells whether some member has data.
+// begun reports whether any member has data.
 func (k *Kube) begun() bool {
 	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
 		if s := k.hosts[h.Name]; s != nil {
@@ -170,7 +170,7 @@ func (k *Kube) begun() bool {
 	return false
 }
 
-// shared are the keys that all masters have the same of.
+// shared returns the key files that are the same on all control plane nodes.
 func (k *Kube) shared() []string {
 	out := []string{"ca.crt", "ca.key", "sa.key", "sa.pub", "front-proxy-ca.crt", "front-proxy-ca.key"}
 	if k.stacked() {
@@ -179,7 +179,7 @@ func (k *Kube) shared() []string {
 	return out
 }
 
-// aim is the host that the control plane's name means on another one.
+// aim returns the node that the control plane endpoint resolves to on a host.
 func (k *Kube) aim(s *conntest.Sim) string {
 	if k.stands || k.cluster.Spec.ControlPlaneEndpoint.ExternalDNS {
 		return k.master
@@ -198,7 +198,8 @@ func (k *Kube) aim(s *conntest.Sim) string {
 	return k.master
 }
 
-// joinMaster makes a host one more master, which has the keys of the others.
+// joinMaster simulates `kubeadm join` of a control plane node, which must have the shared
+// keys.
 func (k *Kube) joinMaster(c call) connector.Result {
 	for _, name := range k.shared() {
 		if own := c.sim.Read("/etc/kubernetes/pki/" + name); own == "" || own != k.first().Read("/etc/kubernetes/pki/"+name) {
@@ -228,12 +229,12 @@ func (k *Kube) joinMaster(c call) connector.Result {
 	return prints("This node has joined the cluster and a new control plane instance was created\n")
 }
 
-// enrol makes a master's member one of the store.
+// enrol adds the etcd member of a control plane node.
 func (k *Kube) enrol(host string) {
 	k.put(merged(newObject("v1", "EtcdMember", "", host), Object{"url": "https://" + k.address(host) + ":2380"}))
 }
 
-// strike takes it off again.
+// strike removes the etcd member of a control plane node.
 func (k *Kube) strike(host string) {
 	if k.stacked() && host != k.master && k.up() {
 		k.drop(newObject("v1", "EtcdMember", "", host))
@@ -249,13 +250,13 @@ func (k *Kube) address(host string) string {
 	return ""
 }
 
-// storeContainer finds the container of a master's member, and runs etcdctl in it:
-// it lists members, and removes one.
+// storeContainer simulates crictl for the etcd container of a control plane node: it finds
+// the container, and runs etcdctl in it to list or remove members.
 func (k *Kube) storeContainer(c call) connector.Result {
 	id := "c0ffee" + c.host
 	runs := k.named("v1", "EtcdMember", "", c.host) != nil && c.sim.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") != "" &&
 		(k.stands || k.engineRuns(c.sim)) &&
-		!slices.Contains(k.Sick, "etcd-"+c.host)
+		!slices.Contains(k.Unhealthy, "etcd-"+c.host)
 	switch {
 	case c.words[0] == "ps" && !runs:
 		return prints("")
@@ -288,7 +289,7 @@ func (k *Kube) storeContainer(c call) connector.Result {
 	return failed(1, "Error: etcdserver: member not found")
 }
 
-// memberNumber is a number that no float holds, as etcd's are.
+// memberNumber returns an ID that a float64 cannot represent, as etcd's.
 func memberNumber(name string) uint64 {
 	n := uint64(1) << 63
 	for _, r := range name {
@@ -299,10 +300,10 @@ func memberNumber(name string) uint64 {
 
 func memberID(name string) string { return fmt.Sprintf("%x", memberNumber(name)) }
 
-// proxyID is the pod of kube-proxy on a host.
+// proxyID is the ID of the kube-proxy pod on a host.
 const proxyID = "00000000-0000-4000-8000-0000000000aa"
 
-// proxy begins kube-proxy on a node, with /etc/hosts as it is at this moment.
+// proxy starts kube-proxy on a node, with the current /etc/hosts.
 func (*Kube) proxy(s *conntest.Sim) {
 	s.AddFile("/var/lib/kubelet/pods/"+proxyID+"/etc-hosts", "# Kubernetes-managed hosts file (host network).\n"+s.Read("/etc/hosts"), 0o644)
 }

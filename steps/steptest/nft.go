@@ -8,14 +8,14 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// nftDir holds the tables of a host's packet filter: a file each, so that a snapshot
-// of the host has them.
+// nftDir is the folder of a host's nftables tables: one file each, so that a snapshot of
+// the host includes them.
 const nftDir = "/sys/nft"
 
-// Table puts a table on a host, "ip nat", with what nft lists of it.
+// Table adds a table to a host, such as "ip nat", with its listing by nft.
 func Table(s *conntest.Sim, name, text string) { s.AddFile(nftDir+"/"+name, text, 0o600) }
 
-// EmptyTable is what iptables makes for who looks into a table.
+// EmptyTable is the table that iptables creates when it lists one that does not exist.
 const EmptyTable = `# Warning: table ip nat is managed by iptables-nft, do not touch!
 table ip nat {
 	chain PREROUTING {
@@ -28,7 +28,7 @@ table ip nat {
 }
 `
 
-// Nft answers nft on a host: it lists tables, and deletes one.
+// Nft simulates nft on a host: listing tables, and deleting one.
 func Nft(s *conntest.Sim) {
 	s.HandleProgram("nft", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		words := strings.Join(c.Argv[1:], " ")
@@ -55,8 +55,8 @@ func Nft(s *conntest.Sim) {
 	})
 }
 
-// disturb is what a kubelet and kube-proxy change on a host by themselves, beside
-// what they are there for, and leave so.
+// disturb makes the persistent changes of kubelet and kube-proxy to kernel settings and
+// firewall tables of a host.
 func disturb(s *conntest.Sim) {
 	for key, value := range map[string]string{"vm.overcommit_memory": "1", "kernel.panic": "10", "kernel.panic_on_oops": "1", "net.netfilter.nf_conntrack_max": "262144"} {
 		s.Tune(key, value)

@@ -18,10 +18,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// token is what nodes join with once it is minted.
+// token is the bootstrap token.
 const token = "abcdef.0123456789abcdef"
 
-// kubeadm makes and unmakes nodes.
+// kubeadm simulates kubeadm: init, join, reset and token.
 func (k *Kube) kubeadm(c call) connector.Result {
 	if len(c.words) == 0 {
 		return failed(1, "kubeadm: nothing to do")
@@ -46,7 +46,7 @@ func (k *Kube) kubeadm(c call) connector.Result {
 	return failed(1, "kube: nobody taught me kubeadm %s", strings.Join(c.words, " "))
 }
 
-// preflight is what kubeadm looks at before it begins.
+// preflight simulates kubeadm's preflight checks. It returns nil if they pass.
 func (k *Kube) preflight(c call) *connector.Result {
 	problem := func(format string, args ...any) *connector.Result {
 		r := failed(1, "[preflight] "+format, args...)
@@ -73,7 +73,7 @@ func (k *Kube) preflight(c call) *connector.Result {
 		return problem("[ERROR ExternalEtcdVersion]: %s", bad)
 	}
 	made := []string{"manifests/kube-apiserver.yaml", "kubelet.conf"}
-	if !k.isMaster(c.host) { // masters are given keys before
+	if !k.isMaster(c.host) { // control plane nodes have the shared keys already
 		made = append(made, "pki/ca.crt")
 	}
 	dir := "DirAvailable-" + strings.ReplaceAll(k.cluster.Spec.Etcd.DataDir, "/", "-")
@@ -88,7 +88,7 @@ func (k *Kube) preflight(c call) *connector.Result {
 	return nil
 }
 
-// files that kubeadm leaves on a node, beside those of a master.
+// kubelet writes the files of a node that kubeadm has joined, and starts kubelet.
 func (k *Kube) kubelet(s *conntest.Sim) {
 	s.AddFile("/etc/kubernetes/kubelet.conf", "kubelet's kubeconfig\n", 0o600)
 	s.AddFile("/var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\n", 0o644)
@@ -111,15 +111,15 @@ func (k *Kube) init(c call) connector.Result {
 	return prints("[addons] Applied essential addon: kube-proxy\n")
 }
 
-// found makes what a control plane that was just made is, in kubeadm's order. It
-// tells whether it came to its end.
+// found simulates the phases of `kubeadm init` in kubeadm's order. It reports whether all
+// of them ran.
 func (k *Kube) found(s *conntest.Sim) bool {
 	parts := []struct {
 		name string
 		do   func()
 	}{
 		{"certs", func() {
-			for _, name := range k.shared() { // keys that are there are used
+			for _, name := range k.shared() { // existing keys are used
 				if _, ok := s.File("/etc/kubernetes/pki/" + name); ok || name == "ca.crt" {
 					continue
 				}
@@ -170,7 +170,7 @@ users: [{name: kubernetes-admin, user: {client-certificate-data: `+data("CERTIFI
 `, 0o600)
 }
 
-// controlPlane is what a master has that a worker has not.
+// controlPlane writes the files of a control plane node.
 func (k *Kube) controlPlane(s *conntest.Sim, host string) {
 	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n", 0o600)
 	if k.stacked() {
@@ -212,9 +212,9 @@ func (k *Kube) join(c call) connector.Result {
 	return prints("This node has joined the cluster\n")
 }
 
-// reset leaves what kubeadm's own leaves: empty folders, CNI's configuration. That
-// of 1.32 empties etcd's folder on any host, unless it is told not to. It tells
-// whether it came to its end.
+// reset simulates `kubeadm reset`, which leaves empty folders and the CNI configuration.
+// kubeadm 1.32 deletes etcd's data on any host unless the phase remove-etcd-member is
+// skipped. reset reports whether it ran to its end.
 func (k *Kube) reset(c call) (ended bool) {
 	empty := []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet"}
 	if !strings.Contains(c.flags["--skip-phases"], "remove-etcd-member") {
@@ -236,7 +236,8 @@ func (k *Kube) reset(c call) (ended bool) {
 	return true
 }
 
-// Authority is the certificate of the cluster's CA in PEM, the same one every time.
+// Authority returns the certificate of the cluster's CA in PEM format. It is always the
+// same.
 func Authority() string { return authorityOf(authorityKey()) }
 
 func authorityOf(key ed25519.PrivateKey) string {
@@ -249,7 +250,8 @@ func authorityOf(key ed25519.PrivateKey) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// helm keeps releases as objects; a chart's only object is a ConfigMap of its name.
+// helm simulates helm. It stores releases as objects; a chart's only object is a ConfigMap
+// of its name.
 func (k *Kube) helm(c call) connector.Result {
 	ns := c.flags["--namespace"]
 	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok || !k.reached(c) {
@@ -303,7 +305,7 @@ func (k *Kube) upgrade(c call, release, have, body Object) connector.Result {
 	return prints("%s", text(k.get(release)))
 }
 
-// revise makes the next revision of a release.
+// revise creates the next revision of a release.
 func (k *Kube) revise(release, have, body Object, content, description string) {
 	version := 1.0
 	if v, ok := at(have, "version").(float64); ok {

@@ -11,26 +11,26 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Repository is a repository of packages that a conntest.Sim installs from.
+// Repository is a package repository that a conntest.Sim installs from.
 type Repository struct {
-	Format   string   // manifest.Deb where it is empty
-	Want     []string // as manifest.PackageSet has them
+	Format   string   // empty means manifest.Deb
+	Want     []string // as in manifest.PackageSet
 	Packages []Package
 }
 
 // Package is one package of a Repository.
 type Package struct {
 	Name, Version string
-	Arch          string   // all, or noarch, where it is empty
+	Arch          string   // empty means all, or noarch
 	Depends       []string // names
 	Conflicts     []string
 	Provides      []string
-	// Script is a word that a Sim acts on while it configures the package: "fails".
+	// Script is what happens when a Sim configures the package: "fails".
 	Script string
 }
 
-// files gives the repository's files by their paths. The index is apt's, of
-// whatever format the packages are: a Sim reads no other.
+// files returns the repository's files by path. The index has apt's format for all package
+// formats: a Sim reads no other.
 func (r Repository) files() map[string]string {
 	files := map[string]string{}
 	var index strings.Builder

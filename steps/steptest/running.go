@@ -9,25 +9,25 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// staticPods are those that kubeadm has the kubelet of a master run.
+// staticPods are the static pods of a control plane node.
 var staticPods = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
 
-// podRuns tells whether the kubelet of a host runs a static pod.
+// podRuns reports whether the kubelet of a host runs a static pod.
 func (k *Kube) podRuns(host, part string) bool {
 	s := k.hosts[host]
 	if s == nil || s.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") == "" || !slices.Contains(staticPods, part) || part == "etcd" && !k.stacked() {
 		return false
 	}
-	return !slices.Contains(k.Sick, part+"-"+host) && (k.stands || k.engineRuns(s))
+	return !slices.Contains(k.Unhealthy, part+"-"+host) && (k.stands || k.engineRuns(s))
 }
 
-// sandboxID is that of a static pod; each start has another.
+// sandboxID returns the sandbox ID of a static pod, which changes with each start.
 func (k *Kube) sandboxID(host, part string) string {
 	return fmt.Sprintf("sandbox-%d-%s-%s", k.started[part+"-"+host], part, host)
 }
 
-// crictlPods lists sandboxes, containers of static pods, and stops them. The kubelet starts a
-// sandbox again that was stopped.
+// crictlPods simulates crictl for static pods: it lists sandboxes and containers, and stops
+// them. The kubelet restarts a stopped sandbox.
 func (k *Kube) crictlPods(c call) (connector.Result, bool) {
 	switch c.words[0] {
 	case "pods":
@@ -61,8 +61,8 @@ func (k *Kube) crictlPods(c call) (connector.Result, bool) {
 				continue
 			}
 			k.started[part+"-"+c.host]++
-			if k.Falls != nil {
-				k.Falls()
+			if k.OnSandboxStop != nil {
+				k.OnSandboxStop()
 			}
 			if part == "etcd" {
 				k.elect(c.host)
@@ -74,14 +74,14 @@ func (k *Kube) crictlPods(c call) (connector.Result, bool) {
 	return connector.Result{}, false
 }
 
-// Stopped are the containers of static pods that were stopped, "etcd on m1", in order.
+// Stopped returns the stopped containers of static pods in order: "etcd on m1".
 func (k *Kube) Stopped() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.stops)
 }
 
-// voters are the members of the store, whoever runs them.
+// voters returns the etcd members, stacked or as services.
 func (k *Kube) voters() []string {
 	if !k.stacked() {
 		return k.members()
@@ -93,9 +93,9 @@ func (k *Kube) voters() []string {
 	return out
 }
 
-// answers tells whether a member of the store answers a read.
+// answers reports whether an etcd member answers reads.
 func (k *Kube) answers(member string) bool {
-	if slices.Contains(k.Sick, "etcd-"+member) {
+	if slices.Contains(k.Unhealthy, "etcd-"+member) {
 		return false
 	}
 	if k.stacked() {
@@ -104,7 +104,7 @@ func (k *Kube) answers(member string) bool {
 	return k.runs(member)
 }
 
-// Leader is the member that leads the store: one that answers.
+// Leader returns the etcd leader, which always answers.
 func (k *Kube) Leader() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -126,8 +126,8 @@ func (k *Kube) leading() string {
 	return k.leader
 }
 
-// elect has the other members elect another leader, where that of a host led: it counts
-// as a disturbance.
+// elect elects another leader if the stopped member was the leader, and counts it in
+// Elections.
 func (k *Kube) elect(stopped string) {
 	if k.leading() != stopped || len(k.voters()) < 2 {
 		return
@@ -141,7 +141,8 @@ func (k *Kube) elect(stopped string) {
 	}
 }
 
-// askedStore answers what etcdctl asks of the whole store; false: it is nothing of that.
+// askedStore simulates the etcdctl commands for the entire cluster. It returns false for
+// other commands.
 func (k *Kube) askedStore(words []string, flags map[string]string) (connector.Result, bool) {
 	_, whole := flags["--cluster"]
 	switch {
@@ -184,7 +185,7 @@ func (k *Kube) askedStore(words []string, flags map[string]string) (connector.Re
 	return connector.Result{}, false
 }
 
-// learner is what the list of members says more of a learner.
+// learner returns the additional JSON of a learner in the list of members.
 func (k *Kube) learner(member string) string {
 	if k.Learner == member {
 		return `"isLearner":true,`
@@ -192,7 +193,7 @@ func (k *Kube) learner(member string) string {
 	return ""
 }
 
-// addressed is the master that an address belongs to.
+// addressed returns the control plane node with that address, or "".
 func (k *Kube) addressed(server string) string {
 	for _, h := range k.cluster.HostsWith(manifest.RoleMaster) {
 		if strings.Contains(server, "//"+k.address(h.Name)+":") {

@@ -17,14 +17,14 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// servingCert is what a kubelet serves with, once it was given one.
+// servingCert is the path of a kubelet's serving certificate.
 const servingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 
-// requestKind is what a kubelet asks for it with.
+// requestKind is the kind of a request for a serving certificate.
 const requestKind = "CertificateSigningRequest"
 
-// asks has the kubelet of a host ask for a certificate to serve with, as one does
-// that starts without one.
+// asks makes the kubelet of a host request a serving certificate if it has none, as it does
+// at its start.
 func (k *Kube) asks(s *conntest.Sim) {
 	for name, h := range k.hosts {
 		if h == s && k.cluster.KubeletsAreSigned() && s.Read(servingCert) == "" && k.get(k.question(name)) == nil {
@@ -33,14 +33,14 @@ func (k *Kube) asks(s *conntest.Sim) {
 	}
 }
 
-// question is the name of what the kubelet of a host asks.
+// question returns the identity of a kubelet's request.
 func (*Kube) question(host string) Object {
 	return newObject("certificates.k8s.io/v1", requestKind, "", "csr-"+host)
 }
 
-// requests gives what kubelets ask for: by names as JSON, or of a signer, a line for
-// each that nobody has answered. One whose certificate was lost with the power has
-// asked again when it started.
+// requests prints requests of kubelets: by name as JSON, or the pending ones of a signer,
+// one per line. A kubelet whose certificate was lost in a power failure has requested
+// another one at its start.
 func (k *Kube) requests(c call) connector.Result {
 	for _, o := range k.all("Node") {
 		if s := k.hosts[word(o, "metadata", "name")]; s != nil && (k.stands || s.Unit("kubelet.service").Active) {
@@ -69,7 +69,7 @@ func (k *Kube) requests(c call) connector.Result {
 	return prints("%s", b.String())
 }
 
-// request is what the kubelet of a host asks for.
+// request returns the request of a host's kubelet.
 func (k *Kube) request(host string) Object {
 	t := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + host, Organization: []string{"system:nodes"}}, DNSNames: []string{host}}
 	for _, h := range k.cluster.Spec.Hosts {
@@ -83,8 +83,8 @@ func (k *Kube) request(host string) Object {
 	return Request("csr-"+host, "system:node:"+host, t)
 }
 
-// Request is a CertificateSigningRequest that a user made of t, for what a kubelet
-// serves with; the same one every time.
+// Request returns a CertificateSigningRequest of a user for a kubelet serving certificate
+// with the template t. It is always the same.
 func Request(name, user string, t *x509.CertificateRequest) Object {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	der, err := x509.CreateCertificateRequest(nil, t, key)
@@ -101,7 +101,7 @@ func Request(name, user string, t *x509.CertificateRequest) Object {
 	})
 }
 
-// raw answers what is asked of the API server by its path.
+// raw simulates `kubectl --raw`.
 func (k *Kube) raw(verb string, c call) connector.Result {
 	url := c.flags["--raw"]
 	if verb == "get" && strings.HasPrefix(url, "/readyz") { // of a server that does not answer, kubectl has said so
@@ -114,13 +114,24 @@ func (k *Kube) raw(verb string, c call) connector.Result {
 		host, _, _ = strings.Cut(host, "/")
 		return k.healthz(host)
 	}
-	if verb == "replace" && path.Base(url) == "approval" {
+	switch {
+	case verb == "replace" && path.Base(url) == "approval":
 		return k.approve(path.Base(path.Dir(url)), c.stdin)
+	case verb == "create" && path.Base(url) == "certificatesigningrequests":
+		return k.request509(c.stdin)
+	case verb == "delete" && path.Base(path.Dir(url)) == "certificatesigningrequests":
+		o := k.named("certificates.k8s.io/v1", requestKind, "", path.Base(url))
+		if o == nil {
+			return failed(1, "Error from server (NotFound): certificatesigningrequests.certificates.k8s.io %q not found", path.Base(url))
+		}
+		k.drop(o)
+		return prints("{}")
 	}
 	return failed(1, "kube: nobody taught me kubectl %s --raw %s", verb, url)
 }
 
-// healthz is a kubelet's answer through the API server, which looks at its certificate.
+// healthz returns a kubelet's health through the API server, which requires its serving
+// certificate.
 func (k *Kube) healthz(host string) connector.Result {
 	s := k.hosts[host]
 	switch {
@@ -136,8 +147,8 @@ func (k *Kube) healthz(host string) connector.Result {
 	return prints("ok")
 }
 
-// throughKubelet is what the API server answers where it has to ask the kubelet of
-// a pod's node: the name of a pod of the control plane ends with its node's.
+// throughKubelet simulates requests that the API server forwards to the kubelet of a pod's
+// node. The name of a control plane pod ends with its node's name.
 func (k *Kube) throughKubelet(c call) connector.Result {
 	for host := range k.hosts {
 		if len(c.words) > 1 && strings.HasSuffix(c.words[1], "-"+host) {
@@ -149,7 +160,8 @@ func (k *Kube) throughKubelet(c call) connector.Result {
 	return failed(1, "kube: nobody taught me kubectl %s", strings.Join(c.words, " "))
 }
 
-// approve has a request signed. What the controller forgets after an hour is forgotten at once.
+// approve approves and signs a request. The request is deleted immediately; the real
+// controller deletes it after an hour.
 func (k *Kube) approve(name string, text []byte) connector.Result {
 	live := k.named("certificates.k8s.io/v1", requestKind, "", name)
 	if live == nil {
@@ -167,6 +179,9 @@ func (k *Kube) approve(name string, text []byte) connector.Result {
 	conditions, ok := at(o, "status", "conditions").([]any)
 	if !ok || len(conditions) != 1 || word(conditions[0], "type") != "Approved" || word(conditions[0], "status") != "True" {
 		return failed(1, "Error from server (Invalid): status.conditions")
+	}
+	if word(live, "spec", "signerName") == "kubernetes.io/kube-apiserver-client" {
+		return k.issue(live, conditions)
 	}
 	host := strings.TrimPrefix(word(live, "spec", "username"), "system:node:")
 	if s := k.hosts[host]; s != nil {

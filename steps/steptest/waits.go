@@ -11,39 +11,41 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// Fails is a program that says something on standard error, and ends with status 1.
+// Fails returns the handler of a program that prints says on standard error and exits with
+// status 1.
 func Fails(says string) func(connector.Cmd, []byte) (connector.Result, bool) {
 	return func(connector.Cmd, []byte) (connector.Result, bool) {
 		return connector.Result{Exit: 1, Stderr: []byte(says)}, true
 	}
 }
 
-// Change changes what the cluster is like while programs may ask it.
+// Change changes the cluster while programs use it.
 func (k *Kube) Change(f func(*Kube)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(k)
 }
 
-// Waits holds a step that waits to its laws, on a cluster that stands. It is called in a
-// bubble of testing/synctest. ill takes away what the step waits for, well brings it back,
-// and each of says is in what it says meanwhile, and in the error that it ends with.
+// Waits is the conformance test for a wait, on an existing cluster. It must be called in a
+// bubble of testing/synctest. ill breaks what the step waits for, and well repairs it. The
+// step's progress and its error must contain each of says.
 //
-// A wait only looks, and looks again in every run; it waits while something is missing,
-// says what, ends well once nothing is, and ends with what is missing when its time is up.
+// A wait changes nothing and is checked in every run. It waits while a condition is not
+// met and reports which. It succeeds when all are met, and fails with the unmet ones at
+// its timeout.
 func Waits(t *testing.T, c Case, step steps.Step, ill, well func(*Kube), says ...string) {
 	t.Helper()
 	c = c.complete(t)
 	var k *Kube
 	c.Before = func(s *conntest.Sim) {
-		k = StandingKube(c.Cluster, s)
+		k = ExistingKube(c.Cluster, s)
 		s.AddFile(servingCert, "signed\n", 0o600)
-		if c.Stands != nil {
-			c.Stands(k)
+		if c.ChangeCluster != nil {
+			c.ChangeCluster(k)
 		}
 	}
-	if m := step.Meta(); !m.LooksOnly || m.Always || m.Timeout <= 0 {
-		t.Errorf("a wait looks only, is observed, and has an end: %+v", m)
+	if m := step.Meta(); !m.ReadOnly || m.Always || m.Timeout <= 0 {
+		t.Errorf("a wait requires ReadOnly and a timeout, and excludes Always: %+v", m)
 	}
 	s := c.Sim(t)
 	first := s.Snapshot()
@@ -53,7 +55,7 @@ func Waits(t *testing.T, c Case, step steps.Step, ill, well func(*Kube), says ..
 
 	var mu sync.Mutex
 	var told []string
-	h := c.On(t, s, step).WithWaits(func(what string) {
+	h := c.On(t, s, step).WithWaitReport(func(what string) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, what)
@@ -63,12 +65,12 @@ func Waits(t *testing.T, c Case, step steps.Step, ill, well func(*Kube), says ..
 	time.Sleep(2 * time.Minute)
 	select {
 	case err := <-ended:
-		t.Fatalf("it did not wait: %v", err)
+		t.Fatalf("the step did not wait: %v", err)
 	default:
 	}
 	k.Change(well)
 	if err := <-ended; err != nil {
-		t.Errorf("nothing is missing, and %v", err)
+		t.Errorf("error although nothing is missing: %v", err)
 	}
 	verdict(t, "after the wait, it", c, s, step, steps.Done)
 	mu.Lock()
@@ -79,22 +81,22 @@ func Waits(t *testing.T, c Case, step steps.Step, ill, well func(*Kube), says ..
 	begin := time.Now()
 	err := step.Run(t.Context(), c.On(t, s, step))
 	if took := time.Since(begin); err == nil || took > step.Meta().Timeout {
-		t.Fatalf("it ended after %s, its end is %s: %v", took, step.Meta().Timeout, err)
+		t.Fatalf("the step ended after %s, its timeout is %s: %v", took, step.Meta().Timeout, err)
 	}
 	if len(steps.Advice(err)) == 0 {
 		t.Errorf("%v has no advice", err)
 	}
 	for _, want := range says {
 		if !strings.Contains(err.Error(), want) || !strings.Contains(all, want) {
-			t.Errorf("it does not name %q:\nerror: %v\nsaid: %s", want, err, all)
+			t.Errorf("missing %q in\nerror: %v\nprogress: %s", want, err, all)
 		}
 	}
 	k.Change(well)
 	same(t, "a wait changes nothing", first, s.Snapshot())
 }
 
-// Again holds a step of op.Again to its laws: each run does it once, it says itself that
-// it did, and the host's files stay as they were.
+// Again is the conformance test for an op.Again: each run executes it once, Precheck then
+// returns Done, and the host's files do not change.
 func Again(t *testing.T, c Case, step steps.Step) {
 	t.Helper()
 	c = c.complete(t)
@@ -104,7 +106,7 @@ func Again(t *testing.T, c Case, step steps.Step) {
 		h := c.On(t, s, step)
 		for _, want := range []steps.Verdict{steps.Todo, steps.Done} {
 			if got, err := step.Precheck(t.Context(), h); err != nil || got != want {
-				t.Fatalf("precheck says %v (%v), want %v", got, err, want)
+				t.Fatalf("precheck returns %v (%v), want %v", got, err, want)
 			}
 			if want == steps.Todo {
 				must(t, step.Run(t.Context(), h))
@@ -112,8 +114,8 @@ func Again(t *testing.T, c Case, step steps.Step) {
 		}
 		must(t, step.Rollback(t.Context(), h))
 	}
-	if m := step.Meta(); m.Always || m.LooksOnly || !m.OneWay || m.Risk == steps.Safe {
-		t.Errorf("a restart is done once, disturbs and cannot be undone: %+v", m)
+	if m := step.Meta(); m.Always || m.ReadOnly || !m.OneWay || m.Risk == steps.Safe {
+		t.Errorf("a restart requires OneWay and a Risk, and excludes Always and ReadOnly: %+v", m)
 	}
 	same(t, "a restart leaves the host as it was", first, s.Snapshot())
 }

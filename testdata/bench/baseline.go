@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The baselines run as processes of their own, as kubexm does.
+// The baselines run as separate processes, as kubexm does.
 const (
-	fetchPlain  = "baseline-fetch"  // LIST BASE FOLDER: not hashed
-	fetchHashed = "baseline-sha256" // the same, hashed on the way
+	fetchPlain  = "baseline-fetch"  // LIST BASE FOLDER: without hashing
+	fetchHashed = "baseline-sha256" // the same, hashed while downloading
 	hashFiles   = "baseline-hash"   // FOLDER: read and hashed by two workers
 )
 
-// baseline runs what args ask for, when that is a baseline.
+// baseline runs the baseline in args, if it is one.
 func baseline(ctx context.Context, args []string) (code int, mine bool) {
 	var err error
 	switch {
@@ -53,7 +53,7 @@ func baseline(ctx context.Context, args []string) (code int, mine bool) {
 	return 0, true
 }
 
-// fetchAll downloads what list names, eight at once.
+// fetchAll downloads the files in list, eight at a time.
 func fetchAll(ctx context.Context, list, base, dir string, hashed bool) error {
 	text, err := os.ReadFile(list)
 	if err != nil {

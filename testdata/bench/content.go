@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// content serves files from disk as fast as the kernel copies them. What is
-// asked for the first time comes from the upstream that makes it.
+// content serves files from disk as fast as the kernel copies them. The first request for a
+// path is answered by the upstream that generates it.
 type content struct {
 	dir  string
 	make http.Handler
@@ -26,7 +26,7 @@ type content struct {
 	have map[string]stored // by path
 }
 
-// stored is one answer on disk; body is empty for one that has none.
+// stored is one answer on disk; body is empty for an answer without a body.
 type stored struct {
 	header http.Header
 	body   string
@@ -63,7 +63,7 @@ func (c *content) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, f)
 }
 
-// fetch keeps the whole answer for a path; not ok where it is not 200.
+// fetch stores the complete answer for a path; ok is false for a status other than 200.
 func (c *content) fetch(r *http.Request, at string) (stored, bool, error) {
 	whole := httptest.NewRequestWithContext(r.Context(), http.MethodGet, at, nil)
 	whole.Host = r.Host
@@ -93,14 +93,14 @@ func (c *content) fetch(r *http.Request, at string) (stored, bool, error) {
 	return s, true, nil
 }
 
-// list gives every path with a body, sorted.
+// list returns every path with a body, sorted.
 func (c *content) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.have))
 }
 
-// bytes adds up what is served.
+// bytes returns the total size of the served files.
 func (c *content) bytes() (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,14 +133,14 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// link is a wire that all answers share.
+// link is a simulated link that all answers share.
 type link struct {
-	rate atomic.Int64 // bytes a second, 0 for no bound
+	rate atomic.Int64 // bytes per second, 0 for no limit
 	mu   sync.Mutex
-	free time.Time // when the next byte may go
+	free time.Time // when the next byte may be sent
 }
 
-// take waits for n bytes' turn.
+// take waits until n bytes may be sent.
 func (l *link) take(n int) {
 	l.mu.Lock()
 	now := time.Now()
@@ -159,8 +159,8 @@ type shared struct {
 	link *link
 }
 
-// ReadFrom implements io.ReaderFrom: parts that are large enough for the
-// kernel's copy and small enough to take turns.
+// ReadFrom implements io.ReaderFrom, in parts that are large enough for the kernel's copy and
+// small enough to share the link.
 func (s *shared) ReadFrom(r io.Reader) (done int64, err error) {
 	const part = 256 << 10
 	for {

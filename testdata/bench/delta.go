@@ -11,15 +11,15 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// delta is an archive for a site that has the work set and lacks a few images.
-// Sizes follow from lock and inventory, so that once is enough.
+// delta is an archive for a site that has the work set and lacks a few images. Sizes depend
+// only on lock and inventory, so that one build is enough.
 type delta struct {
 	Archive int64 `json:"archiveBytes"`
-	Lacking int64 `json:"lackingBytes"` // what was asked for, beyond what the whole bundle before had
+	Lacking int64 `json:"lackingBytes"` // artifacts beyond those of the first bundle
 }
 
-// measureDelta writes the inventory of a site that keeps the archive, and builds
-// what it lacks of the next config, with nothing in the cache.
+// measureDelta writes the inventory of a site that has the archive, and builds the delta to
+// the next config with an empty cache.
 func (w *work) measureDelta(ctx context.Context) error {
 	site, err := w.inventory(ctx)
 	if err != nil {
@@ -39,8 +39,8 @@ func (w *work) measureDelta(ctx context.Context) error {
 	return os.RemoveAll(filepath.Join(w.dir, "delta"))
 }
 
-// inventory is what `kubexm site inventory` would write where the archive lies and
-// no host answers: the bench has none to ask.
+// inventory is what `kubexm site inventory` would write with the archive and no reachable
+// host: the bench has no hosts to query.
 func (w *work) inventory(ctx context.Context) (path string, err error) {
 	b, err := bundle.Open(ctx, w.archive, bundle.Policy{AllowUnsigned: true})
 	if err != nil {
@@ -54,9 +54,9 @@ func (w *work) inventory(ctx context.Context) (path string, err error) {
 	w.root = b.Root.Digest.String()
 	i := manifest.Inventory{
 		Cluster:  b.Lock.Cluster,
-		Bundles:  []manifest.HeldBundle{{Root: w.root, File: archiveName, Bytes: b.Size()}},
+		Bundles:  []manifest.InventoryBundle{{Root: w.root, File: archiveName, Bytes: b.Size()}},
 		Registry: manifest.InventoryRegistry{State: manifest.RegistryAbsent},
-		Blobs:    map[string]manifest.HeldIn{},
+		Blobs:    map[string]manifest.BlobLocation{},
 	}
 	for _, x := range held {
 		i.Blobs[x.Digest] = manifest.InBundle

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// goal is what a figure is to reach. Where AtLeast is not set, less is better.
-// Beyond is 0 where there is none, unless Must is 0 too.
+// goal is the target of a figure. Unless AtLeast is set, less is better. Beyond is 0 if there
+// is none, unless Must is 0 too.
 type goal struct {
 	Must    float64 `json:"must"`
 	Beyond  float64 `json:"beyond"`
 	AtLeast bool    `json:"atLeast,omitempty"`
 }
 
-// figure is one line of the table. Without a goal it is there to compare with.
+// figure is one line of the table. Without a goal it is only for comparison.
 type figure struct {
 	Name string  `json:"name"`
 	Unit string  `json:"unit,omitempty"`
 	Goal *goal   `json:"goal,omitempty"`
 	Ours float64 `json:"ours"`
-	// Of a figure that was missed: what to look at.
-	Step  string `json:"step,omitempty"`  // the run of kubexm, as -wrap names it
-	Bound string `json:"bound,omitempty"` // what the machine allows at all
+	// For a missed figure: what to examine.
+	Step  string `json:"step,omitempty"`  // the run of kubexm, as named by -wrap
+	Bound string `json:"bound,omitempty"` // what the machine allows
 }
 
 // The verdicts on a figure.
@@ -31,7 +31,7 @@ const (
 	missed  = "MISSED"
 )
 
-// verdict says which of the two is reached.
+// verdict returns which of the two targets is reached.
 func (f figure) verdict() string {
 	g := f.Goal
 	if g == nil {
@@ -50,12 +50,12 @@ func (f figure) verdict() string {
 func most(must, better float64) *goal  { return &goal{Must: must, Beyond: better} }
 func least(must, better float64) *goal { return &goal{Must: must, Beyond: better, AtLeast: true} }
 
-// measured is all that figures are made of.
+// measured is the input of the figures.
 type measured struct {
 	options
 	Rounds  []round
 	Machine machine
-	Bytes   int64 // that a build fetches
+	Bytes   int64 // downloaded by a build
 	Delta   delta
 }
 
@@ -64,7 +64,7 @@ func (m measured) ratio(a, b func(round) sample) float64 {
 	return median(m.Rounds, func(r round) float64 { return a(r).Wall / b(r).Wall })
 }
 
-// seconds is the median of what s took.
+// seconds is the median duration of s.
 func (m measured) seconds(s func(round) sample) float64 {
 	return median(m.Rounds, func(r round) float64 { return s(r).Wall })
 }
@@ -74,7 +74,7 @@ func (m measured) megabytes(of func(round) int64) float64 {
 	return median(m.Rounds, func(r round) float64 { return float64(of(r)) / 1e6 })
 }
 
-// The samples of a round, to be handed on.
+// The samples of a round, as parameters.
 var (
 	floorOf   = func(r round) sample { return r.Floor }
 	buildOf   = func(r round) sample { return r.Build }
@@ -88,7 +88,7 @@ var (
 	seedOf    = func(r round) sample { return r.Seed }
 )
 
-// figures makes the table's lines, of the parts that were measured.
+// figures returns the table's lines for the measured parts.
 func (m measured) figures() (rows []figure) {
 	for _, part := range []struct {
 		name string
@@ -136,7 +136,7 @@ func (m measured) ofTransfers() []figure {
 	}
 }
 
-// ofPeers has the rows of the peers that were there.
+// ofPeers returns the rows of the available peers.
 func (m measured) ofPeers() (rows []figure) {
 	for _, row := range []struct {
 		figure
@@ -168,9 +168,8 @@ func median(rounds []round, of func(round) float64) float64 {
 	return (all[(n-1)/2] + all[n/2]) / 2
 }
 
-// misses has a line for each figure that was missed: by how much, what bounds it,
-// and whose profile says where the time went; and a last one that says how those
-// are made.
+// misses returns a line for each missed figure: by how much, the limiting factor, and which
+// profile shows where the time went. The last line explains how to create profiles.
 func misses(figures []figure) (lines []string) {
 	for _, f := range figures {
 		if f.verdict() != missed {

@@ -21,11 +21,11 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// fleet is the hosts that files are sent to: SSH servers on the loopback address,
-// each a process of its own, so that the client's memory and CPU are counted apart.
+// fleet is the set of hosts that receive files: SSH servers on the loopback address, each in
+// its own process, so that the client's memory and CPU are measured separately.
 type fleet struct {
 	dir     string
-	openSSH bool // sshd is the machine's own
+	openSSH bool // sshd is the machine's sshd
 	hosts   []*sshHost
 	link    link
 }
@@ -33,13 +33,13 @@ type fleet struct {
 // sshHost is one of them.
 type sshHost struct {
 	address string // of sshd
-	through string // the same, by the link that all hosts share
-	dir     string // where files are to go
+	through string // the same, through the link that all hosts share
+	dir     string // folder for received files
 	cmd     *exec.Cmd
 	proxy   net.Listener
 }
 
-// fleetSize is how many hosts there are.
+// fleetSize is the number of hosts.
 const fleetSize = 4
 
 // The names of the keys in a fleet's folder.
@@ -48,8 +48,7 @@ const (
 	hostKey  = "host"
 )
 
-// startFleet starts the hosts. Without an sshd that starts here, they are served
-// by this program.
+// startFleet starts the hosts. Without a usable sshd, this program serves them.
 func startFleet(ctx context.Context, self, dir string, stderr io.Writer) (f *fleet, err error) {
 	f = &fleet{dir: dir, openSSH: true}
 	defer func() {
@@ -89,7 +88,7 @@ func startFleet(ctx context.Context, self, dir string, stderr io.Writer) (f *fle
 	return f, nil
 }
 
-// writeKey makes a key pair as ssh-keygen does.
+// writeKey creates a key pair as ssh-keygen does.
 func writeKey(path string) error {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -106,7 +105,7 @@ func writeKey(path string) error {
 	return errors.Join(os.WriteFile(path, pem.EncodeToMemory(block), 0o600), os.WriteFile(path+".pub", ssh.MarshalAuthorizedKey(signer), 0o600))
 }
 
-// sshd starts the machine's own, with a configuration of nothing but what it needs.
+// sshd starts the machine's sshd, with a minimal configuration.
 func (h *sshHost) sshd(ctx context.Context, dir string) error {
 	path, err := exec.LookPath("sshd")
 	if err != nil {
@@ -121,7 +120,7 @@ func (h *sshHost) sshd(ctx context.Context, dir string) error {
 		return err
 	}
 	h.address = l.Addr().String()
-	if err := l.Close(); err != nil { // sshd wants to open it itself
+	if err := l.Close(); err != nil { // sshd opens the port itself
 		return err
 	}
 	_, port, _ := net.SplitHostPort(h.address)
@@ -164,7 +163,7 @@ func (h *sshHost) own(ctx context.Context, self, dir string) error {
 	return err
 }
 
-// share listens for connections that go to h by the link that all hosts share.
+// share listens for connections to h through the link that all hosts share.
 func (f *fleet) share(ctx context.Context, h *sshHost) (err error) {
 	var lc net.ListenConfig
 	if h.proxy, err = lc.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
@@ -189,10 +188,10 @@ func (f *fleet) share(ctx context.Context, h *sshHost) (err error) {
 	return nil
 }
 
-// piece is how many bytes go over the link at a time.
+// piece is the number of bytes sent over the link at a time.
 const piece = 64 << 10
 
-// carry copies one direction; what goes to a host takes its part of the link.
+// carry copies one direction; data for a host uses its share of the link.
 func (f *fleet) carry(to, from net.Conn, limited bool) {
 	defer to.Close()
 	defer from.Close()
@@ -200,13 +199,13 @@ func (f *fleet) carry(to, from net.Conn, limited bool) {
 		if limited && f.link.rate.Load() > 0 {
 			f.link.take(piece)
 		}
-		if n, err := io.CopyN(to, from, piece); n == 0 || err != nil { // the kernel moves it
+		if n, err := io.CopyN(to, from, piece); n == 0 || err != nil { // the kernel copies it
 			return
 		}
 	}
 }
 
-// empty takes the files away that were sent.
+// empty deletes the received files.
 func (f *fleet) empty() error {
 	var errs []error
 	for _, h := range f.hosts {
@@ -215,7 +214,7 @@ func (f *fleet) empty() error {
 	return errors.Join(errs...)
 }
 
-// holds checks that each host got so many bytes of files.
+// holds checks the total size of files on each host.
 func (f *fleet) holds(want int64) error {
 	for _, h := range f.hosts {
 		if got := size(h.dir, func(i fs.FileInfo) int64 { return i.Size() }); got != want || want == 0 {
@@ -225,7 +224,7 @@ func (f *fleet) holds(want int64) error {
 	return nil
 }
 
-// to gives the hosts as arguments: ADDRESS=FOLDER.
+// to returns the hosts as arguments: ADDRESS=FOLDER.
 func (f *fleet) to(linked bool) (args []string) {
 	for _, h := range f.hosts {
 		at := h.address

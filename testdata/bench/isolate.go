@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolated tells whether there is no link but the loopback one: nothing that runs
-// here can reach anybody.
+// isolated reports whether there is only the loopback link, so that nothing can be reached.
 func isolated() bool {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -27,8 +26,8 @@ func isolated() bool {
 	return true
 }
 
-// again runs this program in a network namespace of its own, servers and all. An
-// error means that it did not run: a container may not make one.
+// again runs this program, with its servers, in a new network namespace. An error means that
+// it did not run: a container may not be allowed to create one.
 func again(ctx context.Context, args []string, stdout, stderr io.Writer) (code int, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -44,7 +43,7 @@ func again(ctx context.Context, args []string, stdout, stderr io.Writer) (code i
 		return 0, err
 	}
 	if err != nil {
-		return max(c.ProcessState.ExitCode(), 1), nil // it has said why
+		return max(c.ProcessState.ExitCode(), 1), nil // it has printed the reason
 	}
 	return 0, nil
 }

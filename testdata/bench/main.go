@@ -23,8 +23,8 @@ func main() {
 	os.Exit(start(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// start runs the bench where nothing leads out, if it may make such a place, and
-// gives its exit code.
+// start runs the bench without network access, if it can create a namespace, and returns its
+// exit code.
 func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var err error
 	switch {
@@ -61,7 +61,7 @@ type options struct {
 	runsIn string // the folder of its package
 }
 
-// The parts of the bench, as -only names them.
+// The parts of the bench, for -only.
 const (
 	partBuild = "build"
 	partPush  = "push"
@@ -72,7 +72,7 @@ const (
 
 var allParts = []string{partBuild, partPush, partPeers, partHosts, partLarge}
 
-// has tells whether a part is measured.
+// has reports whether a part is measured.
 func (o options) has(part string) bool { return slices.Contains(o.only, part) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -15,11 +15,11 @@ import (
 	"github.com/mensylisir/kubexm/registry"
 )
 
-// peerNames are the programs that have rows of their own.
+// peerNames are the programs with their own rows.
 var peerNames = []string{"oras", "hauler", "zarf"}
 
-// findPeers looks for them on the PATH. They are run only where nothing leads
-// out: what they ask of whom by themselves is not this bench's to know.
+// findPeers looks for them on the PATH. They only run without network access, because they
+// might connect to other machines.
 func findPeers(stderr io.Writer) map[string]string {
 	found, apart := map[string]string{}, isolated()
 	for _, name := range peerNames {
@@ -44,13 +44,13 @@ func findPeers(stderr io.Writer) map[string]string {
 	return found
 }
 
-// theirs is the work set as peers are told of it: names on the loopback server.
+// theirs is the work set for peers: names on the loopback server.
 type theirs struct {
 	images []string
-	files  []string // addresses, sorted, each once
+	files  []string // addresses, sorted, without duplicates
 }
 
-// rename gives images and files of a lock the names that they have on the server.
+// rename returns the names of a lock's images and files on the server.
 func rename(l *manifest.Lock, base string) (theirs, error) {
 	host := strings.TrimPrefix(base, "http://")
 	var t theirs
@@ -71,7 +71,7 @@ func rename(l *manifest.Lock, base string) (theirs, error) {
 	return t, nil
 }
 
-// peerBuilds lets each peer make its archive of the same work set.
+// peerBuilds runs each peer to create its archive of the same work set.
 func (w *work) peerBuilds(ctx context.Context, r *round) error {
 	if path, ok := w.peers["hauler"]; ok {
 		s, err := w.haulerBuild(ctx, path)
@@ -90,7 +90,7 @@ func (w *work) peerBuilds(ctx context.Context, r *round) error {
 	return nil
 }
 
-// home makes a folder for one run of a peer, and says how to remove it.
+// home creates a folder for one run of a peer, and returns the function that removes it.
 func (w *work) home(peer string) (dir, out string, remove func() error, err error) {
 	dir = filepath.Join(w.dir, peer)
 	out = filepath.Join(dir, "out")

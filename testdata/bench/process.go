@@ -23,11 +23,11 @@ type sample struct {
 	Wall   float64 `json:"wallSeconds"`
 	CPU    float64 `json:"cpuSeconds"`
 	Memory int64   `json:"peakMemoryBytes,omitempty"`
-	Disk   int64   `json:"peakDiskBytes,omitempty"` // of the folder that was watched
+	Disk   int64   `json:"peakDiskBytes,omitempty"` // of the watched folder
 	Output int64   `json:"outputBytes,omitempty"`
 }
 
-// and adds what ran after it.
+// and adds the sample of a process that ran after it.
 func (s sample) and(next sample) sample {
 	return sample{
 		Wall: s.Wall + next.Wall, CPU: s.CPU + next.CPU, Memory: max(s.Memory, next.Memory),
@@ -35,32 +35,32 @@ func (s sample) and(next sample) sample {
 	}
 }
 
-// process is what is to be run.
+// process is a process to measure.
 type process struct {
 	args []string
-	out  string   // a folder whose space is watched; may be empty
-	home string   // where it lives, and may leave what it likes; empty for the work set's folder
+	out  string   // a folder whose size is watched; may be empty
+	home string   // its home, which it may fill; empty for the work set's folder
 	env  []string // further variables
-	dir  string   // where it runs, if not at home
+	dir  string   // working directory, if not its home
 
-	stdout io.Writer // nil: nobody reads it
+	stdout io.Writer // nil: output is discarded
 }
 
-// kubexm is a run of the binary that is measured, named as -wrap may say it.
+// kubexm is a run of the measured binary, with the name that -wrap uses.
 func (w *work) kubexm(step string, args ...string) []string {
 	return append(append(w.before(step), w.binary), args...)
 }
 
-// before gives the words of -wrap for a step.
+// before returns the words of -wrap for a step.
 func (w *work) before(step string) []string {
 	return strings.Fields(strings.ReplaceAll(w.wrap, "{}", step))
 }
 
-// measure runs a process to its end, after the disk has come to rest, and looks
-// at its memory and at the space of a folder meanwhile. It inherits nothing from
-// the environment but the PATH, and is asked not to tell anybody of its use.
+// measure waits for the disk to become idle, runs a process to its end, and watches its memory
+// and the size of a folder. The process inherits only PATH from the environment, and telemetry
+// is disabled.
 func (w *work) measure(ctx context.Context, p process) (sample, error) {
-	if w.scale >= 1 { // of little the disk makes no difference
+	if w.scale >= 1 { // for little data the disk makes no difference
 		unix.Sync()
 	}
 	if p.home == "" {
@@ -74,7 +74,7 @@ func (w *work) measure(ctx context.Context, p process) (sample, error) {
 	switch {
 	case p.dir != "":
 		c.Dir = p.dir
-	case w.wrap == "": // a profiler's files are to be found
+	case w.wrap == "": // the files of a profiler have to be found
 		c.Dir = p.home
 	}
 	c.Stdout = p.stdout
@@ -103,9 +103,9 @@ func (w *work) measure(ctx context.Context, p process) (sample, error) {
 
 var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// watch looks at a process and a folder until the function that it gives is
-// called, which says how much memory and disk they had at most. The kernel's own
-// count of a child would hold the memory of this process too.
+// watch samples a process and a folder until the returned function is called, which returns
+// their maximum memory and size. The kernel's accounting of a child would include the memory
+// of this process.
 func watch(pid int, dir string) func() (memory, disk int64) {
 	stop, done := make(chan struct{}), make(chan [2]int64)
 	go func() {
@@ -137,7 +137,7 @@ func watch(pid int, dir string) func() (memory, disk int64) {
 	return func() (int64, int64) { close(stop); p := <-done; return p[0], p[1] }
 }
 
-// size adds up the files that are in a folder when their turn comes.
+// size returns the total size of the files in a folder.
 func size(dir string, of func(fs.FileInfo) int64) (total int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -145,7 +145,7 @@ func size(dir string, of func(fs.FileInfo) int64) (total int64) {
 				total += of(info)
 			}
 		}
-		return nil // a file that is gone takes no space
+		return nil // a deleted file has no size
 	})
 	return total
 }

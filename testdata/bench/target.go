@@ -14,8 +14,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// target is the registry that everybody pushes to: it hashes what comes, as any
-// registry has to, and keeps it on disk.
+// target is the registry that all tools push to: it hashes the content, as every registry
+// does, and stores it on disk.
 type target struct {
 	dir string
 
@@ -31,7 +31,7 @@ func (t *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to.ServeHTTP(w, r)
 }
 
-// empty forgets all that was pushed.
+// empty deletes everything that was pushed.
 func (t *target) empty() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,13 +39,13 @@ func (t *target) empty() error {
 	return errors.Join(os.RemoveAll(t.dir), os.MkdirAll(t.dir, 0o750))
 }
 
-// bytes adds up the blobs that were pushed.
+// bytes returns the total size of the pushed blobs.
 func (t *target) bytes() int64 {
 	return size(t.dir, func(i fs.FileInfo) int64 { return i.Size() })
 }
 
-// blobFolder keeps blobs in a folder. The library's own hashes a whole blob whenever it
-// is asked whether it has it.
+// blobFolder stores blobs in a folder. The library's own handler hashes a complete blob for
+// every existence check.
 type blobFolder string
 
 func (s blobFolder) path(h v1.Hash) string { return filepath.Join(string(s), h.Hex) }

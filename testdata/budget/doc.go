@@ -1,4 +1,4 @@
-// Package budget holds what kubexm is made of to a measure: how many modules, and
-// how many bytes the program has. Either may grow by a twentieth over what
-// budget.json has on record; more is a decision, and made by `make budget`.
+// Package budget limits the number of modules in kubexm and the size of the program. Each may
+// be at most five percent above the value recorded in budget.json; a larger increase is a
+// decision, recorded with `make budget`.
 package budget

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is one that the Makefile builds into the folder build.
+// program is a program that the Makefile builds into the folder build.
 type program struct {
-	name   string   // of the file in the folder build
-	target string   // of the Makefile
+	name   string   // file name in the folder build
+	target string   // target of the Makefile
 	module string   // the folder of its module
-	path   string   // its package, seen from there
-	beside []string // further files that decide what is built
+	path   string   // its package, relative to the module
+	beside []string // further files that the build reads
 }
 
 var (
@@ -28,17 +28,17 @@ var (
 	brittle = program{name: "brittle", target: "build/brittle", module: "testdata/faults/brittle", path: "."}
 )
 
-// Each is built one time for all tests of a process.
+// Each program is built once for all tests of a process.
 var (
 	onceKubexm  = sync.OnceValues(kubexm.build)
 	onceBrittle = sync.OnceValues(brittle.build)
 )
 
-// Kubexm gives the path of build/kubexm, which it brings up to date first. It is
-// called in a test, as Go's cache takes no note of what TestMain reads.
+// Kubexm returns the path of build/kubexm after building it if it is out of date. Call it in a
+// test, because Go's test cache does not record what TestMain reads.
 func Kubexm(t testing.TB) string { return kubexm.built(t, onceKubexm) }
 
-// Brittle gives the path of build/brittle, the disk of testdata/faults, in the same way.
+// Brittle does the same for build/brittle, the simulated disk of testdata/faults.
 func Brittle(t testing.TB) string { return brittle.built(t, onceBrittle) }
 
 func (p program) built(t testing.TB, once func() (*sources, error)) string {
@@ -55,7 +55,7 @@ func (p program) built(t testing.TB, once func() (*sources, error)) string {
 	return filepath.Join(s.root, "build", p.name)
 }
 
-// sources are the files and folders that a program is built of.
+// sources are the files and folders that a program is built from.
 type sources struct {
 	root  string // of the repository
 	paths []string
@@ -67,21 +67,21 @@ func (p program) build() (*sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not the command's Dir: os/exec asks for its time, which is another one in each clone.
+	// Not the command's Dir: os/exec would read its modification time, which differs in each
+	// clone.
 	if out, err := exec.Command("make", "-C", s.root, p.target).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("make %s: %w\n%s", p.target, err, out)
 	}
 	return s, nil
 }
 
-// places are printed of each package of the module: its folder and its embedded files.
+// places is the template for each package of the module: its folder and its embedded files.
 const places = `{{with .Module}}{{if .Main}}folder {{$.Dir}}
 {{range $.EmbedFiles}}embedded {{$.Dir}}/{{.}}
 {{end}}{{end}}{{end}}`
 
-// find reads the folders and the files of the module that decide what is built, in
-// ways that Go's test cache takes note of. It does not ask for the working
-// directory: that would make $PWD an input.
+// find returns the folders and files of the module that the build reads, in a way that Go's
+// test cache records. It does not read the working directory: that would make $PWD an input.
 func (p program) find() (*sources, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -126,16 +126,16 @@ func (p program) find() (*sources, error) {
 	return s, nil
 }
 
-// list has go print something of the packages in a module. PWD keeps the name that the
-// folder was asked for by: through it a checkout has the same one in each clone.
+// list runs go list on the packages of a module. PWD keeps the name of the folder that the
+// caller used: with it a checkout has the same name in each clone.
 func (p program) list(module, format string) *exec.Cmd {
 	cmd := exec.Command("go", "list", "-C", module, "-deps", "-f", format, p.path)
 	cmd.Env = append(os.Environ(), "PWD="+module)
 	return cmd
 }
 
-// state changes with the files. It is not read by package os, so that Go's test
-// cache need not compare thousands of inputs.
+// state changes with the files. It does not use package os, so that Go's test cache need not
+// compare thousands of inputs.
 func (s *sources) state() string {
 	var b strings.Builder
 	for _, path := range s.paths {
@@ -146,9 +146,8 @@ func (s *sources) state() string {
 	return b.String()
 }
 
-// distrust keeps Go from caching the result where a file was changed since the
-// build: Go looks at the files after the tests only, and would take the result for
-// that of the changed program.
+// distrust keeps Go from caching the result if a file was changed since the build. Go checks
+// the files only after the tests, and would store the result for the changed program.
 func (s *sources) distrust() error {
 	if s.state() == s.seen {
 		return nil

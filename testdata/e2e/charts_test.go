@@ -102,7 +102,7 @@ func (s *labSite) writeWith(t *testing.T, name string, charts []tried) {
 	s.write(t, name, s.config+"  "+strings.ReplaceAll(strings.TrimSpace(string(list)), "\n", "\n  ")+"\n")
 }
 
-// buildVolumes builds the bundle in volumes, loses one, and has it made anew.
+// buildVolumes builds the bundle in volumes, loses one, and has it rebuilt.
 func (s *labSite) buildVolumes(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(s.dir, "site.tar.zst")
@@ -117,7 +117,7 @@ func (s *labSite) buildVolumes(t *testing.T) string {
 	}
 	r := s.kubexm(t, "install", "--bundle", first, "--allow-unsigned", "-f", filepath.Join(s.dir, "config.yaml"))
 	said(t, r, 4, "site.tar.zst.002: the volume is missing", "kubexm bundle repair "+first)
-	said(t, s.up.run(t, []string{"bundle", "repair", first}), 0, ".002: made anew")
+	said(t, s.up.run(t, []string{"bundle", "repair", first}), 0, ".002: rebuilt")
 	return first
 }
 

@@ -62,9 +62,9 @@ func (s *labSite) growsByDelta(t testing.TB) {
 			t.Fatal(err)
 		}
 	}
-	said(t, s.kubexm(t, "site", "inventory", "-f", grown, "--out", inventory), 0, "is no more at "+base, "0 in 0 bundles")
+	said(t, s.kubexm(t, "site", "inventory", "-f", grown, "--out", inventory), 0, "is no longer at "+base, "0 in 0 bundles")
 	left := s.buildSince(t, "left", grown, inventory)
-	said(t, s.up.run(t, []string{"bundle", "verify", "--allow-unsigned", left}), 0, "are not in it and expected from base")
+	said(t, s.up.run(t, []string{"bundle", "verify", "--allow-unsigned", left}), 0, "are left out and expected from base")
 	said(t, install(left), 0, "create of cluster site: done")
 	s.smoke(t)
 

@@ -53,7 +53,7 @@ func TestDelta(t *testing.T) {
 	ask := func(more ...string) []string {
 		return append([]string{"site", "inventory", "--allow-unsigned", "-f", g.newer, "--workdir", g.dir, "--bundle", g.base}, more...)
 	}
-	said(t, g.run(t, ask("--partial", "--out", g.inventory), password), 0, "not asked: host m1 (127.0.0.1)", "connection refused", "in 1 bundle", "--since site.json")
+	said(t, g.run(t, ask("--partial", "--out", g.inventory), password), 0, "not read: host m1 (127.0.0.1)", "connection refused", "in 1 bundle", "--since site.json")
 	if r := g.run(t, ask(), password); r.code != 3 || r.stdout != "" {
 		t.Errorf("a host that is not reached: exit %d, %q", r.code, r.stdout)
 	}
@@ -77,13 +77,13 @@ func TestDelta(t *testing.T) {
 	g.refused(t, delta, full)
 
 	whole := filepath.Join(g.dir, "whole.tar.zst")
-	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, whole, "--base", g.base}), 0, "the whole bundle")
+	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, whole, "--base", g.base}), 0, "complete bundle")
 	if hash(t, whole) != hash(t, full) {
 		t.Error("delta and base are not the whole bundle, byte for byte")
 	}
 	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, whole, "--base", g.base}), 2, "already exists")
-	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, "--base", g.base}), 2, "no name for the whole bundle")
-	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", full, whole + "2", "--base", g.base}), 2, "is a whole bundle and needs no base")
+	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", delta, "--base", g.base}), 2, "the name of the complete bundle is missing")
+	said(t, g.run(t, []string{"bundle", "join", "--allow-unsigned", full, whole + "2", "--base", g.base}), 2, "is a complete bundle and needs no base")
 	t.Run("volumes", func(t *testing.T) { g.inVolumes(t, delta, full) })
 	t.Run("install", func(t *testing.T) { g.installs(t, delta, full, password) })
 }
@@ -94,7 +94,7 @@ func (g *growing) build1(t *testing.T, name string, more ...string) string {
 	out := filepath.Join(g.dir, name+".tar.zst")
 	g.up.Forget()
 	r := g.must(t, g.build(out, g.newFolder(t, "cache-"+name), more...)...)
-	if !strings.Contains(r.stdout, "; the site holds the rest") {
+	if !strings.Contains(r.stdout, "; the site has the rest") {
 		t.Errorf("does not say what it saved:\n%s", r.stdout)
 	}
 	t.Log(r.stdout)
@@ -102,7 +102,7 @@ func (g *growing) build1(t *testing.T, name string, more ...string) string {
 }
 
 // held reads which blobs the inventory lists.
-func (g *growing) held(t *testing.T) map[string]manifest.HeldIn {
+func (g *growing) held(t *testing.T) map[string]manifest.BlobLocation {
 	t.Helper()
 	f, err := os.Open(g.inventory)
 	if err != nil {
@@ -161,11 +161,11 @@ func (g *growing) read(t *testing.T, delta, full string) {
 	if g.root(t, delta) != g.root(t, full) {
 		t.Error("the delta has another root than the whole bundle")
 	}
-	said(t, g.run(t, []string{"bundle", "show", delta}), 0, "part       a delta for cluster refused: ", "expected from base "+root)
+	said(t, g.run(t, []string{"bundle", "show", delta}), 0, "delta      a delta for cluster refused: ", "expected from base "+root)
 	said(t, g.run(t, []string{"bundle", "diff", delta, full}), 0, "0 added, 0 removed, 0 changed", "lacks 0 B")
 	verify := []string{"bundle", "verify", "--allow-unsigned", delta}
-	said(t, g.run(t, verify), 0, "every byte in it is right", "are not in it and expected from base "+root)
-	said(t, g.run(t, append(verify, "--base", g.base)), 0, "whole with its base")
+	said(t, g.run(t, verify), 0, "contents verified", "are left out and expected from base "+root)
+	said(t, g.run(t, append(verify, "--base", g.base)), 0, "complete with its base")
 	said(t, g.run(t, []string{"bundle", "check", "--allow-unsigned", delta}), 0, "complete for cluster refused", "expected from base")
 	layouts := [2]string{filepath.Join(g.dir, "layout-full"), filepath.Join(g.dir, "layout-delta")}
 	g.must(t, "bundle", "extract", "--allow-unsigned", full, "--layout", layouts[0])
@@ -235,7 +235,7 @@ func (g *growing) refused(t *testing.T, delta, full string) {
 		return g.run(t, g.build(filepath.Join(g.dir, "never.tar.zst"), filepath.Join(g.dir, "cache-delta"), "--since", inventory))
 	}
 	said(t, build(g.write(t, "other.json", other)), 2, "the inventory is of cluster prod, the config of cluster refused", "try ")
-	said(t, build(g.write(t, "odd.json", `{"kind": "SiteInventory", "size": 3, "hosts": {}}`)), 2, "odd.json: error: hosts: an object is not a list", "size: is no field", "2 errors")
+	said(t, build(g.write(t, "odd.json", `{"kind": "SiteInventory", "size": 3, "hosts": {}}`)), 2, "odd.json: error: hosts: an object is not a list", "size: is not a field", "2 errors")
 	said(t, build(filepath.Join(g.dir, "absent.json")), 2, "kubexm site inventory")
 }
 
@@ -261,7 +261,7 @@ func (g *growing) inVolumes(t *testing.T, delta, full string) {
 	}
 	out := filepath.Join(dir, "delta.tar.zst")
 	g.must(t, g.build(out, filepath.Join(g.dir, "cache-delta"), "--since", g.inventory, "--volume-size", "1MiB")...)
-	said(t, g.run(t, []string{"bundle", "verify", "--allow-unsigned", out + ".001", "--base", base + ".001"}), 0, "whole with its base")
+	said(t, g.run(t, []string{"bundle", "verify", "--allow-unsigned", out + ".001", "--base", base + ".001"}), 0, "complete with its base")
 	whole := filepath.Join(dir, "whole.tar.zst")
 	g.must(t, "bundle", "join", "--allow-unsigned", out+".001", whole, "--base", base+".001")
 	if hash(t, whole) != hash(t, full) {
@@ -279,7 +279,7 @@ func (g *growing) installs(t *testing.T, delta, full, password string) {
 	install := func(more ...string) result {
 		return g.run(t, append([]string{"install", "--allow-unsigned", "--workdir", g.dir, "--bundle", delta, "-f", g.newer}, more...), password)
 	}
-	said(t, install(), 4, "delta "+g.root(t, full), "it was made against "+g.root(t, g.base), "binary/kubelet/v1.34.10/linux/amd64", "try   name the archive of that root with --base")
+	said(t, install(), 4, "delta "+g.root(t, full), "it was built against "+g.root(t, g.base), "binary/kubelet/v1.34.10/linux/amd64", "try   specify the archive with that root with --base")
 	said(t, install("--base", full), 4, "not a base of delta")
 	said(t, install("--base", g.base), 3, "connection refused", "nothing was changed on any host")
 

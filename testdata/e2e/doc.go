@@ -17,6 +17,7 @@
 //   - packages_on_hosts_test.go: packages of the operating system come to real hosts, and go again;
 //   - registry_existing_test.go: a cluster of a registry that stands already (KUBEXM_REGISTRY=existing);
 //   - walk_test.go, walk_legs_test.go: one cluster on real hosts, made as the README says and taken through its life;
+//   - drivers_test.go: what clients notice while parts of a cluster restart, by testdata/lab/drivers;
 //   - leg_test.go, walk_rules_test.go: how a leg of that walk is tried, tried again, and made good for the next;
 //   - resources_test.go: memory stays flat and disk is what the archive takes.
 //
@@ -25,8 +26,9 @@
 //
 // A leg of the walk finds the cluster in one state and leaves it in another, or in the
 // same. A new one is a line of legsOf and a function: it says from which checkpoint it
-// can be run alone (make leg LEG=…), and whether it changed what the next one finds. The
-// leg checkpoints runs alone only: ten times it goes back to one, within a minute.
+// can be run alone (make leg LEG=…), and whether it changed what the next one finds. Legs
+// that are apart run alone only, such as checkpoints: ten times it goes back to one, within
+// a minute.
 //
 // KUBEXM_E2E_SCALE makes the content of resources_test.go larger: 1 is about as
 // large as the quickstart's, 10 about 1.5 GB. KUBEXM_SEED moves the points at

@@ -37,7 +37,7 @@ func (s *labSite) twoAtOnce(t testing.TB, args ...string) {
 		clock := fair.Start()
 		second := other.watched(t, func(told, func()) {}, args...)
 		ended := time.Now()
-		said(t, second, 1, "another run works on this cluster, as "+s.masters[0]+" says: process ", " of root on ", " since 20", "try ")
+		said(t, second, 1, "another run works on this cluster (lock on "+s.masters[0]+"): process ", " of root on ", " since 20", "try ")
 		// The bundle is read before any host is called, which takes as long as it is
 		// large, and longer beside the first run.
 		called := ended

@@ -42,9 +42,9 @@ func (s *labSite) keepsWhatItIs(t testing.TB) {
 		if elsewhere {
 			s.folder = t.TempDir()
 		}
-		said(t, s.kubexm(t, "preflight", "-f", newer), 3, "existing-cluster", "spec.kubernetes.version: the cluster has v1.32.2, the config says v1.33.1", "this version of kubexm upgrades no cluster")
-		said(t, s.install(t, more), 3, "h1, h2, h3", "spec.kubernetes.maxPods: the cluster has 110, the config says 200", "write 110 again", "install ends here: the cluster exists and stays as it is")
-		said(t, s.install(t, less), 3, "spec.roleGroups.worker: the cluster has this host in it, the config has not")
+		said(t, s.kubexm(t, "preflight", "-f", newer), 3, "existing-cluster", "spec.kubernetes.version: the cluster has v1.32.2, the config has v1.33.1", "this version of kubexm does not upgrade clusters")
+		said(t, s.install(t, more), 3, "h1, h2, h3", "spec.kubernetes.maxPods: the cluster has 110, the config has 200", "write 110 again", "install is refused: the cluster exists and stays as it is")
+		said(t, s.install(t, less), 3, "spec.roleGroups.worker: the host has this role in the cluster, but not in the config")
 	}
 	s.folder = ""
 	for _, h := range s.Hosts {
@@ -66,7 +66,7 @@ func (s *labSite) refusesAReplacedMaster(t testing.TB, config string) {
 		if elsewhere {
 			s.folder = t.TempDir()
 		}
-		said(t, s.install(t, config), 3, "is the first master and holds no control plane of the cluster that exists (known from h2, h3", "was its machine replaced?", "bring the machine back with its disk")
+		said(t, s.install(t, config), 3, "is the first master and has no control plane of the existing cluster (known from h2, h3", "was its machine replaced?", "bring the machine back with its disk")
 	}
 	s.folder = ""
 	s.on(t, "h1", "! test -e /etc/kubernetes && mv /root/kubernetes.away /etc/kubernetes && systemctl start kubelet")
@@ -84,10 +84,10 @@ func (s *labSite) goesOnWithoutPower(t testing.TB, config string) {
 	if err := s.Cut(h); err != nil {
 		t.Fatal(err)
 	}
-	said(t, s.install(t, config), 3, "connectivity", "install ends here: it cannot reach h3 ("+h.Address+")", "nothing was changed on any host")
-	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes"), 3, "or go on without: --skip-host h3")
+	said(t, s.install(t, config), 3, "connectivity", "install is refused: it needs every host of the config, and cannot reach h3 ("+h.Address+")", "nothing was changed on any host")
+	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes"), 3, "or continue without: --skip-host h3")
 	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes", "--skip-host", "h9"), 2, "no host of the cluster is called h9: it has h1, h2, h3")
-	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes", "--skip-host", "h3"), 0, "delete of cluster site: done", "left  h3 ("+h.Address+") was passed over, and keeps the kubelet", "left.json")
+	said(t, s.kubexm(t, "delete", "cluster", "-f", config, "--yes", "--skip-host", "h3"), 0, "delete of cluster site: done", "left  h3 ("+h.Address+") was skipped and still has the kubelet", "left.json")
 	for _, host := range []string{"h1", "h2"} {
 		s.on(t, host, "! test -e /etc/kubernetes && ! test -e /var/lib/kubexm && ! test -e /var/lib/etcd && ! pgrep -x kubelet")
 	}

@@ -38,8 +38,8 @@ func TestFindingsOfAllHosts(t *testing.T) {
 		return s.run(t, append([]string{"install", "--dry-run", "--allow-unsigned", "--workdir", s.dir, "--bundle", archive, "-f", config}, more...), "SSH_PASSWORD=canary-of-ssh")
 	}
 	r := install()
-	said(t, r, 3, "on 3 of 3 hosts", "HOST", "error    r1, m1, w1  architecture", "the config says "+arch, "build the bundle for it",
-		"next: nothing was changed; mend what the checks found", filepath.Join(".kubexm", "refused", "runs"))
+	said(t, r, 3, "on 3 of 3 hosts", "HOST", "error    r1, m1, w1  architecture", "the config has "+arch, "build the bundle again",
+		"next: nothing was changed; fix the findings", filepath.Join(".kubexm", "refused", "runs"))
 	if r.stdout != "" || strings.Contains(r.stderr, "canary-of-ssh") || strings.Contains(r.stderr, "would run") {
 		t.Errorf("standard output:\n%s\nstandard error:\n%s", r.stdout, r.stderr)
 	}
@@ -60,7 +60,7 @@ func TestFindingsOfAllHosts(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &last); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if last.Type == "finding" && last.Severity == "error" && strings.Contains(last.Message, "the config says "+arch) {
+		if last.Type == "finding" && last.Severity == "error" && strings.Contains(last.Message, "the config has "+arch) {
 			found[last.Host]++
 		}
 	}
@@ -80,8 +80,8 @@ func TestFindingsOfAllHosts(t *testing.T) {
 		t.Errorf("standard output:\n%s\nstandard error:\n%s", r.stdout, r.stderr)
 	}
 	r = look("--skip", "architecture,preflight.duplicates")
-	said(t, r, 3, "left out: architecture, duplicates", "not looked at without a bundle")
-	if strings.Contains(r.stdout, "the config says "+arch) {
+	said(t, r, 3, "skipped: architecture, duplicates", "not checked without a bundle")
+	if strings.Contains(r.stdout, "the config has "+arch) {
 		t.Errorf("what was left out was looked at:\n%s", r.stdout)
 	}
 	r = install("--skip-checks", "architecture", "-o", "json")

@@ -14,7 +14,7 @@ import (
 	"github.com/mensylisir/kubexm/testdata/lab"
 )
 
-// hardened holds a cluster that runs against the table that docs/hardening.md is
+// hardened holds a cluster that runs against the table that docs/reference/hardening.md is
 // written from: what its processes were started with, what its kubelets say of
 // themselves, modes of files, kernel settings, ports, and what is refused.
 func (s *labSite) hardened(t testing.TB, c hardenedCluster) {
@@ -149,7 +149,7 @@ type hardenedCluster struct {
 	etcdctl              string   // asks the store, on the first of etcd
 }
 
-// runs tells whether a component runs on a host.
+// runs reports whether a component runs on a host.
 func (c hardenedCluster) runs(component, host string) bool {
 	if component == manifest.OfEtcd {
 		return slices.Contains(c.etcd, host)
@@ -157,7 +157,7 @@ func (c hardenedCluster) runs(component, host string) bool {
 	return slices.Contains(c.masters, host)
 }
 
-// runsWith tells whether a word of a command line is the setting's. A list of
+// runsWith reports whether a word of a command line is the setting's. A list of
 // plug-ins may have more of them.
 func runsWith(word string, s manifest.Setting) bool {
 	name, value, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")

@@ -40,7 +40,7 @@ var bads = []bad{
 		make: "systemctl start nftables", undo: "systemctl stop nftables",
 	},
 	{
-		what: "stale files of Kubernetes", host: "h2", level: "error", check: "existing-installation", says: "holds another Kubernetes",
+		what: "stale files of Kubernetes", host: "h2", level: "error", check: "existing-installation", says: "files of another Kubernetes",
 		make: "mkdir -p /etc/kubernetes/manifests; touch /etc/kubernetes/kubelet.conf", undo: "rm -r /etc/kubernetes",
 	},
 	{
@@ -52,7 +52,7 @@ var bads = []bad{
 		make: "apt-mark -qq hold socat", undo: "apt-mark -qq unhold socat",
 	},
 	{
-		what: "a locked apt", host: "h2", level: "warning", check: "packages", says: "changes packages",
+		what: "a locked apt", host: "h2", level: "warning", check: "packages", says: "is changing packages",
 		make: `systemd-run -q --unit locked perl -e 'use Fcntl; open F, ">>", "/var/lib/dpkg/lock-frontend"; my $l = pack("s s x4 q q l x4", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $l) or die; sleep 600'; sleep 1; systemctl is-active locked`,
 		undo: "systemctl stop locked",
 	},

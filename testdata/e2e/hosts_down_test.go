@@ -23,6 +23,7 @@ func (s *walkSite) downRows() map[string]downRow {
 		"kubexm get clusters -f":                {args: with("get", "clusters")},
 		"kubexm get operations -f":              {args: with("get", "operations")},
 		"kubexm get releases":                   {args: with("get", "releases"), ends: 1},
+		"kubexm get endpoint":                   {args: with("get", "endpoint"), ends: 1},
 		"kubexm operation show":                 {args: with("operation", "show")},
 		"kubexm operation abandon":              {args: with("operation", "abandon", "--yes")},
 		"kubexm kubeconfig":                     {args: with("kubeconfig")},
@@ -33,7 +34,7 @@ func (s *walkSite) downRows() map[string]downRow {
 		"kubexm reset":                          {args: with("reset", "--yes"), ends: 3, wipes: true},
 		"kubexm restart":                        {args: with("restart", "all", "--yes"), ends: 3},
 		"kubexm preflight":                      {args: with("preflight"), ends: 3},
-		"kubexm hosts prepare":                  {args: with("hosts", "prepare", "--yes"), ends: 3},
+		"kubexm hosts prepare":                  {args: with("hosts", "prepare", "--yes", "--bundle", s.bundle, "--allow-unsigned"), ends: 3},
 	}
 }
 
@@ -59,7 +60,11 @@ func (s *walkSite) goesInThroughAnother(t testing.TB) {
 		if !ok {
 			t.Fatalf("%s is not tested", line[1])
 		}
-		switch r := s.kubexm(t, row.args...); {
+		r := s.kubexm(t, row.args...)
+		if offered := strings.Contains(r.stderr, "continue without: --skip-host "+first); offered != (line[3] == "goes on") {
+			t.Errorf("%s: offers --skip-host: %v, and with it the page says: %s", line[1], offered, line[3])
+		}
+		switch {
 		case line[2] == "goes on":
 			said(t, r, 0)
 		case row.ends == 0:
@@ -68,7 +73,7 @@ func (s *walkSite) goesInThroughAnother(t testing.TB) {
 			said(t, r, row.ends, first)
 		}
 		if line[3] == "refused" {
-			said(t, s.kubexm(t, append(row.args, "--skip-host", first)...), 3, first)
+			said(t, s.kubexm(t, append(row.args, "--skip-host", first)...), 2, first)
 		}
 	}
 	said(t, s.kubexm(t, append(s.creation(), "--skip-host", first)...), 0, "create of cluster site: done", first)

@@ -131,7 +131,7 @@ func TestWhatInstallRefuses(t *testing.T) {
 		"try   build the bundle from this config",
 	}
 	said(t, check("-f", arm, archive), 4, lacks...)
-	said(t, check("-f", newer, archive), 4, "the config asks for Kubernetes v1.33.1, the bundle holds "+version)
+	said(t, check("-f", newer, archive), 4, "the config requires Kubernetes v1.33.1, the bundle contains "+version)
 	r := check("-f", arm, "-o", "json", archive)
 	var answer struct {
 		Lacks []struct {
@@ -151,13 +151,13 @@ func TestWhatInstallRefuses(t *testing.T) {
 	}
 	said(t, install("-f", good), 4, "--allow-unsigned")
 	said(t, install("--allow-unsigned", "-f", arm), 4, lacks...)
-	said(t, install("--allow-unsigned", "-f", newer), 4, "the config asks for Kubernetes v1.33.1")
+	said(t, install("--allow-unsigned", "-f", newer), 4, "the config requires Kubernetes v1.33.1")
 	said(t, install("--allow-unsigned", "-f", ha), 2, "spec.runtime.type: docker cannot be installed yet", "only containerd")
 	said(t, s.run(t, []string{"install", "--allow-unsigned", "--bundle", archive, "--workdir", s.dir}), 2,
-		"spec.ssh.password: refers to the environment variable SSH_PASSWORD, which a bundle's config may not read", "-f")
+		"spec.ssh.password: refers to the environment variable SSH_PASSWORD, which a config in a bundle must not read", "-f")
 	said(t, s.run(t, []string{"install", "--allow-unsigned", "--bundle", archive, "--workdir", s.dir, "-f", good}), 2,
 		"spec.hosts[0].password", "spec.hosts[1].password", "spec.hosts[2].password", "SSH_PASSWORD is not set")
-	said(t, s.run(t, []string{"delete", "cluster", "-f", good, "--workdir", s.dir}), 2, "destroys it", "--yes does it")
+	said(t, s.run(t, []string{"delete", "cluster", "-f", good, "--workdir", s.dir}), 2, "destroys it", "add --yes to confirm")
 	if n := calls.Load(); n != 0 {
 		t.Errorf("hosts were called %d times", n)
 	}

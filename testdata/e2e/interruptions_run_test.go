@@ -16,7 +16,7 @@ import (
 	"github.com/mensylisir/kubexm/testdata/lab"
 )
 
-// told is what a run tells of one step, see docs/run-events.md.
+// told is what a run tells of one step, see docs/reference/run-events.md.
 type told struct {
 	Type, Step, Host, Outcome string
 	Time                      time.Time

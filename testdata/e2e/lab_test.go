@@ -226,7 +226,7 @@ func (s *labSite) refused(t testing.TB) {
 	// A port of the master that something else listens on.
 	s.on(t, "h2", "systemd-run --unit taken systemd-socket-activate --accept -l 6443 /bin/cat")
 	r = s.install(t, filepath.Join(s.dir, "config.yaml"))
-	said(t, r, 3, "h2", "6443", "systemd-socket-", "stop it: `ss -tlnp") // the kernel keeps 15 letters of a name
+	said(t, r, 3, "h2", "6443", "systemd-socket-", "stop it; ss -tlnp") // the kernel keeps 15 letters of a name
 	s.on(t, "h2", "systemctl stop taken")
 	for _, h := range s.Hosts {
 		s.on(t, h.Name, "! test -e /etc/containerd && ! test -e /var/lib/kubexm && ! grep -q kubexm /etc/hosts")

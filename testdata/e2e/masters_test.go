@@ -56,7 +56,7 @@ func TestClusterThreeMasters(t *testing.T) {
 	r := s.kubexm(t, "delete", "cluster", "-f", config, "--yes")
 	said(t, r, 0, "delete of cluster site: done")
 	if kind == "external" {
-		said(t, r, 0, "stay in the etcd at https://")
+		said(t, r, 0, "remain in the etcd at https://")
 		if keys := s.outside(t, "get --prefix --keys-only /registry/namespaces/"); !strings.Contains(keys, "kube-system") {
 			t.Errorf("a store that is not kubexm's was emptied: %s", keys)
 		}

@@ -107,7 +107,7 @@ type packageHost struct {
 	bundle  *packageBundle
 	cluster *manifest.Cluster
 	user    string
-	verbs   func(runner.Ran) // hears of every command
+	verbs   func(runner.CommandRecord) // hears of every command
 }
 
 // dial connects as from the lab's workdir host.
@@ -169,7 +169,7 @@ func (p *packageHost) run(t *testing.T, s steps.Step) error {
 	return err
 }
 
-// done tells whether there is nothing to do for a step.
+// done reports whether there is nothing to do for a step.
 func (p *packageHost) done(t *testing.T, s steps.Step) bool {
 	t.Helper()
 	v, err := s.Precheck(t.Context(), p.hands(t).WithBoard(&steps.Board{}).ForStep(s.Meta()))
@@ -306,7 +306,7 @@ dpkg-deb -b "$d" /root/halfway.deb; dpkg --unpack /root/halfway.deb; rm -r "$d" 
 func killedInstallationIsFinished(t *testing.T, p *packageHost, install, remove steps.Step) {
 	state := p.sh(t, packageState)
 	ctx, kill := context.WithCancel(t.Context())
-	p.verbs = func(r runner.Ran) {
+	p.verbs = func(r runner.CommandRecord) {
 		if r.Verb == connector.VerbJobPoll && r.Err == nil {
 			if p.SSH(t.Context(), p.host, lab.RootUser, "grep -qs Unpacking /run/kubexm/jobs/packages-site.log").Run() == nil {
 				kill()

@@ -60,7 +60,7 @@ func TestClusterExistingRegistry(t *testing.T) {
 	t.Setenv("REGISTRY_PASSWORD", registryPassword)
 	r = s.install(t, config)
 	// Its password file authorises whoever it authenticates, so that the nodes' user may push there, too.
-	said(t, r, 0, "create of cluster site: done", "reader, who pulls on the nodes, may push", "this machine does not reach images.site.example:8443", "through the SSH connection to h1")
+	said(t, r, 0, "create of cluster site: done", "the nodes' login (user reader) may push", "the workdir host cannot reach images.site.example:8443", "through the SSH connection to h1")
 	if strings.Contains(r.stdout+r.stderr, registryPassword) || strings.Contains(r.stdout+r.stderr, pullPassword) {
 		t.Error("the password was shown")
 	}
@@ -69,7 +69,7 @@ func TestClusterExistingRegistry(t *testing.T) {
 	s.pulledFromThere(t)
 
 	r = s.kubexm(t, "delete", "cluster", "-f", config, "--yes")
-	said(t, r, 0, "delete of cluster site: done", "images stay in the registry images.site.example:8443/kube/one")
+	said(t, r, 0, "delete of cluster site: done", "images remain in the registry images.site.example:8443/kube/one")
 	s.on(t, "h3", "test -e /srv/outside/data/docker/registry/v2/repositories/kube/one/registry.k8s.io/pause/_manifests/tags/")
 	s.on(t, "h3", "systemctl stop outside; nft delete table inet outside; rm -rf /srv/outside")
 	s.asBefore(t, before)

@@ -54,7 +54,7 @@ ask https://dockerhub.kubexm.local:5001/v2/`)
 	}
 	other := s.on(t, node, "ctr -n k8s.io images list -q | grep '^registry.k8s.io/kube-proxy:' | head -n 1")
 	s.on(t, node, "ctr -n k8s.io images tag --force "+other+" "+ref+" && ctr -n k8s.io images label "+ref+" io.cri-containerd.pinned=pinned")
-	said(t, s.install(t, config), 0, "the registry had another image under this tag", ref, "create of cluster site: done")
+	said(t, s.install(t, config), 0, "the registry has another image under this tag", ref, "create of cluster site: done")
 	if got := s.imageDigest(t, node, ref); got != digest {
 		t.Errorf("%s has %s as %s, and not %s", node, ref, got, digest)
 	}

@@ -21,7 +21,7 @@ func TestResume(t *testing.T) {
 	if !s.killedAt(t, joins, func(told) {}, resume...) {
 		t.Fatal("the resumed run had ended before it was to be killed")
 	}
-	said(t, s.kubexm(t, resume...), 0, "resumed: ", "not looked at again, as ", "create of cluster site: done")
+	said(t, s.kubexm(t, resume...), 0, "resumed: ", "not checked again; completed according to ", "create of cluster site: done")
 	said(t, s.install(t, config), 0, "0 steps ran")
 	s.eventually(t, "h1", atHome+"test $("+kubectl+"get nodes --no-headers | grep -cw Ready) = 2")
 

@@ -25,7 +25,7 @@ func TestVolumes(t *testing.T) {
 	size := fmt.Sprint(info.Size()/7 + 1)
 	base := filepath.Join(s.newFolder(t, "volumes"), "demo.tar.zst")
 	first := base + ".001"
-	said(t, s.run(t, s.build(base, cache, "--volume-size", size, "--parity", "2")), 0, first, "in    7 volumes; carry "+base+".volumes")
+	said(t, s.run(t, s.build(base, cache, "--volume-size", size, "--parity", "2")), 0, first, "in    7 volumes; carry a copy of "+base+".volumes")
 	table, err := archive.Volumes(first)
 	if err != nil {
 		t.Fatal(err)
@@ -99,9 +99,9 @@ func (s *site) readAcross(t *testing.T, whole, first string) {
 func (s *site) lose(t *testing.T, base, whole string) {
 	first := base + ".001"
 	for n := range 7 {
-		said(t, s.run(t, []string{"bundle", "verify", "--volume", fmt.Sprint(n + 1), first}), 0, "whole", fmt.Sprintf(".%03d", n+1))
+		said(t, s.run(t, []string{"bundle", "verify", "--volume", fmt.Sprint(n + 1), first}), 0, "intact", fmt.Sprintf(".%03d", n+1))
 	}
-	said(t, s.run(t, []string{"bundle", "verify", "--volume", "p2", first}), 0, "whole", ".p002")
+	said(t, s.run(t, []string{"bundle", "verify", "--volume", "p2", first}), 0, "intact", ".p002")
 	if err := os.Remove(base + ".003"); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (s *site) lose(t *testing.T, base, whole string) {
 		said(t, s.run(t, args), 4, "demo.tar.zst.003: the volume is missing", "kubexm bundle repair "+first)
 	}
 	said(t, s.run(t, []string{"bundle", "verify", "--volume", "5", first}), 4, "demo.tar.zst.005: the volume is damaged")
-	said(t, s.run(t, []string{"bundle", "repair", first}), 0, ".003: made anew", ".005: made anew")
+	said(t, s.run(t, []string{"bundle", "repair", first}), 0, ".003: rebuilt", ".005: rebuilt")
 	s.must(t, "bundle", "verify", "--allow-unsigned", first)
 	said(t, s.run(t, []string{"bundle", "repair", first}), 0, "nothing to do")
 	for _, name := range []string{".001", ".004", ".p001"} {
@@ -129,7 +129,7 @@ func (s *site) lose(t *testing.T, base, whole string) {
 			t.Fatal(err)
 		}
 	}
-	said(t, s.run(t, []string{"bundle", "repair", first}), 4, "3 volumes are wrong", "parity mends 2", "carry at least 1 of them again")
+	said(t, s.run(t, []string{"bundle", "repair", first}), 4, "3 volumes are missing or damaged", "parity can rebuild 2", "copy at least 1 of them again")
 	for _, name := range []string{".001", ".004", ".p001"} {
 		if err := os.Rename(base+name+".away", base+name); err != nil {
 			t.Fatal(err)

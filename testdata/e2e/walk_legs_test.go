@@ -158,7 +158,7 @@ func (s *walkSite) comesBack(t testing.TB, checkpoint string) {
 	}
 	began := time.Now()
 	first := s.masters[0]
-	// A node stays Ready in the store that was: its lease tells whether its kubelet lives.
+	// A node stays Ready in the store that was: its lease reports whether its kubelet lives.
 	since := s.on(t, first, "date -u +%Y-%m-%dT%H:%M:%SZ")
 	s.within(t, 5*time.Minute, first, atHome+fmt.Sprintf(`export KUBECONFIG=/etc/kubernetes/admin.conf
 test "$(kubectl --request-timeout=10s -n kube-node-lease get leases -o jsonpath='{range .items[*]}{.spec.renewTime}{"\n"}{end}' | awk '$1 > "%s"' | wc -l)" = %d &&

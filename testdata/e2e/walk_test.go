@@ -59,6 +59,7 @@ func legsOf(s *walkSite) []leg {
 		{name: "hardening", budget: 30 * time.Second, from: create, run: s.isHardened},
 		{name: "registry", budget: 30 * time.Second, from: create, run: func(t testing.TB) { s.registryIsGuarded(t, s.configFile()) }},
 		{name: "restart", budget: 4 * time.Minute, from: create, apart: true, run: s.isRestarted},
+		{name: "drivers", budget: 5 * time.Minute, from: create, apart: true, run: s.isDriven},
 		{name: "lead-down", budget: 8 * time.Minute, from: create, apart: true, run: s.goesInThroughAnother},
 		{name: "lost-member", budget: 15 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.storeDoesWithoutOne(t) }},
 		{name: "lost-disk", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.aLostDiskIsReplaced(t, s.configFile()) }},

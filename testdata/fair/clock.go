@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// patience is how many times longer something may take on a busy machine.
+// patience is how many times longer an operation may take on a busy machine.
 const patience = 10
 
-// A Clock measures how long something takes, and what else the machine has to do
-// meanwhile.
+// A Clock measures how long an operation takes, and the other load of the machine meanwhile.
 type Clock struct {
 	began time.Time
 	load  load
 	read  func() (load, bool)
-	idle  bool // nothing else was at work in the beginning
+	idle  bool // the machine was idle at the start
 }
 
 // Start starts a clock.
@@ -31,11 +30,11 @@ func start(read func() (load, bool)) Clock {
 	return Clock{began: time.Now(), load: l, read: read, idle: ok && l.average < l.cores}
 }
 
-// Took is the time since the start.
+// Took returns the time since the start.
 func (c Clock) Took() time.Duration { return time.Since(c.began) }
 
-// Within fails the test where what it took since the start is above the limit and
-// the machine was idle beside it, or where it is above ten times the limit.
+// Within fails the test if the time since the start exceeds the limit on an idle machine, or
+// ten times the limit on a busy one.
 func (c Clock) Within(t testing.TB, limit time.Duration) {
 	t.Helper()
 	c.Limit(t, c.Took(), limit)
@@ -59,9 +58,9 @@ func (c Clock) Limit(t testing.TB, took, limit time.Duration) {
 	t.Logf("it took %s, above %s: the machine was busy (%s)", took, limit, why)
 }
 
-// busy says what kept the machine from the work, or "" where nothing did: a load
-// average as high as the number of processors, or others that took as much as half
-// of one while the clock ran. The average alone lags by a minute.
+// busy describes the other load of the machine, "" if there was none: a load average of at
+// least the number of processors, or other processes that used half a processor while the
+// clock ran. The average alone lags by a minute.
 func (c Clock) busy() string {
 	now, ok := c.read()
 	switch {
@@ -78,12 +77,12 @@ func (c Clock) busy() string {
 	return ""
 }
 
-// load is what the machine has to do.
+// load is the load of the machine.
 type load struct {
 	average float64 // runnable processes, over the last minute
 	cores   float64
 
-	// Since some point in the past, of all processors together.
+	// Totals since some point in the past, over all processors.
 	all, idle time.Duration // idle without waiting for a disk
 	own       time.Duration // by this process, and by its children that have ended
 }
@@ -91,7 +90,7 @@ type load struct {
 // tick is the unit of /proc/stat: every Linux that Go runs on has 100 a second.
 const tick = 10 * time.Millisecond
 
-// current reads the load; ok is false where the kernel does not tell.
+// current reads the load; ok is false if the kernel does not report it.
 func current() (l load, ok bool) {
 	l.cores = float64(runtime.NumCPU())
 	average, err := os.ReadFile("/proc/loadavg")
@@ -111,7 +110,7 @@ func current() (l load, ok bool) {
 	if len(fields) < 9 {
 		return l, false
 	}
-	for i, f := range fields[1:9] { // guests count as user already
+	for i, f := range fields[1:9] { // guest times are included in user
 		n, err := strconv.ParseInt(string(f), 10, 64)
 		if err != nil {
 			return l, false

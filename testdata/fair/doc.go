@@ -1,4 +1,4 @@
-// Package fair keeps tests from failing by luck: it holds what takes time to
-// limits that know how busy the machine is, and gives random input from a seed
-// that is the same on each run.
+// Package fair prevents tests from failing by chance. It applies time limits that take the
+// load of the machine into account, and generates random input from a seed that is the same on
+// each run.
 package fair

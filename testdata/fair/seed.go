@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// seedVariable holds a number, or the word random. A run with it is asked for with
-// -count=1: Go's test cache takes the word for an unchanged input.
+// seedVariable contains a number, or the word random. A run with it requires -count=1, because
+// Go's test cache considers the word an unchanged input.
 const seedVariable = "KUBEXM_SEED"
 
-// Rand gives the random numbers of a test: the same on each run, or those of
-// KUBEXM_SEED, which is a number or "random". Where the test fails it names the seed.
+// Rand returns the random numbers of a test: the same on each run, or those of KUBEXM_SEED,
+// which is a number or "random". A failing test reports the seed.
 func Rand(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := uint64(1)

@@ -161,7 +161,7 @@ func (g *clusterSite) logged() int64 {
 
 // losePowerHere takes from the log's end what no sync had seen to, as much of it as
 // chance has it: the lines behind the one that says that the run begins, which is
-// synced. It tells whether it went through a line. Half of the time the length stays,
+// synced. It reports whether it went through a line. Half of the time the length stays,
 // and the content is gone.
 func (g *clusterSite) losePowerHere(from int64, rng *rand.Rand) (within bool, err error) {
 	text, err := os.ReadFile(g.auditLog())

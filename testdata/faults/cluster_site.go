@@ -103,7 +103,7 @@ func (l *lab) clusterSite(ctx context.Context, name string) (*clusterSite, error
 		return nil, err
 	}
 	g.kube = steptest.NewKube(g.cluster)
-	g.kube.Between = g.between
+	g.kube.BeforePhase = g.between
 	for n, sim := range sims {
 		g.kube.On(sim, n)
 		g.watchKubeadm(n, sim)
@@ -166,7 +166,7 @@ func (g *clusterSite) watchKubeadm(name string, sim *conntest.Sim) {
 	})
 }
 
-// whole tells whether a host is a control plane whose last phase was carried out.
+// whole reports whether a host is a control plane whose last phase was carried out.
 func (g *clusterSite) whole(name string) bool {
 	sim := g.hosts[name].sim
 	return name == "m1" && sim.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") != "" && sim.Read("/etc/kubernetes/admin.conf") != "" &&

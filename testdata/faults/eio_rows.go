@@ -58,7 +58,7 @@ func (l *lab) failing(ctx context.Context, d operation, kind callKind) (string, 
 	return fmt.Sprintf("%d of %d end with an error, and converge; 0 corrupt", came, all), nil
 }
 
-// fail carries out d, and has one call in one of its commands fail. It tells whether
+// fail carries out d, and has one call in one of its commands fail. It reports whether
 // there was such a call.
 func (l *lab) fail(ctx context.Context, d operation, in int, kind callKind, at int) (struck bool, err error) {
 	s, err := l.stand(ctx, fmt.Sprintf("eio-%s-%d-%s-%d", d.name, in, kind, at), d, false)

@@ -191,7 +191,7 @@ func forgets(w http.ResponseWriter, r *http.Request, s *faultyRegistry) bool {
 	return true
 }
 
-// loses tells whether a blob is the one that the registry cannot keep: the first,
+// loses reports whether a blob is the one that the registry cannot keep: the first,
 // also where it comes again for another image.
 func (s *faultyRegistry) loses(digest string) bool {
 	s.mu.Lock()

@@ -122,7 +122,7 @@ func (h *host) running(alive context.Context, program string) {
 	h.lives[program] = alive
 }
 
-// living tells whether a program still runs that was begun last.
+// living reports whether a program still runs that was begun last.
 func (h *host) living(program string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -138,7 +138,7 @@ func (g *clusterSite) calm() {
 		h.wire.strikeAfter(0, nil)
 		h.wire.each(cut)
 	}
-	g.reg.StrikeAt(nil)
+	g.reg.OnUpload(nil)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.part = nil
@@ -236,7 +236,7 @@ func onConnection(how func(*pair)) func(*clusterSite, int, int, bool) {
 // restartRegistry restarts it at one of the uploads.
 func restartRegistry(g *clusterSite, i, n int, _ bool) {
 	target := 1 + i*g.models.model.puts/n
-	g.reg.StrikeAt(func(at int) {
+	g.reg.OnUpload(func(at int) {
 		if at == target {
 			g.reg.Restart()
 		}

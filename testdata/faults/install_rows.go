@@ -149,7 +149,7 @@ func (l *lab) killedInstalls(ctx context.Context, first int) (string, error) {
 	return fmt.Sprintf("converges; %d of %d kills of installs and deletes came before the end", during, 2*n), nil
 }
 
-// killer interrupts each command once, and tells whether it still ran.
+// killer interrupts each command once, and reports whether it still ran.
 type killer struct {
 	install, destroy func(g *clusterSite) (bool, error)
 }

@@ -136,7 +136,7 @@ func (l *lab) kill(ctx context.Context, name string, point time.Duration) (ran b
 	return ran, errors.Join(s.same(s.archive()), onlyIn(s.out, "bundle.tar.zst"), wholeCache(s.cache))
 }
 
-// stopAfter runs c and kills it after d. It tells whether it still ran.
+// stopAfter runs c and kills it after d. It reports whether it still ran.
 func stopAfter(c *exec.Cmd, d time.Duration) (bool, error) {
 	if err := c.Start(); err != nil {
 		return false, err

@@ -118,7 +118,7 @@ type source struct {
 // elsewhere is how lines begin that work on no host and in no workdir.
 var elsewhere = regexp.MustCompile(`^(?:KUBEXM_KEY_PASSWORD="[^"]*" )?kubexm (?:bundle|cache|config|keys|man|registry serve|versions?)(?: |$)`)
 
-// site tells whether lines of the source may work on the hosts, or on what is kept of them.
+// site reports whether lines of the source may work on the hosts, or on what is kept of them.
 func (s source) site() bool {
 	return slices.ContainsFunc(s.lines, func(line string) bool { return !elsewhere.MatchString(line) })
 }
@@ -143,10 +143,11 @@ func (p *printed) sources() []source {
 		}
 	})
 	docs, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(docs) < 15 || len(all) < 30 {
-		p.t.Fatalf("%d documents, %d helps: %v", len(docs), len(all), err)
+	reference, _ := filepath.Glob("../../docs/reference/*.md") // the pattern is the same but for its folder
+	if err != nil || len(docs) < 10 || len(reference) < 10 || len(all) < 30 {
+		p.t.Fatalf("%d how-to pages, %d reference pages, %d helps: %v", len(docs), len(reference), len(all), err)
 	}
-	for _, d := range docs {
+	for _, d := range append(docs, reference...) {
 		if s := p.document(d); len(s.lines) > 0 {
 			s.without = map[string][]string{"trust.md": {"cosign.*", "signed.json"}, "delta.md": {"delta.tar.zst*", "site.json"}}[s.name]
 			all = append(all, s)

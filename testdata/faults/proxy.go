@@ -79,7 +79,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a(p.call(w, r))
 }
 
-// hits tells whether r asks for the address, where github.com sends one on too.
+// hits reports whether r asks for the address, where github.com sends one on too.
 func (p *proxy) hits(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.EscapedPath() == p.at
 }

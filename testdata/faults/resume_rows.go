@@ -136,7 +136,7 @@ func resumesNothing(ctx context.Context, l *lab) (string, error) {
 	if err := g.rewrite("maxPods: 99"); err != nil {
 		return "", err
 	}
-	if err := refuses(g.install(), "the config is another one"); err != nil {
+	if err := refuses(g.install(), "the config has changed"); err != nil {
 		return "", err
 	}
 	if err := half(g.destroy()); err != nil {

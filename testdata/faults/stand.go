@@ -119,7 +119,7 @@ func (s *stand) finish(ctx context.Context, p phase) error {
 }
 
 // loseAt runs p and takes the power away before the n-th call that changes the disk.
-// It tells whether p still ran.
+// It reports whether p still ran.
 func (s *stand) loseAt(ctx context.Context, p phase, n int, rng *rand.Rand) (ran bool, err error) {
 	if err := s.disk.cutAt(n); err != nil {
 		return false, err

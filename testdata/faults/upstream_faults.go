@@ -60,7 +60,7 @@ func ranges() []upstreamFault {
 		{name: "cut before the first byte, 3 times", answer: times(3, (*call).cut)},
 		{name: "cut, then 200 to the Range", quick: 1, answer: inTurn(half, whole)},
 		{name: "cut, then 416", quick: 2, answer: inTurn(half, status(http.StatusRequestedRangeNotSatisfiable))},
-		{name: "cut and 416, for ever", waits: true, code: 1, words: []string{"given up after 6 tries"}, answer: func(int) answer {
+		{name: "cut and 416, for ever", waits: true, code: 1, words: []string{"gave up after 6 attempts"}, answer: func(int) answer {
 			return func(c *call) {
 				if c.r.Header.Get("Range") == "" {
 					half(c)
@@ -80,7 +80,7 @@ func ranges() []upstreamFault {
 			func(c *call) { c.etag = ""; c.part(c.body) })},
 		{name: "206 from the wrong place", answer: inTurn(half, func(c *call) { c.from = 5; c.part(c.body) })},
 		{name: "206 of another total", answer: inTurn(half, func(c *call) { c.part(append(c.body, 1, 2, 3)) })},
-		{name: "cut for ever", waits: true, answer: times(0, (*call).cut), code: 1, words: []string{"given up after 6 tries"}},
+		{name: "cut for ever", waits: true, answer: times(0, (*call).cut), code: 1, words: []string{"gave up after 6 attempts"}},
 	}
 }
 
@@ -106,7 +106,7 @@ func lengths() []upstreamFault {
 		{name: "no length", answer: times(0, chunked(100, 0))},
 		{name: "no length, ends early once", quick: 1, answer: times(1, chunked(40, 0))},
 		{name: "no length, too much", answer: times(0, chunked(100, 7)), code: 4, words: []string{"expected"}},
-		{name: "nothing at all", waits: true, answer: times(0, chunked(0, 0)), code: 1, words: []string{"ended before all of it came"}},
+		{name: "nothing at all", waits: true, answer: times(0, chunked(0, 0)), code: 1, words: []string{"ended before the transfer was complete"}},
 	}
 }
 
@@ -133,7 +133,7 @@ func refusals() []upstreamFault {
 		{name: "429, Retry-After an hour", only: all, answer: times(0, status(429, "Retry-After", "3600")), code: 1, words: []string{"429 Too Many Requests", "wait"}},
 		{name: "503 twice", only: all, answer: times(2, status(503))},
 		{name: "503, then 500, then cut", quick: 2, only: all, answer: inTurn(status(503), status(500), (*call).cut)},
-		{name: "503 for ever", only: all, waits: true, answer: times(0, status(503)), code: 1, words: []string{"given up after 6 tries", "503 Service Unavailable"}},
+		{name: "503 for ever", only: all, waits: true, answer: times(0, status(503)), code: 1, words: []string{"gave up after 6 attempts", "503 Service Unavailable"}},
 		{name: "404", only: all, answer: times(0, status(404)), code: 1, words: []string{"404 Not Found", "check that this version exists"}},
 		{name: "404", quick: 1, only: []string{deb}, answer: times(0, status(404)), code: 1, words: []string{"404 Not Found", "lock again"}},
 		{name: "403", only: all, answer: times(0, status(403)), code: 1, words: []string{"403 Forbidden"}},

@@ -149,7 +149,7 @@ func (l *lab) target(kind string) (string, error) {
 	return best, nil
 }
 
-// exists tells whether something stands at path.
+// exists reports whether something stands at path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -15,7 +15,7 @@ import (
 
 var (
 	everything = flag.Bool("all", false, "every row with every command, and all mutations")
-	update     = flag.Bool("update", false, "write docs/hostile-input.md")
+	update     = flag.Bool("update", false, "write docs/reference/hostile-input.md")
 )
 
 // What a refusal may take.
@@ -82,7 +82,7 @@ func (s *site) rows(t *testing.T) {
 	}
 }
 
-// smoke tells whether a row is among those that every run of the tests tries.
+// smoke reports whether a row is among those that every run of the tests tries.
 func (r row) smoke(i int) bool { return !r.slow && (!strings.Contains(r.name, "cut at") || i%16 == 0) }
 
 // codeOf is what an attempt has to say.

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The names and sizes of docs/bundle-format.md.
+// The names and sizes of docs/reference/bundle-format.md.
 const (
 	layoutName = "oci-layout"
 	indexName  = "index.json"

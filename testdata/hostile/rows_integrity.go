@@ -134,21 +134,21 @@ func integrityRows() []row {
 		{name: "plain tar renamed", code: "archive-format", make: after(func([]byte) []byte { h, _ := tarHeader(layoutName, 0); return append(h, make([]byte, 1024)...) })},
 		{name: "no end marker", code: "archive-index", make: from(func(p *pack) { p.end = []byte{} })},
 		{name: "half an end marker", code: "archive-index", make: from(func(p *pack) { p.end = rawFrame(make([]byte, 512)) })},
-		{name: "an end marker that is none", code: "archive-end", make: from(func(p *pack) {
+		{name: "an invalid end marker", code: "archive-end", make: from(func(p *pack) {
 			end := make([]byte, 1024)
 			end[700] = 1
 			p.end = rawFrame(end)
 		})},
 		{name: "no index", code: "archive-truncated", make: from(func(p *pack) { p.index = func([]byte) []byte { return nil } })},
 		{name: "oci-layout of another version", code: "bundle-root", make: of(func(t *truth) error { t.layout = []byte(`{"imageLayoutVersion":"9.0.0"}`); return nil })},
-		{name: "index.json with more in it than its root", code: "bundle-root", make: of(func(t *truth) error {
+		{name: "index.json with further entries", code: "bundle-root", make: of(func(t *truth) error {
 			t.index = bytes.Replace(t.index, []byte(`"mediaType"`), []byte(`"annotations":{"a":"b"},"mediaType"`), 1)
 			return nil
 		})},
 		{name: "config that the lock was not made for", code: "bundle-document", make: of(func(t *truth) error {
 			return t.setDocument(configAt, append(slices.Clone(t.head[configAt]), "# and more\n"...))
 		})},
-		{name: "lock that pins what is not there", code: "bundle-tree", make: of(func(t *truth) error {
+		{name: "lock that pins missing content", code: "bundle-tree", make: of(func(t *truth) error {
 			return t.editLock(func(l *manifest.Lock) {
 				i := slices.IndexFunc(l.Artifacts, func(a manifest.Artifact) bool { return a.Single() })
 				l.Artifacts[i].SHA256 = digestOf([]byte("other"))[len("sha256:"):]

@@ -47,7 +47,7 @@ func lockRows() []row {
 	for i := range all {
 		all[i].group, all[i].code = "lock", "bundle-document"
 		if all[i].says == "" {
-			all[i].says = "cannot be a"
+			all[i].says = "is not a valid"
 		}
 	}
 	return all

@@ -162,10 +162,10 @@ func signatureRows() []row {
 		}))},
 		{name: "zero signatures", says: "signature-count", make: signed(maker, nil, envelope(func(e map[string]any) { e["signatures"] = []any{} }))},
 		{name: "no Sigstore bundle", says: "signature-format", make: of(func(t *truth) error { return t.setSlot([]byte("{}")) })},
-		{name: "a serial that the lock has not", code: "bundle-claim", make: signed(maker, func(c *bundle.Claim) { c.Serial++ }, nil)},
+		{name: "a serial that differs from the lock's", code: "bundle-claim", make: signed(maker, func(c *bundle.Claim) { c.Serial++ }, nil)},
 		{name: "its lock's serial raised under its signature", says: "signature-subject", make: under(func(t *truth) error { return t.editLock(func(l *manifest.Lock) { l.Serial++ }) })},
 		{name: "another platform than the lock's", code: "bundle-claim", make: signed(maker, func(c *bundle.Claim) { c.Platforms = []string{"linux/s390x"} }, nil)},
-		{name: "a kubexm that is not there yet", code: "bundle-kubexm", make: signed(maker, func(c *bundle.Claim) { c.MinimumKubexm = "no version" }, nil)},
+		{name: "an invalid minimum version of kubexm", code: "bundle-kubexm", make: signed(maker, func(c *bundle.Claim) { c.MinimumKubexm = "no version" }, nil)},
 		{name: "keyless, by somebody else", identity: true, says: "signature-identity", make: signed(maker, nil, nil)},
 	}
 	all = append(all, siteRows()...)

@@ -17,8 +17,8 @@ import (
 // sizeRows: what is small on the disk, or says that it is, and is not.
 func sizeRows() []row {
 	sizes := []row{
-		{name: "zeros bomb", code: "archive-size", make: bomb(func() ([]byte, error) { return compressed(make([]byte, 64<<20), 5) })},
-		{name: "zeros bomb in a manifest", code: "bundle-limit", make: child(v1.MediaTypeImageManifest, func() []byte { return make([]byte, 300<<20) }), slow: true},
+		{name: "decompression bomb of zeros", code: "archive-size", make: bomb(func() ([]byte, error) { return compressed(make([]byte, 64<<20), 5) })},
+		{name: "decompression bomb of zeros in a manifest", code: "bundle-limit", make: child(v1.MediaTypeImageManifest, func() []byte { return make([]byte, 300<<20) }), slow: true},
 		{name: "1 GiB window", code: "archive-window", make: bomb(func() ([]byte, error) {
 			return append([]byte("\x28\xb5\x2f\xfd\x00\xa0"), rawFrame(make([]byte, 4096))[6:]...), nil
 		})},

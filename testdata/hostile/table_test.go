@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const page = "../../docs/hostile-input.md"
+const page = "../../docs/reference/hostile-input.md"
 
 // TestTable compares the page with the rows.
 func TestTable(t *testing.T) {
@@ -56,19 +56,23 @@ const intro = `<!-- Written by go test ./testdata/hostile -run TestTable -update
 
 # What kubexm refuses to read
 
-Bundles that lie, each made from a small true one. For all of them ` + "`bundle verify`, `bundle extract` and `install`" + ` end with exit code 4
-and a code that [the format](bundle-format.md#refusals) or [trust](trust.md#refusals) explains; no host is called, nothing is written outside the folder that extract was
-told, and no run takes more than 256 MiB of memory or 10 seconds of a processor. Rows with ` + "`install`" + ` behind them are good bundles that are not
-for a site: the others know of no site. The same runs take them where the site's record, or its hosts, are as the bundle wants them.
+Invalid bundles, each made from a small valid one. For all of them ` + "`bundle verify`, `bundle extract` and `install`" + ` end
+with exit code 4 and a code that [the format](bundle-format.md#refusals) or [trust](../trust.md#refusals) explains. No
+host is contacted, and nothing is written outside the target folder of ` + "`extract`" + `. No run takes more than 256 MiB of
+memory or 10 seconds of a processor. Rows with ` + "`install`" + ` are valid bundles that do not fit a site; other commands know
+no site and accept them. The same runs accept these bundles where the site's record, or its hosts, fit.
 
     make hostile     # every row in all three ways, and 1,000 random changes of a bundle
 
-A random change may be passed by only where it changes nothing that counts: the root is the true one, and everything that is extracted is what
-the true bundle gives. ` + "`make test`" + ` tries most rows in one way, and 100 changes.
+A random change may be accepted only if it changes no content: the root is the valid one, and everything that is
+extracted equals the valid bundle's content. ` + "`make test`" + ` tries most rows in one way, and 100 changes.
 
-` + "`install`" + ` reads the whole bundle before it calls the first host, so that damage which lies in a file for the last node is found as well.
+` + "`install`" + ` reads the complete bundle before it contacts the first host, so it also finds damage in a file for the last
+node.
 
-The file may change under kubexm between being verified and being unpacked. Where another file takes its name, or the name is gone, what was opened
-is read on. Where it is overwritten or cut in place, with a bundle that names the very same members, unpacking ends with a code; no blob is read to its end,
-and no file stands, with bytes that the verified root does not lead to. That is tried in one process, of one file and of volumes, at three points, and while somebody overwrites the file again and again.
+The file may change between verification and extraction. If another file replaces it, or it is removed, kubexm reads
+on from the opened file. If it is overwritten or truncated in place, with a bundle that lists the same entries,
+extraction ends with a code. No blob is read to its end, and no file exists, with bytes that the verified root does
+not lead to. This is tested in one process, for one file and for volumes, at three points, and while another process
+overwrites the file repeatedly.
 `

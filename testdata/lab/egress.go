@@ -186,7 +186,7 @@ func (l *Lab) sort(packets []packet) ([]Attempt, int) {
 	return all, outside
 }
 
-// attempt tells whether p is for outside: an address that is not the lab's, a
+// attempt reports whether p is for outside: an address that is not the lab's, a
 // group, all of the link, or a name server.
 func (l *Lab) attempt(p packet) (Attempt, bool) {
 	a := Attempt{

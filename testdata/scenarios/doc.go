@@ -5,7 +5,10 @@
 // The effect tells what the scenario does to hosts: its cluster is made and deleted
 // on simulated hosts, and the lines that the walk's cluster has too are left out.
 // Added to it are the lab components that the scenario runs, its own test files, and
-// the source of what leaves no trace on simulated hosts.
+// the source of what leaves no trace on simulated hosts, both without their comments.
+//
+// `scenarios run` fails where a scenario is due and there is no time for it. One that does to
+// hosts what it did may wait for seven days: only its test or the source has changed.
 //
 // testdata/e2e/scenarios.yaml is the table, testdata/e2e/shown.json what was shown.
 //

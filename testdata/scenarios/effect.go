@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,15 +18,15 @@ import (
 	"github.com/mensylisir/kubexm/testdata/lab/components"
 )
 
-// effect is what a scenario shows, told without a lab.
+// effect is what a scenario tests, computed without a lab.
 type effect struct {
-	Sum   string            // of all parts
-	Parts map[string]string // "hosts", "components", "tests", "source": short digests that tell what has changed
-	lines []string          // of the hosts
+	Sum   string            // digest of all parts
+	Parts map[string]string // "hosts", "components", "tests", "source": short digests that show what has changed
+	lines []string          // of the hosts part
 }
 
-// effects gives the effects of all scenarios. tell gives the lines of a config, stamps
-// what the lab's components are built of, without and with those of add-ons.
+// effects returns the effects of all scenarios. tell returns the lines of a config, stamps
+// identifies what the lab's components are built from, without and with those of add-ons.
 func effects(root string, t *table, tell func(made) ([]string, error), stamps map[bool][]string) (map[string]effect, error) {
 	var walk [][]string
 	for _, m := range t.Walk {
@@ -61,13 +64,13 @@ func newEffect(lines, stamps, tests, source []string) effect {
 	}{{"hosts", lines}, {"components", stamps}, {"tests", tests}, {"source", source}} {
 		sum := sumOf(strings.Join(part.lines, "\n"))
 		e.Parts[part.name] = sum[:12]
-		_, _ = io.WriteString(whole, part.name+" "+sum+"\n") // a hash takes everything
+		_, _ = io.WriteString(whole, part.name+" "+sum+"\n") // writing to a hash never fails
 	}
 	e.Sum = hex.EncodeToString(whole.Sum(nil))
 	return e
 }
 
-// changed names the parts in which e differs from what was shown.
+// changed returns the parts in which e differs from what was shown.
 func (e effect) changed(was shown) (parts []string) {
 	says := map[string]string{"hosts": "what it does to hosts", "components": "the lab's components", "tests": "its test", "source": "the source that it covers"}
 	for _, part := range []string{"hosts", "components", "tests", "source"} {
@@ -78,7 +81,7 @@ func (e effect) changed(was shown) (parts []string) {
 	return parts
 }
 
-// stampsOf tells what the lab's components are built of, without and with those of
+// stampsOf identifies what the lab's components are built from, without and with those of
 // add-ons.
 func stampsOf(ctx context.Context, root string) (map[bool][]string, error) {
 	rows, err := components.Table("")
@@ -105,8 +108,8 @@ func stampsOf(ctx context.Context, root string) (map[bool][]string, error) {
 	return all, nil
 }
 
-// contents gives a line with the digest of each file; of a folder, of the Go files in
-// it that are no tests.
+// contents returns a line with the digest of each file; of a folder, of its Go files except
+// tests.
 func contents(root string, paths []string) ([]string, error) {
 	var all []string
 	for _, path := range paths {
@@ -128,10 +131,32 @@ func contents(root string, paths []string) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
+			if strings.HasSuffix(name, ".go") {
+				b = withoutComments(b)
+			}
 			all = append(all, name+" "+sumOf(string(b)))
 		}
 	}
 	return all, nil
+}
+
+// withoutComments returns the tokens of a Go file, one on each line. Comments and layout
+// change nothing that a host sees; directives such as //go:build do.
+func withoutComments(source []byte) []byte {
+	file := token.NewFileSet().AddFile("", -1, len(source))
+	var s scanner.Scanner
+	s.Init(file, source, func(token.Position, string) {}, scanner.ScanComments) // what the compiler refuses is no concern here
+	var out bytes.Buffer
+	for {
+		_, tok, text := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return out.Bytes()
+		case tok == token.COMMENT && !strings.HasPrefix(text, "//go:"), tok == token.SEMICOLON && text == "\n":
+		default:
+			fmt.Fprintln(&out, tok, text)
+		}
+	}
 }
 
 func sumOf(text string) string {

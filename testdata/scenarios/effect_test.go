@@ -190,3 +190,22 @@ func TestConfigsAreChanged(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestCommentsDoNotCount holds which changes of a Go file make a scenario due.
+func TestCommentsDoNotCount(t *testing.T) {
+	const was = "//go:build linux\n\npackage a\n\n// b is one.\nfunc b() string { return \"one\" } // at once\n"
+	for name, c := range map[string]struct {
+		source string
+		counts bool
+	}{
+		"another comment": {"//go:build linux\n\npackage a\n\n// b returns one.\nfunc b() string { return \"one\" }\n", false},
+		"another layout":  {"//go:build linux\n\npackage a\n\nfunc b() string {\n\treturn \"one\"\n}\n", false},
+		"another text":    {"//go:build linux\n\npackage a\n\nfunc b() string { return \"two\" }\n", true},
+		"another system":  {"//go:build !linux\n\npackage a\n\nfunc b() string { return \"one\" }\n", true},
+		"another code":    {"//go:build linux\n\npackage a\n\nfunc b() (s string) { return \"one\" }\n", true},
+	} {
+		if got := string(withoutComments([]byte(c.source))) != string(withoutComments([]byte(was))); got != c.counts {
+			t.Errorf("%s counts: %v, want %v", name, got, c.counts)
+		}
+	}
+}

@@ -21,14 +21,14 @@ func main() {
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// errRed says that scenarios are red, which has been told.
+// errRed reports that scenarios have failed; the message has been printed.
 var errRed = errors.New("scenarios are red")
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("scenarios", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	root := fs.String("root", ".", "the checkout")
-	box := fs.Duration("box", 10*time.Minute, "how long `run` goes on beginning scenarios")
+	box := fs.Duration("box", 10*time.Minute, "how long `run` starts further scenarios")
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
@@ -62,7 +62,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// limitsOf reads until when scenarios may begin: seconds since 1970.
+// limitsOf reads until when scenarios may start: seconds since 1970.
 func limitsOf(box time.Duration, deadline string) (limits, error) {
 	l := limits{box: box, now: time.Now}
 	if deadline != "" {
@@ -75,7 +75,7 @@ func limitsOf(box time.Duration, deadline string) (limits, error) {
 	return l, nil
 }
 
-// app is the table, what is known of its scenarios, and how they are run.
+// app is the table, the recorded results of its scenarios, and the runner.
 type app struct {
 	root   string
 	out    io.Writer
@@ -85,7 +85,7 @@ type app struct {
 	all    []standing
 }
 
-// load reckons all effects.
+// load computes all effects.
 func (a *app) load(ctx context.Context) error {
 	begin := time.Now()
 	var err error
@@ -104,7 +104,7 @@ func (a *app) load(ctx context.Context) error {
 		return err
 	}
 	a.all = standings(a.table, all, a.record)
-	a.say(fmt.Sprintf("effects of %d scenarios told in %.1f s", len(a.all), time.Since(begin).Seconds()))
+	a.say(fmt.Sprintf("effects of %d scenarios computed in %.1f s", len(a.all), time.Since(begin).Seconds()))
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (a *app) list() {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d lines\t%s\n", x.Name, x.state, last, x.expected().Round(time.Second), len(x.effect.lines), strings.Join(x.why, ", "))
 	}
-	_ = w.Flush() // what cannot be printed cannot be told
+	_ = w.Flush() // a failed print cannot be reported
 }
 
 func (a *app) lines(name string) error {
@@ -134,7 +134,7 @@ func (a *app) lines(name string) error {
 	return nil
 }
 
-// runDue runs what is due. What passes counts as shown for this run alone.
+// runDue runs what is due. A pass counts for this run only.
 func (a *app) runDue(ctx context.Context, l limits) error {
 	a.list()
 	failed, left, err := walk(ctx, of(a.all, isDue), l, a.run, a.say, func(standing, outcome) error { return nil })
@@ -144,20 +144,26 @@ func (a *app) runDue(ctx context.Context, l limits) error {
 	if never := of(a.all, isNever); len(never) > 0 {
 		a.say(fmt.Sprintf("NEVER SHOWN: %s. Nothing holds them until somebody runs: make shown", names(never)))
 	}
+	red := len(failed)
 	for _, x := range left {
+		if x.mayWait(time.Now()) {
+			a.say(fmt.Sprintf("DUE    %s: %s changed and there was no time for it. Run within %d days of %s: %s",
+				x.Name, strings.Join(x.why, ", "), patienceDays, x.was.At.Format("2006-01-02"), x.command()))
+			continue
+		}
+		red++
 		a.say(fmt.Sprintf("RED    %s is due (%s changed) and there was no time for it. Run: %s", x.Name, strings.Join(x.why, ", "), x.command()))
 	}
 	for _, x := range failed {
 		a.say("RED    " + x.Name + " does not pass. Run: " + x.command())
 	}
-	if len(failed)+len(left) > 0 {
+	if red > 0 {
 		return errRed
 	}
 	return nil
 }
 
-// show runs what is due or was never shown, or one scenario, and writes down what
-// passed.
+// show runs what is due or was never shown, or one scenario, and records what passed.
 func (a *app) show(ctx context.Context, name string) error {
 	todo := of(a.all, isDue, isNever)
 	if name != "" {
@@ -173,7 +179,7 @@ func (a *app) show(ctx context.Context, name string) error {
 	}
 	failed, _, err := walk(ctx, todo, limits{now: time.Now}, a.run, a.say, func(x standing, o outcome) error {
 		var err error
-		if a.record, err = readRecord(a.root); err != nil { // another process may have written to it since
+		if a.record, err = readRecord(a.root); err != nil { // another process may have changed the file
 			return err
 		}
 		a.record[x.Name] = shown{Effect: x.effect.Sum, Parts: x.effect.Parts, Seconds: int(o.took.Seconds()), At: time.Now().UTC().Truncate(time.Second)}

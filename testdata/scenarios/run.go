@@ -23,12 +23,12 @@ type event struct {
 type outcome struct {
 	took   time.Duration
 	passed map[string]bool
-	failed []string // tests, subtests too
-	skip   string   // a test that did not run, and why
-	log    string   // the file with all that was said
+	failed []string // including subtests
+	skip   string   // a test that did not run, and the reason
+	log    string   // the file with the complete output
 }
 
-// fault tells why a run does not show its scenario; "" where it does.
+// fault returns why a run does not show its scenario; "" if it does.
 func (o outcome) fault(tests []string) string {
 	switch {
 	case len(o.failed) > 0:
@@ -44,7 +44,7 @@ func (o outcome) fault(tests []string) string {
 	return ""
 }
 
-// hear takes one line of go test.
+// hear processes one line of go test.
 func (o *outcome) hear(e event) {
 	top := e.Test != "" && !strings.Contains(e.Test, "/")
 	switch {
@@ -62,7 +62,7 @@ func (o *outcome) hear(e event) {
 // runner runs the tests of a scenario.
 type runner func(ctx context.Context, s scenario) (outcome, error)
 
-// goTest runs them by the go command, in the checkout at root.
+// goTest runs them with the go command, in the checkout at root.
 func goTest(root string) runner {
 	return func(ctx context.Context, s scenario) (outcome, error) {
 		o := outcome{passed: map[string]bool{}, log: filepath.Join("build", "scenarios", s.Name+".log")}
@@ -118,15 +118,15 @@ func goTest(root string) runner {
 	}
 }
 
-// limits are until when scenarios may begin.
+// limits bound when scenarios may start.
 type limits struct {
-	box      time.Duration // what those that are run may take together; 0: no limit
-	deadline time.Time     // none begins after it; zero: no limit
+	box      time.Duration // total time of all scenarios; 0: no limit
+	deadline time.Time     // no scenario starts after it; zero: no limit
 	now      func() time.Time
 }
 
-// fits tells whether a scenario may begin. The first one may take longer than the
-// box, or it would never run.
+// fits reports whether a scenario may start. The first may take longer than the box, or it
+// would never run.
 func (l limits) fits(begun time.Time, first bool, expected time.Duration) bool {
 	now := l.now()
 	if !l.deadline.IsZero() && now.After(l.deadline) {
@@ -135,8 +135,8 @@ func (l limits) fits(begun time.Time, first bool, expected time.Duration) bool {
 	return l.box == 0 || first || now.Add(expected).Sub(begun) <= l.box
 }
 
-// walk runs scenarios one after another while they fit. done is told of each that
-// passed. It gives those that did not pass, and those that were not begun.
+// walk runs scenarios one after another while they fit. It calls done for each that passed,
+// and returns those that failed and those that were not started.
 func walk(ctx context.Context, all []standing, l limits, run runner, say func(string), done func(standing, outcome) error) (failed, left []standing, err error) {
 	begun := l.now()
 	ran := 0
@@ -152,7 +152,7 @@ func walk(ctx context.Context, all []standing, l limits, run runner, say func(st
 			return failed, left, err
 		}
 		if fault := o.fault(x.Tests); fault != "" {
-			say(fmt.Sprintf("RED    %s after %s: %s; all of it is in %s", x.Name, o.took.Round(time.Second), fault, o.log))
+			say(fmt.Sprintf("RED    %s after %s: %s; the complete output is in %s", x.Name, o.took.Round(time.Second), fault, o.log))
 			failed = append(failed, x)
 			continue
 		}
@@ -164,7 +164,7 @@ func walk(ctx context.Context, all []standing, l limits, run runner, say func(st
 	return failed, left, nil
 }
 
-// names joins those of scenarios.
+// names joins the names of scenarios.
 func names(all []standing) string {
 	var out []string
 	for _, x := range all {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// shown is what a scenario was when it last passed.
+// shown is the effect of a scenario when it last passed.
 type shown struct {
 	Effect  string            `json:"effect"`
 	Parts   map[string]string `json:"parts"`
@@ -52,23 +52,23 @@ func (r record) write(root string) error {
 	return os.Rename(path+".part", path)
 }
 
-// What a scenario may be.
+// The states of a scenario.
 const (
 	isShown = "shown"
 	isDue   = "due"
 	isNever = "never shown"
 )
 
-// standing is a scenario and what is known of it.
+// standing is a scenario with its state.
 type standing struct {
 	scenario
 	effect effect
 	was    shown
 	state  string
-	why    []string // it is due
+	why    []string // why it is due
 }
 
-// standings tells of each scenario whether it is due, in the table's order.
+// standings returns the state of each scenario, in the table's order.
 func standings(t *table, all map[string]effect, r record) []standing {
 	var out []standing
 	for _, s := range t.Scenarios {
@@ -86,14 +86,15 @@ func standings(t *table, all map[string]effect, r record) []standing {
 	return out
 }
 
-// of picks those in one of the states; what was shown longest ago comes first.
+// of selects those in one of the states; the least recently shown comes first.
 func of(all []standing, states ...string) []standing {
 	out := slices.DeleteFunc(slices.Clone(all), func(x standing) bool { return !slices.Contains(states, x.state) })
 	slices.SortStableFunc(out, func(a, b standing) int { return a.was.At.Compare(b.was.At) })
 	return out
 }
 
-// expected is how long a run takes: as long as the last one, or as the table says.
+// expected returns how long a run is expected to take: the duration of the last one, or the
+// table's estimate.
 func (x standing) expected() time.Duration {
 	if x.was.Seconds > 0 {
 		return time.Duration(x.was.Seconds) * time.Second
@@ -101,5 +102,21 @@ func (x standing) expected() time.Duration {
 	return time.Duration(x.Minutes) * time.Minute
 }
 
-// command is what a person types to show it.
+// command returns the command that shows it.
 func (x standing) command() string { return "make shown SCENARIO=" + x.Name }
+
+// patienceDays is how long a scenario may stay due whose effect on hosts is the one that was
+// shown: a change of texts all over the tree makes more of them due than one run has time for.
+const patienceDays = 7
+
+// mayWait reports whether the scenario does to hosts what it did when it was last shown, by the
+// same components, and that was within patienceDays: only its test or the source that it
+// covers has changed.
+func (x standing) mayWait(now time.Time) bool {
+	for _, part := range []string{"hosts", "components"} {
+		if x.effect.Parts[part] != x.was.Parts[part] {
+			return false
+		}
+	}
+	return now.Sub(x.was.At) < patienceDays*24*time.Hour
+}

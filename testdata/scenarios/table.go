@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Where the table and the record are, in the checkout.
+// Paths of the table and the record in the checkout.
 const (
 	tableFile = "testdata/e2e/scenarios.yaml"
 	shownFile = "testdata/e2e/shown.json"
@@ -24,41 +24,41 @@ type table struct {
 	Scenarios []scenario `yaml:"scenarios"`
 }
 
-// made is a config, and what is done with it.
+// made is a config with the pipelines that run on it.
 type made struct {
 	Config string `yaml:"config"`
-	// Lines replace those lines of the config that begin like this, indented or not.
+	// Lines replace the lines of the config with these prefixes, after indentation.
 	Lines map[string]string `yaml:"lines,omitempty"`
-	// Charts is a file with add-ons that the test writes below the config.
+	// Charts is a file with add-ons that the test appends to the config.
 	Charts string `yaml:"charts,omitempty"`
-	// Systems are those of hosts that have another than Debian 12.
+	// Systems are the operating systems of hosts other than Debian 12.
 	Systems map[string]string `yaml:"systems,omitempty"`
-	// Runs are the pipelines, one after another; create and delete where there are none.
+	// Runs are the pipelines, one after another; create and delete by default.
 	Runs []string `yaml:"runs,omitempty"`
 }
 
 // scenario is a lab test that runs when it is due.
 type scenario struct {
 	Name string `yaml:"name"`
-	Says string `yaml:"says"` // what it shows
+	Says string `yaml:"says"` // what it tests
 	made `yaml:",inline"`
-	// Tests are the tests of testdata/e2e that have to pass, and Run the pattern that
-	// picks them where their names alone do not.
+	// Tests are the tests of testdata/e2e that must pass. Run is the pattern that selects them
+	// if their names do not suffice.
 	Tests []string          `yaml:"tests"`
 	Run   string            `yaml:"run,omitempty"`
 	Env   map[string]string `yaml:"env,omitempty"`
-	// Files are the tests' own files: another content makes the scenario due.
+	// Files are the tests' own files: a change makes the scenario due.
 	Files []string `yaml:"files"`
-	// Covers are files and folders whose source counts, because what they do leaves no
-	// trace on simulated hosts.
+	// Covers are files and folders whose source counts, because their effect leaves no trace
+	// on simulated hosts.
 	Covers []string `yaml:"covers,omitempty"`
-	// Addons says that it runs the components of add-ons too.
+	// Addons reports that it also runs the components of add-ons.
 	Addons  bool   `yaml:"addons,omitempty"`
-	Minutes int    `yaml:"minutes"`           // that it takes on two cores, about
-	Prepare string `yaml:"prepare,omitempty"` // the make target that brings what it needs
+	Minutes int    `yaml:"minutes"`           // estimate for two cores
+	Prepare string `yaml:"prepare,omitempty"` // the make target for its prerequisites
 }
 
-// pattern gives the value of go test's -run.
+// pattern returns the value of go test's -run.
 func (s scenario) pattern() string {
 	if s.Run != "" {
 		return s.Run
@@ -82,7 +82,7 @@ func readTable(root string) (*table, error) {
 	for _, s := range t.Scenarios {
 		switch {
 		case s.Name == "" || seen[s.Name]:
-			return nil, fmt.Errorf("%s: the name %q is empty or there twice", tableFile, s.Name)
+			return nil, fmt.Errorf("%s: the name %q is empty or duplicated", tableFile, s.Name)
 		case s.Config == "" || len(s.Tests) == 0 || len(s.Files) == 0 || s.Minutes <= 0 || s.Says == "":
 			return nil, fmt.Errorf("%s: %s lacks its config, tests, files, minutes, or what it shows", tableFile, s.Name)
 		}
@@ -91,7 +91,7 @@ func readTable(root string) (*table, error) {
 	return &t, nil
 }
 
-// find gives a scenario by its name.
+// find returns a scenario by its name.
 func (t *table) find(name string) (scenario, error) {
 	var names []string
 	for _, s := range t.Scenarios {
@@ -103,7 +103,7 @@ func (t *table) find(name string) (scenario, error) {
 	return scenario{}, fmt.Errorf("no scenario %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// text gives the config for simulated hosts.
+// text returns the config for simulated hosts.
 func (m made) text(root string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(root, m.Config))
 	if err != nil {
@@ -127,7 +127,7 @@ func (m made) text(root string) (string, error) {
 	return text, nil
 }
 
-// addonsOf gives the add-ons that a table of charts names, as the end of a config.
+// addonsOf returns the add-ons in a table of charts, as the end of a config.
 func addonsOf(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -24,10 +24,10 @@ import (
 	"github.com/mensylisir/kubexm/steps/pki"
 )
 
-// net is the lab's, as far as simulated hosts have one.
+// net is the lab's network, for simulated hosts.
 const net = "192.0.2"
 
-// tellOn gives what a config does to simulated hosts.
+// tellOn returns what a config does to simulated hosts.
 func tellOn(t sitetest.TB, root string, m made) []string {
 	t.Helper()
 	text, err := m.text(root)
@@ -48,8 +48,8 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 			}
 		}}
 	s := sitetest.Of(t, o)
-	if s.Outside != nil { // the lab's third host
-		s.Outside.Address = net + ".13:8443"
+	if s.ExternalRegistry != nil { // the lab's third host
+		s.ExternalRegistry.Address = net + ".13:8443"
 	}
 	for _, h := range s.Cluster.Spec.Hosts {
 		if h.User == "root" {
@@ -59,7 +59,7 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 			t.Fatalf("user %s: %s %v", h.User, r.Stderr, err)
 		}
 	}
-	if len(s.Cluster.Spec.System.NTPServers) > 0 { // as the lab's roots have it
+	if len(s.Cluster.Spec.System.NTPServers) > 0 { // as in the lab's root file systems
 		for _, h := range s.Cluster.Spec.Hosts {
 			sim, unit := s.Sims[h.Name], "chrony.service"
 			if strings.HasPrefix(m.Systems[h.Name], "kubexmlab") {
@@ -71,7 +71,7 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 			sim.AddFile("/usr/share/zoneinfo/"+s.Cluster.Spec.System.Timezone, "TZif", 0o644)
 		}
 	}
-	for _, a := range s.Cluster.Spec.Addons { // what lies elsewhere is not there
+	for _, a := range s.Cluster.Spec.Addons { // files elsewhere do not exist
 		if a.Type == "yaml" {
 			s.Bundle.Text[a.Name] = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: " + a.Name + "}, spec: {replicas: 1}}\n"
 		}
@@ -93,7 +93,7 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 		p := func() plan.Pipeline { return found }
 		tr.Plan(p)
 		if err := s.Run(p, func(n *plan.Node) {
-			if external && n.Step.Meta().Name == "etcd.check-external" { // the store is not simulated
+			if external && n.Step.Meta().Name == "etcd.check-external" { // an external etcd is not simulated
 				n.Step = op.Check("etcd.check-external", func(context.Context, *steps.Host) (steps.Findings, error) { return nil, nil })
 			}
 		}); err != nil {
@@ -101,13 +101,13 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 		}
 	}
 	lines := tr.Lines()
-	for i := range lines { // the record of what was applied names the config's files
+	for i := range lines { // the cluster record contains the paths of the config's files
 		lines[i] = strings.ReplaceAll(lines[i], dir, "<folder>")
 	}
 	return lines
 }
 
-// writeKeys leaves a client's files of a store that exists already.
+// writeKeys writes the client's files of an external etcd.
 func writeKeys(t sitetest.TB, dir string) {
 	t.Helper()
 	ca, err := pki.NewAuthority("somebody's etcd", time.Now())
@@ -133,8 +133,8 @@ func writeKeys(t sitetest.TB, dir string) {
 	}
 }
 
-// teller gives the lines of configs, each made once, all of them side by side: most
-// of their time is waiting.
+// teller returns the lines of configs, each computed once, all in parallel: most of their time
+// is waiting.
 func teller(ctx context.Context, root string, t *table) func(made) ([]string, error) {
 	type told struct {
 		lines []string
@@ -167,7 +167,7 @@ func teller(ctx context.Context, root string, t *table) func(made) ([]string, er
 	}
 }
 
-// alone runs f without a test around it.
+// alone runs f outside of a test.
 func alone(ctx context.Context, f func(sitetest.TB) []string) (lines []string, err error) {
 	b := &bench{ctx: ctx}
 	done := make(chan struct{})
@@ -182,7 +182,7 @@ func alone(ctx context.Context, f func(sitetest.TB) []string) (lines []string, e
 	return lines, errors.Join(b.errs...)
 }
 
-// bench stands in for a testing.TB.
+// bench implements the part of testing.TB that is required.
 type bench struct {
 	ctx      context.Context //nolint:containedctx // as a testing.T has
 	mu       sync.Mutex

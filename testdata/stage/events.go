@@ -17,11 +17,11 @@ type event struct {
 	Package     string
 	Test        string
 	Output      string
-	ImportPath  string // of what is built
+	ImportPath  string // the package being built
 	FailedBuild string
 }
 
-// outcome is what one run of go test said.
+// outcome is the result of one run of go test.
 type outcome struct {
 	failed   []test   // top-level tests, in the order in which they failed
 	serious  []string // why nothing is run again: packages that failed without a test, races, panics
@@ -30,12 +30,12 @@ type outcome struct {
 	packages map[string]*packet
 }
 
-// test is a top-level test of a package, or with a slash one below it.
+// test is a top-level test of a package, or a subtest after a slash.
 type test struct{ Package, Name string }
 
 func (t test) String() string { return t.Name + " (" + t.Package + ")" }
 
-// top is the top-level test that a test belongs to.
+// top returns the top-level test of a test.
 func (t test) top() test {
 	name, _, _ := strings.Cut(t.Name, "/")
 	return test{t.Package, name}
@@ -46,24 +46,25 @@ type skip struct {
 	reason string
 }
 
-// packet is what is known of a package while its tests run.
+// packet is the state of a package while its tests run.
 type packet struct {
-	own     strings.Builder             // output that belongs to no test
-	output  map[string]*strings.Builder // of each test that has not passed
-	failed  bool                        // a test did
-	race    bool                        // the race detector found something, in whichever test
+	own     strings.Builder             // output outside of tests
+	output  map[string]*strings.Builder // output of each test that has not passed
+	failed  bool                        // a test failed
+	race    bool                        // the race detector reported a race, in any test
 	skipped map[string]bool
 }
 
-// race and crash are what is never run again: the second time it may hide.
+// race and crash are never run again: the second run may hide them.
 var (
 	race  = regexp.MustCompile(`WARNING: DATA RACE|race detected during execution of test|race detected outside of test`)
 	crash = regexp.MustCompile(`(?m)^\s*(panic: |fatal error: |goroutine \d+ (gp=\S+ m=\S+ )?(mp=\S+ )?\[|SIGQUIT: |unexpected fault address )`)
+	late  = regexp.MustCompile(`(?m)^\s*panic: test timed out after (\S+)\n\s*running tests:\n((?:\t\t.*\n)+)`)
 	frame = regexp.MustCompile(`^(=== (RUN|PAUSE|CONT|NAME) |\s*--- (PASS|SKIP): )`)
 )
 
-// listen reads the events of one run, and prints what `go test` would print: the
-// result of each package and the output of tests that failed; with verbose all.
+// listen reads the events of one run, and prints what `go test` would print: the result of
+// each package and the output of failed tests; with verbose, everything.
 func listen(in io.Reader, out io.Writer, verbose bool) (*outcome, error) {
 	o := &outcome{passed: map[test]bool{}, packages: map[string]*packet{}}
 	lines := bufio.NewReader(in)
@@ -72,7 +73,7 @@ func listen(in io.Reader, out io.Writer, verbose bool) (*outcome, error) {
 		if line != "" {
 			var e event
 			if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
-				fmt.Fprint(out, line) // go itself, before any test
+				fmt.Fprint(out, line) // from go itself, before any test
 			} else {
 				if verbose && strings.HasSuffix(e.Action, "output") {
 					fmt.Fprint(out, e.Output)
@@ -91,7 +92,7 @@ func listen(in io.Reader, out io.Writer, verbose bool) (*outcome, error) {
 	}
 }
 
-// take takes one event in, and gives what is to be printed now.
+// take processes one event, and returns what is to be printed now.
 func (o *outcome) take(e event) string {
 	if e.Action == "build-output" {
 		return e.Output
@@ -134,7 +135,7 @@ func (o *outcome) take(e event) string {
 	return ""
 }
 
-// ended is for the result of a whole package.
+// ended processes the result of a package.
 func (o *outcome) ended(e event, p *packet) string {
 	text := p.own.String()
 	if e.Action != "fail" {
@@ -154,10 +155,12 @@ func (o *outcome) ended(e event, p *packet) string {
 			}
 		}
 	}) {
-		// What was running when the package ended.
+		// Tests that were running when the package ended.
 		unended := p.output[name].String()
 		out.WriteString(unframed(unended))
-		if crash.MatchString(unended) {
+		if running := o.late(e.Package, unended); running {
+			p.failed = true
+		} else if crash.MatchString(unended) {
 			o.serious = append(o.serious, test{e.Package, name}.String()+" panicked")
 		}
 	}
@@ -165,6 +168,7 @@ func (o *outcome) ended(e event, p *packet) string {
 	switch {
 	case p.race:
 		o.serious = append(o.serious, e.Package+": a data race")
+	case o.late(e.Package, text):
 	case crash.MatchString(text):
 		o.serious = append(o.serious, e.Package+" panicked")
 	case e.FailedBuild != "":
@@ -175,7 +179,21 @@ func (o *outcome) ended(e event, p *packet) string {
 	return out.String()
 }
 
-// to is where the output of a test is kept, or of none.
+// late notes the tests that were running when the time of their package was over, if text says so.
+// The test whose output has the message may be another one, which only wrote last.
+func (o *outcome) late(pkg, text string) bool {
+	found := late.FindStringSubmatch(text)
+	if found == nil {
+		return false
+	}
+	for line := range strings.Lines(found[2]) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		o.serious = append(o.serious, test{pkg, name}.String()+" was running when the tests timed out after "+found[1])
+	}
+	return true
+}
+
+// to returns the buffer for the output of a test, or for output outside of tests.
 func (p *packet) to(name string) *strings.Builder {
 	if name == "" {
 		return &p.own
@@ -186,7 +204,7 @@ func (p *packet) to(name string) *strings.Builder {
 	return p.output[name]
 }
 
-// unframed leaves out the lines that go test prints with -v alone.
+// unframed removes the lines that go test prints only with -v.
 func unframed(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -197,10 +215,10 @@ func unframed(text string) string {
 	return out.String()
 }
 
-// place is where a line of a test's log comes from.
+// place matches the position at the start of a test's log line.
 var place = regexp.MustCompile(`^\s*[\w.-]+\.go:\d+: `)
 
-// reason is what a test has said last before it was skipped.
+// reason returns the last message of a test before it was skipped.
 func reason(output string) string {
 	said := "no reason given"
 	for line := range strings.Lines(output) {

@@ -31,12 +31,12 @@ func main() {
 	os.Exit(start(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// interrupted is the cause of a context that a signal has ended.
+// interrupted is the cause of a context that a signal has cancelled.
 type interrupted struct{ signal os.Signal }
 
 func (i interrupted) Error() string { return i.signal.String() }
 
-// signalOf is the signal that ended a context, SIGTERM if it is none of those above.
+// signalOf returns the signal that cancelled a context, SIGTERM for other causes.
 func signalOf(ctx context.Context) syscall.Signal {
 	var i interrupted
 	if errors.As(context.Cause(ctx), &i) && i.signal == os.Interrupt {
@@ -51,7 +51,7 @@ const usage = `usage: stage run [LEVELS]
        stage times
 `
 
-// start runs one command and gives the exit code.
+// start runs one command and returns the exit code.
 func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var code int
 	var err error
@@ -74,8 +74,8 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// run runs the stages of this repository, from its root: all, or those of some
-// levels. Only all of them together have to run each test that must run.
+// run runs the stages of this repository from its root: all, or those of some levels. Only a
+// run of all levels has to run every test that must run.
 func run(ctx context.Context, levels string, stdout, stderr io.Writer) (int, error) {
 	table, err := ReadTable("testdata/stage/stages.yaml")
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// The variables that a stage's programs are given.
+// The environment variables of a stage's programs.
 const (
-	deadlineEnv = "STAGE_DEADLINE"  // no scenario begins after it, in seconds since 1970
+	deadlineEnv = "STAGE_DEADLINE"  // no scenario starts after it, in seconds since 1970
 	flakesEnv   = "STAGE_FLAKES"    // a file: a line for each test that failed and then passed
 	ranEnv      = "STAGE_RAN"       // a file: a line for each test of KUBEXM_MUST_RUN that ran
 	mustRunEnv  = "KUBEXM_MUST_RUN" // the tests that must not be skipped, separated by spaces
 )
 
-// Notes are the files that stages tell the runner more in than their exit code.
-// The path of a file may be empty: then nobody asked.
+// Notes are the files in which stages report more than their exit code. An empty path disables
+// a file.
 type Notes struct {
 	Flakes string
 	Ran    string
 }
 
-// NotesOf takes the files' names from the environment.
+// NotesOf reads the paths from the environment.
 func NotesOf(getenv func(string) string) Notes {
 	return Notes{Flakes: getenv(flakesEnv), Ran: getenv(ranEnv)}
 }
@@ -42,7 +42,7 @@ func add(file string, lines ...string) error {
 	return errors.Join(err, f.Close())
 }
 
-// read gives the lines of a file of notes, each once, in their order.
+// read returns the lines of a file of notes, without duplicates, in their order.
 func read(file string) ([]string, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,11 +9,10 @@ import (
 	"syscall"
 )
 
-// checkout gives a path of this checkout that every checkout has when its turn
-// comes: a symbolic link in the cache. Go's test cache knows the files that a test
-// has opened by their absolute paths, and would serve no clone but the one that
-// filled it. The path holds until release is called. While another run has it, the
-// checkout's own path is given.
+// checkout returns a path of this checkout that is the same for every checkout: a symbolic
+// link in the cache. Go's test cache identifies the files that a test has opened by their
+// absolute paths, so that its results would only be valid for one clone. The path is valid
+// until release is called. While another run uses it, the checkout's own path is returned.
 func checkout(cache, dir string) (path string, release func() error, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", nil, err

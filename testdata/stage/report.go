@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Report is what came of a run, as stages.json holds it.
+// Report is the result of a run, as stored in stages.json.
 type Report struct {
 	Began   time.Time `json:"began"`
 	Seconds float64   `json:"seconds"`
 	Stages  []Outcome `json:"stages"`
-	Flakes  []string  `json:"flakes"` // tests that failed and passed when they were run again alone
+	Flakes  []string  `json:"flakes"` // tests that failed, and passed when they were run again alone
 }
 
-// Outcome is what came of one stage.
+// Outcome is the result of one stage.
 type Outcome struct {
 	Name    string  `json:"name"`
 	Level   string  `json:"level"`
@@ -28,13 +28,13 @@ type Outcome struct {
 	Cold    Seconds `json:"cold_budget_seconds"`
 }
 
-// over tells that a stage took longer than its budget with warm caches.
+// over reports whether a stage exceeded its budget for warm caches.
 func (o Outcome) over() bool { return o.Seconds > float64(o.Warm) }
 
-// maxFlakes is how many flakes the summary names.
+// maxFlakes is the maximum number of flaky tests in the summary.
 const maxFlakes = 10
 
-// Print prints the summary: a line per stage, then the flakes.
+// Print prints the summary: a line per stage, then the flaky tests.
 func (r Report) Print(out io.Writer) {
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -56,7 +56,7 @@ func (r Report) Print(out io.Writer) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t\n", o.Level, o.Name, seconds, o.Warm, o.Cold, strings.Join(notes, ", "))
 	}
 	fmt.Fprintf(w, "\tall\t%.0f\t%d\t%d\t\t\n", r.Seconds, budget, cold)
-	_ = w.Flush() // out is the terminal: nobody is left to tell
+	_ = w.Flush() // out is the terminal: an error cannot be reported
 	for i, name := range r.Flakes {
 		if i == maxFlakes-1 && len(r.Flakes) > maxFlakes {
 			fmt.Fprintf(out, "FLAKY and %d more, see build/stages.json\n", len(r.Flakes)-i)

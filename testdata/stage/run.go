@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Results of a stage, as stages.json gives them.
+// The results of a stage in stages.json.
 const (
 	Passed      = "passed"
 	Failed      = "failed"
@@ -26,21 +26,20 @@ const (
 // grace is how long a stage's processes may take to end after a signal.
 const grace = 30 * time.Second
 
-// Runner runs the stages of a table one after the other, until one fails.
+// Runner runs the stages of a table one after another, until one fails.
 type Runner struct {
 	Table   Table
-	Dir     string   // the folder of the Makefile, absolute; what the runner writes is in its build
-	MustRun []string // tests of which each has to run in some stage of a complete run
+	Dir     string   // the folder of the Makefile, absolute; output is written to its folder build
+	MustRun []string // tests that must run in some stage of a complete run
 	Out     io.Writer
 	Err     io.Writer
 }
 
-// Run runs the stages, prints the summary and writes build/stages.json. The exit
-// code is that of the first stage that failed, or 128 and the number of the signal
-// that ended the run.
+// Run runs the stages, prints the summary and writes build/stages.json. The exit code is that
+// of the first stage that failed, or 128 plus the number of the signal that ended the run.
 //
-// A stage of level F is started after the deadline too: its target alone knows
-// which scenarios are due, begins none of them by then, and names them.
+// A stage of level F also starts after the deadline: only its target knows which scenarios are
+// due, and reports those that it does not start.
 func (r Runner) Run(ctx context.Context) (int, error) {
 	began := time.Now()
 	build := filepath.Join(r.Dir, "build")
@@ -54,7 +53,7 @@ func (r Runner) Run(ctx context.Context) (int, error) {
 		}
 	}
 	deadline := began.Add(r.Table.Deadline.Duration())
-	// Shells and go take the name of the folder from PWD, if it is one of its names.
+	// Shells and go use the folder's name in PWD if it refers to the same folder.
 	env := append(os.Environ(), "PWD="+r.Dir, deadlineEnv+"="+strconv.FormatInt(deadline.Unix(), 10), flakesEnv+"="+notes.Flakes, ranEnv+"="+notes.Ran)
 
 	report := Report{Began: began.UTC().Truncate(time.Second)}
@@ -106,18 +105,18 @@ func (r Runner) stage(ctx context.Context, s Stage, env []string) (result string
 	return Failed, 1
 }
 
-// end ends what make has left behind of a process group: nothing of a stage runs
-// beside the next one.
+// end kills what make has left of a process group: nothing of a stage may run beside the next
+// one.
 func end(group int) {
-	_ = syscall.Kill(group, syscall.SIGTERM) // that nobody is left is as good
+	_ = syscall.Kill(group, syscall.SIGTERM) // no process left is fine too
 	for waited := time.Duration(0); waited < grace/3 && syscall.Kill(group, 0) == nil; waited += 20 * time.Millisecond {
 		time.Sleep(20 * time.Millisecond)
 	}
 	_ = syscall.Kill(group, syscall.SIGKILL)
 }
 
-// everyoneRan looks for tests that had to run and that no stage ran: a pattern of
-// names that no longer matches is as quiet as a skip.
+// everyoneRan reports tests that must run and that no stage ran: a pattern of names that no
+// longer matches is otherwise not noticed.
 func (r Runner) everyoneRan(file string) (int, error) {
 	ran, err := read(file)
 	if err != nil {

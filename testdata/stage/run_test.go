@@ -185,8 +185,8 @@ func TestTable(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, want string }{
 		"unknown field": {"deadline: 1\nstages: [{name: a, level: A, make: a, warm: 1, cold: 1, more: 1}]", "field more not found"},
 		"no budget":     {"deadline: 1\nstages: [{name: a, level: A, make: a}]", "warm and cold are required"},
-		"level":         {"deadline: 1\nstages: [{name: a, level: X, make: a, warm: 1, cold: 1}]", `level "X" is none of A to F`},
-		"twice":         {"deadline: 1\nstages: [{name: a, level: A, make: a, warm: 1, cold: 1}, {name: a, level: A, make: a, warm: 1, cold: 1}]", "two stages are named a"},
+		"level":         {"deadline: 1\nstages: [{name: a, level: X, make: a, warm: 1, cold: 1}]", `level "X" is not one of A to F`},
+		"twice":         {"deadline: 1\nstages: [{name: a, level: A, make: a, warm: 1, cold: 1}, {name: a, level: A, make: a, warm: 1, cold: 1}]", "two stages have the name a"},
 		"no deadline":   {"stages: [{name: a, level: A, make: a, warm: 1, cold: 1}]", "a table has a deadline"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 // Table is the list of stages, in the order in which they run.
 type Table struct {
-	// Deadline is how long after the start of a run the last scenario may begin.
+	// Deadline is how long after the start of a run the last scenario may start.
 	Deadline Seconds `yaml:"deadline"`
 	Stages   []Stage `yaml:"stages"`
 }
@@ -22,19 +22,19 @@ type Stage struct {
 	Name  string `yaml:"name"`
 	Level string `yaml:"level"` // A to F, see CONTRIBUTING.md
 	Make  string `yaml:"make"`  // the targets, separated by spaces
-	// Warm is the budget where the caches hold what the stage needs, on two idle
-	// cores; Cold is the budget of the first run on a new machine.
+	// Warm is the budget with warm caches on two idle cores; Cold is the budget of the first
+	// run on a new machine.
 	Warm Seconds `yaml:"warm"`
 	Cold Seconds `yaml:"cold"`
 }
 
-// Seconds is a time in whole seconds, as budgets are given.
+// Seconds is a duration in whole seconds, the unit of budgets.
 type Seconds int
 
-// Duration is the same as a time.Duration.
+// Duration returns the time.Duration.
 func (s Seconds) Duration() time.Duration { return time.Duration(s) * time.Second }
 
-// ReadTable reads a table and refuses one with fields that are unknown or missing.
+// ReadTable reads a table and refuses unknown or missing fields.
 func ReadTable(name string) (Table, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -55,16 +55,16 @@ func ReadTable(name string) (Table, error) {
 		case s.Name == "" || s.Make == "" || s.Warm <= 0 || s.Cold < s.Warm:
 			return Table{}, fmt.Errorf("%s: stage %d (%s): name, make, warm and cold are required, and cold is not below warm", name, i+1, s.Name)
 		case len(s.Level) != 1 || !strings.Contains("ABCDEF", s.Level):
-			return Table{}, fmt.Errorf("%s: stage %s: level %q is none of A to F", name, s.Name, s.Level)
+			return Table{}, fmt.Errorf("%s: stage %s: level %q is not one of A to F", name, s.Name, s.Level)
 		case seen[s.Name]:
-			return Table{}, fmt.Errorf("%s: two stages are named %s", name, s.Name)
+			return Table{}, fmt.Errorf("%s: two stages have the name %s", name, s.Name)
 		}
 		seen[s.Name] = true
 	}
 	return t, nil
 }
 
-// Only gives the stages of some levels, each named by its letter.
+// Only returns the stages of some levels, each given by its letter.
 func (t Table) Only(levels string) (Table, error) {
 	out := Table{Deadline: t.Deadline}
 	for _, s := range t.Stages {

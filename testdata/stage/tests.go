@@ -11,23 +11,21 @@ import (
 	"syscall"
 )
 
-// maxRetries is how many tests may fail for a retry to make sense: with more of
-// them it is no accident.
+// maxRetries is the maximum number of failed tests to run again: more of them are not flaky.
 const maxRetries = 5
 
 // Tests is one call of go test.
 //
-// A test that fails is run once more alone. If it passes then, the run is green
-// and the test is named as flaky, here and in the summary of the stages. A data
-// race, a panic (an exceeded timeout is one) and a package that does not build are
-// red at once.
+// A failed test is run once more, alone. If it passes then, the run passes and the test is
+// reported as flaky, in the output and in the summary of the stages. A data race, a panic
+// (including an exceeded timeout) and a package that does not build fail at once.
 type Tests struct {
-	// Args are those of go test: flags with their value after "=", packages, then
+	// Args are the arguments of go test: flags with their value after "=", packages, then
 	// flags of the tests themselves.
 	Args    []string
 	Dir     string   // of the module; empty is the working directory
-	Once    bool     // no test is run once more
-	MustRun []string // names of tests of which each must run if selected, here or in an earlier stage
+	Once    bool     // no test is run again
+	MustRun []string // names of tests that must run if selected, in this stage or an earlier one
 	Notes   Notes
 	Out     io.Writer
 	Err     io.Writer
@@ -77,7 +75,7 @@ func (t Tests) Run(ctx context.Context) (int, error) {
 	return 1, nil
 }
 
-// again runs tests once more, each alone, and says which are red.
+// again runs tests once more, each alone, and returns those that fail again.
 func (t Tests) again(ctx context.Context, failed []test, flags, rest []string) (red []string, err error) {
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool {
 		return strings.HasPrefix(f, "-run=") || strings.HasPrefix(f, "-count=") || strings.HasPrefix(f, "-shuffle=")
@@ -100,8 +98,8 @@ func (t Tests) again(ctx context.Context, failed []test, flags, rest []string) (
 	return red, nil
 }
 
-// skips prints the skipped tests by reason, and says which of them must not be. A
-// test that an earlier stage ran may be skipped: under the race detector some are.
+// skips prints the skipped tests by reason, and returns those that must not be skipped. A test
+// that an earlier stage ran may be skipped: some are, under the race detector.
 func (t Tests) skips(o *outcome, ran []string) (red []string) {
 	var reasons []string
 	by := map[string][]string{}
@@ -125,7 +123,7 @@ func (t Tests) skips(o *outcome, ran []string) (red []string) {
 	return red
 }
 
-// noteRan writes down which of the tests that must run did.
+// noteRan records which of the tests that must run did.
 func (t Tests) noteRan(o *outcome) error {
 	var ran []string
 	for p := range o.passed {
@@ -137,8 +135,7 @@ func (t Tests) noteRan(o *outcome) error {
 	return add(t.Notes.Ran, ran...)
 }
 
-// gotest runs go test once. Its own exit code says no more than its events do,
-// unless there are none.
+// gotest runs go test once. Its exit code is only used if it produced no events.
 func (t Tests) gotest(ctx context.Context, args []string) (*outcome, error) {
 	verbose := slices.Contains(args, "-v")
 	c := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
@@ -181,7 +178,7 @@ func split(args []string) (flags, packages, rest []string, err error) {
 		}
 	}
 	if packages == nil {
-		return nil, nil, nil, fmt.Errorf("name packages after the flags: %s", strings.Join(args, " "))
+		return nil, nil, nil, fmt.Errorf("specify packages after the flags: %s", strings.Join(args, " "))
 	}
 	return flags, packages, rest, nil
 }

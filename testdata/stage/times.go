@@ -13,24 +13,25 @@ import (
 	"time"
 )
 
-// epoch is the earliest time that Times gives. The latest is some 16 years later.
+// epoch is the earliest time that Times sets. The latest is about 16 years later.
 var epoch = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Times gives each file and folder of a checkout that git finds unmodified a
-// modification time that follows from its content alone.
+// Times sets the modification time of each file and folder that git finds unmodified to a
+// value that depends only on its content.
 //
-// Go's test cache knows the files that a test has opened by size and modification
-// time. A clone gives every file the time of the clone, so that no result carries
-// over. The time of the last commit that touched a file would do, but a shallow
-// clone does not know it, and two commits of one second share it. The digest of
-// the content is always there, and another content has another time.
+// Go's test cache identifies the files that a test has opened by size and modification time. A
+// clone gives every file the time of the clone, so that no result could be reused. The time of
+// the last commit of a file is not suitable: a shallow clone does not have it, and two commits
+// may have the same second. The digest of the content is always available, and different
+// content has a different time.
 func Times(ctx context.Context, dir string) error {
 	root, err := git(ctx, dir, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return err
 	}
 	dir = strings.TrimSpace(string(root))
-	// Symbolic links show as the files that they name, so they count as modified if these are.
+	// Symbolic links have the content of the files that they refer to, so they count as
+	// modified if these are.
 	changed, err := git(ctx, dir, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func Times(ctx context.Context, dir string) error {
 		meta, name, ok := strings.Cut(line, "\t")
 		parts := strings.Fields(meta)
 		if !ok || len(parts) != 3 {
-			return fmt.Errorf("git ls-tree: a line that is none of its own: %q", line)
+			return fmt.Errorf("git ls-tree: unexpected line %q", line)
 		}
 		if skip[name] || parts[0] == "120000" || parts[1] == "commit" {
 			continue
@@ -65,16 +66,16 @@ func Times(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	// git looks at these times too, and would read every file anew each time.
+	// git also checks these times, and would otherwise read every file again each time.
 	_, err = git(ctx, dir, "update-index", "-q", "--refresh")
 	return err
 }
 
-// timeOf makes a time of a digest in hexadecimal.
+// timeOf derives a time from a digest in hexadecimal.
 func timeOf(digest string) (time.Time, error) {
 	b, err := hex.DecodeString(digest)
 	if err != nil || len(b) < 8 {
-		return time.Time{}, fmt.Errorf("git gave %q for a digest", digest)
+		return time.Time{}, fmt.Errorf("git returned %q as a digest", digest)
 	}
 	seconds, nanoseconds := binary.BigEndian.Uint32(b)>>3, binary.BigEndian.Uint32(b[4:])
 	return epoch.Add(time.Duration(seconds)*time.Second + time.Duration(nanoseconds%1e9)), nil
@@ -91,7 +92,7 @@ func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// fields splits what git ended with zero bytes.
+// fields splits the output of git -z.
 func fields(b []byte) []string {
 	return strings.FieldsFunc(string(b), func(r rune) bool { return r == 0 })
 }

@@ -20,7 +20,7 @@ func main() {
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// command runs all parts, or one, and gives the exit code.
+// command runs all parts, or one, and returns the exit code.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("testall", flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -48,7 +48,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	open := a.table(parts)
 	switch {
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "interrupted; the same command goes on")
+		fmt.Fprintln(stderr, "interrupted; the same command continues")
 		return 130
 	case err != nil:
 		fmt.Fprintln(stderr, "error:", err)
@@ -59,7 +59,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// pick gives one part.
+// pick returns one part.
 func pick(parts []part, name string) ([]part, error) {
 	at := slices.IndexFunc(parts, func(p part) bool { return p.Name == name })
 	if at < 0 {

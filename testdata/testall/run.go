@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// note is a line of build/test-all.jsonl: what came of a part.
+// note is a line of build/test-all.jsonl: the result of a part.
 type note struct {
 	Part    string    `json:"part"`
 	Run     string    `json:"run"`
@@ -31,7 +31,7 @@ type all struct {
 	root string
 	tree string
 	out  io.Writer
-	// notes has the last of each part.
+	// notes has the last result of each part.
 	notes map[string]note
 }
 
@@ -39,7 +39,7 @@ func (a *all) file() string { return filepath.Join(a.root, "build", "test-all.js
 
 func (a *all) log(p part) string { return filepath.Join("build", "test-all", p.Name+".log") }
 
-// open reads what came of earlier runs. Half a line is what a kill leaves.
+// open reads the results of earlier runs. A kill may leave an incomplete line.
 func (a *all) open() error {
 	a.notes = map[string]note{}
 	f, err := os.Open(a.file())
@@ -60,13 +60,13 @@ func (a *all) open() error {
 	return lines.Err()
 }
 
-// passed tells whether a part passed on this tree.
+// passed reports whether a part passed on this tree.
 func (a *all) passed(p part) bool {
 	n := a.notes[p.Name]
 	return n.Passed && n.Tree == a.tree && n.Run == p.Run
 }
 
-// add writes a line.
+// add appends a line.
 func (a *all) add(n note) error {
 	a.notes[n.Part] = n
 	b, err := json.Marshal(n)
@@ -77,7 +77,7 @@ func (a *all) add(n note) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append([]byte("\n"), append(b, '\n')...)) // behind half a line too
+	_, err = f.Write(append([]byte("\n"), append(b, '\n')...)) // after an incomplete line too
 	return errors.Join(err, f.Close())
 }
 
@@ -85,14 +85,14 @@ func (a *all) add(n note) error {
 func (a *all) run(ctx context.Context, parts []part) error {
 	for _, p := range parts {
 		if a.passed(p) {
-			fmt.Fprintf(a.out, "passed on this tree before: %s\n", p.Name)
+			fmt.Fprintf(a.out, "already passed on this tree: %s\n", p.Name)
 			continue
 		}
-		fmt.Fprintf(a.out, "%s  %s: %s (about %d minutes), said in %s\n", time.Now().Format(time.TimeOnly), p.Name, p.Run, p.Minutes, a.log(p))
+		fmt.Fprintf(a.out, "%s  %s: %s (about %d minutes), output in %s\n", time.Now().Format(time.TimeOnly), p.Name, p.Run, p.Minutes, a.log(p))
 		begin := time.Now()
 		failed, err := a.one(ctx, p)
 		if ctx.Err() != nil {
-			return ctx.Err() // it says nothing of the part
+			return ctx.Err() // the part has no result
 		}
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (a *all) run(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// one runs a part in a process group of its own, and tells how it failed.
+// one runs a part in its own process group, and returns why it failed.
 func (a *all) one(ctx context.Context, p part) (failed, err error) {
 	path := filepath.Join(a.root, a.log(p))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -131,8 +131,8 @@ func (a *all) one(ctx context.Context, p part) (failed, err error) {
 	return failed, nil
 }
 
-// table prints what is known of the parts on this tree. It counts those that did not
-// pass.
+// table prints the results of the parts on this tree, and returns the number of those that did
+// not pass.
 func (a *all) table(parts []part) (open int) {
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "part\tresult\tseconds\twhen\t(tree %s)\n", a.tree)
@@ -149,6 +149,6 @@ func (a *all) table(parts []part) (open int) {
 			fmt.Fprintf(w, "%s\tFAILED\t%.0f\t%s\t%s\n", p.Name, n.Seconds, n.At.Format("01-02 15:04"), a.log(p))
 		}
 	}
-	_ = w.Flush() // what cannot be printed cannot be told
+	_ = w.Flush() // a failed print cannot be reported
 	return open
 }

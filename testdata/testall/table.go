@@ -12,10 +12,10 @@ import (
 type part struct {
 	Name    string `yaml:"name"`
 	Run     string `yaml:"run"`     // for bash
-	Minutes int    `yaml:"minutes"` // that it takes, about
+	Minutes int    `yaml:"minutes"` // estimate
 }
 
-// readParts gives the parts of the checkout at root, each scenario among them.
+// readParts returns the parts of the checkout at root, including each scenario.
 func readParts(root string) ([]part, error) {
 	var all struct {
 		Parts []part `yaml:"parts"`
@@ -35,7 +35,7 @@ func readParts(root string) ([]part, error) {
 	seen := map[string]bool{}
 	for _, p := range all.Parts {
 		if p.Name == "" || p.Run == "" || p.Minutes <= 0 || seen[p.Name] {
-			return nil, fmt.Errorf("part %q: it is there twice, or lacks its name, command or minutes", p.Name)
+			return nil, fmt.Errorf("part %q: it is duplicated, or lacks its name, command or minutes", p.Name)
 		}
 		seen[p.Name] = true
 	}

@@ -113,7 +113,7 @@ func TestAnInterruptEndsIt(t *testing.T) {
 		}
 	}()
 	var out, errs strings.Builder
-	if code := command(ctx, []string{"-root", dir}, &out, &errs); code != 130 || !strings.Contains(errs.String(), "the same command goes on") {
+	if code := command(ctx, []string{"-root", dir}, &out, &errs); code != 130 || !strings.Contains(errs.String(), "the same command continues") {
 		t.Errorf("exit %d\n%s%s", code, out.String(), errs.String())
 	}
 	if names := ran(t, dir); names != "long" || !regexp.MustCompile(`long +not run`).MatchString(out.String()) {

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// written is what parts write into the tree: a part that has run must not make the
-// others run again.
+// written are the paths that parts write in the tree: running a part must not make the others
+// run again.
 const written = "testdata/e2e/shown.json"
 
-// treeOf names what all files of a checkout hold, committed or not.
+// treeOf returns a digest of all files of a checkout, committed or not.
 func treeOf(ctx context.Context, root string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	cmd.Dir = root
@@ -49,7 +49,7 @@ func treeOf(ctx context.Context, root string) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(h, "%s %o %d\n", name, st.Mode(), len(b))
-		_, _ = h.Write(b) // a hash takes everything
+		_, _ = h.Write(b) // writing to a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }

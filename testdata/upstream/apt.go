@@ -18,10 +18,10 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// Signer signs repositories of packages.
+// Signer signs package repositories.
 type Signer struct{ entity *openpgp.Entity }
 
-// NewSigner makes a key that is good from a time on.
+// NewSigner creates a key that is valid from a given time.
 func NewSigner(since time.Time) (*Signer, error) {
 	config := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return since }}
 	e, err := openpgp.NewEntity("archive", "", "archive@example.com", config)
@@ -31,7 +31,7 @@ func NewSigner(since time.Time) (*Signer, error) {
 	return &Signer{entity: e}, nil
 }
 
-// Public gives the public key, in armor.
+// Public returns the armored public key.
 func (s *Signer) Public() ([]byte, error) {
 	var b bytes.Buffer
 	w, err := armor.Encode(&b, openpgp.PublicKeyType, nil)
@@ -47,10 +47,9 @@ func (s *Signer) Public() ([]byte, error) {
 	return append(b.Bytes(), '\n'), nil
 }
 
-// WriteApt writes a signed repository into dir, which apt would use as
-// "deb ADDRESS CODENAME main": for the architectures that packages are of, for
-// amd64 and arm64 where all are for any. What lies in dir already stays beside it, as in a
-// mirror that is updated.
+// WriteApt writes a signed repository into dir, for the apt source "deb ADDRESS CODENAME
+// main". It has the architectures of the packages, or amd64 and arm64 if all packages are
+// architecture-independent. Existing files in dir stay, as in an updated mirror.
 func (s *Signer) WriteApt(dir string, suite Suite, packages ...Deb) error {
 	indices := map[string]*bytes.Buffer{} // by architecture
 	for _, d := range packages {
@@ -79,7 +78,7 @@ func (s *Signer) WriteApt(dir string, suite Suite, packages ...Deb) error {
 	return s.release(dir, suite, indices)
 }
 
-// release writes the indices and the signed InRelease over them.
+// release writes the indices and the signed InRelease file.
 func (s *Signer) release(dir string, suite Suite, indices map[string]*bytes.Buffer) error {
 	var archs []string
 	for a := range indices {
@@ -134,7 +133,7 @@ func (s *Signer) release(dir string, suite Suite, indices map[string]*bytes.Buff
 
 func stamp(t time.Time) string { return t.UTC().Format("Mon, 02 Jan 2006 15:04:05 UTC") }
 
-// put writes a file below dir, and the folders that it is in.
+// put writes a file below dir, and creates its folders.
 func put(dir, name string, content []byte) error {
 	name = filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {

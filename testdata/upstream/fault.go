@@ -9,67 +9,67 @@ import (
 	"time"
 )
 
-// Fault is one way in which an upstream misbehaves. Its parts go together: a
-// slow answer may be cut as well.
+// Fault is one way in which an upstream misbehaves. Its fields can be combined: a slow answer
+// may be cut off as well.
 type Fault struct {
-	// Times is how many requests it befalls, 0 for all.
+	// Times is the number of affected requests, 0 for all.
 	Times int
-	// Status answers without content: 429, 503, 404. RetryAfter goes with it
-	// as a header, in seconds or as a date.
+	// Status answers without content: 429, 503, 404. RetryAfter is sent with it as a header,
+	// in seconds or as a date.
 	Status     int
 	RetryAfter string
 	// Delay passes before the first byte.
 	Delay time.Duration
-	// Rate is the most bytes a second, 0 for as fast as it goes.
+	// Rate is the maximum number of bytes per second, 0 for no limit.
 	Rate int64
-	// CutAfter ends the connection after so many bytes of the body; -1 before
-	// the first, 0 never.
+	// CutAfter closes the connection after this many bytes of the body; -1 before the first, 0
+	// never.
 	CutAfter int64
 	// Spoil changes the byte at SpoilAt.
 	Spoil   bool
 	SpoilAt int64
-	// NoRange sends the whole content though a part was asked for.
+	// NoRange sends the complete content even if a range was requested.
 	NoRange bool
 }
 
-// Count is what was asked for at one path.
+// Count counts the requests for one path.
 type Count struct {
-	Requests int   // GET and HEAD that reached it, the refused ones too
-	Bytes    int64 // of bodies, as far as they were sent
-	Size     int64 // of what stands there, in bytes; 0 when there is nothing
+	Requests int   // GET and HEAD requests, including refused ones
+	Bytes    int64 // bytes of bodies that were sent
+	Size     int64 // size of the content, in bytes; 0 if there is none
 }
 
-// Break makes the answers at path misbehave as f says. A path that ends in "/"
-// stands for everything below it; the longest one that fits counts. Paths are
-// the server's: "/dl.k8s.io/release/…", "/v2/registry.k8s.io/pause/blobs/…".
+// Break makes the answers at path misbehave as described by f. A path that ends in "/" applies
+// to everything below it; the longest match counts. Paths are the server's:
+// "/dl.k8s.io/release/…", "/v2/registry.k8s.io/pause/blobs/…".
 func (s *Server) Break(path string, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[path] = &f
 }
 
-// Mend ends every fault.
+// Mend removes every fault.
 func (s *Server) Mend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.faults)
 }
 
-// Counts gives what was asked for since the start or the last Forget, by path.
+// Counts returns the counts since the start or the last Forget, by path.
 func (s *Server) Counts() map[string]Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
 }
 
-// Forget sets every count to zero.
+// Forget resets all counts.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.counts)
 }
 
-// begin counts a request for at and gives the fault that befalls it.
+// begin counts a request for at and returns the fault that applies to it.
 func (s *Server) begin(at string) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Server) begin(at string) Fault {
 	return now
 }
 
-// answer waits as f says, and reports whether it answered in f's stead.
+// answer waits as f requires, and reports whether it answered instead of the server.
 func (f Fault) answer(m *meter) bool {
 	if f.Delay > 0 {
 		wait(m.ctx, f.Delay)
@@ -109,12 +109,12 @@ func (f Fault) answer(m *meter) bool {
 		return true
 	}
 	if f.CutAfter < 0 {
-		panic(http.ErrAbortHandler) // net/http's way to end a connection
+		panic(http.ErrAbortHandler) // net/http closes the connection
 	}
 	return false
 }
 
-// spoil gives c with the byte that f changes.
+// spoil returns c with the byte that f changes.
 func (f Fault) spoil(c Content) Content {
 	if !f.Spoil {
 		return c
@@ -122,7 +122,7 @@ func (f Fault) spoil(c Content) Content {
 	return spoiled{Content: c, at: f.SpoilAt}
 }
 
-// spoiled is content of which one byte is not what it should be.
+// spoiled is content with one changed byte.
 type spoiled struct {
 	Content
 	at int64
@@ -137,7 +137,7 @@ func (s spoiled) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// meter counts what is sent and lets the fault happen. It lives for one request.
+// meter counts the sent bytes and applies the fault. It exists for one request.
 type meter struct {
 	http.ResponseWriter
 	ctx   context.Context //nolint:containedctx // the request's, and no longer
@@ -157,7 +157,7 @@ func (m *meter) Write(p []byte) (int, error) {
 	if cut {
 		p = p[:f.CutAfter-m.sent]
 	}
-	// Counted before it is sent: who has the last byte finds it counted.
+	// Counted before sending: a client that has the last byte finds it counted.
 	m.count(len(p))
 	n, err := m.ResponseWriter.Write(p)
 	m.count(n - len(p))

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// assets is where github.com sends whoever asks for a release's file.
+// assets is the host to which github.com redirects requests for a release's file.
 const assets = "/release-assets.githubusercontent.com"
 
 // ServeHTTP implements http.Handler.
@@ -73,7 +73,7 @@ func (s *Server) lookFile(at string) (file, bool) {
 	return file{body: body, sha256: sha, typ: "text/plain"}, err == nil
 }
 
-// serve answers with content, whole or the range that was asked for.
+// serve answers with the complete content or the requested range.
 func (m *meter) serve(r *http.Request, c Content, sha256 string) {
 	m.size(c.Size())
 	m.Header().Set("ETag", `"`+sha256+`"`)
@@ -85,8 +85,8 @@ func (m *meter) serve(r *http.Request, c Content, sha256 string) {
 	http.ServeContent(m, r, "", released, io.NewSectionReader(m.fault.spoil(c), 0, c.Size()))
 }
 
-// serveRegistry answers the read half of the distribution protocol. The path
-// is NAME/manifests/REFERENCE, NAME/blobs/DIGEST, NAME/tags/list or empty.
+// serveRegistry implements the read half of the distribution protocol. The path is
+// NAME/manifests/REFERENCE, NAME/blobs/DIGEST, NAME/tags/list or empty.
 func (s *Server) serveRegistry(m *meter, r *http.Request, path string) {
 	m.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 	if !s.admitted(m, r, path) {
@@ -161,17 +161,17 @@ func (s *Server) serveBlob(m *meter, r *http.Request, repo *repository, what str
 
 func (m *meter) json(v any) {
 	m.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(m).Encode(v) // a client that left is its own affair
+	_ = json.NewEncoder(m).Encode(v) // a client that disconnects is not an error
 }
 
-// refuse answers with an error in the protocol's form.
+// refuse answers with an error in the protocol's format.
 func (m *meter) refuse(status int, code, detail string) {
 	m.Header().Set("Content-Type", "application/json")
 	m.WriteHeader(status)
 	m.json(map[string]any{"errors": []map[string]string{{"code": code, "message": "no stand-in is served here", "detail": detail}}})
 }
 
-// wait lets d pass, or less where ctx ends before.
+// wait waits for d, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

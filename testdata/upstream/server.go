@@ -19,45 +19,45 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Options say what a Server makes. The zero value is the quickstart's.
+// Options configure a Server. The zero value is that of the quickstart.
 type Options struct {
-	// Scale multiplies every size: 0 means 1, where a program has 1 to 6 MiB
-	// and a layer 0.2 to 4.
+	// Scale multiplies every size: 0 means 1. Then a program has 1 to 6 MiB and a layer 0.2 to
+	// 4 MiB.
 	Scale float64
 	// Single lists references that are published as one manifest without an
 	// index, for the first platform of the lock.
 	Single []string
-	// Login, where set, is asked for by the registry, as a token.
+	// Login, if set, is required by the registry to issue a token.
 	Login *Login
-	// Real is served in place of stand-ins, as far as it goes.
+	// Real is served instead of stand-ins, as far as it has content.
 	Real Real
 }
 
-// Server serves stand-ins for what a lock names. It is an http.Handler; all of
-// its methods may be called while it serves.
+// Server serves stand-ins for the artifacts of a lock. It is an http.Handler; all of its
+// methods may be called while it serves.
 type Server struct {
 	o Options
 
 	mu      sync.Mutex
 	lock    *manifest.Lock      // with the stand-ins' digests
 	files   map[string]file     // by path
-	sums    map[string][]string // a digest file's path → the paths of what it speaks of
+	sums    map[string][]string // path of a digest file → the paths of its files
 	repos   map[string]*repository
 	faults  map[string]*Fault
 	counts  map[string]Count
-	genuine map[string]bool     // the references of images that are no stand-ins
-	folders map[string]*os.Root // by the path that a folder's files are below, with a slash at its end
+	genuine map[string]bool     // references of images that are not stand-ins
+	folders map[string]*os.Root // by the path prefix of a folder's files, with a trailing slash
 }
 
-// repository is one image name of the registry.
+// repository is one image name in the registry.
 type repository struct {
 	tags      map[string]string   // tag → digest
 	manifests map[string]document // by digest
 	blobs     map[string]Content  // by digest
 }
 
-// New makes the stand-ins for every artifact and image of lock, which needs no
-// sizes or digests and is not changed.
+// New creates the stand-ins for every artifact and image of lock, which needs no sizes or
+// digests and is not changed.
 func New(ctx context.Context, lock *manifest.Lock, o Options) (*Server, error) {
 	if o.Scale == 0 {
 		o.Scale = 1
@@ -89,20 +89,19 @@ func unless(ctx context.Context, next func() error) error {
 	return next()
 }
 
-// Lock gives the lock with the size and digest of every stand-in, as a catalog
-// that knew them would pin it.
+// Lock returns the lock with the size and digest of every stand-in, as a catalog with these
+// facts would pin it.
 func (s *Server) Lock() *manifest.Lock {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return clone(s.lock)
 }
 
-// Change publishes something else where address was: for a file's address
-// other bytes, of the same length where it is no archive, with a digest file
-// that agrees; for an image's reference another image under the same tag, while
-// the old one stays to be had by digest. Lock gives the new digests from then
-// on. Each salt makes another content; none publishes the first one again. It
-// reports whether the address is known.
+// Change replaces what is published at address. For a file's address it serves other bytes, of
+// the same length unless it is an archive, with a matching digest file. For an image's
+// reference it moves the tag to another image; the old one remains available by digest. Lock
+// then returns the new digests. Each salt creates different content; an empty salt publishes the
+// original is published again. It reports whether the address is known.
 func (s *Server) Change(address, salt string) (bool, error) {
 	s.mu.Lock()
 	l := clone(s.lock)
@@ -126,9 +125,8 @@ func (s *Server) Change(address, salt string) (bool, error) {
 	return false, nil
 }
 
-// byAddress groups artifacts by the file that they come from: of one archive
-// two artifacts may want different members. Repositories of packages have no file
-// of their own: a Folder serves them.
+// byAddress groups artifacts by their file: two artifacts may use different entries of one
+// archive. Package repositories have no single file: a Folder serves them.
 func byAddress(all []manifest.Artifact) map[string][]*manifest.Artifact {
 	of := map[string][]*manifest.Artifact{}
 	for i := range all {
@@ -140,8 +138,7 @@ func byAddress(all []manifest.Artifact) map[string][]*manifest.Artifact {
 	return of
 }
 
-// putFile makes the stand-in of the file that all of as come from, and serves
-// it from now on.
+// putFile creates the stand-in of the file for all artifacts in as, and serves it from now on.
 func (s *Server) putFile(as []*manifest.Artifact, salt string) error {
 	a := *as[0]
 	at, err := where(a.Address)
@@ -185,7 +182,7 @@ func (s *Server) putFile(as []*manifest.Artifact, salt string) error {
 	return nil
 }
 
-// putImage makes p's stand-in and serves it from now on.
+// putImage creates the stand-in of p and serves it from now on.
 func (s *Server) putImage(p *manifest.ImagePin, salt string) error {
 	ref, err := reference.ParseNormalizedNamed(p.Reference)
 	if err != nil {
@@ -217,8 +214,8 @@ func (s *Server) putImage(p *manifest.ImagePin, salt string) error {
 	return nil
 }
 
-// platforms is what images are published for: always the two that the field
-// publishes for, and what the lock asks for besides.
+// platforms returns the platforms of images: always the two common ones, and those that the
+// lock requires.
 func (s *Server) platforms() []manifest.Platform {
 	list := []manifest.Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}
 	for i, p := range s.lock.Platforms {
@@ -227,13 +224,13 @@ func (s *Server) platforms() []manifest.Platform {
 		case at < 0:
 			list = append(list, p)
 		case i == 0:
-			list[0], list[at] = list[at], list[0] // an image of one manifest is for the lock's first platform
+			list[0], list[at] = list[at], list[0] // an image with a single manifest is for the lock's first platform
 		}
 	}
 	return list
 }
 
-// Hosts lists every host that the server stands in for, sorted.
+// Hosts returns every host that the server replaces, sorted.
 func (s *Server) Hosts() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +257,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
 		Handler: s, ReadHeaderTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients that leave are part of the game
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients may disconnect at any time
 	}
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
@@ -270,7 +267,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// clone copies l as deep as this package writes into it.
+// clone copies the parts of l that this package changes.
 func clone(l *manifest.Lock) *manifest.Lock {
 	c := *l
 	c.Artifacts = slices.Clone(l.Artifacts)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Login is what the registry wants to see before it gives a token.
+// Login is what the registry requires to issue a token.
 type Login struct {
 	User, Password string
 }
 
-// admitted reports whether r may read path; if not it has said where to get a token.
+// admitted reports whether r may read path; otherwise it has answered with the token endpoint.
 func (s *Server) admitted(m *meter, r *http.Request, path string) bool {
 	if s.o.Login == nil {
 		return true
@@ -38,7 +38,7 @@ func (s *Server) admitted(m *meter, r *http.Request, path string) bool {
 	return false
 }
 
-// serveToken gives a token for one repository to whoever knows the password.
+// serveToken issues a token for one repository to a client with the password.
 func (s *Server) serveToken(m *meter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	l := s.o.Login
@@ -49,7 +49,7 @@ func (s *Server) serveToken(m *meter, r *http.Request) {
 	m.json(map[string]any{"token": l.token(r.URL.Query().Get("scope")), "expires_in": 300})
 }
 
-// token is good for one scope.
+// token is valid for one scope.
 func (l *Login) token(scope string) string {
 	h := hmac.New(sha256.New, []byte(l.User+"\x00"+l.Password))
 	h.Write([]byte(scope))

@@ -14,11 +14,11 @@ import (
 //go:embed known.json
 var knownText []byte
 
-// Known are the vulnerabilities known of some modules.
+// Known are the known vulnerabilities of some modules.
 type Known struct {
 	Commit  string    `json:"commit"`  // of the vulnerability database
 	Date    time.Time `json:"date"`    // of that commit
-	Modules []string  `json:"modules"` // whose entries these are, sorted; one without an entry has none
+	Modules []string  `json:"modules"` // the modules that were looked up, sorted; one without an entry has none
 	Entries []Entry   `json:"entries"` // by identifier
 }
 
@@ -30,7 +30,7 @@ type Entry struct {
 	Affected  json.RawMessage `json:"affected"`
 }
 
-// affected is what is read of an entry here.
+// affected is the part of an entry that this package uses.
 type affected struct {
 	Package struct{ Name string }
 	Ranges  []struct {
@@ -46,7 +46,7 @@ func (e Entry) affected() ([]affected, error) {
 	return all, nil
 }
 
-// Read gives what known.json says.
+// Read returns the content of known.json.
 func Read() (*Known, error) {
 	k := &Known{}
 	if err := json.Unmarshal(knownText, k); err != nil {
@@ -55,8 +55,8 @@ func Read() (*Known, error) {
 	return k, nil
 }
 
-// Distil takes the entries for modules from the files of a vulnerability database:
-// a folder of OSV files.
+// Distil extracts the entries for modules from the files of a vulnerability database: a folder
+// of OSV files.
 func Distil(osv fs.FS, modules []string) (*Known, error) {
 	k := &Known{Modules: slices.Compact(slices.Sorted(slices.Values(modules)))}
 	files, err := fs.Glob(osv, "GO-*.json")

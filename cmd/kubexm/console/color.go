@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// lineWords are the words that begin a line which is coloured, and their colours.
+// lineWords matches the prefixes of lines that are coloured.
 var lineWords = regexp.MustCompile(`(?m)^(?:error|warning|note|next):`)
 
-// colorText colours the words that say of what kind a line is. within says that text
-// goes on in the middle of a line.
+// colorText colours the prefixes of lines. within is set if text begins in the middle of
+// a line.
 func colorText(text string, within bool) string {
-	begin := 0 // of what may be coloured
+	begin := 0 // of the first complete line
 	if within {
 		if begin = strings.IndexByte(text, '\n') + 1; begin == 0 {
 			return text

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/term"
 )
 
-// Display is how long work is shown, and whether in colour.
+// Display holds the settings of progress and colour.
 type Display struct {
-	Progress string // of --progress; "" where the command has none
-	Color    string // of --color
+	Progress string // value of --progress; "" if the command has no such flag
+	Color    string // value of --color
 }
 
-// The words of --progress.
+// The values of --progress.
 const (
 	Auto  = "auto"
 	TTY   = "tty"
@@ -22,12 +22,12 @@ const (
 	None  = "none"
 )
 
-// Env looks a variable of the environment up.
+// Env looks up an environment variable.
 type Env func(string) (string, bool)
 
-// Drawable tells whether w is a terminal of known size that does more than print lines.
+// Drawable reports whether w is a terminal of known size that supports cursor movement.
 func Drawable(w io.Writer, env Env) bool {
-	f, ok := Bare(w).(*os.File)
+	f, ok := Underlying(w).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return false
 	}
@@ -40,8 +40,8 @@ func dumb(env Env) bool {
 	return v == "dumb"
 }
 
-// Live tells whether long work is shown on w as a frame or a bar that moves; structured
-// says that a document was asked for. NO_COLOR has no say in it.
+// Live reports whether progress is shown on w as a live view or a progress bar.
+// structured is set if the output is JSON or YAML. NO_COLOR has no effect on it.
 func (d Display) Live(w io.Writer, env Env, structured bool) bool {
 	switch d.Progress {
 	case TTY:
@@ -52,8 +52,8 @@ func (d Display) Live(w io.Writer, env Env, structured bool) bool {
 	return !structured && Drawable(w, env)
 }
 
-// Colored tells whether w is coloured: --color decides, else NO_COLOR, else whether it is
-// a terminal that knows colours.
+// Colored reports whether output on w is coloured: decided by --color, else by NO_COLOR,
+// else by whether w is a terminal that supports colours.
 func (d Display) Colored(w io.Writer, env Env) bool {
 	switch d.Color {
 	case "always":

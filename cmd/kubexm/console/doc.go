@@ -1,4 +1,4 @@
-// Package console shows people and programs what commands do: a screen with a live frame,
-// progress, tables, findings and failures, documents and lines of JSON. It knows no
-// command, and no exit code.
+// Package console formats the output of commands, as text and as JSON or YAML: a screen
+// with a live view, progress, tables, findings, failures, documents and lines. It has no
+// knowledge of commands and exit codes.
 package console

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// WriteJSON writes v as every command with -o json does.
+// WriteJSON writes v as indented JSON, in the format of every -o json.
 func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -17,7 +17,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// WriteYAML writes v with the names that WriteJSON gives its fields.
+// WriteYAML writes v as YAML, with the field names of WriteJSON.
 func WriteYAML(w io.Writer, v any) error {
 	text, err := yamlText(v)
 	if err != nil {
@@ -27,7 +27,7 @@ func WriteYAML(w io.Writer, v any) error {
 	return err
 }
 
-// mostInRow is how long a list is that stands on one line of YAML.
+// mostInRow is the maximum length of a list that is written on one line of YAML.
 const mostInRow = 60
 
 func yamlText(v any) ([]byte, error) {
@@ -35,7 +35,7 @@ func yamlText(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var node yaml.Node // JSON is YAML, and a node keeps its order
+	var node yaml.Node // JSON is YAML, and a node preserves the order of fields
 	if err := yaml.Unmarshal(text, &node); err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func yamlText(v any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// blockStyle takes JSON's brackets and quotes from a document, except from what is
-// empty and from short lists of words.
+// blockStyle changes a document from JSON's flow style to block style, except for empty
+// values and short lists of scalars.
 func blockStyle(n *yaml.Node) {
 	words := 0
 	for _, c := range n.Content {

@@ -13,15 +13,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/preflight"
 )
 
-// PrintFindings writes one table over all hosts. Where width is not 0, cells
-// Fold to fit it.
+// PrintFindings writes the findings of all hosts as one table. If width is not 0, cells
+// are folded to fit it.
 func PrintFindings(w io.Writer, all []steps.Finding, c *manifest.Cluster, width int) {
 	found, on := report.Counts(all)
-	counts := Count(found[steps.LevelError], "error") + ", " + Count(found[steps.LevelWarning], "warning")
+	counts := FormatCount(found[steps.LevelError], "error") + ", " + FormatCount(found[steps.LevelWarning], "warning")
 	if n := found[steps.LevelNote]; n > 0 {
-		counts += ", " + Count(n, "note")
+		counts += ", " + FormatCount(n, "note")
 	}
-	fmt.Fprintf(w, "checks: %s on %d of %s\n", counts, on, Count(max(len(c.Spec.Hosts), on), "host")) // one may be gone from the config
+	fmt.Fprintf(w, "checks: %s on %d of %s\n", counts, on, FormatCount(max(len(c.Spec.Hosts), on), "host")) // a host may have been removed from the config
 	cells := [][]string{{"LEVEL", "HOST", "CHECK", "FINDING", "WHAT TO DO"}}
 	for _, r := range report.FindingRows(all, c) {
 		hosts := r.Hosts
@@ -30,24 +30,24 @@ func PrintFindings(w io.Writer, all []steps.Finding, c *manifest.Cluster, width 
 		}
 		cells = append(cells, []string{r.Level(), cmp.Or(strings.Join(hosts, ", "), "-"), preflight.ShortName(r.Check), r.What, r.Advice})
 	}
-	PrintCells(w, cells, width)
+	PrintTable(w, cells, width)
 }
 
-// The most that a block shows of a command and of what it said: the journal and
-// -o json have the whole.
+// Limits for a command and its output in a failure block. The journal and -o json have
+// the complete text.
 const (
 	mostCommand = 160 // runes
-	mostSaid    = 8   // lines
+	mostOutput  = 8   // lines
 )
 
-// PrintFailure writes f as a block.
+// PrintFailure writes f as a block: message, step, hosts, command and advice.
 func PrintFailure(w io.Writer, f report.Failure, c *manifest.Cluster) {
 	lines := strings.Split(strings.TrimRight(f.Message, "\n"), "\n")
 	if f.Node == "" && len(f.Hosts) == 1 {
 		lines[0] = "host " + report.HostList(c, f.Hosts) + ": " + lines[0]
 	}
 	fmt.Fprintf(w, "error: %s\n", lines[0])
-	for _, l := range lines[1:min(len(lines), 1+mostSaid)] {
+	for _, l := range lines[1:min(len(lines), 1+mostOutput)] {
 		fmt.Fprintf(w, "        %s\n", l)
 	}
 	hosts := report.HostList(c, f.Hosts)
@@ -70,34 +70,34 @@ func PrintFailure(w io.Writer, f report.Failure, c *manifest.Cluster) {
 func printCommand(w io.Writer, c *report.Command) {
 	argv, _, _ := strings.Cut(c.Line(), "\n")
 	fmt.Fprintf(w, "  ran   %s   exit  %d\n", Clip(argv, mostCommand), c.Exit)
-	var said []string
+	var output []string
 	for l := range strings.Lines(c.Stderr) {
 		if l = strings.TrimRight(l, "\r\n\t "); l != "" {
-			said = append(said, l)
+			output = append(output, l)
 		}
 	}
-	if n := len(said) - mostSaid; n > 0 {
-		said = said[n:]
+	if n := len(output) - mostOutput; n > 0 {
+		output = output[n:]
 	}
-	for _, l := range said {
+	for _, l := range output {
 		fmt.Fprintf(w, "      | %s\n", Clip(l, mostCommand))
 	}
 }
 
-// PrintDryRun writes what a dry run would change, host by host.
+// PrintDryRun writes what a dry run would change, grouped by host.
 func PrintDryRun(w io.Writer, plans []report.HostPlan, c *manifest.Cluster) {
 	for _, p := range plans {
 		each := ""
 		if len(p.Hosts) > 1 {
 			each = ", each"
 		}
-		said := Count(p.Would, "step") + " would run"
+		counts := FormatCount(p.WouldRun, "step") + " would run"
 		switch {
-		case p.Would == 0:
-			said = "nothing to do, " + Count(p.Done, "step") + " done already"
+		case p.WouldRun == 0:
+			counts = "nothing to do, " + FormatCount(p.Done, "step") + " already done"
 		case p.Done > 0:
-			said += fmt.Sprintf(", %d done already", p.Done)
+			counts += fmt.Sprintf(", %d already done", p.Done)
 		}
-		fmt.Fprintf(w, "%s%s: %s\n%s\n", report.HostList(c, p.Hosts), each, said, p.Text)
+		fmt.Fprintf(w, "%s%s: %s\n%s\n", report.HostList(c, p.Hosts), each, counts, p.Text)
 	}
 }

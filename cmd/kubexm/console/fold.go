@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// FoldText folds paragraphs to a width. A line that is indented is kept, and folded
-// under the column where its second part begins; "  name   text" is such a line.
+// FoldText folds paragraphs to a width. An indented line ("  name   text") is not joined
+// with others; its text is folded at the column where it begins.
 func FoldText(text string, width int) string {
 	var out, paragraph []string
 	end := func() {
@@ -37,7 +37,7 @@ func foldItem(line string, width int) []string {
 	}
 	rest := strings.TrimLeft(line, " ")
 	indent := len(line) - len(rest)
-	if i := strings.Index(rest, "  "); i >= 0 { // a name, and what it is
+	if i := strings.Index(rest, "  "); i >= 0 { // a name and its description
 		indent += i + len(rest[i:]) - len(strings.TrimLeft(rest[i:], " "))
 	}
 	head := line[:indent]

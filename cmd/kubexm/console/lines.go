@@ -16,19 +16,19 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Line is one line of -o json of the commands that work on hosts: install,
-// create, delete and reset. Each line is one JSON object; the last one, and only
-// that, is of the type summary. Fields and words are added in later versions, and
-// neither renamed nor taken away; docs/run-events.md lists them.
+// Line is one line of the output with -o json of the commands that work on hosts, such
+// as install, delete and reset. Each line is one JSON object; only the last one has the
+// type summary. Later versions add fields and values; they do not rename or remove any.
+// docs/reference/run-events.md lists them.
 type Line struct {
-	// Type says which of the other fields are there: "step", "finding", "error" or
-	// "summary".
+	// Type is "step", "finding", "error" or "summary"; it determines which other fields
+	// are set.
 	Type string `json:"type"`
-	// Time is when it happened, RFC 3339 with fractions of a second.
+	// Time is the time of the event, RFC 3339 with fractions of a second.
 	Time time.Time `json:"time"`
 
 	// Module, Task ("module/task") and Node ("module/task/step", the id in `kubexm
-	// plan`) say where in the plan; of a step, and of an error that comes from one.
+	// plan`) are the position in the plan of a step, or of the step that an error is from.
 	Module string `json:"module,omitempty"`
 	Task   string `json:"task,omitempty"`
 	Node   string `json:"node,omitempty"`
@@ -37,64 +37,64 @@ type Line struct {
 	// Host is the host's name in the config.
 	Host string `json:"host,omitempty"`
 
-	// Outcome of a step: "started", then one of "ran", "already done", "checked" (it
-	// only looks), "would run" (dry run), "failed", "interrupted"; between them "tried
-	// again" and "waiting", after them "rolled back". A task's rollback has "rolling back" and
-	// "rolled back" for each step, and "kept" for one that cannot be undone. "resumed" stands
-	// alone: it was not looked at.
+	// Outcome of a step: "started", then one of "ran", "already done", "checked" (a
+	// read-only step), "would run" (dry run), "failed", "interrupted"; between them "tried
+	// again" and "waiting", after them "rolled back". The rollback of a task has "rolling
+	// back" and "rolled back" for each step, and "kept" for a step that cannot be undone.
+	// "resumed" is the only line of a step that was skipped and not checked.
 	Outcome engine.Outcome `json:"outcome,omitempty"`
 	// Seconds is how long the step took.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Changes is what the step would change; in a dry run.
+	// Changes lists what the step would change, in a dry run.
 	Changes []string `json:"changes,omitempty"`
 
-	// Severity of a finding: "error", "warning" or "note". Findings are what checks
-	// hold against hosts before anything is changed.
+	// Severity of a finding: "error", "warning" or "note". Findings are the results of
+	// checks on hosts before anything is changed.
 	Severity string `json:"severity,omitempty"`
-	// Code of an error is the refusal's word of docs/bundle-format.md; empty where it
-	// has none.
+	// Code of an error is the refusal's code of docs/reference/bundle-format.md; empty if it has
+	// none.
 	Code string `json:"code,omitempty"`
-	// Message says what is wrong; of a finding, an error, and of a step that failed,
-	// is tried again, or could not be rolled back. Of a step that waits, what it waits for,
-	// and of one that is kept, why.
+	// Message is the text of a finding or an error, and the error of a step that failed,
+	// is tried again, or could not be rolled back. For "waiting" it is what the step waits
+	// for, for "kept" the reason.
 	Message string `json:"message,omitempty"`
-	// Command is the command on the host that an error comes from.
+	// Command is the command on the host that caused the error.
 	Command *report.Command `json:"command,omitempty"`
-	// Advice is what can be done about a finding or an error.
+	// Advice is how to correct a finding or an error.
 	Advice []string `json:"advice,omitempty"`
 
-	// Summary is how the whole command ended.
+	// Summary is the result of the command.
 	Summary *Summary `json:"summary,omitempty"`
 }
 
-// Summary ends the lines of a run.
+// Summary is the result of a run, in its last line.
 type Summary struct {
-	// Pipeline is what was asked for, by the name that `kubexm plan` takes.
+	// Pipeline is the name of the pipeline, as in `kubexm plan`.
 	Pipeline string `json:"pipeline,omitempty"`
 	Cluster  string `json:"cluster,omitempty"`
 	DryRun   bool   `json:"dryRun,omitempty"`
-	// ExitCode is the command's; 0 is success. docs/exit-codes.md lists them.
+	// ExitCode is the command's exit code; 0 is success. docs/reference/exit-codes.md lists them.
 	ExitCode int `json:"exitCode"`
-	// Skipped are the checks that were left out.
+	// Skipped lists the checks that were skipped.
 	Skipped []string `json:"skipped,omitempty"`
-	// Steps counts steps on hosts by how they ended.
+	// Steps counts steps on hosts by outcome.
 	Steps report.Tally `json:"steps"`
-	// Seconds is how long the run took.
+	// Seconds is the duration of the run.
 	Seconds float64 `json:"seconds"`
-	// Journal is the file with every event of the run; empty where no host was reached.
+	// Journal is the file with every event of the run; empty if no host was reached.
 	Journal string `json:"journal,omitempty"`
-	// Receipt is the file that says what was installed; empty where nothing was.
+	// Receipt is the receipt's file; empty if nothing was installed.
 	Receipt string `json:"receipt,omitempty"`
 }
 
-// Lines writes them, one at a time.
+// Lines writes lines; it is safe for concurrent use.
 type Lines struct {
 	mu  sync.Mutex
 	enc interface{ Encode(any) error }
-	err error // the first that writing met
+	err error // the first write error
 }
 
-// NewLines writes to w, in a format that is json or yaml.
+// NewLines returns Lines that write to w; format is json or yaml.
 func NewLines(w io.Writer, format string) *Lines {
 	if format == "yaml" {
 		return &Lines{enc: yamlStream{w}}
@@ -119,11 +119,11 @@ func (r *Lines) write(l Line) {
 func (r *Lines) Event(e engine.Event) {
 	r.write(Line{
 		Type: "step", Time: e.Time, Module: e.Module, Task: e.Task, Node: e.Node, Step: e.Step, Host: e.Host,
-		Outcome: e.Outcome, Seconds: e.Took.Seconds(), Changes: e.Changes, Message: cmp.Or(e.Error, e.For),
+		Outcome: e.Outcome, Seconds: e.Duration.Seconds(), Changes: e.Changes, Message: cmp.Or(e.Error, e.Reason),
 	})
 }
 
-// Finding writes what a check found.
+// Finding writes a finding of a check.
 func (r *Lines) Finding(f steps.Finding) {
 	l := Line{Type: "finding", Step: f.Check, Host: f.Host, Severity: f.Level(), Message: f.What}
 	if f.Advice != "" {
@@ -132,7 +132,7 @@ func (r *Lines) Finding(f steps.Finding) {
 	r.write(l)
 }
 
-// Failure writes what went wrong.
+// Failure writes a failure as a line of type error.
 func (r *Lines) Failure(f report.Failure) {
 	l := Line{Type: "error", Code: f.Code, Node: f.Node, Message: f.Message, Command: f.Command, Advice: f.Advice}
 	if len(f.Hosts) > 0 {
@@ -141,16 +141,16 @@ func (r *Lines) Failure(f report.Failure) {
 	r.write(l)
 }
 
-// Write writes a value of the caller's own.
+// Write writes any value as a line.
 func (r *Lines) Write(v any) error { return r.enc.Encode(v) }
 
-// End writes the last line, and gives the first error that writing met.
+// End writes the last line, and returns the first write error.
 func (r *Lines) End(sum Summary) error {
 	r.write(Line{Type: "summary", Summary: &sum})
 	return r.err
 }
 
-// Failed writes an error that came before the first step.
+// Failed writes an error from before the first step.
 func (r *Lines) Failed(err error) {
 	var problems manifest.Problems
 	if !errors.As(err, &problems) {
@@ -177,10 +177,10 @@ func (r *Lines) Failed(err error) {
 	}
 }
 
-// yamlStream writes one YAML document for each value, begun by a line of dashes.
+// yamlStream writes each value as a separate YAML document.
 type yamlStream struct{ to io.Writer }
 
-// Encode writes v with the names that JSON has for its fields.
+// Encode writes v with the field names of JSON.
 func (s yamlStream) Encode(v any) error {
 	text, err := yamlText(v)
 	if err != nil {

@@ -11,27 +11,27 @@ import (
 	"golang.org/x/term"
 )
 
-// Writer is what every command prints through. Text of hosts, bundles,
-// registries and documents could steer a terminal, or show lines that are not
-// there: control characters but newline and tab, and those that change the
-// direction of text, are written as \uXXXX. In JSON that means the same character.
+// Writer is the output of every command. It escapes control characters except newline
+// and tab, and characters that change the direction of text, as \uXXXX: text from hosts,
+// bundles, registries and documents could otherwise control the terminal or forge lines.
+// In JSON the escape means the same character.
 type Writer struct {
 	to   io.Writer
 	mu   sync.Mutex
-	rest []byte // the begin of a character
+	rest []byte // an incomplete UTF-8 sequence
 
 	color  bool
-	within bool // what was written ended within a line
+	within bool // the last write ended within a line
 }
 
-// SetColor has the words that begin lines coloured.
+// SetColor sets whether the prefixes of lines are coloured.
 func (w *Writer) SetColor(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.color = on
 }
 
-// shown is text as it is written.
+// shown returns text escaped and coloured.
 func (w *Writer) shown(text string) string {
 	text = PlainText(text)
 	if text == "" {
@@ -45,29 +45,30 @@ func (w *Writer) shown(text string) string {
 	return text
 }
 
-// Plainly gives a Writer to w, or w where it is one.
-func Plainly(w io.Writer) io.Writer {
+// AsWriter returns a Writer to w, or w itself if it is one.
+func AsWriter(w io.Writer) io.Writer {
 	if _, ok := w.(*Writer); ok || w == nil {
 		return w
 	}
 	return &Writer{to: w}
 }
 
-// Bare gives the writer below, for what may steer a terminal.
-func Bare(w io.Writer) io.Writer {
+// Underlying returns the underlying writer, for terminal control sequences.
+func Underlying(w io.Writer) io.Writer {
 	if p, ok := w.(*Writer); ok {
 		return p.to
 	}
 	return w
 }
 
-// IsTerminal tells whether w is one.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
-	f, ok := Bare(w).(*os.File)
+	f, ok := Underlying(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Write keeps the begin of a character for the next call.
+// Write writes b escaped. An incomplete UTF-8 sequence at the end is buffered until the
+// next call.
 func (w *Writer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +89,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush writes the begin of a character that never came to its end.
+// Flush writes a buffered incomplete UTF-8 sequence.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +99,7 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// PlainText gives text as Writer writes it.
+// PlainText returns text escaped as by Writer.
 func PlainText(text string) string {
 	var b strings.Builder
 	from := 0
@@ -122,8 +123,8 @@ func PlainText(text string) string {
 	return b.String() + text[from:]
 }
 
-// steers tells whether a character is one of C0, C1 or the bidirectional controls
-// (Unicode's Bidi_Control), and neither newline nor tab.
+// steers reports whether a character other than newline and tab is a C0 or C1 control,
+// or a bidirectional control (Unicode's Bidi_Control).
 func steers(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

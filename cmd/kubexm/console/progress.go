@@ -17,25 +17,24 @@ import (
 	"github.com/mensylisir/kubexm/bundle/fetch"
 )
 
-// plainEvery is how often long work says where it is when nobody watches a
-// terminal: often enough for a log, seldom enough to read one.
+// plainEvery is the interval of progress lines without a terminal.
 const plainEvery = 5 * time.Second
 
-// Progress shows long work on standard error: a live bar with rate, time left
-// and current items on a terminal, a line every few seconds elsewhere.
+// Progress shows the progress of long work on standard error: on a terminal a bar with
+// rate, time left and current items, else a line every few seconds.
 type Progress struct {
 	out   io.Writer
 	quiet bool
 	live  bool
-	json  bool // lines for programs
+	json  bool // lines of JSON
 
 	mu       sync.Mutex
 	name     string // of the phase
 	start    time.Time
 	done     int64  // bytes
 	expected int64  // bytes; 0 is unknown
-	then     string // what goes on once all of them are done; empty: nothing
-	waited   int    // lines due since then
+	then     string // work that follows when all bytes are done; "" for none
+	waited   int    // lines due since all bytes are done
 	current  map[int]string
 	next     int
 
@@ -44,22 +43,22 @@ type Progress struct {
 	tick chan struct{} // closed to end the plain lines
 }
 
-// Shown says how progress is shown.
-type Shown struct {
+// ProgressOptions holds the options of Progress.
+type ProgressOptions struct {
 	Display
-	Quiet bool // nothing is shown, unless --progress says how
-	Live  bool // a bar that moves
+	Quiet bool // show nothing, unless --progress is given
+	Live  bool // show a progress bar
 }
 
 // NewProgress shows progress on out.
-func NewProgress(out io.Writer, how Shown) *Progress {
+func NewProgress(out io.Writer, how ProgressOptions) *Progress {
 	mode := how.Progress
 	return &Progress{
 		out: out, quiet: how.Quiet && (mode == Auto || mode == "") || mode == None, live: how.Live, json: mode == JSON, current: map[int]string{},
 	}
 }
 
-// Phase begins a new piece of work whose size is not known yet.
+// Phase begins a new phase; its size is unknown until Expect is called.
 func (p *Progress) Phase(name string) {
 	p.Stop()
 	p.mu.Lock()
@@ -75,7 +74,7 @@ func (p *Progress) Phase(name string) {
 	}
 }
 
-// Total tells what a build will do, once that is known.
+// Total prints what a build will download and needs, and sets the expected size.
 func (p *Progress) Total(plan bundle.Plan) {
 	p.mu.Lock()
 	p.done, p.then, p.waited = 0, "packing", 0
@@ -83,24 +82,24 @@ func (p *Progress) Total(plan bundle.Plan) {
 	p.Expect(plan.Download)
 	var space []string
 	for _, s := range plan.Space {
-		space = append(space, fmt.Sprintf("up to %s on the file system of %s, %s free there", bundle.Bytes(s.Need), strings.Join(s.Dirs, " and "), bundle.Bytes(s.Free)))
+		space = append(space, fmt.Sprintf("needs up to %s on the file system of %s, which has %s free", bundle.Bytes(s.Need), strings.Join(s.Dirs, " and "), bundle.Bytes(s.Free)))
 	}
-	p.say(fmt.Sprintf("build: %d blobs, %s, of which %s are cached; to download %s; %s", plan.Blobs, bundle.Bytes(plan.Bytes),
+	p.printLine(fmt.Sprintf("build: %d blobs, %s, of which %s are cached; %s to download; %s", plan.Blobs, bundle.Bytes(plan.Bytes),
 		bundle.Bytes(plan.Cached), bundle.Bytes(plan.Download), strings.Join(space, "; ")))
 }
 
-// Expect sets how many bytes the phase will take.
+// Expect sets the size of the phase in bytes.
 func (p *Progress) Expect(n int64) {
 	p.mu.Lock()
 	p.expected = n
 	bar := p.bar
 	p.mu.Unlock()
-	if bar != nil { // without the lock: drawing the bar takes it too
+	if bar != nil { // after the unlock: drawing the bar also locks
 		bar.SetTotal(n, false)
 	}
 }
 
-// Add counts n bytes; it may be negative when a download starts anew.
+// Add adds n bytes; n is negative when a download starts again.
 func (p *Progress) Add(n int64) {
 	p.mu.Lock()
 	p.done += n
@@ -111,8 +110,8 @@ func (p *Progress) Add(n int64) {
 	}
 }
 
-// say prints a line without breaking the bar.
-func (p *Progress) say(line string) {
+// printLine prints a line without disturbing the bar.
+func (p *Progress) printLine(line string) {
 	p.mu.Lock()
 	bars := p.bars
 	p.mu.Unlock()
@@ -130,13 +129,13 @@ func (p *Progress) say(line string) {
 	}
 }
 
-// Note prints what a person should know, also where no progress is shown.
+// Note prints a note, even if no progress is shown.
 func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	bars := p.bars
 	p.mu.Unlock()
 	if bars != nil {
-		_, _ = bars.Write([]byte("note: " + PlainText(text) + "\n")) // as in say
+		_, _ = bars.Write([]byte("note: " + PlainText(text) + "\n")) // as in printLine
 		return
 	}
 	fmt.Fprintln(p.out, "note: "+text)
@@ -179,7 +178,7 @@ func (d *download) Done(error) {
 	delete(d.p.current, d.id)
 }
 
-// items names what is under way, the oldest first.
+// items lists up to limit current items, oldest first.
 func (p *Progress) items(limit int) string {
 	ids := slices.Sorted(maps.Keys(p.current))
 	var names []string
@@ -193,7 +192,7 @@ func (p *Progress) items(limit int) string {
 }
 
 func (p *Progress) startBar() {
-	p.bars = mpb.New(mpb.WithOutput(Bare(p.out)), mpb.WithAutoRefresh(), mpb.WithWidth(40))
+	p.bars = mpb.New(mpb.WithOutput(Underlying(p.out)), mpb.WithAutoRefresh(), mpb.WithWidth(40))
 	p.bar = p.bars.AddBar(0,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
 			p.mu.Lock()
@@ -207,12 +206,12 @@ func (p *Progress) startBar() {
 		})))
 }
 
-// after tells whether only what follows the bytes is left.
+// after reports whether all bytes are done and only the following work is left.
 func (p *Progress) after() bool {
 	return p.then != "" && p.done >= p.expected && len(p.current) == 0
 }
 
-// amount says how much is done, and of how much where that is known.
+// amount returns the bytes done, and the expected bytes if they are known.
 func (p *Progress) amount() string {
 	if p.after() {
 		return p.then
@@ -223,7 +222,7 @@ func (p *Progress) amount() string {
 	return fmt.Sprintf("%s of %s (%d %%)", bundle.Bytes(p.done), bundle.Bytes(p.expected), p.done*100/p.expected)
 }
 
-// lines prints where the work is until done is closed.
+// lines prints progress lines until done is closed.
 func (p *Progress) lines(done <-chan struct{}) {
 	t := time.NewTicker(plainEvery)
 	defer t.Stop()
@@ -241,13 +240,13 @@ func (p *Progress) lines(done <-chan struct{}) {
 	}
 }
 
-// progressLine is where long work is, for programs.
+// progressLine is a progress line as JSON.
 type progressLine struct {
 	Type  string   `json:"type"` // progress
 	Phase string   `json:"phase"`
 	Bytes int64    `json:"bytes"`           // done
-	Of    int64    `json:"of,omitempty"`    // 0 is not known
-	Items []string `json:"items,omitempty"` // under way, the oldest first
+	Of    int64    `json:"of,omitempty"`    // expected; 0 is unknown
+	Items []string `json:"items,omitempty"` // current items, oldest first
 }
 
 func (p *Progress) jsonLine() string {
@@ -264,11 +263,11 @@ func (p *Progress) jsonLine() string {
 	return string(text)
 }
 
-// waitEvery is which of the lines that are due is printed while no bytes come: the
-// first, to say what goes on, and then enough to show that it does.
+// waitEvery is the number of intervals per line after all bytes are done: the first line
+// is printed, then every sixth.
 const waitEvery = 6
 
-// line says where the work is, empty where that is nothing new.
+// line returns the next progress line; "" if none is due.
 func (p *Progress) line() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -285,8 +284,8 @@ func (p *Progress) line() string {
 	return line
 }
 
-// pace gives the rate since the phase began and, where the end is known, the
-// time left at that rate.
+// pace returns the average rate of the phase and, if the size is known, the remaining
+// time at that rate.
 func (p *Progress) pace() string {
 	elapsed := time.Since(p.start).Seconds()
 	if p.after() {

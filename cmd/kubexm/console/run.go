@@ -12,28 +12,24 @@ import (
 	"github.com/mensylisir/kubexm/installer/report"
 )
 
-// TallyText tells in words what was counted.
+// TallyText formats the counts of a run.
 func TallyText(t report.Tally) string {
-	were := "were"
-	if t.Done == 1 {
-		were = "was"
-	}
-	return fmt.Sprintf("%s ran, %d %s done already, %s passed", Count(t.Ran, "step"), t.Done, were, Count(t.Checked, "check"))
+	return fmt.Sprintf("%s ran, %d already done, %s passed", FormatCount(t.Ran, "step"), t.Done, FormatCount(t.Checked, "check"))
 }
 
-// busy is one step that runs on a host.
+// busy is a step that is running on a host.
 type busy struct {
 	host, step, task string
 	since            time.Time
-	tries            int    // that failed
-	waits            string // what for; empty where it does not say
+	tries            int    // failed attempts
+	waits            string // what it waits for; "" if unknown
 }
 
-// RunView is what a person watching a run sees: what runs where, for how long,
-// and how much is over.
+// RunView is the state of a run for the live view: running steps by host, their
+// durations, and counts.
 type RunView struct {
 	title   string
-	pressed func() int // how often Ctrl-C was
+	pressed func() int // number of Ctrl-C presses
 	now     func() time.Time
 	begin   time.Time
 
@@ -42,13 +38,13 @@ type RunView struct {
 	busy  map[string]*busy // by node and host
 }
 
-// NewRunView is the view of a run that begins now, with total steps on hosts; pressed
-// tells how often Ctrl-C was.
+// NewRunView returns the view of a run that begins now, with total steps on hosts;
+// pressed returns the number of Ctrl-C presses.
 func NewRunView(title string, total int, pressed func() int) *RunView {
 	return &RunView{title: title, now: time.Now, begin: time.Now(), busy: map[string]*busy{}, pressed: pressed, tally: report.Tally{Total: total}}
 }
 
-// Event takes one event in.
+// Event updates the view with an event.
 func (v *RunView) Event(e engine.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -61,24 +57,24 @@ func (v *RunView) Event(e engine.Event) {
 		if b := v.busy[key]; b != nil {
 			b.tries++
 		}
-	case engine.Waits:
+	case engine.Waiting:
 		if b := v.busy[key]; b != nil {
-			b.waits = e.For
+			b.waits = e.Reason
 		}
 	default:
 		delete(v.busy, key)
 	}
 }
 
-// Counted gives the counts so far.
-func (v *RunView) Counted() report.Tally {
+// Counts returns the counts so far.
+func (v *RunView) Counts() report.Tally {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.tally
 }
 
-// Longest gives the host and the name of the step that runs longest, for how long, and how
-// many others run; ok is false where none does.
+// Longest returns host and name of the step that runs longest, its duration, and the
+// number of other running steps; ok is false if no step runs.
 func (v *RunView) Longest() (host, step string, since time.Duration, others int, ok bool) {
 	bs := v.working()
 	if len(bs) == 0 {
@@ -87,13 +83,13 @@ func (v *RunView) Longest() (host, step string, since time.Duration, others int,
 	return bs[0].host, bs[0].step, time.Since(bs[0].since), len(bs) - 1, true
 }
 
-// Took is how long the run takes so far.
-func (v *RunView) Took() time.Duration { return time.Since(v.begin) }
+// Elapsed returns the duration of the run so far.
+func (v *RunView) Elapsed() time.Duration { return time.Since(v.begin) }
 
-// Title is what the run is called.
+// Title returns the title of the run.
 func (v *RunView) Title() string { return v.title }
 
-// working gives what runs, the longest first.
+// working returns the running steps, longest first.
 func (v *RunView) working() []busy {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -107,13 +103,13 @@ func (v *RunView) working() []busy {
 	return out
 }
 
-// mostBusy is how many running steps a frame shows at most: it leaves room for
-// the lines above it.
+// mostBusy is the maximum number of running steps in the view; it leaves room for the
+// lines above.
 const mostBusy = 12
 
-// Frame draws the view for a window.
+// Frame returns the lines of the view for a window of the given size.
 func (v *RunView) Frame(width, height int) []string {
-	bs, t := v.working(), v.Counted()
+	bs, t := v.working(), v.Counts()
 	out := []string{v.head(width, &t)}
 	foot := v.foot(len(bs), t.Failed > 0)
 	room := min(height-3, mostBusy) // head, tasks and foot
@@ -131,7 +127,7 @@ func (v *RunView) Frame(width, height int) []string {
 	}
 	host = min(host, max(width/3, 8))
 	for _, b := range shown {
-		line := fmt.Sprintf("  %-*s  %6s  %s", host, Clip(b.host, host), Brief(v.now().Sub(b.since)), b.step)
+		line := fmt.Sprintf("  %-*s  %6s  %s", host, Clip(b.host, host), FormatDuration(v.now().Sub(b.since)), b.step)
 		if b.tries > 0 {
 			line += fmt.Sprintf("  try %d", b.tries+1)
 		}
@@ -146,32 +142,32 @@ func (v *RunView) Frame(width, height int) []string {
 	return append(out, foot)
 }
 
-// foot is the line that says what is waited for, and what Ctrl-C does.
+// foot returns the last line: what the run waits for, and the effect of Ctrl-C.
 func (v *RunView) foot(running int, failed bool) string {
-	waiting := "undoing what was left half way"
+	waiting := "undoing incomplete steps"
 	if running > 0 {
-		waiting = "waiting for the end of " + Count(running, "running step")
+		waiting = "waiting for " + FormatCount(running, "running step")
 	}
 	switch n := v.pressed(); {
 	case n > 1:
-		return "breaking off: " + waiting + "; Ctrl-C once more ends kubexm at once"
+		return "cancelling: " + waiting + "; Ctrl-C again exits immediately"
 	case n == 1:
-		return "stopping: " + waiting + "; Ctrl-C once more breaks off"
+		return "stopping: " + waiting + "; Ctrl-C again cancels them"
 	case failed:
-		return "failed: " + waiting + "; Ctrl-C twice breaks off"
+		return "failed: " + waiting + "; Ctrl-C twice cancels them"
 	}
-	return "Ctrl-C once lets running steps end, twice breaks off"
+	return "Ctrl-C stops after running steps, twice cancels them"
 }
 
-// head is the line that says how far the run is. A narrow window loses the bar
-// first, then the counts.
+// head returns the first line: title, progress and counts. In a narrow window the bar is
+// left out first, then the counts.
 func (v *RunView) head(width int, t *report.Tally) string {
-	far := fmt.Sprintf("%d/%d  %s", t.Ended(), t.Total, Brief(v.now().Sub(v.begin)))
+	far := fmt.Sprintf("%d/%d  %s", t.Ended(), t.Total, FormatDuration(v.now().Sub(v.begin)))
 	var parts []string
 	for _, p := range []struct {
 		n    int
 		word string
-	}{{t.Ran, "ran"}, {t.Would, "would run"}, {t.Done, "done before"}, {t.Checked, "checked"}, {t.Failed, "failed"}} {
+	}{{t.Ran, "ran"}, {t.WouldRun, "would run"}, {t.Done, "already done"}, {t.Checked, "checked"}, {t.Failed, "failed"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
 		}
@@ -195,7 +191,7 @@ func (v *RunView) head(width int, t *report.Tally) string {
 	return far
 }
 
-// tasks names the parts of the plan that are at work, the longest at it first.
+// tasks lists the tasks of the running steps, longest first.
 func tasks(bs []busy) string {
 	var names []string
 	for _, b := range bs {
@@ -209,8 +205,8 @@ func tasks(bs []busy) string {
 	return strings.Join(names, ", ")
 }
 
-// Brief says how long something takes, in the digits that matter.
-func Brief(d time.Duration) string {
+// FormatDuration formats a duration with a precision that depends on its length.
+func FormatDuration(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "0s"

@@ -53,7 +53,7 @@ func watching(n, pressed int) *RunView {
 	for i := range n {
 		host := fmt.Sprintf("worker-%03d", i+1)
 		send(engine.Started, "preflight/check-hosts", "preflight.system", host)
-		send(engine.Looked, "preflight/check-hosts", "preflight.system", host)
+		send(engine.Checked, "preflight/check-hosts", "preflight.system", host)
 		if i%2 == 0 {
 			send(engine.Started, "node/prepare", "node.sysctls", host)
 			send(engine.Skipped, "node/prepare", "node.sysctls", host)

@@ -13,26 +13,26 @@ import (
 	"golang.org/x/term"
 )
 
-// redrawEvery is how often a live frame follows the clock and the window.
+// redrawEvery is the interval at which a frame is redrawn.
 const redrawEvery = 200 * time.Millisecond
 
-// Screen is where lines for people go, as Writer writes them. While a frame is shown, lines scroll by
-// above it. It does not hide the cursor or take the window over: whatever ends
-// the process, the terminal is as it was.
+// Screen writes lines, escaped like Writer, with an optional live frame below them. It
+// does not hide the cursor or switch to the alternate screen, so the terminal stays
+// usable however the process ends.
 type Screen struct {
 	mu    sync.Mutex
 	out   io.Writer
 	size  func() (width, height int)           // of the terminal
-	frame func(width, height int) []string     // nil: nothing is shown
-	drawn []string                             // the frame that stands on the terminal
-	color bool                                 // of words that begin lines
-	open  []byte                               // the begin of a line, not ended yet
-	after func(time.Duration) <-chan time.Time // the clock of redrawing
+	frame func(width, height int) []string     // nil if no frame is shown
+	drawn []string                             // the frame on the terminal
+	color bool                                 // colour the prefixes of lines
+	open  []byte                               // an incomplete line
+	after func(time.Duration) <-chan time.Time // timer of redrawing
 }
 
-// NewScreen writes to out.
+// NewScreen returns a Screen that writes to out.
 func NewScreen(out io.Writer) *Screen {
-	out = Bare(out)
+	out = Underlying(out)
 	return &Screen{out: out, after: time.After, size: func() (int, int) {
 		if f, ok := out.(*os.File); ok {
 			if w, h, err := term.GetSize(int(f.Fd())); err == nil {
@@ -43,13 +43,13 @@ func NewScreen(out io.Writer) *Screen {
 	}}
 }
 
-// Width is how wide the terminal is.
+// Width returns the width of the terminal in columns.
 func (s *Screen) Width() int {
 	width, _ := s.size()
 	return width
 }
 
-// Write prints lines, above the frame where one is shown.
+// Write prints lines, above the frame if one is shown.
 func (s *Screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// SetColor has the words that begin lines coloured.
+// SetColor sets whether the prefixes of lines are coloured.
 func (s *Screen) SetColor(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,12 +81,12 @@ func (s *Screen) shown(lines string) string {
 	return PlainText(lines)
 }
 
-// Show puts a frame under the lines and keeps it up to date. The function that
-// it gives takes the frame away; it may be called twice.
+// Show draws a frame below the lines and keeps it up to date. The returned function
+// removes the frame; it may be called more than once.
 func (s *Screen) Show(frame func(width, height int) []string) (hide func()) {
 	s.mu.Lock()
 	s.frame = frame
-	_ = s.paint("") // a lost frame is no failure
+	_ = s.paint("") // a frame that is not drawn is not an error
 	s.mu.Unlock()
 	over, gone := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -117,13 +117,13 @@ func (s *Screen) Show(frame func(width, height int) []string) (hide func()) {
 	})
 }
 
-// paint writes lines in the place of the frame, and the frame anew below them,
-// in one piece: a terminal that shows it half way flickers.
+// paint replaces the frame by lines and redraws the frame below them, in one write to
+// avoid flicker.
 func (s *Screen) paint(lines string) error {
 	width, height := s.size()
 	text := s.erase(width) + s.shown(lines)
 	s.drawn = nil
-	for _, l := range s.frame(width, max(height-1, 0)) { // the cursor stands in the line below
+	for _, l := range s.frame(width, max(height-1, 0)) { // the cursor is on the line below
 		l = Clip(strings.ReplaceAll(PlainText(l), "\n", " "), width)
 		s.drawn = append(s.drawn, l)
 		text += l + "\n"
@@ -132,8 +132,8 @@ func (s *Screen) paint(lines string) error {
 	return err
 }
 
-// erase goes back to where the frame begins and clears all below. A window that
-// became narrower has folded the lines that stand there.
+// erase returns the control sequence that clears the frame. It accounts for lines that
+// the terminal wrapped because the window became narrower.
 func (s *Screen) erase(width int) string {
 	rows := 0
 	for _, l := range s.drawn {
@@ -145,7 +145,8 @@ func (s *Screen) erase(width int) string {
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", rows)
 }
 
-// Clip cuts a line to a width. Frames hold ids and numbers: one rune, one column.
+// Clip truncates a line to a width. It assumes one column for each rune, which is true
+// for ids and numbers.
 func Clip(line string, width int) string {
 	line = strings.TrimRight(line, " ")
 	if utf8.RuneCountInString(line) <= width {

@@ -10,9 +10,9 @@ import (
 	"github.com/mensylisir/kubexm/installer/report"
 )
 
-// PrintCells writes a table. Its second column and its last two fold where the
-// whole is wider than width; 0 is any width.
-func PrintCells(w io.Writer, rows [][]string, width int) {
+// PrintTable writes a table. If the table is wider than width, its second column and its
+// last two are folded; 0 means unlimited.
+func PrintTable(w io.Writer, rows [][]string, width int) {
 	wide := make([]int, len(rows[0]))
 	for _, r := range rows {
 		for i, c := range r {
@@ -51,8 +51,8 @@ func PrintCells(w io.Writer, rows [][]string, width int) {
 	}
 }
 
-// Fold breaks text at spaces into lines of at most n runes; a longer word stands
-// alone and whole, to be copied.
+// Fold breaks text at spaces into lines of at most n runes. A longer word is a line by
+// itself, so that it can be copied.
 func Fold(text string, n int) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(text) {
@@ -69,7 +69,7 @@ func Fold(text string, n int) []string {
 	return lines
 }
 
-// PrintPlan writes one row for each task of a plan, in the order in which they begin.
+// PrintPlan writes one row for each task of a plan, in the order in which they start.
 func PrintPlan(w io.Writer, g *plan.Graph, width int) {
 	rows := [][]string{{"TASK", "HOSTS", "STEPS", "NEEDS", "RISK"}}
 	tasks := report.Tasks(g)
@@ -80,16 +80,16 @@ func PrintPlan(w io.Writer, g *plan.Graph, width int) {
 		}
 		needs := "-"
 		if len(t.Needs) > 0 {
-			needs = Count(len(t.Needs), "artifact")
+			needs = FormatCount(len(t.Needs), "artifact")
 		}
 		rows = append(rows, []string{t.Name, hosts, fmt.Sprint(t.Steps), needs, t.Risk.String()})
 	}
-	fmt.Fprintf(w, "%s: %s in %s\n", g.Name, Count(len(g.Nodes), "step"), Count(len(tasks), "task"))
-	PrintCells(w, rows, width)
+	fmt.Fprintf(w, "%s: %s in %s\n", g.Name, FormatCount(len(g.Nodes), "step"), FormatCount(len(tasks), "task"))
+	PrintTable(w, rows, width)
 }
 
-// Count gives "1 warning", "2 warnings".
-func Count(n int, what string) string {
+// FormatCount formats a count: "1 warning", "2 warnings".
+func FormatCount(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Lists is what apt downloaded: files called after their addresses, in apt's own
-// packing, which its helper undoes. Their digests are those of the plain text.
+// Lists are the lists that apt downloaded: files named after their URLs, compressed in
+// apt's format, which apt-helper decompresses. Their digests are of the uncompressed text.
 type Lists string
 
 // Open implements packaging.Web.

@@ -1,5 +1,5 @@
-// Package rpmtest owns a root with rpm, rpmbuild, createrepo_c and dnf in it, which
-// tests hold their answers against.
+// Package rpmtest provides a root file system with rpm, rpmbuild, createrepo_c and dnf,
+// for tests that compare results with these programs.
 package rpmtest
 
 import (
@@ -13,13 +13,13 @@ import (
 )
 
 // Root is a small Debian with rpm, rpmbuild, createrepo_c and dnf, which
-// `make rpm-tools` brings. It is entered without a network.
+// `make rpm-tools` installs. Programs in it run without network access.
 type Root struct {
 	path string // of the root
-	Dir  string // of this test, as it is called inside the root
+	Dir  string // folder of this test, as a path inside the root
 }
 
-// New gives the root, or skips the test and says why.
+// New returns the root, or skips the test with the reason.
 func New(t *testing.T) *Root {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -28,10 +28,10 @@ func New(t *testing.T) *Root {
 	}
 	root := filepath.Join(cache, "kubexm-lab", "rpmtools")
 	if _, err := os.Stat(filepath.Join(root, ".ready")); err != nil {
-		t.Skip("rpm, createrepo_c and dnf are not there: make rpm-tools brings them")
+		t.Skip("rpm, createrepo_c and dnf are not installed: make rpm-tools installs them")
 	}
 	if os.Getuid() != 0 {
-		t.Skip("entering the root of rpm, createrepo_c and dnf needs root")
+		t.Skip("chroot to the folder with rpm, createrepo_c and dnf requires root")
 	}
 	dir, err := os.MkdirTemp(filepath.Join(root, "var/tmp"), "kubexm-") //nolint:usetesting // what runs in the root reads it, so it has to be inside
 	if err != nil {
@@ -48,7 +48,7 @@ func New(t *testing.T) *Root {
 	return &Root{path: root, Dir: strings.TrimPrefix(dir, root)}
 }
 
-// Out gives a path of the root as it is outside.
+// Out converts a path inside the root to a path on this machine.
 func (r *Root) Out(path string) string { return filepath.Join(r.path, r.Dir, path) }
 
 // Try runs a program in the root.
@@ -60,7 +60,7 @@ func (r *Root) Try(t *testing.T, program ...string) (string, error) {
 	return string(b), err
 }
 
-// Run wants a program to end well, and gives what it printed.
+// Run runs a program that must succeed, and returns its output.
 func (r *Root) Run(t *testing.T, program ...string) string {
 	t.Helper()
 	s, err := r.Try(t, program...)
@@ -70,7 +70,7 @@ func (r *Root) Run(t *testing.T, program ...string) string {
 	return s
 }
 
-// Build makes rpms of spec files, in the folder rpms.
+// Build builds rpm packages from spec files, in the folder rpms.
 func (r *Root) Build(t *testing.T, specs ...[]byte) {
 	t.Helper()
 	for i, spec := range specs {
@@ -98,7 +98,7 @@ func Specs(t *testing.T, dir string) [][]byte {
 	return out
 }
 
-// Install has dnf install from one folder of the root, in a root of its own.
+// Install runs dnf to install packages from one folder of the root into a separate root.
 func (r *Root) Install(t *testing.T, repo string, names ...string) {
 	t.Helper()
 	here := func(s string) string { return filepath.Join(r.Dir, s) }

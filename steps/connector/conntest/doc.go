@@ -1,13 +1,13 @@
-// Package conntest owns the fakes of a connection, for tests.
+// Package conntest contains fake connections for tests.
 //
-// Sim is a host in memory: files with mode and owner, folders, links, systemd
-// units, kernel settings and modules, users, packages, jobs. It knows the verbs
-// of connector and nothing of shell; any other program has to be scripted, or the
-// test fails. A Snapshot tells whether two states of it are the same, Break breaks
-// the wire at the n-th command, and Crash takes the host's power away.
+// Sim is a simulated host in memory, with files, folders, links, systemd units, kernel
+// settings and modules, users, packages and jobs. It implements the verbs of package
+// connector and interprets no shell. A test must provide a handler for any other program,
+// or it fails. Snapshot compares two states of a Sim, Break breaks the connection at the
+// n-th command, and Crash simulates a power failure.
 //
-// Record writes what a real host answers into a txtar archive; Replay gives those
-// answers again, strictly and in order.
+// Record writes the results of commands on a real host to a txtar archive. Replay returns
+// them again, in the same order, and fails the test for any other command.
 //
 // It may import connector.
 package conntest

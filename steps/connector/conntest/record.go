@@ -22,8 +22,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Recorder hands commands on to a real host and keeps what was said. Commands
-// are kept one after another, in the order in which they ended.
+// Recorder passes commands to a real host and records the results, in the order in which
+// the commands ended.
 type Recorder struct {
 	conn     connector.Conn
 	redactor *connector.Redactor
@@ -33,13 +33,13 @@ type Recorder struct {
 	n   int
 }
 
-// Record gives a Recorder before conn. What redactor knows, and what a command
-// calls a secret, is not written; nil knows nothing.
+// Record returns a Recorder that passes commands to conn. It masks the secrets of redactor,
+// which may be nil, and those of each command.
 func Record(conn connector.Conn, redactor *connector.Redactor) *Recorder {
 	return &Recorder{conn: conn, redactor: redactor}
 }
 
-// Exec runs one command and keeps it.
+// Exec runs one command and records it.
 func (r *Recorder) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {
 	in := &hashing{Reader: c.Stdin, hash: sha256.New()}
 	had := c.Stdin != nil
@@ -64,7 +64,7 @@ func (r *Recorder) Exec(ctx context.Context, c connector.Cmd) (connector.Result,
 // Close closes the connection.
 func (r *Recorder) Close() error { return r.conn.Close() }
 
-// Archive gives all that was kept, as txtar.
+// Archive returns all recorded commands as a txtar archive.
 func (r *Recorder) Archive() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +145,7 @@ func (e entry) write(arc *txtar.Archive, n int, red *connector.Redactor) {
 	}
 }
 
-// fits tells whether txtar gives data back as it is: text with whole lines, none
+// fits reports whether txtar gives data back as it is: text with whole lines, none
 // of which looks like the head of a file.
 func fits(data []byte) bool {
 	return utf8.Valid(data) && bytes.HasSuffix(data, []byte("\n")) &&

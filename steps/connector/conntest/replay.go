@@ -14,8 +14,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Replayer answers as a recorded host did: the same commands, in the same order,
-// with the same input, or the test fails.
+// Replayer returns the results of a recording. The commands must have the same order and
+// the same input as recorded, or the test fails.
 type Replayer struct {
 	t    TB
 	mu   sync.Mutex
@@ -23,7 +23,7 @@ type Replayer struct {
 	at   int
 }
 
-// Replay reads what a Recorder wrote.
+// Replay returns a Replayer for the file of a Recorder.
 func Replay(t TB, path string) (*Replayer, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func ReplayArchive(t TB, archive []byte) (*Replayer, error) {
 	return &Replayer{t: t, left: left}, nil
 }
 
-// Exec answers the next recorded command.
+// Exec returns the result of the next recorded command.
 func (r *Replayer) Exec(ctx context.Context, c connector.Cmd) (connector.Result, error) {
 	if err := errors.Join(c.Check(), ctx.Err()); err != nil {
 		return connector.Result{}, err
@@ -78,7 +78,7 @@ func (r *Replayer) Exec(ctx context.Context, c connector.Cmd) (connector.Result,
 	return out.Result(e.Exit), failed
 }
 
-// Close fails the test when something recorded was not asked for.
+// Close fails the test if recorded commands were not run.
 func (r *Replayer) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,7 +18,7 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// Sim is a host in memory. It is safe for concurrent use.
+// Sim is a simulated host in memory. It is safe for concurrent use.
 type Sim struct {
 	t TB
 
@@ -33,16 +33,16 @@ type Sim struct {
 	users    map[string]account
 	groups   map[string]int
 	packages map[string]pack
-	locker   string // who holds the lock of the packages
+	locker   string // the holder of the package lock
 	locked   int    // seconds
 	forwards forwards
 	jobs     map[string]*job
-	leases   map[string]string // who holds each
-	polls    int               // how often a job is looked at before it has ended
+	leases   map[string]string // holders by path
+	polls    int               // number of polls until a job has ended
 	hostname string
 	swaps    []swapArea
 	ufw      bool
-	// generated are units that systemd's generators make at each boot, names to texts.
+	// generated are the units that systemd's generators create at each boot: text by name.
 	generated map[string]string
 	boots     int
 	calls     []Call
@@ -52,11 +52,11 @@ type Sim struct {
 	disk      disk
 }
 
-// Call is one command that a Sim was given.
+// Call is one command that a Sim received.
 type Call struct {
 	Verb string
 	Argv []string // for VerbExec
-	Args []string // what connector.Cmd.Args gives
+	Args []string // the result of connector.Cmd.Args
 	Sudo bool
 	Exit int
 	Err  error
@@ -69,18 +69,18 @@ func (c Call) String() string {
 	return strings.TrimSpace(c.Verb + " " + connector.Quote(c.Args))
 }
 
-// Fault is how a wire breaks.
+// Fault describes how a connection breaks.
 type Fault struct {
-	// At is the command at which it breaks, the next one being 1; 0 means never.
+	// At is the number of the command at which it breaks; 1 is the next one, 0 means never.
 	At int
-	// After lets the command take effect before the answer is lost.
+	// After breaks the connection after the command has taken effect, and not before.
 	After bool
-	// Stay keeps the host out of reach until Mend.
+	// Stay keeps the host unreachable until Mend.
 	Stay bool
 }
 
-// Handler answers a command in place of the Sim. It may change the Sim by its
-// methods. ok false hands the command on.
+// Handler runs a command instead of the Sim. It may change the Sim with its methods. If ok
+// is false, the next handler is called.
 type Handler func(c connector.Cmd, stdin []byte) (res connector.Result, ok bool)
 
 type handler struct {
@@ -88,8 +88,8 @@ type handler struct {
 	do    Handler
 }
 
-// New gives a host with an empty Debian's folders and kernel settings. t fails
-// when the host is given a command that it does not know; nil leaves it at the error.
+// New returns a host with the folders and kernel settings of an empty Debian. An unknown
+// command fails t; if t is nil, it only returns an error.
 func New(t TB) *Sim {
 	s := &Sim{
 		t: t, machine: DefaultMachine(),
@@ -113,7 +113,7 @@ func (s *Sim) Exec(ctx context.Context, c connector.Cmd) (connector.Result, erro
 	if c.Verb == connector.VerbLease {
 		return s.hold(ctx, c)
 	}
-	// A sender is read before the host is locked: it may be slow, or another host.
+	// Read stdin before locking the host: it may be slow, or come from another host.
 	var stdin []byte
 	if c.Stdin != nil {
 		var err error
@@ -135,7 +135,7 @@ func (s *Sim) Exec(ctx context.Context, c connector.Cmd) (connector.Result, erro
 	return s.deliver(c, res)
 }
 
-// deliver hands the answer on as a wire does: to the command's writers, and
+// deliver returns the result as a transport does: through the command's writers, and
 // within its limit.
 func (s *Sim) deliver(c connector.Cmd, res connector.Result) (connector.Result, error) {
 	var failed error
@@ -146,7 +146,7 @@ func (s *Sim) deliver(c connector.Cmd, res connector.Result) (connector.Result, 
 	return out.Result(res.Exit), failed
 }
 
-// begin counts the command, and tells whether the wire breaks now or after it.
+// begin counts the command, and reports whether the connection breaks before or after it.
 func (s *Sim) begin(c connector.Cmd) (after bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Sim) note(c connector.Cmd, exit int, err error) error {
 	return err
 }
 
-// answer finds who knows the command.
+// answer finds the implementation of a command and calls it.
 func (s *Sim) answer(c connector.Cmd, stdin []byte) (connector.Result, error) {
 	s.mu.Lock()
 	handlers := slices.Clone(s.handlers)
@@ -223,19 +223,19 @@ func (s *Sim) Close() error {
 	return nil
 }
 
-// Script answers a program that is called with exactly these words.
+// Script sets the result of a program that is called with exactly this argv.
 func (s *Sim) Script(res connector.Result, argv ...string) {
 	s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbExec && slices.Equal(c.Argv, argv) },
 		func(connector.Cmd, []byte) (connector.Result, bool) { return res, true })
 }
 
-// HandleProgram answers every call of a program, whatever its arguments.
+// HandleProgram sets the handler of all calls of a program.
 func (s *Sim) HandleProgram(program string, do Handler) {
 	s.Handle(func(c connector.Cmd) bool { return c.Verb == connector.VerbExec && c.Argv[0] == program }, do)
 }
 
-// Fail answers a verb about a certain first argument with an exit status and a
-// complaint. An empty argument means any.
+// Fail makes a verb with this first argument fail with an exit status and a message. An
+// empty arg matches any argument.
 func (s *Sim) Fail(verb, arg string, exit int, stderr string) {
 	s.Handle(func(c connector.Cmd) bool {
 		args := c.Args()
@@ -245,31 +245,32 @@ func (s *Sim) Fail(verb, arg string, exit int, stderr string) {
 	})
 }
 
-// Handle answers every command that match takes. What was added last is asked first.
+// Handle sets the handler of all commands for which match returns true. Handlers that were
+// added later take precedence.
 func (s *Sim) Handle(match func(connector.Cmd) bool, do Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handlers = append(s.handlers, handler{match, do})
 }
 
-// Break makes the wire break; it counts from the next command.
+// Break makes the connection break, counted from the next command.
 func (s *Sim) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// Mend brings the host back into reach.
+// Mend makes the host reachable again.
 func (s *Sim) Mend() { s.Break(Fault{}) }
 
-// Calls gives the commands so far.
+// Calls returns the commands so far.
 func (s *Sim) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// ForgetCalls empties the list that Calls gives.
+// ForgetCalls clears the list that Calls returns.
 func (s *Sim) ForgetCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,8 +28,8 @@ var reads = []string{connector.VerbRead, connector.VerbDigest, connector.VerbSta
 	connector.VerbBootID, connector.VerbFacts, connector.VerbHasProgram, connector.VerbPackages, connector.VerbPackagesFree, connector.VerbJobPoll,
 	connector.VerbSwaps, connector.VerbSELinux, connector.VerbUFW}
 
-// KeepDisk has the host remember what its disk would hold after a loss of power.
-// What programs write below the durable folders they sync themselves.
+// KeepDisk makes the host track what its disk would contain after a power failure. Programs
+// sync their own writes below the durable folders.
 func (s *Sim) KeepDisk(durable ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,9 +41,9 @@ func (s *Sim) synced() {
 	s.disk.dirty, s.disk.past = map[string]bool{}, []map[string]File{s.state()}
 }
 
-// Crash takes the power away and boots the host. pick chooses one of n moments
-// since the last sync, 0 being the oldest; lost tells of a file that was not synced
-// whether its content is gone.
+// Crash simulates a power failure and boots the host. pick selects one of the n states of
+// the disk since the last sync, 0 being the oldest. lost decides for each unsynced file
+// whether its content is lost.
 func (s *Sim) Crash(pick func(n int) int, lost func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,38 +7,38 @@ import (
 	"time"
 )
 
-// Machine is what a Sim says about itself when it is asked for facts.
+// Machine are the facts that a Sim reports about itself.
 type Machine struct {
 	OSRelease string // the text of /etc/os-release
 	Machine   string // as uname -m
 	Kernel    string
 	CPUs      int
 	MemoryMiB int
-	Addresses []string // of eth0, with their length: 192.0.2.11/24
+	Addresses []string // of eth0, with prefix length: 192.0.2.11/24
 	Swap      bool
 	CgroupV2  bool
 	SELinux   string // Enforcing, Permissive, Disabled; empty: none
 	Packages  string // apt-get, dnf, yum, zypper
-	FreeMiB   int    // of the one disk, which has twice as much
-	// Mounts are further disks, by mount point, with their free MiB.
+	FreeMiB   int    // free space of the root disk, whose size is twice that
+	// Mounts are further disks: free MiB by mount point.
 	Mounts map[string]int
-	// InodesFree of the disks; 0 is plenty, less than that is none.
+	// InodesFree are the free inodes of the disks; 0 means enough, a negative value none.
 	InodesFree int
-	// MAC, MachineID and ProductUUID follow from the host name where they are empty.
+	// MAC, MachineID and ProductUUID are derived from the host name if they are empty.
 	MAC, MachineID, ProductUUID string
-	MTU                         int // of eth0; 1500 where it is 0
+	MTU                         int // of eth0; 0 means 1500
 	NoRoute                     bool
-	Firewalls                   []string // that are active
-	// Resolv is the text of /etc/resolv.conf; NoResolv says that there is none.
+	Firewalls                   []string // the active ones
+	// Resolv is the text of /etc/resolv.conf; NoResolv means that the file does not exist.
 	Resolv   string
 	NoResolv bool
-	// HostnameAddresses is what /etc/hosts says of the host name.
+	// HostnameAddresses are the addresses of the host name in /etc/hosts.
 	HostnameAddresses []string
-	TimeServices      []string // units that are active: chrony.service
+	TimeServices      []string // active units: chrony.service
 	Processes         []string // "712 kubelet"
-	NoCommands        []string // that there are not
-	Held              []string // packages
-	// ClockAhead is how far its clock is ahead.
+	NoCommands        []string // missing commands
+	Held              []string // held packages
+	// ClockAhead is how far the host's clock is ahead.
 	ClockAhead time.Duration
 	// Ports are lines as ss -Hlntup prints them.
 	Ports []string
@@ -60,14 +60,14 @@ ID=debian
 	}
 }
 
-// SetMachine changes what the host says about itself.
+// SetMachine changes the facts that the host reports about itself.
 func (s *Sim) SetMachine(change func(*Machine)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.machine)
 }
 
-// SetHostname names the host.
+// SetHostname sets the host name.
 func (s *Sim) SetHostname(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

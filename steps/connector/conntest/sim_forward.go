@@ -25,29 +25,29 @@ type forwards struct {
 	open      map[string]*forward
 }
 
-// ForbidForwarding has the host's sshd allow no forwarding.
+// ForbidForwarding makes the host's sshd reject TCP forwarding.
 func (s *Sim) ForbidForwarding() {
 	s.forwards.mu.Lock()
 	defer s.forwards.mu.Unlock()
 	s.forwards.forbidden = true
 }
 
-// Lose has nothing come back to the host from addresses ("192.0.2.21:10250").
-func (s *Sim) Lose(addresses ...string) {
+// DropConnectionsTo makes connections from the host to addresses ("192.0.2.21:10250") time out.
+func (s *Sim) DropConnectionsTo(addresses ...string) {
 	s.forwards.mu.Lock()
 	defer s.forwards.mu.Unlock()
 	s.forwards.lost = append(s.forwards.lost, addresses...)
 }
 
-// Unknown has the host know no address of names.
-func (s *Sim) Unknown(names ...string) {
+// DisableDNS makes the host unable to resolve names.
+func (s *Sim) DisableDNS(names ...string) {
 	s.forwards.mu.Lock()
 	defer s.forwards.mu.Unlock()
 	s.forwards.unknown = append(s.forwards.unknown, names...)
 }
 
-// Answer has somebody listen at an address: connections to it are what open gives.
-func (s *Sim) Answer(address string, open func() net.Conn) {
+// AddListener adds a listener at an address: connections to it are the results of open.
+func (s *Sim) AddListener(address string, open func() net.Conn) {
 	s.forwards.mu.Lock()
 	defer s.forwards.mu.Unlock()
 	if s.forwards.answers == nil {
@@ -56,7 +56,7 @@ func (s *Sim) Answer(address string, open func() net.Conn) {
 	s.forwards.answers[address] = open
 }
 
-// Dial finds nobody who listens but those of Answer; see connector.Forwarder.
+// Dial connects to a listener of AddListener; see connector.Forwarder.
 func (s *Sim) Dial(_ context.Context, network, address string) (net.Conn, error) {
 	s.forwards.mu.Lock()
 	forbidden, lost := s.forwards.forbidden, slices.Contains(s.forwards.lost, address)
@@ -66,11 +66,11 @@ func (s *Sim) Dial(_ context.Context, network, address string) (net.Conn, error)
 	s.forwards.mu.Unlock()
 	switch {
 	case forbidden:
-		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from there: open failed", address), Hint: "allow it", Forbidden: true}
+		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from the host: open failed", address), Hint: "allow it", Forbidden: true}
 	case unknown:
-		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from there: Name or service not known", address)}
+		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from the host: Name or service not known", address)}
 	case lost:
-		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from there: connection timed out", address), Hint: "see on the host whether the address answers"}
+		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("dial %s from the host: connection timed out", address), Hint: "check on the host that the address answers"}
 	case open != nil:
 		return open(), nil
 	}
@@ -87,7 +87,7 @@ func (s *Sim) Listen(_ context.Context, _, address string) (net.Listener, error)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.forbidden {
-		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("listen on %s from there: the host refused", address), Hint: "allow it"}
+		return nil, &connector.DialError{Addr: "sim", Err: fmt.Errorf("listen on %s from the host: the host refused", address), Hint: "allow it"}
 	}
 	if port == "0" {
 		f.last++
@@ -146,7 +146,7 @@ type forward struct {
 
 func (l *forward) end() { l.once.Do(func() { close(l.ended) }) }
 
-// Accept gives the next connection.
+// Accept returns the next connection.
 func (l *forward) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -167,7 +167,7 @@ func (l *forward) Close() error {
 	return nil
 }
 
-// Addr gives the address on the host.
+// Addr returns the address on the host.
 func (l *forward) Addr() net.Addr {
 	host, port, _ := net.SplitHostPort(l.address)
 	n, _ := strconv.Atoi(port)

@@ -47,7 +47,7 @@ func (s *Sim) addDir(p string, mode fs.FileMode) {
 	s.files[p] = &File{Mode: mode | fs.ModeDir}
 }
 
-// AddFile puts a file on the host, root's, with the folders above it.
+// AddFile adds a file that belongs to root, and its parent folders.
 func (s *Sim) AddFile(p, data string, mode fs.FileMode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,14 +56,14 @@ func (s *Sim) AddFile(p, data string, mode fs.FileMode) {
 	s.scribbled(p)
 }
 
-// AddDir puts a folder on the host, with those above it.
+// AddDir adds a folder and its parents.
 func (s *Sim) AddDir(p string, mode fs.FileMode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addDir(p, mode)
 }
 
-// AddLink puts a symbolic link on the host.
+// AddLink adds a symbolic link.
 func (s *Sim) AddLink(p, target string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,14 +71,14 @@ func (s *Sim) AddLink(p, target string) {
 	s.files[p] = link(target)
 }
 
-// RemoveAll takes path and all below it off the host.
+// RemoveAll removes p and everything below it.
 func (s *Sim) RemoveAll(p string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.purge(p)
 }
 
-// File gives what is at a path; links are not followed.
+// File returns the file at p. It does not follow links.
 func (s *Sim) File(p string) (File, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Sim) File(p string) (File, bool) {
 	return c, true
 }
 
-// Read gives what a file holds, following links; "" where there is none.
+// Read returns the content of a file, or "" if it does not exist. It follows links.
 func (s *Sim) Read(p string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

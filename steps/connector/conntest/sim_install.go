@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -53,8 +54,44 @@ func (s *Sim) installPackages(base, sum, wait string, names []string) (connector
 			return exits(100, "%sE: Sub-process /usr/bin/dpkg returned an error code (1)", log)
 		}
 		s.packages[name] = p
+		if p.service {
+			s.addService(name)
+		}
 	}
 	return says("%s", log)
+}
+
+// serviceFiles are the files of a package with a service.
+func serviceFiles(name string) (unit, config string) {
+	return "/usr/lib/systemd/system/" + name + ".service", "/etc/" + name + "/" + name + ".default"
+}
+
+// addService puts the unit of a package on the host, and starts it as distributions do.
+func (s *Sim) addService(name string) {
+	unit, config := serviceFiles(name)
+	for p, text := range map[string]string{unit: "[Service]\nExecStart=/usr/sbin/" + name + "\n[Install]\nWantedBy=multi-user.target\n", config: "the distribution's\n"} {
+		s.addDir(path.Dir(p), 0o755)
+		s.files[p] = &File{Mode: 0o644, Data: []byte(text)}
+	}
+	if s.masked(name + ".service") {
+		return
+	}
+	s.enable(name + ".service")
+	s.start(name + ".service")
+}
+
+// dropService is its inverse.
+func (s *Sim) dropService(name string) {
+	unit, config := serviceFiles(name)
+	delete(s.units, name+".service")
+	for p := range s.files {
+		if p == unit || p == config || path.Base(p) == name+".service" && strings.HasSuffix(path.Dir(p), ".wants") {
+			delete(s.files, p)
+		}
+	}
+	if len(s.children(path.Dir(config))) == 0 {
+		delete(s.files, path.Dir(config))
+	}
 }
 
 // fetch reads a file of a repository by whatever way its address says.
@@ -110,7 +147,7 @@ func (s *Sim) index(read func(string) ([]byte, error), sum string) (map[string]p
 		if f["Package"] != "" {
 			all[f["Package"]] = pack{
 				version: f["Version"], arch: f["Architecture"], depends: words(f["Depends"]), conflicts: words(f["Conflicts"]),
-				provides: words(f["Provides"]), fails: f["Script"] == "fails", at: f["Filename"], sum: f["SHA256"],
+				provides: words(f["Provides"]), fails: f["Script"] == "fails", service: f["Script"] == "service", at: f["Filename"], sum: f["SHA256"],
 			}
 		}
 	}

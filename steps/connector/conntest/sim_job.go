@@ -20,7 +20,7 @@ type job struct {
 // jobPolls is how often a job is looked at before it has ended.
 const jobPolls = 2
 
-// EndJobsAtOnce has jobs end before they are looked at: nobody waits for them.
+// EndJobsAtOnce makes jobs end before the first poll.
 func (s *Sim) EndJobsAtOnce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Sim) poll(j *job, log string, from int) (connector.Result, bool) {
 	return connector.Result{Stdout: out.Bytes()}, true
 }
 
-// Jobs gives the units of the jobs that the host knows.
+// Jobs returns the units of the host's jobs.
 func (s *Sim) Jobs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

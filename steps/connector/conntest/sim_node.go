@@ -15,8 +15,8 @@ type swapArea struct {
 	priority string
 }
 
-// AddSwap has the host swap to a device or file now. Only /etc/fstab or a unit
-// brings it back after a boot.
+// AddSwap activates a swap. It is active after a boot only if /etc/fstab or a unit
+// activates it.
 func (s *Sim) AddSwap(p, priority string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,8 +27,7 @@ func (s *Sim) AddSwap(p, priority string) {
 	s.swapOn(p, priority)
 }
 
-// GenerateUnit puts a unit on the host that a generator of systemd's makes anew at
-// each boot, and starts it.
+// GenerateUnit adds and starts a unit that a systemd generator creates at each boot.
 func (s *Sim) GenerateUnit(name, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +43,7 @@ func (s *Sim) generate(name string) {
 	}
 }
 
-// Swaps gives what the host swaps to.
+// Swaps returns the active swaps.
 func (s *Sim) Swaps() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +173,7 @@ func (s *Sim) selinux(set bool, args []string) (connector.Result, bool) {
 
 const ufwConf = "/etc/ufw/ufw.conf"
 
-// AddUFW puts ufw on the host.
+// AddUFW installs ufw.
 func (s *Sim) AddUFW(on bool) {
 	enabled := "no"
 	if on {

@@ -15,6 +15,7 @@ type pack struct {
 	version, arch, state         string
 	depends, conflicts, provides []string
 	fails                        bool   // while it is configured
+	service                      bool   // has a unit of its name, which starts when the package comes
 	at, sum                      string // of one in a repository
 }
 
@@ -23,21 +24,19 @@ const (
 	packConfig    = "config-files"
 )
 
-// is tells whether p, called name, answers to what something needs.
+// is reports whether p, called name, answers to what something needs.
 func (p pack) is(name, need string) bool {
 	return p.state != packConfig && (name == need || slices.Contains(p.provides, need))
 }
 
-// AddPackage says that a package of the distribution is installed, and on which
-// others it depends.
+// AddPackage adds an installed package of the distribution with its dependencies.
 func (s *Sim) AddPackage(name, version string, depends ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.packages[name] = pack{version: version, arch: s.anyArch(), state: packInstalled, depends: depends}
 }
 
-// SetPackage says that a package of the distribution is installed; an empty
-// version takes it off.
+// SetPackage sets the installed version of a package. An empty version removes it.
 func (s *Sim) SetPackage(name, version string) {
 	if s.AddPackage(name, version); version == "" {
 		s.mu.Lock()
@@ -46,7 +45,7 @@ func (s *Sim) SetPackage(name, version string) {
 	}
 }
 
-// SetPackageState gives a package one of dpkg's states: half-configured, config-files.
+// SetPackageState sets the dpkg state of a package: half-configured, config-files.
 func (s *Sim) SetPackageState(name, state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +54,7 @@ func (s *Sim) SetPackageState(name, state string) {
 	s.packages[name] = p
 }
 
-// PackageVersion gives the version of a package that is installed, else "".
+// PackageVersion returns the installed version of a package, or "".
 func (s *Sim) PackageVersion(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +64,8 @@ func (s *Sim) PackageVersion(name string) string {
 	return ""
 }
 
-// LockPackages has somebody else hold the lock of the packages for so many
-// seconds from the next time that something waits for it.
+// LockPackages makes another process hold the package lock. It releases the lock the given
+// number of seconds after something begins to wait for it.
 func (s *Sim) LockPackages(who string, seconds int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +163,7 @@ func (s *Sim) needer(name string, gone []string) string {
 	return ""
 }
 
-// provided tells whether something else than gone answers to a need.
+// provided reports whether something else than gone answers to a need.
 func (s *Sim) provided(need string, gone []string) bool {
 	for name, p := range s.packages {
 		if !slices.Contains(gone, name) && p.is(name, need) {
@@ -217,6 +216,9 @@ func (s *Sim) removePackages(wait, n string, ids []string) (connector.Result, bo
 			p.state = packConfig
 			s.packages[name] = p
 			continue
+		}
+		if s.packages[name].service {
+			s.dropService(name)
 		}
 		delete(s.packages, name)
 	}

@@ -8,7 +8,7 @@ import (
 // What follows is for programs that a test scripts: they change the host as the
 // real ones do, beside the commands that the Sim counts.
 
-// StartUnit starts a unit; one that the host has not is passed over.
+// StartUnit starts a unit. It ignores a unit that does not exist.
 func (s *Sim) StartUnit(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +24,7 @@ func (s *Sim) StopUnit(name string) {
 	}
 }
 
-// Below gives the paths below a folder, sorted.
+// Below returns the paths below a folder, sorted.
 func (s *Sim) Below(dir string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ func (s *Sim) initUsers() {
 	s.groups = map[string]int{"root": 0, "nogroup": 65534, "adm": 4, "systemd-journal": 999}
 }
 
-// AddUser gives the host a user who logs in, with a group and an empty home of the same name.
+// AddUser adds a login user with a group and an empty home folder of the same name.
 func (s *Sim) AddUser(name string, id int) {
 	s.AddDir("/home/"+name, 0o755)
 	s.mu.Lock()
@@ -63,21 +63,21 @@ func (s *Sim) initKernel() {
 	}
 }
 
-// Sysctl gives a kernel setting; "" where there is none.
+// Sysctl returns a kernel setting, or "" if it does not exist.
 func (s *Sim) Sysctl(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sysctls[key]
 }
 
-// SetSysctl makes a kernel setting, also one that was not there.
+// SetSysctl sets a kernel setting, and adds it if it does not exist.
 func (s *Sim) SetSysctl(key, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sysctls[key], s.boot[key] = value, value
 }
 
-// SetModule says what the kernel has of a module: loaded, builtin, available, absent.
+// SetModule sets the state of a kernel module: loaded, builtin, available, absent.
 func (s *Sim) SetModule(name, state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Sim) SetModule(name, state string) {
 	s.moduleKeys(name)
 }
 
-// Module gives what the kernel has of a module.
+// Module returns the state of a kernel module.
 func (s *Sim) Module(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Sim) moduleKeys(name string) {
 	}
 }
 
-// Hostname gives the host's name.
+// Hostname returns the host name.
 func (s *Sim) Hostname() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,8 +325,8 @@ func options(args []string) map[string]string {
 
 func (s *Sim) bootID() string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", s.boots) }
 
-// Reboot boots the host: units that are not enabled end, kernel settings and
-// modules are those that the files ask for, /run is empty, jobs are forgotten.
+// Reboot reboots the host: only enabled units run, kernel settings and modules are those of
+// the configuration files, /run is empty, and jobs no longer exist.
 func (s *Sim) Reboot() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,7 @@
 package conntest
 
-// Tune sets a kernel setting until the next boot, as a program of the host does. A
-// setting that the kernel does not have stays away.
+// Tune sets a kernel setting until the next boot, as a program of the host does. It ignores
+// a setting that the kernel does not have.
 func (s *Sim) Tune(key, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,14 +23,14 @@ type unit struct {
 // unitDirs are where unit files lie, the first found wins.
 var unitDirs = []string{"/etc/systemd/system", "/run/systemd/system", "/run/systemd/generator", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"}
 
-// UnitState is what a test may ask of a unit.
+// UnitState is the state of a unit, for tests.
 type UnitState struct {
 	Exists, Active, Enabled, Masked, Failed bool
-	Stale                                   bool   // its file changed since systemd read it
+	Stale                                   bool   // its file has changed since systemd loaded it
 	Ran                                     string // the text of its file when it was last started
 }
 
-// AddUnit puts a unit of the distribution's on the host, which may run and start at boot.
+// AddUnit adds a unit of the distribution, which may be active and enabled.
 func (s *Sim) AddUnit(name, text string, active, enabled bool) {
 	s.AddFile("/usr/lib/systemd/system/"+name, text, 0o644)
 	s.mu.Lock()
@@ -43,7 +43,7 @@ func (s *Sim) AddUnit(name, text string, active, enabled bool) {
 	}
 }
 
-// Unit gives the state of a unit.
+// Unit returns the state of a unit.
 func (s *Sim) Unit(name string) UnitState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *Sim) Unit(name string) UnitState {
 	return st
 }
 
-// KillUnit makes a unit that runs fail, as a crash does.
+// KillUnit makes a running unit fail, as a crash does.
 func (s *Sim) KillUnit(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

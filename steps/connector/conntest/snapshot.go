@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Snapshot is the state of a host, one line per thing, sorted. Two hosts are the
-// same when their snapshots are. What comes and goes by itself is not in it:
-// logs of jobs, what systemd holds in memory of a unit that does not run.
+// Snapshot is the state of a host, one line per item, sorted. Two hosts are equal if their
+// snapshots are. It omits transient state: logs of jobs, and units that are loaded but not
+// running.
 type Snapshot []string
 
-// Snapshot gives the state of the host.
+// Snapshot returns the state of the host.
 func (s *Sim) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,8 @@ func (s *Sim) Snapshot() Snapshot {
 	return out
 }
 
-// Diff tells what is only in a ("- …") or only in b ("+ …"); empty: they are the same.
+// Diff returns the lines that are only in a ("- …") or only in b ("+ …"), or "" if a and b
+// are equal.
 func Diff(a, b Snapshot) string {
 	inA, inB := map[string]bool{}, map[string]bool{}
 	for _, l := range a {

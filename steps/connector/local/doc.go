@@ -1,5 +1,5 @@
-// Package local owns the wire to the machine that kubexm itself runs on: the
-// same contract as over SSH, with os/exec. It is the only folder that starts
+// Package local is the transport to the machine that kubexm runs on. It implements the
+// same contract as package ssh with os/exec, and is the only package that starts
 // programs there.
 //
 // It may import connector.

@@ -15,22 +15,22 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// grace is how long a command that was told to stop may take before it is killed.
+// grace is the time between SIGTERM and SIGKILL.
 const grace = 2 * time.Second
 
-// here is what errors call this machine.
+// here is the name of this machine in errors.
 const here = "this machine"
 
-// Config says how commands run here.
+// Config configures the commands of a Conn.
 type Config struct {
-	User         string // what errors call the user
-	SudoPassword string // what sudo asks for; empty: it asks nothing
-	Path         string // where programs are looked for; empty: connector.SearchPath
+	User         string // user name in errors
+	SudoPassword string // empty: sudo requires no password
+	Path         string // PATH of commands; empty: connector.SearchPath
 	Dir          string // the working directory of commands; empty: "/"
 }
 
-// Conn runs commands on this machine. It is a connector.Conn and a
-// connector.Forwarder (for what is reachable from here anyway).
+// Conn runs commands on this machine. It implements connector.Conn and
+// connector.Forwarder.
 type Conn struct {
 	cfg  Config
 	sudo *connector.Sudo
@@ -40,7 +40,7 @@ type Conn struct {
 	ending chan struct{} // closed by Close
 }
 
-// New gives a Conn.
+// New returns a Conn.
 func New(cfg Config) *Conn {
 	if cfg.Dir == "" {
 		cfg.Dir = "/"
@@ -51,10 +51,10 @@ func New(cfg Config) *Conn {
 	}
 }
 
-// Root tells whether commands are root's without sudo.
+// Root reports whether commands run as root without sudo.
 func (c *Conn) Root() bool { return os.Geteuid() == 0 }
 
-// Close ends every command.
+// Close terminates all running commands. Later calls of Exec fail.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,16 +84,16 @@ func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, e
 	return w.Execute(ctx, cmd)
 }
 
-// start runs argv. It is a connector.Start.
+// start runs argv. It implements connector.Start.
 func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	cmd := exec.Command(argv[0], argv[1:]...) //nolint:forbidigo,gosec // this is the one place; argv is what the caller wants run
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:forbidigo,gosec // the only place that starts programs; the caller chooses argv
 	cmd.Dir = c.cfg.Dir
 	cmd.Env = []string{"HOME=" + homeOr("/root")}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.WaitDelay = grace // a child of the command's may hold the output open
-	// A group of its own, so that its children hear the signals too.
+	cmd.WaitDelay = grace // a child of the command may keep the output open
+	// A separate process group, so that children receive the signals as well.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.R
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case <-ended: //nolint:errcheck // how it ended says nothing: it was stopped
+	case <-ended: //nolint:errcheck // the exit status is meaningless: it was terminated
 	case <-timer.C:
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-ended //nolint:errcheck // as above
@@ -124,7 +124,7 @@ func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.R
 	return 0, context.Cause(ctx)
 }
 
-// status turns what Wait gives into an exit status.
+// status converts the result of Wait to an exit status.
 func status(err error) (int, error) {
 	var exit *exec.ExitError
 	switch {

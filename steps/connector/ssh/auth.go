@@ -13,22 +13,22 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// login is one attempt to be let in: what there is to try, and what was tried.
+// login is one login attempt: the credentials, and the methods tried so far.
 type login struct {
 	cfg     Config
 	signers []ssh.Signer
-	names   []string // what errors call each signer
+	names   []string // names of the signers in errors
 	agent   net.Conn
-	watch   func() bool // ends what closes agent with the login's context
+	watch   func() bool // stops closing agent at the end of the login's context
 
-	began   bool // the server knows who we are: from now on a refusal is about the login
+	began   bool // the server has received the user name: later failures concern the login
 	tried   []string
 	accepts []string
-	err     error // of our own keys
+	err     error // of the local keys
 }
 
-// newLogin reads the key and asks the agent. The agent's connection has to stay
-// open until the login is over: it signs.
+// newLogin parses the key and queries the agent. The connection to the agent stays open
+// until the end of the login, because the agent signs.
 func newLogin(ctx context.Context, cfg Config) (*login, error) {
 	l := &login{cfg: cfg}
 	if len(cfg.Key) > 0 {
@@ -54,7 +54,7 @@ func newLogin(ctx context.Context, cfg Config) (*login, error) {
 		}
 	}
 	l.agent = conn
-	l.watch = context.AfterFunc(ctx, func() { _ = conn.Close() }) // an agent may accept and say nothing
+	l.watch = context.AfterFunc(ctx, func() { _ = conn.Close() }) // the agent may accept the connection and never answer
 	held, err := agent.NewClient(conn).Signers()
 	if err != nil {
 		cfg.Log.WarnContext(ctx, "the ssh agent lists no keys", "socket", cfg.AgentSocket, "err", err)
@@ -77,7 +77,7 @@ func (l *login) close() {
 	}
 }
 
-// parseKey reads a private key, decrypting it where there is a passphrase.
+// parseKey parses a private key and decrypts it with the passphrase if it is encrypted.
 func parseKey(cfg Config) (ssh.Signer, error) {
 	s, err := ssh.ParsePrivateKey(cfg.Key)
 	var locked *ssh.PassphraseMissingError
@@ -87,37 +87,37 @@ func parseKey(cfg Config) (ssh.Signer, error) {
 	case !errors.As(err, &locked):
 		return nil, &connector.KeyError{
 			Path: cfg.KeyPath, Err: errors.New("not a private key that can be read"),
-			Hint: "privateKeyPath has to name a private key in OpenSSH or PEM form, not the .pub file",
+			Hint: "set privateKeyPath to a private key in OpenSSH or PEM format, not to the .pub file",
 		}
 	case cfg.Passphrase == "":
 		return nil, &connector.KeyError{
-			Path: cfg.KeyPath, Err: errors.New("it is encrypted and there is no passphrase"),
+			Path: cfg.KeyPath, Err: errors.New("the key is encrypted and no passphrase is set"),
 			Hint: "set passphrase beside privateKeyPath, or load the key into an agent (ssh-add) and leave privateKeyPath out",
 		}
 	}
 	if s, err = ssh.ParsePrivateKeyWithPassphrase(cfg.Key, []byte(cfg.Passphrase)); err != nil {
 		return nil, &connector.KeyError{
-			Path: cfg.KeyPath, Err: errors.New("the passphrase does not open it"),
-			Hint: "check passphrase in the config: `ssh-keygen -y -f KEY` asks for it",
+			Path: cfg.KeyPath, Err: errors.New("the passphrase does not decrypt the key"),
+			Hint: "check passphrase in the config; `ssh-keygen -y -f KEY` prompts for it",
 		}
 	}
 	return s, nil
 }
 
-// methods gives what the library tries, in this order. The library tries each
-// kind once, so all keys are one method.
+// methods returns the authentication methods in order. The library tries each kind once, so
+// all keys are one method.
 func (l *login) methods() []ssh.AuthMethod {
 	var ms []ssh.AuthMethod
 	if len(l.signers) > 0 {
 		ms = append(ms, ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
-			l.note1(l.names...)
+			l.recordTried(l.names...)
 			return l.signers, nil
 		}))
 	}
 	if l.cfg.Password != "" {
 		ms = append(ms,
 			ssh.PasswordCallback(func() (string, error) {
-				l.note1("password")
+				l.recordTried("password")
 				return l.cfg.Password, nil
 			}),
 			ssh.KeyboardInteractive(l.answer),
@@ -126,19 +126,19 @@ func (l *login) methods() []ssh.AuthMethod {
 	return ms
 }
 
-// errAsked ends a dialogue that the password cannot answer.
-var errAsked = errors.New("the server asks more than the password")
+// errAsked ends a keyboard-interactive dialogue that the password cannot answer.
+var errAsked = errors.New("the server asks for more than the password")
 
-// answer gives the password to each question that is not to be shown on a
-// screen, once: asked again, it was wrong.
+// answer answers each question without echo with the password. It does so once: a second
+// dialogue means that the password is wrong.
 func (l *login) answer(_, _ string, questions []string, echo []bool) ([]string, error) {
 	if len(questions) == 0 {
-		return nil, nil // only something to read
+		return nil, nil // information only
 	}
 	if slices.Contains(l.tried, "keyboard-interactive") {
 		return nil, errAsked
 	}
-	l.note1("keyboard-interactive")
+	l.recordTried("keyboard-interactive")
 	answers := make([]string, len(questions))
 	for i := range questions {
 		if echo[i] {
@@ -149,13 +149,14 @@ func (l *login) answer(_, _ string, questions []string, echo []bool) ([]string, 
 	return answers, nil
 }
 
-// note remembers what the server accepts.
-func (l *login) note(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+// recordAccepted records the methods that the server accepts.
+func (l *login) recordAccepted(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	l.began, l.accepts = true, c.AllowedMethods
 	return nil, nil
 }
 
-func (l *login) note1(what ...string) {
+// recordTried records the methods that were tried.
+func (l *login) recordTried(what ...string) {
 	for _, w := range what {
 		if !slices.Contains(l.tried, w) {
 			l.tried = append(l.tried, w)

@@ -141,9 +141,9 @@ func TestLoginsRefused(t *testing.T) {
 		{"wrong password", ssh.Config{Password: "wr0ng"}, []string{"password", "keyboard-interactive"}, "refused; tried password", "check user, password"},
 		{"key", ssh.Config{Key: plain, KeyPath: "~/.ssh/id"}, []string{"key " + fingerprint(plainPub) + " (~/.ssh/id)"}, "refused", "authorized_keys"},
 		{"agent", ssh.Config{AgentSocket: socket}, []string{"key " + fingerprint(held[0]) + " (agent)"}, "refused", "authorized_keys"},
-		{"encrypted key without passphrase", ssh.Config{Key: locked, KeyPath: "/k"}, nil, "private key /k: it is encrypted", "set passphrase"},
-		{"wrong passphrase", ssh.Config{Key: locked, KeyPath: "/k", Passphrase: "wr0ng"}, nil, "the passphrase does not open it", "check passphrase"},
-		{"no key", ssh.Config{Key: []byte("ssh-ed25519 AAAA"), KeyPath: "/k.pub"}, nil, "not a private key", "not the .pub file"},
+		{"encrypted key without passphrase", ssh.Config{Key: locked, KeyPath: "/k"}, nil, "private key /k: the key is encrypted", "set passphrase"},
+		{"wrong passphrase", ssh.Config{Key: locked, KeyPath: "/k", Passphrase: "wr0ng"}, nil, "the passphrase does not decrypt the key", "check passphrase"},
+		{"no key", ssh.Config{Key: []byte("ssh-ed25519 AAAA"), KeyPath: "/k.pub"}, nil, "not a private key", "not to the .pub file"},
 		{"no agent", ssh.Config{AgentSocket: "/nonexistent/agent"}, nil, "agent does not answer", "SSH_AUTH_SOCK"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

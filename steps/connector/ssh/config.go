@@ -8,69 +8,69 @@ import (
 	"time"
 )
 
-// Policy says which host keys are trusted.
+// Policy determines which host keys are trusted.
 type Policy string
 
 const (
-	// Strict trusts what the known_hosts files hold. The zero Policy is Strict.
+	// Strict trusts the keys in the known_hosts files. The zero Policy is Strict.
 	Strict Policy = "strict"
-	// AcceptNew also trusts, and records, the key of a machine never seen before.
+	// AcceptNew also trusts the key of an unknown host, and adds it to Config.Record.
 	AcceptNew Policy = "accept-new"
-	// Pinned trusts Config.HostKey alone.
+	// Pinned trusts only Config.HostKey.
 	Pinned Policy = "pinned"
 )
 
-// The settings that a Config leaves at zero.
+// The defaults for zero fields of a Config.
 const (
 	DefaultTimeout     = 15 * time.Second
 	DefaultKeepalive   = 5 * time.Second
 	DefaultDeadAfter   = 20 * time.Second
-	DefaultMaxSessions = 8 // sshd's own MaxSessions is 10; people look on too
+	DefaultMaxSessions = 8 // sshd's default of MaxSessions is 10; the rest is left to people
 )
 
-// Config says how to reach one machine. Secrets in it are revealed.
+// Config configures the connection to one host. It contains secrets in clear text.
 type Config struct {
 	Address string // IP address or name
 	Port    int    // 0 means 22
 	User    string // empty means root
 
-	Password   string // also the answer to keyboard-interactive questions
+	Password   string // also used for keyboard-interactive questions
 	Key        []byte // a private key, PEM
-	KeyPath    string // what errors call Key
+	KeyPath    string // name of Key in errors
 	Passphrase string // of Key
-	// AgentSocket is the path of an SSH agent's socket; empty asks none.
+	// AgentSocket is the path of an SSH agent's socket; empty means no agent.
 	AgentSocket string
 
-	// SudoPassword is what sudo asks for; empty means Password.
+	// SudoPassword is the password for sudo; empty means Password.
 	SudoPassword string
 
 	Policy  Policy
 	HostKey string // for Pinned: "ssh-ed25519 AAAA…" or "SHA256:…"
-	// KnownHosts are files in OpenSSH's form; those that do not exist are passed over.
+	// KnownHosts are files in OpenSSH's known_hosts format. Missing files are ignored.
 	KnownHosts []string
-	// Record is the known_hosts file that AcceptNew adds to (made with mode 0600).
-	// It is read as those of KnownHosts are.
+	// Record is the known_hosts file that AcceptNew adds keys to (created with mode
+	// 0600). It is read in addition to KnownHosts.
 	Record string
 
-	// Timeout is for the whole of connecting: dial, host key, login.
+	// Timeout is the timeout for the entire connection setup: dial, host key, login.
 	Timeout time.Duration
-	// Keepalive is the time between two questions to the peer, DeadAfter how
-	// long it may say nothing at all before it counts as dead.
+	// Keepalive is the interval of keepalives. The connection is closed if no data is
+	// received for DeadAfter.
 	Keepalive, DeadAfter time.Duration
-	// MaxSessions is how many commands run at the same time; more of them wait.
+	// MaxSessions is the maximum number of parallel commands. Further commands wait.
 	MaxSessions int
-	// Path is where programs are looked for; empty means connector.SearchPath.
+	// Path is the PATH of commands; empty means connector.SearchPath.
 	Path string
 
-	// Jump is the way to the machine; nil dials it from here. Many Conns may
-	// share one; closing them does not close it.
+	// Jump is the connection to the jump host; nil means a direct connection. Several
+	// Conns may share it. Closing them does not close it.
 	Jump *Conn
 
-	// Log gets what a person should know about: a key that was accepted, a
-	// connection that was made again. nil logs nothing.
+	// Log receives events such as an accepted host key and a re-established connection.
+	// Nil disables logging.
 	Log *slog.Logger
 
-	// Dial makes TCP connections when there is no Jump; nil means net.Dialer.
+	// Dial opens TCP connections if Jump is nil; nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

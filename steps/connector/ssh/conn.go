@@ -10,40 +10,40 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Conn is the connection to one machine. It is a connector.Conn and a
+// Conn is the connection to one host. It implements connector.Conn and
 // connector.Forwarder.
 type Conn struct {
 	cfg  Config
 	sudo *connector.Sudo
 	gate *gate
 
-	dialing chan struct{} // held while a connection is made: the others wait for that one
+	dialing chan struct{} // a semaphore: one goroutine connects, the others wait
 
 	mu     sync.Mutex
 	client *client
-	dialed int // connections made so far
+	dialed int // number of connections so far
 	closed bool
 }
 
-// client is one connection as long as it lives.
+// client is one established connection.
 type client struct {
 	*ssh.Client
-	gone chan struct{} // closed when the connection ended
+	gone chan struct{} // closed at the end of the connection
 	mu   sync.Mutex
-	why  error // set before gone is closed where this side ended it
+	why  error // set before gone is closed, if this side ended the connection
 }
 
-// end closes the connection and keeps the reason for those whose commands break.
+// end closes the connection and records the reason for the errors of its commands.
 func (c *client) end(why error) {
 	c.mu.Lock()
 	if c.why == nil {
 		c.why = why
 	}
 	c.mu.Unlock()
-	_ = c.Close() // it ends either way
+	_ = c.Close() // the connection ends even if this fails
 }
 
-// cause says why the connection ended; err is what the caller saw of it.
+// cause returns the reason why the connection ended, or err if this side did not end it.
 func (c *client) cause(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *client) alive() bool {
 	}
 }
 
-// New gives a Conn that connects when it is first used.
+// New returns a Conn that connects on first use.
 func New(cfg Config) *Conn {
 	cfg = cfg.withDefaults()
 	return &Conn{
@@ -73,21 +73,21 @@ func New(cfg Config) *Conn {
 	}
 }
 
-// Addr gives the machine's host:port.
+// Addr returns the host's address as host:port.
 func (c *Conn) Addr() string { return c.cfg.addr() }
 
-// Root tells whether commands are root's without sudo.
+// Root reports whether commands run as root without sudo.
 func (c *Conn) Root() bool { return c.cfg.User == "root" }
 
-// Connect makes the connection if there is none. Exec does the same; this is for
-// telling early what is wrong.
+// Connect establishes the connection if there is none. Exec does the same; callers use
+// Connect to report connection errors early.
 func (c *Conn) Connect(ctx context.Context) error {
 	_, err := c.connect(ctx)
 	return err
 }
 
-// Close ends the connection and every command on it. The jump host's connection
-// stays.
+// Close ends the connection and every command on it. It does not close the connection to
+// the jump host.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +99,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// current gives the living connection, or nil.
+// current returns the established connection, or nil.
 func (c *Conn) current() (*client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *Conn) current() (*client, error) {
 	return nil, nil
 }
 
-// connect gives the living connection, and makes one where there is none.
+// connect returns the established connection, or establishes one.
 func (c *Conn) connect(ctx context.Context) (*client, error) {
 	if cl, err := c.current(); cl != nil || err != nil {
 		return cl, err
@@ -144,5 +144,5 @@ func (c *Conn) connect(ctx context.Context) (*client, error) {
 	return cl, nil
 }
 
-// errDead is why a connection ended that the watch closed.
-var errDead = errors.New("the host went silent")
+// errDead is the reason for a connection that watch closed.
+var errDead = errors.New("the host stopped responding")

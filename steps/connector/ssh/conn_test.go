@@ -170,7 +170,7 @@ func TestSilence(t *testing.T) {
 	for range 2 {
 		err := <-done
 		var broken *connector.BrokenError
-		if !errors.As(err, &broken) || !strings.Contains(err.Error(), "went silent") {
+		if !errors.As(err, &broken) || !strings.Contains(err.Error(), "stopped responding") {
 			t.Errorf("error is %v", err)
 		}
 	}
@@ -360,7 +360,7 @@ func TestUnanswered(t *testing.T) {
 	}{
 		{"refused", closed.Addr().String(), "connection refused", "check that sshd runs"},
 		{"silent", mute.Addr().String(), "no answer within 300ms", "connectionTimeout"},
-		{"no sshd", web.Addr().String(), "no SSH server", "this port is sshd's"},
+		{"no sshd", web.Addr().String(), "SSH handshake failed", "sshd listens on this port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			host, port, err := net.SplitHostPort(c.addr)
@@ -392,7 +392,7 @@ func TestNoSessionsAtAll(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Config{Password: "secret", MaxSessions: -1})
 	_, err := open(t, config(t, s)).Exec(t.Context(), sh("true"))
-	if err == nil || !strings.Contains(err.Error(), "opens no session") {
+	if err == nil || !strings.Contains(err.Error(), "open a session") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// dial makes one connection: TCP, host key, login, and the watch over it.
+// dial establishes one connection: TCP, host key, login, keepalives.
 func (c *Conn) dial(ctx context.Context) (*client, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -34,32 +34,32 @@ func (c *Conn) dial(ctx context.Context) (*client, error) {
 		if err == nil {
 			return cl, nil
 		}
-		// A pinned fingerprint does not tell its kind of key: the server is asked
-		// for its others.
+		// A pinned fingerprint does not contain the type of the key: request the server's
+		// keys of other types.
 		if !keys.another() {
 			return nil, err
 		}
 	}
 }
 
-// handshake is dial with one choice of host key algorithms.
+// handshake is dial with one list of host key algorithms.
 func (c *Conn) handshake(ctx context.Context, login *login, keys *hostKeys) (*client, error) {
 	raw, err := c.tcp(ctx)
 	if err != nil {
 		return nil, err
 	}
-	heard := &listening{Conn: raw}
-	heard.touch()
-	// The handshake knows no context: when that ends, so does the connection.
+	activity := &activityConn{Conn: raw}
+	activity.touch()
+	// The library's handshake takes no context: close the connection at the context's end.
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
 
 	algorithms := ssh.SupportedAlgorithms()
-	conn, chans, reqs, err := ssh.NewClientConn(heard, c.cfg.addr(), &ssh.ClientConfig{
+	conn, chans, reqs, err := ssh.NewClientConn(activity, c.cfg.addr(), &ssh.ClientConfig{
 		Config:            ssh.Config{KeyExchanges: algorithms.KeyExchanges, Ciphers: algorithms.Ciphers, MACs: algorithms.MACs},
 		User:              c.cfg.User,
 		Auth:              login.methods(),
-		AuthCallback:      login.note,
+		AuthCallback:      login.recordAccepted,
 		HostKeyCallback:   keys.check,
 		HostKeyAlgorithms: keys.algorithms(),
 		BannerCallback:    func(string) error { return nil },
@@ -75,15 +75,15 @@ func (c *Conn) handshake(ctx context.Context, login *login, keys *hostKeys) (*cl
 	}
 	cl := &client{Client: ssh.NewClient(conn, chans, reqs), gone: make(chan struct{})}
 	go func() {
-		_ = cl.Wait() // the reason is told to those whose commands break
+		_ = cl.Wait() // broken commands return the reason
 		_ = raw.Close()
 		close(cl.gone)
 	}()
-	go watch(cl, heard, c.cfg.Keepalive, c.cfg.DeadAfter)
+	go watch(cl, activity, c.cfg.Keepalive, c.cfg.DeadAfter)
 	return cl, nil
 }
 
-// tcp opens the connection below SSH, from here or from the jump host.
+// tcp opens the TCP connection, from this machine or through the jump host.
 func (c *Conn) tcp(ctx context.Context) (net.Conn, error) {
 	if c.cfg.Jump == nil {
 		raw, err := c.cfg.Dial(ctx, "tcp", c.cfg.addr())
@@ -104,7 +104,8 @@ func (c *Conn) tcp(ctx context.Context) (net.Conn, error) {
 	return raw, nil
 }
 
-// plainRefusal takes the library's words off a refused channel.
+// plainRefusal returns the server's message for a refused channel, without the library's
+// prefix.
 func plainRefusal(err error) error {
 	var refused *ssh.OpenChannelError
 	if errors.As(err, &refused) && refused.Message != "" {
@@ -116,25 +117,25 @@ func plainRefusal(err error) error {
 func throughHint(err error) string {
 	var refused *ssh.OpenChannelError
 	if errors.As(err, &refused) && refused.Reason == ssh.Prohibited {
-		return "allow it there: AllowTcpForwarding yes (or local) in sshd_config, and no PermitOpen that leaves the address out"
+		return "allow it on the jump host: set AllowTcpForwarding yes (or local) in sshd_config; if PermitOpen is set, add the address to it"
 	}
-	return "check on the jump host that the address and port answer: `nc -vz ADDRESS PORT`"
+	return "check on the jump host that the address and port are reachable: `nc -vz ADDRESS PORT`"
 }
 
-// unanswered says why an address did not answer.
+// unanswered returns the *DialError for an address that could not be connected to.
 func (c *Conn) unanswered(ctx context.Context, err error) error {
 	e := &connector.DialError{Addr: c.cfg.addr(), Err: err}
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &dns):
-		e.Err, e.Hint = fmt.Errorf("no address for %s", dns.Name), "set address to an IP address in the config, or make the name known on this machine"
+		e.Err, e.Hint = fmt.Errorf("cannot resolve %s", dns.Name), "set address to an IP address in the config, or add the name to DNS or /etc/hosts on this machine"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Err, e.Hint = errors.New("connection refused"), "check that sshd runs on the host and listens on this port (set port in the config if it is another)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		e.Err, e.Hint = errors.New("no route to host"), "check the address, and that this machine has a route to it; a jumpHost may be needed"
 	case isTimeout(ctx, err):
 		e.Err = fmt.Errorf("no answer within %s", c.cfg.Timeout)
-		e.Hint = "check the address and the firewalls on the way; a slow machine needs a longer connectionTimeout"
+		e.Hint = "check the address and the firewalls in between; for a slow host, increase connectionTimeout"
 	case errors.Is(err, context.Canceled):
 		return err
 	default:
@@ -149,7 +150,7 @@ func isTimeout(ctx context.Context, err error) bool {
 		errors.As(err, &t) && t.Timeout()
 }
 
-// explain turns the library's handshake errors into ours.
+// explain converts the library's handshake errors to the error types of package connector.
 func (c *Conn) explain(ctx context.Context, err error, login *login, keys *hostKeys) error {
 	if keys.refused != nil {
 		return keys.refused
@@ -175,20 +176,20 @@ func (c *Conn) explain(ctx context.Context, err error, login *login, keys *hostK
 		}
 	}
 	return &connector.DialError{
-		Addr: c.cfg.addr(), Err: fmt.Errorf("no SSH server that speaks to us: %w", err),
-		Hint: "check that this port is sshd's; MaxStartups in sshd_config and hosts.deny end connections early too",
+		Addr: c.cfg.addr(), Err: fmt.Errorf("SSH handshake failed: %w", err),
+		Hint: "check that sshd listens on this port; MaxStartups in sshd_config and hosts.deny can also close connections early",
 	}
 }
 
-// listening remembers when the peer was last heard of.
-type listening struct {
+// activityConn records the time of the last received data.
+type activityConn struct {
 	net.Conn
 	last atomic.Int64
 }
 
-func (l *listening) touch() { l.last.Store(time.Now().UnixNano()) }
+func (l *activityConn) touch() { l.last.Store(time.Now().UnixNano()) }
 
-func (l *listening) Read(b []byte) (int, error) {
+func (l *activityConn) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
 	if n > 0 {
 		l.touch()
@@ -196,31 +197,31 @@ func (l *listening) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (l *listening) silence() time.Duration { return time.Since(time.Unix(0, l.last.Load())) }
+func (l *activityConn) silence() time.Duration { return time.Since(time.Unix(0, l.last.Load())) }
 
-// watch asks the peer for a sign of life now and then, and ends the connection
-// when there was none for too long. Any byte counts: on a slow line the answer
-// may stand in a queue behind output.
-func watch(cl *client, heard *listening, every, deadAfter time.Duration) {
+// watch sends keepalives and ends the connection if no data was received for deadAfter.
+// Any byte counts, not only keepalive answers: on a slow line an answer may be queued
+// behind output.
+func watch(cl *client, activity *activityConn, every, deadAfter time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var asked atomic.Bool
+	var pending atomic.Bool
 	for {
 		select {
 		case <-cl.gone:
 			return
 		case <-tick.C:
 		}
-		silent := heard.silence()
+		silent := activity.silence()
 		if silent >= deadAfter {
-			cl.end(fmt.Errorf("%w: nothing was heard for %s", errDead, silent.Round(time.Second)))
+			cl.end(fmt.Errorf("%w: no data received for %s", errDead, silent.Round(time.Second)))
 			return
 		}
-		// Sending may block on a dead line, so it does not hold up the watch.
-		if silent >= every/2 && asked.CompareAndSwap(false, true) {
+		// Sending may block on a dead connection, so it must not block the loop.
+		if silent >= every/2 && pending.CompareAndSwap(false, true) {
 			go func() {
-				_, _, _ = cl.SendRequest("keepalive@openssh.com", true, nil) // an answer of any kind is one
-				asked.Store(false)
+				_, _, _ = cl.SendRequest("keepalive@openssh.com", true, nil) // a rejection is an answer, too
+				pending.Store(false)
 			}()
 		}
 	}

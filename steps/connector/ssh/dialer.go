@@ -16,33 +16,33 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Env is what the machine that kubexm runs on gives to its connections.
+// Env is the environment of the workdir host that connections use.
 type Env struct {
 	LookupEnv func(string) (string, bool)  // os.LookupEnv
 	ReadFile  func(string) ([]byte, error) // os.ReadFile
-	Home      string                       // what ~ means in privateKeyPath
-	// KnownHosts are files that are only read: ~/.ssh/known_hosts,
-	// /etc/ssh/ssh_known_hosts. Record is the cluster's own, which grows.
+	Home      string                       // replaces ~ in privateKeyPath
+	// KnownHosts are read-only files: ~/.ssh/known_hosts, /etc/ssh/ssh_known_hosts. Record
+	// is the cluster's own file, to which accepted keys are added.
 	KnownHosts []string
 	Record     string
 	Log        *slog.Logger
 }
 
-// Dialer makes the Conns of a cluster's hosts. Hosts behind the same jump host
-// share one connection to it. It is safe for concurrent use.
+// Dialer creates the Conns of a cluster's hosts. Hosts behind the same jump host share one
+// connection to it. It is safe for concurrent use.
 type Dialer struct {
 	env   Env
 	mu    sync.Mutex
 	jumps map[string]*Conn
 }
 
-// NewDialer gives a Dialer that knows no jump host yet.
+// NewDialer returns a Dialer without connections.
 func NewDialer(env Env) *Dialer {
 	return &Dialer{env: env, jumps: map[string]*Conn{}}
 }
 
-// Host gives the Conn of h, not yet connected. h is complete: what spec.ssh says
-// is in it. An error is of this machine: a secret or a key file that is missing.
+// Host returns the Conn of h, which is not connected yet. h must include the defaults of
+// spec.ssh. It fails only for local reasons, such as a missing secret or key file.
 func (d *Dialer) Host(h manifest.Host) (*Conn, error) {
 	cfg, err := d.config(h.Address, h.Login)
 	if err != nil {
@@ -59,7 +59,7 @@ func (d *Dialer) Host(h manifest.Host) (*Conn, error) {
 	return New(cfg), nil
 }
 
-// Close ends the connections to jump hosts, and so those of the hosts behind them.
+// Close ends the connections to jump hosts, and thereby to the hosts behind them.
 func (d *Dialer) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *Dialer) config(address string, l manifest.Login) (Config, error) {
 	return cfg, nil
 }
 
-// reason takes the path out of a file error: KeyError names it.
+// reason returns a file error without its path, which KeyError contains already.
 func reason(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

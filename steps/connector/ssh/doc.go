@@ -1,18 +1,19 @@
-// Package ssh owns the wire to a machine of the cluster: one SSH connection per
-// host with many channels, made when it is needed and made again after it broke.
+// Package ssh is the transport to a host over SSH: one connection per host with many
+// channels, established on first use and re-established after it broke.
 //
-//	New(config)        nothing happens yet
-//	Exec               dial (through the jump host's own Conn, if there is one),
-//	                   check the host key, log in; then a channel per command
-//	a silent peer      keepalives go out; after DeadAfter without a single byte
-//	                   from there the connection is closed, and with it every
-//	                   command on it (*connector.BrokenError)
-//	too many channels  commands wait for each other: MaxSessions, and less where
-//	                   the server takes less
+//	New(config)        does not connect yet
+//	Exec               connects (through the Conn of the jump host, if there is one),
+//	                   verifies the host key and logs in; then opens one channel
+//	                   per command
+//	a silent peer      keepalives are sent; after DeadAfter without any received byte
+//	                   the connection is closed, and with it every command on it
+//	                   (*connector.BrokenError)
+//	too many channels  commands queue: at most MaxSessions run in parallel, or fewer
+//	                   if the server accepts fewer
 //
-// Host keys are checked on every machine of the way, with knownhosts; there is
-// no way to leave that out. Secrets reach this package revealed and leave it
-// only into the protocol: errors and logs hold none.
+// Host keys are verified on every machine on the way, with knownhosts. This cannot be
+// disabled. Secrets are passed to this package in clear text; errors and logs contain
+// none.
 //
 // It may import connector and manifest.
 package ssh

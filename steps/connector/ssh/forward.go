@@ -11,7 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// Dial connects from the host to an address as seen from there; see connector.Forwarder.
+// Dial connects from the host to an address; see connector.Forwarder.
 func (c *Conn) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	cl, err := c.connect(ctx)
 	if err != nil {
@@ -38,14 +38,14 @@ func (c *Conn) Listen(ctx context.Context, network, address string) (net.Listene
 }
 
 func (c *Conn) forwardError(what string, err error) error {
-	hint := "see on the host whether the address answers"
+	hint := "check on the host that the address answers"
 	var refused *ssh.OpenChannelError
 	forbidden := errors.As(err, &refused) && refused.Reason == ssh.Prohibited
 	switch {
 	case forbidden:
 		hint = "allow it on the host: AllowTcpForwarding yes in sshd_config"
 	case refused == nil:
-		hint = "the address may be taken there, or AllowTcpForwarding in its sshd_config forbids it"
+		hint = "the address may be in use on the host, or AllowTcpForwarding in its sshd_config forbids it"
 	}
-	return &connector.DialError{Addr: c.cfg.addr(), Err: fmt.Errorf("%s from there: %w", what, plainRefusal(err)), Hint: hint, Forbidden: forbidden}
+	return &connector.DialError{Addr: c.cfg.addr(), Err: fmt.Errorf("%s from the host: %w", what, plainRefusal(err)), Hint: hint, Forbidden: forbidden}
 }

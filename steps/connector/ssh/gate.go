@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// gate lets so many commands in at a time, in the order they came.
+// gate limits the number of parallel commands. Waiting commands enter in FIFO order.
 type gate struct {
 	mu     sync.Mutex
 	limit  int
@@ -15,7 +15,7 @@ type gate struct {
 
 func newGate(limit int) *gate { return &gate{limit: limit} }
 
-// enter waits for a place.
+// enter waits until the command may start.
 func (g *gate) enter(ctx context.Context) error {
 	g.mu.Lock()
 	if g.inside < g.limit && len(g.queue) == 0 {
@@ -23,28 +23,28 @@ func (g *gate) enter(ctx context.Context) error {
 		g.mu.Unlock()
 		return nil
 	}
-	turn := make(chan struct{})
-	g.queue = append(g.queue, turn)
+	admitted := make(chan struct{})
+	g.queue = append(g.queue, admitted)
 	g.mu.Unlock()
 	select {
-	case <-turn:
+	case <-admitted:
 		return nil
 	case <-ctx.Done():
 	}
 	g.mu.Lock()
 	for i, t := range g.queue {
-		if t == turn {
+		if t == admitted {
 			g.queue = append(g.queue[:i], g.queue[i+1:]...)
 			g.mu.Unlock()
 			return context.Cause(ctx)
 		}
 	}
 	g.mu.Unlock()
-	g.leave() // the turn came at the same moment
+	g.leave() // admitted at the same moment
 	return context.Cause(ctx)
 }
 
-// leave gives the place to the next.
+// leave ends a command and admits the next one.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,9 +60,9 @@ func (g *gate) admit() {
 	}
 }
 
-// tooMany is told by one inside that the server took no more: those besides it
-// are what the server takes. It reports false where there is nobody besides: then
-// the server takes none at all.
+// tooMany lowers the limit after the server has refused a command that entered: the limit
+// becomes the number of the other commands. It returns false if there are none, which
+// means that the server accepts no commands at all.
 func (g *gate) tooMany() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -19,29 +19,28 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// families are the host key algorithms that are asked for, the best kind first,
-// each with those that use the same key.
+// families are the requested host key algorithms by key type, the preferred type first.
 var families = [][]string{
 	{ssh.KeyAlgoED25519},
 	{ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521},
 	{ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512},
 }
 
-// certificates are asked for where a known_hosts file trusts an authority.
+// certificates are requested if a known_hosts file trusts a CA.
 var certificates = []string{
 	ssh.CertAlgoED25519v01,
 	ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
 	ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSASHA512v01,
 }
 
-// hostKeys decides on the host key of one machine.
+// hostKeys verifies the host key of one host.
 type hostKeys struct {
 	cfg     Config
 	verify  ssh.HostKeyCallback // nil for Pinned
 	pin     ssh.PublicKey       // for Pinned by key
-	choices [][]string          // of algorithms; the first is in use
+	choices [][]string          // lists of algorithms; the first one is in use
 	refused *connector.HostKeyError
-	failed  error // why a key could not be recorded
+	failed  error // why a key could not be added to the file
 }
 
 func newHostKeys(cfg Config) (*hostKeys, error) {
@@ -52,7 +51,7 @@ func newHostKeys(cfg Config) (*hostKeys, error) {
 	case Strict, AcceptNew:
 		return k, k.readKnown()
 	}
-	return nil, fmt.Errorf("host key policy %q is none of strict, accept-new, pinned", cfg.Policy)
+	return nil, fmt.Errorf("host key policy %q is not one of strict, accept-new, pinned", cfg.Policy)
 }
 
 func (k *hostKeys) readPin() error {
@@ -72,8 +71,8 @@ func (k *hostKeys) readPin() error {
 	return nil
 }
 
-// readKnown reads the known_hosts files and asks the server for the kinds of key
-// that stand there: a known host must not fail because it showed another of its keys.
+// readKnown reads the known_hosts files, and requests the key types that they contain for
+// the host: a known host must not be rejected because it presents another of its keys.
 func (k *hostKeys) readKnown() error {
 	var files []string
 	for _, f := range append(slices.Clone(k.cfg.KnownHosts), k.cfg.Record) {
@@ -106,8 +105,8 @@ func (k *hostKeys) readKnown() error {
 	return nil
 }
 
-// thenOthers puts the other algorithms behind those that the known keys go with:
-// a host that lost its known key shows another, which can be told as a change.
+// thenOthers appends all other algorithms to those of the known keys. A host that has lost
+// its known key then presents another one, which is reported as a changed key.
 func thenOthers(first []string) []string {
 	for _, a := range slices.Concat(families...) {
 		if !slices.Contains(first, a) {
@@ -117,7 +116,7 @@ func thenOthers(first []string) []string {
 	return first
 }
 
-// rank orders algorithms: certificates, then as in families.
+// rank returns the position of an algorithm: certificates first, then as in families.
 func rank(algorithm string) int {
 	if i := slices.Index(certificates, algorithm); i >= 0 {
 		return i
@@ -125,7 +124,7 @@ func rank(algorithm string) int {
 	return len(certificates) + slices.Index(slices.Concat(families...), algorithm)
 }
 
-// probe is a key that no file holds: asked about it, knownhosts lists what it knows.
+// probe is a key that no file contains: verifying it makes knownhosts list the known keys.
 type probe struct{}
 
 func (probe) Type() string                        { return "probe" }
@@ -140,7 +139,7 @@ func (k *hostKeys) known() []knownhosts.KnownKey {
 	return nil
 }
 
-// isAuthority tells whether an entry is of a CA: knownhosts does not say it.
+// isAuthority reports whether an entry is a CA, which knownhosts does not expose.
 func isAuthority(entry knownhosts.KnownKey) bool {
 	b, err := os.ReadFile(entry.Filename)
 	if err != nil {
@@ -150,7 +149,7 @@ func isAuthority(entry knownhosts.KnownKey) bool {
 	return entry.Line >= 1 && entry.Line <= len(lines) && bytes.HasPrefix(bytes.TrimSpace(lines[entry.Line-1]), []byte("@cert-authority"))
 }
 
-// algorithmsOf gives the algorithms that a key can be used with.
+// algorithmsOf returns the algorithms that a key can be used with.
 func algorithmsOf(key ssh.PublicKey) []string {
 	if key.Type() == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512} // not SHA-1
@@ -160,8 +159,8 @@ func algorithmsOf(key ssh.PublicKey) []string {
 
 func (k *hostKeys) algorithms() []string { return k.choices[0] }
 
-// another goes on to the next kinds of key, where there are any and the last
-// answer left hope.
+// another switches to the next list of algorithms. It returns false if there is none, or if
+// the last attempt failed for another reason than the host key.
 func (k *hostKeys) another() bool {
 	if len(k.choices) < 2 || k.refused == nil {
 		return false
@@ -200,7 +199,7 @@ func (k *hostKeys) check(address string, remote net.Addr, key ssh.PublicKey) err
 		if len(e.Known) == 0 && k.cfg.Policy == AcceptNew {
 			return k.accept(e)
 		}
-	default: // a certificate that does not hold
+	default: // an invalid certificate
 		return err
 	}
 	k.refused = e
@@ -209,10 +208,10 @@ func (k *hostKeys) check(address string, remote net.Addr, key ssh.PublicKey) err
 
 func place(k knownhosts.KnownKey) string { return fmt.Sprintf("%s:%d", k.Filename, k.Line) }
 
-// accept records the key of a machine never seen before.
+// accept adds the key of an unknown host to the file.
 func (k *hostKeys) accept(e *connector.HostKeyError) error {
 	if k.cfg.Record == "" {
-		return errors.New("accept-new without a file to record the key in")
+		return errors.New("accept-new requires a known_hosts file to add the key to")
 	}
 	if err := record(k.cfg.Record, e.Line); err != nil {
 		k.failed = fmt.Errorf("record the host key of %s: %w", e.Addr, err)
@@ -222,9 +221,8 @@ func (k *hostKeys) accept(e *connector.HostKeyError) error {
 	return nil
 }
 
-// record adds one line to a known_hosts file, whole or not at all: half a line, or one
-// that a disk lost, would stop every connection after this one. Several connections and
-// several processes take turns, by a lock on the folder.
+// record adds one line to a known_hosts file atomically: a partial or lost line would make
+// every later connection fail. A lock on the folder serializes connections and processes.
 func record(path, line string) error {
 	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -233,7 +231,7 @@ func record(path, line string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Close() }() // and the lock with it
+	defer func() { _ = dir.Close() }() // releases the lock
 	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", dir.Name(), err)
 	}

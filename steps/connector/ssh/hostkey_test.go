@@ -94,7 +94,7 @@ func TestAcceptNew(t *testing.T) {
 	s.SetHostKeys(sshtest.Key(t, "ed25519"))
 	cfg.Policy = ssh.AcceptNew
 	e := refusedKey(t, open(t, cfg).Connect(t.Context()))
-	if len(e.Known) != 1 || e.Known[0] != record+":1" || !strings.Contains(e.Error(), "has changed") || !strings.Contains(e.Advice(), "somebody may be listening") {
+	if len(e.Known) != 1 || e.Known[0] != record+":1" || !strings.Contains(e.Error(), "has changed") || !strings.Contains(e.Advice(), "may be intercepted") {
 		t.Errorf("%v; advice: %s", e, e.Advice())
 	}
 	if again, _ := os.ReadFile(record); !bytes.Equal(first, again) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// grace is how long a command that was told to stop may take before its channel
-// is closed. That is the quick way; connector.Wire sees to those that go on.
+// grace is the time between SIGTERM and closing the channel of a command. connector.Wire
+// terminates commands that continue after that.
 const grace = 300 * time.Millisecond
 
 // Exec runs one command; see connector.Conn.
@@ -32,7 +32,7 @@ func (c *Conn) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result, e
 	return w.Execute(ctx, cmd)
 }
 
-// start runs argv in a channel of its own, and tells reached when there is one.
+// start runs argv in a separate channel. It sets reached once the channel is open.
 func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.Reader, stdout, stderr io.Writer, reached *atomic.Bool) (int, error) {
 	if err := c.gate.enter(ctx); err != nil {
 		return 0, err
@@ -47,7 +47,7 @@ func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.R
 		cl, sess, err := c.open(ctx)
 		var refused *ssh.OpenChannelError
 		if errors.As(err, &refused) && c.gate.tooMany() {
-			// The server takes fewer at a time than was thought: wait for one to end.
+			// The server accepts fewer parallel sessions than assumed: wait for one to end.
 			c.gate.leave()
 			entered = false
 			if err := c.gate.enter(ctx); err != nil {
@@ -57,7 +57,7 @@ func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.R
 			continue
 		}
 		if refused != nil {
-			return 0, fmt.Errorf("%s opens no session for a command: %w", c.cfg.addr(), plainRefusal(err))
+			return 0, fmt.Errorf("open a session on %s: %w", c.cfg.addr(), plainRefusal(err))
 		}
 		if err != nil {
 			return 0, err
@@ -68,10 +68,10 @@ func (c *Conn) start(ctx context.Context, verb string, argv []string, stdin io.R
 	}
 }
 
-// open opens a channel for one command. A connection that turns out to be broken
-// is made again once: nothing was run on it.
+// open opens a channel for one command. If the connection turns out to be broken, it
+// reconnects once: no command was run on it.
 func (c *Conn) open(ctx context.Context) (*client, *ssh.Session, error) {
-	for again := true; ; again = false {
+	for retry := true; ; retry = false {
 		cl, err := c.connect(ctx)
 		if err != nil {
 			return nil, nil, err
@@ -86,16 +86,16 @@ func (c *Conn) open(ctx context.Context) (*client, *ssh.Session, error) {
 		}
 		cl.end(err)
 		<-cl.gone
-		if !again {
+		if !retry {
 			return nil, nil, &connector.DialError{
-				Addr: c.cfg.addr(), Err: fmt.Errorf("the connection breaks as soon as it is made: %w", cl.cause(err)),
-				Hint: "see the host's own log: `journalctl -u ssh -u sshd`",
+				Addr: c.cfg.addr(), Err: fmt.Errorf("the connection breaks right after the login: %w", cl.cause(err)),
+				Hint: "check the log of sshd on the host: `journalctl -u ssh -u sshd`",
 			}
 		}
 	}
 }
 
-// newSession is cl.NewSession for those who cannot wait for ever.
+// newSession is cl.NewSession with a context.
 func newSession(ctx context.Context, cl *client) (*ssh.Session, error) {
 	type opened struct {
 		*ssh.Session
@@ -141,7 +141,7 @@ func (r *running) run(ctx context.Context, argv []string, stdin io.Reader, stdou
 	}
 	ended := make(chan end, 1)
 	go func() {
-		// exec: the shell makes place for the command, which then gets the signals.
+		// exec replaces the shell by the command, which then receives the signals.
 		if err := r.Start("exec " + connector.Quote(argv)); err != nil {
 			ended <- end{0, r.broken(err)}
 			return
@@ -152,12 +152,12 @@ func (r *running) run(ctx context.Context, argv []string, stdin io.Reader, stdou
 	}()
 	select {
 	case e := <-ended:
-		_ = r.Close() // it has ended: most often this is io.EOF
+		_ = r.Close() // the command has ended: usually io.EOF
 		return e.exit, e.err
 	case <-ctx.Done():
 	}
 	closing := make(chan struct{})
-	go func() { // on a line that is dead these block
+	go func() { // these calls block on a dead connection
 		_ = r.Signal(ssh.SIGTERM)
 		<-closing
 		_ = r.Close()
@@ -172,7 +172,7 @@ func (r *running) run(ctx context.Context, argv []string, stdin io.Reader, stdou
 	return 0, context.Cause(ctx)
 }
 
-// wait gives the exit status when all output was read.
+// wait returns the exit status after all output was read.
 func (r *running) wait() (int, error) {
 	err := r.Wait()
 	var exit *ssh.ExitError
@@ -190,12 +190,12 @@ func (r *running) wait() (int, error) {
 func (r *running) broken(err error) error {
 	var missing *ssh.ExitMissingError
 	if errors.As(err, &missing) || errors.Is(err, io.EOF) {
-		err = errors.New("it was closed from the other side")
+		err = errors.New("closed by the remote host")
 	}
 	return &connector.BrokenError{Addr: r.addr, Verb: r.verb, Err: r.client.cause(err)}
 }
 
-// signals are those that SSH names, with their numbers on Linux.
+// signals are the signals of the SSH protocol with their numbers on Linux.
 var signals = map[ssh.Signal]int{
 	ssh.SIGHUP: 1, ssh.SIGINT: 2, ssh.SIGQUIT: 3, ssh.SIGILL: 4, ssh.SIGABRT: 6, ssh.SIGFPE: 8,
 	ssh.SIGKILL: 9, ssh.SIGUSR1: 10, ssh.SIGSEGV: 11, ssh.SIGUSR2: 12, ssh.SIGPIPE: 13, ssh.SIGALRM: 14, ssh.SIGTERM: 15,

@@ -17,7 +17,7 @@ func (l timedListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	r, w := net.Pipe()
-	go func() { // until either end closes
+	go func() { // ends when either side closes
 		_, _ = io.Copy(w, c)
 		_ = w.Close() // a pipe's end closes without an error
 	}()

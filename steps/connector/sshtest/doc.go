@@ -1,8 +1,8 @@
-// Package sshtest owns an SSH server for tests, in the test's own process and on
-// loopback. Commands run through /bin/sh in a folder of the test's, or are handed
-// to a function; passwords, keyboard-interactive and keys let a client in; TCP is
-// forwarded both ways. It can drop connections, go silent, and take only so many
-// sessions.
+// Package sshtest contains an SSH server for tests, which runs in the test's process and
+// listens on the loopback address. It runs commands with /bin/sh in a folder of the test,
+// or passes them to a function. It supports passwords, keyboard-interactive, public keys,
+// and TCP forwarding in both directions. It can drop connections, stop responding, and
+// limit the number of sessions.
 //
 // It imports no other folder.
 package sshtest

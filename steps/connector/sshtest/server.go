@@ -18,31 +18,31 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Config says what a Server takes.
+// Config configures a Server.
 type Config struct {
 	Password    string          // empty: no passwords
-	Interactive string          // the answer to the one question of keyboard-interactive; empty: none is asked
-	Keys        []ssh.PublicKey // that may log in
+	Interactive string          // the answer to the keyboard-interactive question; empty: disabled
+	Keys        []ssh.PublicKey // accepted keys
 	HostKeys    []ssh.Signer    // empty: a new ed25519 key
 	MaxSessions int             // per connection; 0: any number, -1: none
 	NoForward   bool            // refuse to forward TCP
-	NoSignals   bool            // pass no signals on, as sshd does not when root logs in
-	Dir         string          // where commands run; empty: a new folder
-	Env         []string        // what commands have in their environment; empty: a PATH
+	NoSignals   bool            // do not forward signals, like sshd for root logins
+	Dir         string          // the working directory of commands; empty: a new folder
+	Env         []string        // the environment of commands; empty: a PATH
 
-	// Listen is where the server listens; empty: any port of 127.0.0.1.
+	// Listen is the listen address; empty: any port of 127.0.0.1.
 	Listen string
-	// Run runs a command line in place of /bin/sh and gives its exit status. ctx
-	// ends when the client has closed the command's channel, or is gone: what goes
-	// on then is Run's to know. stdin ends then too, as a pipe from sshd does.
+	// Run runs a command line instead of /bin/sh and returns its exit status. ctx and
+	// stdin end when the client closes the command's channel or disconnects. Run decides
+	// whether the command continues.
 	Run func(ctx context.Context, line string, stdin io.Reader, stdout, stderr io.Writer) int
-	// Dial makes the connections that are forwarded from here; nil: to where they say.
+	// Dial opens forwarded connections; nil: to the requested address.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Server is a running SSH server.
 type Server struct {
-	// Addr is its host:port, Host and Port the same apart.
+	// Addr is the server's host:port; Host and Port are its parts.
 	Addr string
 	Host string
 	Port int
@@ -79,8 +79,8 @@ func Start(t testing.TB, cfg Config) *Server {
 	return s
 }
 
-// Serve starts a server that runs until it is closed, for programs that are no
-// tests. Its commands run in this process's folder where the Config names none.
+// Serve starts a server that runs until it is closed, for programs other than tests.
+// Without Config.Dir, commands run in the working directory of the process.
 func Serve(cfg Config) (*Server, error) {
 	if len(cfg.HostKeys) == 0 {
 		key, err := newKey("ed25519")
@@ -163,10 +163,10 @@ func (s *Server) config() *ssh.ServerConfig {
 	return c
 }
 
-// HostKey gives the server's first host key.
+// HostKey returns the server's first host key.
 func (s *Server) HostKey() ssh.PublicKey { return s.cfg.HostKeys[0].PublicKey() }
 
-// SetHostKeys gives the server other host keys, for connections from now on.
+// SetHostKeys replaces the server's host keys for later connections.
 func (s *Server) SetHostKeys(keys ...ssh.Signer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +186,7 @@ func (s *Server) Close() {
 	s.wg.Wait()
 }
 
-// Drop ends all connections, as a crash of the host does.
+// Drop closes all connections, as a crash of the host does.
 func (s *Server) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +195,8 @@ func (s *Server) Drop() {
 	}
 }
 
-// Silence makes the server say and hear nothing, on connections that stay open:
-// as a host does whose cable was pulled. Speak ends it.
+// Silence makes the server stop sending and receiving on connections that stay open, like a
+// host with an unplugged cable. Speak ends it.
 func (s *Server) Silence() { s.setSilent(true) }
 
 // Speak ends Silence.
@@ -211,24 +211,24 @@ func (s *Server) setSilent(on bool) {
 	}
 }
 
-// Open gives how many connections there are now.
+// Open returns the number of open connections.
 func (s *Server) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
 }
 
-// Connections gives how many connections there were so far.
+// Connections returns the number of connections so far.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
 }
 
-// Asked gives how often the question of keyboard-interactive was asked.
+// Asked returns how many times the server sent the keyboard-interactive question.
 func (s *Server) Asked() int { return int(s.asked.Load()) }
 
-// Sessions gives how many sessions there were, and the most at the same time.
+// Sessions returns the number of sessions so far, and the maximum number of parallel ones.
 func (s *Server) Sessions() (total, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +287,7 @@ func (s *Server) serve(l *link, cfg *ssh.ServerConfig) {
 	p.wg.Wait()
 }
 
-// Key makes a key: ed25519, ecdsa or rsa.
+// Key creates a key: ed25519, ecdsa or rsa.
 func Key(t testing.TB, kind string) ssh.Signer {
 	t.Helper()
 	signer, err := ssh.NewSignerFromKey(PrivateKey(t, kind))
@@ -297,7 +297,7 @@ func Key(t testing.TB, kind string) ssh.Signer {
 	return signer
 }
 
-// PrivateKey makes a key, as crypto/... has them.
+// PrivateKey creates a key as a type of the crypto packages.
 func PrivateKey(t testing.TB, kind string) any {
 	t.Helper()
 	key, err := newKey(kind)

@@ -26,16 +26,15 @@ import (
 	"github.com/mensylisir/kubexm/steps/registryd"
 )
 
-// What the registry runs as on its host: one service that nodes pull from, and one
-// that takes pushes.
+// The registry's units on its host: one that nodes pull from, and one that accepts pushes.
 const (
 	Unit     = "kubexm-registry.service"
 	PushUnit = "kubexm-registry-push.service"
 )
 
-// Registry runs while its units do: each of the two services answers at its own
-// port, to the users in its own file, and the one for nodes changes nothing. What
-// they hold is marked by a file in the data folder, and gone with that.
+// Registry answers while its units run: each of the two services on its own port, for the
+// users in its own password file. The service for nodes is read-only. A marker file in the
+// data folder represents the stored images: without it they are lost.
 type Registry struct {
 	Sim *conntest.Sim // the host it is on
 
@@ -51,14 +50,14 @@ type Registry struct {
 
 	mu     sync.Mutex
 	inner  http.Handler
-	stored map[string]bool // name:tag and name:digest at the site
+	stored map[string]bool // name:tag and name:digest in the site's registry
 	open   map[net.Conn]bool
 	puts   int         // uploads so far
-	onPut  func(n int) // told of each before it is answered; may be nil
+	onPut  func(n int) // called before each upload is answered; may be nil
 }
 
-// Start gives sim's unit its program, until Stop. store makes what keeps the images
-// each time the data folder is empty; nil keeps them in memory.
+// Start runs the registry behind sim's units, until Stop. store creates the image storage
+// each time the data folder is empty; nil stores images in memory.
 func Start(c *manifest.Cluster, sim *conntest.Sim, store func() http.Handler) *Registry {
 	silent := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	if store == nil {
@@ -86,8 +85,8 @@ func Start(c *manifest.Cluster, sim *conntest.Sim, store func() http.Handler) *R
 	return r
 }
 
-// Stop ends it, whatever its unit does, and what is said to it at that moment: in a
-// bubble of synctest that is over no time passes, and no write times out.
+// Stop stops the registry and closes its connections, whatever state its units have: in a
+// synctest bubble that has ended no time passes, and no write would time out.
 func (r *Registry) Stop() {
 	_ = r.server.Close()
 	r.Restart()
@@ -114,11 +113,11 @@ func (*Registry) Addr() net.Addr { return &net.TCPAddr{} }
 
 func (r *Registry) runs(unit string) bool { return r.Sim.Unit(unit).Active }
 
-// pushed is a connection to the service that takes pushes.
+// pushed is a connection to the service for pushes.
 type pushed struct{ net.Conn }
 
-// Dial connects: to the service for nodes from any host, and to the one that takes
-// pushes from its own host's loopback address alone.
+// Dial connects to the service for nodes from any host, and to the service for pushes only
+// from its own host's loopback address.
 func (r *Registry) Dial(from *conntest.Sim, address string) (net.Conn, error) {
 	host, port, _ := net.SplitHostPort(address)
 	push := port == r.pushPort && host == "127.0.0.1" && from == r.Sim && r.runs(PushUnit)
@@ -126,22 +125,22 @@ func (r *Registry) Dial(from *conntest.Sim, address string) (net.Conn, error) {
 	if !push && !pull {
 		return nil, &connector.DialError{Addr: address, Err: errors.New("connection refused")}
 	}
-	here, there := net.Pipe()
+	client, server := net.Pipe()
 	if push {
-		there = &pushed{there}
+		server = &pushed{server}
 	}
 	select {
-	case r.conns <- there:
+	case r.conns <- server:
 	case <-r.closed:
 		return nil, net.ErrClosed
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open[there] = true
-	return here, nil
+	r.open[server] = true
+	return client, nil
 }
 
-// Restart ends all its connections, as a registry does that systemd starts again.
+// Restart closes all connections, like a registry that systemd restarts.
 func (r *Registry) Restart() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,7 +152,7 @@ func (r *Registry) Restart() {
 
 // ServeHTTP implements http.Handler.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	body, err := io.ReadAll(q.Body) // what keeps the blobs lets nobody else in while it reads one
+	body, err := io.ReadAll(q.Body) // the storage is locked while it reads a blob
 	if err != nil {
 		return
 	}
@@ -195,21 +194,21 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// Uploads gives how many there were since the last StrikeAt.
+// Uploads returns the number of uploads since the last OnUpload.
 func (r *Registry) Uploads() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.puts
 }
 
-// StrikeAt has f told of each upload before it is answered, and counts them anew.
-func (r *Registry) StrikeAt(f func(n int)) {
+// OnUpload calls f before each upload is answered, and resets the counter.
+func (r *Registry) OnUpload(f func(n int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.puts, r.onPut = 0, f
 }
 
-// Holds tells whether the registry runs and was given an image, by its tag or its
+// Holds reports whether the registry runs and has received an image, by its tag or its
 // digest.
 func (r *Registry) Holds(ref string) bool {
 	repository, tag, err := r.mapper.Repository(ref)

@@ -1,7 +1,7 @@
-// Package runnertest owns the one suite that every wire passes: what a Runner
-// does over the simulated host, over this machine's shell, and over SSH. A
-// simulated host that behaves otherwise than a shell makes every test that
-// stands on it worthless; here it would show.
+// Package runnertest contains the conformance tests for connections: the operations of a
+// Runner must have the same results over the simulated host, over a shell on this machine,
+// and over SSH. Tests of steps run on the simulated host, and are valid only if it behaves
+// as a real shell does.
 //
 // It may import connector, conntest and runner.
 package runnertest

@@ -11,7 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// both writes to one output and to the other.
+// both writes to both outputs.
 const both = `echo one; echo "$1" >&2; echo two`
 
 func execs(_ *testing.T, b *bench) {

@@ -31,7 +31,7 @@ func mkdir(_ *testing.T, b *bench) {
 	b.refused(err)
 }
 
-// mkdirs: of many that make the same folders at once, each folder is made by one.
+// mkdirs: of many parallel calls for the same folders, exactly one creates each folder.
 func mkdirs(_ *testing.T, b *bench) {
 	var mu sync.Mutex
 	var all []string

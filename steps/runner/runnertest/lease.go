@@ -10,7 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// claim holds a lease; what it gives ends it and waits for that.
+// claim holds a lease. The returned function ends it and waits for the end.
 func (b *bench) claim(l runner.Lease) (end func() error, err error) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	held, ended := make(chan struct{}), make(chan error, 1)
@@ -28,7 +28,7 @@ func (b *bench) claim(l runner.Lease) (end func() error, err error) {
 }
 
 func lease(_ *testing.T, b *bench) {
-	l := runner.Lease{Path: b.path("run/demo.run"), Holder: "one on wd1 since noon", Beat: 50 * time.Millisecond}
+	l := runner.Lease{Path: b.path("run/demo.run"), Holder: "one on wd1 since noon", Interval: 50 * time.Millisecond}
 	end, err := b.claim(l)
 	b.ok(err)
 	began := time.Now()

@@ -9,7 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// swaps switches the one swap area of the host off and on: /kubexm/a swap, priority 5.
+// swaps deactivates and activates the only swap of the host: /kubexm/a swap, priority 5.
 func swaps(_ *testing.T, b *bench) {
 	for _, bad := range []string{"", "relative", "-a", "/a/../b"} {
 		if b.r.SwapOff(b.ctx, bad) == nil || b.r.SwapOn(b.ctx, runner.Swap{Path: bad}) == nil {
@@ -82,7 +82,7 @@ func ufw(_ *testing.T, b *bench) {
 	}
 }
 
-// rename gives the host another name and its own again.
+// rename changes the host name and restores it.
 func rename(_ *testing.T, b *bench) {
 	if b.Sim == nil && !b.Machine {
 		return

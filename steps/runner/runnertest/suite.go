@@ -17,17 +17,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Host is a host that the suite may work on.
+// Host is a host that the suite runs on.
 type Host struct {
 	Conn connector.Conn
-	Dir  string // an empty folder that the suite may fill
-	Root bool   // commands are root's
+	Dir  string // an empty folder that the suite may write to
+	Root bool   // commands run as root
 	Sim  *conntest.Sim
-	// Systemd says that units may be made and started there, and users added: on
-	// a machine of a test's own, never on a developer's.
+	// Systemd allows the suite to create and start units and to add users. Do not set it
+	// for a developer's machine.
 	Systemd bool
-	// Machine says that swap, SELinux, ufw and the host's name may be changed, and
-	// that the host has all of these, see swaps.
+	// Machine allows the suite to change swap, SELinux, ufw and the host name, all of
+	// which the host must have: see swaps.
 	Machine bool
 }
 
@@ -36,13 +36,13 @@ type check struct {
 	check func(*testing.T, *bench)
 }
 
-// machineChecks are about what a whole machine has, and no folder of it.
+// machineChecks test settings of the entire host, outside of Host.Dir.
 var machineChecks = []check{{"swaps", swaps}, {"selinux", selinux}, {"ufw", ufw}, {"rename", rename}}
 
-// Machine runs the checks that need a Host with Machine.
+// Machine runs the checks that require Host.Machine.
 func Machine(t *testing.T, open func(t *testing.T) Host) { run(t, open, machineChecks) }
 
-// Suite runs every check on hosts that open gives, each on a new one.
+// Suite runs all other checks, each on a new host that open returns.
 func Suite(t *testing.T, open func(t *testing.T) Host) {
 	run(t, open, append([]check{
 		{"read and write", readWrite}, {"short write", shortWrite}, {"modes and owners", modes}, {"stat", stat}, {"list", list},
@@ -63,7 +63,7 @@ func run(t *testing.T, open func(t *testing.T) Host, checks []check) {
 	}
 }
 
-// bench is one host on which one check works.
+// bench is the host of one check.
 type bench struct {
 	*testing.T
 	Host
@@ -87,7 +87,7 @@ func (b *bench) is(err, want error) {
 	}
 }
 
-// refused wants a command to have failed with a text that tells why.
+// refused requires that a command has failed with a message.
 func (b *bench) refused(err error) {
 	b.Helper()
 	var c *runner.CmdError
@@ -136,7 +136,7 @@ func readWrite(_ *testing.T, b *bench) {
 	b.only("a file")
 }
 
-// only wants the folder to hold just these names: nothing was left behind.
+// only requires that the folder contains exactly these names.
 func (b *bench) only(names ...string) {
 	b.Helper()
 	infos, err := b.r.List(b.ctx, b.Dir)

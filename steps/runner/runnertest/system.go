@@ -187,7 +187,7 @@ func machine(_ *testing.T, b *bench) {
 	}
 }
 
-// packages asks a host of Debian's family, which all have base-files.
+// packages queries a host of the Debian family, all of which have base-files.
 func packages(t *testing.T, b *bench) {
 	if b.Sim != nil {
 		b.Sim.AddFile("/usr/bin/dpkg-query", "", 0o755)

@@ -75,7 +75,7 @@ func uploadAgain(_ *testing.T, b *bench) {
 	want("a link in its place", true, 4)
 }
 
-// checked is content that finds itself damaged when it checks.
+// checked is content whose verification fails.
 type checked struct {
 	io.Reader
 	checks *int
@@ -97,8 +97,8 @@ func (c *checked) Read(p []byte) (int, error) {
 
 func (*checked) Close() error { return nil }
 
-// uploadUnchecked: what the host hashes is not hashed here, unless that told of
-// other bytes.
+// uploadUnchecked: content that the host hashes is not hashed locally, unless the host
+// finds another digest.
 func uploadUnchecked(_ *testing.T, b *bench) {
 	checks := 0
 	of := func(s string) func(context.Context) (io.ReadCloser, error) {

@@ -1,6 +1,6 @@
-// Package containerd installs containerd from the bundle, with runc, nerdctl and what
-// every runtime has beside it: its configuration and unit, and the files by which every
-// image comes from the site's registry.
+// Package containerd installs containerd from the bundle, with runc, nerdctl and what every
+// runtime needs. It writes its configuration and unit, and the hosts.toml files with which
+// every image is pulled from the site's registry.
 //
 // It may import steps, steps/op, steps/runtime/cri, registry and manifest.
 package containerd

@@ -14,15 +14,14 @@ import (
 // endpoint is one registry as a hosts.toml describes it.
 type endpoint struct {
 	base           string // scheme and host, with the path where there is one
-	override       bool   // the path is whole: containerd adds no /v2 of its own
-	insecure       bool   // its certificate is not checked
+	override       bool   // the path is complete: containerd does not add /v2
+	insecure       bool   // its certificate is not verified
 	user, password string
 	certs          registry.Certs
-	files          certPaths // where these lie on the node
+	files          certPaths // their paths on the node
 }
 
-// fields are the settings of the endpoint; table is the one that they stand in,
-// "" being the file itself.
+// fields returns the settings of the endpoint for a TOML table; "" is the top level.
 func (e endpoint) fields(table, indent string) string {
 	s := ""
 	if e.certs.CA != nil {
@@ -48,19 +47,20 @@ func (e endpoint) fields(table, indent string) string {
 	return s + fmt.Sprintf("%s[%s]\n%s  Authorization = [%q]\n", indent, name, indent, "Basic "+basic)
 }
 
-// table is the endpoint's own in a hosts.toml.
+// table returns the endpoint's table in a hosts.toml.
 func (e endpoint) table() string {
 	name := fmt.Sprintf("host.%q", e.base)
 	return "[" + name + "]\n  capabilities = [\"pull\", \"resolve\"]\n" + e.fields(name, "  ")
 }
 
-// certPaths are the files on a node that a registry is checked and spoken to with.
+// certPaths are the paths of a registry's CA certificate and of the client certificate and
+// key on a node.
 type certPaths struct{ ca, cert, key string }
 
-// siteFiles are those of the site's registry.
+// siteFiles are the paths for the site's registry.
 var siteFiles = certPaths{certsDir + "/kubexm-registry.crt", certsDir + "/kubexm-registry.cert", certsDir + "/kubexm-registry.key"}
 
-// certFiles are these files, of which a registry may do without some.
+// certFiles returns these files. A registry may not need all of them.
 func certFiles(at certPaths, of func(*steps.Host) (registry.Certs, error)) []op.Resource {
 	part := func(pick func(registry.Certs) []byte) func(context.Context, *steps.Host) ([]byte, error) {
 		return func(_ context.Context, h *steps.Host) ([]byte, error) {
@@ -75,11 +75,11 @@ func certFiles(at certPaths, of func(*steps.Host) (registry.Certs, error)) []op.
 	}
 }
 
-// given is a file that is there when it has a content: which of them a folder of
-// certificates holds is known when a run reads it, and not to the plan.
+// given is a file that exists only if it has content: which certificates a folder contains is
+// known when a run reads it, not when it is planned.
 type given struct{ op.File }
 
-// Want wants the file gone where nothing is in it.
+// Want removes the file if its content is empty.
 func (g given) Want(ctx context.Context, h *steps.Host, earlier bool) (*op.Change, error) {
 	body, err := g.Body(ctx, h)
 	if err != nil {

@@ -17,28 +17,29 @@ import (
 	"github.com/mensylisir/kubexm/steps/runtime/cri"
 )
 
-// dockerIO is what spec.runtime.containerd.registryMirrors stand for.
+// dockerIO is the registry whose mirrors are in spec.runtime.containerd.registryMirrors.
 const dockerIO = "docker.io"
 
-// remote is a registry that the config names beside the site's own.
+// remote is a registry that the config specifies in addition to the site's own.
 type remote struct {
 	base  string // scheme and host, with the path where there is one
 	host  string // host or host:port
-	open  bool   // its certificate is not checked
+	open  bool   // its certificate is not verified
 	login manifest.RegistryAuth
 }
 
-// remotes gives what addresses mean. How each is spoken to stands in auths.
+// remotes parses registry addresses of the config, and adds their settings in
+// spec.registry.auths.
 func remotes(c *manifest.Cluster, written []string, open func(host string) bool) []remote {
 	var out []remote
 	for _, s := range written {
-		base, whole := strings.TrimSuffix(s, "/"), strings.Contains(s, "://")
-		u, err := url.Parse(choose(!whole, "https://") + base)
+		base, full := strings.TrimSuffix(s, "/"), strings.Contains(s, "://")
+		u, err := url.Parse(choose(!full, "https://") + base)
 		if err != nil {
-			continue // the config's reader refuses it
+			continue // the validation of the config reports it
 		}
 		a := c.Spec.Registry.PullAuth(u.Host)
-		if !whole {
+		if !full {
 			base = choose(!a.PlainHTTP, "https://") + choose(a.PlainHTTP, "http://") + base
 		}
 		out = append(out, remote{base: base, host: u.Host, login: a, open: strings.HasPrefix(base, "https://") && (open(u.Host) || a.SkipTLSVerify)})
@@ -46,7 +47,7 @@ func remotes(c *manifest.Cluster, written []string, open func(host string) bool)
 	return out
 }
 
-// files are where the certificates for the remote lie on a node.
+// files returns the paths of the certificates for the remote on a node.
 func (r remote) files() certPaths {
 	at := path.Join(certsDir, "kubexm-of-"+r.host)
 	return certPaths{at + ".crt", at + ".cert", at + ".key"}
@@ -56,7 +57,7 @@ func (r remote) certs(*steps.Host) (registry.Certs, error) {
 	return registry.ReadCerts(r.login.CertsPath)
 }
 
-// endpoint is the remote as a run knows it.
+// endpoint returns the remote with its certificates and password, which a run reads.
 func (r remote) endpoint(h *steps.Host) (endpoint, error) {
 	certs, err := r.certs(h)
 	if err != nil {
@@ -70,18 +71,18 @@ func (r remote) endpoint(h *steps.Host) (endpoint, error) {
 	}, err
 }
 
-// server is the whole hosts.toml of a registry that is spoken to itself.
+// server returns the hosts.toml of a registry without mirrors.
 func (r remote) server(h *steps.Host) ([]byte, error) {
 	e, err := r.endpoint(h)
 	if err != nil {
 		return nil, err
 	}
-	whole := e
-	whole.override = false
-	return []byte(fmt.Sprintf("server = %q\n", e.base) + whole.fields("", "") + "\n" + e.table()), nil
+	top := e
+	top.override = false
+	return []byte(fmt.Sprintf("server = %q\n", e.base) + top.fields("", "") + "\n" + e.table()), nil
 }
 
-// tables are those of mirrors, in their order.
+// tables are the tables of mirrors, in their order.
 type tables []remote
 
 func (ts tables) text(h *steps.Host) (string, error) {
@@ -96,8 +97,8 @@ func (ts tables) text(h *steps.Host) (string, error) {
 	return s, nil
 }
 
-// certs are the files by which containerd finds registries: the site's own, and
-// those that the config names.
+// certs returns containerd's registry configuration (certs.d): for the site's registry, and
+// for those that the config specifies.
 func certs(c *manifest.Cluster, m *cri.Mirrors) []op.Resource {
 	engine := c.Spec.Runtime.Containerd
 	open := remotes(c, engine.InsecureRegistries, func(string) bool { return true })
@@ -107,7 +108,7 @@ func certs(c *manifest.Cluster, m *cri.Mirrors) []op.Resource {
 	logins := remotes(c, slices.Sorted(maps.Keys(c.Spec.Registry.Auths)), func(string) bool { return false })
 	rs, taken := mirrored(m, first), []string{dockerIO}
 	if m != nil {
-		taken = append(append(taken, m.Upstreams...), m.Host) // which the site's registry answers for
+		taken = append(append(taken, m.Upstreams...), m.Host) // the site's registry serves them
 	}
 	if len(first) > 0 && (m == nil || !slices.Contains(m.Upstreams, dockerIO)) {
 		rs = append(rs, hostsFile(dockerIO, func(h *steps.Host) ([]byte, error) {
@@ -123,9 +124,9 @@ func certs(c *manifest.Cluster, m *cri.Mirrors) []op.Resource {
 		taken = append(taken, r.host)
 		rs = append(rs, hostsFile(r.host, r.server)...)
 	}
-	for _, r := range logins { // after what is taken is known: nobody asks the others
-		asked := slices.Contains(taken[known:], r.host) || slices.ContainsFunc(first, func(x remote) bool { return x.host == r.host })
-		if r.login.CertsPath != "" && asked {
+	for _, r := range logins { // after taken is known: certificates of other registries are not used
+		used := slices.Contains(taken[known:], r.host) || slices.ContainsFunc(first, func(x remote) bool { return x.host == r.host })
+		if r.login.CertsPath != "" && used {
 			rs = append(rs, certFiles(r.files(), r.certs)...)
 		}
 	}
@@ -142,8 +143,8 @@ func choose(ok bool, s string) string {
 	return ""
 }
 
-// hostsFile is the hosts.toml of one registry, with its folder. There may be a
-// password in it.
+// hostsFile returns the hosts.toml of one registry, with its folder. It may contain a
+// password.
 func hostsFile(host string, text func(*steps.Host) ([]byte, error)) []op.Resource {
 	dir := path.Join(certsDir, host)
 	return []op.Resource{op.Dir{Path: dir, Own: true}, op.File{

@@ -17,11 +17,11 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Import brings every image of the bundle to a node of a site without a registry:
-// straight from the archive into the runtime, with nothing unpacked on either side.
-// Those of the control plane go to masters alone. What the node holds already is not
-// sent, and what images share is sent once. Each is pinned before the next is sent,
-// so that an import that breaks goes on with the image that it broke at.
+// Import imports the bundle's images on a node of a site without a registry. It streams them
+// from the bundle to the runtime and stores no temporary files. Images of the control plane
+// are imported only on masters. Blobs that the node already has are not sent, and blobs that
+// images share are sent once. Each image is pinned before the next is sent, so that an
+// interrupted import continues with the next image.
 func Import(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "containerd.import-images", Needs: needs, Upload: true, Timeout: 2 * time.Hour, Retry: steps.Retry{Times: 2, Wait: 5 * time.Second}},
@@ -33,12 +33,12 @@ func Import(c *manifest.Cluster, needs []manifest.Need) steps.Step {
 			i := &importing{h: h, cluster: c, sent: map[string]bool{}}
 			err := i.all(ctx)
 			h.Log.InfoContext(ctx, "imported", "images", i.images, "blobs", i.blobs, "bytes", i.bytes, "held", i.held)
-			return steps.Advise(err, "see `journalctl -u containerd` on %s, and whether its disk is full", h.Name)
+			return steps.Advise(err, "run journalctl -u containerd on %s, and check that its disk is not full", h.Name)
 		},
 	}
 }
 
-// ofNode are the bundle's images that a node is to have.
+// ofNode returns the bundle's images that a node needs.
 func ofNode(c *manifest.Cluster, h *steps.Host) []manifest.ImagePin {
 	all := h.Artifacts.Images()
 	if isMaster(c, h) {
@@ -49,11 +49,11 @@ func ofNode(c *manifest.Cluster, h *steps.Host) []manifest.ImagePin {
 	})
 }
 
-// importing is one Import at work.
+// importing is the state of one Import.
 type importing struct {
 	h       *steps.Host
 	cluster *manifest.Cluster
-	sent    map[string]bool // what images that are whole have in the node's store
+	sent    map[string]bool // blobs of complete images in the node's content store, by digest
 
 	images, blobs, held int
 	bytes               int64
@@ -72,11 +72,11 @@ func (i *importing) all(ctx context.Context) error {
 	if err := drop(ctx, i.h, missing); err != nil {
 		return err
 	}
-	missing, there, err := lacking(ctx, i.h, pins, registry.Mapper{}) // other names of what was dropped went as well
+	missing, existing, err := lacking(ctx, i.h, pins, registry.Mapper{}) // dropped images may have had other names
 	if err != nil {
 		return err
 	}
-	if err := i.holds(ctx, there); err != nil {
+	if err := i.holds(ctx, existing); err != nil {
 		return err
 	}
 	for _, w := range missing {
@@ -87,9 +87,9 @@ func (i *importing) all(ctx context.Context) error {
 	return nil
 }
 
-// argv is the command that imports for the node's platform alone: an index names
-// others, which are not sent. ctr of containerd 2 would hand the stream on to the
-// daemon, where it is not told to do the work itself; older ones know no such word.
+// argv returns the command that imports only the node's platform: an index lists others,
+// which are not sent. Without --local, ctr of containerd 2 passes the stream on to the
+// daemon; older ones do not have that flag.
 func (i *importing) argv(ctx context.Context) ([]string, error) {
 	argv := []string{"ctr", "--namespace", "k8s.io", "images", "import"}
 	help, err := i.h.Exec(ctx, append(slices.Clone(argv), "--help")...)
@@ -97,7 +97,7 @@ func (i *importing) argv(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if !strings.Contains(string(help), "--platform") {
-		return nil, steps.Advise(errors.New("this containerd cannot import an image for one platform"), "choose a later spec.runtime.version, or a registry: spec.registry.type")
+		return nil, steps.Advise(errors.New("this containerd cannot import an image for a single platform"), "set a later spec.runtime.version, or use a registry with spec.registry.type")
 	}
 	if strings.Contains(string(help), "--local") {
 		argv = append(argv, "--local")
@@ -105,10 +105,10 @@ func (i *importing) argv(ctx context.Context) ([]string, error) {
 	return append(argv, "--platform", i.h.Platform.String(), "-"), nil
 }
 
-// holds notes which blobs of images that are whole are in the node's store. Others
-// that are there belong to nothing, and the runtime may collect them at any time.
-func (i *importing) holds(ctx context.Context, there []wanted) error {
-	if len(there) == 0 {
+// holds records which blobs of complete images are in the node's content store. Other blobs
+// belong to no image, and the runtime may garbage-collect them at any time.
+func (i *importing) holds(ctx context.Context, existing []wanted) error {
+	if len(existing) == 0 {
 		return nil
 	}
 	out, err := i.h.Run(ctx, runner.Cmd{Argv: []string{"ctr", "--namespace", "k8s.io", "content", "list", "--quiet"}, Limit: maxContents})
@@ -119,7 +119,7 @@ func (i *importing) holds(ctx context.Context, there []wanted) error {
 	for d := range strings.FieldsSeq(string(out.Stdout)) {
 		store[d] = true
 	}
-	for _, w := range there {
+	for _, w := range existing {
 		blobs, err := registry.ForPlatform(i.h.Artifacts, w.pin, i.h.Platform)
 		if err != nil {
 			return err
@@ -133,10 +133,10 @@ func (i *importing) holds(ctx context.Context, there []wanted) error {
 	return nil
 }
 
-// maxContents is how long a list of digests may be.
+// maxContents limits the size of a list of digests, in bytes.
 const maxContents = 32 << 20
 
-// one imports an image under both of its names, and pins it.
+// one imports an image under its tag and its digest, and pins it.
 func (i *importing) one(ctx context.Context, argv []string, w wanted) error {
 	all, err := registry.ForPlatform(i.h.Artifacts, w.pin, i.h.Platform)
 	if err != nil {

@@ -47,7 +47,7 @@ var carried = map[string]string{"pause": "registry.k8s.io/pause:3.10", "kube-api
 
 // full gives a bundle of indexes for two platforms, with a gap where an amd64
 // machine could run what is not there.
-func full(t *testing.T, w *registrytest.World, bases ...string) (path string, b *bundle.Bundle) {
+func full(t *testing.T, w *registrytest.Content, bases ...string) (path string, b *bundle.Bundle) {
 	t.Helper()
 	path, err := w.Build(t.Context(), t.TempDir())
 	if err != nil {
@@ -61,9 +61,9 @@ func full(t *testing.T, w *registrytest.World, bases ...string) (path string, b 
 }
 
 // world has these images; more are layers that one of them has beside.
-func world(t *testing.T, more ...[]byte) *registrytest.World {
+func world(t *testing.T, more ...[]byte) *registrytest.Content {
 	t.Helper()
-	w := registrytest.NewWorld("")
+	w := registrytest.NewContent("")
 	for name, ref := range carried {
 		layers := [][]byte{shared}
 		if ref == tool {
@@ -143,7 +143,7 @@ func (n *node) run(t *testing.T) error {
 	return n.step.Run(t.Context(), n.kase.NewHost(t, n.sim, n.step))
 }
 
-// breaks runs the step with the wire about to break, and tells whether it did.
+// breaks runs the step with the wire about to break, and reports whether it did.
 func (n *node) breaks(t *testing.T, f conntest.Fault) bool {
 	t.Helper()
 	h := n.kase.NewHost(t, n.sim, n.step)
@@ -192,9 +192,9 @@ func TestImportKeepsItsLaws(t *testing.T) {
 	steptest.Do(t, n.kase, n.step, false)
 }
 
-// TestImportBringsWhatTheBundleHas: a master gets every image and a worker all but
+// TestImportOfTheBundlesImages: a master gets every image and a worker all but
 // the control plane's, for its platform alone; what images share goes once.
-func TestImportBringsWhatTheBundleHas(t *testing.T) {
+func TestImportOfTheBundlesImages(t *testing.T) {
 	_, b := full(t, world(t))
 	c := steptest.Cluster(t, noRegistry)
 	for host, refs := range [][]string{{carried["pause"], carried["kube-apiserver"], tool}, {carried["pause"], tool}} {
@@ -262,9 +262,9 @@ func TestImportIntoAStoreThatDiscardsLayers(t *testing.T) {
 	}
 }
 
-// TestImportGoesOn: broken at any command, the next run ends with all images, and
+// TestAnInterruptedImportIsResumed: broken at any command, the next run ends with all images, and
 // sends none again that was pinned.
-func TestImportGoesOn(t *testing.T) {
+func TestAnInterruptedImportIsResumed(t *testing.T) {
 	_, b := full(t, world(t))
 	c := steptest.Cluster(t, noRegistry)
 	places := 0
@@ -355,8 +355,8 @@ func TestImportFromADelta(t *testing.T) {
 	if _, err := w.Image("docker.io/library/more:1", []string{"amd64", "arm64"}, nil, shared); err != nil {
 		t.Fatal(err)
 	}
-	w.Since = &manifest.Inventory{Cluster: "demo", Bundles: []manifest.HeldBundle{{Root: whole.Root.Digest.String(), File: "demo.tar.zst", Bytes: 1}},
-		Blobs: map[string]manifest.HeldIn{digest.FromBytes(shared).String(): manifest.InBundle}}
+	w.Since = &manifest.Inventory{Cluster: "demo", Bundles: []manifest.InventoryBundle{{Root: whole.Root.Digest.String(), File: "demo.tar.zst", Bytes: 1}},
+		Blobs: map[string]manifest.BlobLocation{digest.FromBytes(shared).String(): manifest.InBundle}}
 	_, delta := full(t, w, base)
 	if blobs, _ := delta.Absent(); blobs != 0 || delta.Delta == nil {
 		t.Fatalf("no delta with a base: %d blobs are absent", blobs)

@@ -39,22 +39,22 @@ func binaries() []op.Resource {
 	return append(rs, cri.Plugins()...)
 }
 
-// Binaries brings containerd, runc, crictl, nerdctl and the CNI plugins to a node.
+// Binaries installs containerd, runc, crictl, nerdctl and the CNI plugins on a node.
 func Binaries() steps.Step {
 	return op.Ensure("containerd.install-binaries", binaries(), op.Upload)
 }
 
-// RemoveBinaries is its inverse.
+// RemoveBinaries removes containerd, runc, crictl, nerdctl and the CNI plugins from a node.
 func RemoveBinaries() steps.Step { return op.Remove("containerd.remove-binaries", binaries()) }
 
 func service(c *manifest.Cluster, m *cri.Mirrors) []op.Resource {
 	runtime := part.RuntimeOf(c)
 	rs := []op.Resource{
-		op.Dir{Path: "/etc/cni", Own: true},                                        // for what pod networks put there
-		op.Dir{Path: "/opt/containerd", Attr: runner.Attr{Mode: 0o711}, Own: true}, // containerd makes it where it is not there
+		op.Dir{Path: "/etc/cni", Own: true},                                        // pod networks write their configuration into it
+		op.Dir{Path: "/opt/containerd", Attr: runner.Attr{Mode: 0o711}, Own: true}, // containerd creates it if it is missing
 		op.Dir{Path: "/etc/containerd", Own: true},
 		op.Dir{Path: "/etc/containerd/certs.d", Own: true},
-		op.Dir{Path: runtime.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}, // as containerd 2.1.9 sets it at each start
+		op.Dir{Path: runtime.DataDir, Attr: runner.Attr{Mode: 0o700}, Own: true}, // the mode that containerd 2.1.9 sets at each start
 		config{c},
 		cri.CrictlConfig(runtime.Socket),
 		op.Text("/etc/systemd/system/"+Unit, func(context.Context, *steps.Host) ([]byte, error) {
@@ -65,13 +65,14 @@ func service(c *manifest.Cluster, m *cri.Mirrors) []op.Resource {
 	return append(rs, certs(c, m)...) // read at every pull: no restart is needed
 }
 
-// Service configures and starts containerd, with every image coming through m.
+// Service configures and starts containerd. It pulls every image through the site's registry,
+// if the site has one.
 func Service(c *manifest.Cluster, m *cri.Mirrors) steps.Step {
 	return op.Ensure("containerd.start", service(c, m))
 }
 
-// StopService is its inverse. What containers still run is stopped first. The
-// images may stay, for a service that comes later.
+// StopService stops the remaining containers and containerd, and removes its configuration,
+// unit and data. A deletion that preserves data keeps the images.
 func StopService(c *manifest.Cluster, m *cri.Mirrors, keep bool) steps.Step {
 	rs := service(c, m)
 	if keep {
@@ -83,8 +84,8 @@ func StopService(c *manifest.Cluster, m *cri.Mirrors, keep bool) steps.Step {
 // pause is the image that every pod's sandbox runs.
 var pause = manifest.Need{Kind: manifest.Image, Name: "pause"}
 
-// config is what it is configured by. It names the sandbox image, which the
-// bundle's lock knows.
+// config is containerd's configuration file. It contains the sandbox image, which is pinned
+// in the bundle's lock file.
 type config struct{ cluster *manifest.Cluster }
 
 func (c config) file() op.File {
@@ -114,7 +115,7 @@ var containerdNeed = manifest.Need{Kind: manifest.Binary, Name: "containerd/cont
 
 func (c config) String() string { return c.file().String() }
 
-// Needs is the sandbox image, and containerd's own version.
+// Needs returns the sandbox image and containerd, for its version.
 func (config) Needs() []manifest.Need { return []manifest.Need{pause, containerdNeed} }
 
 // Want compares the file.
@@ -122,7 +123,7 @@ func (c config) Want(ctx context.Context, h *steps.Host, earlier bool) (*op.Chan
 	return c.file().Want(ctx, h, earlier)
 }
 
-// Gone removes it.
+// Gone removes the file.
 func (c config) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
 	return c.file().Gone(ctx, h)
 }

@@ -12,8 +12,8 @@ import (
 
 const certsDir = "/etc/containerd/certs.d"
 
-// mirrored are the files for m; first are the tables of mirrors of docker.io that
-// are asked before it.
+// mirrored returns the files for m. first are the tables of docker.io's mirrors, which
+// precede m.
 func mirrored(m *cri.Mirrors, first tables) []op.Resource {
 	if m == nil {
 		return nil
@@ -30,18 +30,19 @@ func mirrored(m *cri.Mirrors, first tables) []op.Resource {
 	return append(rs, mirror(m, "_default", "", nil)...)
 }
 
-// upstream are the files that send pulls of one upstream's images to the site's registry.
+// upstream returns the files that redirect pulls from one upstream registry to the site's
+// registry.
 func upstream(m *cri.Mirrors, host string, first tables) []op.Resource {
 	return mirror(m, host, path.Join(m.Namespace, registry.Prefix(host)), first)
 }
 
-// mirror is the hosts.toml of one registry.
+// mirror returns the hosts.toml of one registry, with its folder.
 func mirror(m *cri.Mirrors, host, prefix string, first tables) []op.Resource {
 	return hostsFile(host, func(h *steps.Host) ([]byte, error) { return hosts(m, h, prefix, first) })
 }
 
-// hosts writes one hosts.toml. The server is the site's registry as well: what
-// it lacks is missing, and the internet is never asked.
+// hosts returns the content of one hosts.toml. Its server is the site's registry, too: a pull
+// of an image that it lacks fails, and no request is sent to the internet.
 func hosts(m *cri.Mirrors, h *steps.Host, prefix string, first tables) ([]byte, error) {
 	scheme := "https://"
 	if m.PlainHTTP {

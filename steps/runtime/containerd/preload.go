@@ -18,19 +18,17 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// pinned keeps the kubelet from collecting an image.
+// pinned is the label that excludes an image from the kubelet's garbage collection.
 const pinned = "io.cri-containerd.pinned=pinned"
 
-// controlPlane are the images that run on masters alone.
+// controlPlane are the images that run only on masters.
 var controlPlane = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
 
-// Preload pulls the images that a node will run before anything asks for them,
-// and pins them: a node that lost its registry still starts. Each is pulled by the
-// digest that the lock has, and gets its tag here: what a tag names in a registry
-// is the word of whoever pushed last. at gives images the digests that the site's
-// registry has; nil is upstream's. tags is asked before anything is pulled whether
-// the registry's tags name these images, since pods' images are pulled by tag; it
-// may be nil.
+// Preload pulls the images that a node will run and pins them, so that the node also starts
+// without its registry. Each image is pulled by its digest in the lock file and tagged on the
+// node, because any client that pushes to a registry can change its tags. Before anything is
+// pulled, the step checks that the registry's tags refer to the same images, since the
+// images of pods are pulled by tag.
 func Preload(c *manifest.Cluster, names []string, at func(*steps.Host) (registry.Mapper, error), tags func(context.Context, *steps.Host, []manifest.ImagePin) error) steps.Step {
 	var needs []manifest.Need
 	for _, n := range names {
@@ -56,20 +54,20 @@ func Preload(c *manifest.Cluster, names []string, at func(*steps.Host) (registry
 					return err
 				}
 			}
-			return bring(ctx, h, c, missing)
+			return pull(ctx, h, c, missing)
 		},
 	}
 }
 
-// wanted is an image that a node is to have.
+// wanted is an image that a node needs.
 type wanted struct {
 	pin    manifest.ImagePin
-	digest string // of the image at the site
-	pull   string // its name with that digest
-	name   string // what pods call it: with its tag, or the same where it has none
+	digest string // of the image in the site's registry
+	pull   string // its reference with that digest
+	name   string // its reference in pods: with its tag, or the same if it has none
 }
 
-// want gives an image of the lock as a node has it.
+// want returns the image of a pin as a node needs it.
 func want(im manifest.ImagePin, names registry.Mapper) (wanted, error) {
 	named, err := reference.ParseNormalizedNamed(im.Reference)
 	if err != nil {
@@ -85,15 +83,14 @@ func want(im manifest.ImagePin, names registry.Mapper) (wanted, error) {
 	return w, nil
 }
 
-// bring pulls images, and pins them once the disk has taken all that they were
-// unpacked to.
-func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []wanted) error {
+// pull pulls images, and pins them once their content is synced to disk.
+func pull(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []wanted) error {
 	if err := drop(ctx, h, missing); err != nil {
 		return err
 	}
 	for _, w := range missing {
 		if _, err := h.Exec(ctx, "crictl", "pull", w.pull); err != nil {
-			return steps.Advise(err, "see `journalctl -u containerd` on %s, and whether the registry holds %s", h.Name, w.pull)
+			return steps.Advise(err, "run journalctl -u containerd on %s, and check that the registry has %s", h.Name, w.pull)
 		}
 		if w.name == w.pull {
 			continue
@@ -105,9 +102,9 @@ func bring(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []wa
 	return pin(ctx, h, c, missing...)
 }
 
-// drop takes images away that are there without the label, or as others. containerd
-// does not wait for the disk: after a loss of power it holds images for whole whose
-// files are empty, and never unpacks them again.
+// drop removes existing images that are not pinned or have another digest. containerd does
+// not sync to disk: after a loss of power it treats images with empty files as complete, and
+// never unpacks them again.
 func drop(ctx context.Context, h *steps.Host, missing []wanted) error {
 	half, err := images(ctx, h)
 	if err != nil {
@@ -121,7 +118,7 @@ func drop(ctx context.Context, h *steps.Host, missing []wanted) error {
 			if err := remove(ctx, h, ref); err != nil {
 				return err
 			}
-			if half, err = images(ctx, h); err != nil { // other names of it went as well
+			if half, err = images(ctx, h); err != nil { // its other names were removed as well
 				return err
 			}
 		}
@@ -129,8 +126,8 @@ func drop(ctx context.Context, h *steps.Host, missing []wanted) error {
 	return nil
 }
 
-// remove has the CRI forget an image, with all that was unpacked of it. One that an
-// import left without its content is none that the CRI knows.
+// remove removes an image through the CRI, with its unpacked content. An image that an
+// interrupted import left without content is unknown to the CRI and removed with ctr.
 func remove(ctx context.Context, h *steps.Host, ref string) error {
 	_, err := h.Exec(ctx, "crictl", "rmi", ref)
 	var failed *runner.CmdError
@@ -140,7 +137,7 @@ func remove(ctx context.Context, h *steps.Host, ref string) error {
 	return err
 }
 
-// pin sets the label, once the disk has taken what the images were unpacked to.
+// pin sets the label, after it has synced the images' content to disk.
 func pin(ctx context.Context, h *steps.Host, c *manifest.Cluster, all ...wanted) error {
 	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"sync", "-f", part.RuntimeOf(c).DataDir}, Timeout: syncWithin}); err != nil {
 		return err
@@ -153,11 +150,10 @@ func pin(ctx context.Context, h *steps.Host, c *manifest.Cluster, all ...wanted)
 	return nil
 }
 
-// syncWithin is how long a disk may take to write out a few gigabytes.
+// syncWithin is how long a disk may take to write a few gigabytes.
 const syncWithin = 10 * time.Minute
 
-// images gives the digests of the images that containerd has and that pass the
-// filters, by their names.
+// images returns the digests of containerd's images that match the filters, by name.
 func images(ctx context.Context, h *steps.Host, filters ...string) (map[string]string, error) {
 	argv := append([]string{"ctr", "--namespace", "k8s.io", "images", "list"}, filters...)
 	res, err := h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1}})
@@ -173,7 +169,7 @@ func images(ctx context.Context, h *steps.Host, filters ...string) (map[string]s
 	return out, nil
 }
 
-// missingImages gives the images of needs that the node lacks.
+// missingImages returns the images of needs that the node lacks.
 func missingImages(ctx context.Context, h *steps.Host, c *manifest.Cluster, needs []manifest.Need, at func(*steps.Host) (registry.Mapper, error)) ([]wanted, error) {
 	var names registry.Mapper
 	if at != nil {
@@ -201,9 +197,9 @@ func isMaster(c *manifest.Cluster, h *steps.Host) bool {
 	return c.Spec.RoleGroups.Has(manifest.RoleMaster, h.Name)
 }
 
-// lacking gives the images that the node lacks, has unpinned, or has as another one
-// than the lock; and the others.
-func lacking(ctx context.Context, h *steps.Host, pins []manifest.ImagePin, names registry.Mapper) (missing, there []wanted, err error) {
+// lacking returns the images that the node lacks, or has unpinned or with another digest than
+// the lock file's, and the existing ones.
+func lacking(ctx context.Context, h *steps.Host, pins []manifest.ImagePin, names registry.Mapper) (missing, existing []wanted, err error) {
 	have, err := images(ctx, h, `labels."io.cri-containerd.pinned"==pinned`)
 	if err != nil {
 		return nil, nil, err
@@ -214,10 +210,10 @@ func lacking(ctx context.Context, h *steps.Host, pins []manifest.ImagePin, names
 			return nil, nil, err
 		}
 		if have[w.name] == w.digest {
-			there = append(there, w)
+			existing = append(existing, w)
 		} else {
 			missing = append(missing, w)
 		}
 	}
-	return missing, there, nil
+	return missing, existing, nil
 }

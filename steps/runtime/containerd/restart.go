@@ -7,7 +7,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Restart restarts containerd. Containers go on: each has a shim that outlives it.
+// Restart restarts containerd. Containers continue to run: their shims are separate
+// processes.
 func Restart() steps.Step {
 	return op.Again("containerd.restart", func(ctx context.Context, h *steps.Host) error { return op.RestartUnit(ctx, h, Unit) })
 }

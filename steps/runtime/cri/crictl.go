@@ -8,12 +8,12 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Crictl is the program that asks a runtime by the interface that the kubelet has.
+// Crictl returns crictl, the command line client of the Container Runtime Interface (CRI).
 func Crictl() op.Resource {
 	return op.Blob{Path: "/usr/local/bin/crictl", Need: manifest.Need{Kind: manifest.Binary, Name: "crictl/crictl"}}
 }
 
-// CrictlConfig has crictl reach the runtime at a socket.
+// CrictlConfig returns crictl's configuration with the socket of the runtime.
 func CrictlConfig(socket string) op.Resource {
 	return op.Text("/etc/crictl.yaml", func(context.Context, *steps.Host) ([]byte, error) {
 		return []byte("runtime-endpoint: " + socket + "\nimage-endpoint: " + socket + "\ntimeout: 30\n"), nil

@@ -1,5 +1,5 @@
-// Package cri holds what every container runtime of a node has beside it: crictl, the
-// CNI plugins, and where images come from.
+// Package cri holds what nodes need with any container runtime: crictl, the CNI plugins, and
+// the registries that images are pulled from.
 //
 // It may import steps, steps/op, registry and manifest.
 package cri

@@ -9,19 +9,19 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// Mirrors say that every image comes from the site's registry.
+// Mirrors is the configuration with which every image is pulled from the site's registry.
 type Mirrors struct {
 	registry.Mapper
 	Upstreams []string // upstream registries that the bundle has images of
-	// Certs are what the registry's certificate is checked with and what it is shown.
+	// Certs returns the CA for the registry's certificate, and the client certificate.
 	Certs func(*steps.Host) (registry.Certs, error)
-	// Login gives the user who may pull.
+	// Login returns the user that may pull.
 	Login     func(*steps.Host) (user, password string, err error)
 	PlainHTTP bool
-	Insecure  bool // the registry's certificate is not checked
+	Insecure  bool // the registry's certificate is not verified
 }
 
-// Upstreams gives the registries of image references, each once.
+// Upstreams returns the registries of image references, sorted and without duplicates.
 func Upstreams(references []string) []string {
 	var out []string
 	for _, r := range references {

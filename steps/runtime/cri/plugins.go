@@ -7,13 +7,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// names are the CNI plugins that the catalogue takes out of their archive.
+// names are the CNI plugins that the catalogue extracts from their archive.
 var names = []string{
 	"bandwidth", "bridge", "dhcp", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
 	"portmap", "ptp", "sbr", "static", "tuning", "vlan", "vrf",
 }
 
-// Plugins are the CNI plugins, where every runtime looks for them.
+// Plugins returns the CNI plugins, in the folder in which every runtime searches for them.
 func Plugins() []op.Resource {
 	const dir = "/opt/cni/bin"
 	rs := []op.Resource{op.Dir{Path: path.Dir(dir), Own: true}, op.Dir{Path: dir, Own: true}}

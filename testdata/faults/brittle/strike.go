@@ -71,7 +71,7 @@ func (d *Disk) CutAt(n int, kill func()) {
 	d.steps, d.cut, d.kill = 0, n, kill
 }
 
-// WasCut tells whether the power went.
+// WasCut reports whether the power went.
 func (d *Disk) WasCut() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +91,7 @@ func (d *Disk) step() bool {
 	return true
 }
 
-// strike counts a call of a kind on n, and tells whether it has to fail.
+// strike counts a call of a kind on n, and reports whether it has to fail.
 func (d *Disk) strike(kind Kind, n *node) bool {
 	if d.counts == nil {
 		d.counts = map[Kind]int{}
@@ -103,7 +103,7 @@ func (d *Disk) strike(kind Kind, n *node) bool {
 	return true
 }
 
-// Harmless tells whether what failed had nothing to lose: a close after a sync.
+// Harmless reports whether what failed had nothing to lose: a close after a sync.
 func (d *Disk) Harmless() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -28,7 +28,7 @@ const Host = "packages.lab.test"
 const maxAge = 3 * 24 * time.Hour
 
 // Extra are packages in the mirror beside those that every host gets.
-var Extra = []string{"tcpdump"}
+var Extra = []string{"tcpdump", "haproxy", "keepalived", "nginx", "libnginx-mod-stream"}
 
 // Mirror is a part of the machine's own package repositories, for one release of
 // Debian and amd64.
@@ -70,7 +70,7 @@ func (m Mirror) Sources() ([]string, error) {
 	return strings.Split(strings.TrimSpace(string(text)), "\n"), nil
 }
 
-// fresh tells whether the mirror is whole, of these packages, and not old.
+// fresh reports whether the mirror is whole, of these packages, and not old.
 func (m Mirror) fresh(want []string) bool {
 	info, err := os.Stat(filepath.Join(m.dir, "want"))
 	if err != nil || time.Since(info.ModTime()) > maxAge {

@@ -157,7 +157,7 @@ func (t *tree) rest() error {
 // bridges are the tools for a bridge's rules, a package of its own in Red Hat 8.
 const bridges = "iptables-ebtables"
 
-// alternative tells whether a link leads by way of /etc/alternatives.
+// alternative reports whether a link leads by way of /etc/alternatives.
 func (t *tree) alternative(p string) (bool, error) {
 	to, err := os.Readlink(filepath.Join(t.root, p))
 	if err != nil || !strings.HasPrefix(to, "/etc/alternatives/") {

@@ -1,6 +1,6 @@
-// Command upstream serves stand-ins for everything that a cluster config asks
-// for, on the loopback address, and writes the two files that let kubexm use
-// it: sources.yaml for --sources and versions.yaml for --versions.
+// Command upstream serves stand-ins for all artifacts of a cluster config on the loopback
+// address, and writes the two files that kubexm needs to use it: sources.yaml for --sources
+// and versions.yaml for --versions.
 package main
 
 import (

@@ -1,0 +1,202 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
+	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/loadbalancer"
+)
+
+// EndpointStatus is the state of a cluster's control plane endpoint.
+type EndpointStatus struct {
+	Name string `json:"name"`          // name and port in kubeconfigs
+	VIP  string `json:"vip,omitempty"` // the virtual IP; "" unless kubexm's load balancers hold it
+	// Holders are the hosts with the virtual IP: one, unless something is wrong.
+	Holders   []string         `json:"holders,omitempty"`
+	Balancers []BalancerStatus `json:"balancers,omitempty"`
+	Servers   []ServerStatus   `json:"servers"`
+}
+
+// BalancerStatus is the state of a load balancer host that kubexm installed.
+type BalancerStatus struct {
+	Host    string `json:"host"`
+	Address string `json:"address"`
+	// State is active (it has the virtual IP), standby, fault (its load balancer does not
+	// answer), stopped (a service does not run) or unknown.
+	State   string     `json:"state"`
+	Since   *time.Time `json:"since,omitempty"` // when keepalived entered its state, by the host's clock
+	Stopped []string   `json:"stopped,omitempty"`
+	Error   string     `json:"error,omitempty"`
+}
+
+// ServerStatus is the state of one API server.
+type ServerStatus struct {
+	Host    string `json:"host"`
+	Address string `json:"address"` // with the port
+	// State is up or down as the load balancer By sees it. Where no load balancer checks the
+	// API servers, it is ready or not ready, by the API server's own answer, or unknown.
+	State string     `json:"state"`
+	By    string     `json:"by,omitempty"`
+	Since *time.Time `json:"since,omitempty"` // when State last changed
+	Check string     `json:"check,omitempty"` // result of the load balancer's last check
+	Error string     `json:"error,omitempty"`
+}
+
+// The states of a BalancerStatus and of a ServerStatus.
+const (
+	EndpointActive   = "active"
+	EndpointStandby  = "standby"
+	EndpointFault    = "fault"
+	EndpointStopped  = "stopped"
+	EndpointUnknown  = "unknown"
+	EndpointUp       = "up"
+	EndpointDown     = "down"
+	EndpointReady    = "ready"
+	EndpointNotReady = "not ready"
+)
+
+// Healthy reports whether one load balancer host has the virtual IP, all others stand by, and
+// all API servers are in use.
+func (e EndpointStatus) Healthy() bool {
+	return (e.VIP == "" || len(e.Holders) == 1) &&
+		!slices.ContainsFunc(e.Balancers, func(b BalancerStatus) bool { return b.State != EndpointActive && b.State != EndpointStandby }) &&
+		!slices.ContainsFunc(e.Servers, func(s ServerStatus) bool { return s.State != EndpointUp && s.State != EndpointReady })
+}
+
+// Endpoint reads the state of the control plane endpoint from the load balancer hosts and the
+// masters of the session. Hosts that the session did not reach have the state unknown, with
+// the reason in unreached.
+func (s *Session) Endpoint(ctx context.Context, unreached HostErrors) (EndpointStatus, error) {
+	e := part.EndpointOf(s.Cluster)
+	out := EndpointStatus{Name: e.Name()}
+	why := unreached.byHost()
+	var g errgroup.Group
+	g.SetLimit(max(s.Parallel, 1))
+	var reports []loadbalancer.Status
+	if e.Front == part.HostsFront {
+		hosts := part.Balancers.Hosts(s.Cluster)
+		out.VIP, out.Balancers, reports = e.VIP, make([]BalancerStatus, len(hosts)), make([]loadbalancer.Status, len(hosts))
+		for i, h := range hosts {
+			g.Go(func() error {
+				out.Balancers[i], reports[i] = s.balancer(ctx, h, why[h.Name])
+				return nil
+			})
+		}
+	}
+	masters := part.Masters.Hosts(s.Cluster)
+	out.Servers = make([]ServerStatus, len(masters))
+	for i, h := range masters {
+		g.Go(func() error {
+			out.Servers[i] = s.server(ctx, h, e.Backends()[i], why[h.Name])
+			return nil
+		})
+	}
+	_ = g.Wait() // errors are part of the states
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	by := -1
+	for i, b := range out.Balancers {
+		if reports[i].Holds {
+			out.Holders = append(out.Holders, b.Host)
+		}
+		if reports[i].Servers != nil && (by < 0 || reports[i].Holds && !reports[by].Holds) {
+			by = i
+		}
+	}
+	if by >= 0 {
+		out.seenBy(out.Balancers[by].Host, reports[by].Servers)
+	}
+	return out, nil
+}
+
+// seenBy replaces the API servers' own answers by what a load balancer says of them.
+func (e *EndpointStatus) seenBy(balancer string, servers []loadbalancer.Server) {
+	for i := range e.Servers {
+		s := &e.Servers[i]
+		at := slices.IndexFunc(servers, func(x loadbalancer.Server) bool { return x.Name == s.Host })
+		if at < 0 {
+			s.State, s.Error = EndpointDown, fmt.Sprintf("the load balancer on %s does not have %s among its servers", balancer, s.Host)
+			continue
+		}
+		seen := servers[at]
+		s.State, s.By, s.Since, s.Check = EndpointDown, balancer, stamp(seen.Since), seen.Check
+		if seen.Up {
+			s.State = EndpointUp
+		}
+	}
+}
+
+func (s *Session) balancer(ctx context.Context, m manifest.Host, unreached *HostError) (BalancerStatus, loadbalancer.Status) {
+	b := BalancerStatus{Host: m.Name, Address: net.JoinHostPort(s.Cluster.NodeAddresses(m)[0], strconv.Itoa(s.Cluster.Spec.ControlPlaneEndpoint.Port)), State: EndpointUnknown}
+	if unreached != nil {
+		b.Error = unreached.Error()
+	}
+	h := s.Host(m)
+	if h == nil {
+		return b, loadbalancer.Status{}
+	}
+	report, err := loadbalancer.StatusOf(ctx, h, s.Cluster)
+	if err != nil {
+		b.Error = (&HostError{Host: m.Name, Address: m.Address, Err: err}).Error()
+	}
+	b.Since, b.Stopped = stamp(report.Since), report.Stopped
+	switch {
+	case len(report.Stopped) > 0:
+		b.State = EndpointStopped
+	case report.Holds:
+		b.State = EndpointActive
+	case report.State == "FAULT":
+		b.State = EndpointFault
+	case err == nil:
+		b.State = EndpointStandby
+	}
+	return b, report
+}
+
+func (s *Session) server(ctx context.Context, m manifest.Host, at string, unreached *HostError) ServerStatus {
+	out := ServerStatus{Host: m.Name, Address: at, State: EndpointUnknown}
+	if unreached != nil {
+		out.Error = unreached.Error()
+	}
+	h := s.Host(m)
+	if h == nil {
+		return out
+	}
+	ready, err := controlplane.APIServerReady(ctx, h)
+	switch {
+	case err != nil:
+		out.Error = (&HostError{Host: m.Name, Address: m.Address, Err: err}).Error()
+	case ready:
+		out.State = EndpointReady
+	default:
+		out.State = EndpointNotReady
+	}
+	return out
+}
+
+// stamp returns nil for the zero time.
+func stamp(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// String returns one word for a balancer's state, with the services that do not run.
+func (b BalancerStatus) String() string {
+	if len(b.Stopped) > 0 {
+		return b.State + ": " + strings.Join(b.Stopped, ", ")
+	}
+	return b.State
+}
