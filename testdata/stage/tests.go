@@ -52,7 +52,7 @@ func (t Tests) Run(ctx context.Context) (int, error) {
 	case len(first.failed) > maxRetries:
 		red = []string{fmt.Sprintf("%d tests failed, too many to run them again", len(first.failed))}
 	default:
-		red, err = t.again(ctx, first.failed, flags, rest)
+		red, err = t.again(ctx, first, flags, rest)
 	}
 	if err != nil {
 		return 1, err
@@ -75,12 +75,13 @@ func (t Tests) Run(ctx context.Context) (int, error) {
 	return 1, nil
 }
 
-// again runs tests once more, each alone, and returns those that fail again.
-func (t Tests) again(ctx context.Context, failed []test, flags, rest []string) (red []string, err error) {
+// again runs the failed tests once more, each alone, and returns those that fail again. Those
+// that pass count as passed.
+func (t Tests) again(ctx context.Context, o *outcome, flags, rest []string) (red []string, err error) {
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool {
 		return strings.HasPrefix(f, "-run=") || strings.HasPrefix(f, "-count=") || strings.HasPrefix(f, "-shuffle=")
 	})
-	for _, f := range failed {
+	for _, f := range o.failed {
 		fmt.Fprintf(t.Out, "== %s failed; it runs once more, alone\n", f)
 		second, err := t.gotest(ctx, slices.Concat(flags, []string{"-run=^" + f.Name + "$", "-count=1", f.Package}, rest))
 		if err != nil {
@@ -91,6 +92,7 @@ func (t Tests) again(ctx context.Context, failed []test, flags, rest []string) (
 			continue
 		}
 		fmt.Fprintf(t.Out, "FLAKY %s\n", f)
+		o.passed[f] = true
 		if err := add(t.Notes.Flakes, f.String()); err != nil {
 			return red, err
 		}

@@ -64,6 +64,8 @@ func TestColours(t *testing.T) {
 		{name: "flaky with a flag of the test's own", tests: "import (\n\"flag\"\n\"os\"\n\"testing\"\n)\n\nvar deep = flag.Bool(\"deep\", false, \"\")\n" + once +
 			"func TestNow(t *testing.T) { if first(t) || !*deep { t.Error(\"not yet\") } }\n", args: []string{"-run=Now|Else", "-count=2", ".", "-deep"},
 			flakes: "TestNow (toy)\n", want: []string{"FLAKY TestNow (toy)"}, never: []string{"RED"}},
+		{name: "flaky, and must run", tests: withOS + once + "func TestNow(t *testing.T) { if first(t) { t.Error(\"not yet\") } }\n", mustRun: []string{"TestNow"},
+			flakes: "TestNow (toy)\n", ran: "TestNow\n", want: []string{"FLAKY TestNow (toy)"}, never: []string{"RED"}},
 		{name: "flaky, and not to be run again", tests: withOS + good + once + "func TestNow(t *testing.T) { if first(t) { t.Error(\"not yet\") } }\n", once: true, code: 1,
 			want: []string{"not yet", "RED TestNow (toy) failed"}, never: []string{"FLAKY", "once more"}},
 		{name: "panic is not run again", tests: withOS + once + "func TestNow(t *testing.T) { if first(t) { panic(\"a slip\") } }\n", code: 1,
