@@ -21,22 +21,28 @@ import (
 type EndpointStatus struct {
 	Name string `json:"name"`          // name and port in kubeconfigs
 	VIP  string `json:"vip,omitempty"` // the virtual IP; "" unless kubexm's load balancers hold it
+	// Workers are the workers with a load balancer of their own.
+	Workers []BalancerStatus `json:"workers,omitempty"`
 	// Holders are the hosts with the virtual IP: one, unless something is wrong.
 	Holders   []string         `json:"holders,omitempty"`
 	Balancers []BalancerStatus `json:"balancers,omitempty"`
 	Servers   []ServerStatus   `json:"servers"`
 }
 
-// BalancerStatus is the state of a load balancer host that kubexm installed.
+// BalancerStatus is the state of a load balancer that kubexm installed, on a host of its own or on
+// a worker.
 type BalancerStatus struct {
 	Host    string `json:"host"`
 	Address string `json:"address"`
 	// State is active (it has the virtual IP), standby, fault (its load balancer does not
-	// answer), stopped (a service does not run) or unknown.
+	// answer), stopped (a service does not run) or unknown. On a worker it is running, stopped
+	// or unknown.
 	State   string     `json:"state"`
 	Since   *time.Time `json:"since,omitempty"` // when keepalived entered its state, by the host's clock
 	Stopped []string   `json:"stopped,omitempty"`
-	Error   string     `json:"error,omitempty"`
+	// Down are the API servers to which the load balancer of a worker forwards nothing.
+	Down  []string `json:"down,omitempty"`
+	Error string   `json:"error,omitempty"`
 }
 
 // ServerStatus is the state of one API server.
@@ -58,6 +64,7 @@ const (
 	EndpointStandby  = "standby"
 	EndpointFault    = "fault"
 	EndpointStopped  = "stopped"
+	EndpointRunning  = "running"
 	EndpointUnknown  = "unknown"
 	EndpointUp       = "up"
 	EndpointDown     = "down"
@@ -65,11 +72,12 @@ const (
 	EndpointNotReady = "not ready"
 )
 
-// Healthy reports whether one load balancer host has the virtual IP, all others stand by, and
-// all API servers are in use.
+// Healthy reports whether one load balancer host has the virtual IP, all others stand by, those
+// on workers run, and all API servers are in use.
 func (e EndpointStatus) Healthy() bool {
 	return (e.VIP == "" || len(e.Holders) == 1) &&
 		!slices.ContainsFunc(e.Balancers, func(b BalancerStatus) bool { return b.State != EndpointActive && b.State != EndpointStandby }) &&
+		!slices.ContainsFunc(e.Workers, func(b BalancerStatus) bool { return b.State != EndpointRunning || len(b.Down) > 0 }) &&
 		!slices.ContainsFunc(e.Servers, func(s ServerStatus) bool { return s.State != EndpointUp && s.State != EndpointReady })
 }
 
@@ -92,6 +100,14 @@ func (s *Session) Endpoint(ctx context.Context, unreached HostErrors) (EndpointS
 				return nil
 			})
 		}
+	}
+	workers := part.WorkerBalancers.Hosts(s.Cluster)
+	out.Workers = make([]BalancerStatus, len(workers))
+	for i, h := range workers {
+		g.Go(func() error {
+			out.Workers[i] = s.workerBalancer(ctx, h, e.OnWorker(), why[h.Name])
+			return nil
+		})
 	}
 	masters := part.Masters.Hosts(s.Cluster)
 	out.Servers = make([]ServerStatus, len(masters))
@@ -164,6 +180,31 @@ func (s *Session) balancer(ctx context.Context, m manifest.Host, unreached *Host
 	return b, report
 }
 
+func (s *Session) workerBalancer(ctx context.Context, m manifest.Host, at string, unreached *HostError) BalancerStatus {
+	b := BalancerStatus{Host: m.Name, Address: at, State: EndpointUnknown}
+	if unreached != nil {
+		b.Error = unreached.Error()
+	}
+	h := s.Host(m)
+	if h == nil {
+		return b
+	}
+	report, err := loadbalancer.WorkerStatusOf(ctx, h, s.Cluster)
+	if err != nil {
+		b.Error = (&HostError{Host: m.Name, Address: m.Address, Err: err}).Error()
+		return b
+	}
+	if b.State = EndpointStopped; report.Runs {
+		b.State = EndpointRunning
+	}
+	for _, server := range report.Servers {
+		if !server.Up {
+			b.Down = append(b.Down, server.Name)
+		}
+	}
+	return b
+}
+
 func (s *Session) server(ctx context.Context, m manifest.Host, at string, unreached *HostError) ServerStatus {
 	out := ServerStatus{Host: m.Name, Address: at, State: EndpointUnknown}
 	if unreached != nil {
@@ -193,8 +234,12 @@ func stamp(t time.Time) *time.Time {
 	return &t
 }
 
-// String returns one word for a balancer's state, with the services that do not run.
+// String returns one word for a balancer's state, with the services that do not run, or the API
+// servers that get no requests.
 func (b BalancerStatus) String() string {
+	if len(b.Down) > 0 {
+		return b.State + ", down: " + strings.Join(b.Down, ", ")
+	}
 	if len(b.Stopped) > 0 {
 		return b.State + ": " + strings.Join(b.Stopped, ", ")
 	}

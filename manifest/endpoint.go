@@ -6,11 +6,10 @@ import "strings"
 // itself listens on the endpoint's port.
 const behindBalancer = 6443
 
-// APIServerPort returns the TCP port that each API server listens on. If clients reach the
-// API servers directly, at their own addresses or at kube-vip's, it is the port of
-// spec.controlPlaneEndpoint.
+// APIServerPort returns the TCP port that each API server listens on. Without an external load
+// balancer it is the port of spec.controlPlaneEndpoint.
 func (c *Cluster) APIServerPort() int {
-	if lb := c.Spec.LoadBalancer; lb.Mode == "none" || lb.Internal.Type == "kube-vip" {
+	if c.Spec.LoadBalancer.Mode != "external" {
 		return c.Spec.ControlPlaneEndpoint.Port
 	}
 	return behindBalancer

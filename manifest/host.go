@@ -118,11 +118,11 @@ type ControlPlaneEndpoint struct {
 	// Domain is the DNS name of the control plane in certificates and kubeconfigs.
 	Domain string `yaml:"domain,omitempty" default:"lb.kubexm.local" format:"hostname" effect:"immutable=create"`
 	// Address is the virtual IP of keepalived, of kube-vip or of an existing load balancer.
-	// Without a load balancer it is the address of a master.
+	// Without a load balancer it is the address of a master. Leave it empty if only workers run
+	// a load balancer.
 	Address string `yaml:"address,omitempty" format:"ip" effect:"lb"`
-	// Port at which clients reach the API servers. Without a load balancer and with kube-vip,
-	// the API servers themselves listen on this port. Behind any other load balancer they
-	// listen on 6443.
+	// Port at which clients reach the API servers. The API servers themselves listen on this
+	// port, except behind an external load balancer, where they listen on 6443.
 	Port int `yaml:"port,omitempty" default:"6443" min:"1" max:"65535" effect:"immutable=create"`
 	// ExternalDNS means that the site's own name servers resolve the domain. Leave address
 	// empty in this case.
@@ -133,7 +133,8 @@ type ControlPlaneEndpoint struct {
 type LoadBalancer struct {
 	// Mode is how clients reach the API servers: external uses a load balancer on separate
 	// machines, internal a load balancer inside the cluster, none connects directly. Default:
-	// external or internal, whichever has a type; none without a type.
+	// external or internal, whichever has a type, external if both have one, and none without
+	// a type.
 	Mode string `yaml:"mode,omitempty" enum:"external|internal|none" effect:"lb"`
 	// External is a load balancer on separate machines.
 	External ExternalLoadBalancer `yaml:"external,omitempty"`
@@ -162,9 +163,10 @@ type Keepalived struct {
 
 // InternalLoadBalancer is a load balancer inside the cluster.
 type InternalLoadBalancer struct {
-	// Type of load balancer: haproxy and nginx run as a pod on each worker, kube-vip holds a
-	// virtual IP on one of the masters.
-	Type string `yaml:"type,omitempty" enum:"haproxy|nginx|kube-vip" effect:"lb"`
+	// Type of load balancer: haproxy and nginx run as a pod on each worker, for the clients on
+	// that worker; an external load balancer may exist as well. kube-vip holds a virtual IP on
+	// one of the masters.
+	Type string `yaml:"type,omitempty" enum:"haproxy|nginx|kube-vip" built:"haproxy|nginx" effect:"lb"`
 	// KubeVIP settings, for type kube-vip. The virtual IP is controlPlaneEndpoint.address.
 	KubeVIP KubeVIP `yaml:"kubeVip,omitempty"`
 }

@@ -23,7 +23,6 @@ type UnsupportedField struct {
 // you implement it. A test compares this list and Used with the fields that exist.
 func UnsupportedFields() []UnsupportedField {
 	const (
-		balance  = "load balancers"
 		services = "Kubernetes as services of the host"
 		backup   = "etcd backups"
 		calico   = "the plugin calico"
@@ -31,7 +30,7 @@ func UnsupportedFields() []UnsupportedField {
 		plugin   = "spec.network.plugin"
 	)
 	return []UnsupportedField{
-		{"spec.loadBalancer.internal", balance, "", func(s *Spec) bool { return s.LoadBalancer.Internal.Type != "" }},
+		{"spec.loadBalancer.internal.kubeVip", "kube-vip", "spec.loadBalancer.internal.type", nil},
 		{"spec.kubernetes.kubeProxy.extraArgs", services + " (kube-proxy of kubeadm has no flags)", "", func(s *Spec) bool { return len(s.Kubernetes.KubeProxy.ExtraArgs) > 0 }},
 		{"spec.kubernetes.autoRenewCerts", "automatic certificate renewal", "", func(s *Spec) bool { return s.Kubernetes.AutoRenewCerts }},
 		{"spec.kubernetes.kata", "Kata Containers", "", func(s *Spec) bool { return s.Kubernetes.Kata.Enabled }},
@@ -121,6 +120,7 @@ type Choice struct {
 func Choices() []Choice {
 	return []Choice{
 		{"spec.loadBalancer.external.type", words[ExternalLoadBalancer]("Type", "built"), func(c *Cluster) string { return c.Spec.LoadBalancer.External.Type }, ""},
+		{"spec.loadBalancer.internal.type", words[InternalLoadBalancer]("Type", "built"), func(c *Cluster) string { return c.Spec.LoadBalancer.Internal.Type }, ""},
 		{"spec.kubernetes.type", words[Kubernetes]("Type", "built"), func(c *Cluster) string { return c.Spec.Kubernetes.Type }, ""},
 		{"spec.runtime.type", words[Runtime]("Type", "built"), func(c *Cluster) string { return c.Spec.Runtime.Type }, ""},
 		{"spec.network.plugin", words[Network]("Plugin", "built"), func(c *Cluster) string { return c.Spec.Network.Plugin }, ""},

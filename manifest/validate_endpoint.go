@@ -24,14 +24,19 @@ func (d *config) validateEndpoint(c *Cluster) {
 	case !ours && len(hosts) > 0:
 		d.Fail("spec.roleGroups.loadbalancer", "write spec.loadBalancer.external.type: kubexm-kh or kubexm-kn, or remove the hosts", "has hosts, but spec.loadBalancer.external.type is not set")
 	}
-	if external != "" && internal != "" && d.Valid(ext) {
+	if external != "" && internal == "kube-vip" && d.Valid(ext) {
 		d.Fail(inn, "choose one of the two", "is %s, but the external load balancer is %s", internal, external)
+	}
+	if d.Valid(ext, inn) && (internal == "haproxy" || internal == "nginx") {
+		d.onWorkers(c, internal, ours)
 	}
 	known := d.Valid(ext, inn, "spec.loadBalancer.mode") // otherwise the intended load balancer is unknown
 	switch {
 	case !known:
 	case lb.Mode == "external" && external == "", lb.Mode == "internal" && internal == "":
 		d.Fail("spec.loadBalancer.mode", "write spec.loadBalancer."+lb.Mode+".type", "is %s, but %s.type is not set", lb.Mode, lb.Mode)
+	case lb.Mode == "internal" && external != "":
+		d.Fail("spec.loadBalancer.mode", "leave mode out", "is internal, but external.type is set")
 	case lb.Mode == "none" && external+internal != "":
 		d.Fail("spec.loadBalancer.mode", "leave mode out", "is none, but a type is set")
 	}
@@ -43,6 +48,41 @@ func (d *config) validateEndpoint(c *Cluster) {
 	if masters := roles.Names(RoleMaster); len(masters) > 1 && lb.Mode == "none" && cp.Address == "" && !cp.ExternalDNS && d.Valid("spec.controlPlaneEndpoint", "spec.roleGroups.master") {
 		d.Warn("spec.loadBalancer", "write external.type: external if a load balancer exists, or controlPlaneEndpoint.externalDNS if the site's name servers resolve the domain to the masters",
 			"%d masters have no load balancer: if the first master is down, workers cannot reach an API server", len(masters))
+	}
+}
+
+// lowestUnprivileged is the lowest TCP port that a program without privileges may listen on
+// (net.ipv4.ip_unprivileged_port_start, ip_local_port_range of Linux's ip-sysctl).
+const lowestUnprivileged = 1024
+
+// onWorkers checks the config of a load balancer on each worker.
+func (d *config) onWorkers(c *Cluster, program string, ours bool) {
+	const inn = "spec.loadBalancer.internal.type"
+	cp, roles := c.Spec.ControlPlaneEndpoint, c.Spec.RoleGroups
+	if cp.ExternalDNS {
+		d.Fail(inn, "write externalDNS: false, or leave the load balancer out",
+			"is %s on each worker, but the site's name servers resolve the domain: clients on a worker would not connect to its load balancer", program)
+	}
+	if cp.Address != "" && c.Spec.LoadBalancer.External.Type == "" && d.Valid("spec.controlPlaneEndpoint.address") {
+		d.Fail("spec.controlPlaneEndpoint.address", "leave it out, or configure spec.loadBalancer.external",
+			"is not used: the load balancer is %s on each worker, and there is no external one", program)
+	}
+	if cp.Port < lowestUnprivileged && d.Valid("spec.controlPlaneEndpoint.port") {
+		d.Fail("spec.controlPlaneEndpoint.port", "write 6443",
+			"is %d, but %s on each worker runs without privileges and cannot listen below %d", cp.Port, program, lowestUnprivileged)
+	}
+	masters, workers := roles.Names(RoleMaster), roles.Names(RoleWorker)
+	if len(c.Spec.Hosts) == 0 {
+		return
+	}
+	if !slices.ContainsFunc(workers, func(w string) bool { return !slices.Contains(masters, w) }) {
+		d.Warn(inn, "leave it out", "has no effect: every worker is a master, whose clients use its own API server")
+	}
+	for _, b := range roles.Names(RoleLoadBalancer) {
+		if ours && slices.Contains(workers, b) && !slices.Contains(masters, b) {
+			d.Fail("spec.roleGroups.loadbalancer", "use a host that is not a worker, or leave spec.loadBalancer.internal out",
+				"%s is a worker too: %s on it and the load balancer in front of the API servers would use the same port", b, program)
+		}
 	}
 }
 

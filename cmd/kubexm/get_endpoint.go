@@ -22,11 +22,11 @@ func (a *app) getEndpoint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "endpoint -f CONFIG", Short: "Show the load balancers and the API servers behind them", Args: cobra.NoArgs,
 		Long: `Show which host holds the virtual IP, which API servers are in use, and since when. A load balancer host is
-active, standby, fault (keepalived or its check failed) or stopped. An API server is up or down as haproxy on
-the active host sees it. Where no load balancer of kubexm checks API servers, kubexm requests /readyz from
-each of them: it is ready or not ready.
+active, standby, fault (keepalived or its check failed) or stopped. A load balancer on a worker is running or
+stopped. An API server is up or down as haproxy on the active host sees it. Where no load balancer host of
+kubexm checks API servers, kubexm requests /readyz from each of them: it is ready or not ready.
 
-The exit code is 1 unless one host holds the virtual IP and everything else is standby, up or ready.`,
+The exit code is 1 unless one host holds the virtual IP and everything else is standby, running, up or ready.`,
 		Example: "  kubexm get endpoint -f config.yaml\n  kubexm get endpoint -f config.yaml -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := a.endpoint(cmd.Context(), f)
@@ -37,6 +37,10 @@ The exit code is 1 unless one host holds the virtual IP and everything else is s
 			var notes []string
 			for _, b := range e.Balancers {
 				l.rows = append(l.rows, []string{b.Host, "load balancer", b.Address, b.String(), since(b.Since), "", ""})
+				notes = append(notes, b.Error)
+			}
+			for _, b := range e.Workers {
+				l.rows = append(l.rows, []string{b.Host, "load balancer", b.Address, b.String(), "", "", ""})
 				notes = append(notes, b.Error)
 			}
 			for _, s := range e.Servers {
@@ -83,11 +87,13 @@ func (a *app) endpoint(ctx context.Context, f *getFlags) (out installer.Endpoint
 	}
 	only := *c
 	only.Spec.Hosts = part.Masters.Hosts(c)
+	balancers := part.WorkerBalancers.Hosts(c)
 	if part.EndpointOf(c).Front == part.HostsFront {
-		for _, b := range part.Balancers.Hosts(c) {
-			if !slices.ContainsFunc(only.Spec.Hosts, func(m manifest.Host) bool { return m.Name == b.Name }) {
-				only.Spec.Hosts = append(only.Spec.Hosts, b)
-			}
+		balancers = append(balancers, part.Balancers.Hosts(c)...)
+	}
+	for _, b := range balancers {
+		if !slices.ContainsFunc(only.Spec.Hosts, func(m manifest.Host) bool { return m.Name == b.Name }) {
+			only.Spec.Hosts = append(only.Spec.Hosts, b)
 		}
 	}
 	session, unreached, err := installer.Reach(ctx, a.readOptions(f.workdir, &only))

@@ -20,7 +20,8 @@ import (
 
 // balanced writes CLUSTER.yaml, the config of a cluster of one master behind the load
 // balancer hosts b1 and b2, all simulated. b1 has the virtual IP; haproxy reports the master
-// as STATUS, such as UP: balanced CLUSTER TYPE STATUS [both | stopped | fault].
+// as STATUS, such as UP: balanced CLUSTER TYPE STATUS [both | stopped | fault]. With TYPE haproxy
+// or nginx, b1 and b2 are workers with a load balancer of their own instead.
 func balanced(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 3 && len(args) != 4 {
 		ts.Fatalf("usage: balanced CLUSTER TYPE STATUS [both | stopped | fault]")
@@ -38,6 +39,15 @@ func balanced(ts *testscript.TestScript, _ bool, args []string) {
 		sim.SetMachine(func(m *conntest.Machine) { m.Addresses = []string{fmt.Sprintf("192.0.2.%d/24", 11+i)} })
 		sims[name] = sim
 	}
+	onWorkers := !strings.HasPrefix(args[1], "kubexm-")
+	roles := fmt.Sprintf(`  roleGroups: {master: [m1], worker: [m1], loadbalancer: [b1, b2]}
+  controlPlaneEndpoint: {domain: api.site.example, address: 192.0.2.100}
+  loadBalancer: {external: {type: %s}}`, args[1])
+	if onWorkers {
+		roles = fmt.Sprintf(`  roleGroups: {master: [m1], worker: [b1, b2]}
+  controlPlaneEndpoint: {domain: api.site.example}
+  loadBalancer: {internal: {type: %s}}`, args[1])
+	}
 	text := fmt.Sprintf(`apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: %s}
@@ -45,13 +55,11 @@ spec:
   ssh: {user: root, password: "${env:SSH_PASSWORD}"}
   hosts:
 %s
-  roleGroups: {master: [m1], worker: [m1], loadbalancer: [b1, b2]}
-  controlPlaneEndpoint: {domain: api.site.example, address: 192.0.2.100}
-  loadBalancer: {external: {type: %s}}
+%s
   kubernetes: {version: v1.34.10}
   etcd: {type: kubeadm}
   network: {plugin: flannel}
-`, args[0], strings.Join(hosts, "\n"), args[1])
+`, args[0], strings.Join(hosts, "\n"), roles)
 	cluster, problems := manifest.Decode(strings.NewReader(text))
 	ts.Check(problems.Err())
 	alone := cluster.Without([]string{"b1", "b2"})
@@ -71,7 +79,10 @@ spec:
 			sim.SetMachine(func(m *conntest.Machine) { m.Addresses = append(m.Addresses, "192.0.2.100/32") })
 		}
 		sim.AddFile("/run/kubexm-endpoint", state+" "+strconv.FormatInt(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).Unix(), 10)+"\n", 0o644)
-		sim.HandleProgram("bash", func(connector.Cmd, []byte) (connector.Result, bool) {
+		sim.HandleProgram("bash", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+			if c.Argv[len(c.Argv)-1] == "/config/" {
+				return connector.Result{Stdout: []byte(map[bool]string{true: "404"}[how != "stopped" || name == "b1"])}, true
+			}
 			return connector.Result{Stdout: []byte("HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\n" +
 				"# pxname,svname,status,lastchg,check_status,check_code,last_chk,\n" +
 				"api,FRONTEND,OPEN,,,,,\nready,m1," + args[2] + ",61,L7OK,200,\"says \"\"ok\"\"\",\nready,BACKEND,UP,61,,,,\nopen,m1,UP,70,L4OK,,,\n")}, true

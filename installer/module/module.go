@@ -44,10 +44,11 @@ func ControlPlane() plan.Module {
 	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.InitControlPlane(), task.TrustLoadBalancers(), task.CheckEndpoint(), task.JoinMasters())}
 }
 
-// Nodes installs the pod network and joins the workers, in parallel.
+// Nodes installs the pod network and joins the workers, in parallel. A worker gets its own load
+// balancer once it has joined: kubeadm join needs an API server before the kubelet runs a pod.
 func Nodes() plan.Module {
 	return plan.Module{Name: "nodes", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
-		return plan.Par(do(task.InstallNetwork()), do(task.JoinWorkers()))
+		return plan.Par(do(task.InstallNetwork()), plan.Seq(do(task.JoinWorkers()), do(task.BalanceOnWorkers())))
 	}}
 }
 
@@ -71,6 +72,7 @@ func Removal() plan.Module {
 			plan.Par(
 				do(task.UninstallRuntime()),
 				do(task.UninstallLoadBalancers()),
+				do(task.RemoveWorkerBalancers()),
 				plan.Seq(do(task.RemoveEtcdClientFiles()), do(task.UninstallEtcd())),
 				do(task.ReportEtcd()),
 			),

@@ -53,6 +53,9 @@ func (w *wire) Dial(_ context.Context, _, address string) (net.Conn, error) {
 		}
 		return w.site.Kube.Endpoint()
 	}
+	if e := part.EndpointOf(w.site.Cluster); e.OnNodes != "" && address == e.OnWorker() {
+		return w.site.Kube.WorkerEndpoint(w.host)
+	}
 	if w.site.ExternalRegistry != nil {
 		return w.site.ExternalRegistry.dial(address)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/loadbalancer"
+	"github.com/mensylisir/kubexm/steps/node"
 )
 
 // hasBalancers reports whether kubexm runs load balancers on hosts of their role.
@@ -40,5 +41,36 @@ func checksReady(s plan.Scope) bool { return hasBalancers(s) && loadbalancer.Che
 func UninstallLoadBalancers() plan.Task {
 	return plan.Task{Name: "uninstall-load-balancers", When: hasBalancers, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Role(manifest.RoleLoadBalancer), loadbalancer.Uninstall(s.Want))
+	}}
+}
+
+// workersBalance reports whether workers run a load balancer for the clients on themselves.
+func workersBalance(s plan.Scope) bool {
+	return part.EndpointOf(s.Want).OnNodes != "" && len(onlyWorkers(s)) > 0
+}
+
+// BalanceOnWorkers installs a load balancer on each worker that has joined, and then points the
+// worker at it.
+func BalanceOnWorkers() plan.Task {
+	return plan.Task{Name: "balance-on-workers", When: workersBalance, Plan: func(s plan.Scope) plan.Fragment {
+		workers := onlyWorkers(s)
+		trust := plan.On(s.Lead(), cluster.ReadAuthority())
+		if loadbalancer.ChecksReadyOnWorkers(s.Want) {
+			trust = plan.Seq(trust, plan.On(workers, loadbalancer.CheckWorkerTrust(cluster.Authority)), plan.On(s.Lead(), loadbalancer.SignWorkerProbe(s.Want)))
+		}
+		return plan.Seq(trust, plan.On(workers,
+			loadbalancer.InstallOnWorker(s.Want, cluster.Authority, loadbalancer.WorkerProbes),
+			cluster.WaitWorkerBalancer(s.Want),
+			node.AimAtWorkerBalancer(s.Want),
+			cluster.RenewWorkerProxy(s.Want),
+		))
+	}}
+}
+
+// RemoveWorkerBalancers removes the files of the load balancers on workers. Their pods end when
+// a worker is reset.
+func RemoveWorkerBalancers() plan.Task {
+	return plan.Task{Name: "remove-worker-balancers", When: workersBalance, Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(onlyWorkers(s), loadbalancer.UninstallFromWorker(s.Want))
 	}}
 }

@@ -106,6 +106,9 @@ func upstreams(c *manifest.Cluster) []string {
 // imageNames returns the images of the cluster's components.
 func imageNames(c *manifest.Cluster) []string {
 	names := []string{"pause", "coredns", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+	if p := part.EndpointOf(c).OnNodes; p != "" {
+		names = append(names, string(p))
+	}
 	return slices.Concat(names, part.StoreOf(c).Images, part.NetworkOf(c).Images)
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -40,7 +41,7 @@ type Endpoint struct {
 	Backend int // port of each API server
 	Front   Front
 	Program Program // on the hosts of HostsFront
-	OnNodes Program // on each worker, for clients on that worker
+	OnNodes Program // on each worker that is no master, for the clients on that worker
 	// SiteDNS means that the site's name servers resolve Domain, and that kubexm does not
 	// write it to /etc/hosts. There may be a load balancer as well.
 	SiteDNS bool
@@ -85,8 +86,8 @@ func EndpointOf(c *manifest.Cluster) Endpoint {
 // balancer, whoever runs it, or the site's name servers.
 func (e Endpoint) Balanced() bool { return e.Exists() || e.Front == HostsFront }
 
-// BalancerHealthPort is the TCP port on the loopback address of a load balancer host
-// on which haproxy or nginx reports its health.
+// BalancerHealthPort is the TCP port on the loopback address of a load balancer host, or of a
+// worker with a load balancer, on which haproxy or nginx reports its health.
 const BalancerHealthPort = 8405
 
 // Exists reports whether clients use an existing load balancer or the site's own name servers.
@@ -106,17 +107,35 @@ func (e Endpoint) At() string {
 	return net.JoinHostPort(at, strconv.Itoa(e.Port))
 }
 
+// WorkerBalancerPod is the manifest of the static pod that runs OnNodes on a worker. It exists
+// only while the worker is a member of the cluster.
+const WorkerBalancerPod = "/etc/kubernetes/manifests/kubexm-balancer.yaml"
+
+// OnWorker returns the address and port of the load balancer on a worker, for OnNodes.
+func (e Endpoint) OnWorker() string { return net.JoinHostPort(e.loopback(), strconv.Itoa(e.Port)) }
+
+// loopback returns the loopback address of the IP family of the first master.
+func (e Endpoint) loopback() string {
+	if len(e.masters) > 0 && strings.Contains(e.own[e.masters[0].Name], ":") {
+		return "::1"
+	}
+	return "127.0.0.1"
+}
+
 // ResolvesToSelf reports whether Domain resolves to the master itself on each master that has
 // joined.
 func (e Endpoint) ResolvesToSelf() bool { return e.VIP == "" && !e.SiteDNS }
 
 // Address returns the address that Domain must resolve to on h; "" if the site's name servers
-// resolve it. member means that h is a master that has joined. Without a virtual IP, Domain
-// resolves to the host itself on such a master, and to the first master on all other hosts.
+// resolve it. member means that h has joined: a master, or a worker with its load balancer. On
+// such a worker Domain resolves to the worker itself. Without a virtual IP, it resolves to the
+// host itself on such a master, and to the first master on all other hosts.
 func (e Endpoint) Address(h manifest.Host, member bool) string {
 	switch {
 	case e.SiteDNS:
 		return ""
+	case member && e.OnNodes != "" && !e.isMaster(h):
+		return e.loopback()
 	case e.VIP != "":
 		return e.VIP
 	case member && e.own[h.Name] != "":
@@ -125,6 +144,10 @@ func (e Endpoint) Address(h manifest.Host, member bool) string {
 		return e.own[e.masters[0].Name]
 	}
 	return ""
+}
+
+func (e Endpoint) isMaster(h manifest.Host) bool {
+	return slices.ContainsFunc(e.masters, func(m manifest.Host) bool { return m.Name == h.Name })
 }
 
 // Without returns e without some masters, by name: the endpoint while they are not available.

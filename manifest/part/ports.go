@@ -17,6 +17,8 @@ const (
 	Members       // hosts of etcd members
 	RegistryHosts // hosts of the site's registry, if kubexm installs it
 	Balancers     // hosts with keepalived and haproxy or nginx in front of the API servers
+	// WorkerBalancers are the workers that run haproxy or nginx for the clients on themselves.
+	WorkerBalancers
 )
 
 // roles returns the roles whose hosts form a group.
@@ -30,13 +32,26 @@ func (g Group) roles(c *manifest.Cluster) []string {
 		return map[RegistryKind][]string{OwnRegistry: {manifest.RoleRegistry}}[registryKind(c)]
 	case Balancers:
 		return []string{manifest.RoleLoadBalancer}
+	case WorkerBalancers:
+		if EndpointOf(c).OnNodes == "" {
+			return nil
+		}
+		return []string{manifest.RoleWorker}
 	default:
 		return []string{manifest.RoleMaster, manifest.RoleWorker}
 	}
 }
 
+// excludes reports whether a host has a role of the group and is not in it.
+func (g Group) excludes(c *manifest.Cluster, host string) bool {
+	return g == WorkerBalancers && c.Spec.RoleGroups.Has(manifest.RoleMaster, host)
+}
+
 // In reports whether a host belongs to a group.
 func (g Group) In(c *manifest.Cluster, host string) bool {
+	if g.excludes(c, host) {
+		return false
+	}
 	for _, role := range g.roles(c) {
 		if c.Spec.RoleGroups.Has(role, host) {
 			return true
@@ -52,7 +67,7 @@ func (g Group) Names(c *manifest.Cluster) []string {
 	var out []string
 	for _, role := range g.roles(c) {
 		for _, name := range c.Spec.RoleGroups.Names(role) {
-			if !seen[name] {
+			if !seen[name] && !g.excludes(c, name) {
 				seen[name] = true
 				out = append(out, name)
 			}
@@ -101,7 +116,9 @@ func Ports(c *manifest.Cluster) []Port {
 	return []Port{
 		{api, "kube-apiserver", "the API server", []Group{Masters}, []Group{Nodes}},
 		{front, "the load balancer", "the load balancer", []Group{Balancers}, []Group{Nodes}},
-		{BalancerHealthPort, "the load balancer", "", []Group{Balancers}, nil}, // health, on the loopback address
+		{front, "the load balancer of the worker", "", []Group{WorkerBalancers}, nil}, // on the loopback address
+		{BalancerHealthPort, "the load balancer", "", []Group{Balancers}, nil},        // health, on the loopback address
+		{BalancerHealthPort, "the load balancer of the worker", "", []Group{WorkerBalancers}, nil},
 		{10257, "kube-controller-manager", "", []Group{Masters}, nil},
 		{10259, "kube-scheduler", "", []Group{Masters}, nil},
 		{10250, "kubelet", "the kubelet", []Group{Nodes}, []Group{Masters}},

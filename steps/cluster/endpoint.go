@@ -40,9 +40,25 @@ func ReadAuthority() steps.Step {
 // certificate is verified with the cluster's CA. Nodes join through the endpoint, and
 // kubeadm itself would wait for minutes with a less precise error.
 func WaitEndpoint(c *manifest.Cluster) steps.Step {
-	check := func(ctx context.Context, h *steps.Host) (string, error) { return tryEndpoint(ctx, h, c) }
+	e := part.EndpointOf(c)
+	return waitAt(c, "kubernetes.wait-endpoint", e.At(), "configure the load balancer to forward TCP without terminating TLS, and only to the masters of this cluster",
+		"point the load balancer, or the name, at port "+strconv.Itoa(e.Backend)+" of the masters; to test it on %s: openssl s_client -connect "+e.At())
+}
+
+// WaitWorkerBalancer waits until an API server of this cluster answers a worker through the
+// load balancer on the worker itself.
+func WaitWorkerBalancer(c *manifest.Cluster) steps.Step {
+	at := part.EndpointOf(c).OnWorker()
+	return waitAt(c, "kubernetes.wait-worker-balancer", at, "stop the program that listens at "+at,
+		"see crictl ps -a --name balancer and crictl logs on the worker; to test it on %s: openssl s_client -connect "+at)
+}
+
+// waitAt waits until an API server answers at an address. other is the advice if another server
+// answers, silent if none does, with the host's name for %s.
+func waitAt(c *manifest.Cluster, name, at, other, silent string) steps.Step {
+	check := func(ctx context.Context, h *steps.Host) (string, error) { return tryServer(ctx, h, c, at, other) }
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.wait-endpoint", ReadOnly: true, Timeout: kubectl.DefaultTimeout + time.Minute, Reads: []steps.AnyKey{Authority}},
+		M: steps.Meta{Name: name, ReadOnly: true, Timeout: kubectl.DefaultTimeout + time.Minute, Reads: []steps.AnyKey{Authority}},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			if _, err := Authority.Get(h); err != nil {
 				return false, nil // a dry run: no step has read the CA
@@ -51,21 +67,19 @@ func WaitEndpoint(c *manifest.Cluster) steps.Step {
 			return err == nil && bad == "", nil
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			return kubectl.Until(ctx, h, check, "point the load balancer, or the name, at port "+strconv.Itoa(part.EndpointOf(c).Backend)+
-				" of the masters; to test it on %s: openssl s_client -connect "+part.EndpointOf(c).At())
+			return kubectl.Until(ctx, h, check, silent)
 		},
 	}
 }
 
-// tryEndpoint connects once. bad describes a failure that may pass; err is final.
-func tryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad string, err error) {
+// tryServer connects once. bad describes a failure that may pass; err is final.
+func tryServer(ctx context.Context, h *steps.Host, c *manifest.Cluster, at, other string) (bad string, err error) {
 	ca, err := Authority.Get(h)
 	if err != nil {
 		return "", err
 	}
-	at := part.EndpointOf(c).At()
-	err = controlplane.TryEndpoint(ctx, h, c, ca)
-	var other *tls.CertificateVerificationError
+	err = controlplane.TryServer(ctx, h, c, ca, at)
+	var stranger *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, runner.ErrNoForward), errors.Is(err, runner.ErrNoTCP):
 		h.Report(steps.Finding{Host: h.Name, Note: true, What: "connection to the API server at " + at + " not tested: sshd forwards no connections",
@@ -73,9 +87,8 @@ func tryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster) (bad s
 		return "", nil
 	case errors.Is(err, controlplane.ErrNoAuthority):
 		return "", steps.Permanent(err)
-	case errors.As(err, &other):
-		return "", steps.Permanent(steps.Advise(fmt.Errorf("the server at %s is not an API server of this cluster: %w", at, other.Err),
-			"configure the load balancer to forward TCP without terminating TLS, and only to the masters of this cluster"))
+	case errors.As(err, &stranger):
+		return "", steps.Permanent(steps.Advise(fmt.Errorf("the server at %s is not an API server of this cluster: %w", at, stranger.Err), "%s", other))
 	case err != nil:
 		return "no API server answers at " + at + ": " + err.Error(), nil
 	}

@@ -65,3 +65,44 @@ func TestRenewProxy(t *testing.T) {
 		t.Errorf("%v, %v", v, err)
 	}
 }
+
+// TestRenewWorkerProxy: on a worker, the container of kube-proxy is stopped if it has another
+// address of the endpoint than the host, and the step ends when the kubelet has started it.
+func TestRenewWorkerProxy(t *testing.T) {
+	c := with(t, "")
+	const copied = "/var/lib/kubelet/pods/00000000-0000-4000-8000-0000000000aa/etc-hosts"
+	const now = "127.0.0.1 lb.kubexm.local\n"
+	for name, x := range map[string]struct {
+		pod   string
+		stale bool
+	}{
+		"the same":                {"# Kubernetes-managed\n" + now, false},
+		"another":                 {"192.0.2.11 lb.kubexm.local\n", true},
+		"a pod that never began":  {"", false},
+		"one that has both of it": {"192.0.2.11 lb.kubexm.local\n" + now, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kase := steptest.Case{Cluster: c, Before: func(s *conntest.Sim) {
+				steptest.JoinedWorker(c, s, "w1")
+				s.AddFile("/etc/hosts", now, 0o644)
+				s.RemoveAll(copied)
+				if x.pod != "" {
+					s.AddFile(copied, x.pod, 0o644)
+				}
+			}}
+			if x.stale {
+				steptest.Do(t, kase, cluster.RenewWorkerProxy(c), false)
+			}
+			s, step := kase.Sim(t), cluster.RenewWorkerProxy(c)
+			if v, err := step.Precheck(t.Context(), kase.NewHost(t, s, step)); err != nil || (v == steps.Todo) != x.stale {
+				t.Fatalf("%v, %v", v, err)
+			}
+			if err := step.Run(t.Context(), kase.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Read(copied); x.stale && got != "# Kubernetes-managed hosts file (host network).\n"+now || !x.stale && got != x.pod {
+				t.Errorf("kube-proxy has\n%s", got)
+			}
+		})
+	}
+}

@@ -22,17 +22,22 @@ const tryWithin = 5 * time.Second
 // certificate is signed by the CA in ca, in PEM. If another server answers, the error is a
 // *tls.CertificateVerificationError.
 func TryEndpoint(ctx context.Context, h *steps.Host, c *manifest.Cluster, ca []byte) error {
+	return TryServer(ctx, h, c, ca, part.EndpointOf(c).At())
+}
+
+// TryServer is TryEndpoint for another address and port at which API servers of the cluster
+// answer.
+func TryServer(ctx context.Context, h *steps.Host, c *manifest.Cluster, ca []byte, address string) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
 		return ErrNoAuthority
 	}
-	e := part.EndpointOf(c)
 	ctx, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
-	conn, err := h.Dial(ctx, e.At())
+	conn, err := h.Dial(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: e.Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
+	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: part.EndpointOf(c).Domain, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
 }

@@ -25,8 +25,10 @@ var templates = template.Must(template.New("").Option("missingkey=error").ParseF
 // Dir is the folder of a load balancer host's own files.
 const (
 	Dir       = "/etc/kubexm/loadbalancer"
-	caFile    = Dir + "/ca.crt"
-	probeFile = Dir + "/probe.pem"
+	caName    = "ca.crt"
+	probeName = "probe.pem"
+	caFile    = Dir + "/" + caName
+	probeFile = Dir + "/" + probeName
 	script    = Dir + "/check"
 	notifier  = Dir + "/state"
 )
@@ -45,6 +47,7 @@ type values struct {
 	User, Host, Interface, VIP string
 	Source, Check, State       string
 	Peers                      []string
+	Config                     string // digest of the configuration in a pod, "" on load balancer hosts
 	VRID, Priority             int
 	Servers                    []server
 }

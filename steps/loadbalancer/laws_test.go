@@ -124,7 +124,7 @@ func TestTrusted(t *testing.T) {
 		return p
 	}
 	ca, other := must(pki.NewAuthority("cluster", now)), must(pki.NewAuthority("other", now))
-	client := pki.Request{CommonName: probeName, Organizations: []string{probeGroup}, Client: true}
+	client := pki.Request{CommonName: probeUser, Organizations: []string{probeGroup}, Client: true}
 	text := func(p pki.Pair) string {
 		cert, key, err := p.Encode()
 		if err != nil {
@@ -153,7 +153,7 @@ func TestTrusted(t *testing.T) {
 				s.AddFile(caFile, c.ca, 0o644)
 				s.AddFile(probeFile, c.probe, 0o600)
 			}}
-			got, err := trusted(t.Context(), kase.NewHost(t, kase.Sim(t), Install(kase.Cluster)), []byte(authority), now)
+			got, err := trusted(t.Context(), kase.NewHost(t, kase.Sim(t), Install(kase.Cluster)), Dir, []byte(authority), now)
 			if err != nil || got != c.want {
 				t.Errorf("%v, %v", got, err)
 			}

@@ -19,12 +19,13 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Probes carries the certificate of the health checks from the API entry point to the load balancers.
+// Probes carries the certificate of the health checks from the API entry point to the load
+// balancer hosts.
 var Probes = steps.NewKey[Probe]("loadbalancer.probe")
 
 const (
-	// probeName is the request's name, and the user that API servers see.
-	probeName = "kubexm-loadbalancer"
+	// probeUser is the request's name, and the user that API servers see.
+	probeUser = "kubexm-loadbalancer"
 	// probeGroup may read the health endpoints of API servers and nothing else of
 	// importance: the ClusterRole system:monitoring, which API servers create
 	// (plugin/pkg/auth/authorizer/rbac/bootstrappolicy of Kubernetes).
@@ -40,15 +41,20 @@ const (
 // load balancer has none that is valid. The private key is generated in this process and
 // stored on the load balancers alone.
 func SignProbe(c *manifest.Cluster) steps.Step {
+	return signProbe("loadbalancer.sign-probe", part.Balancers.Names(c), Probes)
+}
+
+// signProbe puts a certificate into out for the load balancers on some hosts.
+func signProbe(name string, hosts []string, out steps.Key[Probe]) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "loadbalancer.sign-probe", Timeout: kubectl.DefaultTimeout + time.Minute, Always: true, Reads: []steps.AnyKey{Trusted}, Writes: []steps.AnyKey{Probes}},
+		M: steps.Meta{Name: name, Timeout: kubectl.DefaultTimeout + time.Minute, Always: true, Reads: []steps.AnyKey{Trusted}, Writes: []steps.AnyKey{out}},
 		Done: func(_ context.Context, h *steps.Host) (bool, error) {
-			for _, b := range part.Balancers.Names(c) {
+			for _, b := range hosts {
 				if ok, err := Trusted.On(b).Get(h); err != nil || !ok {
 					return false, nil //nolint:nilerr // not checked yet: a dry run
 				}
 			}
-			return true, Probes.Put(h, Probe{})
+			return true, out.Put(h, Probe{})
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			key, request, err := newRequest()
@@ -60,17 +66,17 @@ func SignProbe(c *manifest.Cluster) steps.Step {
 				var err error
 				cert, err = signed(ctx, h, request)
 				if err == nil && len(cert) == 0 {
-					return "the controller manager has not signed the certificate signing request " + probeName, nil
+					return "the controller manager has not signed the certificate signing request " + probeUser, nil
 				}
 				return "", err
-			}, "see `kubectl get csr "+probeName+" -o yaml` and the log of the controller manager on %s")
+			}, "see `kubectl get csr "+probeUser+" -o yaml` and the log of the controller manager on %s")
 			if err != nil {
 				return err
 			}
-			if _, err := kubectl.Run(ctx, h, "--request-timeout=10s", "delete", "--raw", requests+"/"+probeName); err != nil {
+			if _, err := kubectl.Run(ctx, h, "--request-timeout=10s", "delete", "--raw", requests+"/"+probeUser); err != nil {
 				return err
 			}
-			return Probes.Put(h, Probe{Certificate: cert, Key: key})
+			return out.Put(h, Probe{Certificate: cert, Key: key})
 		},
 		Undo: op.Unwound,
 	}
@@ -86,7 +92,7 @@ func newRequest() (key, request []byte, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("key of the health checks: %w", err)
 	}
-	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: probeName, Organization: []string{probeGroup}}}, private)
+	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: probeUser, Organization: []string{probeGroup}}}, private)
 	if err != nil {
 		return nil, nil, fmt.Errorf("certificate request of the health checks: %w", err)
 	}
@@ -116,7 +122,7 @@ type status struct {
 // signed brings the request one step further: it is created, approved, and its certificate
 // read. A request of that name with another key is left by an interrupted run, and is deleted.
 func signed(ctx context.Context, h *steps.Host, request []byte) (cert []byte, err error) {
-	at := requests + "/" + probeName
+	at := requests + "/" + probeUser
 	o, err := read(ctx, h)
 	if err != nil {
 		return nil, err
@@ -129,7 +135,7 @@ func signed(ctx context.Context, h *steps.Host, request []byte) (cert []byte, er
 	}
 	if o == nil {
 		text, err := json.Marshal(object{
-			APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest", Metadata: map[string]any{"name": probeName},
+			APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest", Metadata: map[string]any{"name": probeUser},
 			Spec: spec{Request: request, SignerName: clientSigner, Usages: []string{"digital signature", "client auth"}},
 		})
 		if err != nil {
@@ -157,13 +163,13 @@ func signed(ctx context.Context, h *steps.Host, request []byte) (cert []byte, er
 
 // read returns the request; nil where there is none.
 func read(ctx context.Context, h *steps.Host) (*object, error) {
-	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "--ignore-not-found", "-o", "json", "certificatesigningrequests", probeName)
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "--ignore-not-found", "-o", "json", "certificatesigningrequests", probeUser)
 	if err != nil || out == "" {
 		return nil, err
 	}
 	var o object
 	if err := json.Unmarshal([]byte(out), &o); err != nil {
-		return nil, fmt.Errorf("certificate signing request %s: %w", probeName, err)
+		return nil, fmt.Errorf("certificate signing request %s: %w", probeUser, err)
 	}
 	return &o, nil
 }

@@ -76,12 +76,33 @@ func StatusOf(ctx context.Context, h *steps.Host, c *manifest.Cluster) (Status, 
 	if !ChecksReady(c) || slices.Contains(s.Stopped, p.unit) {
 		return s, nil
 	}
-	out, err := h.Exec(ctx, "bash", "-c", scriptStats, "bash", strconv.Itoa(part.BalancerHealthPort))
-	if err != nil {
+	s.Servers, err = serversOf(ctx, h)
+	return s, err
+}
+
+// WorkerStatus is what the load balancer on a worker reports.
+type WorkerStatus struct {
+	Runs    bool     // the program answers
+	Servers []Server // nil where the program checks no API server: nginx
+}
+
+// WorkerStatusOf reads the status of the load balancer on a worker. It changes nothing.
+func WorkerStatusOf(ctx context.Context, h *steps.Host, c *manifest.Cluster) (s WorkerStatus, err error) {
+	status, err := ask(ctx, h, "")
+	if s.Runs = status != ""; err != nil || !s.Runs || !ChecksReadyOnWorkers(c) {
 		return s, err
 	}
-	s.Servers, err = parseStats(out, time.Now())
+	s.Servers, err = serversOf(ctx, h)
 	return s, err
+}
+
+// serversOf reads the API servers from haproxy's statistics.
+func serversOf(ctx context.Context, h *steps.Host) ([]Server, error) {
+	out, err := h.Exec(ctx, "bash", "-c", scriptStats, "bash", strconv.Itoa(part.BalancerHealthPort))
+	if err != nil {
+		return nil, err
+	}
+	return parseStats(out, time.Now())
 }
 
 // scriptStats takes PORT: it prints haproxy's statistics as an HTTP response.

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"time"
 
@@ -61,17 +62,21 @@ func present(path string, create func() ([]byte, error)) func(context.Context, *
 	}
 }
 
-// CheckTrust checks whether a load balancer has the cluster's CA, which authority contains,
-// and a certificate that it has signed.
+// CheckTrust checks whether a load balancer host has the cluster's CA, which authority
+// contains, and a certificate that it has signed.
 func CheckTrust(authority steps.Key[[]byte]) steps.Step {
+	return checkTrust("loadbalancer.check-trust", Dir, authority)
+}
+
+func checkTrust(name, dir string, authority steps.Key[[]byte]) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "loadbalancer.check-trust", Always: true, ReadOnly: true, Timeout: time.Minute, Reads: []steps.AnyKey{authority}, Writes: []steps.AnyKey{Trusted}},
+		M: steps.Meta{Name: name, Always: true, ReadOnly: true, Timeout: time.Minute, Reads: []steps.AnyKey{authority}, Writes: []steps.AnyKey{Trusted}},
 		Act: func(ctx context.Context, h *steps.Host) error {
 			ca, err := authority.Get(h)
 			if err != nil {
 				return err
 			}
-			ok, err := trusted(ctx, h, ca, time.Now())
+			ok, err := trusted(ctx, h, dir, ca, time.Now())
 			if err != nil {
 				return err
 			}
@@ -80,11 +85,11 @@ func CheckTrust(authority steps.Key[[]byte]) steps.Step {
 	}
 }
 
-func trusted(ctx context.Context, h *steps.Host, ca []byte, now time.Time) (bool, error) {
+func trusted(ctx context.Context, h *steps.Host, dir string, ca []byte, now time.Time) (bool, error) {
 	var texts [2][]byte
-	for i, path := range []string{caFile, probeFile} {
+	for i, name := range []string{caName, probeName} {
 		var err error
-		if texts[i], err = h.ReadFile(ctx, path); errors.Is(err, fs.ErrNotExist) {
+		if texts[i], err = h.ReadFile(ctx, path.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		} else if err != nil {
 			return false, err
@@ -107,33 +112,41 @@ func trusted(ctx context.Context, h *steps.Host, ca []byte, now time.Time) (bool
 	return err == nil, nil
 }
 
+// authorityText returns the cluster's CA.
+func authorityText(authority steps.Key[[]byte]) func(context.Context, *steps.Host) ([]byte, error) {
+	return func(_ context.Context, h *steps.Host) ([]byte, error) {
+		ca, err := authority.Get(h)
+		if err != nil {
+			return nil, op.Later(err)
+		}
+		return ca, nil
+	}
+}
+
+// probeText returns the probe's certificate and key: those in the file at a path, if they are
+// valid, otherwise those that probe carries.
+func probeText(at string, probe steps.Key[Probe]) func(context.Context, *steps.Host) ([]byte, error) {
+	return func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		p, err := probe.Get(h)
+		if err != nil {
+			return nil, op.Later(err)
+		}
+		if ok, err := Trusted.On(h.Name).Get(h); err != nil || ok || len(p.Key) == 0 {
+			if err != nil {
+				return nil, op.Later(err)
+			}
+			return h.ReadFile(ctx, at)
+		}
+		return slices.Concat(p.Certificate, p.Key), nil
+	}
+}
+
 // Trust gives the load balancers the cluster's CA and the certificate that probe carries,
 // and reloads them.
 func Trust(c *manifest.Cluster, authority steps.Key[[]byte], probe steps.Key[Probe]) steps.Step {
-	from := func(of func(Probe) []byte, path string) func(context.Context, *steps.Host) ([]byte, error) {
-		return func(ctx context.Context, h *steps.Host) ([]byte, error) {
-			p, err := probe.Get(h)
-			if err != nil {
-				return nil, op.Later(err)
-			}
-			if ok, err := Trusted.On(h.Name).Get(h); err != nil || ok || len(p.Key) == 0 {
-				if err != nil {
-					return nil, op.Later(err)
-				}
-				return h.ReadFile(ctx, path)
-			}
-			return of(p), nil
-		}
-	}
 	rs := []op.Resource{
-		op.File{Path: caFile, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
-			ca, err := authority.Get(h)
-			if err != nil {
-				return nil, op.Later(err)
-			}
-			return ca, nil
-		}},
-		op.File{Path: probeFile, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: from(func(p Probe) []byte { return slices.Concat(p.Certificate, p.Key) }, probeFile)},
+		op.File{Path: caFile, Body: authorityText(authority)},
+		op.File{Path: probeFile, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: probeText(probeFile, probe)},
 		op.Unit{Name: programOf(c).unit, Reload: true},
 	}
 	return op.Ensure("loadbalancer.trust", rs, func(m *steps.Meta) {

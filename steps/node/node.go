@@ -158,6 +158,9 @@ func names(c *manifest.Cluster) func(*steps.Host) []op.Resource {
 	return func(h *steps.Host) []op.Resource {
 		return []op.Resource{op.Block{Path: "/etc/hosts", Top: true, Body: func(ctx context.Context, h *steps.Host) ([]byte, error) {
 			joined, err := controlplane.Complete(ctx, h)
+			if err == nil && !joined && part.WorkerBalancers.In(c, h.Name) {
+				joined, err = h.Exists(ctx, part.WorkerBalancerPod)
+			}
 			return Hosts(c, h.Name, joined, h.Away...), err
 		}}, noLoopback(h.Name)}
 	}
@@ -195,6 +198,12 @@ func AimAtItself(c *manifest.Cluster) steps.Step {
 	return op.EnsureOn("node.aim-at-own-api-server", names(c))
 }
 
+// AimAtWorkerBalancer points the endpoint's name in /etc/hosts of a worker at the load balancer
+// on the worker. kubeadm join must reach an API server before that one can run.
+func AimAtWorkerBalancer(c *manifest.Cluster) steps.Step {
+	return op.EnsureOn("node.aim-at-worker-balancer", names(c))
+}
+
 // RemoveNames removes the cluster's names from /etc/hosts, and restores the host's own lines.
 func RemoveNames(c *manifest.Cluster) steps.Step {
 	return op.RemoveOn("node.restore-etc-hosts", names(c))
@@ -202,7 +211,7 @@ func RemoveNames(c *manifest.Cluster) steps.Step {
 
 // Hosts returns the lines of /etc/hosts on the host self: all hosts, the control plane's
 // name, the registry's name, and the config's own lines. joined is true for a master whose
-// own API server runs. away lists hosts that cannot be reached.
+// own API server runs, and for a worker with its own load balancer. away lists hosts that cannot be reached.
 func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte {
 	var b strings.Builder
 	line := func(address string, names ...string) {

@@ -59,7 +59,9 @@ type Kube struct {
 
 	leader  string
 	started map[string]int // how often a static pod was stopped: "etcd-m1"
-	stops   []string
+	// usedConfig is the digest of the configuration that the load balancer on a worker uses.
+	usedConfig map[string]string
+	stops      []string
 	// BeforePhase is called before each phase of kubeadm on a host ("init: certs"), and may
 	// block. If it returns false, kubeadm ends as if killed. Nil means no interruption.
 	BeforePhase func(host, part string) bool
@@ -83,7 +85,7 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube returns a cluster that does not exist yet: kubeadm creates it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, usedConfig: map[string]string{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // ExistingCluster returns a function that sets up an existing cluster on one host, as kubeadm
@@ -158,6 +160,7 @@ func (k *Kube) On(s *conntest.Sim, host string) {
 		})
 	}
 	Nft(s)
+	k.workerBalancer(s, host)
 }
 
 // call is one run of a program.
@@ -223,6 +226,9 @@ func (k *Kube) reached(c call) bool {
 	}
 	if k.stands || part.EndpointOf(k.cluster).Balanced() {
 		return k.up() && k.holdsVIP()
+	}
+	if k.aimsAtItself(c.sim) {
+		return k.up() && balancerRuns(c.sim)
 	}
 	return k.serves(k.aim(c.sim))
 }

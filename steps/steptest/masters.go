@@ -303,7 +303,10 @@ func memberID(name string) string { return fmt.Sprintf("%x", memberNumber(name))
 // proxyID is the ID of the kube-proxy pod on a host.
 const proxyID = "00000000-0000-4000-8000-0000000000aa"
 
+// proxyHosts is the copy of /etc/hosts in kube-proxy.
+const proxyHosts = "/var/lib/kubelet/pods/" + proxyID + "/etc-hosts"
+
 // proxy starts kube-proxy on a node, with the current /etc/hosts.
 func (*Kube) proxy(s *conntest.Sim) {
-	s.AddFile("/var/lib/kubelet/pods/"+proxyID+"/etc-hosts", "# Kubernetes-managed hosts file (host network).\n"+s.Read("/etc/hosts"), 0o644)
+	s.AddFile(proxyHosts, "# Kubernetes-managed hosts file (host network).\n"+s.Read("/etc/hosts"), 0o644)
 }

@@ -29,6 +29,9 @@ func (k *Kube) sandboxID(host, part string) string {
 // crictlPods simulates crictl for static pods: it lists sandboxes and containers, and stops
 // them. The kubelet restarts a stopped sandbox.
 func (k *Kube) crictlPods(c call) (connector.Result, bool) {
+	if r, ok := k.workerPods(c); ok {
+		return r, true
+	}
 	switch c.words[0] {
 	case "pods":
 		part := strings.TrimSuffix(strings.TrimPrefix(c.flags["--name"], "^"), "-"+c.host+"$")
