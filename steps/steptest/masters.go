@@ -241,11 +241,17 @@ func (k *Kube) strike(host string) {
 	}
 }
 
+// address returns the address of a host as in a URL.
 func (k *Kube) address(host string) string {
 	for _, h := range k.cluster.Spec.Hosts {
-		if h.Name == host {
-			return k.cluster.NodeAddresses(h)[0]
+		if h.Name != host {
+			continue
 		}
+		a := k.cluster.NodeAddresses(h)[0]
+		if strings.Contains(a, ":") {
+			return "[" + a + "]"
+		}
+		return a
 	}
 	return ""
 }
