@@ -78,7 +78,7 @@ func (c Client) argv(at string, words ...string) []string {
 func (c Client) Argv(words ...string) []string { return c.argv(c.endpoints[0], words...) }
 
 // Run runs etcdctl on h and returns its standard output. An endpoint that fails is followed
-// by the next one; the error is that of the last.
+// by the next one; the output and the error are those of the last.
 func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []byte, err error) {
 	var by []string
 	if c.in != nil {
@@ -89,11 +89,12 @@ func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []
 	for _, at := range c.endpoints {
 		var res connector.Result
 		res, err = h.Run(ctx, runner.Cmd{Timeout: c.limit, Argv: slices.Concat(by, c.argv(at, words...))})
+		out = res.Stdout
 		if err == nil || !runner.Refused(err) {
-			return res.Stdout, err
+			break
 		}
 	}
-	return nil, err
+	return out, err
 }
 
 // Member is an etcd member, as etcdctl member list prints it.

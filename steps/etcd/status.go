@@ -40,7 +40,10 @@ type Status struct {
 		Version   string   `json:"version"`
 		Leader    uint64   `json:"leader"`
 		IsLearner bool     `json:"isLearner"`
-		Errors    []string `json:"errors"` // alarms, and that there is no leader
+		Errors    []string `json:"errors"`           // alarms, and that there is no leader
+		Size      int64    `json:"dbSize"`           // bytes
+		InUse     int64    `json:"dbSizeInUse"`      // bytes
+		Applied   uint64   `json:"raftAppliedIndex"` // last applied entry of the log
 	} `json:"Status"`
 }
 

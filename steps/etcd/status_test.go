@@ -1,7 +1,9 @@
 package etcd
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/steps/runner"
@@ -81,5 +83,53 @@ func TestUnhealthy(t *testing.T) {
 	}
 	if got := unhealthy(c, &runner.CmdError{Stderr: "Error: no\n"}); !slices.Equal(got, []string{"not every member is healthy: Error: no"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestReport: what members say of themselves is joined with the list of members.
+func TestReport(t *testing.T) {
+	c := steptest.Cluster(t, threeMembers)
+	member := func(id uint64, host string) Member {
+		return Member{ID: id, Name: host, PeerURLs: []string{"https://192.0.2." + host + ":2380"}, ClientURLs: []string{"https://192.0.2." + host + ":2379"}}
+	}
+	says := func(id, leader uint64, learner bool, errs ...string) (s Status) {
+		s.Status.Header.Member, s.Status.Leader, s.Status.IsLearner, s.Status.Errors = id, leader, learner, errs
+		s.Status.Version, s.Status.Size, s.Status.InUse, s.Status.Applied = "3.5.16", 20, 10, 5
+		return s
+	}
+	learner := member(4, "34")
+	learner.IsLearner = true
+	for name, x := range map[string]struct {
+		members  []Member
+		statuses []Status
+		want     string
+		whole    bool
+	}{
+		"three that are well": {[]Member{member(2, "32"), member(1, "31"), member(3, "33")}, []Status{says(1, 2, false), says(2, 2, false), says(3, 2, false)},
+			"e1 follower, e2 leader, e3 follower; 3 of 3, needs 2", true},
+		"one does not answer": {[]Member{member(1, "31"), member(2, "32"), member(3, "33")}, []Status{says(1, 1, false), says(2, 1, false)},
+			"e1 leader, e2 follower, e3  [it does not answer]; 2 of 3, needs 2", false},
+		"an alarm, and a stranger that learns": {[]Member{member(1, "31"), learner}, []Status{says(1, 1, false, "memberID:1 alarm:NOSPACE "), says(4, 1, true)},
+			"34 https://192.0.2.34:2380 learner, e1 leader [memberID:1 alarm:NOSPACE]; 0 of 1, needs 1", false},
+		"no leader": {[]Member{member(1, "31"), {ID: 2, PeerURLs: []string{"https://192.0.2.32:2380"}}}, []Status{says(1, 0, false)},
+			"e1 follower [it knows no leader], e2  [it has not started]; 0 of 2, needs 2", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := report(c, x.members, x.statuses)
+			var all []string
+			for _, m := range r.Members {
+				one := m.Name + " " + m.Role
+				if len(m.Errors) > 0 {
+					one += fmt.Sprint(" ", m.Errors)
+				}
+				if m.Healthy != (len(m.Errors) == 0) || (m.Role != "") != (m.Version == "3.5.16" && m.Size == 20 && m.InUse == 10 && m.Index == 5) {
+					t.Errorf("%+v", m)
+				}
+				all = append(all, one)
+			}
+			if got := fmt.Sprintf("%s; %d of %d, needs %d", strings.Join(all, ", "), r.Healthy, r.Voters, r.Quorum); got != x.want || r.Whole() != x.whole {
+				t.Errorf("%s, whole %v\nwant %s", got, r.Whole(), x.want)
+			}
+		})
 	}
 }
