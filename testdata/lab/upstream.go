@@ -17,6 +17,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/testdata/lab/components"
 	"github.com/mensylisir/kubexm/testdata/lab/images"
+	"github.com/mensylisir/kubexm/testdata/lab/mirror"
 	"github.com/mensylisir/kubexm/testdata/upstream"
 	"github.com/mensylisir/kubexm/versions"
 )
@@ -40,7 +41,8 @@ type Source struct {
 type Upstream struct {
 	*upstream.Server
 
-	rows []components.Component
+	rows  []components.Component
+	notes []string // what images are that are made of Debian's packages
 }
 
 // choices are which components a Kubernetes version takes of those that the
@@ -73,10 +75,17 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
+	balancers, err := balancersOf(ctx, s, lock, rootfs)
+	if err != nil {
+		return nil, fmt.Errorf("make images: %w", err)
+	}
 	if err := widen(lock, rows, s.Layouts); err != nil {
 		return nil, err
 	}
 	real := upstream.Real{Files: map[string]string{}, Layouts: append([]string{layout}, s.Layouts...)}
+	if balancers.Layout != "" {
+		real.Layouts = append(real.Layouts, balancers.Layout)
+	}
 	for _, a := range lock.Artifacts {
 		if file, ok := s.Files[a.Address]; ok {
 			real.Files[a.Address] = file
@@ -94,7 +103,18 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Upstream{Server: server, rows: rows}, nil
+	return &Upstream{Server: server, rows: rows, notes: balancers.Notes}, nil
+}
+
+// balancersOf makes images of the load balancers that a lock has, of the mirror's packages.
+func balancersOf(ctx context.Context, s Source, lock *manifest.Lock, rootfs string) (images.Balancers, error) {
+	var references []string
+	for _, image := range lock.Images {
+		if !slices.Contains(references, image.Reference) { // two sets may have the same one
+			references = append(references, image.Reference)
+		}
+	}
+	return images.MakeBalancers(ctx, s.Cache, rootfs, mirror.Open(s.Cache).Package, references, s.Log)
 }
 
 // widen has the server know every image that the lab makes: charts and manifests
@@ -142,7 +162,7 @@ func (u *Upstream) WriteFiles(dir, base string) (upstream.Paths, error) {
 	if err := choose(&doc, u.rows); err != nil {
 		return paths, err
 	}
-	raw, err := doc.Encode(header(u.rows, u.StandIns()))
+	raw, err := doc.Encode(header(u.rows, u.notes, u.StandIns()))
 	if err != nil {
 		return paths, err
 	}
@@ -229,7 +249,7 @@ func choose(doc *versions.Document, rows []components.Component) error {
 }
 
 // header says what the versions file is, and what in it is not what it is named.
-func header(rows []components.Component, standIns []string) string {
+func header(rows []components.Component, notes, standIns []string) string {
 	var b strings.Builder
 	b.WriteString("# What the kubexm lab built from Go modules, for use with --versions: the digests are\n" +
 		"# those of the lab's own builds, and the versions that go together are those it has.\n")
@@ -243,6 +263,9 @@ func header(rows []components.Component, standIns []string) string {
 		if c.Add != "" {
 			fmt.Fprintf(&b, "# %s is built with one file of the lab's own: testdata/lab/components/%s/%s.\n", c.Name, c.Name, c.Add)
 		}
+	}
+	for _, note := range notes {
+		b.WriteString("# " + note + "\n")
 	}
 	for _, id := range standIns {
 		fmt.Fprintf(&b, "# %s is no program but a stand-in: the lab builds none.\n", id)

@@ -33,7 +33,7 @@ var plain = []string{"/etc/protocols", "/etc/services", "/etc/ethertypes"}
 
 // base lists the files of a base layer: its path in the image → the file that it is.
 func base(rootfs string) (map[string]string, error) {
-	w := &walker{rootfs: rootfs, files: map[string]string{}}
+	w := newWalker(rootfs)
 	for _, tool := range tools {
 		if err := w.program(tool); err != nil {
 			return nil, err
@@ -60,11 +60,14 @@ func base(rootfs string) (map[string]string, error) {
 // libraries are where the loader looks; the first is the architecture's own.
 var libraries = []string{"/usr/lib/" + multiarch, "/usr/lib64", "/usr/lib"}
 
-// walker collects programs and the libraries that they load.
+// walker collects programs and the libraries that they load. A file is taken from the first
+// root that has it.
 type walker struct {
-	rootfs string
-	files  map[string]string
+	roots []string
+	files map[string]string
 }
+
+func newWalker(roots ...string) *walker { return &walker{roots: roots, files: map[string]string{}} }
 
 // program adds an ELF file under its name, whatever links led there, and all that it needs.
 func (w *walker) program(name string) error {
@@ -118,15 +121,26 @@ func (w *walker) library(name string) (string, error) {
 	return "", fmt.Errorf("needs %s, which the hosts' Debian lacks", name)
 }
 
-// resolve follows links, each of which is meant within the root file system.
+// find gives the place of a name in the first root that has it.
+func (w *walker) find(name string) (at string, err error) {
+	for _, root := range w.roots {
+		at = filepath.Join(root, name)
+		if _, err = os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return at, err
+}
+
+// resolve follows links, each of which is meant within the roots.
 func (w *walker) resolve(name string) (string, error) {
 	var seen []string
 	for {
-		at := filepath.Join(w.rootfs, name)
-		to, err := os.Readlink(at)
-		if errors.Is(err, fs.ErrNotExist) {
+		at, err := w.find(name)
+		if err != nil {
 			return "", err
 		}
+		to, err := os.Readlink(at)
 		if err != nil { // it is no link
 			return at, nil //nolint:nilerr // as the comment says
 		}

@@ -20,7 +20,7 @@ import (
 var made = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // layer makes a layer of files, path in the image → file on disk, and links,
-// path → where it leads.
+// path → where it leads. A path of files with a slash at its end is an empty folder.
 func layer(files, links map[string]string) (v1.Layer, error) {
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		r, w := io.Pipe()
@@ -37,6 +37,9 @@ func write(w io.Writer, files, links map[string]string) error {
 	for _, name := range names {
 		if err := folders(t, seen, name); err != nil {
 			return err
+		}
+		if strings.HasSuffix(name, "/") { // path.Dir of it is the folder itself
+			continue
 		}
 		h := &tar.Header{Name: strings.TrimPrefix(name, "/"), ModTime: made, Mode: 0o777, Typeflag: tar.TypeSymlink, Linkname: links[name]}
 		if h.Linkname != "" {

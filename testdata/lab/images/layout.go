@@ -33,6 +33,14 @@ func layoutOf(recipes []recipe, cache, rootfs string, rows []components.Componen
 	if err != nil {
 		return "", err
 	}
+	return once(cache, key, log, func(part string) (int, error) {
+		return len(recipes), fill(part, recipes, cache, rootfs, rows)
+	})
+}
+
+// once gives the layout of a key. Where the cache does not have it, fill writes it into a folder,
+// and gives the number of its images.
+func once(cache, key string, log io.Writer, fill func(part string) (int, error)) (string, error) {
 	dir := filepath.Join(cache, "images", key)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
@@ -43,7 +51,8 @@ func layoutOf(recipes []recipe, cache, rootfs string, rows []components.Componen
 		return "", err
 	}
 	defer os.RemoveAll(part)
-	if err := fill(part, recipes, cache, rootfs, rows); err != nil {
+	n, err := fill(part)
+	if err != nil {
 		return "", err
 	}
 	if err := os.Chmod(part, 0o755); err != nil { //nolint:gosec // a folder that anyone may read
@@ -58,7 +67,7 @@ func layoutOf(recipes []recipe, cache, rootfs string, rows []components.Componen
 		}
 		return "", err
 	}
-	fmt.Fprintf(log, "made %d images (%s)\n", len(recipes), time.Since(begun).Round(time.Second))
+	fmt.Fprintf(log, "made %d images (%s)\n", n, time.Since(begun).Round(time.Second))
 	return dir, nil
 }
 
@@ -147,9 +156,21 @@ func (r recipe) make(c components.Component, cache string, bottom v1.Layer) (v1.
 	if r.base {
 		layers = []v1.Layer{bottom, top}
 	}
+	return indexOf(v1.Config{
+		Env:        append([]string{searchPath}, r.env...),
+		Entrypoint: r.entrypoint, Labels: r.labels(c), User: r.user,
+	}, layers...)
+}
+
+// searchPath is where the images' programs are looked for.
+const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// indexOf gives an index with one image, for this machine's architecture.
+func indexOf(run v1.Config, layers ...v1.Layer) (v1.ImageIndex, error) {
 	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	if img, err = mutate.AppendLayers(img, layers...); err != nil {
+	img, err := mutate.AppendLayers(img, layers...)
+	if err != nil {
 		return nil, err
 	}
 	old, err := img.ConfigFile()
@@ -158,10 +179,7 @@ func (r recipe) make(c components.Component, cache string, bottom v1.Layer) (v1.
 	}
 	config := old.DeepCopy()
 	config.OS, config.Architecture, config.Created = platform.OS, platform.Architecture, v1.Time{Time: made}
-	config.Config = v1.Config{
-		Env:        append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, r.env...),
-		Entrypoint: r.entrypoint, Labels: r.labels(c), User: r.user,
-	}
+	config.Config = run
 	if img, err = mutate.ConfigFile(img, config); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,26 @@ func (m Mirror) Sources() ([]string, error) {
 		return nil, fmt.Errorf("the lab has no mirror of Debian %s; make lab-components makes that of 12, make hosts all: %w", m.release, err)
 	}
 	return strings.Split(strings.TrimSpace(string(text)), "\n"), nil
+}
+
+// Package gives the file of a package, of which there is one version.
+func (m Mirror) Package(name string) (string, error) {
+	var found []string
+	err := filepath.WalkDir(m.Files(), func(file string, _ fs.DirEntry, err error) error {
+		if base := filepath.Base(file); err == nil && strings.HasPrefix(base, name+"_") && strings.HasSuffix(base, ".deb") {
+			found = append(found, file)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("the lab has no mirror of Debian %s; make lab-components makes that of 12: %w", m.release, err)
+	case err != nil:
+		return "", err
+	case len(found) != 1:
+		return "", fmt.Errorf("the lab's mirror of Debian %s has %d packages %s", m.release, len(found), name)
+	}
+	return found[0], nil
 }
 
 // fresh reports whether the mirror is whole, of these packages, and not old.
