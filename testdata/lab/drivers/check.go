@@ -13,6 +13,7 @@ type Limit struct {
 	Watch     time.Duration // until an event arrives, and until a broken watch is back
 	Failed    int           // requests of all ways; Unlimited for any number
 	NewFailed int           // those of them over a new connection; Unlimited for any number
+	NewGap    time.Duration // without an acknowledged write over a new connection; 0 is no limit
 }
 
 // Unlimited is a number of failed requests that is no limit.
@@ -53,6 +54,9 @@ func (r *Report) Check(phase string, l Limit) error {
 	}
 	if base.Watch.Events == 0 {
 		c.add("watch: no events in the baseline: nothing was measured")
+	}
+	if l.NewGap > 0 {
+		c.time(New+": longest gap", p.Ways[New].Gap, l.NewGap, base.Ways[New].Gap)
 	}
 	c.time("watch: latest event", p.Watch.Silence, l.Watch, base.Watch.Silence)
 	c.time("watch: back after a break", p.Watch.Back, l.Watch, base.Watch.Silence)

@@ -43,6 +43,8 @@ func TestCheck(t *testing.T) {
 		{"at the limit", gap(Writes, 250*time.Millisecond), limit, ""},
 		{"a gap", gap(Writes, 251*time.Millisecond), limit, "writes: longest gap: 0.25 s, 0.25 s at most"},
 		{"a gap of new connections alone is in another figure", gap(New, time.Minute), limit, ""},
+		{"a gap of new connections", gap(New, 2*time.Second), Limit{Gap: time.Second, Watch: time.Second, NewGap: time.Second}, "writes, new conn.: longest gap: 2.00 s, 1.00 s at most"},
+		{"a gap of new connections on a busy machine", busy(gap(New, 600*time.Millisecond)), Limit{Gap: time.Second, Watch: time.Second, NewGap: 500 * time.Millisecond}, ""},
 		{"a gap of NodePort", gap(NodePort, time.Second), limit, "NodePort: longest gap"},
 		{"a gap of the Service", gap(Service, time.Second), limit, "Service: longest gap"},
 		{"a gap on a busy machine", busy(gap(Writes, 600*time.Millisecond)), limit, ""},
