@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -65,5 +66,42 @@ func TestVersionsOfTheTable(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBalancersOfAConfig: the images of load balancers are made where a config asks for them,
+// with the tag that the matrix has.
+func TestBalancersOfAConfig(t *testing.T) {
+	rows, err := components.Table("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for config, want := range map[string]string{
+		"../e2e/testdata/load-balancers-workers.yaml": "docker.io/library/haproxy:",
+		"../e2e/testdata/load-balancers.yaml":         "", // on hosts of their own, as packages
+	} {
+		lock, err := resolve(config, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var references []string
+		for _, image := range lock.Images {
+			references = append(references, image.Reference)
+		}
+		var packages []string
+		deb := func(name string) (string, error) {
+			packages = append(packages, name)
+			return "", errors.New("it is not here")
+		}
+		b, err := images.MakeBalancers(t.Context(), t.TempDir(), t.TempDir(), deb, references, t.Output())
+		if want == "" {
+			if err != nil || b.Layout != "" || len(packages) > 0 {
+				t.Errorf("%s: %+v of %q, %v", config, b, packages, err)
+			}
+			continue
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), "image "+want) || !slices.Equal(packages, []string{"haproxy"}) {
+			t.Errorf("%s: %v; it asks for packages %q", config, err, packages)
+		}
 	}
 }
