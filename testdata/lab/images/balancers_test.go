@@ -115,23 +115,23 @@ func TestBalancersRun(t *testing.T) {
 				t.Fatalf("%s: %s", test, said)
 			}
 			cmd, said := within(append(config.Config.Entrypoint, config.Config.Cmd...)...)
+			cmd.WaitDelay = 10 * time.Second // for the output of what it leaves behind
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { t.Logf("it said\n%s", said) })
-			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait(); close(ended) }()
+			t.Cleanup(func() {
+				_ = cmd.Process.Kill()
+				t.Logf("it ended (%v), and said\n%s", <-ended, said)
+			})
 			forwards(t, root, "a", func() error { return nil })
 			if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", cmd.Process.Pid)); err != nil || !strings.HasSuffix(exe, c.program) {
 				t.Errorf("the first process is %s, %v: signals do not reach %s", exe, err, c.program)
 			}
 			put("b")
 			forwards(t, root, "b", func() error { return cmd.Process.Signal(c.reload) })
-			if err := cmd.Process.Signal(c.stop); err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("after the image's stop signal: %v", err)
-			}
+			stops(t, ended, func() error { return cmd.Process.Signal(c.stop) })
 		})
 	}
 }
@@ -223,8 +223,27 @@ func answer(t *testing.T, socket, name string) {
 	}()
 }
 
+// stops waits until the balancer ends. It asks for that every two seconds, as forwards does.
+func stops(t *testing.T, ended <-chan error, ask func() error) {
+	t.Helper()
+	for range 30 {
+		if err := ask(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("after the image's stop signal: %v", err)
+			}
+			return
+		case <-time.After(2 * time.Second):
+		}
+	}
+	t.Fatal("it does not end by the image's stop signal")
+}
+
 // forwards waits until the balancer forwards to a name. It asks for that every two seconds:
-// haproxy's master ignores a reload while it starts.
+// haproxy's master ignores signals while it starts and while it reloads.
 func forwards(t *testing.T, root, name string, ask func() error) {
 	t.Helper()
 	var last error
