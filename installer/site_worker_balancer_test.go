@@ -24,10 +24,10 @@ func TestWorkerBalancers(t *testing.T) {
 			if runs := s.Sims[host].Read(part.WorkerBalancerPod) != ""; runs != works {
 				t.Errorf("%s: has a load balancer: %v", host, runs)
 			}
-			if config := s.Sims[host].Read("/etc/kubexm/balancer/haproxy.cfg"); works != (strings.Contains(config, "server m1 192.0.2.11:6443\n") && strings.Contains(config, "server m2 192.0.2.12:6443\n")) {
+			if config := s.Sims[host].Read("/etc/kubexm-balancer/haproxy.cfg"); works != (strings.Contains(config, "server m1 192.0.2.11:6443\n") && strings.Contains(config, "server m2 192.0.2.12:6443\n")) {
 				t.Errorf("%s: haproxy.cfg:\n%s", host, config)
 			}
-			if ca := s.Sims[host].Read("/etc/kubexm/balancer/ca.crt"); works != (ca != "" && ca == s.Sims["m1"].Read("/etc/kubernetes/pki/ca.crt")) {
+			if ca := s.Sims[host].Read("/etc/kubexm-balancer/ca.crt"); works != (ca != "" && ca == s.Sims["m1"].Read("/etc/kubernetes/pki/ca.crt")) {
 				t.Errorf("%s: CA:\n%s", host, ca)
 			}
 			if proxy := s.Sims[host].Read("/var/lib/kubelet/pods/00000000-0000-4000-8000-0000000000aa/etc-hosts"); host != "r1" && !strings.Contains(proxy, "\n"+want+" api.site.example\n") {

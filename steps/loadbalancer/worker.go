@@ -21,8 +21,10 @@ import (
 )
 
 // WorkerDir is the folder of the load balancer's files on a worker. The pod mounts it whole: a
-// mounted file would stay the old one when a new one takes its name.
-const WorkerDir = "/etc/kubexm/balancer"
+// mounted file would stay the old one when a new one takes its name. It is not below /etc/kubexm:
+// a worker may be the registry's host as well, and of two removals neither would be the one
+// that finds that folder empty and its own.
+const WorkerDir = "/etc/kubexm-balancer"
 
 // WorkerProbes carries the certificate of the health checks from the API entry point to the
 // workers.
@@ -189,9 +191,12 @@ func ask(ctx context.Context, h *steps.Host, id string) (status string, err erro
 	return string(out), err
 }
 
-// use waits until the program uses a configuration. It signals each container once.
+// signalEvery is the time between two signals: haproxy loses one that arrives while it starts.
+const signalEvery = 5 * time.Second
+
+// use waits until the program uses a configuration, and signals it until then.
 func (u inUse) use(ctx context.Context, h *steps.Host, id string) error {
-	signalled := ""
+	var signalled time.Time
 	attempt := func(ctx context.Context) error {
 		status, err := ask(ctx, h, id)
 		if err != nil || status == httpOK {
@@ -201,7 +206,7 @@ func (u inUse) use(ctx context.Context, h *steps.Host, id string) error {
 			return errNoAnswer
 		}
 		container, err := first(ctx, h, "ps", "--quiet", "--state", "Running", "--name", "^balancer$", "--label", "io.kubernetes.pod.name=kubexm-balancer-"+h.Name)
-		if err != nil || container == "" || container == signalled {
+		if err != nil || container == "" || time.Since(signalled) < signalEvery {
 			return notYet(err)
 		}
 		pid, err := first(ctx, h, "inspect", "--output", "go-template", "--template", "{{.info.pid}}", container)
@@ -211,7 +216,7 @@ func (u inUse) use(ctx context.Context, h *steps.Host, id string) error {
 		if _, err := h.Exec(ctx, "kill", podOf(u.cluster).signal, pid); err != nil {
 			return err
 		}
-		signalled = container
+		signalled = time.Now()
 		return notYet(nil)
 	}
 	err := steps.Until(ctx, podTimeout, time.Second, func(ctx context.Context) error { return unlessRefused(ctx, attempt(ctx)) })

@@ -57,7 +57,7 @@ func balancerRuns(s *conntest.Sim) bool {
 func (k *Kube) workerBalancer(s *conntest.Sim, host string) {
 	read := func() {
 		for _, name := range []string{"haproxy.cfg", "nginx.conf"} {
-			if found := digestInConfig.FindStringSubmatch(s.Read("/etc/kubexm/balancer/" + name)); found != nil {
+			if found := digestInConfig.FindStringSubmatch(s.Read("/etc/kubexm-balancer/" + name)); found != nil {
 				k.usedConfig[host] = found[1]
 			}
 		}

@@ -169,7 +169,7 @@ END`)
 	time.Sleep(15 * time.Second)
 
 	phase("first master loses power", choose(
-		drivers.Limit{Gap: 3 * time.Second, NewGap: 3 * time.Second, Watch: 5 * time.Second, Failed: some, NewFailed: some},
+		drivers.Limit{Gap: 5 * time.Second, NewGap: 3 * time.Second, Watch: 5 * time.Second, Failed: some, NewFailed: some},
 		drivers.Limit{Gap: 5 * time.Second, Watch: 5 * time.Second, Failed: some, NewFailed: some}))
 	s.losesAMaster(t, first, "h2")
 	phase("it boots again", choose(short, quiet))

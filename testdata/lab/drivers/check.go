@@ -23,8 +23,9 @@ const Unlimited = -1
 const patience = 3
 
 // Check holds a phase against a limit. Times are allowed to be three times those of the
-// baseline of the same run, because everything is slower on a busy machine. Where the
-// machine had fewer processes to run than it has cores, the limit alone counts.
+// baseline of the same run, because everything is slower on a busy machine, and one request in
+// a hundred may fail. Where the machine had fewer processes to run than it has cores, the limit
+// alone counts.
 func (r *Report) Check(phase string, l Limit) error {
 	p, err := r.Phase(phase)
 	if err != nil {
@@ -62,8 +63,8 @@ func (r *Report) Check(phase string, l Limit) error {
 	c.time("watch: back after a break", p.Watch.Back, l.Watch, base.Watch.Silence)
 	c.number("lost writes", p.Lost, 0)
 	c.number("watch: missed events", p.Watch.Missed, 0)
-	c.number("failed requests", failed, l.Failed)
-	c.number("failed requests on new connections", onNew, l.NewFailed)
+	c.number("failed requests", failed, c.failures(l.Failed, p.Ways[Writes].Requests))
+	c.number("failed requests on new connections", onNew, c.failures(l.NewFailed, p.Ways[New].Requests))
 	return errors.Join(c.found...)
 }
 
@@ -83,6 +84,15 @@ func (c *check) number(what string, is, most int) {
 	if most != Unlimited && is > most {
 		c.add("%s: %d, %d at most", what, is, most)
 	}
+}
+
+// failures returns how many of some requests may fail. On a busy machine a connection waits
+// longer in the queue of a server that ends, so one in a hundred may fail.
+func (c *check) failures(most, requests int) int {
+	if c.strict || most == Unlimited {
+		return most
+	}
+	return max(most, (requests+99)/100)
 }
 
 func (c *check) time(what string, is, limit, base time.Duration) {
