@@ -114,7 +114,7 @@ leaves the site.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "write a detailed log to standard error")
 	root.AddCommand(a.bundleCommand(), a.keysCommand(), a.cacheCommand(), a.manCommand(), a.configCommand(), a.versionsCommand(), a.versionCommand(),
-		a.siteCommand(), a.planCommand(), a.getCommand(), a.etcdCommand(), a.diffCommand(), a.operationCommand(), a.kubeconfigCommand(), a.registryCommand(), a.auditCommand(),
+		a.siteCommand(), a.planCommand(), a.getCommand(), a.etcdCommand(), a.healthCommand(), a.diffCommand(), a.operationCommand(), a.kubeconfigCommand(), a.registryCommand(), a.auditCommand(),
 		a.receiptCommand())
 	a.addPipelines(root)
 	root.SetHelpCommand(helpCommand())

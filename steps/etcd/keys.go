@@ -229,3 +229,7 @@ func Recall(ctx context.Context, members []*steps.Host) error {
 	}
 	return nil
 }
+
+// Certificates are the files with certificates on the hosts of members that are services, and on
+// masters that are their clients.
+func Certificates() []string { return []string{caFile, serverCert, peerCert, healthCert, clientCert} }

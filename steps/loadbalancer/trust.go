@@ -153,3 +153,7 @@ func Trust(c *manifest.Cluster, authority steps.Key[[]byte], probe steps.Key[Pro
 		m.Reads = []steps.AnyKey{authority, probe, Trusted}
 	})
 }
+
+// Certificates are the files with certificates on load balancer hosts, and on workers with a load
+// balancer.
+func Certificates() []string { return []string{probeFile, path.Join(WorkerDir, probeName)} }

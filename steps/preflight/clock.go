@@ -12,19 +12,19 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// maxSkew is the largest accepted difference between two clocks, a limit of kubexm's.
-const maxSkew = 5 * time.Second
+// MaxSkew is the largest accepted difference between two clocks, a limit of kubexm's.
+const MaxSkew = 5 * time.Second
 
 func timeChecks() []Check {
 	return []Check{
 		{
 			Name: "preflight.clock", Question: "whether the clock agrees with the workdir host's, and is not before the bundle's build time", Levels: "error",
-			Limits: fmt.Sprintf("%s of difference from the workdir host; not before the time of the bundle's lock file", maxSkew), Reads: "date", Source: "kubexm's own limit; a certificate created now is not valid yet on a host whose clock is behind",
+			Limits: fmt.Sprintf("%s of difference from the workdir host; not before the time of the bundle's lock file", MaxSkew), Reads: "date", Source: "kubexm's own limit; a certificate created now is not valid yet on a host whose clock is behind",
 			look: checkClock,
 		},
 		{
 			Name: "preflight.clocks", Question: "whether the clocks of all hosts agree", Levels: "error", On: OnFirst, Compares: true,
-			Limits: fmt.Sprintf("%s of difference between any two", maxSkew), Reads: "date", Source: "kubexm's own limit",
+			Limits: fmt.Sprintf("%s of difference between any two", MaxSkew), Reads: "date", Source: "kubexm's own limit",
 			look: compare(checkClocks),
 		},
 		{
@@ -37,7 +37,7 @@ func timeChecks() []Check {
 
 func checkClock(_ context.Context, h *steps.Host, _ Options) (steps.Findings, error) {
 	var out steps.Findings
-	if off := h.Facts.ClockOffset; off.Abs() > maxSkew {
+	if off := h.Facts.ClockOffset; off.Abs() > MaxSkew {
 		out = append(out, steps.Finding{What: fmt.Sprintf("the clock is %s that of the workdir host", apart(off)), Advice: "run chrony on the host, or set its clock once with date -s; if the workdir host's clock is wrong, correct that one"})
 	}
 	if t := h.Facts.Time; !t.IsZero() && t.Before(h.BundleTime) {
@@ -72,7 +72,7 @@ func checkClocks(_ *manifest.Cluster, all []peer) steps.Findings {
 		if p.facts.Time.IsZero() {
 			continue
 		}
-		if off := p.facts.ClockOffset - first.facts.ClockOffset; off < -maxSkew {
+		if off := p.facts.ClockOffset - first.facts.ClockOffset; off < -MaxSkew {
 			out = append(out, steps.Finding{Host: p.Name, What: fmt.Sprintf("the clock is %s that of %s", apart(off), first.Name), Advice: "run chrony on all hosts, with the same time server"})
 		}
 	}

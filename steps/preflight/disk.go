@@ -45,6 +45,17 @@ const (
 	inodesFree = 5  // % of the inodes of either
 )
 
+// Free is how much of the disk with a folder must be free.
+type Free struct {
+	Path    string
+	Percent int64
+}
+
+// FreeDisk returns what must be free on the disks of a node, or a kubelet evicts pods.
+func FreeDisk(c *manifest.Cluster) []Free {
+	return []Free{{part.RuntimeOf(c).DataDir, imageFree}, {"/var/lib/kubelet", nodeFree}}
+}
+
 func diskChecks() []Check {
 	return []Check{
 		{
@@ -129,12 +140,9 @@ func (s *share) check(h *steps.Host) steps.Findings {
 		return nil
 	}
 	left := 100 * (s.disk.Free - s.bytes) / s.disk.Size
-	for _, x := range []struct {
-		path  string
-		least int64
-	}{{part.RuntimeOf(h.Cluster).DataDir, imageFree}, {"/var/lib/kubelet", nodeFree}} {
-		if d, ok := h.Facts.Disk(x.path); ok && d.Mount == s.disk.Mount && left < x.least {
-			return steps.Findings{{What: fmt.Sprintf("%s will have %d%% free after %s more; a kubelet evicts pods when the disk with %s has less than %d%% free", s.disk.Mount, left, mib(s.bytes), x.path, x.least), Advice: "free disk space", Warning: true}}
+	for _, x := range FreeDisk(h.Cluster) {
+		if d, ok := h.Facts.Disk(x.Path); ok && d.Mount == s.disk.Mount && left < x.Percent {
+			return steps.Findings{{What: fmt.Sprintf("%s will have %d%% free after %s more; a kubelet evicts pods when the disk with %s has less than %d%% free", s.disk.Mount, left, mib(s.bytes), x.Path, x.Percent), Advice: "free disk space", Warning: true}}
 		}
 	}
 	return nil

@@ -127,3 +127,6 @@ func asRoot(c *manifest.Cluster, h *steps.Host) bool {
 func unitWord(p string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(p) + `"`
 }
+
+// Certificates are the files with certificates on the registry's host.
+func Certificates() []string { return []string{path.Join(configDir, "tls.crt")} }
