@@ -16,7 +16,7 @@ import (
 func (a *app) healthCommand() *cobra.Command {
 	f := &getFlags{}
 	cmd := &cobra.Command{
-		Use: "health -f CONFIG", Short: "Check whether a cluster is healthy: API, etcd, nodes, certificates, time and disks", Args: cobra.NoArgs,
+		Use: "health -f CONFIG", Short: "Check whether a cluster is healthy", Args: cobra.NoArgs,
 		Long: `Check a cluster, and print one line for each check. All hosts must answer, every API server must be ready, and
 every node Ready. etcd must have all its members. No certificate may expire within 30 days. The clocks must agree
 with this machine's, and the kubelets' disks must have the free space that a kubelet needs. Problems follow, each
