@@ -62,7 +62,7 @@ var kubexm = house{
 		"steps/gate":                    append([]string{"steps/etcd", "steps/controlplane", "steps/kubectl"}, domain...), // it asks all that a cluster is made of
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
 		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),  // it speaks to what runs, as its admin
-		"steps/loadbalancer":            append([]string{"steps/kubectl", "steps/pki"}, domain...),           // the cluster's CA signs what it checks servers with
+		"steps/loadbalancer":            append([]string{"steps/controlplane", "steps/kubectl", "steps/pki"}, domain...), // the cluster's CA signs what it checks servers with, and kube-vip starts with the control plane
 		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                        // it applies a manifest
 		"steps/node":                    append([]string{"steps/controlplane", "steps/packages"}, domain...), // a name means something else on a master that has joined
 		"steps/packages":                {"steps", "steps/op", "steps/runner"},

@@ -166,7 +166,7 @@ type InternalLoadBalancer struct {
 	// Type of load balancer: haproxy and nginx run as a pod on each worker, for the clients on
 	// that worker; an external load balancer may exist as well. kube-vip holds a virtual IP on
 	// one of the masters.
-	Type string `yaml:"type,omitempty" enum:"haproxy|nginx|kube-vip" built:"haproxy|nginx" effect:"lb"`
+	Type string `yaml:"type,omitempty" enum:"haproxy|nginx|kube-vip" built:"haproxy|nginx|kube-vip" effect:"lb"`
 	// KubeVIP settings, for type kube-vip. The virtual IP is controlPlaneEndpoint.address.
 	KubeVIP KubeVIP `yaml:"kubeVip,omitempty"`
 }

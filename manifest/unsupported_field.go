@@ -30,7 +30,6 @@ func UnsupportedFields() []UnsupportedField {
 		plugin   = "spec.network.plugin"
 	)
 	return []UnsupportedField{
-		{"spec.loadBalancer.internal.kubeVip", "kube-vip", "spec.loadBalancer.internal.type", nil},
 		{"spec.kubernetes.kubeProxy.extraArgs", services + " (kube-proxy of kubeadm has no flags)", "", func(s *Spec) bool { return len(s.Kubernetes.KubeProxy.ExtraArgs) > 0 }},
 		{"spec.kubernetes.autoRenewCerts", "automatic certificate renewal", "", func(s *Spec) bool { return s.Kubernetes.AutoRenewCerts }},
 		{"spec.kubernetes.kata", "Kata Containers", "", func(s *Spec) bool { return s.Kubernetes.Kata.Enabled }},

@@ -41,7 +41,7 @@ func Foundation() plan.Module {
 // ControlPlane creates the first master, and joins the others to it. All nodes join through
 // the endpoint.
 func ControlPlane() plan.Module {
-	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.InitControlPlane(), task.TrustLoadBalancers(), task.CheckEndpoint(), task.JoinMasters())}
+	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.InitControlPlane(), task.TrustLoadBalancers(), task.InstallKubeVIP(), task.CheckEndpoint(), task.JoinMasters())}
 }
 
 // Nodes installs the pod network and joins the workers, in parallel. A worker gets its own load

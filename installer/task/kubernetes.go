@@ -11,6 +11,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/loadbalancer"
 	"github.com/mensylisir/kubexm/steps/network"
 	"github.com/mensylisir/kubexm/steps/node"
 	"github.com/mensylisir/kubexm/steps/registryd"
@@ -29,7 +30,7 @@ func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Seq(
 			plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Want)),
-			plan.On(s.InitialMaster(), kubeadm.Init(s.Want), kubeadm.FinishAdoption()),
+			plan.On(s.InitialMaster(), kubeadm.Init(s.Want, loadbalancer.KubeVIPForInit(s.Want)...), kubeadm.FinishAdoption()),
 			plan.Par(plan.On(s.Lead(), cluster.FetchKubeconfig(s.Want)), plan.On(s.InitialMaster(), cluster.InstallKubeconfig())),
 		)
 	}}
@@ -41,8 +42,8 @@ func CheckEndpoint() plan.Task {
 	return plan.Task{Name: "check-endpoint", When: func(s plan.Scope) bool { return part.EndpointOf(s.Want).Balanced() },
 		Plan: func(s plan.Scope) plan.Fragment {
 			wait := plan.On(nodes(s), cluster.WaitEndpoint(s.Want))
-			if checksReady(s) {
-				return wait // the CA was read for the load balancers
+			if checksReady(s) || hasKubeVIP(s) {
+				return wait // the CA was read for the load balancers, or for kube-vip
 			}
 			return plan.Seq(plan.On(s.Lead(), cluster.ReadAuthority()), wait)
 		}}
@@ -59,7 +60,7 @@ func JoinMasters() plan.Task {
 				mint = append(mint, kubeadm.ClearMember(s.Want, h))
 			}
 			mint = append(mint, kubeadm.MintMasterToken(s.Want, h))
-			join := []steps.Step{kubeadm.JoinMaster(s.Want)}
+			join := append([]steps.Step{kubeadm.JoinMaster(s.Want)}, kubeVIP(s)...)
 			if part.EndpointOf(s.Want).ResolvesToSelf() {
 				join = append(join, node.AimAtItself(s.Want), cluster.RenewProxy(s.Want))
 			}
@@ -166,7 +167,9 @@ func PreserveKeys() plan.Task {
 }
 
 // ResetNodes removes Kubernetes from the nodes: workers first, then masters one after another,
-// and last the first master, which the others joined.
+// and last the first master, which the others joined. kube-vip hands the virtual IP to another
+// master before its master is reset, which still needs the cluster. The first master needs it too,
+// and no other one is left: it gives up the address after its reset.
 func ResetNodes() plan.Task {
 	return plan.Task{Name: "reset-nodes", Plan: func(s plan.Scope) plan.Fragment {
 		further := slices.Clone(s.AdditionalMasters())
@@ -178,12 +181,14 @@ func ResetNodes() plan.Task {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}
-		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset, cluster.RemoveCopy(), cluster.RemoveWorkdirState())
+		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset)
+		last = append(append(last, withoutKubeVIP(s)...), cluster.RemoveCopy(), cluster.RemoveWorkdirState())
 		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
 			plan.Roll(further, func(h manifest.Host) plan.Fragment {
-				return plan.On([]manifest.Host{h}, addon.RemoveHelm(), cluster.RemoveKubeconfig(), kubeadm.ResetMaster(), cluster.RemoveCopy())
+				first := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, withoutKubeVIP(s)...)
+				return plan.On([]manifest.Host{h}, append(first, kubeadm.ResetMaster(), cluster.RemoveCopy())...)
 			}),
 			plan.On(s.InitialMaster(), last...),
 			plan.Par(plan.On(nodes(s), kubeadm.Uninstall()), plan.On(s.Role(manifest.RoleMaster), controlplane.RemoveHardening(s.Want))),

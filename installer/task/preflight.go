@@ -25,7 +25,7 @@ func Preflight() plan.Task {
 			o.Systems = node.Systems(s.Want)
 		}
 		o.Modules, o.Writes, o.Hosts = node.Modules(s.Want), writes(s), hostNames(s.Hosts())
-		o.HoldsVIP = hasBalancers(s) && s.Exists != nil && s.Exists.Config != nil && part.EndpointOf(s.Exists.Config).VIP == part.EndpointOf(s.Want).VIP
+		o.HoldsVIP = (hasBalancers(s) || hasKubeVIP(s)) && s.Exists != nil && s.Exists.Config != nil && part.EndpointOf(s.Exists.Config).VIP == part.EndpointOf(s.Want).VIP
 		// Slow checks, which run commands on the host, run in parallel with the others.
 		lanes := map[preflight.Where][]steps.Step{}
 		var slow, compared []plan.Fragment
@@ -107,6 +107,9 @@ func onHosts(s plan.Scope, w preflight.Where) []manifest.Host {
 	case preflight.OnNodes:
 		return nodes(s)
 	case preflight.OnBalancers:
+		if hasKubeVIP(s) {
+			return s.Role(manifest.RoleMaster)
+		}
 		return s.Role(manifest.RoleLoadBalancer)
 	case preflight.OnFirst:
 		hosts := s.Hosts()

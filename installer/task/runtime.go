@@ -109,6 +109,9 @@ func imageNames(c *manifest.Cluster) []string {
 	if p := part.EndpointOf(c).OnNodes; p != "" {
 		names = append(names, string(p))
 	}
+	if part.EndpointOf(c).Front == part.KubeVIPFront {
+		names = append(names, "kube-vip")
+	}
 	return slices.Concat(names, part.StoreOf(c).Images, part.NetworkOf(c).Images)
 }
 

@@ -13,7 +13,7 @@ import (
 // Front is what clients connect to in order to reach the API servers.
 type Front int
 
-// The fronts. KubeVIPFront cannot be installed yet.
+// The fronts.
 const (
 	NoFront       Front = iota // clients connect to the API servers directly
 	DNSFront                   // the site's name servers return the masters' addresses
@@ -84,7 +84,9 @@ func EndpointOf(c *manifest.Cluster) Endpoint {
 
 // Balanced reports whether clients use something other than the name of a master: a load
 // balancer, whoever runs it, or the site's name servers.
-func (e Endpoint) Balanced() bool { return e.Exists() || e.Front == HostsFront }
+func (e Endpoint) Balanced() bool {
+	return e.Exists() || e.Front == HostsFront || e.Front == KubeVIPFront
+}
 
 // BalancerHealthPort is the TCP port on the loopback address of a load balancer host, or of a
 // worker with a load balancer, on which haproxy or nginx reports its health.

@@ -113,7 +113,7 @@ func Ports(c *manifest.Cluster) []Port {
 	api := uint16(EndpointOf(c).Backend)              //nolint:gosec // a port
 	front := uint16(c.Spec.ControlPlaneEndpoint.Port) //nolint:gosec // a port
 	push := uint16(c.Spec.Registry.PushPort())        //nolint:gosec // a port
-	return []Port{
+	out := []Port{
 		{api, "kube-apiserver", "the API server", []Group{Masters}, []Group{Nodes}},
 		{front, "the load balancer", "the load balancer", []Group{Balancers}, []Group{Nodes}},
 		{front, "the load balancer of the worker", "", []Group{WorkerBalancers}, nil}, // on the loopback address
@@ -130,4 +130,8 @@ func Ports(c *manifest.Cluster) []Port {
 		{portOf(c.Spec.Registry.PrivateRegistry), "the registry", "the registry", []Group{RegistryHosts}, []Group{Nodes}},
 		{push, "the registry's service for pushes", "", []Group{RegistryHosts}, nil},
 	}
+	if EndpointOf(c).Front == KubeVIPFront {
+		out = append(out, Port{KubeVIPMetricsPort, "kube-vip", "", []Group{Masters}, nil})
+	}
+	return out
 }

@@ -42,10 +42,15 @@ func images(names ...string) []manifest.Need {
 // of kubeadm's last phase exists. An interrupted init is reset and repeated. A control
 // plane that was complete once is never initialized again and never rolled back, even if
 // its API server does not answer. kubeadm runs as a systemd unit on the host: it survives
-// a lost connection, and the next run finds the unit and waits for it.
-func Init(c *manifest.Cluster) steps.Step {
+// a lost connection, and the next run finds the unit and waits for it. pods are written right
+// before kubeadm runs, because a reset empties their folder.
+func Init(c *manifest.Cluster, pods ...controlplane.StaticPod) steps.Step {
+	needs := controlPlaneNeeds(c)
+	for _, p := range pods {
+		needs = append(needs, p.Needs...)
+	}
 	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.init", Final: true, Needs: controlPlaneNeeds(c), Timeout: 15 * time.Minute},
+		M: steps.Meta{Name: "kubeadm.init", Final: true, Needs: needs, Timeout: 15 * time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			if complete, err := controlplane.Complete(ctx, h); !complete || err != nil {
 				return false, err
@@ -93,13 +98,22 @@ func Init(c *manifest.Cluster) steps.Step {
 			if err := installKeys(ctx, h, keys); err != nil {
 				return err
 			}
+			if err := controlplane.WriteStaticPods(ctx, h, pods); err != nil {
+				return err
+			}
 			if err := run(ctx, h, j); err != nil {
 				return steps.Advise(err, "%s", initAdvice(h))
 			}
 			return controlplane.MarkComplete(ctx, h)
 		},
 		Undo: func(ctx context.Context, h *steps.Host) error {
-			return undoMaster(ctx, h, initJob, controlplane.Running)
+			if err := undoMaster(ctx, h, initJob, controlplane.Running); err != nil {
+				return err
+			}
+			if complete, err := controlplane.Complete(ctx, h); complete || err != nil {
+				return err
+			}
+			return controlplane.RemoveStaticPods(ctx, h, pods)
 		},
 	}
 }
@@ -107,7 +121,9 @@ func Init(c *manifest.Cluster) steps.Step {
 // initAdvice returns what to check after kubeadm init failed.
 func initAdvice(h *steps.Host) string {
 	at := ""
-	if e := part.EndpointOf(h.Cluster); e.Balanced() {
+	if e := part.EndpointOf(h.Cluster); e.Front == part.KubeVIPFront {
+		at = ", and crictl logs of its container kube-vip, which has to hold " + e.VIP
+	} else if e.Balanced() {
 		at = fmt.Sprintf(", and check that %s forwards to port %d of it", e.At(), e.Backend)
 	}
 	return fmt.Sprintf("run journalctl -u kubelet and crictl ps -a on %s%s", h.Name, at)

@@ -185,14 +185,23 @@ func sameFamily(h manifest.Host, vip string) string {
 	return ""
 }
 
+// ConfiguredInterface returns the interface of the config for the virtual IP, or "", and its field.
+func ConfiguredInterface(c *manifest.Cluster) (name, field string) {
+	if part.EndpointOf(c).Front == part.KubeVIPFront {
+		return c.Spec.LoadBalancer.Internal.KubeVIP.Interface, "spec.loadBalancer.internal.kubeVip.interface"
+	}
+	return c.Spec.LoadBalancer.External.Keepalived.Interface, "spec.loadBalancer.external.keepalived.interface"
+}
+
 // Interface returns the name of the network interface that holds the virtual IP: the
 // config's, or the one that has the host's internal address. The error is a
 // *NoInterfaceError where there is none.
 func Interface(c *manifest.Cluster, h *steps.Host) (string, error) {
-	if name := c.Spec.LoadBalancer.External.Keepalived.Interface; name != "" {
+	name, field := ConfiguredInterface(c)
+	if name != "" {
 		return name, nil
 	}
-	_, source, _ := hostOf(c, h.Name)
+	source := sameFamily(h.Host, part.EndpointOf(c).VIP)
 	address := net.ParseIP(source)
 	for _, i := range h.Facts.Interfaces {
 		for _, p := range i.Addresses {
@@ -201,7 +210,7 @@ func Interface(c *manifest.Cluster, h *steps.Host) (string, error) {
 			}
 		}
 	}
-	return "", steps.Advise(&NoInterfaceError{Host: h.Name, Address: source}, "write spec.loadBalancer.external.keepalived.interface")
+	return "", steps.Advise(&NoInterfaceError{Host: h.Name, Address: source}, "write %s", field)
 }
 
 // NoInterfaceError reports that no network interface of a host has its internal address.

@@ -44,8 +44,23 @@ func SignProbe(c *manifest.Cluster) steps.Step {
 	return signProbe("loadbalancer.sign-probe", part.Balancers.Names(c), Probes)
 }
 
+// client is a user of the cluster that is not a node.
+type client struct {
+	user  string // in the certificate, and the name of the request for it
+	group string // in the certificate; "" for none
+	what  string // for people: what the certificate is for
+}
+
+var prober = client{probeUser, probeGroup, "health checks of the load balancers"}
+
 // signProbe puts a certificate into out for the load balancers on some hosts.
 func signProbe(name string, hosts []string, out steps.Key[Probe]) steps.Step {
+	return signClient(name, prober, hosts, out)
+}
+
+// signClient puts a certificate of a client into out, if one of the hosts has none that is
+// valid.
+func signClient(name string, who client, hosts []string, out steps.Key[Probe]) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: name, Timeout: kubectl.DefaultTimeout + time.Minute, Always: true, Reads: []steps.AnyKey{Trusted}, Writes: []steps.AnyKey{out}},
 		Done: func(_ context.Context, h *steps.Host) (bool, error) {
@@ -57,23 +72,23 @@ func signProbe(name string, hosts []string, out steps.Key[Probe]) steps.Step {
 			return true, out.Put(h, Probe{})
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			key, request, err := newRequest()
+			key, request, err := newRequest(who)
 			if err != nil {
 				return err
 			}
 			var cert []byte
 			err = kubectl.Until(ctx, h, func(ctx context.Context, h *steps.Host) (string, error) {
 				var err error
-				cert, err = signed(ctx, h, request)
+				cert, err = signed(ctx, h, who, request)
 				if err == nil && len(cert) == 0 {
-					return "the controller manager has not signed the certificate signing request " + probeUser, nil
+					return "the controller manager has not signed the certificate signing request " + who.user, nil
 				}
 				return "", err
-			}, "see `kubectl get csr "+probeUser+" -o yaml` and the log of the controller manager on %s")
+			}, "see `kubectl get csr "+who.user+" -o yaml` and the log of the controller manager on %s")
 			if err != nil {
 				return err
 			}
-			if _, err := kubectl.Run(ctx, h, "--request-timeout=10s", "delete", "--raw", requests+"/"+probeUser); err != nil {
+			if _, err := kubectl.Run(ctx, h, "--request-timeout=10s", "delete", "--raw", requests+"/"+who.user); err != nil {
 				return err
 			}
 			return out.Put(h, Probe{Certificate: cert, Key: key})
@@ -83,18 +98,22 @@ func signProbe(name string, hosts []string, out steps.Key[Probe]) steps.Step {
 }
 
 // newRequest returns a private key and a request for its certificate, both as PEM.
-func newRequest() (key, request []byte, err error) {
+func newRequest(who client) (key, request []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("key of the health checks: %w", err)
+		return nil, nil, fmt.Errorf("key for the %s: %w", who.what, err)
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		return nil, nil, fmt.Errorf("key of the health checks: %w", err)
+		return nil, nil, fmt.Errorf("key for the %s: %w", who.what, err)
 	}
-	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: probeUser, Organization: []string{probeGroup}}}, private)
+	subject := pkix.Name{CommonName: who.user}
+	if who.group != "" {
+		subject.Organization = []string{who.group}
+	}
+	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, private)
 	if err != nil {
-		return nil, nil, fmt.Errorf("certificate request of the health checks: %w", err)
+		return nil, nil, fmt.Errorf("certificate request for the %s: %w", who.what, err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: csr}), nil
 }
@@ -121,9 +140,9 @@ type status struct {
 
 // signed brings the request one step further: it is created, approved, and its certificate
 // read. A request of that name with another key is left by an interrupted run, and is deleted.
-func signed(ctx context.Context, h *steps.Host, request []byte) (cert []byte, err error) {
-	at := requests + "/" + probeUser
-	o, err := read(ctx, h)
+func signed(ctx context.Context, h *steps.Host, who client, request []byte) (cert []byte, err error) {
+	at := requests + "/" + who.user
+	o, err := read(ctx, h, who)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +154,7 @@ func signed(ctx context.Context, h *steps.Host, request []byte) (cert []byte, er
 	}
 	if o == nil {
 		text, err := json.Marshal(object{
-			APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest", Metadata: map[string]any{"name": probeUser},
+			APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest", Metadata: map[string]any{"name": who.user},
 			Spec: spec{Request: request, SignerName: clientSigner, Usages: []string{"digital signature", "client auth"}},
 		})
 		if err != nil {
@@ -144,7 +163,7 @@ func signed(ctx context.Context, h *steps.Host, request []byte) (cert []byte, er
 		if err := kubectl.Send(ctx, h, text, "--request-timeout=10s", "create", "--raw", requests, "-f", "-"); err != nil {
 			return nil, err
 		}
-		if o, err = read(ctx, h); err != nil || o == nil {
+		if o, err = read(ctx, h, who); err != nil || o == nil {
 			return nil, err
 		}
 	}
@@ -152,7 +171,7 @@ func signed(ctx context.Context, h *steps.Host, request []byte) (cert []byte, er
 		return o.Status.Certificate, nil
 	}
 	o.Status.Conditions = []map[string]any{{
-		"type": "Approved", "status": "True", "reason": "KubexmApproved", "message": "health checks of the load balancers", "lastUpdateTime": time.Now().UTC().Format(time.RFC3339),
+		"type": "Approved", "status": "True", "reason": "KubexmApproved", "message": who.what, "lastUpdateTime": time.Now().UTC().Format(time.RFC3339),
 	}}
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -162,14 +181,14 @@ func signed(ctx context.Context, h *steps.Host, request []byte) (cert []byte, er
 }
 
 // read returns the request; nil where there is none.
-func read(ctx context.Context, h *steps.Host) (*object, error) {
-	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "--ignore-not-found", "-o", "json", "certificatesigningrequests", probeUser)
+func read(ctx context.Context, h *steps.Host, who client) (*object, error) {
+	out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "--ignore-not-found", "-o", "json", "certificatesigningrequests", who.user)
 	if err != nil || out == "" {
 		return nil, err
 	}
 	var o object
 	if err := json.Unmarshal([]byte(out), &o); err != nil {
-		return nil, fmt.Errorf("certificate signing request %s: %w", probeUser, err)
+		return nil, fmt.Errorf("certificate signing request %s: %w", who.user, err)
 	}
 	return &o, nil
 }

@@ -98,18 +98,24 @@ func trusted(ctx context.Context, h *steps.Host, dir string, ca []byte, now time
 	if !bytes.Equal(texts[0], ca) {
 		return false, nil
 	}
-	block, _ := pem.Decode(texts[1])
+	return isClient(texts[1], ca, now), nil
+}
+
+// isClient reports whether the first certificate of a PEM text is one for clients that a CA has
+// signed, and that does not end soon. Otherwise it is replaced.
+func isClient(text, ca []byte, now time.Time) bool {
+	block, _ := pem.Decode(text)
 	if block == nil {
-		return false, nil
+		return false
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return false, nil //nolint:nilerr // it is replaced
+		return false
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now.Add(renewBefore), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	return err == nil, nil
+	return err == nil
 }
 
 // authorityText returns the cluster's CA.

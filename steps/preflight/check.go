@@ -20,7 +20,7 @@ const (
 	Everywhere  Where = iota
 	OnNodes           // those that run a kubelet
 	OnFirst           // once, on the first host, for all hosts
-	OnBalancers       // those with the role loadbalancer
+	OnBalancers       // those that may hold the virtual IP: with the role loadbalancer, or the masters with kube-vip
 )
 
 // Options is the input of checks beside the host.
@@ -29,7 +29,7 @@ type Options struct {
 	Modules []string // kernel modules that nodes need
 	Writes  []Write  // what the plan writes to which hosts
 	Hosts   []string // names of all hosts that are checked
-	// HoldsVIP tells that the cluster exists and its load balancers hold the virtual IP.
+	// HoldsVIP tells that the cluster exists and its load balancers or kube-vip hold the virtual IP.
 	HoldsVIP bool
 }
 

@@ -61,7 +61,7 @@ forwarding, as ` + "`ssh -W`" + ` does): nothing has to be installed, and no dat
 		case c.On == preflight.OnNodes:
 			asks += "; on masters and workers"
 		case c.On == preflight.OnBalancers:
-			asks += "; on load balancer hosts"
+			asks += "; on load balancer hosts, and on masters with kube-vip"
 		case c.Packages:
 			asks += "; where the bundle has packages"
 		case c.Bundle:

@@ -20,16 +20,19 @@ import (
 
 func virtualIPCheck() Check {
 	return Check{
-		Name: "preflight.virtual-ip", Question: "whether the load balancer hosts can hold the virtual IP", Levels: "error, warning, note", On: OnBalancers, Slow: true,
-		Limits: "a network interface has the host's internal address, and the virtual IP is in its subnet; nothing answers at the virtual IP; two hosts at least (warning)",
-		Reads:  "network interfaces; a connection to the virtual IP that the host's sshd opens for kubexm; programs and configuration of haproxy, nginx and keepalived",
-		Source: "keepalived.conf(5); VRRP moves an address within one subnet",
+		Name: "preflight.virtual-ip", Question: "whether the hosts can hold the virtual IP", Levels: "error, warning, note", On: OnBalancers, Slow: true,
+		Limits: "a network interface has the host's internal address, and the virtual IP is in its subnet; nothing answers at the virtual IP; two load balancer hosts at least (warning)",
+		Reads:  "network interfaces; a connection to the virtual IP that the host's sshd opens for kubexm; programs and configuration of haproxy, nginx and keepalived; kube-vip's manifest",
+		Source: "keepalived.conf(5); VRRP and ARP move an address within one subnet",
 		look:   checkVirtualIP,
 	}
 }
 
 func checkVirtualIP(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
 	c := h.Cluster
+	if part.EndpointOf(c).Front == part.KubeVIPFront {
+		return checkKubeVIP(ctx, h, o)
+	}
 	var out steps.Findings
 	if all := part.Balancers.Names(c); len(all) == 1 && all[0] == h.Name {
 		out = append(out, steps.Finding{Warning: true, What: "is the only load balancer host: when it fails, clients reach no API server",
@@ -49,9 +52,28 @@ func checkVirtualIP(ctx context.Context, h *steps.Host, o Options) (steps.Findin
 	return append(out, used...), err
 }
 
+// checkKubeVIP checks a master that may hold the virtual IP. It needs no further programs.
+func checkKubeVIP(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+	out := wrongInterface(h.Cluster, h)
+	ours, err := loadbalancer.InstalledKubeVIP(ctx, h)
+	if err != nil || ours || o.HoldsVIP {
+		return out, err
+	}
+	vip := part.EndpointOf(h.Cluster).VIP
+	for _, i := range h.Facts.Interfaces { // kube-vip was killed before it removed the address
+		for _, p := range i.Addresses {
+			if p.Addr().String() == vip {
+				return append(out, steps.Finding{What: "has the virtual IP " + vip + " on the interface " + i.Name + " already", Advice: "if no other program needs it, remove it: ip addr del " + p.String() + " dev " + i.Name}), nil
+			}
+		}
+	}
+	used, err := usedVirtualIP(ctx, h)
+	return append(out, used...), err
+}
+
 // wrongInterface reports that the host has no interface for the virtual IP.
 func wrongInterface(c *manifest.Cluster, h *steps.Host) steps.Findings {
-	const field = "spec.loadBalancer.external.keepalived.interface"
+	_, field := loadbalancer.ConfiguredInterface(c)
 	name, err := loadbalancer.Interface(c, h)
 	if err != nil {
 		return steps.Findings{{What: err.Error(), Advice: "write " + field}}

@@ -23,7 +23,8 @@ func LoadBalancers(s *conntest.Sim) {
 }
 
 // HoldsVIP reports whether some machine answers at the address of the endpoint: a load
-// balancer host of the cluster, where kubexm installs them, with both its services.
+// balancer host of the cluster, where kubexm installs them, with both its services, or the
+// master on which kube-vip runs.
 func (k *Kube) HoldsVIP() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -32,6 +33,9 @@ func (k *Kube) HoldsVIP() bool {
 
 func (k *Kube) holdsVIP() bool {
 	e := part.EndpointOf(k.cluster)
+	if e.Front == part.KubeVIPFront && !k.stands {
+		return k.vipHolder() != ""
+	}
 	if e.Front != part.HostsFront || k.stands {
 		return true
 	}

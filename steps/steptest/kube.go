@@ -61,7 +61,10 @@ type Kube struct {
 	started map[string]int // how often a static pod was stopped: "etcd-m1"
 	// usedConfig is the digest of the configuration that the load balancer on a worker uses.
 	usedConfig map[string]string
-	stops      []string
+	// vip is the master that kube-vip chose last, and strayVIP are hosts on which it was killed.
+	vip      string
+	strayVIP map[string]bool
+	stops    []string
 	// BeforePhase is called before each phase of kubeadm on a host ("init: certs"), and may
 	// block. If it returns false, kubeadm ends as if killed. Nil means no interruption.
 	BeforePhase func(host, part string) bool
@@ -85,7 +88,7 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube returns a cluster that does not exist yet: kubeadm creates it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, usedConfig: map[string]string{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, usedConfig: map[string]string{}, strayVIP: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // ExistingCluster returns a function that sets up an existing cluster on one host, as kubeadm
@@ -161,6 +164,7 @@ func (k *Kube) On(s *conntest.Sim, host string) {
 	}
 	Nft(s)
 	k.workerBalancer(s, host)
+	k.addresses(s, host)
 }
 
 // call is one run of a program.

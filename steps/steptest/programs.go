@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
@@ -106,6 +107,9 @@ func (k *Kube) init(c call) connector.Result {
 		return *bad
 	}
 	if !k.found(c.sim) {
+		if k.lacksVIP() {
+			return failed(1, "error execution phase upload-config/kubeadm: dial tcp %s: connect: no route to host", part.EndpointOf(k.cluster).At())
+		}
 		return killed
 	}
 	return prints("[addons] Applied essential addon: kube-proxy\n")
@@ -131,7 +135,12 @@ func (k *Kube) found(s *conntest.Sim) bool {
 			}
 			s.AddFile("/etc/kubernetes/pki/ca.crt", Authority(), 0o644)
 		}},
-		{"kubeconfig", func() { k.adminConf(s) }},
+		{"kubeconfig", func() {
+			k.adminConf(s)
+			if minor(k.cluster) >= 29 {
+				s.AddFile(superAdminConf, s.Read(adminConf), 0o600)
+			}
+		}},
 		{"control-plane", func() { k.controlPlane(s, k.master) }},
 		{"kubelet-start", func() { k.kubelet(s) }},
 		{"upload-config", func() {
@@ -148,7 +157,7 @@ func (k *Kube) found(s *conntest.Sim) bool {
 		{"addon/kube-proxy", func() { k.put(newObject("apps/v1", "DaemonSet", "kube-system", "kube-proxy")) }},
 	}
 	for _, p := range parts {
-		if !k.goesOn(k.master, "init: "+p.name) {
+		if !k.goesOn(k.master, "init: "+p.name) || p.name == "upload-config" && k.lacksVIP() {
 			return false
 		}
 		p.do()
@@ -221,6 +230,7 @@ func (k *Kube) reset(c call) (ended bool) {
 		k.strike(c.host)
 		empty = append(empty, k.dataDir())
 	}
+	k.killKubeVIP(c.host)
 	c.sim.StopUnit("kubelet.service")
 	if !k.goesOn(c.host, "reset: cleanup-node") {
 		return false
@@ -230,7 +240,7 @@ func (k *Kube) reset(c call) (ended bool) {
 			c.sim.RemoveAll(p)
 		}
 	}
-	for _, p := range []string{"admin.conf", "kubelet.conf"} {
+	for _, p := range []string{"admin.conf", "super-admin.conf", "kubelet.conf"} {
 		c.sim.RemoveAll("/etc/kubernetes/" + p)
 	}
 	return true

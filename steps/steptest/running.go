@@ -32,6 +32,9 @@ func (k *Kube) crictlPods(c call) (connector.Result, bool) {
 	if r, ok := k.workerPods(c); ok {
 		return r, true
 	}
+	if r, ok := k.kubeVIPPods(c); ok {
+		return r, true
+	}
 	switch c.words[0] {
 	case "pods":
 		part := strings.TrimSuffix(strings.TrimPrefix(c.flags["--name"], "^"), "-"+c.host+"$")
