@@ -87,8 +87,7 @@ func KubeVIPForInit(c *manifest.Cluster) []controlplane.StaticPod {
 
 // kubeVIPResources are kube-vip on a master of an existing cluster. A removal takes the pod
 // first, and the kubeconfig last.
-func kubeVIPResources(c *manifest.Cluster, authority steps.Key[[]byte], client steps.Key[Probe]) []op.Resource {
-	conf := kubeVIPConfText(c, authority, client)
+func kubeVIPResources(c *manifest.Cluster, conf kubectl.Body) []op.Resource {
 	return []op.Resource{
 		op.File{Path: kubeVIPConf, Attr: runner.Attr{Mode: 0o600}, Secret: true, Body: conf},
 		virtualIP{cluster: c},
@@ -101,7 +100,7 @@ func kubeVIPResources(c *manifest.Cluster, authority steps.Key[[]byte], client s
 // but take the lease. A further master gets it after its join: kube-vip uses the API server of
 // its own host, which has none before, and the other masters hold the address meanwhile.
 func InstallKubeVIP(c *manifest.Cluster, authority steps.Key[[]byte], client steps.Key[Probe]) steps.Step {
-	return op.Ensure("loadbalancer.install-kube-vip", kubeVIPResources(c, authority, client), func(m *steps.Meta) {
+	return op.Ensure("loadbalancer.install-kube-vip", kubeVIPResources(c, kubeVIPConfText(c, authority, client)), func(m *steps.Meta) {
 		m.Timeout = podTimeout + 2*time.Minute
 		m.Reads = []steps.AnyKey{authority, client, Trusted}
 	})
@@ -110,7 +109,7 @@ func InstallKubeVIP(c *manifest.Cluster, authority steps.Key[[]byte], client ste
 // UninstallKubeVIP is its inverse. It ends kube-vip, which hands the virtual IP to another
 // master, and removes the address if it is still on the host.
 func UninstallKubeVIP(c *manifest.Cluster) steps.Step {
-	return op.Remove("loadbalancer.uninstall-kube-vip", kubeVIPResources(c, steps.Key[[]byte]{}, steps.Key[Probe]{}), func(m *steps.Meta) {
+	return op.Remove("loadbalancer.uninstall-kube-vip", kubeVIPResources(c, nil), func(m *steps.Meta) {
 		m.Timeout = releaseTimeout + time.Minute
 	})
 }
@@ -155,8 +154,8 @@ func (p kubeVIPPod) Want(ctx context.Context, h *steps.Host, changed bool) (*op.
 }
 
 func (kubeVIPPod) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	exists, err := h.Exists(ctx, part.KubeVIPPod)
-	if err != nil || !exists {
+	ours, err := InstalledKubeVIP(ctx, h)
+	if err != nil || !ours {
 		return nil, err
 	}
 	return &op.Change{What: "remove " + part.KubeVIPPod, Apply: func(ctx context.Context, h *steps.Host) error {
