@@ -56,7 +56,7 @@ func SupportedFields() []string {
 		"spec.roleGroups.etcd", "spec.roleGroups.master", "spec.roleGroups.worker", "spec.roleGroups.registry",
 		"spec.controlPlaneEndpoint.domain", "spec.controlPlaneEndpoint.address", "spec.controlPlaneEndpoint.port", "spec.controlPlaneEndpoint.externalDNS",
 		"spec.roleGroups.loadbalancer", "spec.loadBalancer.external.keepalived.vrid", "spec.loadBalancer.external.keepalived.interface",
-		"spec.loadBalancer.mode", "spec.loadBalancer.external.type", "spec.loadBalancer.internal.type",
+		"spec.loadBalancer.mode", "spec.loadBalancer.external.type", "spec.loadBalancer.internal.type", "spec.loadBalancer.internal.kubeVip.interface",
 		"spec.kubernetes.type", "spec.kubernetes.version", "spec.kubernetes.clusterName",
 		"spec.kubernetes.apiServer.extraArgs", "spec.kubernetes.apiServer.certSANs", "spec.kubernetes.apiServer.serviceNodePortRange",
 		"spec.kubernetes.controllerManager.extraArgs", "spec.kubernetes.scheduler.extraArgs",
