@@ -20,6 +20,7 @@ func TestEveryEndpoint(t *testing.T) {
 		{"kubexm-kn", fmt.Sprintf(front, "kubexm-kn", "")},
 		{"haproxy on workers", "loadBalancer: {internal: {type: haproxy}}"},
 		{"nginx on workers", "loadBalancer: {internal: {type: nginx}}"},
+		{"kube-vip", "controlPlaneEndpoint: {domain: api.site.example, address: VIP}\n  loadBalancer: {internal: {type: kube-vip, kubeVip: {interface: eth0}}}"},
 		{"both", fmt.Sprintf(front, "kubexm-kh", ", internal: {type: nginx}")},
 	}
 	families := []struct{ name, net, ranges string }{
@@ -73,6 +74,9 @@ spec:
 						}
 						s.Must(pipeline.Delete, "delete")
 						s.Same("a deletion restores the hosts", first, s.State(true))
+						if on := s.Kube.VIPHosts(); len(on) > 0 {
+							t.Errorf("the virtual IP is left on %q", on)
+						}
 					})
 				})
 			}

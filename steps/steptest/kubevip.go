@@ -148,16 +148,19 @@ func (k *Kube) kubeVIPPods(c call) (connector.Result, bool) {
 func (k *Kube) addresses(s *conntest.Sim, host string) {
 	s.HandleProgram("ip", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		words := strings.Join(c.Argv[1:], " ")
-		vip := part.EndpointOf(k.cluster).VIP
+		vip := part.EndpointOf(k.cluster).VIP + "/32"
+		if strings.Contains(vip, ":") {
+			vip = strings.TrimSuffix(vip, "32") + "128"
+		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		switch {
-		case words == "-o addr show to "+vip+"/32":
+		case words == "-o addr show to "+vip:
 			if !k.hasVIP(host) {
 				return prints(""), true
 			}
-			return prints("2: eth0    inet %s/32 scope global eth0\\       valid_lft forever preferred_lft forever\n", vip), true
-		case words == "addr del "+vip+"/32 dev eth0":
+			return prints("2: eth0    inet %s scope global eth0\\       valid_lft forever preferred_lft forever\n", vip), true
+		case words == "addr del "+vip+" dev eth0":
 			if !k.hasVIP(host) {
 				return failed(2, "RTNETLINK answers: Cannot assign requested address"), true
 			}
