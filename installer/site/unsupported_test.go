@@ -15,6 +15,7 @@ import (
 func TestChoicesAreRefused(t *testing.T) {
 	set := map[string]func(*manifest.Cluster, string){
 		"spec.loadBalancer.external.type": func(c *manifest.Cluster, v string) { c.Spec.LoadBalancer.External.Type = v },
+		"spec.loadBalancer.internal.type": func(c *manifest.Cluster, v string) { c.Spec.LoadBalancer.Internal.Type = v },
 		"spec.kubernetes.type":            func(c *manifest.Cluster, v string) { c.Spec.Kubernetes.Type = v },
 		"spec.runtime.type":               func(c *manifest.Cluster, v string) { c.Spec.Runtime.Type = v },
 		"spec.network.plugin":             func(c *manifest.Cluster, v string) { c.Spec.Network.Plugin = v },

@@ -195,7 +195,9 @@ func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
 		from = append(from, c.Add)
 	}
 	if c.Module == "" {
-		from = []string{"main.go"}
+		if from, err = sources(b.folder(c)); err != nil {
+			return "", err
+		}
 	}
 	for _, name := range from {
 		content, err := os.ReadFile(filepath.Join(b.folder(c), name))
@@ -206,6 +208,17 @@ func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
 		h.Write(content)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sources lists the Go files of a program of the lab's own, but its tests.
+func sources(dir string) (names []string, err error) {
+	all, err := os.ReadDir(dir)
+	for _, e := range all {
+		if strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
 }
 
 // minorOf gives go1.26 for go1.26.8: a patch release of Go is no reason to
