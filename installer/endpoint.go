@@ -29,16 +29,22 @@ type EndpointStatus struct {
 	Servers   []ServerStatus   `json:"servers"`
 }
 
+// kubeVIP is the Program of a BalancerStatus.
+const kubeVIP = "kube-vip"
+
 // BalancerStatus is the state of a load balancer that kubexm installed, on a host of its own or on
-// a worker.
+// a worker, or of kube-vip on a master.
 type BalancerStatus struct {
 	Host    string `json:"host"`
+	Program string `json:"program,omitempty"` // kube-vip, if it is that one
 	Address string `json:"address"`
 	// State is active (it has the virtual IP), standby, fault (its load balancer does not
 	// answer), stopped (a service does not run) or unknown. On a worker it is running, stopped
 	// or unknown.
-	State   string     `json:"state"`
-	Since   *time.Time `json:"since,omitempty"` // when keepalived entered its state, by the host's clock
+	State string `json:"state"`
+	// Since is when keepalived entered its state, by the host's clock, or when the master took
+	// kube-vip's lease.
+	Since   *time.Time `json:"since,omitempty"`
 	Stopped []string   `json:"stopped,omitempty"`
 	// Down are the API servers to which the load balancer of a worker forwards nothing.
 	Down  []string `json:"down,omitempty"`
@@ -91,8 +97,11 @@ func (s *Session) Endpoint(ctx context.Context, unreached HostErrors) (EndpointS
 	var g errgroup.Group
 	g.SetLimit(max(s.Parallel, 1))
 	var reports []loadbalancer.Status
-	if e.Front == part.HostsFront {
+	if e.Front == part.HostsFront || e.Front == part.KubeVIPFront {
 		hosts := part.Balancers.Hosts(s.Cluster)
+		if e.Front == part.KubeVIPFront {
+			hosts = part.Masters.Hosts(s.Cluster)
+		}
 		out.VIP, out.Balancers, reports = e.VIP, make([]BalancerStatus, len(hosts)), make([]loadbalancer.Status, len(hosts))
 		for i, h := range hosts {
 			g.Go(func() error {
@@ -155,6 +164,9 @@ func (e *EndpointStatus) seenBy(balancer string, servers []loadbalancer.Server) 
 
 func (s *Session) balancer(ctx context.Context, m manifest.Host, unreached *HostError) (BalancerStatus, loadbalancer.Status) {
 	b := BalancerStatus{Host: m.Name, Address: net.JoinHostPort(s.Cluster.NodeAddresses(m)[0], strconv.Itoa(s.Cluster.Spec.ControlPlaneEndpoint.Port)), State: EndpointUnknown}
+	if part.EndpointOf(s.Cluster).Front == part.KubeVIPFront {
+		b.Program = kubeVIP
+	}
 	if unreached != nil {
 		b.Error = unreached.Error()
 	}
@@ -162,7 +174,11 @@ func (s *Session) balancer(ctx context.Context, m manifest.Host, unreached *Host
 	if h == nil {
 		return b, loadbalancer.Status{}
 	}
-	report, err := loadbalancer.StatusOf(ctx, h, s.Cluster)
+	statusOf := loadbalancer.StatusOf
+	if b.Program != "" {
+		statusOf = loadbalancer.KubeVIPStatusOf
+	}
+	report, err := statusOf(ctx, h, s.Cluster)
 	if err != nil {
 		b.Error = (&HostError{Host: m.Name, Address: m.Address, Err: err}).Error()
 	}

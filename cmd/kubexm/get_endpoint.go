@@ -22,9 +22,10 @@ func (a *app) getEndpoint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "endpoint -f CONFIG", Short: "Show the load balancers and the API servers behind them", Args: cobra.NoArgs,
 		Long: `Show which host holds the virtual IP, which API servers are in use, and since when. A load balancer host is
-active, standby, fault (keepalived or its check failed) or stopped. A load balancer on a worker is running or
-stopped. An API server is up or down as haproxy on the active host sees it. Where no load balancer host of
-kubexm checks API servers, kubexm requests /readyz from each of them: it is ready or not ready.
+active, standby, fault (keepalived or its check failed) or stopped. A master with kube-vip is active, standby
+or stopped. A load balancer on a worker is running or stopped. An API server is up or down as haproxy on the
+active host sees it. Where no load balancer host of kubexm checks API servers, kubexm requests /readyz from
+each of them: it is ready or not ready.
 
 The exit code is 1 unless one host holds the virtual IP and everything else is standby, running, up or ready.`,
 		Example: "  kubexm get endpoint -f config.yaml\n  kubexm get endpoint -f config.yaml -o json",
@@ -36,7 +37,7 @@ The exit code is 1 unless one host holds the virtual IP and everything else is s
 			l := listing{kind: "host", narrow: 5, values: e, head: []string{"HOST", "RUNS", "ADDRESS", "STATE", "SINCE", "CHECK", "CHECKED BY"}}
 			var notes []string
 			for _, b := range e.Balancers {
-				l.rows = append(l.rows, []string{b.Host, "load balancer", b.Address, b.String(), since(b.Since), "", ""})
+				l.rows = append(l.rows, []string{b.Host, cmp.Or(b.Program, "load balancer"), b.Address, b.String(), since(b.Since), "", ""})
 				notes = append(notes, b.Error)
 			}
 			for _, b := range e.Workers {

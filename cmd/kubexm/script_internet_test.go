@@ -19,7 +19,7 @@ import (
 var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"internet": internet, "debs": debs, "registry": scriptRegistry, "referrers": referrers, "attach": attach,
 	"world": startWorld, "reached": reached, "spoil": spoil,
-	"master": master, "twomasters": twoMasters, "balanced": balanced, "mode": mode,
+	"master": master, "twomasters": twoMasters, "balanced": balanced, "kubevip": kubeVIP, "mode": mode,
 }
 
 // asked is what a script's internet has for it.

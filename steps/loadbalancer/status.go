@@ -47,12 +47,9 @@ type Server struct {
 // are those of h.Facts.
 func StatusOf(ctx context.Context, h *steps.Host, c *manifest.Cluster) (Status, error) {
 	var s Status
-	vip, err := netip.ParseAddr(part.EndpointOf(c).VIP)
-	if err != nil {
-		return s, fmt.Errorf("virtual IP: %w", err)
-	}
-	for _, i := range h.Facts.Interfaces {
-		s.Holds = s.Holds || slices.ContainsFunc(i.Addresses, func(p netip.Prefix) bool { return p.Addr() == vip })
+	var err error
+	if s.Holds, err = holdsVIP(h, c); err != nil {
+		return s, err
 	}
 	text, err := h.ReadFile(ctx, stateFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -78,6 +75,18 @@ func StatusOf(ctx context.Context, h *steps.Host, c *manifest.Cluster) (Status, 
 	}
 	s.Servers, err = serversOf(ctx, h)
 	return s, err
+}
+
+// holdsVIP reports whether a network interface of h.Facts has the virtual IP.
+func holdsVIP(h *steps.Host, c *manifest.Cluster) (holds bool, err error) {
+	vip, err := netip.ParseAddr(part.EndpointOf(c).VIP)
+	if err != nil {
+		return false, fmt.Errorf("virtual IP: %w", err)
+	}
+	for _, i := range h.Facts.Interfaces {
+		holds = holds || slices.ContainsFunc(i.Addresses, func(p netip.Prefix) bool { return p.Addr() == vip })
+	}
+	return holds, nil
 }
 
 // WorkerStatus is what the load balancer on a worker reports.
