@@ -101,7 +101,11 @@ func (d *config) virtualIP(c *Cluster, ours bool) {
 			d.Fail(n.at, "write spec.controlPlaneEndpoint.address", "is %s, which requires a virtual IP, but none is set", n.kind)
 		}
 	}
-	if cp.ExternalDNS && cp.Address != "" {
+	held := choose(ours, lb.External.Type) + choose(lb.Internal.Type == "kube-vip" && lb.External.Type == "", lb.Internal.Type)
+	if cp.ExternalDNS && held != "" {
+		d.Fail("spec.controlPlaneEndpoint.externalDNS", "write externalDNS: false and spec.controlPlaneEndpoint.address",
+			"is true, but the load balancer is %s, which requires a virtual IP", held)
+	} else if cp.ExternalDNS && cp.Address != "" {
 		d.Fail("spec.controlPlaneEndpoint.externalDNS", "leave the address empty, or write externalDNS: false", "is true, but the address is %s", cp.Address)
 	}
 	for i, h := range c.Spec.Hosts {
