@@ -61,10 +61,10 @@ var kubexm = house{
 		"steps/kubeadm":                 append([]string{"steps/controlplane", "steps/etcd", "steps/kubectl"}, domain...), // its API servers are told where the store is
 		"steps/gate":                    append([]string{"steps/etcd", "steps/controlplane", "steps/kubectl"}, domain...), // it asks all that a cluster is made of
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
-		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),  // it speaks to what runs, as its admin
+		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),              // it speaks to what runs, as its admin
 		"steps/loadbalancer":            append([]string{"steps/controlplane", "steps/kubectl", "steps/pki"}, domain...), // the cluster's CA signs what it checks servers with, and kube-vip starts with the control plane
-		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                        // it applies a manifest
-		"steps/node":                    append([]string{"steps/controlplane", "steps/packages"}, domain...), // a name means something else on a master that has joined
+		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                                    // it applies a manifest
+		"steps/node":                    append([]string{"steps/controlplane", "steps/packages"}, domain...),             // a name means something else on a master that has joined
 		"steps/packages":                {"steps", "steps/op", "steps/runner"},
 		"steps/preflight":               append([]string{"steps/packages", "steps/loadbalancer"}, domain...), // they say which hosts cannot be given any, and which can hold a virtual IP
 		"steps/registryd":               append([]string{"steps/connector"}, domain...),                      // it reaches the registry through the wire
@@ -105,32 +105,33 @@ var kubexm = house{
 		"manifest/schema":               {"manifest"},
 		"manifest/starter":              {"manifest/refusal"},
 
-		"testdata/bench":              nil,
-		"testdata/built":              nil,
-		"testdata/e2e":                nil,
-		"testdata/fair":               nil,
-		"testdata/faults":             nil,
-		"testdata/faults/brittle":     nil,
-		"testdata/hostile":            nil,
-		"testdata/lab":                nil,
-		"testdata/lab/cmd":            nil,
-		"testdata/lab/drivers":        nil,
-		"testdata/lab/components":     nil,
-		"testdata/lab/images":         nil,
-		"testdata/lab/images/labtool": nil,
-		"testdata/lab/images/pause":   nil,
-		"testdata/lab/images/standin": nil,
-		"testdata/lab/inventory":      nil,
-		"testdata/lab/mirror":         nil,
-		"testdata/lab/repack":         nil,
-		"testdata/budget":             nil,
-		"testdata/scenarios":          nil,
-		"testdata/stage":              nil,
-		"testdata/testall":            nil,
-		"testdata/upstream":           nil,
-		"testdata/upstream/cmd":       nil,
-		"testdata/vulns":              nil,
-		"testdata/vulns/gen":          nil,
+		"testdata/bench":               nil,
+		"testdata/built":               nil,
+		"testdata/e2e":                 nil,
+		"testdata/fair":                nil,
+		"testdata/faults":              nil,
+		"testdata/faults/brittle":      nil,
+		"testdata/hostile":             nil,
+		"testdata/lab":                 nil,
+		"testdata/lab/cmd":             nil,
+		"testdata/lab/drivers":         nil,
+		"testdata/lab/components":      nil,
+		"testdata/lab/images":          nil,
+		"testdata/lab/images/kube-vip": nil,
+		"testdata/lab/images/labtool":  nil,
+		"testdata/lab/images/pause":    nil,
+		"testdata/lab/images/standin":  nil,
+		"testdata/lab/inventory":       nil,
+		"testdata/lab/mirror":          nil,
+		"testdata/lab/repack":          nil,
+		"testdata/budget":              nil,
+		"testdata/scenarios":           nil,
+		"testdata/stage":               nil,
+		"testdata/testall":             nil,
+		"testdata/upstream":            nil,
+		"testdata/upstream/cmd":        nil,
+		"testdata/vulns":               nil,
+		"testdata/vulns/gen":           nil,
 	},
 	// Plans are made and walked without knowing what a step does; what acts on a
 	// host knows of no bundle; the archive's bytes mean nothing to who writes them.

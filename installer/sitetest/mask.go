@@ -51,7 +51,8 @@ func newMask(c *manifest.Cluster) *mask {
 var (
 	blocks  = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?`)
 	digests = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
-	configs = regexp.MustCompile(`/config/[0-9a-f]{16}\b`) // of a worker's load balancer, with its certificates
+	configs = regexp.MustCompile(`/config/[0-9a-f]{16}\b`)        // of a worker's load balancer, with its certificates
+	conf    = regexp.MustCompile(`(/kubeconfig: ")[0-9a-f]{16}"`) // of kube-vip, with its key
 	ipv4    = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+(/\d+)?`)
 	times   = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	runs    = regexp.MustCompile(`\bop-\d{8}-\d{6}\b`) // ids of operations
@@ -77,6 +78,7 @@ func (m *mask) text(s string, secrets []string) string {
 	s = runs.ReplaceAllString(s, "<operation>")
 	s = lasted.ReplaceAllString(s, `"took": "<time>"`)
 	s = digests.ReplaceAllString(s, "<sha256>")
+	s = conf.ReplaceAllString(s, `${1}<digest>"`)
 	s = configs.ReplaceAllString(s, "/config/<digest>")
 	s = ipv4.ReplaceAllStringFunc(s, m.address)
 	return m.names.ReplaceAllString(s, "<host>")

@@ -86,6 +86,13 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if balancers.Layout != "" {
 		real.Layouts = append(real.Layouts, balancers.Layout)
 	}
+	asked, notes, err := askedOf(ctx, s, b, lock, rootfs)
+	if err != nil {
+		return nil, fmt.Errorf("make images: %w", err)
+	}
+	if asked != "" {
+		real.Layouts = append(real.Layouts, asked)
+	}
 	for _, a := range lock.Artifacts {
 		if file, ok := s.Files[a.Address]; ok {
 			real.Files[a.Address] = file
@@ -103,7 +110,31 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Upstream{Server: server, rows: rows, notes: balancers.Notes}, nil
+	return &Upstream{Server: server, rows: rows, notes: append(balancers.Notes, notes...)}, nil
+}
+
+// askedOf builds what only some configs ask for, and makes its images; layout is "" if the lock
+// has none of them.
+func askedOf(ctx context.Context, s Source, b *components.Builder, lock *manifest.Lock, rootfs string) (layout string, notes []string, err error) {
+	rows, err := components.Asked()
+	if err != nil {
+		return "", nil, err
+	}
+	var references []string
+	for _, image := range lock.Images {
+		references = append(references, image.Reference)
+	}
+	if rows, err = images.AskedFor(rows, references); err != nil || len(rows) == 0 {
+		return "", nil, err
+	}
+	if err := b.Build(ctx, rows); err != nil {
+		return "", nil, err
+	}
+	for _, c := range rows {
+		notes = append(notes, fmt.Sprintf("%s is the lab's own program, and stands for %s.", c.Name, c.StandsFor))
+	}
+	layout, err = images.LayoutAskedFor(s.Cache, rootfs, rows, s.Log)
+	return layout, notes, err
 }
 
 // balancersOf makes images of the load balancers that a lock has, of the mirror's packages.

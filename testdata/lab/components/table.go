@@ -19,6 +19,9 @@ var table []byte
 //go:embed addons.yaml
 var addons []byte
 
+//go:embed asked.yaml
+var asked []byte
+
 //go:embed alternatives.yaml
 var alternatives []byte
 
@@ -119,6 +122,9 @@ func Choose(rows []Component, choices ...string) ([]Component, error) {
 
 // Addons gives what add-ons run, which no lab builds unless a test asks for it.
 func Addons() ([]Component, error) { return read("addons.yaml", addons) }
+
+// Asked gives what a lab builds only where its config asks for an image of it.
+func Asked() ([]Component, error) { return read("asked.yaml", asked) }
 
 func read(name string, text []byte) ([]Component, error) {
 	var all []Component

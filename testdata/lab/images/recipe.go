@@ -49,10 +49,6 @@ var recipes = []recipe{
 		files: map[string]string{"flannel": "/flannel"}, base: true,
 	},
 	{
-		repository: "ghcr.io/kube-vip/kube-vip", tag: "{version}", component: "kube-vip",
-		files: map[string]string{"kube-vip": "/kube-vip"}, entrypoint: []string{"/kube-vip"}, base: true,
-	},
-	{
 		repository: "lab.test/labtool", tag: "{version}", component: "labtool",
 		files: map[string]string{"labtool": binDir + "labtool"}, base: true,
 	},
