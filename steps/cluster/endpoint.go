@@ -41,8 +41,13 @@ func ReadAuthority() steps.Step {
 // kubeadm itself would wait for minutes with a less precise error.
 func WaitEndpoint(c *manifest.Cluster) steps.Step {
 	e := part.EndpointOf(c)
+	test := "; to test it on %s: openssl s_client -connect " + e.At()
+	if e.Front == part.KubeVIPFront {
+		return waitAt(c, "kubernetes.wait-endpoint", e.At(), "choose an address that no other machine has as spec.controlPlaneEndpoint.address",
+			"run crictl logs for the container kube-vip on the masters"+test)
+	}
 	return waitAt(c, "kubernetes.wait-endpoint", e.At(), "configure the load balancer to forward TCP without terminating TLS, and only to the masters of this cluster",
-		"point the load balancer, or the name, at port "+strconv.Itoa(e.Backend)+" of the masters; to test it on %s: openssl s_client -connect "+e.At())
+		"point the load balancer, or the name, at port "+strconv.Itoa(e.Backend)+" of the masters"+test)
 }
 
 // WaitWorkerBalancer waits until an API server of this cluster answers a worker through the

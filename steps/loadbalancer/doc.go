@@ -9,6 +9,9 @@
 // whose port is open; the same degraded mode applies whenever no API server is ready.
 // Trust replaces the placeholder.
 //
+// With kube-vip, the masters hold the virtual IP themselves: each runs it as a static pod, and a
+// Lease decides which one has the address.
+//
 // Configuration changes reload the programs. They are never restarted while they run.
 //
 // It may import steps, steps/op, steps/runner, steps/pki, steps/controlplane, manifest and

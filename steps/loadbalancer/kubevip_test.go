@@ -305,3 +305,22 @@ func TestCheckKubeVIPTrust(t *testing.T) {
 		t.Errorf("%v, %v", ok, err)
 	}
 }
+
+// TestSignedForHostsOfTheRun: a host that the run leaves out needs no certificate now.
+func TestSignedForHostsOfTheRun(t *testing.T) {
+	c := steptest.Cluster(t, withKubeVIP)
+	kase := steptest.Case{Cluster: c}
+	step := SignKubeVIP(c)
+	h := kase.NewHost(t, kase.Sim(t), step)
+	writer := h.ForStep(steps.Meta{Name: "test", Writes: []steps.AnyKey{Trusted}})
+	if err := Trusted.On("m1").Put(writer, true); err != nil {
+		t.Fatal(err)
+	}
+	for want, away := range map[steps.Verdict][]string{steps.Todo: nil, steps.Done: {"m2"}} {
+		h := writer.ForStep(step.Meta())
+		h.Away = away
+		if v, err := step.Precheck(t.Context(), h); err != nil || v != want {
+			t.Errorf("without %q: %v, %v", away, v, err)
+		}
+	}
+}
