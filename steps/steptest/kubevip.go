@@ -154,13 +154,13 @@ func (k *Kube) addresses(s *conntest.Sim, host string) {
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		switch {
-		case words == "-o addr show to "+vip:
+		switch words {
+		case "-o addr show to " + vip:
 			if !k.hasVIP(host) {
 				return prints(""), true
 			}
 			return prints("2: eth0    inet %s scope global eth0\\       valid_lft forever preferred_lft forever\n", vip), true
-		case words == "addr del "+vip+" dev eth0":
+		case "addr del " + vip + " dev eth0":
 			if !k.hasVIP(host) {
 				return failed(2, "RTNETLINK answers: Cannot assign requested address"), true
 			}

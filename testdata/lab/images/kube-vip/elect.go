@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -35,7 +34,7 @@ func (e *elector) run(ctx context.Context, lead func(context.Context)) error {
 		case <-time.After(e.retry + time.Duration(rand.Float64()*jitter*float64(e.retry))): //nolint:gosec // no secret
 		}
 	}
-	slog.Info("became the leader", "identity", e.identity)
+	report("became the leader", "identity", e.identity)
 	leading, stop := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
@@ -116,7 +115,7 @@ func (e *elector) attempt(ctx context.Context) bool {
 func (e *elector) observe(o object, now time.Time) {
 	if o.Spec != e.seen || e.seenAt.IsZero() {
 		if o.Spec.Holder != e.seen.Holder && o.Spec.Holder != "" {
-			slog.Info("New leader", "leader", o.Spec.Holder)
+			report("New leader", "leader", o.Spec.Holder)
 		}
 		e.seen, e.seenAt = o.Spec, now
 	}
@@ -125,7 +124,7 @@ func (e *elector) observe(o object, now time.Time) {
 
 func (e *elector) failed(ctx context.Context, what string, err error) bool {
 	if ctx.Err() == nil {
-		slog.Error(what, "lock", e.lease.name, "err", err)
+		report(what, "lock", e.lease.name, "err", err)
 	}
 	return false
 }
@@ -138,6 +137,6 @@ func (e *elector) release(ctx context.Context) {
 	o := e.last
 	o.Spec = leaseSpec{Seconds: 1, Acquired: now, Renewed: now, Transitions: e.seen.Transitions}
 	if _, err := e.lease.update(ctx, o); err != nil {
-		slog.Error("failed to release lock", "lock", e.lease.name, "err", err)
+		report("failed to release lock", "lock", e.lease.name, "err", err)
 	}
 }

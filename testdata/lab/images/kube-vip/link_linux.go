@@ -81,7 +81,7 @@ func (l *link) announce() error {
 	if err != nil {
 		return os.NewSyscallError("socket", err)
 	}
-	defer syscall.Close(s) //nolint:errcheck // nothing is left to do
+	defer syscall.Close(s)
 	to := &syscall.SockaddrLinklayer{Protocol: protocol, Ifindex: i.Index, Halen: 6, Addr: [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}
 	return os.NewSyscallError("sendto", syscall.Sendto(s, gratuitous(i.HardwareAddr, l.ip), 0, to))
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -24,9 +23,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Environ()); err != nil {
-		slog.Error("kube-vip ends", "err", err)
+		report("kube-vip ends", "err", err)
 		os.Exit(1)
 	}
+}
+
+// report writes an event and its details to the container's log.
+func report(event string, details ...any) {
+	fmt.Fprintln(os.Stderr, append([]any{event}, details...)...)
 }
 
 func run(ctx context.Context, args, environ []string) error {
@@ -55,9 +59,9 @@ func run(ctx context.Context, args, environ []string) error {
 		return fmt.Errorf("checking interface: %w", err)
 	}
 	go metrics(ctx, c.metrics)
-	slog.Info("cluster membership", "namespace", c.namespace, "lock", c.leaseName, "id", c.node)
+	report("cluster membership", "namespace", c.namespace, "lock", c.leaseName, "id", c.node)
 	if err := link.remove(ctx); err != nil { // an earlier process may have been killed
-		slog.Error("could not delete virtualIP", "err", err)
+		report("could not delete virtualIP", "err", err)
 	}
 	e := &elector{lease: client.lease(c.namespace, c.leaseName), identity: c.node, duration: c.duration, deadline: c.deadline, retry: c.retry}
 	err = e.run(ctx, func(ctx context.Context) { hold(ctx, link) })
@@ -80,10 +84,10 @@ type address interface {
 func hold(ctx context.Context, a address) {
 	for ctx.Err() == nil {
 		if err := a.add(ctx); err != nil && ctx.Err() == nil {
-			slog.Error("failed to add IP", "err", err)
+			report("failed to add IP", "err", err)
 		}
 		if err := a.announce(); err != nil {
-			slog.Error("failed to broadcast ARP", "err", err)
+			report("failed to broadcast ARP", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -102,6 +106,6 @@ func metrics(ctx context.Context, at string) {
 		_ = s.Close()
 	}()
 	if err := s.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		slog.Error("prometheus HTTP server", "err", err)
+		report("prometheus HTTP server", "err", err)
 	}
 }

@@ -210,7 +210,9 @@ func TestElection(t *testing.T) {
 		holder("m3")
 		stop2()
 		stop3()
-		<-ended3
+		if err := <-ended3; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
