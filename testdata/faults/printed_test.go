@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"os"
 	"os/exec"
@@ -15,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/pki"
+	"github.com/mensylisir/kubexm/steps/steptest"
 	"github.com/mensylisir/kubexm/testdata/built"
 )
 
@@ -255,6 +259,9 @@ func (p *printed) typed(t *testing.T, dir, cache, where, line string) {
 		}()
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // the shell is not all
+	if strings.HasPrefix(line, "kubexm health") {
+		defer p.certify()()
+	}
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && out.all.Len() > 0 { // it was interrupted, or its shell was
@@ -274,6 +281,37 @@ func (p *printed) typed(t *testing.T, dir, cache, where, line string) {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// clientCertificate is the certificate in a kubeconfig of the simulated kubeadm.
+var clientCertificate = regexp.MustCompile(`client-certificate-data: [^,}]+`)
+
+// certify puts a certificate into each file of a node that the simulated kubeadm and kubelet
+// fill with words, and returns what undoes that.
+func (p *printed) certify() (undo func()) {
+	real := steptest.Authority()
+	var undone []func()
+	for _, h := range p.hosts {
+		sim := h.sim
+		for _, file := range controlplane.Certificates() {
+			was := sim.Read(file)
+			if _, err := pki.Certificates([]byte(was)); was == "" || err == nil {
+				continue
+			}
+			text := real
+			if strings.HasPrefix(was, "apiVersion:") {
+				text = clientCertificate.ReplaceAllString(was, "client-certificate-data: "+base64.StdEncoding.EncodeToString([]byte(real)))
+			}
+			f, _ := sim.File(file)
+			sim.AddFile(file, text, f.Mode)
+			undone = append(undone, func() { sim.AddFile(file, was, f.Mode) })
+		}
+	}
+	return func() {
+		for _, undo := range undone {
+			undo()
 		}
 	}
 }
