@@ -123,11 +123,11 @@ func pushTo(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	repo.PlainHTTP = true
 	ctx := context.Background()
-	for range 1200 { // a minute, for one that is still starting
+	for range 1200 { // a minute, for one that is still starting, or has not written the login yet
 		store, serr := credentials.NewFileStore(ts.MkAbs(args[1]))
 		ts.Check(serr)
 		repo.Client = &auth.Client{Client: &http.Client{}, Credential: credentials.Credential(store)}
-		if err = pushArtifact(ctx, repo); err == nil || neg || !errors.As(err, new(*net.OpError)) {
+		if err = pushArtifact(ctx, repo); err == nil || neg || !errors.As(err, new(*net.OpError)) && !errors.Is(err, auth.ErrBasicCredentialNotFound) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
