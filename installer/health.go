@@ -15,9 +15,9 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/etcd"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/loadbalancer"
 	"github.com/mensylisir/kubexm/steps/pki"
 	"github.com/mensylisir/kubexm/steps/preflight"
@@ -35,14 +35,8 @@ type Health struct {
 // expiresWithin is how long before its end a certificate is a problem.
 const expiresWithin = 30 * 24 * time.Hour
 
-// Health checks the cluster: hosts, API servers, etcd, nodes, certificates, clocks and disks. It
-// changes nothing. unreached are the hosts that the session did not reach.
-func (s *Session) Health(ctx context.Context, unreached HostErrors, now time.Time) ([]Health, error) {
-	return HealthOf(ctx, s.Cluster, s.Host, unreached, now)
-}
-
-// HealthOf is Session.Health for other connections: of returns a host, or nil if it was not
-// reached.
+// HealthOf checks a cluster: hosts, API servers, etcd, nodes, certificates, clocks and disks. It
+// changes nothing. of returns a host, or nil if it was not reached; unreached has the reasons.
 func HealthOf(ctx context.Context, c *manifest.Cluster, of func(manifest.Host) *steps.Host, unreached HostErrors, now time.Time) ([]Health, error) {
 	checks := []func(context.Context) Health{
 		func(context.Context) Health { return hostHealth(c, of, unreached) },
@@ -128,20 +122,20 @@ func nodeHealth(ctx context.Context, c *manifest.Cluster, of func(manifest.Host)
 		h.Problems = []string{err.Error()}
 		return h
 	}
-	ready, problems := 0, []string(nil)
+	ready, err := kubectl.NodesReady(ctx, of(lead))
+	if err != nil {
+		h.Problems = []string{fmt.Sprintf("the nodes cannot be read on %s: %s", lead.Name, strings.TrimSpace(err.Error()))}
+		return h
+	}
+	count := 0
 	for _, m := range want {
-		bad, err := cluster.NotReady(ctx, []manifest.Host{m}, of(lead))
-		switch {
-		case err != nil:
-			h.Problems = []string{fmt.Sprintf("nodes, read on %s: %v", lead.Name, err)}
-			return h
-		case bad != "":
-			problems = append(problems, bad)
-		default:
-			ready++
+		if ready[m.Name] {
+			count++
+		} else {
+			h.Problems = append(h.Problems, "node "+m.Name+" is not Ready: run kubectl describe node "+m.Name)
 		}
 	}
-	h.Detail, h.Problems = fmt.Sprintf("%d of %d are Ready", ready, len(want)), problems
+	h.Detail = fmt.Sprintf("%d of %d are Ready", count, len(want))
 	return h
 }
 

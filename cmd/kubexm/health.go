@@ -68,5 +68,5 @@ func (a *app) health(ctx context.Context, f *getFlags) (out []installer.Health, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	return session.Health(ctx, unreached, time.Now())
+	return installer.HealthOf(ctx, c, session.Host, unreached, time.Now())
 }

@@ -137,7 +137,7 @@ func (n node) ready() (bool, string) {
 // (the toleration of node.kubernetes.io/unreachable that every pod has).
 func WaitReady(nodes []manifest.Host, away []string) steps.Step {
 	check := func(ctx context.Context, h *steps.Host) (string, error) {
-		if bad, err := NotReady(ctx, nodes, h); bad != "" || err != nil {
+		if bad, err := notReady(ctx, nodes, h); bad != "" || err != nil {
 			return bad, err
 		}
 		return noDNS(ctx, away, h)
@@ -154,9 +154,8 @@ func WaitReady(nodes []manifest.Host, away []string) steps.Step {
 	}
 }
 
-// NotReady describes the first of some nodes that is not Ready; "" if all are. A node that cannot
-// be read is not Ready.
-func NotReady(ctx context.Context, nodes []manifest.Host, h *steps.Host) (string, error) {
+// notReady describes what is not ready yet; "" if everything is.
+func notReady(ctx context.Context, nodes []manifest.Host, h *steps.Host) (string, error) {
 	for _, want := range nodes {
 		n, err := getNode(ctx, h, want.Name)
 		var cmd *runner.CmdError

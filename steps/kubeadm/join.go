@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,15 +29,12 @@ type Token struct {
 // It is never written to a disk of the workdir host.
 var JoinToken = steps.NewKey[Token]("kubeadm.join")
 
-// readiness has kubectl print each node as NAME=True, or =False or =Unknown.
-const readiness = `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}`
-
 // MintToken creates a bootstrap token on the first healthy master if at least one of the
 // joining hosts is not a Ready node. Otherwise no host has to join, and it creates none.
 func MintToken(joining []manifest.Host) steps.Step {
 	return &op.Do{
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+			ready, err := kubectl.NodesReady(ctx, h)
 			if runner.Refused(err) {
 				return false, nil
 			}
@@ -46,7 +42,7 @@ func MintToken(joining []manifest.Host) steps.Step {
 				return false, err
 			}
 			for _, j := range joining {
-				if !slices.Contains(strings.Fields(out), j.Name+"=True") {
+				if !ready[j.Name] {
 					return false, nil
 				}
 			}

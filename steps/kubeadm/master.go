@@ -129,8 +129,8 @@ func MintMasterToken(c *manifest.Cluster, joining manifest.Host) steps.Step {
 		Act: func(ctx context.Context, h *steps.Host) error {
 			// The node of a host that was reset outside of kubexm stays Ready for a while.
 			gone, err := poll(ctx, h, func(ctx context.Context, h *steps.Host) (bool, error) {
-				out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
-				return !slices.Contains(strings.Fields(out), joining.Name+"=True"), err
+				ready, err := kubectl.NodesReady(ctx, h)
+				return !ready[joining.Name], err
 			}, unknownTimeout)
 			if err == nil && !gone {
 				err = nameTaken(joining.Name)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -211,16 +212,12 @@ func FinishAdoption() steps.Step {
 			return err == nil && !exists, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			out, err := kubectl.Run(ctx, h, "--request-timeout=10s", "get", "nodes", "-o", readiness)
+			nodes, err := kubectl.NodesReady(ctx, h)
 			if err != nil {
 				return err
 			}
-			var stale []string
-			for _, word := range strings.Fields(out) {
-				if name, _, _ := strings.Cut(word, "="); name != h.Name {
-					stale = append(stale, name)
-				}
-			}
+			delete(nodes, h.Name)
+			stale := slices.Sorted(maps.Keys(nodes))
 			if len(stale) > 0 {
 				if _, err := kubectl.Run(ctx, h, append([]string{"--request-timeout=30s", "delete", "node", "--ignore-not-found"}, stale...)...); err != nil {
 					return err

@@ -50,12 +50,14 @@ func podOf(c *manifest.Cluster) pod {
 // ChecksReadyOnWorkers is ChecksReady for the load balancers on workers.
 func ChecksReadyOnWorkers(c *manifest.Cluster) bool { return podOf(c).probes }
 
-// CheckWorkerTrust is CheckTrust for a worker.
+// CheckWorkerTrust checks whether the load balancer on a worker has the cluster's CA, which
+// authority contains, and a certificate that it has signed.
 func CheckWorkerTrust(authority steps.Key[[]byte]) steps.Step {
 	return checkTrust("loadbalancer.check-worker-trust", WorkerDir, authority)
 }
 
-// SignWorkerProbe is SignProbe for the workers.
+// SignWorkerProbe has the cluster's CA sign a client certificate for the health checks of the
+// load balancers on workers, where a worker has none that is valid.
 func SignWorkerProbe(c *manifest.Cluster) steps.Step {
 	return signProbe("loadbalancer.sign-worker-probe", part.WorkerBalancers.Names(c), WorkerProbes)
 }

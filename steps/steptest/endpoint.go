@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"slices"
 	"syscall"
 	"time"
+
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
 // Endpoint returns a connection to a load balancer in front of the API servers. It serves
@@ -65,3 +68,19 @@ func serving(ca ed25519.PrivateKey, name string) (net.Conn, error) {
 
 // authorityKey returns the key of the cluster's CA, which is always the same.
 func authorityKey() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) }
+
+// reached reports whether a program on a host reaches an API server: the one of the flag
+// --server, or the one that the control plane endpoint resolves to on the host.
+func (k *Kube) reached(c call) bool {
+	if server := c.flags["--server"]; server != "" {
+		host := k.addressed(server)
+		return k.serves(host) && !slices.Contains(k.Unhealthy, "kube-apiserver-"+host)
+	}
+	if k.stands || part.EndpointOf(k.cluster).Balanced() {
+		return k.up() && k.holdsVIP()
+	}
+	if k.aimsAtItself(c.sim) {
+		return k.up() && balancerRuns(c.sim)
+	}
+	return k.serves(k.aim(c.sim))
+}

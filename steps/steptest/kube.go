@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
@@ -219,22 +218,6 @@ func (k *Kube) Silence(host string, silent bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.silent[host] = silent
-}
-
-// reached reports whether a program on a host reaches an API server: the one of the flag
-// --server, or the one that the control plane endpoint resolves to on the host.
-func (k *Kube) reached(c call) bool {
-	if server := c.flags["--server"]; server != "" {
-		host := k.addressed(server)
-		return k.serves(host) && !slices.Contains(k.Unhealthy, "kube-apiserver-"+host)
-	}
-	if k.stands || part.EndpointOf(k.cluster).Balanced() {
-		return k.up() && k.holdsVIP()
-	}
-	if k.aimsAtItself(c.sim) {
-		return k.up() && balancerRuns(c.sim)
-	}
-	return k.serves(k.aim(c.sim))
 }
 
 // serves reports whether the API server of a host answers.
