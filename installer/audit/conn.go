@@ -101,7 +101,7 @@ func shortened(argv []string) []string {
 // ReadOnlyVerb reports whether a verb changes nothing on a host. Programs may change anything.
 func ReadOnlyVerb(verb string) bool {
 	return slices.Contains([]string{
-		connector.VerbRead, connector.VerbDigest, connector.VerbStat, connector.VerbList, connector.VerbCompare, connector.VerbSysctl,
+		connector.VerbRead, connector.VerbDigest, connector.VerbStat, connector.VerbList, connector.VerbLines, connector.VerbCompare, connector.VerbSysctl,
 		connector.VerbModule, connector.VerbUnitShow, connector.VerbUnitJournal, connector.VerbJobPoll, connector.VerbUser, connector.VerbGroup,
 		connector.VerbHostname, connector.VerbBootID, connector.VerbFacts, connector.VerbHasProgram, connector.VerbSwaps, connector.VerbSELinux,
 		connector.VerbUFW, connector.VerbPackages, connector.VerbPackagesFree, VerbDial,

@@ -101,6 +101,12 @@ func (t *Transcript) heard(_, node string, c connector.Cmd, stdin []byte) {
 	case connector.VerbWrite, connector.VerbPut, connector.VerbSeal:
 		argv = append([]string{argv[0]}, argv[2:]...)
 	}
+	if c.Verb == connector.VerbRemove { // how many files one command removes is no effect
+		for _, file := range argv {
+			t.add(t.mask.text(fmt.Sprintf("%s %s %s", stepOf(node), c.Verb, file), c.Secrets))
+		}
+		return
+	}
 	of := strings.TrimSpace(fmt.Sprintf("%s %s %s", stepOf(node), c.Verb, strings.Join(argv, " ")))
 	text := t.mask.text(of, c.Secrets)
 	t.add(text)

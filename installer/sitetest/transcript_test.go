@@ -2,6 +2,7 @@ package sitetest_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -61,6 +62,20 @@ func TestTwoMakingsAreToldAlike(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEachRemovedFileIsALine: two commands that remove two files leave what one command leaves.
+func TestEachRemovedFileIsALine(t *testing.T) {
+	lines := told(t, "single")
+	of := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.Contains(l, " fs.remove /") })
+	for _, l := range of {
+		if strings.Count(l, " /") != 1 {
+			t.Errorf("%q names several files", l)
+		}
+	}
+	if !slices.ContainsFunc(of, func(l string) bool { return strings.HasSuffix(l, ".json") }) {
+		t.Errorf("no record is removed in %d lines", len(of))
 	}
 }
 

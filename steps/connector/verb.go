@@ -13,10 +13,11 @@ const (
 	VerbDigest   = "fs.digest"   // PATH -> "SHA256\n"; exit 44
 	VerbStat     = "fs.stat"     // PATH -> one record; exit 44
 	VerbList     = "fs.list"     // PATH -> records; exit 44
+	VerbLines    = "fs.lines"    // PATH SUFFIX -> of each file in PATH with the suffix, each line after "NAME\0"; exit 44
 	VerbCompare  = "fs.compare"  // PATH SIZE[:MORE], ... -> records with the digest of a file of that size
 	VerbMkdir    = "fs.mkdir"    // PATH MODE OWNER -> the created folders, each ended by NUL
 	VerbAttr     = "fs.attr"     // PATH MODE OWNER; exit 44
-	VerbRemove   = "fs.remove"   // PATH: a file or link, which may be missing
+	VerbRemove   = "fs.remove"   // PATH...: files or links, which may be missing
 	VerbRmdir    = "fs.rmdir"    // PATH: an empty folder, which may be missing; exit 47: not empty
 	VerbPurge    = "fs.purge"    // PATH and all below, on the same file system
 	VerbLink     = "fs.link"     // PATH TARGET

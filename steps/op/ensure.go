@@ -133,7 +133,8 @@ func (s *state) change(ctx context.Context, h *steps.Host, r Resource, earlier b
 
 // changes calls do for each due change, in order. It computes each change only after the
 // previous ones were handled, because they may cause it or make it unnecessary.
-func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Resource, c *Change) error) error {
+func (s *state) changes(ctx context.Context, h *steps.Host, do func(ctx context.Context, i int, r Resource, c *Change) error) error {
+	ctx = withRecords(ctx, h)
 	changed := false
 	rs := s.list(h)
 	for i, r := range rs {
@@ -144,7 +145,7 @@ func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Res
 		if c == nil {
 			continue
 		}
-		if err := do(i, r, c); err != nil {
+		if err := do(ctx, i, r, c); err != nil {
 			return err
 		}
 		changed = true
@@ -164,7 +165,7 @@ func (s *state) changes(ctx context.Context, h *steps.Host, do func(i int, r Res
 		if c == nil {
 			continue
 		}
-		if err := do(i, r, c); err != nil {
+		if err := do(ctx, i, r, c); err != nil {
 			return err
 		}
 	}
@@ -176,7 +177,7 @@ var errTodo = errors.New("a change is due")
 
 // Precheck returns Todo at the first resource that does not have the desired state.
 func (s *state) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, error) {
-	err := s.changes(ctx, h, func(int, Resource, *Change) error { return errTodo })
+	err := s.changes(ctx, h, func(context.Context, int, Resource, *Change) error { return errTodo })
 	if errors.Is(err, errTodo) {
 		return steps.Todo, nil
 	}
@@ -189,7 +190,7 @@ func (s *state) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, err
 // Diff lists what Run would change.
 func (s *state) Diff(ctx context.Context, h *steps.Host) ([]string, error) {
 	var out []string
-	err := s.changes(ctx, h, func(_ int, _ Resource, c *Change) error {
+	err := s.changes(ctx, h, func(_ context.Context, _ int, _ Resource, c *Change) error {
 		line := c.What
 		if c.Diff != "" {
 			line += "\n" + c.Diff
@@ -203,7 +204,7 @@ func (s *state) Diff(ctx context.Context, h *steps.Host) ([]string, error) {
 // Run applies the due changes.
 func (s *state) Run(ctx context.Context, h *steps.Host) error {
 	changed := false
-	err := s.changes(ctx, h, func(i int, r Resource, c *Change) error {
+	err := s.changes(ctx, h, func(ctx context.Context, i int, r Resource, c *Change) error {
 		if !changed && !s.gone {
 			h.OnRollback(func(ctx context.Context) error { return prune(ctx, h) })
 			if err := s.expect(ctx, h, i); err != nil {

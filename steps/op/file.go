@@ -191,12 +191,13 @@ func save(ctx context.Context, h *steps.Host, r Resource, path string, existed, 
 
 // unwrite restores the file that save saved.
 func unwrite(ctx context.Context, h *steps.Host, r Resource, path string, existed, first bool) error {
+	if !existed {
+		return h.Remove(ctx, runner.Partial(path), path)
+	}
 	if err := h.Discard(ctx, path); err != nil {
 		return err
 	}
 	switch {
-	case !existed:
-		return h.Remove(ctx, path)
 	case first:
 		return h.Copy(ctx, recordPath(h, r, suffixFirst), path)
 	}
@@ -215,16 +216,17 @@ func restoreFile(ctx context.Context, h *steps.Host, r Resource, path string) (*
 		what = "restore " + path
 	}
 	return &Change{What: what, Apply: func(ctx context.Context, h *steps.Host) error {
-		err := h.Discard(ctx, path)
-		if err == nil && e.Existed {
-			err = h.Copy(ctx, recordPath(h, r, suffixFirst), path)
-			if errors.Is(err, fs.ErrNotExist) { // an interrupted run has already restored it
-				err = nil
+		if !e.Existed {
+			if err := h.Remove(ctx, runner.Partial(path), path); err != nil {
+				return err
 			}
-		} else if err == nil {
-			err = h.Remove(ctx, path)
+			return Forget(ctx, h, r)
 		}
-		if err != nil {
+		if err := h.Discard(ctx, path); err != nil {
+			return err
+		}
+		err := h.Copy(ctx, recordPath(h, r, suffixFirst), path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // if absent, an interrupted run has already restored it
 			return err
 		}
 		return Forget(ctx, h, r)

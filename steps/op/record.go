@@ -66,7 +66,11 @@ func recordPath(h *steps.Host, r Resource, suffix string) string {
 // ReadRecord reads the record of r. ok reports whether there is one: if not, kubexm has not
 // changed r, or has restored it.
 func ReadRecord(ctx context.Context, h *steps.Host, r Resource) (e Record, ok bool, err error) {
-	text, err := h.ReadFile(ctx, recordPath(h, r, suffixEntry))
+	read, file := h.ReadFile, recordPath(h, r, suffixEntry)
+	if c := cacheOf(ctx, h); c != nil {
+		read = c.entry
+	}
+	text, err := read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, false, nil
 	}
@@ -104,6 +108,9 @@ func RememberFirst(ctx context.Context, h *steps.Host, r Resource, e Record) (fi
 }
 
 func makeRecordDir(ctx context.Context, h *steps.Host) error {
+	if cacheOf(ctx, h).hasFolder() {
+		return nil
+	}
 	_, err := h.Mkdir(ctx, RecordDir(h), runner.Attr{Mode: 0o700})
 	return err
 }
@@ -115,17 +122,22 @@ func Rewrite(ctx context.Context, h *steps.Host, r Resource, e Record) error {
 	if err != nil {
 		return err
 	}
-	return h.WriteFile(ctx, recordPath(h, r, suffixEntry), append(text, '\n'), runner.Attr{Mode: 0o600})
+	file, text := recordPath(h, r, suffixEntry), append(text, '\n')
+	if err := h.WriteFile(ctx, file, text, runner.Attr{Mode: 0o600}); err != nil {
+		return err
+	}
+	cacheOf(ctx, h).set(file, text)
+	return nil
 }
 
 // Forget deletes the record of r. A resource must call it after it has restored r. The
 // entry is deleted last: an entry without data means that r is already restored.
 func Forget(ctx context.Context, h *steps.Host, r Resource) error {
-	for _, suffix := range []string{suffixFirst, suffixLast, suffixEntry} {
-		if err := h.Remove(ctx, recordPath(h, r, suffix)); err != nil {
-			return err
-		}
+	entry := recordPath(h, r, suffixEntry)
+	if err := h.Remove(ctx, recordPath(h, r, suffixFirst), recordPath(h, r, suffixLast), entry); err != nil {
+		return err
 	}
+	cacheOf(ctx, h).set(entry, nil)
 	return nil
 }
 

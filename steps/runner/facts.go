@@ -44,7 +44,7 @@ type Facts struct {
 	User        string   // the user that collected the facts
 	UID         int
 	Ports       []Port        // listening ports, sorted
-	ClockOffset time.Duration // how far the host's clock is ahead of the workdir host's
+	ClockOffset time.Duration // how far the host's clock is ahead of the workdir host's at least; 0 if they may agree
 
 	HostnameAddresses []netip.Addr           // addresses of the host name in /etc/hosts
 	Units             []UnitFact             // kubelet and time synchronization services, if they exist
@@ -137,10 +137,23 @@ func (r *Runner) Facts(ctx context.Context) (Facts, error) {
 		return Facts{}, err
 	}
 	if !f.Time.IsZero() {
-		// The host read its clock about halfway through.
-		f.ClockOffset = f.Time.Sub(began.Add(took / 2)).Round(time.Millisecond)
+		f.ClockOffset = clockOffset(f.Time, began, took)
 	}
 	return f, nil
+}
+
+// clockOffset returns how far a clock is ahead at least that was read at some moment of the time
+// that an answer took: 0 if the clocks may agree. A host under load takes seconds to answer, which
+// says nothing about its clock.
+func clockOffset(read, began time.Time, took time.Duration) time.Duration {
+	var off time.Duration
+	switch ended := began.Add(took); {
+	case read.Before(began):
+		off = read.Sub(began)
+	case read.After(ended):
+		off = read.Sub(ended)
+	}
+	return off.Round(time.Millisecond)
 }
 
 // Platform returns the platform by which files of the bundle are selected.

@@ -207,3 +207,41 @@ func (r *Runner) List(ctx context.Context, dir string) ([]Info, error) {
 	}
 	return infos, nil
 }
+
+// Lines returns the content of all files in dir whose names end in suffix, by name, with one
+// command. They must be text files: a missing newline at the end is added, and an empty
+// file is an error. Hidden files are ignored. A missing folder is fs.ErrNotExist.
+func (r *Runner) Lines(ctx context.Context, dir, suffix string) (map[string][]byte, error) {
+	if err := checkPath(dir); err != nil {
+		return nil, err
+	}
+	res, err := r.do(ctx, connector.Cmd{
+		Verb: connector.VerbLines, Argv: shell(scriptLines, dir, suffix), Sudo: true, Limit: LargestFile,
+	})
+	switch {
+	case exited(err, exitAbsent):
+		return nil, absent("read", dir)
+	case errors.Is(err, ErrTruncated):
+		return nil, &fs.PathError{Op: "read", Path: dir, Err: ErrTooLarge}
+	case err != nil:
+		return nil, err
+	}
+	out, err := parseLines(res.Stdout)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", dir, err)
+	}
+	return out, nil
+}
+
+// parseLines parses the output of scriptLines.
+func parseLines(b []byte) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for line := range bytes.Lines(b) {
+		name, text, ok := bytes.Cut(line, []byte{0})
+		if !ok || len(name) == 0 || !bytes.HasSuffix(text, []byte{'\n'}) {
+			return nil, fmt.Errorf("%q is no line after the name of a file", line[:min(len(line), 80)])
+		}
+		out[string(name)] = append(out[string(name)], text...)
+	}
+	return out, nil
+}

@@ -160,7 +160,7 @@ func (r *Runner) WaitJob(ctx context.Context, j Job) (log []byte, err error) {
 	for {
 		s, err := r.Job(ctx, j, at)
 		switch {
-		case outOfReach(err) && lost < reconnects && ctx.Err() == nil:
+		case OutOfReach(err) && lost < reconnects && ctx.Err() == nil:
 			if lost++; lost == 1 {
 				continue // the next command reconnects
 			}
@@ -214,9 +214,9 @@ func (r *Runner) RunJob(ctx context.Context, j Job) (log []byte, err error) {
 	return r.WaitJob(ctx, j)
 }
 
-// outOfReach reports whether err is a broken or failed connection, so that a retry may
+// OutOfReach reports whether err is a broken or failed connection, so that a retry may
 // succeed.
-func outOfReach(err error) bool {
+func OutOfReach(err error) bool {
 	var broken *connector.BrokenError
 	var dial *connector.DialError
 	return errors.As(err, &broken) || errors.As(err, &dial)
@@ -226,10 +226,10 @@ func outOfReach(err error) bool {
 // ignored: the next RunJob clears the job.
 func (r *Runner) jobEnded(ctx context.Context, j Job, s JobState, log string) error {
 	err := r.ClearJob(ctx, j)
-	if outOfReach(err) {
+	if OutOfReach(err) {
 		err = r.ClearJob(ctx, j)
 	}
-	if err != nil && !outOfReach(err) {
+	if err != nil && !OutOfReach(err) {
 		return err
 	}
 	if s.Exit == 0 {

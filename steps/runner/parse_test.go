@@ -111,7 +111,15 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00/x\x00\x00"))
 	f.Add([]byte("LoadState=loaded\nActiveState=failed\nExecMainCode=2\nExecMainStatus=-5\n\nlog"))
 	f.Add([]byte("etcd:x:998:997::/:/bin/sh\netcd"))
+	f.Add([]byte("a.json\x00{}\nb.json\x00{}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		if files, err := parseLines(b); err == nil {
+			for name, text := range files {
+				if name == "" || !strings.HasSuffix(string(text), "\n") {
+					t.Errorf("%q: %q", name, text)
+				}
+			}
+		}
 		if infos, err := parseInfos(b); err == nil && !slices.IsSortedFunc(infos, func(a, b Info) int { return strings.Compare(a.Name, b.Name) }) {
 			t.Fatalf("%+v", infos)
 		}

@@ -66,6 +66,17 @@ stat --printf '%f %s %u %g %Y\0%U\0%G\0%n\0' -- "$1"
 if [ -L "$1" ]; then readlink -n -- "$1"; fi
 printf '\0'`
 
+	// DIR SUFFIX; prints each line of DIR's files that end in SUFFIX, after the file's name and
+	// NUL. One grep for all files: a process per file would take longer than the rest. exit 1:
+	// a file is empty, or went away meanwhile.
+	scriptLines = `set -eu
+[ -d "$1" ] || exit 44
+cd -- "$1"
+set -- *"$2"
+[ -e "$1" ] || exit 0
+for f; do [ -s "$f" ] || { echo "$f: empty, or gone" >&2; exit 1; }; done
+exec grep -aHZ '' -- "$@"`
+
 	scriptList = `set -eu
 [ -d "$1" ] || exit 44
 cd -- "$1"

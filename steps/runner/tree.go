@@ -40,12 +40,18 @@ func (r *Runner) SetAttr(ctx context.Context, path string, a Attr) error {
 	return err
 }
 
-// Remove removes a file or a link. A missing file is not an error; a folder is.
-func (r *Runner) Remove(ctx context.Context, path string) error {
-	if err := checkPath(path); err != nil {
-		return err
+// Remove removes files and links, in the order of paths, with one command. A missing file
+// is not an error; a folder is. After an error, the rest of paths is removed all the same.
+func (r *Runner) Remove(ctx context.Context, paths ...string) error {
+	for _, p := range paths {
+		if err := checkPath(p); err != nil {
+			return err
+		}
 	}
-	_, err := r.do(ctx, connector.Cmd{Verb: connector.VerbRemove, Argv: []string{"rm", "-f", "--", path}, Sudo: true})
+	if len(paths) == 0 {
+		return nil
+	}
+	_, err := r.do(ctx, connector.Cmd{Verb: connector.VerbRemove, Argv: append([]string{"rm", "-f", "--"}, paths...), Sudo: true})
 	return err
 }
 
@@ -113,5 +119,10 @@ func (r *Runner) Discard(ctx context.Context, file string) error {
 	if err := checkPath(file); err != nil {
 		return err
 	}
-	return r.Remove(ctx, path.Join(path.Dir(file), "."+path.Base(file)+".kubexm-new"))
+	return r.Remove(ctx, Partial(file))
+}
+
+// Partial returns the path of the temporary file of an upload or a write of file.
+func Partial(file string) string {
+	return path.Join(path.Dir(file), "."+path.Base(file)+".kubexm-new")
 }

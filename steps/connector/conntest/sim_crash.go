@@ -23,7 +23,7 @@ type disk struct {
 var syncs = []string{connector.VerbWrite, connector.VerbSeal, connector.VerbMkdir, connector.VerbLink, connector.VerbCopy, connector.VerbRename}
 
 // reads are the verbs that change no file.
-var reads = []string{connector.VerbRead, connector.VerbDigest, connector.VerbStat, connector.VerbList, connector.VerbCompare, connector.VerbSysctl,
+var reads = []string{connector.VerbRead, connector.VerbDigest, connector.VerbStat, connector.VerbList, connector.VerbLines, connector.VerbCompare, connector.VerbSysctl,
 	connector.VerbModule, connector.VerbUnitShow, connector.VerbUnitJournal, connector.VerbUser, connector.VerbGroup, connector.VerbHostname,
 	connector.VerbBootID, connector.VerbFacts, connector.VerbHasProgram, connector.VerbPackages, connector.VerbPackagesFree, connector.VerbJobPoll,
 	connector.VerbSwaps, connector.VerbSELinux, connector.VerbUFW}

@@ -2,6 +2,7 @@ package conntest
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -25,15 +26,12 @@ func (s *Sim) doTree(c connector.Cmd, _ []byte) (connector.Result, bool) {
 			out = append(out, s.record(s.files[path.Join(dir, name)], name)...)
 		}
 		return connector.Result{Stdout: out}, true
+	case connector.VerbLines:
+		return s.lines(args[0], args[1])
 	case connector.VerbMkdir:
 		return s.mkdir(args[0], args[1], args[2])
 	case connector.VerbRemove:
-		p := s.resolve(args[0], false)
-		if f, ok := s.files[p]; ok && f.Mode.IsDir() {
-			return exits(1, "rm: cannot remove '%s': Is a directory", args[0])
-		}
-		delete(s.files, p)
-		return connector.Result{}, true
+		return s.remove(args)
 	case connector.VerbRmdir:
 		p := s.resolve(args[0], false)
 		if f, ok := s.files[p]; !ok || !f.Mode.IsDir() {
@@ -154,4 +152,49 @@ func (s *Sim) move(keep bool, to, from string) (connector.Result, bool) {
 		s.files[name] = g
 	}
 	return connector.Result{}, true
+}
+
+// remove removes files in their order. The power may fail between two of them.
+func (s *Sim) remove(paths []string) (connector.Result, bool) {
+	var complaint string
+	for i, name := range paths {
+		p := s.resolve(name, false)
+		if f, ok := s.files[p]; ok && f.Mode.IsDir() {
+			complaint += fmt.Sprintf("rm: cannot remove '%s': Is a directory\n", name)
+			continue
+		}
+		delete(s.files, p)
+		if s.disk.past != nil && i < len(paths)-1 { // after the last one, wrote notes the state
+			s.disk.past = append(s.disk.past, s.state())
+		}
+	}
+	if complaint != "" {
+		return exits(1, "%s", complaint)
+	}
+	return connector.Result{}, true
+}
+
+// lines gives the lines of the files in a folder.
+func (s *Sim) lines(folder, suffix string) (connector.Result, bool) {
+	dir := s.resolve(folder, true)
+	if d, ok := s.files[dir]; !ok || !d.Mode.IsDir() {
+		return exits(44, "")
+	}
+	var out bytes.Buffer
+	for _, name := range s.children(dir) {
+		if !strings.HasSuffix(name, suffix) || strings.HasPrefix(name, ".") {
+			continue
+		}
+		f := s.files[s.resolve(path.Join(dir, name), true)]
+		switch {
+		case f == nil || len(f.Data) == 0 && !f.Mode.IsDir():
+			return exits(1, "%s: empty, or gone", name)
+		case f.Mode.IsDir():
+			return exits(2, "grep: %s: Is a directory", name)
+		}
+		for line := range bytes.Lines(f.Data) {
+			fmt.Fprintf(&out, "%s\x00%s\n", name, bytes.TrimSuffix(line, []byte{'\n'}))
+		}
+	}
+	return connector.Result{Stdout: out.Bytes()}, true
 }

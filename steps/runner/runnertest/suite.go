@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func Machine(t *testing.T, open func(t *testing.T) Host) { run(t, open, machineC
 // Suite runs all other checks, each on a new host that open returns.
 func Suite(t *testing.T, open func(t *testing.T) Host) {
 	run(t, open, append([]check{
-		{"read and write", readWrite}, {"short write", shortWrite}, {"modes and owners", modes}, {"stat", stat}, {"list", list},
+		{"read and write", readWrite}, {"short write", shortWrite}, {"modes and owners", modes}, {"stat", stat}, {"list", list}, {"lines", lines},
 		{"mkdir", mkdir}, {"mkdirs at once", mkdirs}, {"remove", remove}, {"links", links}, {"copy and rename", moves}, {"names", names},
 		{"upload", upload}, {"upload again", uploadAgain}, {"upload of wrong bytes", uploadWrong}, {"upload unchecked", uploadUnchecked}, {"uploads", uploads},
 		{"leftovers", leftovers}, {"large files", large},
@@ -253,6 +254,27 @@ func list(_ *testing.T, b *bench) {
 	b.is(err, fs.ErrNotExist)
 }
 
+func lines(_ *testing.T, b *bench) {
+	_, err := b.r.Lines(b.ctx, b.path("none"), ".json")
+	b.is(err, fs.ErrNotExist)
+	has := func(want map[string]string) {
+		b.Helper()
+		got, err := b.r.Lines(b.ctx, b.Dir, ".json")
+		b.ok(err)
+		if !maps.EqualFunc(got, want, func(a []byte, b string) bool { return string(a) == b }) {
+			b.Fatalf("lines of %q, want %q", got, want)
+		}
+	}
+	has(nil)
+	for name, text := range map[string]string{"a.json": "one\n", "-b.json": "two\n\n:three", "c.data": "other", ".d.json": "hidden", "é.json": "\xff\x01:\n"} {
+		b.ok(b.r.WriteFile(b.ctx, b.path(name), []byte(text), runner.Attr{}))
+	}
+	has(map[string]string{"a.json": "one\n", "-b.json": "two\n\n:three\n", "é.json": "\xff\x01:\n"})
+	b.ok(b.r.WriteFile(b.ctx, b.path("empty.json"), nil, runner.Attr{}))
+	_, err = b.r.Lines(b.ctx, b.Dir, ".json")
+	b.refused(err)
+}
+
 func remove(_ *testing.T, b *bench) {
 	b.ok(b.r.Remove(b.ctx, b.path("none")))
 	b.ok(b.r.RemoveDir(b.ctx, b.path("none")))
@@ -265,6 +287,12 @@ func remove(_ *testing.T, b *bench) {
 	_, err := b.r.Mkdir(b.ctx, b.path("dir/below"), runner.Attr{})
 	b.ok(err)
 	b.refused(b.r.Remove(b.ctx, b.path("dir")))
+	for _, name := range []string{"one", "two"} {
+		b.ok(b.r.WriteFile(b.ctx, b.path(name), nil, runner.Attr{}))
+	}
+	b.refused(b.r.Remove(b.ctx, b.path("one"), b.path("dir"), b.path("none"), b.path("two")))
+	b.only("dir")
+	b.ok(b.r.Remove(b.ctx))
 	b.is(b.r.RemoveDir(b.ctx, b.path("dir")), runner.ErrNotEmpty)
 	b.ok(b.r.RemoveDir(b.ctx, b.path("dir/below")))
 	b.ok(b.r.RemoveDir(b.ctx, b.path("dir")))
